@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+/**
+ * The launcher. Plain JavaScript, because it must start on any Node from 20 on: it runs the program itself where
+ * this Node is new enough, and otherwise starts itself again on the Node that is pinned for the project.
+ */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { keepCompiledCode } from './compile-cache.mjs';
+import { chooseNode, isNewEnough, noNodeMessage, pinnedNode } from './find-node.mjs';
+import { endLike, runChild } from './run-child.mjs';
+
+/** The sources where they are (a clone runs as it is), else what the published package was built to. */
+const entry = ['../src/main.ts', '../dist/main.js']
+  .map((path) => new URL(path, import.meta.url))
+  .find((url) => existsSync(url));
+
+if (entry === undefined) {
+  console.error('Clusterpass is incomplete here: neither src/main.ts nor dist/main.js is there. Install it anew.');
+  process.exitCode = 1;
+} else if (isNewEnough(process.versions.node)) {
+  // Started by an older Node's launcher: stop in good order when that launcher is gone.
+  if (process.channel) {
+    process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+    process.channel.unref();
+  }
+  keepCompiledCode();
+  await import(entry.href);
+} else {
+  const version = process.versions.node;
+  const node = chooseNode({ version, execPath: process.execPath, pinned: pinnedNode() });
+  if (node === undefined) {
+    console.error(noNodeMessage(version));
+    process.exitCode = 1;
+  } else {
+    endLike(await runChild(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { lifeline: true }));
+  }
+}

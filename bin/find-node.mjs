@@ -1,0 +1,43 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+/** The first release line with everything the program uses: type stripping, node:sqlite, process-wide Web Crypto. */
+export const OLDEST_MAJOR = 24;
+
+/** @param {string} version as in `process.versions.node` */
+export function isNewEnough(version) {
+  return Number.parseInt(version, 10) >= OLDEST_MAJOR;
+}
+
+/**
+ * The Node that npm's `node` package brought along, if that package is installed and its install script ran.
+ * @param {string | URL} [from] a file of the project or package whose dependencies are searched
+ * @returns {string | undefined}
+ */
+export function pinnedNode(from = import.meta.url) {
+  try {
+    const manifest = createRequire(from).resolve('node/package.json');
+    const path = join(dirname(manifest), JSON.parse(readFileSync(manifest, 'utf8')).bin.node);
+    return existsSync(path) ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The system's Node when it will do, else the pinned one.
+ * @param {{ version: string, execPath: string, pinned: string | undefined }} candidates
+ * @returns {string | undefined}
+ */
+export function chooseNode({ version, execPath, pinned }) {
+  return isNewEnough(version) ? execPath : pinned;
+}
+
+/** @param {string} version */
+export function noNodeMessage(version) {
+  return (
+    `Clusterpass needs Node ${OLDEST_MAJOR} or newer, and this is Node ${version}. ` +
+    'Install a newer Node, or add the npm package "node" next to Clusterpass (with install scripts allowed).'
+  );
+}

@@ -1,0 +1,39 @@
+/**
+ * Writes the files that are derived from tables in the code. With `--check` it writes nothing and fails,
+ * naming the files, when one of them is not what the tables say.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { renderCliReference } from '../src/cli/reference.ts';
+import { renderOptionsReference } from '../src/config/options-reference.ts';
+import { biomeRooms } from './rooms.mjs';
+
+/** @type {Record<string, () => string>} */
+const FILES = {
+  'docs/options.md': renderOptionsReference,
+  'docs/cli.md': renderCliReference,
+  'biome.rooms.json': () => `${JSON.stringify(biomeRooms(), null, 2)}\n`,
+};
+
+/** @param {string} path */
+function current(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+const check = process.argv.includes('--check');
+for (const [name, render] of Object.entries(FILES)) {
+  const path = fileURLToPath(new URL(`../${name}`, import.meta.url));
+  const content = render();
+  if (current(path) === content) continue;
+  if (check) {
+    console.error(`${name} is not what the code says; write it anew with: npm run generate`);
+    process.exitCode = 1;
+  } else {
+    writeFileSync(path, content);
+    console.log(`wrote ${name}`);
+  }
+}

@@ -1,0 +1,45 @@
+/** `npm test`: every check and every test; arguments (paths, `-t name`) choose among the tests. */
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { finish, runVitest } from './run-vitest.mjs';
+import { setUpKubectl } from './setup-kubectl.mjs';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
+/** @param {string} path */
+const inRoot = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+
+/** Each runs on this Node and writes nothing. @type {Record<string, string[]>} */
+const CHECKS = {
+  'types (tsc)': [inRoot('node_modules/typescript/bin/tsc'), '--noEmit', '-p', '.'],
+  // Warnings count: one that nobody has to mend is one that nobody reads.
+  'lint, format, import edges (biome)': [
+    inRoot('node_modules/@biomejs/biome/bin/biome'),
+    'check',
+    '--error-on-warnings',
+    '--max-diagnostics=none',
+    '.',
+  ],
+  'generated files are up to date': [inRoot('scripts/generate.mjs'), '--check'],
+};
+
+let passed = 0;
+let failed = 0;
+for (const [name, args] of Object.entries(CHECKS)) {
+  const { status, stdout, stderr, error } = spawnSync(process.execPath, args, {
+    cwd: ROOT,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  if (status === 0) {
+    passed += 1;
+    console.log(`ok      ${name}`);
+  } else {
+    failed += 1;
+    console.log(`FAILED  ${name}\n${stdout ?? ''}${stderr ?? ''}${error?.message ?? ''}`);
+  }
+}
+
+setUpKubectl();
+const tests = await runVitest(process.argv.slice(2));
+finish({ passed: passed + tests.passed, failed: failed + tests.failed, skipped: tests.skipped });

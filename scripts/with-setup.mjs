@@ -1,0 +1,56 @@
+/**
+ * `node scripts/with-setup.mjs TASK [ARGUMENT...]`: sets up a fresh clone if need be, then runs the task on a Node
+ * that can. Plain JavaScript without dependencies, because it runs on Node 20 and before anything is installed.
+ */
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { endLike, runChild } from '../bin/run-child.mjs';
+import { projectNode, ROOT, setUp } from './setup.mjs';
+
+/** @type {Record<string, string>} */
+const SCRIPTS = {
+  test: 'test.mjs',
+  'test:crash': 'test-crash.mjs',
+  generate: 'generate.mjs',
+};
+
+const [task = '', ...args] = process.argv.slice(2);
+
+/**
+ * npm puts a shell between itself and this process, and when npm is told to stop, only that shell hears of it.
+ * Without this the server would live on, unseen, with the port and the database in its hands.
+ */
+function stopWithShell() {
+  const shell = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(watch);
+    process.kill(process.pid, 'SIGTERM');
+  }, 250);
+  watch.unref();
+}
+
+/** @param {string} script */
+async function runScript(script) {
+  const node = projectNode();
+  if (node === undefined) return { code: 1, signal: null };
+  // Whatever a check or a test starts by name (`node`, `tsc`) is the project's, not the machine's.
+  const path = [join(ROOT, 'node_modules/.bin'), dirname(node), process.env.PATH].join(
+    process.platform === 'win32' ? ';' : ':',
+  );
+  const file = fileURLToPath(new URL(script, import.meta.url));
+  return runChild(node, [file, ...args], { cwd: ROOT, env: { ...process.env, PATH: path } });
+}
+
+if (process.env.npm_lifecycle_event !== undefined) stopWithShell();
+if (task !== 'start' && !(task in SCRIPTS)) {
+  console.error(`unknown task "${task}": expected start, ${Object.keys(SCRIPTS).join(', ')}`);
+  process.exitCode = 2;
+} else if (!(await setUp())) {
+  process.exitCode = 1;
+} else if (task === 'start') {
+  process.argv.splice(2, process.argv.length, 'serve', '--demo', ...args);
+  await import('../bin/clusterpass.mjs');
+} else {
+  endLike(await runScript(/** @type {string} */ (SCRIPTS[task])));
+}

@@ -1,0 +1,111 @@
+import { X509Certificate } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { createCatalog } from '../../src/api/catalog.ts';
+import type { ApiObject } from '../../src/api/kind.ts';
+
+const folder = new URL('../../demo/', import.meta.url);
+const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'));
+const objects: { file: string; object: ApiObject }[] = files.flatMap((file) =>
+  [...parseAllDocuments(readFileSync(new URL(file, folder), 'utf8'))].map((document) => {
+    expect(document.errors, file).toEqual([]);
+    return { file, object: document.toJS() };
+  }),
+);
+const ofKind = (kind: string): ApiObject[] =>
+  objects.filter(({ object }) => object.kind === kind).map(({ object }) => object);
+const clusterOf = (object: ApiObject): string => object.metadata.annotations?.['clusterpass.dev/cluster'] ?? '';
+
+interface ClusterObject extends ApiObject {
+  spec: { orchestratorApiEndpoints: { caBundle: string; serverEndpoints: { serverAddress: string }[] } };
+  status: { conditions: { type: string; status: string; lastTransitionTime: string; lastHeartbeatTime: string }[] };
+}
+const clusters = ofKind('Cluster') as ClusterObject[];
+
+const catalog = createCatalog({ productName: 'orchestrator' });
+
+/** Keys the schema does not have, e.g. a misspelt field that would be dropped with a warning. */
+function unknownKeys(value: unknown, schema: unknown, at: string): string[] {
+  if (Array.isArray(value)) {
+    const { items } = schema as { items?: unknown };
+    return value.flatMap((item, index) => unknownKeys(item, items, `${at}[${index}]`));
+  }
+  const { properties } = (schema ?? {}) as { properties?: Record<string, unknown> };
+  if (value === null || typeof value !== 'object' || properties === undefined) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    key in properties ? unknownKeys(inner, properties[key], `${at}.${key}`) : [`${at}.${key}`],
+  );
+}
+
+describe('the demo fleet', () => {
+  it('is 12 clusters in three environments and three regions, some unhealthy', () => {
+    expect(clusters).toHaveLength(12);
+    const labels = (key: string): string[] => [...new Set(clusters.map((c) => c.metadata.labels?.[key] ?? ''))].sort();
+    expect(labels('env')).toEqual(['dev', 'prod', 'staging']);
+    expect(labels('region')).toEqual(['ap', 'eu', 'us']);
+    const ready = clusters.map((c) => c.status.conditions.find(({ type }) => type === 'Ready')?.status);
+    expect(ready.filter((status) => status === 'True')).toHaveLength(9);
+    expect(ready.filter((status) => status === 'False')).toHaveLength(2);
+    expect(ready.filter((status) => status === 'Unknown')).toHaveLength(1);
+  });
+
+  it('is made of kinds and fields that are served', () => {
+    for (const { file, object } of objects) {
+      const kind = catalog.findKind(object.apiVersion, object.kind);
+      const where = `${file}: ${object.kind} ${object.metadata.name}`;
+      expect(kind, where).toBeDefined();
+      expect(unknownKeys(object, kind?.schema, where)).toEqual([]);
+      expect(kind?.validate(object, undefined), where).toEqual([]);
+      expect(clusterOf(object) !== '', where).toBe(kind?.inCluster);
+      expect(object.metadata.namespace !== undefined, where).toBe(kind?.namespaced);
+    }
+  });
+
+  it('has no two objects of one name, and everything lies in a cluster and a namespace that are there', () => {
+    const key = (o: ApiObject): string => [clusterOf(o), o.kind, o.metadata.namespace, o.metadata.name].join(' ');
+    const keys = new Set(objects.map(({ object }) => key(object)));
+    expect(keys.size).toBe(objects.length);
+    for (const { object } of objects.filter(({ object: o }) => clusterOf(o) !== '')) {
+      expect(clusters.map((c) => c.metadata.name)).toContain(clusterOf(object));
+      if (object.metadata.namespace !== undefined) {
+        expect(keys).toContain([clusterOf(object), 'Namespace', undefined, object.metadata.namespace].join(' '));
+      }
+    }
+    for (const pod of ofKind('Pod')) {
+      const { serviceAccountName } = pod.spec as { serviceAccountName: string };
+      expect(keys).toContain([clusterOf(pod), 'ServiceAccount', pod.metadata.namespace, serviceAccountName].join(' '));
+    }
+  });
+
+  it('points at reserved names only, with a CA that parses', () => {
+    for (const { spec } of clusters) {
+      const { caBundle, serverEndpoints } = spec.orchestratorApiEndpoints;
+      expect(new X509Certificate(Buffer.from(caBundle, 'base64')).ca).toBe(true);
+      for (const { serverAddress } of serverEndpoints)
+        expect(serverAddress).toMatch(/^https:\/\/[a-z0-9.-]+\.example\.com:6443$/);
+    }
+  });
+
+  it('carries no secret: no key in any file, no data in any Secret', () => {
+    for (const file of files)
+      expect(readFileSync(new URL(file, folder), 'utf8')).not.toMatch(/PRIVATE KEY|UFJJVkFURSBLRV/);
+    for (const secret of ofKind('Secret')) expect(Object.keys(secret)).not.toContain('data');
+  });
+
+  it('binds its three callers to roles that exist', () => {
+    const builtIn = ['ClusterRole clusterpass:viewer', 'ClusterRole clusterpass:token-creator'];
+    const roles = [...ofKind('ClusterRole'), ...ofKind('Role')].map((role) => `${role.kind} ${role.metadata.name}`);
+    const bindings = [...ofKind('ClusterRoleBinding'), ...ofKind('RoleBinding')];
+    for (const { roleRef } of bindings) {
+      const { kind, name } = roleRef as { kind: string; name: string };
+      expect([...builtIn, ...roles]).toContain(`${kind} ${name}`);
+    }
+    const subjects = bindings.flatMap(({ subjects: list }) => list as { kind: string; name: string }[]);
+    expect([...new Set(subjects.map(({ kind, name }) => `${kind} ${name}`))].sort()).toEqual([
+      'Group platform-admins',
+      'Group team-shop',
+      'User carl',
+    ]);
+  });
+});

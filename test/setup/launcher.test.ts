@@ -1,0 +1,121 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chooseNode, isNewEnough, noNodeMessage, pinnedNode } from '../../bin/find-node.mjs';
+
+const bin = fileURLToPath(new URL('../../bin', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'clusterpass-launcher-'));
+const launcher = join(folder, 'bin/clusterpass.mjs');
+
+/** A program that says what it was given, and ends as it is told. */
+const MAIN = `
+const [mode, ...rest] = process.argv.slice(2);
+if (mode === 'serve') {
+  for (const signal of ['SIGTERM', 'SIGINT']) {
+    process.on(signal, () => { console.log('got ' + signal); process.exit(7); });
+  }
+  setInterval(() => {}, 1000);
+  console.log('up ' + process.pid);
+} else if (mode === 'die') {
+  process.kill(process.pid, 'SIGKILL');
+  setInterval(() => {}, 1000);
+} else {
+  console.log(JSON.stringify(rest));
+  process.exitCode = Number(mode);
+}
+`;
+
+/** Starts the launcher as an old Node would: in a child of its own, over a life line. */
+const OLD_NODE = `
+import { endLike, runChild } from ${JSON.stringify(pathToFileURL(join(folder, 'bin/run-child.mjs')).href)};
+endLike(await runChild(process.execPath, [${JSON.stringify(launcher)}, ...process.argv.slice(2)], { lifeline: true }));
+`;
+
+beforeAll(() => {
+  cpSync(bin, join(folder, 'bin'), { recursive: true });
+  mkdirSync(join(folder, 'src'));
+  writeFileSync(join(folder, 'src/main.ts'), `const typed: number = 1;\nvoid typed;\n${MAIN}`);
+  writeFileSync(join(folder, 'old-node.mjs'), OLD_NODE);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const run = (script: string, ...args: string[]) =>
+  spawnSync(process.execPath, [script, ...args], { encoding: 'utf8', timeout: 30_000 });
+
+/** Lines of the program as they come. */
+async function* lines(child: ChildProcess): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of child.stdout ?? []) {
+    const parts = (rest + String(chunk)).split('\n');
+    rest = parts.pop() ?? '';
+    yield* parts;
+  }
+}
+
+describe('the choice of a Node', () => {
+  it('is the system one from 24 on, else the pinned one, else none', () => {
+    expect(['20.20.2', '22.0.0', '23.11.1'].map(isNewEnough)).toEqual([false, false, false]);
+    expect(['24.0.0', '26.10.0', '100.0.0'].map(isNewEnough)).toEqual([true, true, true]);
+    expect(chooseNode({ version: '24.1.0', execPath: '/usr/bin/node', pinned: '/p/node' })).toBe('/usr/bin/node');
+    expect(chooseNode({ version: '20.1.0', execPath: '/usr/bin/node', pinned: '/p/node' })).toBe('/p/node');
+    expect(chooseNode({ version: '20.1.0', execPath: '/usr/bin/node', pinned: undefined })).toBeUndefined();
+    expect(noNodeMessage('20.1.0')).toMatch(/^Clusterpass needs Node 24 or newer, and this is Node 20\.1\.0\. /);
+  });
+
+  it('finds the pinned one where it is installed', () => {
+    expect(pinnedNode(import.meta.url)).toMatch(/node_modules[\\/]node[\\/]bin[\\/]node(\.exe)?$/);
+    expect(pinnedNode(pathToFileURL(join(folder, 'x.mjs')))).toBeUndefined();
+  });
+});
+
+describe.each([
+  ['on this Node', () => launcher],
+  ['through an older Node', () => join(folder, 'old-node.mjs')],
+])('the launcher %s', (_, script) => {
+  it('passes arguments on and gives back the exit code', () => {
+    const { status, stdout } = run(script(), '3', '--a b', '', '*');
+    expect({ status, stdout }).toEqual({ status: 3, stdout: '["--a b","","*"]\n' });
+  });
+
+  it('ends by the signal the program ended by', () => {
+    expect(run(script(), 'die').signal).toBe('SIGKILL');
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('passes %s on, and waits for the end', async (signal) => {
+    const child = spawn(process.execPath, [script(), 'serve'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const exit = once(child, 'exit');
+    const output = lines(child);
+    expect((await output.next()).value).toMatch(/^up \d+$/);
+    child.kill(signal);
+    expect((await output.next()).value).toBe(`got ${signal}`);
+    expect(await exit).toEqual([7, null]);
+  });
+});
+
+it('a program whose launcher was killed stops in good order', async () => {
+  const child = spawn(process.execPath, [join(folder, 'old-node.mjs'), 'serve'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const output = lines(child);
+  expect((await output.next()).value).toMatch(/^up \d+$/);
+  child.kill('SIGKILL');
+  expect((await output.next()).value).toBe('got SIGTERM');
+  // The pipe ends when the last process that holds it has gone.
+  expect((await output.next()).done).toBe(true);
+});
+
+it('runs the built program where there are no sources, and says so when there is neither', () => {
+  const bare = join(folder, 'bare');
+  cpSync(bin, join(bare, 'bin'), { recursive: true });
+  const missing = run(join(bare, 'bin/clusterpass.mjs'), '0');
+  expect(missing.status).toBe(1);
+  expect(missing.stderr).toMatch(/neither src\/main\.ts nor dist\/main\.js/);
+  mkdirSync(join(bare, 'dist'));
+  writeFileSync(join(bare, 'package.json'), '{"type":"module"}');
+  writeFileSync(join(bare, 'dist/main.js'), MAIN);
+  expect(run(join(bare, 'bin/clusterpass.mjs'), '0', 'x').stdout).toBe('["x"]\n');
+});
