@@ -1,0 +1,54 @@
+import type { Kind, VirtualType } from './kind.ts';
+import { clusterKind } from './kinds/cluster.ts';
+import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
+import { clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind } from './kinds/rbac.ts';
+import { reviewTypes } from './kinds/reviews.ts';
+
+/** The table of kinds. Everything that serves, stores or documents objects is driven by it. */
+export interface Catalog {
+  readonly kinds: readonly Kind[];
+  /** What is answered and never stored. */
+  readonly virtualTypes: readonly VirtualType[];
+  readonly clusters: Kind;
+  readonly namespaces: Kind;
+  readonly serviceAccounts: Kind;
+  readonly pods: Kind;
+  readonly secrets: Kind;
+  readonly clusterRoles: Kind;
+  readonly clusterRoleBindings: Kind;
+  readonly roles: Kind;
+  readonly roleBindings: Kind;
+  /** By what a path names; undefined when nothing is served there. */
+  find(path: { group: string; version: string; resource: string; inCluster: boolean }): Kind | undefined;
+  findVirtual(path: { group: string; version: string; resource: string }): VirtualType | undefined;
+  /** By what an object says of itself, wherever it lives. */
+  findKind(apiVersion: string, kind: string): Kind | undefined;
+}
+
+export function createCatalog({ productName }: { productName: string }): Catalog {
+  const named = {
+    clusters: clusterKind(productName),
+    namespaces: namespaceKind,
+    serviceAccounts: serviceAccountKind,
+    pods: podKind,
+    secrets: secretKind,
+    clusterRoles: clusterRoleKind,
+    clusterRoleBindings: clusterRoleBindingKind,
+    roles: roleKind,
+    roleBindings: roleBindingKind,
+  };
+  const kinds: readonly Kind[] = Object.values(named);
+  const pathKey = (group: string, version: string, resource: string, inCluster: boolean): string =>
+    `${inCluster ? 'cluster' : 'fleet'} ${group}/${version}/${resource}`;
+  const byPath = new Map(kinds.map((kind) => [pathKey(kind.group, kind.version, kind.resource, kind.inCluster), kind]));
+  const byKind = new Map(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`, kind]));
+  const virtualByPath = new Map(reviewTypes.map((type) => [`${type.group}/${type.version}/${type.resource}`, type]));
+  return {
+    ...named,
+    kinds,
+    virtualTypes: reviewTypes,
+    find: ({ group, version, resource, inCluster }) => byPath.get(pathKey(group, version, resource, inCluster)),
+    findVirtual: ({ group, version, resource }) => virtualByPath.get(`${group}/${version}/${resource}`),
+    findKind: (apiVersion, kind) => byKind.get(`${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`} ${kind}`),
+  };
+}

@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import { chooseEndpoint } from './choose-endpoint.ts';
+
+/** Endpoints are written as their networks; the address of each is its place in the list. */
+const choose = (networks: readonly (string | undefined)[], client: string): string | undefined =>
+  chooseEndpoint(
+    networks.map((clientCIDR, index) => ({
+      serverAddress: `https://${index}`,
+      ...(clientCIDR === undefined ? {} : { clientCIDR }),
+    })),
+    [client],
+  )?.serverAddress;
+
+test.each<[client: string, networks: (string | undefined)[], chosen: number]>([
+  ['10.1.2.3', ['192.168.0.0/16', '10.0.0.0/8'], 1],
+  // The first that holds it, not the narrowest.
+  ['10.1.2.3', ['0.0.0.0/0', '10.1.2.3/32'], 0],
+  ['192.168.1.5', ['192.168.1.6/31', '192.168.1.4/31'], 1],
+  ['192.168.1.5', ['192.168.1.4/32', '192.168.1.5/32'], 1],
+  // A network may be written with one of its hosts.
+  ['10.200.0.1', ['11.0.0.0/8', '10.1.2.3/8'], 1],
+  ['2001:db8:1::5', ['2001:db9::/32', '2001:db8::/32'], 1],
+  ['2001:db8:8000::5', ['2001:db8::/33', '2001:db8:8000::/33'], 1],
+  ['fe80::1%eth0', ['10.0.0.0/8', 'fe80::/10'], 1],
+])('a client at %s, of %j', (client, networks, chosen) => {
+  expect(choose(networks, client)).toBe(`https://${chosen}`);
+});
+
+test.each<[client: string, networks: (string | undefined)[], chosen: number]>([
+  ['::ffff:10.1.2.3', ['11.0.0.0/8', '10.0.0.0/8'], 1],
+  ['::FFFF:10.1.2.3', ['::/0', '10.0.0.0/8'], 1],
+  ['10.1.2.3', ['::ffff:11.0.0.0/104', '::ffff:10.0.0.0/104'], 1],
+  ['::ffff:10.1.2.3', ['::ffff:11.0.0.0/104', '::ffff:10.0.0.0/104'], 1],
+  // All of IPv6 is for those who speak it.
+  ['10.1.2.3', ['::/0', '0.0.0.0/0'], 1],
+  ['2001:db8::1', ['0.0.0.0/0', '::/0'], 1],
+])('IPv4 is IPv4 however it is written: %s, of %j', (client, networks, chosen) => {
+  expect(choose(networks, client)).toBe(`https://${chosen}`);
+});
+
+test.each<[client: string, networks: (string | undefined)[], chosen: number]>([
+  ['10.1.2.3', ['192.168.0.0/16', undefined, '11.0.0.0/8'], 1],
+  ['10.1.2.3', ['192.168.0.0/16', ''], 1],
+  // One that fits is preferred to one for everyone, wherever it stands.
+  ['10.1.2.3', [undefined, '10.0.0.0/8'], 1],
+  // Of the other family, but for everyone.
+  ['2001:db8::1', ['10.0.0.0/8', '0.0.0.0/0'], 1],
+  ['10.1.2.3', ['2001:db8::/32', '::/0'], 1],
+  ['10.1.2.3', ['192.168.0.0/16', '11.0.0.0/8'], 0],
+])('when no network holds %s: of %j', (client, networks, chosen) => {
+  expect(choose(networks, client)).toBe(`https://${chosen}`);
+});
+
+test('a client whose address is not known gets what is for everyone', () => {
+  for (const client of ['', 'nonsense', '10.1.2', '10.1.2.3.4', '/var/run/socket']) {
+    expect(choose(['10.0.0.0/8', '::/0'], client), client).toBe('https://1');
+    expect(choose(['10.0.0.0/8', '11.0.0.0/8'], client), client).toBe('https://0');
+  }
+});
+
+test('a network that cannot be read holds nobody', () => {
+  for (const cidr of [
+    '010.0.0.0/8',
+    '10.0.0.0',
+    '10.0.0.0/',
+    '10.0.0.0/33',
+    '10.0.0.0/-1',
+    '10.0.0.0/8x',
+    '::/129',
+    'x/0',
+  ]) {
+    expect(choose([cidr, '10.0.0.0/8'], '10.1.2.3'), cidr).toBe('https://1');
+  }
+});
+
+test('of a client with several addresses any may decide, and the order of the endpoints still counts', () => {
+  const networks = ['10.0.0.0/8', '192.168.0.0/16'];
+  const of = (...clients: string[]) =>
+    chooseEndpoint(
+      networks.map((clientCIDR, index) => ({ clientCIDR, serverAddress: `https://${index}` })),
+      clients,
+    )?.serverAddress;
+  expect(of('127.0.0.1', '192.168.1.1')).toBe('https://1');
+  expect(of('192.168.1.1', '10.1.2.3')).toBe('https://0');
+  expect(of()).toBe('https://0');
+});
+
+test('without endpoints there is none', () => {
+  expect(choose([], '10.1.2.3')).toBeUndefined();
+});

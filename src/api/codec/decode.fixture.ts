@@ -1,0 +1,56 @@
+import { Type } from 'typebox';
+import type { BodyType } from '../kind.ts';
+import { clusterKind } from '../kinds/cluster.ts';
+import { stringMap, text, timestamp, typeMeta } from '../kinds/meta.ts';
+import { tokenRequestType } from '../kinds/token-request.ts';
+import { ApiError, type Status } from '../status.ts';
+import { decodeBody, type FieldValidation } from './decode.ts';
+
+export const cluster = clusterKind('orchestrator');
+
+/** A type with a field of every sort. */
+export const sample: BodyType = {
+  group: 'example.dev',
+  version: 'v1',
+  kind: 'Sample',
+  style: 'builtin',
+  schema: Type.Object(
+    {
+      ...typeMeta,
+      time: timestamp(),
+      data: Type.Optional(Type.String({ format: 'byte', goType: '[]uint8' })),
+      small: Type.Optional(Type.Integer({ goType: 'int32' })),
+      ratio: Type.Optional(Type.Number({ goType: 'float64' })),
+      flag: Type.Optional(Type.Boolean({ goType: 'bool' })),
+      maybe: Type.Optional(Type.Union([Type.String(), Type.Null()], { keepNull: true })),
+      anything: Type.Optional(Type.Unknown()),
+      map: stringMap(),
+      items: Type.Optional(Type.Array(Type.Object({ name: text() }, { goType: 'Item' }), { goType: '[]Item' })),
+    },
+    { goType: 'Sample' },
+  ),
+};
+
+export type Input = string | Uint8Array;
+
+export function decode(
+  input: Input,
+  type = tokenRequestType,
+  mode: FieldValidation = 'Warn',
+  mediaType = 'application/json',
+) {
+  const bytes = typeof input === 'string' ? new TextEncoder().encode(input) : input;
+  return decodeBody<Record<string, unknown>>({ bytes, mediaType }, type, mode);
+}
+
+export function refusal(run: () => unknown): Status {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof ApiError) return error.status;
+    throw error;
+  }
+  throw new Error('it was accepted');
+}
+
+export const HANDLED = 'TokenRequest in version "v1" cannot be handled as a TokenRequest: ';

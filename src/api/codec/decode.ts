@@ -1,0 +1,252 @@
+import type { RequestBody } from '../exchange.ts';
+import { invalid, invalidValue } from '../field-error.ts';
+import { goQuote } from '../go-quote.ts';
+import { type ApiObject, apiVersionOf, type BodyType } from '../kind.ts';
+import { type ApiError, badRequest, unsupportedMediaType } from '../status.ts';
+import { toJson } from './encode.ts';
+import { sortByBytes } from './go-json-text.ts';
+import { decodeUtf8, JsonSyntaxError, parseJson } from './parse-json.ts';
+import { openEnvelope, ProtobufError, parseMessage } from './parse-protobuf.ts';
+import { parseYaml } from './parse-yaml.ts';
+import { SchemaReader } from './schema-reader.ts';
+import { shapeOf } from './shape.ts';
+import { fromPlain, type JsonNode, type JsonValue, ObjectNode } from './tree.ts';
+import {
+  type GroupVersionKind,
+  parseApiVersion,
+  sniffTypeMeta,
+  TypeMetaError,
+  textMember,
+  withDefaults,
+} from './type-meta.ts';
+import { clip, type Path, pathText, reportDuplicates, Violations } from './violations.ts';
+import { YamlSyntaxError } from './yaml-tokens.ts';
+
+/** What to do about fields that are unknown or repeated (S-06, S-09). */
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
+
+export interface Decoded<T> {
+  /** Only what the schema knows, in the schema's order; `kind` and `apiVersion` are those of the type. */
+  readonly value: T;
+  /** What a caller in Warn mode is told. Empty in Ignore mode; in Strict mode it would have been an error. */
+  readonly violations: readonly string[];
+}
+
+export interface DecodeOptions {
+  /** For a type that every API group has (DeleteOptions): whether this version of it is served too. */
+  readonly acceptsVersion?: (apiVersion: string) => boolean;
+}
+
+/** Kubernetes' own binary format: a few bytes that say so, the type, and the message. */
+export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';
+const DECODED_MEDIA_TYPES: Readonly<Record<BodyType['style'], readonly string[]>> = {
+  builtin: ['application/json', 'application/yaml', PROTOBUF_TYPE],
+  custom: ['application/json', 'application/yaml'],
+};
+
+/** What a body of this style may be written in, in order of preference. */
+export const decodedMediaTypes = (style: BodyType['style']): readonly string[] => DECODED_MEDIA_TYPES[style];
+
+/**
+ * Reads the body of a request. `T` is what the type's schema describes.
+ *
+ * @throws ApiError 400 when it cannot be read or is of another type, 413 when YAML is too large, 415 for
+ * other media types, 422 when the values of a custom resource do not fit its schema.
+ */
+export function decodeBody<T extends object = ApiObject>(
+  body: RequestBody,
+  type: BodyType,
+  mode: FieldValidation,
+  options: DecodeOptions = {},
+): Decoded<T> {
+  // S-08: protobuf has no names of fields, and so none that could be unknown or repeated.
+  return decodeSource<T>(parse(body, type), type, body.mediaType === PROTOBUF_TYPE ? 'Ignore' : mode, options);
+}
+
+/** Reads data that is already parsed: the outcome of a patch, an object of a manifest. */
+export function decodeValue<T extends object = ApiObject>(
+  value: JsonValue,
+  type: BodyType,
+  mode: FieldValidation,
+  options: DecodeOptions = {},
+): Decoded<T> {
+  const root = fromPlain(value);
+  return decodeSource<T>({ root, yaml: undefined, bytes: () => Buffer.from(toJson(value)) }, type, mode, options);
+}
+
+interface Source {
+  readonly root: JsonNode;
+  /** The repeated keys, when it was YAML. */
+  readonly yaml: readonly string[] | undefined;
+  /** For messages that quote the body. */
+  readonly bytes: () => Uint8Array;
+}
+
+function parse({ bytes, mediaType }: RequestBody, type: BodyType): Source {
+  try {
+    if (mediaType === 'application/json') return { root: parseJson(bytes), yaml: undefined, bytes: () => bytes };
+    if (!decodedMediaTypes(type.style).includes(mediaType)) throw unsupportedMediaType(decodedMediaTypes(type.style));
+    if (mediaType === PROTOBUF_TYPE) return parseProtobuf(bytes, type);
+    const { root, duplicates } = parseYaml(decodeUtf8(bytes));
+    return { root, yaml: duplicates, bytes: () => bytes };
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw unrecognized(type, `${NO_TYPE}${error.message}`, bytes);
+    if (error instanceof YamlSyntaxError) {
+      throw unrecognized(type, `error converting YAML to JSON: ${error.message}`, bytes);
+    }
+    if (error instanceof ProtobufError) throw unrecognized(type, error.message, bytes);
+    throw error;
+  }
+}
+
+/** The type is outside of the message. What is of another type is not read along this one's fields. */
+function parseProtobuf(bytes: Uint8Array, type: BodyType): Source {
+  const { apiVersion, kind, raw } = openEnvelope(bytes);
+  const head = fromPlain({ apiVersion, kind }) as ObjectNode;
+  const shape = shapeOf(type.schema);
+  if (shape.type === 'struct' && (kind === '' || kind === type.kind)) {
+    try {
+      const message = parseMessage(raw, shape);
+      head.keys.push(...message.keys);
+      head.values.push(...message.values);
+    } catch (error) {
+      if (!(error instanceof ProtobufError)) throw error;
+      throw badRequest(
+        `${type.kind} in version ${goQuote(type.version)} cannot be handled as a ${type.kind}: ${error.message}`,
+      );
+    }
+  }
+  return { root: head, yaml: undefined, bytes: () => bytes };
+}
+
+function decodeSource<T extends object>(
+  source: Source,
+  type: BodyType,
+  mode: FieldValidation,
+  options: DecodeOptions,
+): Decoded<T> {
+  const sent = typeOf(source, type);
+  const refuse = (why: string): ApiError =>
+    badRequest(
+      `${clip(sent.kind)} in version ${goQuote(clip(sent.version))} cannot be handled as a ${type.kind}: ${why}`,
+    );
+  if (type.style === 'builtin') checkRegistered(source, sent, type, options, refuse);
+
+  const { value, reader, violations } = read(source, type);
+  if (reader.goError !== undefined) throw refuse(reader.goError);
+  if (mode === 'Strict' && violations.length > 0) throw refuse(strictText(source, violations));
+  if (type.style === 'custom') checkCustom(sent, type, value, reader);
+  return { value: value as T, violations: mode === 'Ignore' ? [] : violations };
+}
+
+const NO_TYPE = "couldn't get version/kind; json parse error: ";
+
+/** D-01 to D-05, D-09, D-12. */
+function typeOf(source: Source, type: BodyType): GroupVersionKind {
+  try {
+    const { kind, apiVersion } = sniff(source.root);
+    const actual = { ...parseApiVersion(apiVersion), kind };
+    return type.style === 'builtin' ? withDefaults(actual, type) : customTypeOf(source);
+  } catch (error) {
+    if (!(error instanceof TypeMetaError)) throw error;
+    throw unrecognized(type, error.message, source.bytes());
+  }
+}
+
+/** Nothing is filled in for a custom resource, and its own keys are read as they are spelled. */
+function customTypeOf(source: Source): GroupVersionKind {
+  const kind = textMember(source.root, 'kind');
+  if (kind === '') throw new TypeMetaError(missing('Kind', source));
+  return { ...parseApiVersion(textMember(source.root, 'apiVersion')), kind };
+}
+
+function sniff(root: JsonNode): { kind: string; apiVersion: string } {
+  try {
+    return sniffTypeMeta(root);
+  } catch (error) {
+    if (error instanceof TypeMetaError) throw new TypeMetaError(`${NO_TYPE}${error.message}`);
+    throw error;
+  }
+}
+
+const missing = (what: string, source: Source): string =>
+  `Object '${what}' is missing in '${clip(Buffer.from(source.bytes().subarray(0, 1024)).toString())}'`;
+
+/** D-07, D-08: the text of an unknown kind also serves for a known one that belongs elsewhere. */
+function checkRegistered(
+  source: Source,
+  sent: GroupVersionKind,
+  type: BodyType,
+  { acceptsVersion }: DecodeOptions,
+  refuse: (why: string) => ApiError,
+): void {
+  if (sent.version === '') throw refuse(missing('apiVersion', source));
+  const version = apiVersionOf(sent);
+  const served = version === apiVersionOf(type) || acceptsVersion?.(version) === true;
+  if (served && sent.kind === type.kind) return;
+  throw refuse(`no kind ${goQuote(clip(sent.kind))} is registered for version ${goQuote(clip(version))}`);
+}
+
+/** D-13, then what a schema validator would say of a custom resource. */
+function checkCustom(sent: GroupVersionKind, type: BodyType, value: object, { fieldErrors }: SchemaReader): void {
+  if (apiVersionOf(sent) !== apiVersionOf(type)) {
+    throw badRequest(
+      `the API version in the data (${clip(apiVersionOf(sent))}) does not match the expected API version (${apiVersionOf(type)})`,
+    );
+  }
+  const errors = [...fieldErrors];
+  if (sent.kind !== type.kind) errors.unshift(invalidValue('kind', clip(sent.kind), `must be ${type.kind}`));
+  const { metadata } = value as { metadata?: { name?: string } };
+  if (errors.length > 0) throw invalid(type, clip(metadata?.name ?? ''), errors);
+}
+
+function read(source: Source, type: BodyType): { value: object; reader: SchemaReader; violations: string[] } {
+  const shape = shapeOf(type.schema);
+  if (shape.type !== 'struct') throw new TypeError(`the schema of ${type.kind} must be an object`);
+  const custom = type.style === 'custom';
+  const violations = new Violations();
+  const inMetadata: string[] = [];
+  const inSchema: string[] = [];
+  for (const line of source.yaml ?? []) violations.add(line);
+  if (custom) reportDuplicates(source.root, undefined, violations);
+  const reader = new SchemaReader({
+    style: type.style,
+    sorted: source.yaml !== undefined,
+    duplicates: custom ? undefined : violations,
+    onUnknown: custom ? sortInto(inMetadata, inSchema) : (path) => violations.unknown(path),
+  });
+  const value = reader.read(source.root ?? new ObjectNode(), shape, undefined) as Record<string, unknown>;
+  // S-05: metadata is read before the schema is applied.
+  for (const list of [inMetadata, inSchema]) {
+    for (const path of sortByBytes(list)) violations.add(`unknown field ${goQuote(path)}`);
+  }
+  return { value: withTypeMeta(value, type, shape.byName.has('metadata')), reader, violations: violations.list };
+}
+
+function sortInto(inMetadata: string[], inSchema: string[]): (path: Path) => void {
+  return (path) => {
+    let top = path;
+    while (top.up !== undefined) top = top.up;
+    (top !== path && top.key === 'metadata' ? inMetadata : inSchema).push(pathText(path));
+  };
+}
+
+function withTypeMeta(value: Record<string, unknown>, type: BodyType, hasMetadata: boolean): object {
+  const { kind: _, apiVersion: __, metadata = {}, ...rest } = value;
+  return { kind: type.kind, apiVersion: apiVersionOf(type), ...(hasMetadata ? { metadata } : {}), ...rest };
+}
+
+/** S-07: the repeated keys of YAML are one block; Warn mode has them line by line. */
+function strictText({ yaml = [] }: Source, violations: readonly string[]): string {
+  const block = yaml.length === 0 ? [] : [`yaml: unmarshal errors:\n  ${yaml.join('\n  ')}`];
+  const others = violations.filter((text) => !yaml.includes(text));
+  return `strict decoding error: ${[...block, ...others].join(', ')}`;
+}
+
+/** D-03: a body that starts like an object is shown as it is, any other in hexadecimal. */
+function unrecognized(type: BodyType, why: string, bytes: Uint8Array): ApiError {
+  const head = Buffer.from(bytes.subarray(0, 30));
+  const shown = bytes.length === 0 ? '<empty>' : head.toString(bytes[0] === 0x7b ? 'utf8' : 'hex');
+  const rest = bytes.length > 30 ? ' ...' : '';
+  return badRequest(`the object provided is unrecognized (must be of type ${type.kind}): ${why} (${shown}${rest})`);
+}

@@ -1,0 +1,179 @@
+import fc from 'fast-check';
+import { Type } from 'typebox';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { encodeValue, toJson, toPrettyJson, toYaml } from './encode.ts';
+import { compareBytes } from './go-json-text.ts';
+import { parseYaml } from './parse-yaml.ts';
+import { toPlain } from './tree.ts';
+
+const schema = Type.Object({
+  kind: Type.Optional(Type.String()),
+  apiVersion: Type.Optional(Type.String()),
+  spec: Type.Optional(
+    Type.Object({
+      zeta: Type.Optional(Type.Integer()),
+      labels: Type.Optional(Type.Record(Type.String(), Type.String())),
+      list: Type.Optional(
+        Type.Array(Type.Object({ b: Type.Optional(Type.String()), a: Type.Optional(Type.String()) })),
+      ),
+      anything: Type.Optional(Type.Unknown()),
+    }),
+  ),
+});
+
+describe('order', () => {
+  const value = {
+    spec: {
+      list: [{ a: '1', b: '2' }],
+      labels: { b: 'x', '10': 'y', '9': 'z' },
+      anything: { z: 1, y: [{ d: 1, c: 2 }] },
+      zeta: 0,
+    },
+    apiVersion: 'v1',
+    kind: 'K',
+  };
+
+  test('builtin: fields as the schema lists them, maps sorted', () => {
+    expect(encodeValue(value, schema, 'builtin')).toBe(
+      '{"kind":"K","apiVersion":"v1","spec":{"zeta":0,"labels":{"10":"y","9":"z","b":"x"},' +
+        '"list":[{"b":"2","a":"1"}],"anything":{"y":[{"c":2,"d":1}],"z":1}}}',
+    );
+  });
+
+  test('L-11: custom: every key sorted', () => {
+    expect(encodeValue(value, schema, 'custom')).toBe(
+      '{"apiVersion":"v1","kind":"K","spec":{"anything":{"y":[{"c":2,"d":1}],"z":1},' +
+        '"labels":{"10":"y","9":"z","b":"x"},"list":[{"a":"1","b":"2"}],"zeta":0}}',
+    );
+  });
+
+  test('fields that the schema lacks come last, and without a schema the order stays', () => {
+    expect(encodeValue({ extra: 1, apiVersion: 'v1' }, schema, 'builtin')).toBe('{"apiVersion":"v1","extra":1}');
+    expect(encodeValue({ b: 1, a: { d: 1, c: 2 } }, undefined, 'builtin')).toBe('{"b":1,"a":{"d":1,"c":2}}');
+  });
+
+  test('undefined is left out, null is written', () => {
+    expect(encodeValue({ kind: undefined, spec: null }, schema, 'builtin')).toBe('{"spec":null}');
+    expect(encodeValue({ kind: undefined }, undefined, 'custom')).toBe('{}');
+    expect(encodeValue([undefined], undefined, 'custom')).toBe('[null]');
+  });
+
+  test('what has no JSON is refused', () => {
+    expect(() => encodeValue({ a: Number.NaN }, undefined, 'custom')).toThrow(TypeError);
+    expect(() => encodeValue({ a: 1n }, undefined, 'custom')).toThrow(TypeError);
+    expect(() => toJson(undefined)).toThrow(TypeError);
+  });
+
+  test('by bytes of UTF-8, not by units of UTF-16', () => {
+    const keys = ['\uffff', '\u{10000}', 'a', '', 'aa', 'Z', '\u00e9', '\ue000'];
+    const byBytes = keys.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    expect(keys.toSorted(compareBytes)).toEqual(byBytes);
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (a, b) => {
+        const expected = Buffer.compare(Buffer.from(a.toWellFormed()), Buffer.from(b.toWellFormed()));
+        expect(Math.sign(compareBytes(a.toWellFormed(), b.toWellFormed()))).toBe(expected);
+      }),
+    );
+  });
+});
+
+describe('F-12: escapes', () => {
+  test.each([
+    ['<a href="x">&', '"\\u003ca href=\\"x\\"\\u003e\\u0026"'],
+    ['\u2028\u2029', '"\\u2028\\u2029"'],
+    ['\ud800', '"\\ufffd"'],
+    ['\\ud800', '"\\\\ud800"'],
+    ['\\\ud800', '"\\\\\\ufffd"'],
+    ['\ufffd', '"\ufffd"'],
+    ['\u{1f600}\u00e9', '"\u{1f600}\u00e9"'],
+    ['\b\f\n\r\t\u0001\u007f', '"\\b\\f\\n\\r\\t\\u0001\u007f"'],
+    ['/', '"/"'],
+  ])('%j', (text, json) => {
+    expect(toJson(text)).toBe(json);
+    expect(toPrettyJson(text)).toBe(json);
+    expect(encodeValue(text, undefined, 'custom')).toBe(json);
+    expect(encodeValue({ [text]: 1 }, undefined, 'custom')).toBe(`{${json}:1}`);
+  });
+
+  test('the result reads back as what went in', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(JSON.parse(toJson(text))).toBe(text.toWellFormed());
+      }),
+    );
+  });
+});
+
+describe('F-13: forms', () => {
+  const value = { b: [1, { c: '<' }], a: {}, d: [] };
+
+  test('compact and pretty JSON end without a newline', () => {
+    expect(toJson(value)).toBe('{"b":[1,{"c":"\\u003c"}],"a":{},"d":[]}');
+    expect(toPrettyJson(value)).toBe(
+      '{\n  "b": [\n    1,\n    {\n      "c": "\\u003c"\n    }\n  ],\n  "a": {},\n  "d": []\n}',
+    );
+  });
+
+  test('YAML has sorted keys and lists at the level of their key', () => {
+    expect(toYaml({ kind: 'K', apiVersion: 'v1', items: [{ b: 1, a: 'x' }], none: null, empty: {} })).toBe(
+      'apiVersion: v1\nempty: {}\nitems:\n- a: x\n  b: 1\nkind: K\nnone: null\n',
+    );
+  });
+
+  test.each([
+    'yes',
+    'No',
+    'on',
+    'y',
+    'null',
+    '~',
+    '',
+    '1',
+    '1_000',
+    '0o17',
+    '0x1',
+    '1:30',
+    '.5',
+    '-',
+    '2020-01-01',
+    '<<',
+    '=',
+  ])('YAML quotes the text %j', (text) => {
+    for (const version of ['1.1', '1.2'] as const) {
+      expect(parse(toYaml({ [text]: text }), { version, schema: version === '1.1' ? 'yaml-1.1' : 'core' })).toEqual({
+        [text]: text,
+      });
+    }
+  });
+
+  test('YAML reads back as what went in', () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.string({ unit: 'binary' }),
+      fc.stringMatching(/^[-+.:0-9a-fox_ \n#'"|>&*!%@`]{0,8}$/),
+    );
+    const leaf = fc.oneof(
+      text,
+      fc.integer(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+    );
+    const tree = fc.letrec((tie) => ({
+      node: fc.oneof(
+        { depthSize: 'small' },
+        leaf,
+        fc.array(tie('node'), { maxLength: 3 }),
+        fc.dictionary(text, tie('node'), { maxKeys: 3 }),
+      ),
+    })).node;
+    fc.assert(
+      fc.property(tree, (value) => {
+        const expected = JSON.parse(toJson(value));
+        expect(JSON.parse(toJson(toPlain(parseYaml(toYaml(value)).root)))).toEqual(expected);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

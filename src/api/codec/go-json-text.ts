@@ -1,0 +1,44 @@
+/** JSON as Go's encoding/json writes it (F-12): the characters that HTML or JavaScript could trip over are escaped. */
+
+const SPECIAL = /[<>&\u2028\u2029]/;
+const EACH_SPECIAL = /[<>&\u2028\u2029]/g;
+/** JSON.stringify escapes half a surrogate pair, and nothing else, with `\ud`; pairs of backslashes are stepped over. */
+const LONE_SURROGATE = /\\(?:\\|ud[89a-f][0-9a-f]{2})/g;
+
+const escapeCharacter = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/** Takes finished JSON: outside of strings none of these characters can occur. */
+export function goEscape(json: string): string {
+  const escaped = SPECIAL.test(json) ? json.replace(EACH_SPECIAL, escapeCharacter) : json;
+  if (!escaped.includes('\\ud')) return escaped;
+  return escaped.replace(LONE_SURROGATE, (match) => (match === '\\\\' ? match : '\\ufffd'));
+}
+
+/** One string as a JSON literal. */
+export function goString(text: string): string {
+  return goEscape(JSON.stringify(text));
+}
+
+const BELOW_SURROGATES = /^[\0-\ud7ff]*$/;
+
+/**
+ * Sorts in place, in the order of Go's sorted maps: by UTF-8 bytes, which is by code point. UTF-16, and
+ * with it the native order, sorts astral characters too early; without them the native order is right.
+ */
+export function sortByBytes(texts: string[]): string[] {
+  return texts.every((text) => BELOW_SURROGATES.test(text)) ? texts.sort() : texts.sort(compareBytes);
+}
+
+export function compareBytes(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index++) {
+    const left = a.charCodeAt(index);
+    const right = b.charCodeAt(index);
+    if (left !== right) {
+      const leftAstral = left >= 0xd800 && left <= 0xdfff;
+      const rightAstral = right >= 0xd800 && right <= 0xdfff;
+      return leftAstral === rightAstral ? left - right : leftAstral ? 1 : -1;
+    }
+  }
+  return a.length - b.length;
+}

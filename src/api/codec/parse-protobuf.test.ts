@@ -1,0 +1,212 @@
+import { describe, expect, test } from 'vitest';
+import { envelope, message, type Proto } from '../../../test/e2e/support/protobuf.ts';
+import type { BodyType } from '../kind.ts';
+import { namespaceKind, podKind, serviceAccountKind } from '../kinds/core.ts';
+import { clusterRoleBindingKind, clusterRoleKind } from '../kinds/rbac.ts';
+import { tokenRequestType } from '../kinds/token-request.ts';
+import { ApiError } from '../status.ts';
+import { decodeBody, PROTOBUF_TYPE } from './decode.ts';
+import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
+import { type Shape, shapeOf } from './shape.ts';
+
+const decode = (bytes: Uint8Array, type: BodyType = tokenRequestType) =>
+  decodeBody<Record<string, unknown>>({ bytes, mediaType: PROTOBUF_TYPE }, type, 'Strict');
+
+const token = (fields: Proto): Uint8Array => envelope('authentication.k8s.io/v1', 'TokenRequest', message(fields));
+
+const refusal = (bytes: Uint8Array, type?: BodyType): string => {
+  try {
+    decode(bytes, type);
+  } catch (error) {
+    if (error instanceof ApiError && error.status.code === 400) return error.message;
+    throw error;
+  }
+  throw new Error('not refused');
+};
+
+/** As Go writes an ObjectMeta: every text, also the empty ones, and a time that is none. */
+const goMeta: Proto = { 1: '', 2: '', 3: '', 4: '', 5: '', 6: '', 7: 0, 8: new Uint8Array() };
+
+describe('a token request', () => {
+  test('X-01: as kubectl writes it', () => {
+    const { value, violations } = decode(
+      token({
+        1: goMeta,
+        2: { 1: ['vault', 'x'], 3: { 1: 'Pod', 2: 'v1', 3: 'p', 4: 'u' }, 4: 600 },
+        3: { 1: '', 2: {} },
+      }),
+    );
+    expect(value).toEqual({
+      kind: 'TokenRequest',
+      apiVersion: 'authentication.k8s.io/v1',
+      metadata: { generation: 0 },
+      spec: {
+        audiences: ['vault', 'x'],
+        expirationSeconds: 600,
+        boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p', uid: 'u' },
+      },
+      status: {},
+    });
+    expect(violations).toEqual([]);
+  });
+
+  test.each<[string, Proto]>([
+    ['no audiences', { 2: { 4: 600 } }],
+    ['an empty spec', { 2: {} }],
+    ['no spec', { 1: goMeta }],
+  ])('with %s: they count as present and empty', (_, fields) => {
+    expect(decode(token(fields)).value.spec).toMatchObject({ audiences: null });
+  });
+
+  test('an empty audience stays one', () => {
+    expect(decode(token({ 2: { 1: [''] } })).value.spec).toEqual({ audiences: [''] });
+  });
+
+  test('S-08: unknown fields are passed over, also when fields should be strict', () => {
+    const { value, violations } = decode(token({ 2: { 1: ['a'], 99: 'x', 98: 7 }, 77: { 1: 'y' } }));
+    expect([value.spec, violations]).toEqual([{ audiences: ['a'] }, []]);
+  });
+
+  test('a message that comes in pieces is one message', () => {
+    const raw = Buffer.concat([message({ 2: { 1: ['a'], 4: 600 } }), message({ 2: { 1: ['b'], 4: 700 } })]);
+    expect(decode(envelope('authentication.k8s.io/v1', 'TokenRequest', raw)).value.spec).toEqual({
+      audiences: ['a', 'b'],
+      expirationSeconds: 700,
+    });
+  });
+
+  test('D-04: the type may be left out', () => {
+    expect(decode(envelope('', '', message({ 2: { 1: ['a'] } }))).value.kind).toBe('TokenRequest');
+  });
+
+  test('an integer is not rounded', () => {
+    const raw = Uint8Array.of(0x12, 0x0a, 0x20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f);
+    expect(() => decode(envelope('', '', raw))).not.toThrow(TypeError);
+  });
+});
+
+describe('other kinds', () => {
+  test('maps, times, lists of objects, flags', () => {
+    const meta = {
+      1: 'x',
+      8: { 1: 1_700_000_000 },
+      11: [{ 1: 'k', 2: 'v' }, { 1: 'empty' }],
+      13: [{ 1: 'K', 3: 'n', 4: 'u', 5: 'v1', 6: 1 }],
+    };
+    const raw = message({ 1: meta, 2: [{ 3: 's' }], 4: 0 });
+    expect(decode(envelope('v1', 'ServiceAccount', raw), serviceAccountKind).value).toEqual({
+      kind: 'ServiceAccount',
+      apiVersion: 'v1',
+      metadata: {
+        name: 'x',
+        creationTimestamp: '2023-11-14T22:13:20Z',
+        labels: { k: 'v', empty: '' },
+        ownerReferences: [{ apiVersion: 'v1', kind: 'K', name: 'n', uid: 'u', controller: true }],
+      },
+      secrets: [{ name: 's' }],
+      automountServiceAccountToken: false,
+    });
+  });
+
+  test('the core group in a rule is an empty text', () => {
+    const raw = message({ 1: { 1: 'r' }, 2: [{ 1: ['get'], 2: [''], 3: ['pods'] }] });
+    const { value } = decode(envelope('rbac.authorization.k8s.io/v1', 'ClusterRole', raw), clusterRoleKind);
+    expect(value.rules).toEqual([{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]);
+  });
+
+  test('a key called __proto__ is a key', () => {
+    const raw = message({ 1: { 1: 'x', 11: [{ 1: '__proto__', 2: 'v' }] } });
+    const { value } = decode(envelope('v1', 'Pod', raw), podKind);
+    expect(Object.keys((value.metadata as { labels: object }).labels)).toEqual(['__proto__']);
+  });
+
+  test('every type that a built-in kind is made of has numbers for its fields', () => {
+    const without: string[] = [];
+    const walk = (shape: Shape, top: boolean): void => {
+      if (shape.type === 'array') walk(shape.items, false);
+      if (shape.type !== 'struct') return;
+      for (const field of shape.fields) {
+        const head = top && (field.name === 'kind' || field.name === 'apiVersion');
+        const known = PROTOBUF_FIELDS[shape.goType]?.[field.name] !== undefined;
+        if (!known && !head && field.name !== 'managedFields') without.push(`${shape.goType}.${field.name}`);
+        walk(field.shape, false);
+      }
+    };
+    for (const { schema } of [
+      tokenRequestType,
+      namespaceKind,
+      serviceAccountKind,
+      podKind,
+      clusterRoleKind,
+      clusterRoleBindingKind,
+    ]) {
+      walk(shapeOf(schema), true);
+    }
+    expect(without).toEqual([]);
+  });
+});
+
+describe('what is no such message is 400', () => {
+  const unrecognized = 'the object provided is unrecognized (must be of type TokenRequest): ';
+  const cannot = 'TokenRequest in version "v1" cannot be handled as a TokenRequest: ';
+
+  test.each<[string, Uint8Array, string]>([
+    ['D-11: nothing', new Uint8Array(), `${unrecognized}empty data (<empty>)`],
+    [
+      'D-11: JSON',
+      Buffer.from('{"a":1}'),
+      `${unrecognized}provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] ({"a":1})`,
+    ],
+    [
+      'D-11: other bytes',
+      Uint8Array.of(1, 2, 3, 4, 5),
+      `${unrecognized}provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (0102030405)`,
+    ],
+    ['the prefix alone', Uint8Array.of(0x6b, 0x38, 0x73, 0), `${unrecognized}empty body (6b387300)`],
+    [
+      'a broken envelope',
+      Uint8Array.of(0x6b, 0x38, 0x73, 0, 0x0a, 0x7f),
+      `${unrecognized}proto: premature EOF (6b3873000a7f)`,
+    ],
+    [
+      'a broken message',
+      envelope('authentication.k8s.io/v1', 'TokenRequest', Uint8Array.of(0x12, 0x7f)),
+      `${cannot}proto: premature EOF`,
+    ],
+    ['a field of another type', token({ 2: 5 }), `${cannot}proto: wrong wireType = 0 for field spec`],
+    ['a group', envelope('', '', Uint8Array.of(0x0b, 0x0b, 0x0b)), `${cannot}proto: illegal wireType 3`],
+    [
+      'D-08: another kind',
+      envelope('v1', 'Pod', message({ 1: 5 })),
+      'Pod in version "v1" cannot be handled as a TokenRequest: no kind "Pod" is registered for version "v1"',
+    ],
+  ])('%s', (_, bytes, message) => {
+    expect(refusal(bytes)).toBe(message);
+  });
+
+  test('a list that is far too long', () => {
+    const raw = Buffer.alloc(400_000);
+    for (let at = 0; at < raw.length; at += 2) raw[at] = 0x0a;
+    expect(refusal(envelope('', '', message({ 2: raw })))).toBe(
+      'the body of the request has more than 100000 list elements',
+    );
+  });
+
+  test('any bytes at all: an answer or a 400', () => {
+    const valid = token({ 1: goMeta, 2: { 1: ['vault'], 3: { 1: 'Pod', 3: 'p' }, 4: 600 }, 3: { 2: { 1: 5 } } });
+    let seed = 1;
+    const random = (below: number): number => {
+      seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff;
+      return seed % below;
+    };
+    for (let round = 0; round < 5_000; round++) {
+      const bytes = Uint8Array.from(valid);
+      for (let flips = 0; flips <= random(3); flips++) bytes[4 + random(bytes.length - 4)] = random(256);
+      try {
+        decode(bytes.subarray(0, bytes.length - random(4)));
+      } catch (error) {
+        expect(error).toBeInstanceOf(ApiError);
+      }
+    }
+  });
+});

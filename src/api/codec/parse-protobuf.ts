@@ -1,0 +1,208 @@
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import { decodeUtf8 } from './parse-json.ts';
+import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
+import type { ArrayShape, Field, LeafShape, MapShape, Shape, StructShape } from './shape.ts';
+import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
+
+export class ProtobufError extends Error {
+  override readonly name = 'ProtobufError';
+}
+
+/** What is around every message: which type it is of, and its bytes (`runtime.Unknown`). */
+export interface Envelope {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly raw: Uint8Array;
+}
+
+const EMPTY = new Uint8Array();
+const MAGIC = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
+
+/** D-11. @throws ProtobufError */
+export function openEnvelope(bytes: Uint8Array): Envelope {
+  if (bytes.length === 0) throw new ProtobufError('empty data');
+  if (MAGIC.some((byte, index) => bytes[index] !== byte)) {
+    throw new ProtobufError(
+      `provided data does not appear to be a protobuf message, expected prefix [${MAGIC.join(' ')}]`,
+    );
+  }
+  if (bytes.length === MAGIC.length) throw new ProtobufError('empty body');
+  const envelope: { apiVersion: string; kind: string; raw: Uint8Array } = { apiVersion: '', kind: '', raw: EMPTY };
+  eachField(bytes.subarray(MAGIC.length), (number, reader, wireType) => {
+    if (number === 1) {
+      eachField(bytesOf(reader, wireType), (inner, typeReader, innerType) => {
+        if (inner === 1) envelope.apiVersion = decodeUtf8(bytesOf(typeReader, innerType));
+        else if (inner === 2) envelope.kind = decodeUtf8(bytesOf(typeReader, innerType));
+        else typeReader.skip(innerType);
+      });
+    } else if (number === 2) envelope.raw = bytesOf(reader, wireType);
+    else reader.skip(wireType);
+  });
+  return envelope;
+}
+
+/**
+ * Reads a message along the schema of its type, into the same tree that JSON gives. Fields that the schema does
+ * not know are passed over (S-08). An empty text is the absence of one, as Go writes all of them; a field
+ * whose explicit null means something is null when it is absent, since the format cannot tell the two apart.
+ *
+ * @throws ProtobufError
+ */
+export function parseMessage(bytes: Uint8Array, shape: StructShape): ObjectNode {
+  return new MessageReader().struct([bytes], shape);
+}
+
+type Value = Uint8Array | bigint;
+
+class MessageReader {
+  readonly #budget = new TreeBudget();
+
+  /** The same message sent in pieces is one message: later fields win, lists go on. */
+  struct(pieces: readonly Uint8Array[], shape: StructShape): ObjectNode {
+    const found = new Map<Field, Value[]>();
+    const fields = fieldsOf(shape);
+    for (const piece of pieces) {
+      eachField(piece, (number, reader, wireType) => {
+        const field = fields.get(number);
+        if (field === undefined) {
+          reader.skip(wireType);
+          return;
+        }
+        this.#budget.element();
+        const values = found.get(field) ?? [];
+        found.set(field, values);
+        values.push(readValue(reader, wireType, field));
+      });
+    }
+    const node = new ObjectNode();
+    for (const field of shape.fields) {
+      const values = found.get(field);
+      const value = values === undefined ? this.#absent(field) : this.#read(values, field.shape);
+      if (value === undefined) continue;
+      this.#budget.key();
+      node.keys.push(field.name);
+      node.values.push(value);
+    }
+    return node;
+  }
+
+  #absent({ keepNull, shape }: Field): JsonNode | undefined {
+    if (keepNull) return null;
+    const impliesNull = shape.type === 'struct' && shape.fields.some((field) => field.keepNull);
+    return impliesNull ? this.struct([], shape) : undefined;
+  }
+
+  #read(values: readonly Value[], shape: Shape): JsonNode | undefined {
+    switch (shape.type) {
+      case 'struct':
+        return this.struct(values as Uint8Array[], shape);
+      case 'map':
+        return this.#map(values as Uint8Array[], shape);
+      case 'array':
+        return this.#array(values, shape);
+      default:
+        return leaf(values.at(-1) ?? 0n, shape);
+    }
+  }
+
+  #array(values: readonly Value[], { items }: ArrayShape): JsonNode {
+    return values.map((value) => this.#read([value], items) ?? '');
+  }
+
+  #map(entries: readonly Uint8Array[], { values }: MapShape): ObjectNode {
+    const node = new ObjectNode();
+    for (const entry of entries) {
+      let key = '';
+      let value: JsonNode = '';
+      eachField(entry, (number, reader, wireType) => {
+        if (number === 1) key = decodeUtf8(bytesOf(reader, wireType));
+        else if (number === 2) value = this.#read([bytesOf(reader, wireType)], values) ?? '';
+        else reader.skip(wireType);
+      });
+      this.#budget.key();
+      node.keys.push(key);
+      node.values.push(value);
+    }
+    return node;
+  }
+}
+
+function leaf(value: Value, { type }: LeafShape): JsonNode | undefined {
+  switch (type) {
+    case 'integer':
+      return new NumberNode(String(value));
+    case 'boolean':
+      return value !== 0n;
+    case 'byte':
+      return Buffer.from(value as Uint8Array).toString('base64');
+    case 'date-time':
+      return timestamp(value as Uint8Array);
+    default:
+      return decodeUtf8(value as Uint8Array) || undefined;
+  }
+}
+
+/** `Time{1: seconds, 2: nanos}`; fractions of a second are cut off, as they are in JSON. Empty is no time. */
+function timestamp(bytes: Uint8Array): string | undefined {
+  let seconds = 0n;
+  eachField(bytes, (number, reader, wireType) => {
+    if (number === 1 && wireType === WireType.Varint) seconds = BigInt(reader.int64());
+    else reader.skip(wireType);
+  });
+  if (seconds === 0n) return undefined;
+  const date = new Date(Number(seconds) * 1000);
+  if (Number.isNaN(date.getTime()) || date.getUTCFullYear() > 9999 || date.getUTCFullYear() < 0) {
+    throw new ProtobufError('proto: a time is out of range');
+  }
+  return date.toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+const numbered = new WeakMap<StructShape, ReadonlyMap<number, Field>>();
+
+function fieldsOf(shape: StructShape): ReadonlyMap<number, Field> {
+  const known = numbered.get(shape);
+  if (known !== undefined) return known;
+  const numbers = PROTOBUF_FIELDS[shape.goType] ?? {};
+  const fields = new Map(
+    shape.fields.flatMap((field) => {
+      const number = numbers[field.name];
+      return number === undefined ? [] : [[number, field] as const];
+    }),
+  );
+  numbered.set(shape, fields);
+  return fields;
+}
+
+function readValue(reader: BinaryReader, wireType: WireType, { name, shape }: Field): Value {
+  const element = shape.type === 'array' ? shape.items : shape;
+  const isNumber = element.type === 'integer' || element.type === 'boolean';
+  if (wireType !== (isNumber ? WireType.Varint : WireType.LengthDelimited)) {
+    throw new ProtobufError(`proto: wrong wireType = ${wireType} for field ${name}`);
+  }
+  return isNumber ? BigInt(reader.int64()) : reader.bytes();
+}
+
+function bytesOf(reader: BinaryReader, wireType: WireType): Uint8Array {
+  if (wireType !== WireType.LengthDelimited) throw new ProtobufError(`proto: wrong wireType = ${wireType}`);
+  return reader.bytes();
+}
+
+/** Every field in turn; the visitor reads the value or skips it. Groups are long gone from the format, and refused. */
+function eachField(bytes: Uint8Array, visit: (number: number, reader: BinaryReader, wireType: WireType) => void): void {
+  const reader = new BinaryReader(bytes);
+  try {
+    while (reader.pos < reader.len) {
+      const [number, wireType] = reader.tag();
+      if (wireType === WireType.StartGroup || wireType === WireType.EndGroup) {
+        throw new ProtobufError(`proto: illegal wireType ${wireType}`);
+      }
+      visit(number, reader, wireType);
+    }
+  } catch (error) {
+    // The library throws plain errors and RangeErrors; ours, and those of the budget, say enough themselves.
+    if (error instanceof Error && (error.constructor === Error || error instanceof RangeError)) {
+      throw new ProtobufError(`proto: ${error.message}`);
+    }
+    throw error;
+  }
+}

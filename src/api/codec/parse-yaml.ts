@@ -1,0 +1,128 @@
+import { Composer, type Document, isMap, isScalar, isSeq, type LineCounter, type Scalar, type YAMLMap } from 'yaml';
+import { goQuote } from '../go-quote.ts';
+import { tooLarge } from '../status.ts';
+import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
+import { clip, MAX_VIOLATIONS } from './violations.ts';
+import { MAX_YAML_TOKENS, readYamlTokens, YamlSyntaxError, yamlFault } from './yaml-tokens.ts';
+
+/** With the limit on tokens, what is left to cost time is long text over many lines: this much takes up to 40 ms. */
+export const MAX_YAML_BYTES = 128 * 1024;
+
+export interface YamlDocument {
+  readonly root: JsonNode;
+  /** S-07: `line 5: key "name" already set in map`. The tree has the last value of each key. */
+  readonly duplicates: readonly string[];
+}
+
+/**
+ * Reads one YAML document into the tree that JSON has too. Plain scalars follow the core schema of
+ * YAML 1.2: only `true` and `false` are booleans, `yes` and `on` are text. kube-apiserver still takes
+ * those for booleans; where it matters it then refuses them, as label values are text.
+ *
+ * @throws YamlSyntaxError when the text is not YAML, or has anchors, aliases, directives or foreign tags.
+ * @throws ApiError 413 when it is too large, 400 when it is too deep or has too many parts.
+ */
+export function parseYaml(text: string): YamlDocument {
+  if (Buffer.byteLength(text) > MAX_YAML_BYTES) throw tooLarge(MAX_YAML_BYTES);
+  let first: YamlDocument | undefined;
+  for (const document of parseYamlDocuments(text, MAX_YAML_TOKENS)) {
+    if (first !== undefined) throw new YamlSyntaxError('yaml: expected a single document in the stream');
+    first = document;
+  }
+  return first ?? { root: null, duplicates: [] };
+}
+
+/** A stream of documents, as in files of manifests. `maxTokens` bounds the time that reading them takes. */
+export function* parseYamlDocuments(text: string, maxTokens: number): Generator<YamlDocument, void> {
+  const { tokens, lines } = readYamlTokens(text, maxTokens);
+  const composer = new Composer({
+    schema: 'core',
+    uniqueKeys: false,
+    merge: false,
+    prettyErrors: false,
+    logLevel: 'silent',
+  });
+  for (const document of composer.compose(tokens, false, text.length)) {
+    const [error] = document.errors;
+    if (error !== undefined) throw yamlFault(lines, error.pos[0], error.message);
+    yield new TreeReader(lines).read(document);
+  }
+}
+
+class TreeReader {
+  readonly #lines: LineCounter;
+  readonly #budget = new TreeBudget();
+  readonly #duplicates: string[] = [];
+
+  constructor(lines: LineCounter) {
+    this.#lines = lines;
+  }
+
+  read(document: Document.Parsed): YamlDocument {
+    return { root: this.#node(document.contents, 0), duplicates: this.#duplicates };
+  }
+
+  #node(node: unknown, depth: number): JsonNode {
+    if (node === null || node === undefined) return null;
+    if (isScalar(node)) return this.#scalar(node);
+    if (isMap(node)) return this.#map(node, depth);
+    if (isSeq(node)) {
+      this.#budget.open(depth);
+      return node.items.map((item) => {
+        this.#budget.element();
+        return this.#node(item, depth + 1);
+      });
+    }
+    throw new YamlSyntaxError('yaml: a value of this kind is not accepted');
+  }
+
+  #map(map: YAMLMap, depth: number): ObjectNode {
+    this.#budget.open(depth);
+    const members = new Map<string, JsonNode>();
+    for (const { key, value } of map.items) {
+      this.#budget.key();
+      const name = this.#key(key);
+      if (members.has(name) && this.#duplicates.length < MAX_VIOLATIONS) {
+        const line = this.#lines.linePos(offsetOf(key)).line;
+        this.#duplicates.push(`line ${line}: key ${goQuote(clip(name))} already set in map`);
+      }
+      members.set(name, this.#node(value, depth + 1));
+    }
+    const object = new ObjectNode();
+    object.keys.push(...members.keys());
+    object.values.push(...members.values());
+    return object;
+  }
+
+  /** Keys that are numbers or booleans are taken as the text they stand for. */
+  #key(key: unknown): string {
+    const scalar = isScalar(key) ? this.#scalar(key) : null;
+    if (typeof scalar === 'string') return scalar;
+    if (typeof scalar === 'boolean') return String(scalar);
+    if (scalar instanceof NumberNode) return scalar.text;
+    throw yamlFault(this.#lines, offsetOf(key), 'a map key must be a string, a number or a boolean');
+  }
+
+  #scalar(scalar: Scalar): JsonNode {
+    const { value } = scalar;
+    if (value === null || typeof value === 'boolean') return value;
+    if (typeof value === 'string') return value.toWellFormed();
+    if (typeof value === 'number') return new NumberNode(this.#numberText(value, scalar));
+    throw yamlFault(this.#lines, offsetOf(scalar), 'a value of this kind is not accepted');
+  }
+
+  /** The number in JSON's grammar. An integer keeps every digit; how a fraction was written is lost, as in Go. */
+  #numberText(value: number, scalar: Scalar): string {
+    const source = scalar.source ?? '';
+    if (WHOLE_NUMBER.test(source)) return BigInt(source).toString();
+    if (!Number.isFinite(value)) throw yamlFault(this.#lines, offsetOf(scalar), 'JSON has no such number');
+    return JSON.stringify(value);
+  }
+}
+
+/** Bounded, because making a number of a million digits would take its time. */
+const WHOLE_NUMBER = /^(?:[-+]?[0-9]{1,40}|0x[0-9a-fA-F]{1,40}|0o[0-7]{1,40})$/;
+
+function offsetOf(node: unknown): number {
+  return isScalar(node) || isMap(node) || isSeq(node) ? (node.range?.[0] ?? 0) : 0;
+}

@@ -1,0 +1,215 @@
+import { type FieldError, invalidValue } from '../field-error.ts';
+import { parseGoInt64 } from '../go-errors.ts';
+import { Base64Error, canonicalBase64 } from './go-base64.ts';
+import { compareBytes } from './go-json-text.ts';
+import { parseGoTime, TimeSyntaxError } from './go-time.ts';
+import { type ArrayShape, type LeafShape, type MapShape, printGoType, type Shape, type StructShape } from './shape.ts';
+import { goKindOf, type JsonNode, NumberNode, ObjectNode, toPlain } from './tree.ts';
+import { clip, MAX_VIOLATIONS, type Path, pathText, reportDuplicates, type Violations } from './violations.ts';
+
+export interface ReaderOptions {
+  /** Custom resources get errors of a schema validator (422), built-in types those of Go's decoder (400). */
+  readonly style: 'builtin' | 'custom';
+  /** True when keys come in byte order instead of document order: bodies that were YAML. */
+  readonly sorted: boolean;
+  readonly onUnknown: (path: Path) => void;
+  /** Repeated keys of what the schema describes; undefined when they were found before. */
+  readonly duplicates: Violations | undefined;
+}
+
+/**
+ * Walks a tree along a schema: keeps what the schema knows, reports the rest. Null stands for absence, as
+ * in Go. Reading goes on after a fault, so that one walk finds every unknown field.
+ */
+export class SchemaReader {
+  readonly #options: ReaderOptions;
+  /** The first fault, in the words of Go's decoder. */
+  goError: string | undefined;
+  readonly fieldErrors: FieldError[] = [];
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined where a value has the wrong type. */
+  read(node: JsonNode, shape: Shape, at: Path | undefined): unknown {
+    switch (shape.type) {
+      case 'struct':
+        return node instanceof ObjectNode ? this.#struct(node, shape, at) : this.#mismatch(node, shape, at);
+      case 'map':
+        return node instanceof ObjectNode ? this.#map(node, shape, at) : this.#mismatch(node, shape, at);
+      case 'array':
+        return Array.isArray(node) ? this.#array(node, shape, at) : this.#mismatch(node, shape, at);
+      default:
+        return this.#leaf(node, shape, at);
+    }
+  }
+
+  #struct(node: ObjectNode, shape: StructShape, at: Path | undefined): Record<string, unknown> {
+    const values: unknown[] = new Array(shape.fields.length).fill(undefined);
+    const seen: boolean[] = [];
+    for (const index of this.#order(node)) {
+      const key = node.keys[index] ?? '';
+      const child = node.values[index] ?? null;
+      const field = shape.byName.get(key);
+      const here: Path = { up: at, key, owner: field === undefined ? undefined : shape.goType };
+      if (field === undefined) {
+        this.#options.onUnknown(here);
+        continue;
+      }
+      if (seen[field.index]) this.#options.duplicates?.duplicate(here);
+      seen[field.index] = true;
+      // S-09: the last one counts, also when it is null.
+      if (child === null) values[field.index] = field.keepNull ? null : undefined;
+      else values[field.index] = this.read(child, field.shape, here);
+    }
+    const result: Record<string, unknown> = {};
+    for (const field of shape.fields) {
+      const value = values[field.index];
+      if (value !== undefined) result[field.name] = value;
+    }
+    return result;
+  }
+
+  #map(node: ObjectNode, shape: MapShape, at: Path | undefined): Record<string, unknown> {
+    const result: Record<string, unknown> = Object.create(null);
+    const seen = new Set<string>();
+    for (const index of this.#order(node)) {
+      const key = node.keys[index] ?? '';
+      const here: Path = { up: at, key, owner: undefined };
+      if (seen.has(key)) this.#options.duplicates?.duplicate(here);
+      seen.add(key);
+      result[key] = this.#element(node.values[index] ?? null, shape.values, here);
+    }
+    return result;
+  }
+
+  #array(items: readonly JsonNode[], shape: ArrayShape, at: Path | undefined): unknown[] {
+    return items.map((item, key) => this.#element(item, shape.items, { up: at, key, owner: undefined }));
+  }
+
+  /** A map or list cannot leave a place empty: null becomes the zero value in Go, and is an error in a schema. */
+  #element(node: JsonNode, shape: Shape, at: Path): unknown {
+    if (node === null && shape.type !== 'any') {
+      return this.#validates(at) ? this.#mismatch(node, shape, at) : zeroOf(shape);
+    }
+    return this.read(node, shape, at) ?? null;
+  }
+
+  #leaf(node: JsonNode, shape: LeafShape, at: Path | undefined): unknown {
+    switch (shape.type) {
+      case 'any':
+        return this.#any(node, at);
+      case 'boolean':
+        return typeof node === 'boolean' ? node : this.#mismatch(node, shape, at);
+      case 'integer':
+      case 'number':
+        return node instanceof NumberNode ? this.#number(node, shape, at) : this.#mismatch(node, shape, at);
+      case 'string':
+        return typeof node === 'string' ? node : this.#mismatch(node, shape, at);
+      default:
+        return typeof node === 'string' ? this.#formatted(node, shape, at) : this.#mismatch(node, shape, at);
+    }
+  }
+
+  #any(node: JsonNode, at: Path | undefined): unknown {
+    if (this.#options.duplicates !== undefined) reportDuplicates(node, at, this.#options.duplicates);
+    return toPlain(node);
+  }
+
+  #number(node: NumberNode, shape: LeafShape, at: Path | undefined): unknown {
+    if (shape.type === 'number') {
+      const value = Number(node.text);
+      return Number.isFinite(value) ? value : this.#mismatch(node, shape, at);
+    }
+    // T-26: only digits make an integer. `1e3` and `3600.0` do not, whatever their value.
+    const parsed = parseGoInt64(node.text);
+    if (!parsed.ok || (shape.goType === 'int32' && parsed.exact !== BigInt.asIntN(32, parsed.exact))) {
+      return this.#mismatch(node, shape, at);
+    }
+    return parsed.value;
+  }
+
+  #formatted(text: string, shape: LeafShape, at: Path | undefined): string | undefined {
+    try {
+      return shape.type === 'byte' ? canonicalBase64(text) : parseGoTime(text);
+    } catch (error) {
+      if (!(error instanceof Base64Error || error instanceof TimeSyntaxError)) throw error;
+      if (this.#validates(at))
+        this.#fieldError(at, clip(text, 64), `must be of type ${shape.type}: "${clip(text, 64)}"`);
+      else this.goError ??= error.message;
+      return undefined;
+    }
+  }
+
+  #mismatch(node: JsonNode, shape: Shape, at: Path | undefined): undefined {
+    if (this.#validates(at)) {
+      if (this.fieldErrors.length >= MAX_VIOLATIONS) return undefined;
+      const found = schemaKindOf(node);
+      this.#fieldError(at, found, `must be of type ${schemaTypeOf(shape)}: "${found}"`);
+      return undefined;
+    }
+    const wantsNumber = shape.type === 'integer' || shape.type === 'number';
+    const what = node instanceof NumberNode && wantsNumber ? `number ${clip(node.text, 64)}` : goKindOf(node);
+    this.goError ??= `json: cannot unmarshal ${what} into Go struct field ${goField(at)} of type ${printGoType(shape)}`;
+    return undefined;
+  }
+
+  /** Also in a custom resource the metadata is Go's own type. */
+  #validates(at: Path | undefined): boolean {
+    if (this.#options.style === 'builtin') return false;
+    let top = at;
+    while (top?.up !== undefined) top = top.up;
+    return top?.key !== 'metadata';
+  }
+
+  #fieldError(at: Path | undefined, value: string, problem: string): void {
+    if (this.fieldErrors.length >= MAX_VIOLATIONS) return;
+    const field = pathText(at);
+    this.fieldErrors.push(invalidValue(field, value, `${field} in body ${problem}`));
+  }
+
+  #order(node: ObjectNode): Iterable<number> {
+    const indexes = node.keys.keys();
+    if (!this.#options.sorted) return indexes;
+    return [...indexes].sort((a, b) => compareBytes(node.keys[a] ?? '', node.keys[b] ?? ''));
+  }
+}
+
+/** Go names the innermost struct, then every struct field on the way; map keys and indexes are not part of it. */
+function goField(at: Path | undefined): string {
+  let owner: string | undefined;
+  const fields: string[] = [];
+  for (let path = at; path !== undefined; path = path.up) {
+    if (path.owner === undefined) continue;
+    owner ??= path.owner;
+    fields.unshift(String(path.key));
+  }
+  return `${owner ?? ''}.${fields.join('.')}`;
+}
+
+function zeroOf(shape: Shape): unknown {
+  switch (shape.type) {
+    case 'struct':
+      return {};
+    case 'string':
+      return '';
+    case 'boolean':
+      return false;
+    case 'integer':
+    case 'number':
+      return 0;
+    default:
+      return null;
+  }
+}
+
+function schemaKindOf(node: JsonNode): string {
+  if (node instanceof NumberNode) return parseGoInt64(node.text).ok ? 'integer' : 'number';
+  return typeof node === 'boolean' ? 'boolean' : goKindOf(node);
+}
+
+function schemaTypeOf(shape: Shape): string {
+  if (shape.type === 'struct' || shape.type === 'map') return 'object';
+  return shape.type === 'date-time' || shape.type === 'byte' ? 'string' : shape.type;
+}

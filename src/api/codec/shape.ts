@@ -1,0 +1,118 @@
+import type { TSchema } from 'typebox';
+
+/** What a schema says, in the form that decoding and encoding walk along. Worked out once per schema. */
+export type Shape = StructShape | MapShape | ArrayShape | LeafShape;
+
+export interface StructShape {
+  readonly type: 'struct';
+  readonly goType: string;
+  /** In the order in which they are written. */
+  readonly fields: readonly Field[];
+  readonly byName: ReadonlyMap<string, Field>;
+}
+
+export interface Field {
+  readonly name: string;
+  readonly index: number;
+  readonly shape: Shape;
+  /** An explicit null means something and is kept. */
+  readonly keepNull: boolean;
+}
+
+export interface MapShape {
+  readonly type: 'map';
+  readonly goType: string;
+  readonly values: Shape;
+}
+
+export interface ArrayShape {
+  readonly type: 'array';
+  readonly goType: string;
+  readonly items: Shape;
+}
+
+export interface LeafShape {
+  readonly type: 'string' | 'date-time' | 'byte' | 'integer' | 'number' | 'boolean' | 'any';
+  readonly goType: string;
+}
+
+/** The keywords of JSON Schema that TypeBox writes and we read; `patternProperties` is how it writes a Record. */
+interface SchemaNode {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
+  readonly items?: SchemaNode;
+  readonly anyOf?: readonly SchemaNode[];
+  readonly format?: string;
+  readonly goType?: string;
+  readonly keepNull?: boolean;
+}
+
+const shapes = new WeakMap<object, Shape>();
+
+export function shapeOf(schema: TSchema): Shape {
+  return compile(schema as SchemaNode);
+}
+
+function compile(schema: SchemaNode): Shape {
+  const known = shapes.get(schema);
+  if (known !== undefined) return known;
+  const shape = work(schema);
+  shapes.set(schema, shape);
+  return shape;
+}
+
+function work(schema: SchemaNode): Shape {
+  const { goType } = schema;
+  if (schema.anyOf !== undefined) return compileUnion(schema.anyOf);
+  switch (schema.type) {
+    case 'object':
+      return schema.patternProperties === undefined ? struct(schema) : map(schema, schema.patternProperties);
+    case 'array': {
+      const items = compile(schema.items ?? {});
+      return { type: 'array', goType: goType ?? `[]${items.goType}`, items };
+    }
+    case 'string':
+      if (schema.format === 'byte') return { type: 'byte', goType: '[]uint8' };
+      // Go reads the text of a time as a string first: that is the type its complaint names.
+      return { type: schema.format === 'date-time' ? 'date-time' : 'string', goType: 'string' };
+    case 'integer':
+      return { type: 'integer', goType: goType ?? 'int64' };
+    case 'number':
+      return { type: 'number', goType: goType ?? 'float64' };
+    case 'boolean':
+      return { type: 'boolean', goType: goType ?? 'bool' };
+    default:
+      return { type: 'any', goType: goType ?? 'interface {}' };
+  }
+}
+
+/** The only unions in use: a type or null, and a choice of literals of one type. */
+function compileUnion(members: readonly SchemaNode[]): Shape {
+  const [first, ...others] = members.filter((member) => member.type !== 'null').map(compile);
+  if (first === undefined || others.some((other) => other.type !== first.type)) {
+    return { type: 'any', goType: 'interface {}' };
+  }
+  return first;
+}
+
+function struct(schema: SchemaNode): StructShape {
+  const fields = Object.entries(schema.properties ?? {}).map(([name, property], index) => ({
+    name,
+    index,
+    shape: compile(property),
+    keepNull: property.keepNull === true,
+  }));
+  const byName = new Map(fields.map((field) => [field.name, field]));
+  return { type: 'struct', goType: schema.goType ?? '', fields, byName };
+}
+
+function map(schema: SchemaNode, patterns: Readonly<Record<string, SchemaNode>>): MapShape {
+  const values = compile(Object.values(patterns)[0] ?? {});
+  return { type: 'map', goType: schema.goType ?? `map[string]${values.goType}`, values };
+}
+
+/** As Go prints the type: names declared in an API package carry the package, `[]v1.OwnerReference`. */
+export function printGoType(shape: Shape): string {
+  return shape.goType.replace(/^((?:\[\]|map\[string\])*)(?=[A-Z])/, '$1v1.');
+}

@@ -1,0 +1,113 @@
+import { type ApiError, badRequest } from '../status.ts';
+
+/** Plain JSON data, as programs handle it. */
+export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
+
+/**
+ * What a body says, before a schema gives it meaning: number texts and repeated keys are still there,
+ * because whether they are faults depends on the field they stand in.
+ */
+export type JsonNode = null | boolean | string | NumberNode | JsonNode[] | ObjectNode;
+
+export class NumberNode {
+  /** As written, in JSON's grammar: `1e3` and `1000` are different to an integer field. */
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** Members in document order, repeated ones included. Two arrays: no key can collide with anything. */
+export class ObjectNode {
+  readonly keys: string[] = [];
+  readonly values: JsonNode[] = [];
+}
+
+/** As deep as containers may nest. It also bounds every recursion over a tree. */
+export const MAX_DEPTH = 64;
+/** Of one body, over all its objects. */
+export const MAX_KEYS = 10_000;
+/** Of one body, over all its arrays. */
+export const MAX_ELEMENTS = 100_000;
+
+/** Counts while a tree is built and refuses it as soon as it is too large, not when all of it was read. */
+export class TreeBudget {
+  #keys = 0;
+  #elements = 0;
+
+  /** `depth` counts the containers around the one that opens. */
+  open(depth: number): void {
+    if (depth >= MAX_DEPTH) throw refused(`nests values more than ${MAX_DEPTH} levels deep`);
+  }
+
+  key(): void {
+    if (++this.#keys > MAX_KEYS) throw refused(`has more than ${MAX_KEYS} keys`);
+  }
+
+  element(): void {
+    if (++this.#elements > MAX_ELEMENTS) throw refused(`has more than ${MAX_ELEMENTS} list elements`);
+  }
+}
+
+const refused = (why: string): ApiError => badRequest(`the body of the request ${why}`);
+
+/** Go's word for a kind of JSON value, as its decoding errors print it. */
+export function goKindOf(node: JsonNode): string {
+  if (node === null) return 'null';
+  if (typeof node === 'boolean') return 'bool';
+  if (typeof node === 'string') return 'string';
+  if (node instanceof NumberNode) return 'number';
+  return Array.isArray(node) ? 'array' : 'object';
+}
+
+/**
+ * Drops what only the schema decoder needs: numbers become numbers, the last of repeated keys stays.
+ *
+ * @throws ApiError 400 for a number beyond the range of a double: it would turn into Infinity, then into null.
+ */
+export function toPlain(node: JsonNode): JsonValue {
+  if (typeof node !== 'object' || node === null) return node;
+  if (node instanceof NumberNode) {
+    const value = Number(node.text);
+    if (Number.isFinite(value)) return value;
+    throw badRequest(`json: cannot unmarshal number ${node.text.slice(0, 64)} into Go value of type float64`);
+  }
+  if (Array.isArray(node)) return node.map(toPlain);
+  // Without a prototype, `__proto__` is a key like any other.
+  const plain: { [key: string]: JsonValue } = Object.create(null);
+  node.keys.forEach((key, index) => {
+    plain[key] = toPlain(node.values[index] ?? null);
+  });
+  return plain;
+}
+
+/** The tree of data that did not arrive as text: the outcome of a patch, a decoded manifest. */
+export function fromPlain(value: JsonValue): JsonNode {
+  return build(value, 0, new TreeBudget());
+}
+
+function build(value: JsonValue, depth: number, budget: TreeBudget): JsonNode {
+  if (value === null || typeof value === 'boolean') return value;
+  if (typeof value === 'string') return value.toWellFormed();
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw refused('has a number that JSON cannot express');
+    return new NumberNode(JSON.stringify(value));
+  }
+  budget.open(depth);
+  if (Array.isArray(value)) {
+    return value.map((item) => {
+      budget.element();
+      return build(item, depth + 1, budget);
+    });
+  }
+  const node = new ObjectNode();
+  for (const [key, item] of Object.entries(value)) {
+    // Absent, in the way of programs; JSON has no such value.
+    if (item === undefined) continue;
+    budget.key();
+    node.keys.push(key.toWellFormed());
+    node.values.push(build(item, depth + 1, budget));
+  }
+  return node;
+}

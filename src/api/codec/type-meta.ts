@@ -1,0 +1,80 @@
+import { goKindOf, type JsonNode, ObjectNode } from './tree.ts';
+
+export interface TypeMeta {
+  readonly kind: string;
+  readonly apiVersion: string;
+}
+
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+/** A body of which not even the type can be told. The message is Go's. */
+export class TypeMetaError extends Error {
+  override readonly name = 'TypeMetaError';
+}
+
+/** How Go prints the type it looks for the type in: clients see it (D-05). */
+const GO_STRUCT =
+  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
+
+const NAMES: ReadonlyMap<string, keyof TypeMeta> = new Map([
+  ['kind', 'kind'],
+  ['apiversion', 'apiVersion'],
+]);
+
+/**
+ * S-01: a first look that tells the type, and that takes keys in any case: `Kind` selects the kind, and is
+ * an unknown field later on. Missing members and a null body give empty text.
+ */
+export function sniffTypeMeta(root: JsonNode): TypeMeta {
+  const found = { kind: '', apiVersion: '' };
+  if (root === null) return found;
+  if (!(root instanceof ObjectNode)) {
+    throw new TypeMetaError(`json: cannot unmarshal ${goKindOf(root)} into Go value of type ${GO_STRUCT}`);
+  }
+  root.keys.forEach((key, index) => {
+    const name = key.length > 10 ? undefined : NAMES.get(foldCase(key));
+    const value = root.values[index] ?? null;
+    if (name === undefined || value === null) return;
+    if (typeof value !== 'string') {
+      throw new TypeMetaError(`json: cannot unmarshal ${goKindOf(value)} into Go struct field .${name} of type string`);
+    }
+    found[name] = value;
+  });
+  return found;
+}
+
+/** Case as Go folds it: two letters outside of ASCII fold into it. */
+function foldCase(key: string): string {
+  return key
+    .replaceAll('\u212a', 'k')
+    .replaceAll('\u017f', 's')
+    .replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/** An own, exactly spelled member of a body that is an object. */
+export function textMember(root: JsonNode, name: string): string {
+  if (!(root instanceof ObjectNode)) return '';
+  const value = root.values[root.keys.lastIndexOf(name)];
+  return typeof value === 'string' ? value : '';
+}
+
+/** D-09 when there is more than one slash. */
+export function parseApiVersion(text: string): { group: string; version: string } {
+  if (text === '' || text === '/') return { group: '', version: '' };
+  const parts = text.split('/', 3);
+  const [first = '', second] = parts;
+  if (parts.length > 2) throw new TypeMetaError(`unexpected GroupVersion string: ${text.slice(0, 256).toWellFormed()}`);
+  return second === undefined ? { group: '', version: first } : { group: first, version: second };
+}
+
+/** D-04: what a built-in body leaves out is what the endpoint expects. */
+export function withDefaults(actual: GroupVersionKind, expected: GroupVersionKind): GroupVersionKind {
+  const kind = actual.kind === '' ? expected.kind : actual.kind;
+  if (actual.version !== '') return { ...actual, kind };
+  if (actual.group !== '' && actual.group !== expected.group) return { ...actual, kind };
+  return { group: expected.group, version: expected.version, kind };
+}

@@ -1,0 +1,74 @@
+import { goQuote } from '../go-quote.ts';
+import { type JsonNode, NumberNode } from './tree.ts';
+
+/** S-03: further ones are not recorded. */
+export const MAX_VIOLATIONS = 100;
+/** Further repetitions of the same few are not even put into words: ten thousand times that would block. */
+const MAX_REPORTS = 1_000;
+
+/** A place in a body, from the inside out. `owner` is the Go type that has `key` as a field; maps and lists have none. */
+export interface Path {
+  readonly up: Path | undefined;
+  readonly key: string | number;
+  readonly owner: string | undefined;
+}
+
+/** What callers wrote comes back to them in messages, but not by the megabyte. */
+export function clip(text: string, max = 256): string {
+  return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}...`;
+}
+
+/** S-02: dots between keys, `[i]` for indexes, no leading dot. */
+export function pathText(path: Path | undefined): string {
+  let text = '';
+  for (let at = path; at !== undefined; at = at.up) {
+    const segment = typeof at.key === 'number' ? `[${at.key}]` : clip(at.key);
+    text = text === '' || text.startsWith('[') ? segment + text : `${segment}.${text}`;
+  }
+  return clip(text, 512);
+}
+
+/** Collects what Warn reports and Strict refuses: each text once, in the order found, up to the cap. */
+export class Violations {
+  readonly #texts = new Set<string>();
+  #reports = 0;
+
+  get list(): string[] {
+    return [...this.#texts];
+  }
+
+  add(text: string): void {
+    if (this.#texts.size < MAX_VIOLATIONS) this.#texts.add(text);
+  }
+
+  unknown(path: Path): void {
+    this.#report('unknown', path);
+  }
+
+  duplicate(path: Path): void {
+    this.#report('duplicate', path);
+  }
+
+  #report(what: string, path: Path): void {
+    if (this.#texts.size >= MAX_VIOLATIONS || ++this.#reports > MAX_REPORTS) return;
+    this.#texts.add(`${what} field ${goQuote(pathText(path))}`);
+  }
+}
+
+/** Reports the repeated keys of a whole tree in document order: for values that no schema describes. */
+export function reportDuplicates(node: JsonNode, at: Path | undefined, violations: Violations): void {
+  if (typeof node !== 'object' || node === null || node instanceof NumberNode) return;
+  if (Array.isArray(node)) {
+    node.forEach((item, index) => {
+      reportDuplicates(item, { up: at, key: index, owner: undefined }, violations);
+    });
+    return;
+  }
+  const seen = new Set<string>();
+  node.keys.forEach((key, index) => {
+    const here: Path = { up: at, key, owner: undefined };
+    if (seen.has(key)) violations.duplicate(here);
+    seen.add(key);
+    reportDuplicates(node.values[index] ?? null, here, violations);
+  });
+}

@@ -1,0 +1,79 @@
+import { goQuote } from './go-quote.ts';
+import { ApiError, type GroupKind, qualified, type StatusCause } from './status.ts';
+
+/** How a value is wrong: the text clients read, and the reason programs switch on (F-07). */
+const TYPES = {
+  required: { text: 'Required value', reason: 'FieldValueRequired', printsValue: false },
+  invalid: { text: 'Invalid value', reason: 'FieldValueInvalid', printsValue: true },
+  unsupported: { text: 'Unsupported value', reason: 'FieldValueNotSupported', printsValue: true },
+  duplicate: { text: 'Duplicate value', reason: 'FieldValueDuplicate', printsValue: true },
+  notFound: { text: 'Not found', reason: 'FieldValueNotFound', printsValue: true },
+  forbidden: { text: 'Forbidden', reason: 'FieldValueForbidden', printsValue: false },
+  tooLong: { text: 'Too long', reason: 'FieldValueTooLong', printsValue: false },
+  tooMany: { text: 'Too many', reason: 'FieldValueTooMany', printsValue: true },
+} as const;
+
+export interface FieldError {
+  readonly type: keyof typeof TYPES;
+  /** Dotted path, e.g. `spec.audiences[0]`. */
+  readonly field: string;
+  readonly value?: unknown;
+  readonly detail: string;
+}
+
+function printValue(value: unknown): string {
+  if (typeof value === 'string') return goQuote(value);
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  return JSON.stringify(value);
+}
+
+function body(error: FieldError): string {
+  const { text, printsValue } = TYPES[error.type];
+  const head = printsValue ? `${text}: ${printValue(error.value)}` : text;
+  return error.detail === '' ? head : `${head}: ${error.detail}`;
+}
+
+export const required = (field: string, detail = ''): FieldError => ({ type: 'required', field, detail });
+export const invalidValue = (field: string, value: unknown, detail: string): FieldError => ({
+  type: 'invalid',
+  field,
+  value,
+  detail,
+});
+export const forbiddenField = (field: string, detail: string): FieldError => ({ type: 'forbidden', field, detail });
+export const unsupportedValue = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
+  type: 'unsupported',
+  field,
+  value,
+  detail: `supported values: ${supported.map(goQuote).join(', ')}`,
+});
+export const tooLong = (field: string, maxBytes: number): FieldError => ({
+  type: 'tooLong',
+  field,
+  detail: `may not be more than ${maxBytes} bytes`,
+});
+export const tooMany = (field: string, actual: number, max: number): FieldError => ({
+  type: 'tooMany',
+  field,
+  value: actual,
+  detail: `must have at most ${max} items`,
+});
+
+/** F-06: one error stands bare, several in brackets without repeats; causes keep every one. */
+export function invalid(kind: GroupKind, name: string, errors: readonly FieldError[]): ApiError {
+  const texts = [...new Set(errors.map((error) => `${error.field}: ${body(error)}`))];
+  const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
+  const causes: StatusCause[] = errors.map((error) => ({
+    reason: TYPES[error.type].reason,
+    message: body(error),
+    field: error.field,
+  }));
+  return new ApiError(422, 'Invalid', `${qualified(kind.group, kind.kind)} ${goQuote(name)} is invalid: ${list}`, {
+    details: {
+      ...(name === '' ? {} : { name }),
+      ...(kind.group === '' ? {} : { group: kind.group }),
+      kind: kind.kind,
+      causes,
+    },
+  });
+}

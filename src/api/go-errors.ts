@@ -1,0 +1,179 @@
+import { goQuote } from './go-quote.ts';
+
+/**
+ * Go's text-to-value conversions, with the messages clients read when they fail (C-07, L-20, L-25).
+ * Every parser is one pass over the text and stops at the first fault.
+ */
+
+export interface ParseFailure {
+  readonly ok: false;
+  /** The text of the Go error, ready to be part of an answer. */
+  readonly message: string;
+}
+
+export interface ParsedInteger {
+  readonly ok: true;
+  /** Clamped to the safe integers (2^53 - 1 either way), so that arithmetic on it is exact. */
+  readonly value: number;
+  /** Never clamped. */
+  readonly exact: bigint;
+}
+
+export type IntegerResult = ParsedInteger | ParseFailure;
+
+const MAX_UINT64 = 2n ** 64n - 1n;
+/** 2^63: one more than the largest 64-bit integer with a sign, and the size of the smallest. */
+const HALF_RANGE = 2n ** 63n;
+
+/** Go's `strconv.ParseInt(text, 10, 64)`: an optional sign, then digits. */
+export function parseGoInt64(text: string): IntegerResult {
+  return integerResult('ParseInt', text, scanInt64(text));
+}
+
+/** Go's `strconv.ParseUint(text, 10, 64)`: digits only, not even a plus sign. */
+export function parseGoUint64(text: string): IntegerResult {
+  return integerResult('ParseUint', text, scanDigits(text, 0));
+}
+
+/** The value `strconv.ParseInt` would give, where nobody reads the reason for a refusal. */
+export function toGoInt64(text: string): bigint | undefined {
+  const scanned = scanInt64(text);
+  return typeof scanned === 'bigint' ? scanned : undefined;
+}
+
+type Fault = 'invalid syntax' | 'value out of range';
+
+function integerResult(goFunction: string, text: string, scanned: bigint | Fault): IntegerResult {
+  if (typeof scanned !== 'bigint') return failure(goFunction, text, scanned);
+  const limit = BigInt(Number.MAX_SAFE_INTEGER);
+  const clamped = scanned > limit ? limit : scanned < -limit ? -limit : scanned;
+  return { ok: true, value: Number(clamped), exact: scanned };
+}
+
+function failure(goFunction: string, text: string, fault: Fault): ParseFailure {
+  return { ok: false, message: `strconv.${goFunction}: parsing ${goQuote(text)}: ${fault}` };
+}
+
+function scanInt64(text: string): bigint | Fault {
+  const negative = text.startsWith('-');
+  const magnitude = scanDigits(text, negative || text.startsWith('+') ? 1 : 0);
+  if (typeof magnitude !== 'bigint') return magnitude;
+  const value = negative ? -magnitude : magnitude;
+  return value >= HALF_RANGE || value < -HALF_RANGE ? 'value out of range' : value;
+}
+
+/** Whichever comes first wins: a digit too many makes it out of range though a letter may follow. */
+function scanDigits(text: string, start: number): bigint | Fault {
+  if (start === text.length) return 'invalid syntax';
+  let value = 0n;
+  for (let at = start; at < text.length; at++) {
+    const digit = digitAt(text, at);
+    if (digit < 0) return 'invalid syntax';
+    value = value * 10n + BigInt(digit);
+    if (value > MAX_UINT64) return 'value out of range';
+  }
+  return value;
+}
+
+function digitAt(text: string, at: number): number {
+  const digit = text.charCodeAt(at) - 0x30;
+  return digit >= 0 && digit <= 9 ? digit : -1;
+}
+
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ...['1', 't', 'T', 'TRUE', 'true', 'True'].map((text) => [text, true] as const),
+  ...['0', 'f', 'F', 'FALSE', 'false', 'False'].map((text) => [text, false] as const),
+]);
+
+export type BoolResult = { readonly ok: true; readonly value: boolean } | ParseFailure;
+
+/** Go's `strconv.ParseBool`. Query parameters follow the looser rule of L-21 instead. */
+export function parseGoBool(text: string): BoolResult {
+  const value = BOOLEANS.get(text);
+  return value === undefined ? failure('ParseBool', text, 'invalid syntax') : { ok: true, value };
+}
+
+export type DurationResult = { readonly ok: true; readonly milliseconds: number } | ParseFailure;
+
+const NANOSECONDS: ReadonlyMap<string, bigint> = new Map([
+  ['ns', 1n],
+  ['us', 1_000n],
+  ['\u00b5s', 1_000n],
+  ['\u03bcs', 1_000n],
+  ['ms', 1_000_000n],
+  ['s', 1_000_000_000n],
+  ['m', 60_000_000_000n],
+  ['h', 3_600_000_000_000n],
+]);
+
+/** Go's `time.ParseDuration`: `300ms`, `-1.5h`, `2h45m`. Go counts nanoseconds, we give milliseconds. */
+export function parseGoDuration(text: string): DurationResult {
+  const fault = (what: string): ParseFailure => ({
+    ok: false,
+    message: `time: ${what} duration ${quoteForTime(text)}`,
+  });
+  const negative = text.startsWith('-');
+  let at = negative || text.startsWith('+') ? 1 : 0;
+  if (text.slice(at) === '0') return { ok: true, milliseconds: 0 };
+  if (at === text.length) return fault('invalid');
+
+  let total = 0n;
+  while (at < text.length) {
+    const whole = digitsFrom(text, at);
+    const fraction = text[whole.end] === '.' ? digitsFrom(text, whole.end + 1) : undefined;
+    const hasDigits = whole.end > at || (fraction !== undefined && fraction.end > whole.end + 1);
+    if (!hasDigits || whole.overflow) return fault('invalid');
+
+    const unitStart = fraction?.end ?? whole.end;
+    at = unitStart;
+    while (at < text.length && text[at] !== '.' && digitAt(text, at) < 0) at++;
+    if (at === unitStart) return fault('missing unit in');
+    const unit = text.slice(unitStart, at);
+    const nanoseconds = NANOSECONDS.get(unit);
+    if (nanoseconds === undefined) return fault(`unknown unit ${quoteForTime(unit)} in`);
+
+    total += whole.value * nanoseconds;
+    if (fraction !== undefined) {
+      // Floating point on purpose: Go computes the fraction so, and truncates it to a whole nanosecond.
+      total += BigInt(Math.trunc(Number(fraction.value) * (Number(nanoseconds) / 10 ** fraction.used)));
+    }
+    if (total > HALF_RANGE) return fault('invalid');
+  }
+  // The most negative duration has no positive twin.
+  if (!negative && total === HALF_RANGE) return fault('invalid');
+  return { ok: true, milliseconds: Number(negative ? -total : total) / 1e6 };
+}
+
+/**
+ * Reads digits up to the first other character. Once the value has left the range, further digits are
+ * passed over, not computed with: text of any length costs one step per character. A whole number may
+ * not overflow; a fraction that does is only cut short.
+ */
+function digitsFrom(text: string, start: number): { value: bigint; used: number; end: number; overflow: boolean } {
+  let value = 0n;
+  let used = 0;
+  let overflow = false;
+  let end = start;
+  for (; end < text.length; end++) {
+    const digit = digitAt(text, end);
+    if (digit < 0) break;
+    if (overflow) continue;
+    const next = value * 10n + BigInt(digit);
+    overflow = next > HALF_RANGE;
+    if (overflow) continue;
+    value = next;
+    used++;
+  }
+  return { value, used, end, overflow };
+}
+
+/** Package `time` has its own quoting, simpler than `strconv`'s: every byte outside ASCII as `\xNN`. */
+function quoteForTime(text: string): string {
+  let quoted = '"';
+  for (const byte of Buffer.from(text)) {
+    const char = String.fromCharCode(byte);
+    if (byte < 0x20 || byte >= 0x80) quoted += `\\x${byte.toString(16).padStart(2, '0')}`;
+    else quoted += char === '"' || char === '\\' ? `\\${char}` : char;
+  }
+  return `${quoted}"`;
+}

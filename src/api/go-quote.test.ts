@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { goQuote } from './go-quote.ts';
+
+describe('goQuote', () => {
+  it.each([
+    ['', '""'],
+    ['abc', '"abc"'],
+    ["it's", `"it's"`],
+    ['say "hi"', '"say \\"hi\\""'],
+    ['back\\slash', '"back\\\\slash"'],
+    ['\u0007\b\f\n\r\t\v', '"\\a\\b\\f\\n\\r\\t\\v"'],
+    ['\0\x01\x1f\x7f', '"\\x00\\x01\\x1f\\x7f"'],
+    ['\u0080\u00a0\u00ad', '"\\u0080\\u00a0\\u00ad"'],
+    ['\u200b\u2028\ufeff', '"\\u200b\\u2028\\ufeff"'],
+    ['\u{e0001}\u{10ffff}', '"\\U000e0001\\U0010ffff"'],
+    ['é中😀', '"é中😀"'],
+    ['\ufffd', '"\ufffd"'],
+    ['a\ud800b\udc00', '"a\\ufffdb\\ufffd"'],
+    ['<&>', '"<&>"'],
+  ])('F-07: %j is quoted as Go does', (text, quoted) => {
+    expect(goQuote(text)).toBe(quoted);
+  });
+
+  it('never lets a control character or a bare quote through', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const inside = goQuote(text).slice(1, -1);
+        expect(inside).not.toMatch(/[\p{C}\u2028\u2029]/u);
+        expect(inside.replaceAll(/\\./gsu, '')).not.toContain('"');
+      }),
+    );
+  });
+
+  it('can be read back', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const json = goQuote(text)
+          .replaceAll(/\\\\|\\a|\\v|\\x([0-9a-f]{2})|\\U([0-9a-f]{8})/g, (all, byte, long) => {
+            if (all === '\\\\') return all;
+            if (all === '\\a') return '\\u0007';
+            if (all === '\\v') return '\\u000b';
+            return byte === undefined ? String.fromCodePoint(Number.parseInt(long, 16)) : `\\u00${byte}`;
+          })
+          .replaceAll('\u2028', '\\u2028');
+        expect(JSON.parse(json)).toBe(text);
+      }),
+    );
+  });
+});

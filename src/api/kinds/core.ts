@@ -1,0 +1,194 @@
+import { Type } from 'typebox';
+import { type FieldError, forbiddenField, invalidValue } from '../field-error.ts';
+import type { ApiObject, Kind } from '../kind.ts';
+import { ageColumn, nameColumn } from '../table-columns.ts';
+import { flag, LocalObjectReferenceSchema, stringMap, text, texts, typeMeta } from './meta.ts';
+
+/**
+ * The objects inside a cluster that tokens hang on. Pods and Secrets are kept as metadata plus what
+ * binding a token needs: this is a directory, not a copy of the cluster.
+ */
+
+const core = {
+  group: '',
+  version: 'v1',
+  style: 'builtin',
+  shortNames: [],
+  inCluster: true,
+  countsGenerations: false,
+  applyDefaults: () => {},
+  validate: () => [],
+  selectableFields: {},
+  columns: [nameColumn, ageColumn],
+} as const;
+
+const textAt = (object: ApiObject, part: string, field: string): string => {
+  const inner = object[part];
+  const value = inner !== null && typeof inner === 'object' ? (inner as Record<string, unknown>)[field] : undefined;
+  return typeof value === 'string' ? value : '';
+};
+
+export const namespaceKind: Kind = {
+  ...core,
+  kind: 'Namespace',
+  listKind: 'NamespaceList',
+  resource: 'namespaces',
+  singular: 'namespace',
+  shortNames: ['ns'],
+  namespaced: false,
+  hasStatus: true,
+  nameRule: 'label',
+  selectableFields: { 'status.phase': (object) => textAt(object, 'status', 'phase') },
+  schema: Type.Object(
+    {
+      ...typeMeta,
+      spec: Type.Optional(
+        Type.Object(
+          { finalizers: texts('Who has to let go before the namespace is gone.') },
+          { goType: 'NamespaceSpec', description: 'What is wanted of the namespace.' },
+        ),
+      ),
+      status: Type.Optional(
+        Type.Object(
+          { phase: text('`Active` or `Terminating`.') },
+          { goType: 'NamespaceStatus', description: 'How the namespace fares.' },
+        ),
+      ),
+    },
+    { goType: 'Namespace', description: 'A room for names within a cluster.' },
+  ),
+  applyDefaults: (object) => {
+    object.status = { phase: object.metadata.deletionTimestamp === undefined ? 'Active' : 'Terminating' };
+  },
+};
+
+export const serviceAccountKind: Kind = {
+  ...core,
+  kind: 'ServiceAccount',
+  listKind: 'ServiceAccountList',
+  resource: 'serviceaccounts',
+  singular: 'serviceaccount',
+  shortNames: ['sa'],
+  namespaced: true,
+  hasStatus: false,
+  nameRule: 'subdomain',
+  schema: Type.Object(
+    {
+      ...typeMeta,
+      secrets: Type.Optional(
+        Type.Array(
+          Type.Object(
+            {
+              kind: text('The kind of the object.'),
+              namespace: text('The namespace of the object.'),
+              name: text('The name of the object.'),
+              uid: text('The uid of the object.'),
+              apiVersion: text('The group and version of the object.'),
+            },
+            { goType: 'ObjectReference', description: 'Names another object.' },
+          ),
+          {
+            goType: '[]ObjectReference',
+            patchStrategy: 'merge',
+            patchMergeKey: 'name',
+            description: 'Secrets that pods of this account may use.',
+          },
+        ),
+      ),
+      imagePullSecrets: Type.Optional(
+        Type.Array(LocalObjectReferenceSchema, {
+          goType: '[]LocalObjectReference',
+          description: 'Secrets for pulling the images of pods of this account.',
+        }),
+      ),
+      automountServiceAccountToken: flag('Whether pods of this account get a token mounted.'),
+    },
+    { goType: 'ServiceAccount', description: 'An identity for programs; tokens are issued for it.' },
+  ),
+};
+
+const PodSpecSchema = Type.Object(
+  {
+    serviceAccountName: text('The account the pod runs as; only its tokens can be bound to the pod.'),
+    nodeName: text('The node the pod runs on; named in tokens bound to the pod.'),
+  },
+  { goType: 'PodSpec', description: 'What of a pod matters to tokens that are bound to it.' },
+);
+
+export const podKind: Kind = {
+  ...core,
+  kind: 'Pod',
+  listKind: 'PodList',
+  resource: 'pods',
+  singular: 'pod',
+  shortNames: ['po'],
+  namespaced: true,
+  hasStatus: false,
+  nameRule: 'subdomain',
+  selectableFields: {
+    'spec.nodeName': (object) => textAt(object, 'spec', 'nodeName'),
+    'spec.serviceAccountName': (object) => textAt(object, 'spec', 'serviceAccountName'),
+  },
+  schema: Type.Object(
+    { ...typeMeta, spec: Type.Optional(PodSpecSchema) },
+    { goType: 'Pod', description: 'A pod that tokens can be bound to.' },
+  ),
+  applyDefaults: (object) => {
+    const spec = { ...(object.spec as { serviceAccountName?: string } | undefined) };
+    if (spec.serviceAccountName === undefined || spec.serviceAccountName === '') spec.serviceAccountName = 'default';
+    object.spec = spec;
+  },
+  validate: (object, old) => {
+    if (old === undefined) return [];
+    const errors: FieldError[] = [];
+    if (textAt(object, 'spec', 'serviceAccountName') !== textAt(old, 'spec', 'serviceAccountName')) {
+      errors.push(forbiddenField('spec.serviceAccountName', 'pod updates may not change the service account'));
+    }
+    const node = textAt(old, 'spec', 'nodeName');
+    if (node !== '' && textAt(object, 'spec', 'nodeName') !== node) {
+      errors.push(forbiddenField('spec.nodeName', 'pod updates may not move a pod to another node'));
+    }
+    return errors;
+  },
+};
+
+const DATA_REFUSED =
+  'secret data is not kept here: a Secret in this registry is only something to bind tokens to, send it without data';
+
+export const secretKind: Kind = {
+  ...core,
+  kind: 'Secret',
+  listKind: 'SecretList',
+  resource: 'secrets',
+  singular: 'secret',
+  namespaced: true,
+  hasStatus: false,
+  nameRule: 'subdomain',
+  selectableFields: { type: (object) => (typeof object.type === 'string' ? object.type : '') },
+  schema: Type.Object(
+    {
+      ...typeMeta,
+      immutable: flag('Whether the secret may still be changed.'),
+      data: stringMap('Not kept: a secret here is only something to bind tokens to.'),
+      stringData: stringMap('Not kept, like `data`.'),
+      type: text('What the secret is for; `Opaque` if nothing else is said.'),
+    },
+    { goType: 'Secret', description: 'A secret that tokens can be bound to, without its content.' },
+  ),
+  applyDefaults: (object) => {
+    if (object.type === undefined || object.type === '') object.type = 'Opaque';
+  },
+  validate: (object, old) => {
+    const errors: FieldError[] = [];
+    for (const field of ['data', 'stringData']) {
+      const value = object[field];
+      if (value === undefined) continue;
+      if (Object.keys(value as object).length > 0) errors.push(forbiddenField(field, DATA_REFUSED));
+      else delete object[field];
+    }
+    if (old !== undefined && object.type !== old.type) {
+      errors.push(invalidValue('type', object.type, 'field is immutable'));
+    }
+    return errors;
+  },
+};

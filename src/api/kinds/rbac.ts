@@ -1,0 +1,255 @@
+import { Type } from 'typebox';
+import { type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
+import type { ApiObject, Kind } from '../kind.ts';
+import { ageColumn, nameColumn } from '../table-columns.ts';
+import { stringMap, text, texts, typeMeta } from './meta.ts';
+
+/** Kubernetes' own access rules, kept for the whole fleet: existing YAML applies unchanged. */
+
+export const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+/** A binding with this annotation holds only in the clusters whose labels match the selector in it. */
+export const CLUSTERS_ANNOTATION = 'clusterpass.dev/clusters';
+
+export interface PolicyRule {
+  verbs?: string[];
+  apiGroups?: string[];
+  resources?: string[];
+  resourceNames?: string[];
+  nonResourceURLs?: string[];
+}
+
+export interface RbacSubject {
+  kind?: string;
+  apiGroup?: string;
+  name?: string;
+  namespace?: string;
+}
+
+export interface RoleRef {
+  apiGroup?: string;
+  kind?: string;
+  name?: string;
+}
+
+const RulesSchema = Type.Optional(
+  Type.Array(
+    Type.Object(
+      {
+        verbs: texts('What may be done, e.g. `get`; `*` for everything.'),
+        apiGroups: texts('The groups of the resources; an empty text for the core group.'),
+        resources: texts('The resources, as in `serviceaccounts` or `serviceaccounts/token`.'),
+        resourceNames: texts('Only objects of these names; without any, all.'),
+        nonResourceURLs: texts('Paths that are no resources; a `*` at the end stands for what follows.'),
+      },
+      { goType: 'PolicyRule', description: 'Some verbs on some resources.' },
+    ),
+    { goType: '[]PolicyRule', description: 'What is allowed; there are no rules that forbid.' },
+  ),
+);
+
+const SubjectsSchema = Type.Optional(
+  Type.Array(
+    Type.Object(
+      {
+        kind: text('`User`, `Group` or `ServiceAccount`.'),
+        apiGroup: text('The group of the kind; empty for a service account.'),
+        name: text('Who.'),
+        namespace: text('The namespace of a service account.'),
+      },
+      { goType: 'Subject', description: 'Somebody.' },
+    ),
+    {
+      goType: '[]Subject',
+      description: 'Who is given the role.',
+    },
+  ),
+);
+
+const RoleRefSchema = Type.Optional(
+  Type.Object(
+    {
+      apiGroup: text('The group of the role.'),
+      kind: text('`Role` or `ClusterRole`.'),
+      name: text('The name of the role.'),
+    },
+    { goType: 'RoleRef', description: 'The role that is given. Cannot be changed.' },
+  ),
+);
+
+const LabelSelectorSchema = Type.Object(
+  {
+    matchLabels: stringMap('Labels that all have to be there.'),
+    matchExpressions: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            key: text('The key of a label.'),
+            operator: text('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
+            values: texts('What the operator compares with.'),
+          },
+          { goType: 'LabelSelectorRequirement', description: 'A condition on one label.' },
+        ),
+        { goType: '[]LabelSelectorRequirement', description: 'Conditions that all have to hold.' },
+      ),
+    ),
+  },
+  { goType: 'LabelSelector', description: 'Chooses objects by their labels.' },
+);
+
+const rbac = {
+  group: RBAC_GROUP,
+  version: 'v1',
+  style: 'builtin',
+  shortNames: [],
+  inCluster: false,
+  hasStatus: false,
+  countsGenerations: false,
+  nameRule: 'path-segment',
+  selectableFields: {},
+  columns: [nameColumn, ageColumn],
+} as const;
+
+function validateRules(object: ApiObject, namespaced: boolean): FieldError[] {
+  const errors: FieldError[] = [];
+  const rules = (object.rules ?? []) as PolicyRule[];
+  rules.forEach((rule, index) => {
+    const at = `rules[${index}]`;
+    if ((rule.verbs ?? []).length === 0) errors.push(required(`${at}.verbs`, 'verbs must contain at least one value'));
+    if ((rule.nonResourceURLs ?? []).length > 0) {
+      if (namespaced) {
+        errors.push(
+          invalidValue(
+            `${at}.nonResourceURLs`,
+            rule.nonResourceURLs,
+            'namespaced rules cannot apply to non-resource URLs',
+          ),
+        );
+      }
+      if ([rule.apiGroups, rule.resources, rule.resourceNames].some((list) => (list ?? []).length > 0)) {
+        errors.push(
+          invalidValue(
+            `${at}.nonResourceURLs`,
+            rule.nonResourceURLs,
+            'rules cannot apply to both regular resources and non-resource URLs',
+          ),
+        );
+      }
+      return;
+    }
+    if ((rule.apiGroups ?? []).length === 0) {
+      errors.push(required(`${at}.apiGroups`, 'resource rules must supply at least one api group'));
+    }
+    if ((rule.resources ?? []).length === 0) {
+      errors.push(required(`${at}.resources`, 'resource rules must supply at least one resource'));
+    }
+  });
+  return errors;
+}
+
+/** The API group a subject of this kind belongs to. */
+const SUBJECT_GROUPS: Record<string, string> = { User: RBAC_GROUP, Group: RBAC_GROUP, ServiceAccount: '' };
+
+function validateSubjects(object: ApiObject, namespaced: boolean): FieldError[] {
+  const errors: FieldError[] = [];
+  const subjects = (object.subjects ?? []) as RbacSubject[];
+  subjects.forEach((subject, index) => {
+    const at = `subjects[${index}]`;
+    if ((subject.name ?? '') === '') errors.push(required(`${at}.name`));
+    const group = Object.hasOwn(SUBJECT_GROUPS, subject.kind ?? '') ? SUBJECT_GROUPS[subject.kind ?? ''] : undefined;
+    if (group === undefined) {
+      errors.push(unsupportedValue(`${at}.kind`, subject.kind ?? '', Object.keys(SUBJECT_GROUPS)));
+    } else if ((subject.apiGroup ?? '') !== group) {
+      errors.push(unsupportedValue(`${at}.apiGroup`, subject.apiGroup ?? '', [group]));
+    } else if (subject.kind === 'ServiceAccount' && !namespaced && (subject.namespace ?? '') === '') {
+      errors.push(required(`${at}.namespace`));
+    }
+  });
+  return errors;
+}
+
+function validateRoleRef(object: ApiObject, old: ApiObject | undefined, kinds: readonly string[]): FieldError[] {
+  const ref = (object.roleRef ?? {}) as RoleRef;
+  const errors: FieldError[] = [];
+  if ((ref.apiGroup ?? '') !== RBAC_GROUP) {
+    errors.push(unsupportedValue('roleRef.apiGroup', ref.apiGroup ?? '', [RBAC_GROUP]));
+  }
+  if (!kinds.includes(ref.kind ?? '')) errors.push(unsupportedValue('roleRef.kind', ref.kind ?? '', kinds));
+  if ((ref.name ?? '') === '') errors.push(required('roleRef.name'));
+  const before = old?.roleRef as RoleRef | undefined;
+  if (before !== undefined && (['apiGroup', 'kind', 'name'] as const).some((field) => before[field] !== ref[field])) {
+    errors.push(invalidValue('roleRef', ref, 'cannot change roleRef'));
+  }
+  return errors;
+}
+
+function defaultBinding(object: ApiObject): void {
+  const ref = object.roleRef as RoleRef | undefined;
+  if (ref !== undefined && (ref.apiGroup ?? '') === '') ref.apiGroup = RBAC_GROUP;
+  for (const subject of (object.subjects ?? []) as RbacSubject[]) {
+    const group = Object.hasOwn(SUBJECT_GROUPS, subject.kind ?? '') ? SUBJECT_GROUPS[subject.kind ?? ''] : undefined;
+    if ((subject.apiGroup ?? '') === '' && group !== undefined && group !== '') subject.apiGroup = group;
+  }
+}
+
+const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]): Kind => ({
+  ...rbac,
+  kind,
+  listKind: `${kind}List`,
+  resource: `${kind.toLowerCase()}s`,
+  singular: kind.toLowerCase(),
+  namespaced,
+  schema: Type.Object(
+    { ...typeMeta, subjects: SubjectsSchema, roleRef: RoleRefSchema },
+    { goType: kind, description: `Gives a role to subjects${namespaced ? ', within a namespace' : ''}.` },
+  ),
+  applyDefaults: defaultBinding,
+  validate: (object, old) => [...validateRoleRef(object, old, roleKinds), ...validateSubjects(object, namespaced)],
+});
+
+const roleOf = (kind: string, namespaced: boolean, schema: Kind['schema']): Kind => ({
+  ...rbac,
+  kind,
+  listKind: `${kind}List`,
+  resource: `${kind.toLowerCase()}s`,
+  singular: kind.toLowerCase(),
+  namespaced,
+  schema,
+  applyDefaults: (object) => {
+    object.rules ??= [];
+  },
+  validate: (object) => validateRules(object, namespaced),
+});
+
+const AggregationRuleSchema = Type.Optional(
+  Type.Object(
+    {
+      clusterRoleSelectors: Type.Optional(
+        Type.Array(LabelSelectorSchema, {
+          goType: '[]LabelSelector',
+          description: 'Which cluster roles are put together.',
+        }),
+      ),
+    },
+    { goType: 'AggregationRule', description: 'Makes the rules out of those of other cluster roles.' },
+  ),
+);
+
+export const clusterRoleKind = roleOf(
+  'ClusterRole',
+  false,
+  Type.Object(
+    { ...typeMeta, rules: RulesSchema, aggregationRule: AggregationRuleSchema },
+    { goType: 'ClusterRole', description: 'A set of rules, for bindings everywhere.' },
+  ),
+);
+export const roleKind = roleOf(
+  'Role',
+  true,
+  Type.Object(
+    { ...typeMeta, rules: RulesSchema },
+    { goType: 'Role', description: 'A set of rules, for bindings in its own namespace.' },
+  ),
+);
+export const clusterRoleBindingKind = binding('ClusterRoleBinding', false, ['ClusterRole']);
+export const roleBindingKind = binding('RoleBinding', true, ['Role', 'ClusterRole']);

@@ -1,0 +1,159 @@
+import { Type } from 'typebox';
+import type { ObjectMeta, VirtualType } from '../kind.ts';
+import { flag, text, texts, typeMeta } from './meta.ts';
+
+/** What callers ask about themselves: who am I, may I, what may I. */
+
+const UserInfoSchema = Type.Object(
+  {
+    username: text('The name by which the caller is known here.'),
+    uid: text(),
+    groups: texts(),
+    extra: Type.Optional(
+      Type.Record(Type.String(), Type.Array(Type.String({ goType: 'string' }), { goType: 'ExtraValue' }), {
+        goType: 'map[string]ExtraValue',
+      }),
+    ),
+  },
+  { goType: 'UserInfo' },
+);
+
+const requirementsOf = (goType: string) =>
+  Type.Optional(
+    Type.Array(Type.Object({ key: text(), operator: text(), values: texts() }, { goType }), { goType: `[]${goType}` }),
+  );
+
+const selectorOf = (what: 'Field' | 'Label') =>
+  Type.Optional(
+    Type.Object(
+      { rawSelector: text(), requirements: requirementsOf(`${what}SelectorRequirement`) },
+      { goType: `${what}SelectorAttributes`, description: 'Read and not considered: rules know no selectors.' },
+    ),
+  );
+
+const ResourceAttributesSchema = Type.Object(
+  {
+    namespace: text('Empty for what has no namespace, and for all namespaces.'),
+    verb: text('`get`, `list`, `create` and so on; `*` means all.'),
+    group: text('The API group; `*` means all.'),
+    version: text(),
+    resource: text('The plural, as in paths; `*` means all.'),
+    subresource: text(),
+    name: text('Empty means all.'),
+    fieldSelector: selectorOf('Field'),
+    labelSelector: selectorOf('Label'),
+  },
+  { goType: 'ResourceAttributes' },
+);
+
+const NonResourceAttributesSchema = Type.Object(
+  { path: text('The path of a URL.'), verb: text('The method, in lower case.') },
+  { goType: 'NonResourceAttributes' },
+);
+
+const rulesOf = (goType: string, fields: readonly string[]) =>
+  Type.Optional(
+    Type.Array(Type.Object(Object.fromEntries(fields.map((name) => [name, texts()])), { goType }), {
+      goType: `[]${goType}`,
+    }),
+  );
+
+const review = (
+  group: string,
+  kind: string,
+  fields: Record<string, ReturnType<typeof Type.Optional>>,
+): VirtualType => ({
+  group,
+  version: 'v1',
+  kind,
+  style: 'builtin',
+  resource: `${kind.toLowerCase()}s`,
+  singular: kind.toLowerCase(),
+  shortNames: [],
+  namespaced: false,
+  schema: Type.Object({ ...typeMeta, ...fields }, { goType: kind }),
+});
+
+export const selfSubjectReviewType = review('authentication.k8s.io', 'SelfSubjectReview', {
+  status: Type.Optional(
+    Type.Object({ userInfo: Type.Optional(UserInfoSchema) }, { goType: 'SelfSubjectReviewStatus' }),
+  ),
+});
+
+export const selfSubjectAccessReviewType = review('authorization.k8s.io', 'SelfSubjectAccessReview', {
+  spec: Type.Optional(
+    Type.Object(
+      {
+        resourceAttributes: Type.Optional(ResourceAttributesSchema),
+        nonResourceAttributes: Type.Optional(NonResourceAttributesSchema),
+      },
+      { goType: 'SelfSubjectAccessReviewSpec' },
+    ),
+  ),
+  status: Type.Optional(
+    Type.Object(
+      {
+        allowed: flag(),
+        denied: flag(),
+        reason: text('The binding and the role that allow it, or what is wrong with the rules.'),
+        evaluationError: text(),
+      },
+      { goType: 'SubjectAccessReviewStatus' },
+    ),
+  ),
+});
+
+export const selfSubjectRulesReviewType = review('authorization.k8s.io', 'SelfSubjectRulesReview', {
+  spec: Type.Optional(
+    Type.Object({ namespace: text('The namespace asked about. Required.') }, { goType: 'SelfSubjectRulesReviewSpec' }),
+  ),
+  status: Type.Optional(
+    Type.Object(
+      {
+        resourceRules: rulesOf('ResourceRule', ['verbs', 'apiGroups', 'resources', 'resourceNames']),
+        nonResourceRules: rulesOf('NonResourceRule', ['verbs', 'nonResourceURLs']),
+        incomplete: flag(),
+        evaluationError: text(),
+      },
+      { goType: 'SubjectRulesReviewStatus' },
+    ),
+  ),
+});
+
+export const reviewTypes: readonly VirtualType[] = [
+  selfSubjectReviewType,
+  selfSubjectAccessReviewType,
+  selfSubjectRulesReviewType,
+];
+
+export interface SelectorAttributes {
+  rawSelector?: string;
+  requirements?: { key?: string; operator?: string; values?: string[] }[];
+}
+
+export interface ResourceAttributes {
+  namespace?: string;
+  verb?: string;
+  group?: string;
+  version?: string;
+  resource?: string;
+  subresource?: string;
+  name?: string;
+  fieldSelector?: SelectorAttributes;
+  labelSelector?: SelectorAttributes;
+}
+
+export interface NonResourceAttributes {
+  path?: string;
+  verb?: string;
+}
+
+/** The part of each that callers send. */
+export interface SelfSubjectAccessReview {
+  metadata?: ObjectMeta;
+  spec?: { resourceAttributes?: ResourceAttributes; nonResourceAttributes?: NonResourceAttributes };
+}
+
+export interface SelfSubjectRulesReview {
+  spec?: { namespace?: string };
+}

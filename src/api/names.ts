@@ -1,0 +1,123 @@
+import { type FieldError, invalidValue, tooLong } from './field-error.ts';
+
+/**
+ * What Kubernetes accepts as a name, a label and an annotation, with the words it refuses them in.
+ * A validator returns its complaints, none when the value is good. Lengths count UTF-8 bytes (M-04).
+ *
+ * The patterns printed in messages are Kubernetes'. The ones executed here accept the same language but
+ * have one repetition each and an anchor on both sides, so that hostile input costs linear time.
+ */
+
+const MAX_LABEL_BYTES = 63;
+const MAX_SUBDOMAIN_BYTES = 253;
+export const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+
+const DNS_LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const DNS_SUBDOMAIN = `${DNS_LABEL}(\\.${DNS_LABEL})*`;
+const QUALIFIED = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
+
+const bytes = (text: string): number => Buffer.byteLength(text);
+const maxLength = (limit: number): string => `must be no more than ${limit} bytes`;
+const NON_EMPTY = 'must be non-empty';
+
+/** The doubled spaces between examples are Kubernetes', and clients compare the text. */
+function mustMatch(rule: string, pattern: string, examples: readonly string[]): string {
+  const list = examples.map((example) => `'${example}', `).join(' or ');
+  return `${rule} (e.g. ${list}regex used for validation is '${pattern}')`;
+}
+
+const LABEL_RULE = mustMatch(
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+  DNS_LABEL,
+  ['my-name', '123-abc'],
+);
+const SUBDOMAIN_RULE = mustMatch(
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+  DNS_SUBDOMAIN,
+  ['example.com'],
+);
+const QUALIFIED_RULE = mustMatch(
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+  QUALIFIED,
+  ['MyName', 'my.name', '123-abc'],
+);
+const LABEL_VALUE_RULE = mustMatch(
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+  `(${QUALIFIED})?`,
+  ['MyValue', 'my_value', '12345'],
+);
+
+const LOWER_ALPHANUMERIC_OR_DASH = /^[-a-z0-9]+$/;
+const QUALIFIED_CHARACTERS = /^[-A-Za-z0-9_.]+$/;
+const STARTS_ALPHANUMERIC = /^[A-Za-z0-9]/;
+const ENDS_ALPHANUMERIC = /[A-Za-z0-9]$/;
+
+const hasAlphanumericEnds = (text: string): boolean =>
+  STARTS_ALPHANUMERIC.test(text) && ENDS_ALPHANUMERIC.test(text.slice(-1));
+const isLabelText = (text: string): boolean => LOWER_ALPHANUMERIC_OR_DASH.test(text) && hasAlphanumericEnds(text);
+const isSubdomainText = (text: string): boolean => text.split('.').every(isLabelText);
+const isQualifiedText = (text: string): boolean => QUALIFIED_CHARACTERS.test(text) && hasAlphanumericEnds(text);
+
+/** M-02: namespace names. */
+export function isDns1123Label(value: string): string[] {
+  const errors = bytes(value) > MAX_LABEL_BYTES ? [maxLength(MAX_LABEL_BYTES)] : [];
+  if (!isLabelText(value)) errors.push(isSubdomainText(value) ? 'must not contain dots' : LABEL_RULE);
+  return errors;
+}
+
+/** M-03: the names of most objects. */
+export function isDns1123Subdomain(value: string): string[] {
+  const errors = bytes(value) > MAX_SUBDOMAIN_BYTES ? [maxLength(MAX_SUBDOMAIN_BYTES)] : [];
+  if (!isSubdomainText(value)) errors.push(SUBDOMAIN_RULE);
+  return errors;
+}
+
+/** M-06, M-07: what may stand as one segment of a path. RBAC names follow only this rule. */
+export function isPathSegmentName(value: string): string[] {
+  if (value === '.' || value === '..') return [`may not be '${value}'`];
+  return ['/', '%'].filter((part) => value.includes(part)).map((part) => `may not contain '${part}'`);
+}
+
+/** A label key: a name of at most 63 bytes, after an optional DNS prefix and a slash. */
+export function isQualifiedName(value: string): string[] {
+  const [first = '', second, ...more] = value.split('/');
+  if (more.length > 0) {
+    const shape = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+    return [`a valid label key ${QUALIFIED_RULE} ${shape}`];
+  }
+  const errors: string[] = [];
+  if (second !== undefined) {
+    const complaints = first === '' ? [NON_EMPTY] : isDns1123Subdomain(first);
+    errors.push(...complaints.map((complaint) => `prefix part ${complaint}`));
+  }
+  const name = second ?? first;
+  if (name === '') errors.push(`name part ${NON_EMPTY}`);
+  else if (bytes(name) > MAX_LABEL_BYTES) errors.push(`name part ${maxLength(MAX_LABEL_BYTES)}`);
+  if (!isQualifiedText(name)) errors.push(`name part ${QUALIFIED_RULE}`);
+  return errors;
+}
+
+export function isValidLabelValue(value: string): string[] {
+  const errors = bytes(value) > MAX_LABEL_BYTES ? [maxLength(MAX_LABEL_BYTES)] : [];
+  if (value !== '' && !isQualifiedText(value)) errors.push(LABEL_VALUE_RULE);
+  return errors;
+}
+
+export function validateLabels(labels: Readonly<Record<string, string>>, fieldPath: string): FieldError[] {
+  return Object.entries(labels).flatMap(([key, value]) => [
+    ...isQualifiedName(key).map((complaint) => invalidValue(fieldPath, key, complaint)),
+    ...isValidLabelValue(value).map((complaint) => invalidValue(fieldPath, value, complaint)),
+  ]);
+}
+
+/** Annotation keys are label keys in which upper case is allowed in the prefix too; values are free text. */
+export function validateAnnotations(annotations: Readonly<Record<string, string>>, fieldPath: string): FieldError[] {
+  const errors: FieldError[] = [];
+  let size = 0;
+  for (const [key, value] of Object.entries(annotations)) {
+    errors.push(...isQualifiedName(key.toLowerCase()).map((complaint) => invalidValue(fieldPath, key, complaint)));
+    size += bytes(key) + bytes(value);
+  }
+  if (size > MAX_ANNOTATIONS_BYTES) errors.push(tooLong(fieldPath, MAX_ANNOTATIONS_BYTES));
+  return errors;
+}

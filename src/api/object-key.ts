@@ -1,0 +1,33 @@
+import type { Kind } from './kind.ts';
+
+/**
+ * Where objects are kept. Every part of a key is a validated name or a resource from the catalog, none
+ * contains `/`, and every prefix ends in `/`: a listing of cluster `a` can not reach into `ab`.
+ */
+export const REGISTRY_PREFIX = '/registry/';
+
+type Placed = Pick<Kind, 'resource' | 'inCluster' | 'namespaced'>;
+
+export interface ObjectPlace {
+  /** The cluster it lives in; `""` for the fleet's own objects. */
+  readonly cluster: string;
+  /** `""` for objects without namespace. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export function kindPrefix(kind: Pick<Kind, 'resource'>): string {
+  return `${REGISTRY_PREFIX}${kind.resource}/`;
+}
+
+/** The prefix of a collection; `namespace` `""` means all namespaces. */
+export function collectionPrefix(kind: Placed, cluster: string, namespace: string): string {
+  let prefix = kindPrefix(kind);
+  if (kind.inCluster) prefix += `${cluster}/`;
+  if (kind.namespaced && namespace !== '') prefix += `${namespace}/`;
+  return prefix;
+}
+
+export function objectKey(kind: Placed, place: ObjectPlace): string {
+  return `${collectionPrefix(kind, place.cluster, place.namespace)}${place.name}`;
+}

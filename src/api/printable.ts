@@ -1,0 +1,34 @@
+/**
+ * Go's idea of a printable character (`unicode.IsPrint`): letters, marks, numbers, punctuation, symbols
+ * and the ASCII space; no other space, no control or format character. The tables are those of the
+ * running Node, which may know characters younger than the ones a given Go release knows.
+ */
+const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+
+/** Whether one character (one code point) is printable. Longer text and lone surrogates are not. */
+export function isPrint(rune: string): boolean {
+  return PRINTABLE.test(rune);
+}
+
+/** `U+000A`, as Go's `%U` writes a code point. */
+export function unicodeNotation(codePoint: number): string {
+  return `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
+/** Q-05: one message for each character that is not printable; positions count UTF-8 bytes. */
+export function printableErrors(text: string): string[] {
+  const errors: string[] = [];
+  let position = 0;
+  for (const rune of text) {
+    const codePoint = rune.codePointAt(0) ?? 0;
+    if (!isPrint(rune)) errors.push(`invalid character ${unicodeNotation(codePoint)} (at position ${position})`);
+    position += utf8Length(codePoint);
+  }
+  return errors;
+}
+
+function utf8Length(codePoint: number): number {
+  if (codePoint < 0x80) return 1;
+  if (codePoint < 0x800) return 2;
+  return codePoint < 0x1_0000 ? 3 : 4;
+}

@@ -1,0 +1,146 @@
+import { goQuote } from './go-quote.ts';
+
+/** The one shape of every error answer (`v1` `Status`), and the few ways to make one. */
+
+export interface StatusCause {
+  reason?: string;
+  message?: string;
+  field?: string;
+}
+
+export interface StatusDetails {
+  name?: string;
+  group?: string;
+  kind?: string;
+  uid?: string;
+  causes?: StatusCause[];
+  retryAfterSeconds?: number;
+}
+
+/** Key order is part of the contract (F-01): clients and golden files compare bytes. */
+export interface Status {
+  kind: 'Status';
+  apiVersion: 'v1';
+  metadata: { continue?: string };
+  status: 'Success' | 'Failure';
+  message?: string;
+  reason?: string;
+  details?: StatusDetails;
+  code: number;
+}
+
+/** Where an API error is about a resource; `group` is `""` for the core group. */
+export interface GroupResource {
+  readonly group: string;
+  readonly resource: string;
+}
+
+export interface GroupKind {
+  readonly group: string;
+  readonly kind: string;
+}
+
+/** An error that knows its answer. Thrown anywhere, rendered once, in http/. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: Status;
+
+  constructor(
+    code: number,
+    reason: string | undefined,
+    message: string,
+    extra: { details?: StatusDetails; continue?: string; cause?: unknown } = {},
+  ) {
+    super(message, extra.cause === undefined ? undefined : { cause: extra.cause });
+    this.status = {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: extra.continue === undefined ? {} : { continue: extra.continue },
+      status: 'Failure',
+      message,
+      ...(reason === undefined ? {} : { reason }),
+      ...(extra.details === undefined ? {} : { details: extra.details }),
+      code,
+    };
+  }
+}
+
+/** `clusters.clusterregistry.k8s.io`, or `pods` in the core group. Serves resources and kinds alike. */
+export function qualified(group: string, name: string): string {
+  return group === '' ? name : `${name}.${group}`;
+}
+
+function about({ group, resource }: GroupResource, name: string): StatusDetails {
+  return {
+    ...(name === '' ? {} : { name }),
+    ...(group === '' ? {} : { group }),
+    kind: resource,
+  };
+}
+
+export const badRequest = (message: string): ApiError => new ApiError(400, 'BadRequest', message);
+
+export const unauthorized = (): ApiError => new ApiError(401, 'Unauthorized', 'Unauthorized');
+
+export function forbidden(target: GroupResource, name: string, why: string, causes?: StatusCause[]): ApiError {
+  const subject = qualified(target.group, target.resource);
+  const message = name === '' ? `${subject} is forbidden: ${why}` : `${subject} ${goQuote(name)} is forbidden: ${why}`;
+  return new ApiError(403, 'Forbidden', message, {
+    details: { ...about(target, name), ...(causes === undefined ? {} : { causes }) },
+  });
+}
+
+export function notFound(target: GroupResource, name: string): ApiError {
+  return new ApiError(404, 'NotFound', `${qualified(target.group, target.resource)} ${goQuote(name)} not found`, {
+    details: about(target, name),
+  });
+}
+
+/** R-03: a path that names nothing this server serves. */
+export const pathNotFound = (): ApiError =>
+  new ApiError(404, 'NotFound', 'the server could not find the requested resource', { details: {} });
+
+export function alreadyExists(target: GroupResource, name: string, prefix = ''): ApiError {
+  const subject = `${qualified(target.group, target.resource)} ${goQuote(name)}`;
+  return new ApiError(409, 'AlreadyExists', `${prefix}${subject} already exists`, { details: about(target, name) });
+}
+
+export function conflict(target: GroupResource, name: string, why: string): ApiError {
+  const subject = `${qualified(target.group, target.resource)} ${goQuote(name)}`;
+  return new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${subject}: ${why}`, {
+    details: about(target, name),
+  });
+}
+
+export const gone = (message: string, continueToken?: string): ApiError =>
+  new ApiError(410, 'Expired', message, continueToken === undefined ? {} : { continue: continueToken });
+
+export const tooLarge = (limit: number): ApiError =>
+  new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`);
+
+export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
+  new ApiError(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+  );
+
+export const notAcceptable = (accepted: readonly string[]): ApiError =>
+  new ApiError(406, 'NotAcceptable', `only the following media types are accepted: ${accepted.join(', ')}`);
+
+export function tooManyRequests(message: string, retryAfterSeconds: number): ApiError {
+  return new ApiError(429, 'TooManyRequests', message, { details: { retryAfterSeconds } });
+}
+
+export function unavailable(message: string, retryAfterSeconds = 1): ApiError {
+  return new ApiError(503, 'ServiceUnavailable', message, { details: { retryAfterSeconds } });
+}
+
+export function timeout(message: string, details: StatusDetails = {}): ApiError {
+  return new ApiError(504, 'Timeout', `Timeout: ${message}`, { details });
+}
+
+/** Bland on purpose: the audit id is the caller's handle, the log has the cause. */
+export function internal(cause: unknown): ApiError {
+  return new ApiError(500, 'InternalError', 'Internal error occurred', { details: {}, cause });
+}

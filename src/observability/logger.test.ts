@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import { createLogger, type LogLevel } from './logger.ts';
+
+function collect(level: LogLevel = 'debug') {
+  const lines: string[] = [];
+  return { lines, logger: createLogger({ level, write: (line) => lines.push(line) }) };
+}
+const only = (lines: readonly string[]): Record<string, unknown> => {
+  expect(lines).toHaveLength(1);
+  const [line = ''] = lines;
+  expect(line.endsWith('\n')).toBe(true);
+  return JSON.parse(line);
+};
+
+describe('a log line', () => {
+  test('is one JSON object with level, time, fields and message', () => {
+    const { lines, logger } = collect();
+    logger.info({ code: 200, user: 'jane' }, 'request');
+    const line = only(lines);
+    expect(line).toMatchObject({ level: 'info', code: 200, user: 'jane', msg: 'request' });
+    expect(line.time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(line).not.toHaveProperty('pid');
+  });
+
+  test('A10: whatever a caller sends, it stays one line', () => {
+    const { lines, logger } = collect();
+    const hostile = 'a\n{"level":"info"}\r\u001b[31m\u0085\u009b\u2028\u2029\u007f"\\\ud800';
+    logger.info({ hostile, [hostile]: 1 }, 'request');
+    const [text = ''] = lines;
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: none of these may be written raw
+    expect(text.slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/);
+    expect(only(lines).hostile).toBe(hostile);
+  });
+
+  test('A10: long texts are cut, at any depth', () => {
+    const { lines, logger } = collect();
+    logger.info({ long: 'x'.repeat(1000), deep: { list: ['y'.repeat(1000)] } }, 'request');
+    expect(only(lines)).toMatchObject({ long: `${'x'.repeat(256)}...`, deep: { list: [`${'y'.repeat(256)}...`] } });
+  });
+
+  test('A8: tokens are not written, wherever they turn up', () => {
+    const { lines, logger } = collect();
+    const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
+    logger.error(
+      { path: `/a/${jwt}/b`, err: new Error(`bad token ${jwt}`), deep: [{ x: `Bearer secret-token-123` }] },
+      jwt,
+    );
+    const [text = ''] = lines;
+    expect(text).not.toMatch(/eyJ|c2lnbmF0dXJl|secret-token-123/);
+    expect(only(lines).path).toBe('/a/<redacted>/b');
+  });
+
+  test('errors come with type, message, code, stack and cause, and nothing else they carry', () => {
+    const { lines, logger } = collect();
+    const cause = Object.assign(new TypeError('inner'), { request: { secret: 'hunter2' } });
+    logger.error({ err: Object.assign(new Error('outer', { cause }), { code: 'EIO', headers: 'hunter2' }) }, 'failed');
+    const { err } = only(lines) as { err: Record<string, unknown> };
+    expect(err).toMatchObject({
+      type: 'Error',
+      message: 'outer',
+      code: 'EIO',
+      cause: { type: 'TypeError', message: 'inner' },
+    });
+    expect(err.stack).toContain('logger.test.ts');
+    expect(lines[0]).not.toContain('hunter2');
+  });
+
+  test('levels', () => {
+    const { lines, logger } = collect('warn');
+    logger.debug({}, 'no');
+    logger.info({}, 'no');
+    logger.warn({}, 'yes');
+    expect(only(lines).msg).toBe('yes');
+    expect(logger.isLevelEnabled('info')).toBe(false);
+    expect(logger.isLevelEnabled('error')).toBe(true);
+  });
+
+  test('values JSON cannot hold do not break it', () => {
+    const { lines, logger } = collect();
+    const circular: Record<string, unknown> = { big: 1n };
+    circular.self = circular;
+    logger.info({ circular }, 'request');
+    expect(only(lines)).toMatchObject({ circular: { big: '1' } });
+  });
+});

@@ -1,0 +1,95 @@
+import { pino } from 'pino';
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** The part of pino everyone writes through. `err` in the fields is written with its stack. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+  isLevelEnabled(level: LogLevel): boolean;
+}
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  /** Where complete lines go; standard error when left out. */
+  readonly write?: (line: string) => void;
+}
+
+/** Longer texts are cut: a caller decides how long a name or a path is, not how much is logged. */
+const MAX_TEXT = 256;
+const MAX_STACK = 4096;
+
+/** JSON, one object per line. Whatever callers put into names and headers, a line stays one line. */
+export function createLogger({ level, write = writeToStderr() }: LoggerOptions): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (fields) => capped(fields, 0),
+      },
+      serializers: { err: (error: unknown) => error },
+    },
+    { write: (line: string) => write(withoutSecrets(escaped(line))) },
+  );
+}
+
+function writeToStderr(): (line: string) => void {
+  const stderr = pino.destination({ fd: 2, sync: true });
+  return (line) => {
+    stderr.write(line);
+  };
+}
+
+function capped(fields: object, depth: number): Record<string, unknown> {
+  const result: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(fields)) result[key] = cappedValue(value, depth);
+  return result;
+}
+
+function cappedValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return cut(value, MAX_TEXT);
+  if (value instanceof Error) return errorFields(value, depth);
+  if (typeof value === 'object' && value !== null) {
+    if (depth >= 3) return '[deeper]';
+    return Array.isArray(value)
+      ? value.slice(0, 20).map((item) => cappedValue(item, depth + 1))
+      : capped(value, depth + 1);
+  }
+  return typeof value === 'bigint' ? String(value) : value;
+}
+
+/** Only these fields: an error object may carry the request, or the credential, that caused it. */
+function errorFields(error: Error, depth: number): Record<string, unknown> {
+  return {
+    type: error.name,
+    message: cut(error.message, MAX_TEXT),
+    ...('code' in error && typeof error.code === 'string' ? { code: error.code } : {}),
+    stack: cut(error.stack ?? '', MAX_STACK),
+    ...(error.cause === undefined || depth >= 3 ? {} : { cause: cappedValue(error.cause, depth + 1) }),
+  };
+}
+
+function cut(text: string, limit: number): string {
+  return text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}...`;
+}
+
+/** JSON leaves these as they are; terminals and line readers do not (C1 controls, U+2028, U+2029). */
+const UNSAFE = /[\u007f-\u009f\u2028\u2029]/g;
+
+function escaped(line: string): string {
+  return line.replace(UNSAFE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** The last net under "never log a token": what looks like a JWT or a bearer header is not written. */
+const JWT = /eyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)*/g;
+const BEARER = /(bearer\s+)[\w\-.~+/=]{8,}/gi;
+
+function withoutSecrets(line: string): string {
+  return line.replace(JWT, '<redacted>').replace(BEARER, '$1<redacted>');
+}
