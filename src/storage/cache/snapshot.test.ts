@@ -1,0 +1,160 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type CacheEntry, Snapshot } from './snapshot.ts';
+
+const PREFIX = '/registry/things/';
+
+/** `constructor` is a legal label that every object inherits. */
+const LABELS = ['a', 'b', 'constructor'];
+
+const entryOf = (name: string, revision: number, labels?: Record<string, string>): CacheEntry => ({
+  key: `${PREFIX}${name}`,
+  revision,
+  labels,
+});
+
+const labels = fc.option(fc.dictionary(fc.constantFrom(...LABELS), fc.constantFrom('', '1', '2'), { maxKeys: 3 }), {
+  nil: undefined,
+});
+
+/** A put with these labels, or a deletion. */
+const step = fc.record({
+  name: fc.integer({ min: 0, max: 60 }).map((n) => `n${n}`),
+  put: fc.boolean(),
+  labels,
+});
+
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+/** The same state as a plain map, sorted when looked at. */
+class Model {
+  readonly entries = new Map<string, CacheEntry>();
+
+  apply(snapshot: Snapshot<CacheEntry>, { name, put, labels: carried }: Step, revision: number): void {
+    const entry = put ? entryOf(name, revision, carried) : undefined;
+    const key = `${PREFIX}${name}`;
+    snapshot.replace(snapshot.get(key), entry);
+    if (entry === undefined) this.entries.delete(key);
+    else this.entries.set(key, entry);
+  }
+
+  sorted(): CacheEntry[] {
+    return [...this.entries.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+}
+
+function expectSame(snapshot: Snapshot<CacheEntry>, expected: readonly CacheEntry[]): void {
+  expect([...snapshot.scan(PREFIX)]).toEqual(expected);
+  expect(snapshot.size).toBe(expected.length);
+  expect(snapshot.count(PREFIX)).toBe(expected.length);
+  for (const entry of expected) expect(snapshot.get(entry.key)).toBe(entry);
+  for (const label of LABELS) {
+    for (const value of ['', '1', '2']) {
+      const carriers = expected.filter((entry) =>
+        Object.entries(entry.labels ?? {}).some(([l, v]) => l === label && v === value),
+      );
+      expect([...snapshot.withLabel(label, value)]).toEqual(carriers);
+    }
+  }
+}
+
+const empty = (): Snapshot<CacheEntry> => Snapshot.empty({ indexLabels: true });
+
+describe('Snapshot', () => {
+  it('is in key order, and its label index equals a scan, after any changes', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const snapshot = empty();
+        const model = new Model();
+        for (const [revision, each] of steps.entries()) model.apply(snapshot, each, revision);
+        expectSame(snapshot, model.sorted());
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('never changes as a copy, whichever of the two is written to', () => {
+    const phase = fc.array(step, { maxLength: 80 });
+    fc.assert(
+      fc.property(phase, phase, phase, (first, onOriginal, onCopy) => {
+        const original = empty();
+        const model = new Model();
+        for (const [revision, each] of first.entries()) model.apply(original, each, revision);
+        const then = model.sorted();
+
+        const copy = original.copy();
+        const copied = new Model();
+        for (const entry of then) copied.entries.set(entry.key, entry);
+        const untouched = original.copy();
+        for (const [index, each] of onOriginal.entries()) model.apply(original, each, 1_000 + index);
+        expectSame(copy, then);
+        for (const [index, each] of onCopy.entries()) copied.apply(copy, each, 2_000 + index);
+
+        expectSame(original, model.sorted());
+        expectSame(copy, copied.sorted());
+        expectSame(untouched, then);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('goes back exactly when changes are undone in reverse', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), fc.array(step, { maxLength: 60 }), (first, second) => {
+        const snapshot = empty();
+        const model = new Model();
+        for (const [revision, each] of first.entries()) model.apply(snapshot, each, revision);
+        const then = model.sorted();
+        const undo: (() => void)[] = [];
+        for (const [index, each] of second.entries()) {
+          const before = snapshot.get(`${PREFIX}${each.name}`);
+          model.apply(snapshot, each, 1_000 + index);
+          const after = snapshot.get(`${PREFIX}${each.name}`);
+          undo.push(() => snapshot.replace(after, before));
+        }
+        for (const back of undo.reverse()) back();
+        expectSame(snapshot, then);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('scans after a key, whether that key exists or not', () => {
+    const snapshot = empty();
+    for (const name of ['a', 'c', 'e']) snapshot.replace(undefined, entryOf(name, 1));
+    const namesAfter = (key: string): string[] =>
+      [...snapshot.scan(PREFIX, key)].map(({ key: k }) => k.slice(PREFIX.length));
+    expect(namesAfter(`${PREFIX}a`)).toEqual(['c', 'e']);
+    expect(namesAfter(`${PREFIX}b`)).toEqual(['c', 'e']);
+    expect(namesAfter(`${PREFIX}e`)).toEqual([]);
+    expect(namesAfter('/registry/aaa')).toEqual(['a', 'c', 'e']);
+  });
+
+  it('keeps to its prefix: a listing of cluster a does not reach into ab, a-b or a.b', () => {
+    const snapshot = Snapshot.empty<CacheEntry>({ indexLabels: false });
+    const keys = ['/registry/pods/a/x', '/registry/pods/a-b/x', '/registry/pods/a.b/x', '/registry/pods/ab/x'];
+    for (const key of keys) snapshot.replace(undefined, { key, revision: 1, labels: undefined });
+    expect([...snapshot.scan('/registry/pods/a/')].map(({ key }) => key)).toEqual(['/registry/pods/a/x']);
+    expect(snapshot.count('/registry/pods/a/')).toBe(1);
+    expect(snapshot.count('/registry/pods/')).toBe(4);
+    expect(snapshot.count('/registry/pods/b/')).toBe(0);
+  });
+
+  it('does not take one label for another that begins alike', () => {
+    const snapshot = empty();
+    snapshot.replace(undefined, entryOf('x', 1, { app: '1', 'app.kubernetes.io/name': '1', ap: 'p' }));
+    snapshot.replace(undefined, entryOf('y', 2, { app: '12' }));
+    const carriers = (label: string, value: string): string[] =>
+      [...snapshot.withLabel(label, value)].map(({ key }) => key.slice(PREFIX.length));
+    expect(carriers('app', '1')).toEqual(['x']);
+    expect(carriers('app', '12')).toEqual(['y']);
+    expect(carriers('app', '')).toEqual([]);
+    expect(carriers('ap', 'p')).toEqual(['x']);
+  });
+
+  it('refuses to answer by label where there is no index', () => {
+    const snapshot = Snapshot.empty<CacheEntry>({ indexLabels: false });
+    expect(snapshot.indexed).toBe(false);
+    expect(() => [...snapshot.withLabel('a', '1')]).toThrow('no label index');
+  });
+});

@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Compactor, type CompactorClock, startCompactor } from './compactor.ts';
+import type { Store } from './contract.ts';
+import { openSqliteStore } from './sqlite/sqlite-store.ts';
+
+/** Time stands still until the test moves it, and the test learns when a round is over. */
+class FakeClock implements CompactorClock {
+  #now = 1_000_000;
+  #sleeper: { ms: number; wake: () => void } | undefined;
+  #asleep = Promise.withResolvers<void>();
+
+  now(): number {
+    return this.#now;
+  }
+
+  sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason));
+      this.#sleeper = { ms, wake: resolve };
+      this.#asleep.resolve();
+    });
+  }
+
+  /** Sleeps through one interval and the round after it. */
+  async round(): Promise<void> {
+    await this.#asleep.promise;
+    this.#asleep = Promise.withResolvers();
+    this.#now += this.#sleeper?.ms ?? 0;
+    this.#sleeper?.wake();
+    await this.#asleep.promise;
+  }
+}
+
+let directory: string;
+let store: Store;
+let clock: FakeClock;
+let compactor: Compactor | undefined;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'clusterpass-compactor-'));
+  store = await openSqliteStore({ file: join(directory, 'store.db') });
+  clock = new FakeClock();
+});
+
+afterEach(async () => {
+  await compactor?.stop();
+  await store.close();
+  rmSync(directory, { recursive: true });
+});
+
+let written = 0;
+async function write(count: number): Promise<number> {
+  const keys = Array.from({ length: count }, () => `/a/${written++}`);
+  await Promise.all(keys.map((key) => store.write({ key, value: new Uint8Array(1), expect: { absent: true } })));
+  return store.revision();
+}
+
+describe('the compactor', () => {
+  it('keeps what is younger than retainMs', async () => {
+    const early = await write(10);
+    compactor = startCompactor({ store, clock, retainMs: 300_000, retainRevisions: 0, intervalMs: 60_000 });
+    await clock.round();
+    const later = await write(10);
+    for (let i = 0; i < 3; i++) await clock.round();
+    expect(await store.compactedRevision()).toBe(0);
+    await clock.round();
+    expect(await store.compactedRevision()).toBe(early - 1);
+    await clock.round();
+    await clock.round();
+    expect(await store.compactedRevision()).toBe(later - 1);
+  });
+
+  it('keeps the newest retainRevisions, however old', async () => {
+    const first = await write(30);
+    compactor = startCompactor({ store, clock, retainMs: 60_000, retainRevisions: 20, intervalMs: 60_000 });
+    for (let i = 0; i < 10; i++) await clock.round();
+    expect(await store.compactedRevision()).toBe(first - 20 - 1);
+    expect(await store.get('/none', first - 20)).toBeUndefined();
+  });
+
+  it('by default keeps five minutes and 10,000 revisions', async () => {
+    const first = await write(100);
+    compactor = startCompactor({ store, clock });
+    for (let i = 0; i < 5; i++) await clock.round();
+    expect(await store.compactedRevision()).toBe(0);
+    await write(10_000);
+    await clock.round();
+    expect(await store.compactedRevision()).toBe(first - 1);
+  });
+
+  it('goes on after a compaction that failed, and says so', async () => {
+    const warnings: string[] = [];
+    let fail = true;
+    const flaky: Pick<Store, 'revision' | 'compactedRevision' | 'compact'> = {
+      revision: () => store.revision(),
+      compactedRevision: () => store.compactedRevision(),
+      compact: (revision) => (fail ? Promise.reject(new Error('database is locked')) : store.compact(revision)),
+    };
+    const last = await write(10);
+    compactor = startCompactor({
+      store: flaky,
+      clock,
+      retainMs: 60_000,
+      retainRevisions: 0,
+      logger: { warn: (_, message) => warnings.push(message) },
+    });
+    await clock.round();
+    expect(warnings).toHaveLength(1);
+    expect(await store.compactedRevision()).toBe(0);
+    fail = false;
+    await clock.round();
+    expect(await store.compactedRevision()).toBe(last - 1);
+    expect(warnings).toHaveLength(1);
+  });
+
+  it('stops at once, also while it sleeps', async () => {
+    compactor = startCompactor({ store, clock });
+    await clock.round();
+    await compactor.stop();
+    await store.close();
+  });
+});

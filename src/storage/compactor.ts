@@ -1,0 +1,82 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Revision, Store } from './contract.ts';
+
+export interface CompactorClock {
+  /** Milliseconds that only ever grow: a wall clock that is set forward would end retention early. */
+  now(): number;
+  /** Resolves after that time; rejects when the signal aborts. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export const systemCompactorClock: CompactorClock = {
+  now: () => performance.now(),
+  sleep: async (ms, signal) => {
+    await delay(ms, undefined, { signal, ref: false });
+  },
+};
+
+export interface CompactorOptions {
+  readonly store: Pick<Store, 'revision' | 'compactedRevision' | 'compact'>;
+  readonly clock?: CompactorClock;
+  /** Nothing younger than this is forgotten. Default: five minutes, as kube-apiserver does. */
+  readonly retainMs?: number;
+  /** Nor any of the newest so many revisions, however old. Default: 10,000. */
+  readonly retainRevisions?: number;
+  /** Default: one minute. */
+  readonly intervalMs?: number;
+  readonly logger?: { warn(fields: object, message: string): void };
+}
+
+export interface Compactor {
+  /** Resolves when a compaction that is under way has ended. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Keeps the history of any store short. The store does not know when a revision was written; this asks for the
+ * revision once in an interval and remembers the time of the answer, which is no older than the revision.
+ */
+export function startCompactor({
+  store,
+  clock = systemCompactorClock,
+  retainMs = 5 * 60_000,
+  retainRevisions = 10_000,
+  intervalMs = 60_000,
+  logger,
+}: CompactorOptions): Compactor {
+  const stopping = new AbortController();
+  let samples: { readonly at: number; readonly revision: Revision }[] = [];
+
+  async function round(): Promise<void> {
+    const revision = await store.revision();
+    const at = clock.now();
+    samples.push({ at, revision });
+    // The newest sample that is old enough; those before it have no further use.
+    const old = samples.findLastIndex((sample) => sample.at <= at - retainMs);
+    if (old === -1) return;
+    samples = samples.slice(old);
+    const target = Math.min(samples[0]?.revision ?? 0, revision - retainRevisions);
+    if (target <= (await store.compactedRevision()) + 1) return;
+    await store.compact(target);
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await round();
+      } catch (error) {
+        // One that fails must not be the last: the next one does its work as well.
+        if (!stopping.signal.aborted) logger?.warn({ err: error }, 'compaction failed; it is tried again');
+      }
+      await clock.sleep(intervalMs, stopping.signal).catch(() => undefined);
+    }
+  }
+
+  const running = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { StorageError } from '../contract.ts';
+
+/** Primary result codes, https://sqlite.org/rescode.html */
+const BUSY = 5;
+const CORRUPT = 11;
+const NOTADB = 26;
+
+/** The primary result code of an error thrown by node:sqlite, or undefined for any other error. */
+export function sqliteCode(error: unknown): number | undefined {
+  if (error instanceof Error && 'errcode' in error && typeof error.errcode === 'number') {
+    // The upper bytes of an extended code only refine the lowest.
+    return error.errcode & 0xff;
+  }
+  return undefined;
+}
+
+export function isBusy(error: unknown): boolean {
+  return sqliteCode(error) === BUSY;
+}
+
+/**
+ * Damage is told apart from everything else, because it is the one condition that waiting does not end.
+ * A full disk, a read-only file system, an I/O error: `unavailable`, and the caller may try again.
+ */
+export function toStorageError(error: unknown, file: string): StorageError {
+  if (error instanceof StorageError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  const code = sqliteCode(error);
+  if (code === CORRUPT || code === NOTADB) {
+    return new StorageError('unreadable', `${file} is damaged: ${message}`, { cause: error });
+  }
+  return new StorageError('unavailable', `${file}: ${message}`, { cause: error });
+}

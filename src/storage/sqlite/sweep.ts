@@ -1,0 +1,74 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { type Revision, StorageError } from '../contract.ts';
+import { inTransaction, pragma } from './database.ts';
+
+/** Revisions that one step removes at most, and pages that one step gives back: a few milliseconds each. */
+const SWEEP_REVISIONS = 1000;
+const VACUUM_PAGES = 256;
+
+/**
+ * Compaction in small steps, each its own transaction, so that writers get their turn between any two.
+ *
+ * First the promise is recorded (`begin`): from then on older revisions answer `compacted`. Then the rows
+ * nobody can ask for any more are removed (`sweep`), which can be cut off at any step and goes on from there.
+ */
+export class Sweeper {
+  readonly #db: DatabaseSync;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  begin(revision: Revision, newest: Revision): void {
+    if (revision > newest) {
+      throw new StorageError('future', `revision ${revision} has not happened yet: the store is at ${newest}`, {
+        revision: newest,
+      });
+    }
+    this.#db.prepare("UPDATE meta SET value = max(value, ?) WHERE name = 'oldest'").run(revision);
+  }
+
+  /**
+   * Everything up to `swept` holds at most one row per key and no tombstone. One step moves that line up: each
+   * row it passes makes its predecessor of the same key superfluous, and a tombstone makes itself so as well.
+   * Going upwards is what keeps a deleted key deleted: no tombstone leaves before the rows that it hides.
+   */
+  sweep(): boolean {
+    const swept = this.#meta('swept');
+    const oldest = this.#meta('oldest');
+    if (swept >= oldest) return false;
+    const end = Math.min(oldest, swept + SWEEP_REVISIONS);
+    inTransaction(this.#db, () => {
+      this.#db
+        .prepare(`
+          DELETE FROM log WHERE revision IN (
+            SELECT (SELECT max(revision) FROM log AS older WHERE older.key = newer.key AND older.revision < newer.revision)
+            FROM log AS newer WHERE newer.revision > ? AND newer.revision <= ?)`)
+        .run(swept, end);
+      this.#db.prepare('DELETE FROM log WHERE revision > ? AND revision <= ? AND value IS NULL').run(swept, end);
+      this.#db.prepare("UPDATE meta SET value = ? WHERE name = 'swept'").run(end);
+    });
+    return end < oldest;
+  }
+
+  /** Moves free pages to the end of the file and cuts them off. */
+  vacuum(): boolean {
+    const before = Number(pragma(this.#db, 'PRAGMA freelist_count'));
+    if (before === 0) return false;
+    this.#db.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
+    const after = Number(pragma(this.#db, 'PRAGMA freelist_count'));
+    return after > 0 && after < before;
+  }
+
+  /** Only with the WAL copied into it does the database file shrink. */
+  checkpoint(): void {
+    const row = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number } | undefined;
+    if (row?.busy !== 0) throw new StorageError('unavailable', 'the write-ahead log could not be emptied');
+  }
+
+  #meta(name: 'oldest' | 'swept'): Revision {
+    const row = this.#db.prepare('SELECT value FROM meta WHERE name = ?').get(name) as { value: number } | undefined;
+    if (row === undefined) throw new StorageError('unreadable', 'the database has lost its compaction state');
+    return row.value;
+  }
+}

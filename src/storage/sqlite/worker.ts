@@ -1,0 +1,100 @@
+/** Runs in the thread that owns the database, so that an fsync never holds up the event loop. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { openDatabase, removePid } from './database.ts';
+import { LogTable } from './log-table.ts';
+import {
+  type FromWorker,
+  toWireError,
+  type WireBatch,
+  type WireCall,
+  type WireError,
+  type WireResult,
+  type WireWrite,
+  type WorkerSettings,
+} from './protocol.ts';
+import { toStorageError } from './sqlite-errors.ts';
+import { Sweeper } from './sweep.ts';
+
+const port = parentPort;
+if (port === null) throw new Error('worker.ts is started by openSqliteStore');
+const { file, maxBytes } = workerData as WorkerSettings;
+
+function send(message: FromWorker, transfer: ArrayBuffer[] = []): void {
+  port?.postMessage(message, transfer);
+}
+
+function toError(error: unknown): WireError {
+  return toWireError(toStorageError(error, file));
+}
+
+function serve(): void {
+  const db = openDatabase(file, maxBytes);
+  const log = new LogTable(db);
+  const sweeper = new Sweeper(db);
+
+  let revision = log.revision;
+
+  function write(batch: WireBatch): void {
+    try {
+      const outcomes = log.append(JSON.parse(batch.writes) as WireWrite[], batch.values);
+      revision = log.revision;
+      send({ type: 'written', outcomes, error: undefined, revision });
+    } catch (error) {
+      try {
+        revision = log.revision;
+      } catch {
+        // The disk does not answer at all; the next batch asks again.
+      }
+      send({ type: 'written', outcomes: undefined, error: toError(error), revision });
+    }
+  }
+
+  function answer(call: WireCall): WireResult {
+    switch (call.op) {
+      case 'get':
+        return log.get(call.key, call.revision);
+      case 'list':
+        return log.list(call);
+      case 'changes':
+        return log.changes(call.prefix, call.after);
+      case 'compact-begin':
+        sweeper.begin(call.revision, log.revision);
+        return { more: true, oldest: log.oldest };
+      case 'compact-sweep':
+        return { more: sweeper.sweep(), oldest: log.oldest };
+      case 'compact-vacuum':
+        return { more: sweeper.vacuum(), oldest: log.oldest };
+      case 'compact-checkpoint':
+        sweeper.checkpoint();
+        return { more: false, oldest: log.oldest };
+      case 'close':
+        removePid(file);
+        db.close();
+        return { more: false, oldest: 0 };
+    }
+  }
+
+  port?.on('message', (batch: WireBatch) => {
+    // Acknowledged before the calls are looked at: a long list does not hold back a write that is safe already.
+    if (batch.writes !== '') write(batch);
+    if (batch.calls.length === 0) return;
+    const results = batch.calls.map((call): WireResult => {
+      try {
+        return answer(call);
+      } catch (error) {
+        return { error: toError(error) };
+      }
+    });
+    const transfer = results.flatMap((result) => ('rows' in result ? [result.rows.values.buffer] : []));
+    send({ type: 'answered', results }, transfer);
+    if (batch.calls.some(({ op }) => op === 'close')) port?.close();
+  });
+  send({ type: 'opened', revision, oldest: log.oldest });
+}
+
+try {
+  serve();
+} catch (error) {
+  send({ type: 'refused', error: toError(error) });
+  port.close();
+}

@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { bytes, create, failure, readable, readableChange, remove, update, watchUntil } from './harness.ts';
+import type { Fixture } from './store-conformance.ts';
+
+export function lifetimePromises(fixture: Fixture): void {
+  describe('close and open again', () => {
+    it('everything is as it was: values, revisions, history, what was compacted', async () => {
+      const { engine, store } = fixture;
+      const start = await store.revision();
+      const first = await create(store, '/a/x', 'one');
+      const second = await update(store, '/a/x', first, 'two');
+      const other = await create(store, '/a/y', 'one');
+      await remove(store, '/a/y', other);
+      const last = await create(store, '/a/z', 'one');
+      const items = (await store.list({ prefix: '/a/' })).items.map(readable);
+      const changes = (await watchUntil(store, '/a/', start, last)).map(readableChange);
+
+      fixture.store = await engine.reopen(store);
+      expect(await fixture.store.revision()).toBeGreaterThanOrEqual(last);
+      expect((await fixture.store.list({ prefix: '/a/' })).items.map(readable)).toEqual(items);
+      expect(readable(await fixture.store.get('/a/x', first))).toMatchObject({ value: 'one' });
+      expect((await watchUntil(fixture.store, '/a/', start, last)).map(readableChange)).toEqual(changes);
+
+      await fixture.store.compact(second);
+      fixture.store = await engine.reopen(fixture.store);
+      expect(await fixture.store.compactedRevision()).toBe(second - 1);
+      expect(await failure(fixture.store.get('/a/x', first))).toEqual({ code: 'compacted', revision: second - 1 });
+    });
+
+    it('a revision is never given again, not even when all that bore one is gone', async () => {
+      const { engine } = fixture;
+      for (let i = 0; i < 3; i++) {
+        const deleted = await remove(fixture.store, '/a/x', await create(fixture.store, '/a/x', 'one'));
+        await fixture.store.compact(deleted);
+        fixture.store = await engine.reopen(fixture.store);
+        expect(await fixture.store.revision()).toBeGreaterThanOrEqual(deleted);
+        expect(await create(fixture.store, `/b/${i}`, 'one')).toBeGreaterThan(deleted);
+      }
+    });
+
+    it('close finishes the writes that were asked for before it', async () => {
+      const { engine, store } = fixture;
+      const writing = Promise.all(Array.from({ length: 50 }, (_, i) => create(store, `/a/${i}`, 'x')));
+      const closing = store.close();
+      const revisions = await writing;
+      await closing;
+      fixture.store = await engine.reopen(store);
+      const { items } = await fixture.store.list({ prefix: '/a/' });
+      expect(items.map(({ modRevision }) => modRevision).toSorted((a, b) => a - b)).toEqual(
+        revisions.toSorted((a, b) => a - b),
+      );
+    });
+
+    it('every call after close fails with closed; close itself may be called again', async () => {
+      const { store } = fixture;
+      await store.close();
+      await store.close();
+      const watching = async () => {
+        for await (const _ of store.watch('/a/', 1, new AbortController().signal)) return;
+      };
+      const calls = {
+        get: store.get('/a/x'),
+        list: store.list({ prefix: '/a/' }),
+        write: store.write({ key: '/a/x', value: bytes('x'), expect: { absent: true } }),
+        watch: watching(),
+        revision: store.revision(),
+        compactedRevision: store.compactedRevision(),
+        compact: store.compact(1),
+      };
+      const codes = await Promise.all(
+        Object.entries(calls).map(async ([name, call]) => [name, (await failure(call)).code]),
+      );
+      expect(codes).toEqual(Object.keys(calls).map((name) => [name, 'closed']));
+    });
+  });
+}

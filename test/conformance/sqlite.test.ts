@@ -1,0 +1,26 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Store } from '../../src/storage/contract.ts';
+import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
+import { storeConformance } from './store-conformance.ts';
+
+const directories = new WeakMap<Store, string>();
+
+async function openIn(directory: string): Promise<Store> {
+  const store = await openSqliteStore({ file: join(directory, 'store.db') });
+  directories.set(store, directory);
+  return store;
+}
+
+storeConformance('SQLite', {
+  open: () => openIn(mkdtempSync(join(tmpdir(), 'clusterpass-conformance-'))),
+  async reopen(store) {
+    await store.close();
+    return openIn(directories.get(store) ?? '');
+  },
+  async destroy(store) {
+    await store.close();
+    rmSync(directories.get(store) ?? '', { recursive: true });
+  },
+});

@@ -1,0 +1,34 @@
+import { afterEach, beforeEach, describe } from 'vitest';
+import type { Store } from '../../src/storage/contract.ts';
+import { compactionPromises } from './compaction-promises.ts';
+import type { StoreUnderTest } from './harness.ts';
+import { lifetimePromises } from './lifetime-promises.ts';
+import { modelPromises } from './model-promises.ts';
+import { readPromises } from './read-promises.ts';
+import { watchPromises } from './watch-promises.ts';
+import { writePromises } from './write-promises.ts';
+
+/** A store of its own for each test. */
+export interface Fixture {
+  store: Store;
+  readonly engine: StoreUnderTest;
+}
+
+/** Every promise of src/storage/contract.ts, one test each. Whatever calls itself a Store runs this. */
+export function storeConformance(name: string, engine: StoreUnderTest): void {
+  describe(`${name} keeps the promises of a store`, () => {
+    const fixture = { engine } as Fixture;
+    beforeEach(async () => {
+      fixture.store = await engine.open();
+    });
+    afterEach(async () => {
+      await engine.destroy(fixture.store);
+    });
+    writePromises(fixture);
+    readPromises(fixture);
+    modelPromises(engine);
+    watchPromises(fixture);
+    compactionPromises(fixture);
+    lifetimePromises(fixture);
+  });
+}

@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest';
+import { bytes, create, done, readable, remove, update } from './harness.ts';
+import type { Fixture } from './store-conformance.ts';
+
+export function writePromises(fixture: Fixture): void {
+  describe('write', () => {
+    it('of writes that expect the same state of a key, exactly one succeeds', async () => {
+      const { store } = fixture;
+      let last = await create(store, '/a/counter', 'start');
+      for (let round = 0; round < 10; round++) {
+        const results = await Promise.all(
+          Array.from({ length: 20 }, (_, i) =>
+            store.write({ key: '/a/counter', value: bytes(`${round}-${i}`), expect: { modRevision: last } }),
+          ),
+        );
+        const winners = results.filter(({ ok }) => ok);
+        expect(winners).toHaveLength(1);
+        const winner = results.findIndex(({ ok }) => ok);
+        last = winners[0]?.revision ?? 0;
+        expect(readable(await store.get('/a/counter'))).toMatchObject({ value: `${round}-${winner}`, mod: last });
+      }
+    });
+
+    it('of creates of the same key, exactly one succeeds, and the others are shown it', async () => {
+      const { store } = fixture;
+      const results = await Promise.all(
+        Array.from({ length: 20 }, (_, i) =>
+          store.write({ key: '/a/new', value: bytes(`${i}`), expect: { absent: true } }),
+        ),
+      );
+      expect(results.filter(({ ok }) => ok)).toHaveLength(1);
+      const stored = readable(await store.get('/a/new'));
+      for (const result of results) {
+        if (!result.ok) {
+          expect(result.key).toBe('/a/new');
+          expect(readable(result.current)).toEqual(stored);
+          expect(result.revision).toBeGreaterThanOrEqual(stored?.mod ?? Number.NaN);
+        }
+      }
+    });
+
+    it('a write whose expectation fails changes nothing, not even the revision', async () => {
+      const { store } = fixture;
+      const made = await create(store, '/a/x', 'one');
+      const before = await store.revision();
+      const results = [
+        await store.write({ key: '/a/x', value: bytes('two'), expect: { absent: true } }),
+        await store.write({ key: '/a/x', value: bytes('two'), expect: { modRevision: made - 1 } }),
+        await store.write({ key: '/a/x', value: null, expect: { modRevision: made + 1 } }),
+        await store.write({ key: '/a/x', value: bytes('two'), expect: { createRevision: made + 1 } }),
+      ];
+      expect(results.map(({ ok }) => ok)).toEqual([false, false, false, false]);
+      expect(readable(await store.get('/a/x'))).toEqual({ key: '/a/x', value: 'one', mod: made, created: made });
+      expect(await store.revision()).toBe(before);
+    });
+
+    it('an absent key fails a revision expectation, and there is nothing current to show', async () => {
+      const { store } = fixture;
+      for (const expectation of [{ modRevision: 1 }, { createRevision: 1 }, { modRevision: 0 }]) {
+        const result = await store.write({ key: '/a/none', value: bytes('x'), expect: expectation });
+        expect(result).toMatchObject({ ok: false, key: '/a/none', current: undefined });
+      }
+      expect(await store.get('/a/none')).toBeUndefined();
+    });
+
+    it('a deleted key is an absent key: the revision of its delete is no state to expect', async () => {
+      const { store } = fixture;
+      const made = await create(store, '/a/x', 'one');
+      const deleted = await remove(store, '/a/x', made);
+      for (const expectation of [{ modRevision: deleted }, { modRevision: made }, { createRevision: made }]) {
+        const result = await store.write({ key: '/a/x', value: bytes('two'), expect: expectation });
+        expect(result).toMatchObject({ ok: false, key: '/a/x', current: undefined });
+      }
+    });
+
+    it('createRevision holds through updates and ends with the delete', async () => {
+      const { store } = fixture;
+      const made = await create(store, '/a/x', 'one');
+      const updated = await update(store, '/a/x', made, 'two');
+      const third = await done(store, { key: '/a/x', value: bytes('three'), expect: { createRevision: made } });
+      expect(third).toBeGreaterThan(updated);
+      await done(store, { key: '/a/x', value: null, expect: { createRevision: made } });
+      const again = await create(store, '/a/x', 'anew');
+      expect(await store.write({ key: '/a/x', value: null, expect: { createRevision: made } })).toMatchObject({
+        ok: false,
+      });
+      expect(again).toBeGreaterThan(third);
+    });
+
+    it('a key deleted and made anew has a new createRevision', async () => {
+      const { store } = fixture;
+      const made = await create(store, '/a/x', 'one');
+      await remove(store, '/a/x', made);
+      const again = await create(store, '/a/x', 'two');
+      const updated = await update(store, '/a/x', again, 'three');
+      expect(readable(await store.get('/a/x'))).toEqual({ key: '/a/x', value: 'three', mod: updated, created: again });
+    });
+
+    it('guards that hold let the write through', async () => {
+      const { store } = fixture;
+      const namespace = await create(store, '/ns/n', 'ns');
+      await update(store, '/ns/n', namespace, 'ns again');
+      const revision = await done(store, {
+        key: '/a/x',
+        value: bytes('one'),
+        expect: { absent: true },
+        guards: [
+          { key: '/ns/n', expect: { createRevision: namespace } },
+          { key: '/ns/other', expect: { absent: true } },
+        ],
+      });
+      expect(readable(await store.get('/a/x'))).toMatchObject({ mod: revision });
+    });
+
+    it('a guard that fails stops the write, and the answer names the guard and shows it', async () => {
+      const { store } = fixture;
+      const namespace = await create(store, '/ns/n', 'ns');
+      const changed = await update(store, '/ns/n', namespace, 'terminating');
+      const result = await store.write({
+        key: '/a/x',
+        value: bytes('one'),
+        expect: { absent: true },
+        guards: [
+          { key: '/ns/other', expect: { absent: true } },
+          { key: '/ns/n', expect: { modRevision: namespace } },
+        ],
+      });
+      expect(result).toMatchObject({ ok: false, key: '/ns/n' });
+      expect(!result.ok && readable(result.current)).toMatchObject({ value: 'terminating', mod: changed });
+      expect(await store.get('/a/x')).toBeUndefined();
+    });
+
+    it('a guard is true at the instant of the write: nothing is made in a namespace that is gone', async () => {
+      const { store } = fixture;
+      for (let round = 0; round < 10; round++) {
+        const namespace = await create(store, `/ns/${round}`, 'ns');
+        const writes = Array.from({ length: 10 }, (_, i) =>
+          store.write({
+            key: `/a/${round}/${i}`,
+            value: bytes('x'),
+            expect: { absent: true },
+            guards: [{ key: `/ns/${round}`, expect: { createRevision: namespace } }],
+          }),
+        );
+        const deletion = remove(store, `/ns/${round}`, namespace);
+        const late = Array.from({ length: 10 }, (_, i) =>
+          store.write({
+            key: `/a/${round}/late-${i}`,
+            value: bytes('x'),
+            expect: { absent: true },
+            guards: [{ key: `/ns/${round}`, expect: { createRevision: namespace } }],
+          }),
+        );
+        const deleted = await deletion;
+        for (const result of await Promise.all([...writes, ...late])) {
+          if (result.ok) expect(result.revision).toBeLessThan(deleted);
+          else expect(result).toMatchObject({ key: `/ns/${round}`, current: undefined });
+        }
+      }
+    });
+
+    it('revisions of acknowledged writes only grow, and each is given once', async () => {
+      const { store } = fixture;
+      const before = await store.revision();
+      const concurrent = await Promise.all(Array.from({ length: 50 }, (_, i) => create(store, `/a/${i}`, 'x')));
+      expect(new Set(concurrent).size).toBe(50);
+      expect(Math.min(...concurrent)).toBeGreaterThan(before);
+      expect(await create(store, '/a/last', 'x')).toBeGreaterThan(Math.max(...concurrent));
+    });
+
+    it('a write that expects nothing it could check, or deletes what must be absent, is refused', async () => {
+      const { store } = fixture;
+      const blind = {} as { absent: true };
+      await expect(store.write({ key: '/a/x', value: bytes('x'), expect: blind })).rejects.toThrow(RangeError);
+      await expect(store.write({ key: '/a/x', value: null, expect: { absent: true } })).rejects.toThrow(RangeError);
+      await expect(store.write({ key: '', value: bytes('x'), expect: { absent: true } })).rejects.toThrow(RangeError);
+      await expect(store.write({ key: '/a/\ud800', value: bytes('x'), expect: { absent: true } })).rejects.toThrow(
+        RangeError,
+      );
+      expect((await store.list({ prefix: '/a/' })).items).toEqual([]);
+    });
+  });
+}
