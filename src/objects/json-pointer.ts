@@ -1,0 +1,45 @@
+import { isJsonObject, type JsonValue, member } from './json-value.ts';
+
+/** The reference tokens of an RFC 6901 pointer, unescaped; none for the whole document. */
+export type JsonPointer = readonly string[];
+
+const BAD_ESCAPE = /~(?![01])/;
+/** RFC 6901 section 4: no sign, no leading zero. */
+const ARRAY_INDEX = /^(?:0|[1-9][0-9]{0,9})$/;
+
+/** Undefined when the text is not a pointer. */
+export function parseJsonPointer(text: string): JsonPointer | undefined {
+  if (text === '') return [];
+  if (!text.startsWith('/') || BAD_ESCAPE.test(text)) return undefined;
+  // `~1` first: the other way round, `~01` would end up as a slash (RFC 6901 section 4).
+  return text
+    .slice(1)
+    .split('/')
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** A place in an array; undefined unless the token is an index from 0 to `limit`. */
+export function arrayIndex(token: string, limit: number): number | undefined {
+  if (!ARRAY_INDEX.test(token)) return undefined;
+  const index = Number(token);
+  return index <= limit ? index : undefined;
+}
+
+/** What the token names in this container: an own member, or an existing item. */
+export function step(container: JsonValue, token: string): JsonValue | undefined {
+  if (Array.isArray(container)) {
+    const index = arrayIndex(token, container.length - 1);
+    return index === undefined ? undefined : container[index];
+  }
+  return isJsonObject(container) ? member(container, token) : undefined;
+}
+
+/** The value the pointer names; undefined when there is none. */
+export function resolve(document: JsonValue, pointer: JsonPointer): JsonValue | undefined {
+  let value: JsonValue | undefined = document;
+  for (const token of pointer) {
+    if (value === undefined) return undefined;
+    value = step(value, token);
+  }
+  return value;
+}

@@ -1,0 +1,32 @@
+import { cloneJson, guardDepth, isJsonObject, type JsonValue, member, newJsonObject } from './json-value.ts';
+
+/**
+ * RFC 7386: members of the patch replace those of the target, objects are merged member by member, and
+ * `null` removes. Arrays are replaced whole. A patch that is no object replaces everything; whether that
+ * is allowed is for the caller to say.
+ *
+ * Neither argument is changed, and the result shares nothing with them.
+ *
+ * @throws ApiError 400 when the values nest too deep.
+ */
+export function applyMergePatch(target: JsonValue, patch: JsonValue): JsonValue {
+  return merge(target, patch, 0);
+}
+
+function merge(target: JsonValue | undefined, patch: JsonValue, depth: number): JsonValue {
+  if (!isJsonObject(patch)) return cloneJson(patch, depth);
+  guardDepth(depth);
+  const merged = newJsonObject();
+  // What the target has keeps its place; what the patch brings follows.
+  if (isJsonObject(target)) {
+    for (const [key, value] of Object.entries(target)) {
+      const change = member(patch, key);
+      if (change === undefined) merged[key] = cloneJson(value, depth + 1);
+      else if (change !== null) merged[key] = merge(value, change, depth + 1);
+    }
+  }
+  for (const [key, change] of Object.entries(patch)) {
+    if (change !== null && !Object.hasOwn(merged, key)) merged[key] = merge(undefined, change, depth + 1);
+  }
+  return merged;
+}

@@ -1,0 +1,59 @@
+import type { Catalog } from '../api/catalog.ts';
+import type { Kind } from '../api/kind.ts';
+import type { ObjectPlace } from '../api/object-key.ts';
+import { forbidden, notFound } from '../api/status.ts';
+import type { ObjectReader } from './reader.ts';
+import type { StoredObject } from './stored-object.ts';
+
+/** What an object lives in, outermost first. None for the fleet's own objects. */
+export function findParents(
+  catalog: Catalog,
+  reader: ObjectReader,
+  kind: Kind,
+  place: ObjectPlace,
+): (StoredObject | { missing: Kind; name: string })[] {
+  if (!kind.inCluster) return [];
+  const cluster = { kind: catalog.clusters, place: { cluster: '', namespace: '', name: place.cluster } };
+  const namespace = {
+    kind: catalog.namespaces,
+    place: { cluster: place.cluster, namespace: '', name: place.namespace },
+  };
+  return (kind.namespaced ? [cluster, namespace] : [cluster]).map(
+    (parent) => reader.find(parent.kind, parent.place) ?? { missing: parent.kind, name: parent.place.name },
+  );
+}
+
+/**
+ * The cluster and the namespace must exist and not be on their way out. A missing one is named itself
+ * (T-12i): "no such account" would send people looking in the wrong place.
+ */
+export async function requireParents(
+  catalog: Catalog,
+  reader: ObjectReader,
+  kind: Kind,
+  place: ObjectPlace,
+): Promise<StoredObject[]> {
+  let parents = findParents(catalog, reader, kind, place);
+  if (parents.some((parent) => 'missing' in parent)) {
+    await reader.catchUp();
+    parents = findParents(catalog, reader, kind, place);
+  }
+  return parents.map((parent) => {
+    if ('missing' in parent) throw notFound(parent.missing, parent.name);
+    if (parent.deletionTimestamp !== undefined) throw terminating(kind, place, parent);
+    return parent;
+  });
+}
+
+/** T-12j */
+function terminating(kind: Kind, place: ObjectPlace, parent: StoredObject) {
+  const inNamespace = parent.kind.resource === 'namespaces';
+  const where = `${inNamespace ? 'namespace' : 'cluster'} ${parent.name}`;
+  return forbidden(kind, place.name, `unable to create new content in ${where} because it is being terminated`, [
+    {
+      reason: inNamespace ? 'NamespaceTerminating' : 'ClusterTerminating',
+      message: `${where} is being terminated`,
+      field: inNamespace ? 'metadata.namespace' : 'metadata.cluster',
+    },
+  ]);
+}

@@ -1,0 +1,136 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta } from '../api/kind.ts';
+import type { ObjectPlace } from '../api/object-key.ts';
+
+/** Seconds, UTC: the only form of time in the API (T-09). */
+export const toTimestamp = (epochMs: number): string => `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
+
+export interface Stamp {
+  readonly uid: string;
+  readonly now: number;
+}
+
+/** What callers may not set is dropped from whatever they send; name and namespace are the path's to say. */
+function withoutSystemFields(metadata: ObjectMeta): ObjectMeta {
+  const {
+    name: _name,
+    namespace: _namespace,
+    uid: _uid,
+    creationTimestamp: _created,
+    deletionTimestamp: _deleted,
+    deletionGracePeriodSeconds: _grace,
+    generation: _generation,
+    selfLink: _selfLink,
+    managedFields: _managed,
+    resourceVersion: _version,
+    ...rest
+  } = metadata;
+  return rest;
+}
+
+/** Computed for every view, so a copy that comes back with an object is not stored. */
+function withoutComputedAnnotations(metadata: ObjectMeta, computed: readonly string[]): ObjectMeta {
+  if (metadata.annotations === undefined) return metadata;
+  const kept = Object.entries(metadata.annotations).filter(([key]) => !computed.includes(key));
+  const { annotations: _, ...rest } = metadata;
+  return kept.length === 0 ? rest : { ...rest, annotations: Object.fromEntries(kept) };
+}
+
+const typeOf = (kind: Kind): Pick<ApiObject, 'apiVersion' | 'kind'> => ({
+  apiVersion: apiVersionOf(kind),
+  kind: kind.kind,
+});
+
+/** Z-01: what the server fills in and what it ignores when an object is created. */
+export function prepareCreate(
+  kind: Kind,
+  place: ObjectPlace,
+  sent: ApiObject,
+  stamp: Stamp,
+  options: { computedAnnotations: readonly string[]; keepStatus: boolean },
+): ApiObject {
+  const { status, ...rest } = sent;
+  const object: ApiObject = {
+    ...rest,
+    ...typeOf(kind),
+    metadata: {
+      name: place.name,
+      ...(kind.namespaced ? { namespace: place.namespace } : {}),
+      ...withoutComputedAnnotations(withoutSystemFields(sent.metadata), options.computedAnnotations),
+      uid: stamp.uid,
+      creationTimestamp: toTimestamp(stamp.now),
+      ...(kind.countsGenerations ? { generation: 1 } : {}),
+    },
+  };
+  if (status !== undefined && (!kind.hasStatus || options.keepStatus)) object.status = status;
+  kind.applyDefaults(object);
+  return plain(object);
+}
+
+export type UpdatePart = 'object' | 'status' | 'both';
+
+/** What an update may change: everything but status and system fields, or with the subresource only status. */
+export function prepareUpdate(
+  kind: Kind,
+  sent: ApiObject,
+  old: ApiObject,
+  part: UpdatePart,
+  options: { computedAnnotations: readonly string[] },
+): ApiObject {
+  const metadata =
+    part === 'status'
+      ? old.metadata
+      : {
+          ...withoutComputedAnnotations(withoutSystemFields(sent.metadata), options.computedAnnotations),
+          ...systemFieldsOf(old.metadata),
+        };
+  const { status: sentStatus, ...sentRest } = sent;
+  const { status: oldStatus, ...oldRest } = old;
+  const object: ApiObject = { ...(part === 'status' ? oldRest : sentRest), ...typeOf(kind), metadata };
+  const status = kind.hasStatus && part === 'object' ? oldStatus : sentStatus;
+  if (status !== undefined) object.status = status;
+  kind.applyDefaults(object);
+  const next = plain(object);
+  if (kind.countsGenerations && part !== 'status' && !sameContent(next, old)) {
+    next.metadata.generation = (old.metadata.generation ?? 0) + 1;
+  }
+  return next;
+}
+
+/** An object on its way out. */
+export function prepareDeletion(kind: Kind, object: ApiObject, now: number): ApiObject {
+  const marked = { ...object, metadata: { ...object.metadata, deletionTimestamp: toTimestamp(now) } };
+  kind.applyDefaults(marked);
+  return plain(marked);
+}
+
+function systemFieldsOf({
+  uid,
+  creationTimestamp,
+  deletionTimestamp,
+  generation,
+  name,
+  namespace,
+}: ObjectMeta): ObjectMeta {
+  const fields = { name, namespace, uid, creationTimestamp, deletionTimestamp, generation };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** Equal in everything that a generation counts. */
+function sameContent(a: ApiObject, b: ApiObject): boolean {
+  const { metadata: _a, status: _as, ...restA } = a;
+  const { metadata: _b, status: _bs, ...restB } = b;
+  return isDeepStrictEqual(restA, restB);
+}
+
+/** Whether storing the one in place of the other would change anything; both as they come from here or the store. */
+export function isSameObject(a: ApiObject, b: ApiObject): boolean {
+  const withoutVersion = ({ metadata: { resourceVersion: _, ...metadata }, ...rest }: ApiObject) => ({
+    ...rest,
+    metadata,
+  });
+  return isDeepStrictEqual(withoutVersion(a), withoutVersion(b));
+}
+
+/** As it will be read back: comparable, without undefined members, and without the prototypes of the decoder's maps. */
+const plain = (object: ApiObject): ApiObject => JSON.parse(JSON.stringify(object)) as ApiObject;

@@ -1,0 +1,80 @@
+import type { Kind } from '../api/kind.ts';
+import { type ObjectPlace, objectKey } from '../api/object-key.ts';
+import { unavailable } from '../api/status.ts';
+import type { Feed } from '../storage/cache/feed.ts';
+import type { KindCache } from '../storage/cache/kind-cache.ts';
+import { asApiError, resourceVersionTooLarge, warmingUp } from './storage-errors.ts';
+import type { StoredObject } from './stored-object.ts';
+
+export type ObjectCache = KindCache<StoredObject>;
+
+/** How long a read waits for the caches before it says that they are behind. */
+const PATIENCE_MS = 3_000;
+
+/** Reads from the caches, and the promise of how fresh they are. */
+export class ObjectReader {
+  readonly #feed: Feed<StoredObject>;
+  readonly #caches: ReadonlyMap<Kind, ObjectCache>;
+
+  constructor(feed: Feed<StoredObject>, caches: ReadonlyMap<Kind, ObjectCache>) {
+    this.#feed = feed;
+    this.#caches = caches;
+  }
+
+  /** Everything up to this revision can be read here. */
+  get revision(): number {
+    return this.#feed.revision;
+  }
+
+  get ready(): boolean {
+    return this.#feed.ready;
+  }
+
+  cache(kind: Kind): ObjectCache {
+    const cache = this.#caches.get(kind);
+    if (cache === undefined) throw new Error(`no cache for ${kind.resource}`);
+    return cache;
+  }
+
+  /** As far as the cache has it; call `catchUp` first where a stale answer would be wrong. */
+  find(kind: Kind, place: ObjectPlace): StoredObject | undefined {
+    return this.cache(kind).current.get(objectKey(kind, place));
+  }
+
+  /** Looks again after catching up before it says that something does not exist (K-25). */
+  async findFresh(kind: Kind, place: ObjectPlace): Promise<StoredObject | undefined> {
+    const found = this.find(kind, place);
+    if (found !== undefined) return found;
+    await this.catchUp();
+    return this.find(kind, place);
+  }
+
+  /** From here on reads are at least as fresh as the store was when this was called. */
+  async catchUp(): Promise<void> {
+    this.assertReady();
+    let reached: boolean;
+    try {
+      reached = await this.#feed.catchUp(PATIENCE_MS);
+    } catch (error) {
+      throw asApiError(error);
+    }
+    if (!reached) throw unavailable('the cache is behind the store, please try again');
+  }
+
+  /** Waits for a revision that a caller has seen somewhere; one that has not happened is a 504 (L-37). */
+  async waitFor(revision: number): Promise<void> {
+    this.assertReady();
+    if (!(await this.#feed.waitFor(revision, PATIENCE_MS))) {
+      throw resourceVersionTooLarge(revision, this.#feed.revision);
+    }
+  }
+
+  /** After a write of our own: what follows in this process sees it. */
+  async sawOwnWrite(revision: number): Promise<void> {
+    await this.#feed.waitFor(revision, PATIENCE_MS);
+  }
+
+  assertReady(): void {
+    if (!this.#feed.ready) throw warmingUp();
+  }
+}

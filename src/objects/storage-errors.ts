@@ -1,0 +1,25 @@
+import { type ApiError, timeout, tooManyRequests, unavailable } from '../api/status.ts';
+import { StorageError } from '../storage/contract.ts';
+
+/** What a caller is told when the store could not do its part; other errors pass through. */
+export function asApiError(error: unknown): unknown {
+  if (!(error instanceof StorageError)) return error;
+  switch (error.code) {
+    case 'unavailable':
+    case 'closed':
+      return unavailable('the store cannot be reached at the moment, please try again');
+    default:
+      return error;
+  }
+}
+
+/** L-37 */
+export function resourceVersionTooLarge(asked: number, current: number): ApiError {
+  return timeout(`Too large resource version: ${asked}, current: ${current}`, {
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+    retryAfterSeconds: 1,
+  });
+}
+
+/** L-38 */
+export const warmingUp = (): ApiError => tooManyRequests('storage is (re)initializing', 1);

@@ -1,0 +1,119 @@
+import { encodeValue } from '../api/codec/encode.ts';
+import type { ApiObject, Kind } from '../api/kind.ts';
+import type { ObjectPlace } from '../api/object-key.ts';
+import { kindPrefix } from '../api/object-key.ts';
+import type { CacheEntry } from '../storage/cache/snapshot.ts';
+import type { KeyValue } from '../storage/contract.ts';
+
+/** Makes what is shown to callers who may read but not change the object. */
+export type PublicView = (object: ApiObject) => ApiObject;
+
+/**
+ * A stored object with what is asked of it often at hand, and the rest parsed from its bytes on demand.
+ * The stored bytes hold no resourceVersion: that is the revision of the write, known only after it.
+ */
+export class StoredObject implements CacheEntry, ObjectPlace {
+  readonly kind: Kind;
+  readonly key: string;
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly revision: number;
+  readonly createRevision: number;
+  readonly uid: string;
+  readonly labels: Readonly<Record<string, string>> | undefined;
+  readonly deletionTimestamp: string | undefined;
+  readonly #value: Uint8Array;
+  readonly #publicView: PublicView | undefined;
+  readonly #fields: Readonly<Record<string, string>>;
+  readonly #publicJson: Buffer | undefined;
+  #fullJson: Buffer | undefined;
+
+  constructor(kind: Kind, stored: KeyValue, publicView?: PublicView) {
+    this.kind = kind;
+    this.key = stored.key;
+    this.revision = stored.modRevision;
+    this.createRevision = stored.createRevision;
+    this.#value = stored.value;
+    this.#publicView = publicView;
+    const place = placeOf(kind, stored.key);
+    this.cluster = place.cluster;
+    this.namespace = place.namespace;
+    this.name = place.name;
+    const object = this.object();
+    this.uid = object.metadata.uid ?? '';
+    this.labels = object.metadata.labels;
+    this.deletionTimestamp = object.metadata.deletionTimestamp;
+    this.#fields = fieldsOf(kind, object, place);
+    if (publicView !== undefined) this.#publicJson = serialize(kind, publicView(object));
+  }
+
+  /** The whole object, a new one at each call. */
+  object(): ApiObject {
+    const stored = JSON.parse(Buffer.from(this.#value).toString()) as ApiObject;
+    const object = this.kind.storedForm?.fromStored(stored) ?? stored;
+    object.metadata.resourceVersion = String(this.revision);
+    return object;
+  }
+
+  /** The same content under another revision: how a deletion is shown (V-13). */
+  withRevision(revision: number): StoredObject {
+    const { key, createRevision } = this;
+    return new StoredObject(
+      this.kind,
+      { key, createRevision, modRevision: revision, value: this.#value },
+      this.#publicView,
+    );
+  }
+
+  /** What a caller sees who may read but not change it. */
+  publicObject(): ApiObject {
+    const object = this.object();
+    return this.#publicView?.(object) ?? object;
+  }
+
+  /** The public view as bytes; the whole object for kinds that have none to hide. */
+  get publicJson(): Buffer {
+    return this.#publicJson ?? this.fullJson;
+  }
+
+  /** The whole object as bytes. */
+  get fullJson(): Buffer {
+    this.#fullJson ??= serialize(this.kind, this.object());
+    return this.#fullJson;
+  }
+
+  /** The value of a field label; `""` when it is not set. */
+  field(label: string): string {
+    return this.#fields[label] ?? '';
+  }
+}
+
+export function serialize(kind: Kind, object: ApiObject): Buffer {
+  return Buffer.from(encodeValue(object, kind.schema, kind.style));
+}
+
+/** What is written to the store. */
+export function toStoredBytes(kind: Kind, object: ApiObject): Uint8Array {
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  const complete = { ...object, metadata };
+  return Buffer.from(JSON.stringify(kind.storedForm?.toStored(complete) ?? complete));
+}
+
+function placeOf(kind: Kind, key: string): ObjectPlace {
+  const parts = key.slice(kindPrefix(kind).length).split('/');
+  const cluster = kind.inCluster ? (parts.shift() ?? '') : '';
+  const namespace = kind.namespaced ? (parts.shift() ?? '') : '';
+  return { cluster, namespace, name: parts[0] ?? '' };
+}
+
+function fieldsOf(kind: Kind, object: ApiObject, place: ObjectPlace): Record<string, string> {
+  const fields: Record<string, string> = { 'metadata.name': place.name };
+  if (kind.namespaced) fields['metadata.namespace'] = place.namespace;
+  for (const [label, read] of Object.entries(kind.selectableFields)) fields[label] = read(object);
+  return fields;
+}
+
+export function supportedFields(kind: Kind): string[] {
+  return ['metadata.name', ...(kind.namespaced ? ['metadata.namespace'] : []), ...Object.keys(kind.selectableFields)];
+}

@@ -1,0 +1,87 @@
+import { type FieldError, forbiddenField, invalidValue, required } from '../api/field-error.ts';
+import { goQuote } from '../api/go-quote.ts';
+import type { ApiObject, Kind, ObjectMeta } from '../api/kind.ts';
+import { CLUSTERS_ANNOTATION } from '../api/kinds/rbac.ts';
+import {
+  isDns1123Label,
+  isDns1123Subdomain,
+  isPathSegmentName,
+  isQualifiedName,
+  validateAnnotations,
+  validateLabels,
+} from '../api/names.ts';
+import { parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';
+
+const NAME_RULES = {
+  label: isDns1123Label,
+  subdomain: isDns1123Subdomain,
+  // Names become parts of storage keys and of paths, so control characters are refused as well.
+  'path-segment': (name: string) => [
+    ...isPathSegmentName(name),
+    ...(/\p{Cc}/u.test(name) ? ['may not contain control characters'] : []),
+    ...(Buffer.byteLength(name) > 253 ? ['must be no more than 253 bytes'] : []),
+  ],
+} as const;
+
+/** Whether this could be the name of an object of this kind; what is wrong with it otherwise. */
+export const nameProblems = (kind: Pick<Kind, 'nameRule'>, name: string): string[] => NAME_RULES[kind.nameRule](name);
+
+/** Everything that is wrong with an object that is about to be written. */
+export function validateObject(kind: Kind, object: ApiObject, old: ApiObject | undefined): FieldError[] {
+  return [
+    ...validateMetadata(kind, object.metadata),
+    ...validateFinalizers(object.metadata, old?.metadata),
+    ...validateClustersAnnotation(kind, object.metadata),
+    ...kind.validate(object, old),
+  ];
+}
+
+function validateMetadata(kind: Kind, metadata: ObjectMeta): FieldError[] {
+  const errors: FieldError[] = [];
+  if ((metadata.name ?? '') === '') {
+    errors.push(required('metadata.name', 'name or generateName is required'));
+  } else {
+    for (const problem of nameProblems(kind, metadata.name ?? '')) {
+      errors.push(invalidValue('metadata.name', metadata.name, problem));
+    }
+  }
+  if (kind.namespaced) {
+    if ((metadata.namespace ?? '') === '') errors.push(required('metadata.namespace'));
+    else {
+      for (const problem of isDns1123Label(metadata.namespace ?? '')) {
+        errors.push(invalidValue('metadata.namespace', metadata.namespace, problem));
+      }
+    }
+  }
+  errors.push(...validateLabels(metadata.labels ?? {}, 'metadata.labels'));
+  errors.push(...validateAnnotations(metadata.annotations ?? {}, 'metadata.annotations'));
+  return errors;
+}
+
+/** Finalizers hold a deletion up; once it has begun, none may be added to hold it up longer. */
+function validateFinalizers({ finalizers = [] }: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
+  const errors = finalizers.flatMap((finalizer, index) =>
+    isQualifiedName(finalizer).map((problem) => invalidValue(`metadata.finalizers[${index}]`, finalizer, problem)),
+  );
+  if (old?.deletionTimestamp === undefined) return errors;
+  const added = finalizers.filter((finalizer) => !(old.finalizers ?? []).includes(finalizer));
+  if (added.length > 0) {
+    const found = `found new finalizers []string{${added.map(goQuote).join(', ')}}`;
+    const why = `no new finalizers can be added if the object is being deleted, ${found}`;
+    errors.push(forbiddenField('metadata.finalizers', why));
+  }
+  return errors;
+}
+
+/** A binding whose selector can not be read would hold nowhere: better said now than wondered about later. */
+function validateClustersAnnotation(kind: Kind, metadata: ObjectMeta): FieldError[] {
+  const selector = metadata.annotations?.[CLUSTERS_ANNOTATION];
+  if (selector === undefined || !kind.resource.endsWith('rolebindings')) return [];
+  try {
+    parseLabelSelector(selector);
+    return [];
+  } catch (error) {
+    if (!(error instanceof SelectorSyntaxError)) throw error;
+    return [invalidValue(`metadata.annotations[${CLUSTERS_ANNOTATION}]`, selector, error.message)];
+  }
+}

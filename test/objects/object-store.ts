@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createCatalog } from '../../src/api/catalog.ts';
+import type { ApiObject, Kind } from '../../src/api/kind.ts';
+import { kindPrefix, type ObjectPlace } from '../../src/api/object-key.ts';
+import { Cascade } from '../../src/objects/cascade.ts';
+import { ObjectReader } from '../../src/objects/reader.ts';
+import { StoredObject } from '../../src/objects/stored-object.ts';
+import { ObjectWriter } from '../../src/objects/writer.ts';
+import { Feed } from '../../src/storage/cache/feed.ts';
+import { KindCache } from '../../src/storage/cache/kind-cache.ts';
+import type { Store, Write, WriteResult } from '../../src/storage/contract.ts';
+import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
+
+export const catalog = createCatalog({ productName: 'orchestrator' });
+
+/** Objects over a real database, with a say in which writes get through. */
+export interface Objects {
+  readonly reader: ObjectReader;
+  readonly writer: ObjectWriter;
+  readonly cascade: Cascade;
+  /** Every key under the registry, in order. */
+  keys(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export type Gate = (write: Write, next: () => Promise<WriteResult>) => Promise<WriteResult>;
+
+export async function openObjects(file: string, gate: Gate = (_, next) => next()): Promise<Objects> {
+  const sqlite = await openSqliteStore({ file });
+  const store: Store = {
+    get: (key, revision) => sqlite.get(key, revision),
+    list: (request) => sqlite.list(request),
+    write: (write) => gate(write, () => sqlite.write(write)),
+    watch: (prefix, after, signal) => sqlite.watch(prefix, after, signal),
+    revision: () => sqlite.revision(),
+    compactedRevision: () => sqlite.compactedRevision(),
+    compact: (revision) => sqlite.compact(revision),
+    close: () => sqlite.close(),
+  };
+  const caches = new Map(
+    catalog.kinds.map((kind) => [
+      kind,
+      new KindCache<StoredObject>({
+        prefix: kindPrefix(kind),
+        project: (stored) => new StoredObject(kind, stored),
+      }),
+    ]),
+  );
+  const feed = new Feed<StoredObject>({
+    store,
+    caches: [...caches.values()],
+    historyRevisions: 1_000,
+    delay: async (ms) => delay(ms),
+    onError: (error) => {
+      throw error;
+    },
+  });
+  await feed.start();
+  const reader = new ObjectReader(feed, caches);
+  const writer = new ObjectWriter({
+    store,
+    reader,
+    catalog,
+    now: Date.now,
+    randomUuid: randomUUID,
+    randomSuffix: () => 'xxxxx',
+    computedAnnotations: [],
+  });
+  return {
+    reader,
+    writer,
+    cascade: new Cascade({ store, reader, writer, catalog }),
+    keys: async () => (await sqlite.list({ prefix: '/registry/' })).items.map(({ key }) => key),
+    close: async () => {
+      await feed.stop();
+      await sqlite.close();
+    },
+  };
+}
+
+/** A folder for a database, removed when the test is done with it. */
+export async function inFolder(test: (file: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'clusterpass-objects-'));
+  try {
+    await test(join(folder, 'test.db'));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+export const object = (metadata: ApiObject['metadata'] = {}): ApiObject => ({ apiVersion: '', kind: '', metadata });
+
+export const at = (cluster: string, namespace: string, name: string): ObjectPlace => ({ cluster, namespace, name });
+
+export const make = ({ writer }: Objects, kind: Kind, place: ObjectPlace, metadata: ApiObject['metadata'] = {}) =>
+  writer.create(kind, place, object({ ...metadata, name: place.name }), { dryRun: false });

@@ -1,0 +1,78 @@
+import { expect, it } from 'vitest';
+import { ApiError, type Status } from '../../src/api/status.ts';
+import { at, catalog, inFolder, make, object, openObjects } from './object-store.ts';
+
+const { clusters, namespaces, serviceAccounts } = catalog;
+
+const statusOf = async (work: Promise<unknown>): Promise<Status> => {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof ApiError)) throw new Error('it was not refused', { cause: error });
+  return error.status;
+};
+
+it('what was checked before its namespace went is not written after', async () => {
+  await inFolder(async (file) => {
+    let arrive = (): void => {};
+    let release = (): void => {};
+    const arrived = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const objects = await openObjects(file, async ({ key }, next) => {
+      if (!key.endsWith('/late')) return next();
+      arrive();
+      await released;
+      return next();
+    });
+    await make(objects, clusters, at('', '', 'a'));
+    await make(objects, namespaces, at('a', '', 'n'));
+    const late = statusOf(make(objects, serviceAccounts, at('a', 'n', 'late')));
+    await arrived;
+    await objects.writer.remove(namespaces, at('a', '', 'n'), { dryRun: false });
+    await objects.cascade.settle(namespaces, at('a', '', 'n'));
+    release();
+    expect(await late).toMatchObject({ code: 404, message: 'namespaces "n" not found' });
+    expect(await objects.keys()).toEqual(['/registry/clusters/a']);
+    await objects.close();
+  });
+});
+
+it('M-05: a name that can not be generated is a conflict that is worth another try', async () => {
+  await inFolder(async (file) => {
+    let writes = 0;
+    const objects = await openObjects(file, (_, next) => {
+      writes++;
+      return next();
+    });
+    const generate = (dryRun: boolean) =>
+      objects.writer.create(clusters, at('', '', ''), object({ generateName: 'c-' }), { dryRun });
+    expect((await generate(false)).metadata.name).toBe('c-xxxxx');
+    expect(writes).toBe(1);
+    const refused = {
+      code: 409,
+      reason: 'AlreadyExists',
+      message:
+        'clusters.clusterregistry.k8s.io "c-" already exists, the server was not able to generate a unique name for the object',
+      details: { name: 'c-', group: 'clusterregistry.k8s.io', kind: 'clusters', retryAfterSeconds: 1 },
+    };
+    expect(await statusOf(generate(false))).toMatchObject(refused);
+    expect(writes).toBe(1 + 8);
+    expect(await statusOf(generate(true))).toMatchObject(refused);
+    await objects.close();
+  });
+});
+
+it('a store that fails is a 503, and nothing is believed to be written', async () => {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file);
+    await make(objects, clusters, at('', '', 'a'));
+    await objects.close();
+    expect((await statusOf(make(objects, clusters, at('', '', 'b')))).code).toBe(503);
+    expect((await statusOf(objects.writer.remove(clusters, at('', '', 'a'), { dryRun: false }))).code).toBe(503);
+  });
+});
