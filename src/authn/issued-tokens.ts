@@ -1,0 +1,88 @@
+import { AUTHENTICATED, type Caller, type User } from '../api/caller.ts';
+import { objectKey } from '../api/object-key.ts';
+import { subjectOf } from '../tokens/claims.ts';
+import { NOT_MINE } from '../tokens/token-rejected.ts';
+import type { Verified, Verifier } from '../tokens/verifier.ts';
+import { userKey } from './plain-caller.ts';
+import type { TokenSource } from './token-source.ts';
+
+/**
+ * The tokens this service issued, when they are addressed to it: without audiences the verifier asks for the API
+ * audience of the token's own cluster. A token made for a vault or a registry is no way in here.
+ */
+export function createIssuedTokens({ verifier }: { verifier: Verifier }): TokenSource {
+  return {
+    async find(token) {
+      const verified = await verifier.verify(token.reveal());
+      return verified === NOT_MINE ? undefined : issuedCaller(verified, () => verifier.isLive(verified));
+    },
+  };
+}
+
+export function issuedCaller(verified: Verified, isLive: () => boolean): Caller {
+  const home = verified.cluster;
+  const local = userAtHome(verified);
+  const foreign = userElsewhere(verified);
+  return {
+    as: (cluster) => (cluster === home ? local : foreign),
+    home,
+    key: JSON.stringify([home, userKey(local), userKey(foreign)]),
+    expiresAt: verified.expiresAt,
+    dependsOn: dependencies(verified),
+    isLive,
+  };
+}
+
+const EXTRA = 'authentication.kubernetes.io/';
+
+/** The credential's id is for the audit trail, and good everywhere. */
+const credentialId = ({ jti }: Verified) => ({ [`${EXTRA}credential-id`]: [`JTI=${jti}`] });
+
+/** K-30, K-31. */
+function userAtHome(verified: Verified): User {
+  const { namespace, serviceAccount, pod, node } = verified;
+  return {
+    name: subjectOf(namespace, serviceAccount.name),
+    uid: serviceAccount.uid,
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, AUTHENTICATED],
+    extra: {
+      ...credentialId(verified),
+      ...(pod === undefined ? {} : { [`${EXTRA}pod-name`]: [pod.name], [`${EXTRA}pod-uid`]: [pod.uid] }),
+      ...(node === undefined ? {} : { [`${EXTRA}node-name`]: [node.name] }),
+      ...(node?.uid === undefined ? {} : { [`${EXTRA}node-uid`]: [node.uid] }),
+    },
+  };
+}
+
+/**
+ * In another cluster, and at the level of the fleet, the same account goes by a name that says where it is from:
+ * who may create accounts in one cluster must not inherit the rights of a namesake in another. Names of clusters,
+ * namespaces and accounts contain no colon, so no two accounts share such a name.
+ */
+function userElsewhere(verified: Verified): User {
+  const { cluster, namespace, serviceAccount } = verified;
+  return {
+    name: `system:cluster:${cluster}:serviceaccount:${namespace}:${serviceAccount.name}`,
+    uid: serviceAccount.uid,
+    groups: [`system:cluster:${cluster}:serviceaccounts`, AUTHENTICATED],
+    extra: credentialId(verified),
+  };
+}
+
+const place = (resource: string, inCluster: boolean, namespaced: boolean) => ({ resource, inCluster, namespaced });
+const CLUSTERS = place('clusters', false, false);
+const NAMESPACES = place('namespaces', true, false);
+const SERVICE_ACCOUNTS = place('serviceaccounts', true, true);
+const PODS = place('pods', true, true);
+const SECRETS = place('secrets', true, true);
+
+function dependencies({ cluster, namespace, serviceAccount, pod, secret }: Verified): readonly string[] {
+  const inside = (name: string) => ({ cluster, namespace, name });
+  return [
+    objectKey(CLUSTERS, { cluster: '', namespace: '', name: cluster }),
+    objectKey(NAMESPACES, { cluster, namespace: '', name: namespace }),
+    objectKey(SERVICE_ACCOUNTS, inside(serviceAccount.name)),
+    ...(pod === undefined ? [] : [objectKey(PODS, inside(pod.name))]),
+    ...(secret === undefined ? [] : [objectKey(SECRETS, inside(secret.name))]),
+  ];
+}

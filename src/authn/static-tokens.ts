@@ -1,0 +1,121 @@
+import { readFile, stat } from 'node:fs/promises';
+import type { Caller, User } from '../api/caller.ts';
+import { CsvError, parseCsv } from './csv.ts';
+import { plainCaller, userKey, withAuthenticated } from './plain-caller.ts';
+import { tokenDigest } from './token-digest.ts';
+import type { TokenSource } from './token-source.ts';
+
+/**
+ * kube-apiserver's `--token-auth-file`: `token,user,uid,"group1,group2"`. Unlike there it is read again when it
+ * changes, so a token is taken back without a restart.
+ */
+export interface StaticTokens extends TokenSource {
+  /** Reads the file if it has changed. A bad file is reported and the table in force stays. */
+  refresh(): Promise<void>;
+  close(): void;
+}
+
+export interface StaticTokenParts {
+  readonly file: string;
+  /** Calls the task again and again, until the function it returns is called. */
+  readonly every: (milliseconds: number, task: () => void) => () => void;
+  /** Something the operator should know. Names the file and the line, never a token. */
+  readonly report: (problem: string) => void;
+}
+
+/** The file can not be used. The message is a sentence for the operator, and holds no token. */
+export class TokenFileError extends Error {
+  override readonly name = 'TokenFileError';
+}
+
+type Table = ReadonlyMap<string, User>;
+
+const REFRESH_MS = 5_000;
+
+/** Rejects when the file can not be used: a server must not start with fewer tokens than it was given. */
+export async function openStaticTokens({ file, every, report }: StaticTokenParts): Promise<StaticTokens> {
+  // Taken before reading: a change during the reading is then seen at the next look.
+  let stamp = await stampOf(file);
+  let table = await load(file, report);
+  let busy: Promise<void> | undefined;
+
+  async function reread(): Promise<void> {
+    try {
+      const current = await stampOf(file);
+      if (current === stamp) return;
+      stamp = current;
+      table = await load(file, report);
+    } catch (error) {
+      report(`${error instanceof Error ? error.message : 'unreadable'}; the tokens read before stay in force`);
+    }
+  }
+
+  const refresh = (): Promise<void> => {
+    busy ??= reread().finally(() => {
+      busy = undefined;
+    });
+    return busy;
+  };
+  const stop = every(REFRESH_MS, () => void refresh());
+
+  return {
+    async find(token): Promise<Caller | undefined> {
+      const digest = tokenDigest(token.reveal());
+      const user = table.get(digest);
+      if (user === undefined) return undefined;
+      const wanted = JSON.stringify(userKey(user));
+      // Live as long as the file gives this token the very same user: a changed group is another caller.
+      return plainCaller(user, () => {
+        const current = table.get(digest);
+        return current === user || (current !== undefined && JSON.stringify(userKey(current)) === wanted);
+      });
+    },
+    refresh,
+    close: stop,
+  };
+}
+
+async function stampOf(file: string): Promise<string> {
+  try {
+    const { mtimeNs, ctimeNs, size, ino } = await stat(file, { bigint: true });
+    return `${mtimeNs}/${ctimeNs}/${size}/${ino}`;
+  } catch {
+    return 'missing';
+  }
+}
+
+async function load(file: string, report: (problem: string) => void): Promise<Table> {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
+  } catch {
+    throw new TokenFileError(`token file ${file} can not be read as UTF-8 text`);
+  }
+  try {
+    return parseTokenTable(text, (problem) => report(`token file ${file}, ${problem}`));
+  } catch (error) {
+    if (error instanceof CsvError) throw new TokenFileError(`token file ${file}, ${error.message}`);
+    throw error;
+  }
+}
+
+/** Throws CsvError; `warn` gets what is odd but usable. */
+export function parseTokenTable(text: string, warn: (problem: string) => void): Table {
+  const table = new Map<string, User>();
+  for (const { line, fields } of parseCsv(text)) {
+    const [token, name, uid, groups = ''] = fields;
+    if (token === undefined || name === undefined || uid === undefined) {
+      throw new CsvError(line, `needs at least 3 columns (token, user name, user uid), found ${fields.length}`);
+    }
+    if (token === '') throw new CsvError(line, 'the token is empty');
+    if (name === '') throw new CsvError(line, 'the user name is empty');
+    if (fields.length > 4) {
+      warn(`line ${line}: only the first 4 columns count; write several groups in one, quoted: "a,b"`);
+    }
+    const digest = tokenDigest(token);
+    if (table.has(digest)) warn(`line ${line}: the token occurs before, this line replaces it`);
+    const named = groups.split(',').filter((group) => group !== '');
+    table.set(digest, { name, uid, groups: withAuthenticated(named), extra: {} });
+  }
+  return table;
+}

@@ -1,0 +1,82 @@
+import {
+  constants,
+  type KeyObject,
+  generateKeyPair as nodeGenerateKeyPair,
+  sign as nodeSign,
+  verify as nodeVerify,
+} from 'node:crypto';
+import { promisify } from 'node:util';
+
+export type Algorithm = 'ES256' | 'ES384' | 'RS256';
+
+/**
+ * Every fact about an algorithm (RFC 7518 sections 3.3 and 3.4). Elliptic signatures are the fixed-length r||s
+ * of JOSE (`ieee-p1363`), never DER.
+ */
+interface Facts {
+  readonly keyType: 'ec' | 'rsa';
+  /** OpenSSL's name of the curve; undefined for RSA. */
+  readonly curve: string | undefined;
+  readonly hash: 'sha256' | 'sha384';
+  /** In bytes; undefined for RSA, where it is the length of the modulus. */
+  readonly signatureLength: number | undefined;
+}
+
+const FACTS: Readonly<Record<Algorithm, Facts>> = {
+  ES256: { keyType: 'ec', curve: 'prime256v1', hash: 'sha256', signatureLength: 64 },
+  ES384: { keyType: 'ec', curve: 'secp384r1', hash: 'sha384', signatureLength: 96 },
+  RS256: { keyType: 'rsa', curve: undefined, hash: 'sha256', signatureLength: undefined },
+};
+
+export const ALGORITHMS = Object.keys(FACTS) as readonly Algorithm[];
+
+/** RFC 7518 section 3.3: a key of 2048 bits or larger. */
+const RSA_BITS = 2048;
+
+const signAsync = promisify(nodeSign);
+const verifyAsync = promisify(nodeVerify);
+const generateKeyPair = promisify(nodeGenerateKeyPair);
+
+/** The one algorithm a key is used with: K-01, RSA is always RS256 and a curve decides the rest. */
+export function algorithmOf(key: KeyObject): Algorithm | undefined {
+  const details = key.asymmetricKeyDetails ?? {};
+  return ALGORITHMS.find((name) => {
+    const facts = FACTS[name];
+    if (key.asymmetricKeyType !== facts.keyType) return false;
+    return facts.keyType === 'rsa' ? (details.modulusLength ?? 0) >= RSA_BITS : details.namedCurve === facts.curve;
+  });
+}
+
+export function signatureLengthOf(algorithm: Algorithm, key: KeyObject): number {
+  return FACTS[algorithm].signatureLength ?? Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8);
+}
+
+export async function newPrivateKey(algorithm: Algorithm): Promise<KeyObject> {
+  const { keyType, curve } = FACTS[algorithm];
+  const pair =
+    keyType === 'ec'
+      ? await generateKeyPair('ec', { namedCurve: curve ?? '' })
+      : await generateKeyPair('rsa', { modulusLength: RSA_BITS });
+  return pair.privateKey;
+}
+
+const usage = ({ keyType }: Facts, key: KeyObject) =>
+  keyType === 'ec'
+    ? ({ key, dsaEncoding: 'ieee-p1363' } as const)
+    : ({ key, padding: constants.RSA_PKCS1_PADDING } as const);
+
+/** On the thread pool: an RS256 signature is milliseconds, during which the event loop must serve others. */
+export function signWith(algorithm: Algorithm, key: KeyObject, data: Uint8Array): Promise<Buffer> {
+  const facts = FACTS[algorithm];
+  return signAsync(facts.hash, data, usage(facts, key));
+}
+
+export function verifyWith(
+  algorithm: Algorithm,
+  key: KeyObject,
+  data: Uint8Array,
+  signature: Uint8Array,
+): Promise<boolean> {
+  const facts = FACTS[algorithm];
+  return verifyAsync(facts.hash, data, usage(facts, key), signature);
+}

@@ -1,0 +1,107 @@
+/** What is in a token (K-03 to K-07), and how a cluster's issuer is named. */
+
+export interface ObjectRef {
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** The node of a bound pod. It may be unknown to us, then it has no uid (T-32). */
+export interface NodeRef {
+  readonly name: string;
+  readonly uid?: string;
+}
+
+export interface KubernetesClaims {
+  readonly namespace: string;
+  readonly node?: NodeRef;
+  readonly pod?: ObjectRef;
+  readonly secret?: ObjectRef;
+  readonly serviceaccount: ObjectRef;
+}
+
+/** In the order in which they are written: alphabetical (K-03). Times are seconds since 1970. */
+export interface TokenClaims {
+  readonly aud: readonly string[];
+  readonly exp: number;
+  readonly iat: number;
+  readonly iss: string;
+  readonly jti: string;
+  readonly 'kubernetes.io': KubernetesClaims;
+  readonly nbf: number;
+  readonly sub: string;
+}
+
+export interface Grant {
+  readonly issuer: string;
+  readonly audiences: readonly string[];
+  readonly namespace: string;
+  readonly serviceAccount: ObjectRef;
+  /** At most one of pod and secret (K-07). */
+  readonly pod?: ObjectRef | undefined;
+  readonly secret?: ObjectRef | undefined;
+  /** Only beside a pod. */
+  readonly node?: NodeRef | undefined;
+  readonly expirationSeconds: number;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly randomUUID: () => string;
+}
+
+export const subjectOf = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`;
+
+export function buildClaims(grant: Grant): TokenClaims {
+  const { pod, secret, node } = grant;
+  if (pod !== undefined && secret !== undefined)
+    throw new TypeError('a token is bound to a pod or to a secret, not both');
+  if (node !== undefined && pod === undefined) throw new TypeError('a token names a node only through its pod');
+  if (grant.audiences.length === 0) throw new TypeError('a token needs an audience');
+  // Truncated, not rounded: a token must not claim to be issued in the future (K-05).
+  const issuedAt = Math.floor(grant.now / 1000);
+  return {
+    aud: [...grant.audiences],
+    exp: issuedAt + grant.expirationSeconds,
+    iat: issuedAt,
+    iss: grant.issuer,
+    jti: grant.randomUUID(),
+    'kubernetes.io': {
+      namespace: grant.namespace,
+      ...(node === undefined
+        ? {}
+        : { node: { name: node.name, ...(node.uid === undefined ? {} : { uid: node.uid }) } }),
+      ...(pod === undefined ? {} : { pod: { name: pod.name, uid: pod.uid } }),
+      ...(secret === undefined ? {} : { secret: { name: secret.name, uid: secret.uid } }),
+      serviceaccount: { name: grant.serviceAccount.name, uid: grant.serviceAccount.uid },
+    },
+    nbf: issuedAt,
+    sub: subjectOf(grant.namespace, grant.serviceAccount.name),
+  };
+}
+
+export interface Issuers {
+  issuerFor(cluster: string): string;
+  /** Undefined unless `issuerFor` gives exactly this text for some cluster. */
+  clusterOfIssuer(issuer: string): string | undefined;
+}
+
+export function issuerFor(baseUrl: string, productName: string, cluster: string): string {
+  return `${issuerPrefix(baseUrl, productName)}${cluster}`;
+}
+
+const issuerPrefix = (baseUrl: string, productName: string): string => `${baseUrl.replace(/\/$/, '')}/${productName}/`;
+
+/** A DNS subdomain: what a cluster may be called. The bounded repetition keeps matching linear. */
+const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+export function createIssuers({ baseUrl, productName }: { baseUrl: string; productName: string }): Issuers {
+  const prefix = issuerPrefix(baseUrl, productName);
+  return {
+    issuerFor: (cluster) => issuerFor(baseUrl, productName, cluster),
+    clusterOfIssuer(issuer) {
+      // OpenID Connect Core 3.1.3.7: the issuer must match exactly. No URL parsing, hence no normalisation:
+      // another case, a trailing slash or an encoded letter names another issuer.
+      if (!issuer.startsWith(prefix)) return undefined;
+      const cluster = issuer.slice(prefix.length);
+      return CLUSTER_NAME.test(cluster) ? cluster : undefined;
+    },
+  };
+}

@@ -1,0 +1,101 @@
+import type { Algorithm } from './algorithms.ts';
+import { TokenRejected } from './token-rejected.ts';
+
+/** Compact JWS (RFC 7515 section 7.1), read so that one token has exactly one spelling. */
+
+/**
+ * The longest token this service can issue has 32 audiences of 1,024 characters of up to four bytes each,
+ * which base64 makes 175,000. Above this nothing is looked at.
+ */
+const MAX_TOKEN_LENGTH = 256 * 1024;
+/** `{"alg":"ES256","kid":"<43 characters>"}` is 96 characters when encoded. */
+const MAX_HEADER_LENGTH = 1024;
+
+export interface Segments {
+  readonly header: string;
+  readonly payload: string;
+  readonly signature: string;
+}
+
+export interface Header {
+  readonly alg: string;
+  readonly kid: string | undefined;
+}
+
+export function splitToken(token: string): Segments | undefined {
+  if (token.length > MAX_TOKEN_LENGTH) return undefined;
+  const first = token.indexOf('.');
+  const second = token.indexOf('.', first + 1);
+  if (first <= 0 || second < 0 || token.includes('.', second + 1)) return undefined;
+  return {
+    header: token.slice(0, first),
+    payload: token.slice(first + 1, second),
+    signature: token.slice(second + 1),
+  };
+}
+
+/**
+ * RFC 7515 section 2: URL-safe alphabet, no padding, no white space. Node's decoder also takes the other alphabet,
+ * padding, junk and stray trailing bits, so only what encodes back to itself counts.
+ */
+export function decodeSegment(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64url');
+  return bytes.toString('base64url') === text ? bytes : undefined;
+}
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export function parseJsonObject(bytes: Buffer): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'));
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Whether writing the value again gives the same bytes. Our signer's JSON does. What does not: duplicate keys
+ * (where parsers disagree on the first or the last), white space, invalid UTF-8, numbers out of range.
+ */
+export function isCanonicalJson(value: JsonObject, bytes: Buffer): boolean {
+  try {
+    return Buffer.from(JSON.stringify(value)).equals(bytes);
+  } catch {
+    return false; // nested too deeply to be written
+  }
+}
+
+/**
+ * An allow-list. Whatever else a header may say changes how the token is to be read (`crit`, `b64`, `zip`, `enc`)
+ * or where a key is to be had (`jwk`, `jku`, `x5u`, `x5c`; RFC 8725 section 3.10), and we never say it.
+ */
+const HEADER_MEMBERS: ReadonlySet<string> = new Set(['alg', 'kid', 'typ']);
+
+export function readHeader(segment: string): Header {
+  const bytes = segment.length <= MAX_HEADER_LENGTH ? decodeSegment(segment) : undefined;
+  const header = bytes === undefined ? undefined : parseJsonObject(bytes);
+  if (bytes === undefined || header === undefined || !isCanonicalJson(header, bytes)) {
+    throw new TokenRejected('token header is malformed');
+  }
+  const extra = Object.keys(header).find((member) => !HEADER_MEMBERS.has(member));
+  if (extra !== undefined) throw new TokenRejected('token header has a member that is not accepted');
+  const { alg, kid, typ } = header;
+  if (typeof alg !== 'string') throw new TokenRejected('token header is malformed');
+  if (kid !== undefined && typeof kid !== 'string') throw new TokenRejected('token header is malformed');
+  // RFC 8725 section 3.11: a token of another kind (`at+jwt`, `dpop+jwt`) is not one of these.
+  if (typ !== undefined && (typeof typ !== 'string' || typ.toUpperCase() !== 'JWT')) {
+    throw new TokenRejected('token is of another type');
+  }
+  return { alg, kid };
+}
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** K-01: exactly these two members, in this order, and no `typ`. */
+export const encodeHeader = (alg: Algorithm, kid: string): string => encode({ alg, kid });
+
+export const encodePayload = encode;

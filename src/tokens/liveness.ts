@@ -1,0 +1,85 @@
+import type { ObjectRef, TokenClaims } from './claims.ts';
+
+/** The objects a token hangs on, as they are in memory now. Implemented over the cache. */
+export interface LiveObjects {
+  /**
+   * `cluster` is the cluster the object lives in; for `clusters` it is the cluster itself, equal to `name`.
+   * `namespace` is `""` for clusters and namespaces.
+   */
+  lookup(resource: LiveResource, cluster: string, namespace: string, name: string): LiveObject | undefined;
+}
+
+export type LiveResource = 'clusters' | 'namespaces' | 'serviceaccounts' | 'pods' | 'secrets';
+
+export interface LiveObject {
+  readonly uid: string;
+  /** RFC 3339. */
+  readonly deletionTimestamp?: string;
+}
+
+/** K-15, K-20: for clocks that differ between machines. */
+export const LEEWAY_MS = 60_000;
+
+/** In the order nbf, exp, iat (K-15). What is wrong, or undefined. */
+export function timeProblem(claims: Pick<TokenClaims, 'nbf' | 'exp' | 'iat'>, now: number): string | undefined {
+  if (now + LEEWAY_MS < claims.nbf * 1000) return 'service account token is not valid yet';
+  if (now > expiryOf(claims)) return 'service account token has expired';
+  if (now + LEEWAY_MS < claims.iat * 1000) return 'service account token is issued in the future';
+  return undefined;
+}
+
+/** The last millisecond at which the token is accepted. */
+export const expiryOf = ({ exp }: Pick<TokenClaims, 'exp'>): number => exp * 1000 + LEEWAY_MS;
+
+const INVALIDATED = 'service account token has been invalidated';
+
+/**
+ * K-16 to K-20: the account and the bound object must be there, be the very ones the token was issued for, and not
+ * be on their way out. Beyond Kubernetes, the cluster and the namespace must be there too. Their uids are not
+ * among Kubernetes' claims and need not be: with a cluster or a namespace goes everything inside it, so in one made
+ * anew under the same name the account has another uid, and K-17 refuses the token.
+ */
+export function liveProblem(live: LiveObjects, cluster: string, claims: TokenClaims, now: number): string | undefined {
+  const { namespace, serviceaccount, pod, secret } = claims['kubernetes.io'];
+
+  const home = live.lookup('clusters', cluster, '', cluster);
+  if (home === undefined) return `clusters.clusterregistry.k8s.io "${cluster}" not found`;
+  if (isGone(home, now)) return INVALIDATED;
+  const within = live.lookup('namespaces', cluster, '', namespace);
+  if (within === undefined) return `namespaces "${namespace}" not found`;
+  if (isGone(within, now)) return INVALIDATED;
+
+  const account = live.lookup('serviceaccounts', cluster, namespace, serviceaccount.name);
+  if (account === undefined) return `serviceaccounts "${serviceaccount.name}" not found`;
+  if (account.uid !== serviceaccount.uid) {
+    return `service account UID (${account.uid}) does not match claim (${serviceaccount.uid})`;
+  }
+  if (isGone(account, now)) return `service account ${namespace}/${serviceaccount.name} has been deleted`;
+
+  // K-21: the node beside a pod only informs. It is not looked up.
+  return (
+    boundProblem('secret', secret, secret && live.lookup('secrets', cluster, namespace, secret.name), now) ??
+    boundProblem('pod', pod, pod && live.lookup('pods', cluster, namespace, pod.name), now)
+  );
+}
+
+function boundProblem(
+  word: 'pod' | 'secret',
+  claimed: ObjectRef | undefined,
+  found: LiveObject | undefined,
+  now: number,
+): string | undefined {
+  if (claimed === undefined) return undefined;
+  if (found === undefined) return INVALIDATED;
+  if (found.uid !== claimed.uid) {
+    return `${word} UID (${found.uid}) does not match service account ${word} ref claim (${claimed.uid})`;
+  }
+  return isGone(found, now) ? INVALIDATED : undefined;
+}
+
+/** A timestamp that can not be read counts as long past. */
+function isGone({ deletionTimestamp }: LiveObject, now: number): boolean {
+  if (deletionTimestamp === undefined) return false;
+  const deletedAt = Date.parse(deletionTimestamp);
+  return Number.isNaN(deletedAt) || deletedAt < now - LEEWAY_MS;
+}

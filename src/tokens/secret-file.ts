@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { link, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+
+/**
+ * Files that hold a secret: private keys, the seal key, generated tokens. Whoever can read one can forge what it
+ * protects, so a file that others may read is refused at start rather than used with a warning.
+ */
+
+/** The server must not start like this; the message is a sentence for the operator and never quotes the content. */
+export class UnsafeFile extends Error {
+  override readonly name = 'UnsafeFile';
+}
+
+const MAX_BYTES = 64 * 1024;
+const NO_HARD_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+
+export const errorCode = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+
+const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(4, '0');
+
+/** Makes the directory (0700) where it is missing; refuses one in which others could swap the files. */
+export async function ensurePrivateDirectory(dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const found = await stat(dir);
+  if ((found.mode & 0o022) !== 0) {
+    throw new UnsafeFile(
+      `The directory ${dir} holds keys and can be written by its group or by others (mode ${octal(found.mode)}). Run: chmod 700 ${dir}`,
+    );
+  }
+}
+
+/**
+ * The content, or undefined when there is no such file. Everything is checked on the open descriptor, so that
+ * what was checked is what is read. O_NONBLOCK keeps a FIFO in the file's place from hanging the start.
+ */
+export async function readSecretFile(path: string): Promise<Buffer | undefined> {
+  let handle: Awaited<ReturnType<typeof open>>;
+  try {
+    handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === 'ENOENT') return undefined;
+    if (code === 'ELOOP') throw new UnsafeFile(`${path} is a symbolic link; a secret must be a file of its own.`);
+    if (code === 'EACCES') throw new UnsafeFile(`${path} can not be read by this process (permission denied).`);
+    throw error;
+  }
+  try {
+    const found = await handle.stat();
+    if (!found.isFile()) throw new UnsafeFile(`${path} is not a regular file.`);
+    if ((found.mode & 0o077) !== 0) {
+      throw new UnsafeFile(
+        `${path} holds a secret and is open to its group or to others (mode ${octal(found.mode)}). Run: chmod 600 ${path}`,
+      );
+    }
+    const self = process.geteuid?.();
+    if (self !== undefined && found.uid !== self && found.uid !== 0) {
+      throw new UnsafeFile(`${path} belongs to another user (uid ${found.uid}), who could change it.`);
+    }
+    if (found.size > MAX_BYTES) throw new UnsafeFile(`${path} is too large for a key or a token.`);
+    return await handle.readFile();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Makes the file, complete and durable or not at all. False when somebody else made it first: `link` never
+ * replaces, so of two processes that start together both end up with the content of one.
+ */
+async function createSecretFile(path: string, content: Uint8Array): Promise<boolean> {
+  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`);
+  const handle = await open(temporary, 'wx', 0o600);
+  try {
+    await handle.writeFile(content);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  try {
+    await link(temporary, path);
+  } catch (error) {
+    const code = errorCode(error) ?? '';
+    if (code === 'EEXIST') return false;
+    if (!NO_HARD_LINKS.has(code)) throw error;
+    await rename(temporary, path);
+  } finally {
+    await unlink(temporary).catch((error: unknown) => {
+      if (errorCode(error) !== 'ENOENT') throw error;
+    });
+  }
+  await syncDirectory(dirname(path));
+  return true;
+}
+
+/** A new name in a directory survives a power cut only once the directory itself is on disk. */
+async function syncDirectory(dir: string): Promise<void> {
+  const handle = await open(dir, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The content of the file, made by `make` if there is none yet. */
+export async function ensureSecretFile(path: string, make: () => Uint8Array | Promise<Uint8Array>): Promise<Buffer> {
+  const present = await readSecretFile(path);
+  if (present !== undefined) return present;
+  await createSecretFile(path, await make());
+  const made = await readSecretFile(path);
+  if (made === undefined) throw new UnsafeFile(`${path} disappeared right after it was made.`);
+  return made;
+}

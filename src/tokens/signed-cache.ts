@@ -1,0 +1,66 @@
+import { createHmac, randomBytes } from 'node:crypto';
+
+/**
+ * Remembers, for a few seconds, what was signed under a token. Only the mathematics is saved: that these bytes
+ * carry our signature does not change. Time, audience and liveness do, and are never remembered.
+ *
+ * Keyed by a keyed hash of the token: a dump of this memory holds no token, and no lookup compares tokens byte by
+ * byte. One token can be spelled in several ways that verify (ES256 takes s and n-s), so bytes are no identity;
+ * here another spelling is merely another entry. Failures are not kept: they would let anyone fill the memory.
+ */
+export interface SignedCache<T> {
+  /** The remembered value, or that of `compute`; callers that ask at the same time share one computation. */
+  get(token: string, now: number, compute: () => Promise<T>): Promise<T>;
+}
+
+interface Options<T> {
+  readonly maxEntries: number;
+  readonly maxAgeMs: number;
+  readonly keep: (value: T) => boolean;
+}
+
+export function createSignedCache<T>({ maxEntries, maxAgeMs, keep }: Options<T>): SignedCache<T> {
+  const secret = randomBytes(32);
+  // A Map iterates in insertion order: the first entry is the one unused for longest.
+  const entries = new Map<string, { readonly value: T; readonly since: number }>();
+  const underWay = new Map<string, Promise<T>>();
+
+  function remember(key: string, value: T, since: number): void {
+    entries.delete(key);
+    entries.set(key, { value, since });
+    if (entries.size > maxEntries) {
+      for (const oldest of entries.keys()) {
+        entries.delete(oldest);
+        break;
+      }
+    }
+  }
+
+  return {
+    async get(token, now, compute) {
+      const key = createHmac('sha256', secret).update(token).digest('base64');
+      const entry = entries.get(key);
+      if (entry !== undefined) {
+        const age = now - entry.since;
+        // A clock that was set back must not make an entry immortal.
+        if (age >= 0 && age < maxAgeMs) {
+          entries.delete(key);
+          entries.set(key, entry);
+          return entry.value;
+        }
+        entries.delete(key);
+      }
+      const running = underWay.get(key);
+      if (running !== undefined) return running;
+      const started = compute();
+      underWay.set(key, started);
+      try {
+        const value = await started;
+        if (keep(value)) remember(key, value, now);
+        return value;
+      } finally {
+        underWay.delete(key);
+      }
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Algorithm } from './algorithms.ts';
+import { buildClaims, createIssuers, type Grant, type TokenClaims } from './claims.ts';
+import { type KeyRing, openKeyRing } from './key-ring.ts';
+import type { LiveObject, LiveObjects, LiveResource } from './liveness.ts';
+import { createSigner } from './signer.ts';
+import { NOT_MINE } from './token-rejected.ts';
+import { createVerifier, type Verified } from './verifier.ts';
+
+/** A real key ring on disk, objects in a map, and a clock that stands still until it is moved. */
+
+export const START = Date.UTC(2026, 7, 1, 12, 0, 0);
+export const ISSUERS = createIssuers({ baseUrl: 'https://pass.example', productName: 'orchestrator' });
+export const API = ISSUERS.issuerFor('alpha');
+export const ACCOUNT = { name: 'builder', uid: 'uid-account' };
+export const POD = { name: 'web-0', uid: 'uid-pod' };
+export const SECRET = { name: 'tls', uid: 'uid-secret' };
+export const JTI = '2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d';
+
+export async function temporaryDirectory(): Promise<{ dir: string; remove: () => Promise<void> }> {
+  const dir = await mkdtemp(join(tmpdir(), 'clusterpass-tokens-'));
+  return { dir, remove: () => rm(dir, { recursive: true, force: true }) };
+}
+
+export class World implements LiveObjects {
+  readonly #objects = new Map<string, LiveObject>();
+
+  constructor() {
+    this.put('clusters', 'alpha', '', 'alpha', { uid: 'uid-cluster' });
+    this.put('namespaces', 'alpha', '', 'ci', { uid: 'uid-namespace' });
+    this.put('serviceaccounts', 'alpha', 'ci', ACCOUNT.name, { uid: ACCOUNT.uid });
+    this.put('pods', 'alpha', 'ci', POD.name, { uid: POD.uid });
+    this.put('secrets', 'alpha', 'ci', SECRET.name, { uid: SECRET.uid });
+  }
+
+  put(resource: LiveResource, cluster: string, namespace: string, name: string, object: LiveObject): void {
+    this.#objects.set(JSON.stringify([resource, cluster, namespace, name]), object);
+  }
+
+  remove(resource: LiveResource, cluster: string, namespace: string, name: string): void {
+    this.#objects.delete(JSON.stringify([resource, cluster, namespace, name]));
+  }
+
+  lookup(resource: LiveResource, cluster: string, namespace: string, name: string): LiveObject | undefined {
+    return this.#objects.get(JSON.stringify([resource, cluster, namespace, name]));
+  }
+}
+
+export interface Fixture {
+  readonly dir: string;
+  readonly ring: KeyRing;
+  readonly world: World;
+  readonly clock: { now: number };
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+  /** How many signatures were checked. */
+  readonly checks: { count: number };
+  issue(grant?: Partial<Grant>): Promise<string>;
+  verifier: ReturnType<typeof createVerifier>;
+  accepted(token: string, audiences?: readonly string[]): Promise<Verified>;
+  remove(): Promise<void>;
+}
+
+export function grantOf(grant: Partial<Grant> = {}): Grant {
+  return {
+    issuer: API,
+    audiences: [API],
+    namespace: 'ci',
+    serviceAccount: ACCOUNT,
+    expirationSeconds: 3600,
+    now: START,
+    randomUUID: () => JTI,
+    ...grant,
+  };
+}
+
+export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixture> {
+  const { dir, remove } = await temporaryDirectory();
+  const ring = await openKeyRing({ dir: join(dir, 'keys'), algorithm });
+  const privateKey = createPrivateKey(await readFile(join(dir, 'keys', `${algorithm.toLowerCase()}.pem`)));
+  const world = new World();
+  const clock = { now: START };
+  const checks = { count: 0 };
+  const counted = (key: ReturnType<KeyRing['all']>[number]) => ({
+    ...key,
+    verify: (data: Uint8Array, signature: Uint8Array) => {
+      checks.count += 1;
+      return key.verify(data, signature);
+    },
+  });
+  const verifier = createVerifier({
+    keyRing: {
+      find: (kid) => {
+        const key = ring.find(kid);
+        return key && counted(key);
+      },
+      all: () => ring.all().map(counted),
+    },
+    clusterOfIssuer: ISSUERS.clusterOfIssuer,
+    live: world,
+    now: () => clock.now,
+  });
+  return {
+    dir,
+    ring,
+    world,
+    clock,
+    privateKey,
+    publicKey: createPublicKey(privateKey),
+    checks,
+    issue: (grant) => createSigner(ring).sign(buildClaims(grantOf(grant))),
+    verifier,
+    async accepted(token, audiences) {
+      const verified = await verifier.verify(token, audiences);
+      if (verified === NOT_MINE) throw new Error('not mine');
+      return verified;
+    },
+    remove,
+  };
+}
+
+export const b64 = (value: string | Uint8Array): string => Buffer.from(value).toString('base64url');
+
+/** Signs whatever it is given with the ring's own ES256 key: what a defect, or a thief of the key, could make. */
+export function forge(
+  { ring, privateKey }: Pick<Fixture, 'ring' | 'privateKey'>,
+  { header, payload }: { header?: string | object; payload?: string | object } = {},
+): string {
+  const text = (value: string | object): string => (typeof value === 'string' ? value : JSON.stringify(value));
+  const input = `${b64(text(header ?? { alg: 'ES256', kid: ring.signing().kid }))}.${b64(text(payload ?? claimsOf()))}`;
+  return `${input}.${b64(sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' }))}`;
+}
+
+/** Valid claims, changed: `undefined` removes a member. */
+export function claimsOf(changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  const claims: TokenClaims = buildClaims(grantOf());
+  const changed: Record<string, unknown> = { ...claims, ...changes };
+  return JSON.parse(JSON.stringify(changed));
+}

@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { NOT_MINE, TokenRejected } from './token-rejected.ts';
+import {
+  ACCOUNT,
+  API,
+  claimsOf,
+  type Fixture,
+  forge,
+  ISSUERS,
+  JTI,
+  openFixture,
+  POD,
+  SECRET,
+  START,
+} from './tokens.fixture.ts';
+
+let fixture: Fixture;
+
+beforeAll(async () => {
+  fixture = await openFixture();
+});
+afterAll(() => fixture.remove());
+beforeEach(() => {
+  fixture.clock.now = START;
+});
+
+const rejection = async (token: string, audiences?: readonly string[]): Promise<string> => {
+  const error: unknown = await fixture.verifier.verify(token, audiences).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(TokenRejected);
+  return (error as TokenRejected).message;
+};
+
+const at = (seconds: number): void => {
+  fixture.clock.now = START + seconds * 1000;
+};
+
+test('an issued token is who it was issued for', async () => {
+  const node = { name: 'n1', uid: 'uid-node' };
+  const verified = await fixture.accepted(await fixture.issue({ pod: POD, node, audiences: ['x', API] }));
+  expect(verified).toMatchObject({
+    cluster: 'alpha',
+    namespace: 'ci',
+    serviceAccount: ACCOUNT,
+    pod: POD,
+    node,
+    jti: JTI,
+    audiences: [API],
+    expiresAt: START + 3_660_000,
+    kid: fixture.ring.signing().kid,
+  });
+  expect(verified).not.toHaveProperty('secret');
+  expect(verified.claims.sub).toBe('system:serviceaccount:ci:builder');
+});
+
+describe('K-10: not mine', () => {
+  test.each([
+    ['nothing', ''],
+    ['an opaque token', 'abcdef'],
+    ['JSON', '{"a":1}'],
+    ['two parts', 'a.b'],
+    ['four parts', 'a.b.c.d'],
+    ['three empty parts', '..'],
+    ['a payload that is not base64url', 'e30.!!!.AA'],
+    ['a payload that is not JSON', `e30.${Buffer.from('nope').toString('base64url')}.AA`],
+    ['a payload that is an array', `e30.${Buffer.from('[]').toString('base64url')}.AA`],
+    ['a token longer than any we issue', `e30.${'A'.repeat(300_000)}.AA`],
+  ])('%s', async (_name, token) => {
+    expect(await fixture.verifier.verify(token)).toBe(NOT_MINE);
+  });
+
+  test.each([
+    ['another issuer', 'https://elsewhere.example/orchestrator/alpha'],
+    ['a trailing slash', `${API}/`],
+    ['K-26: the issuer of legacy secret tokens', 'kubernetes/serviceaccount'],
+    ['a number', 7],
+    ['none', undefined],
+  ])('%s, though the signature is good', async (_name, iss) => {
+    expect(await fixture.verifier.verify(forge(fixture, { payload: claimsOf({ iss }) }))).toBe(NOT_MINE);
+  });
+});
+
+describe('keys', () => {
+  test('K-11: without kid every key is tried; an unknown kid is refused', async () => {
+    await fixture.accepted(forge(fixture, { header: { alg: 'ES256' } }));
+    expect(await rejection(forge(fixture, { header: { alg: 'ES256', kid: 'unknown' } }))).toBe(
+      'invalid signature, no keys found',
+    );
+  });
+
+  test('K-12: a changed payload is refused', async () => {
+    const [header, , signature] = (await fixture.issue()).split('.');
+    const payload = Buffer.from(JSON.stringify(claimsOf({ jti: 'other' }))).toString('base64url');
+    expect(await rejection(`${header}.${payload}.${signature}`)).toBe('invalid signature');
+  });
+
+  test('K-13: the issuer decides the cluster, whose objects decide the rest', async () => {
+    const iss = ISSUERS.issuerFor('beta');
+    const token = forge(fixture, { payload: claimsOf({ iss, aud: [iss] }) });
+    expect(await rejection(token)).toBe('clusters.clusterregistry.k8s.io "beta" not found');
+  });
+});
+
+describe('A3, K-14: audiences', () => {
+  const absent = undefined;
+  const forms: readonly [string, unknown][] = [
+    ['"vault"', 'vault'],
+    ['["vault"]', ['vault']],
+    ['[]', []],
+    ['absent', absent],
+    ['["api","vault"]', [API, 'vault']],
+  ];
+  const asked: readonly [string, readonly string[] | undefined][] = [
+    ['none', undefined],
+    ['api', [API]],
+    ['vault', ['vault']],
+  ];
+  const accepted: Readonly<Record<string, readonly string[]>> = {
+    '"vault" vault': ['vault'],
+    '["vault"] vault': ['vault'],
+    '["api","vault"] none': [API],
+    '["api","vault"] api': [API],
+    '["api","vault"] vault': ['vault'],
+  };
+
+  for (const [form, aud] of forms) {
+    for (const [question, audiences] of asked) {
+      const expected = accepted[`${form} ${question}`];
+      test(`aud ${form}, asked for ${question}: ${expected ? 'accepted' : 'refused'}`, async () => {
+        const token = forge(fixture, { payload: claimsOf({ aud }) });
+        if (expected) expect((await fixture.accepted(token, audiences)).audiences).toEqual(expected);
+        else
+          expect(await rejection(token, audiences)).toMatch(
+            /^token audiences \[.*\] is invalid for the target audiences/,
+          );
+      });
+    }
+  }
+
+  test('K-14: the text, as Go quotes it', async () => {
+    const token = forge(fixture, { payload: claimsOf({ aud: ['a', 'b "c"'] }) });
+    expect(await rejection(token, ['x', 'y\n\u2028'])).toBe(
+      'token audiences ["a" "b \\"c\\""] is invalid for the target audiences ["x" "y\\n\\u2028"]',
+    );
+  });
+
+  test('an empty list of wanted audiences is the API audience', async () => {
+    expect((await fixture.accepted(await fixture.issue(), [])).audiences).toEqual([API]);
+  });
+
+  test('A24: ["a","b"] and ["a,b"] never stand for each other', async () => {
+    const token = await fixture.issue({ audiences: ['a', 'b'] });
+    await fixture.accepted(token, ['a', 'b']);
+    await rejection(token, ['a,b']);
+  });
+
+  test('the API audience of another cluster is none here', async () => {
+    await rejection(await fixture.issue({ audiences: [ISSUERS.issuerFor('beta')] }));
+  });
+});
+
+describe('A5, K-15: time, with 60 seconds of leeway both ways', () => {
+  test.each([
+    [3599, true],
+    [3600, true],
+    [3659, true],
+    [3660, true],
+    [3660.001, false],
+    [3661, false],
+    [1e7, false],
+  ])('%d seconds after issue of a token for an hour: %s', async (seconds, ok) => {
+    const token = await fixture.issue();
+    at(seconds);
+    if (ok) await fixture.accepted(token);
+    else expect(await rejection(token)).toBe('service account token has expired');
+  });
+
+  test('expiresAt is the last moment', async () => {
+    const token = await fixture.issue();
+    const verified = await fixture.accepted(token);
+    fixture.clock.now = verified.expiresAt;
+    await fixture.accepted(token);
+    expect(fixture.verifier.isLive(verified)).toBe(true);
+    fixture.clock.now += 1;
+    await rejection(token);
+    expect(fixture.verifier.isLive(verified)).toBe(false);
+  });
+
+  test.each([
+    ['nbf', 60, true, ''],
+    ['nbf', 61, false, 'service account token is not valid yet'],
+    ['nbf', 120, false, 'service account token is not valid yet'],
+    ['iat', 60, true, ''],
+    ['iat', 61, false, 'service account token is issued in the future'],
+    ['iat', 120, false, 'service account token is issued in the future'],
+  ])('%s %d seconds ahead: %s', async (member, ahead, ok, text) => {
+    const token = forge(fixture, { payload: claimsOf({ [member]: START / 1000 + ahead }) });
+    if (ok) await fixture.accepted(token);
+    else expect(await rejection(token)).toBe(text);
+  });
+
+  test('K-15: in the order nbf, exp, iat', async () => {
+    const second = START / 1000;
+    const all = { nbf: second + 120, exp: second - 120, iat: second + 120 };
+    expect(await rejection(forge(fixture, { payload: claimsOf(all) }))).toMatch(/not valid yet/);
+    expect(await rejection(forge(fixture, { payload: claimsOf({ ...all, nbf: second }) }))).toMatch(/expired/);
+  });
+
+  test('a clock that jumps back does not revive the answer of before', async () => {
+    const token = await fixture.issue();
+    await fixture.accepted(token);
+    at(-61);
+    expect(await rejection(token)).toMatch(/not valid yet/);
+  });
+});
+
+describe('K-24, stricter: signatures are remembered, answers are not', () => {
+  test('one check for many uses within ten seconds, also for uses at the same time', async () => {
+    const token = forge(fixture);
+    fixture.checks.count = 0;
+    await Promise.all(Array.from({ length: 20 }, () => fixture.accepted(token)));
+    await fixture.accepted(token, [API]);
+    at(9.9);
+    await fixture.accepted(token);
+    expect(fixture.checks.count).toBe(1);
+    at(10);
+    await fixture.accepted(token);
+    expect(fixture.checks.count).toBe(2);
+  });
+
+  test('failures are checked each time', async () => {
+    const good = forge(fixture);
+    const bad = `${good.slice(0, good.lastIndexOf('.'))}.${Buffer.alloc(64, 1).toString('base64url')}`;
+    fixture.checks.count = 0;
+    await rejection(bad);
+    await rejection(bad);
+    expect(fixture.checks.count).toBe(2);
+  });
+});
+
+describe('unusual, and accepted', () => {
+  test.each(['JWT', 'jwt'])('typ %s', async (typ) => {
+    const kid = fixture.ring.signing().kid;
+    await fixture.accepted(forge(fixture, { header: { alg: 'ES256', kid, typ } }));
+  });
+
+  test('the other signature (r, n-s) of the same token: it is the same credential', async () => {
+    const token = await fixture.issue({ secret: SECRET });
+    const cut = token.lastIndexOf('.');
+    const bytes = Buffer.from(token.slice(cut + 1), 'base64url');
+    const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+    const s = order - BigInt(`0x${bytes.subarray(32).toString('hex')}`);
+    const twin = Buffer.concat([bytes.subarray(0, 32), Buffer.from(s.toString(16).padStart(64, '0'), 'hex')]);
+    const verified = await fixture.accepted(`${token.slice(0, cut)}.${twin.toString('base64url')}`);
+    expect(verified.jti).toBe((await fixture.accepted(token)).jti);
+  });
+});

@@ -1,0 +1,140 @@
+import { commonAudiences } from './audiences.ts';
+import type { NodeRef, ObjectRef, TokenClaims } from './claims.ts';
+import { decodeSegment, isCanonicalJson, parseJsonObject, readHeader, type Segments, splitToken } from './jws.ts';
+import type { KeyRing, VerificationKey } from './key-ring.ts';
+import { expiryOf, type LiveObjects, liveProblem, timeProblem } from './liveness.ts';
+import { readClaims } from './read-claims.ts';
+import { createSignedCache } from './signed-cache.ts';
+import { NOT_MINE, type NotMine, TokenRejected } from './token-rejected.ts';
+
+export interface Verified {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly serviceAccount: ObjectRef;
+  readonly pod?: ObjectRef;
+  readonly secret?: ObjectRef;
+  readonly node?: NodeRef;
+  /** The credential's identity. The bytes of a token are none: one token can be spelled in several ways. */
+  readonly jti: string;
+  /** Those of the token's audiences that were asked for. */
+  readonly audiences: readonly string[];
+  /** The last moment at which the token is accepted, leeway included (epoch milliseconds). */
+  readonly expiresAt: number;
+  readonly claims: TokenClaims;
+  /** The key that signed it. */
+  readonly kid: string;
+}
+
+/** The one way by which an issued token is judged, whatever the endpoint: expiry checked in one place holds everywhere. */
+export interface Verifier {
+  /**
+   * Rejects with TokenRejected. `audiences` absent or empty means the API audience of the token's own cluster,
+   * which is its issuer.
+   */
+  verify(token: string, audiences?: readonly string[]): Promise<Verified | NotMine>;
+  /** Whether what was verified earlier would still pass. Looks only at memory. */
+  isLive(verified: Verified): boolean;
+}
+
+export interface VerifierParts {
+  readonly keyRing: Pick<KeyRing, 'find' | 'all'>;
+  readonly clusterOfIssuer: (issuer: string) => string | undefined;
+  readonly live: LiveObjects;
+  readonly now: () => number;
+}
+
+interface Signed {
+  readonly cluster: string;
+  readonly claims: TokenClaims;
+  readonly kid: string;
+}
+
+const CACHE_ENTRIES = 10_000;
+const CACHE_MS = 10_000;
+
+export function createVerifier({ keyRing, clusterOfIssuer, live, now }: VerifierParts): Verifier {
+  // Stricter than K-24, which remembers whole decisions: there a revocation may lag by ten seconds, here by none.
+  const cache = createSignedCache<Signed | NotMine>({
+    maxEntries: CACHE_ENTRIES,
+    maxAgeMs: CACHE_MS,
+    keep: (value) => value !== NOT_MINE,
+  });
+
+  async function readSigned(segments: Segments): Promise<Signed | NotMine> {
+    const payloadBytes = decodeSegment(segments.payload);
+    const payload = payloadBytes && parseJsonObject(payloadBytes);
+    if (!payloadBytes || !payload || typeof payload.iss !== 'string') return NOT_MINE;
+    if (clusterOfIssuer(payload.iss) === undefined) return NOT_MINE;
+
+    const key = await signingKeyOf(segments, candidates(keyRing, segments.header));
+
+    if (!isCanonicalJson(payload, payloadBytes)) throw new TokenRejected('token payload is malformed');
+    const claims = readClaims(payload);
+    // K-13: decided once more on the claims that were verified, not on what was peeked at before.
+    const cluster = clusterOfIssuer(claims.iss);
+    if (cluster === undefined) throw new TokenRejected(`token issuer ${JSON.stringify(claims.iss)} is invalid`);
+    return { cluster, claims, kid: key.kid };
+  }
+
+  function problem({ cluster, claims, kid }: Signed, at: number): string | undefined {
+    if (keyRing.find(kid) === undefined) return NO_KEYS;
+    return timeProblem(claims, at) ?? liveProblem(live, cluster, claims, at);
+  }
+
+  return {
+    async verify(token, audiences) {
+      const segments = splitToken(token);
+      if (segments === undefined) return NOT_MINE;
+      const signed = await cache.get(token, now(), () => readSigned(segments));
+      if (signed === NOT_MINE) return NOT_MINE;
+      // From here on nothing waits: the answer is true at the moment it is given.
+      const { cluster, claims, kid } = signed;
+      const wanted = audiences === undefined || audiences.length === 0 ? [claims.iss] : audiences;
+      const common = commonAudiences(claims.aud, wanted);
+      const wrong = problem(signed, now());
+      if (wrong !== undefined) throw new TokenRejected(wrong);
+      const { namespace, serviceaccount, pod, secret, node } = claims['kubernetes.io'];
+      return {
+        cluster,
+        namespace,
+        serviceAccount: serviceaccount,
+        ...(pod === undefined ? {} : { pod }),
+        ...(secret === undefined ? {} : { secret }),
+        ...(node === undefined ? {} : { node }),
+        jti: claims.jti,
+        audiences: common,
+        expiresAt: expiryOf(claims),
+        claims,
+        kid,
+      };
+    },
+    isLive: (verified) => problem(verified, now()) === undefined,
+  };
+}
+
+const NO_KEYS = 'invalid signature, no keys found';
+
+/**
+ * K-11. The algorithm belongs to the key and is compared with the header, never taken from it (RFC 8725
+ * section 3.1): a header can not turn a public key into an HMAC secret, nor signing off.
+ */
+function candidates(keyRing: VerifierParts['keyRing'], headerSegment: string): readonly VerificationKey[] {
+  const { alg, kid } = readHeader(headerSegment);
+  const named = kid === undefined ? keyRing.all() : [keyRing.find(kid)];
+  const usable = named.filter((key) => key !== undefined);
+  if (usable.length === 0) throw new TokenRejected(NO_KEYS);
+  const matching = usable.filter((key) => key.alg === alg);
+  if (matching.length === 0) throw new TokenRejected('token algorithm does not match the key');
+  return matching;
+}
+
+/** K-12: the key under which the signature holds. */
+async function signingKeyOf(segments: Segments, keys: readonly VerificationKey[]): Promise<VerificationKey> {
+  const signature = decodeSegment(segments.signature);
+  const input = Buffer.from(`${segments.header}.${segments.payload}`, 'latin1');
+  for (const key of keys) {
+    // A wrong length (a DER or cut-off signature) is settled before it costs a turn on the thread pool.
+    if (signature?.length === key.signatureLength && (await key.verify(input, signature))) return key;
+  }
+  throw new TokenRejected('invalid signature');
+}
