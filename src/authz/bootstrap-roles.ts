@@ -1,0 +1,71 @@
+import { AUTHENTICATED, MASTERS } from '../api/caller.ts';
+import type { ApiObject } from '../api/kind.ts';
+import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { RBAC_GROUP } from '../api/kinds/rbac.ts';
+import { reviewTypes } from '../api/kinds/reviews.ts';
+
+/** The roles and bindings a fresh fleet starts with. Plain data: whoever stores them decides when. */
+
+const meta = (name: string): ApiObject['metadata'] => ({
+  name,
+  labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults' },
+  annotations: { 'rbac.authorization.kubernetes.io/autoupdate': 'true' },
+});
+
+const clusterRole = (name: string, rules: Record<string, string[]>[]): ApiObject => ({
+  apiVersion: `${RBAC_GROUP}/v1`,
+  kind: 'ClusterRole',
+  metadata: meta(name),
+  rules,
+});
+
+const groupBinding = (name: string, role: string, group: string): ApiObject => ({
+  apiVersion: `${RBAC_GROUP}/v1`,
+  kind: 'ClusterRoleBinding',
+  metadata: meta(name),
+  subjects: [{ kind: 'Group', apiGroup: RBAC_GROUP, name: group }],
+  roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: role },
+});
+
+export const BOOTSTRAP_CLUSTER_ROLES: readonly ApiObject[] = [
+  clusterRole('cluster-admin', [
+    { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+    { verbs: ['*'], nonResourceURLs: ['*'] },
+  ]),
+  clusterRole('clusterpass:viewer', [
+    { verbs: ['get', 'list', 'watch'], apiGroups: [CLUSTER_GROUP], resources: ['clusters'] },
+  ]),
+  clusterRole('clusterpass:token-creator', [
+    { verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] },
+  ]),
+  // Callers may ask about themselves, as in Kubernetes; nobody learns about others.
+  clusterRole(
+    'system:basic-user',
+    reviewTypes.map(({ group, resource }) => ({ verbs: ['create'], apiGroups: [group], resources: [resource] })),
+  ),
+  // P-19. Only what describes the service: no object of the fleet can be read with it.
+  clusterRole('system:discovery', [
+    {
+      verbs: ['get'],
+      nonResourceURLs: [
+        '/api',
+        '/api/*',
+        '/apis',
+        '/apis/*',
+        '/healthz',
+        '/livez',
+        '/openapi',
+        '/openapi/*',
+        '/readyz',
+        '/version',
+        '/version/',
+      ],
+    },
+  ]),
+];
+
+export const BOOTSTRAP_CLUSTER_ROLE_BINDINGS: readonly ApiObject[] = [
+  groupBinding('cluster-admin', 'cluster-admin', MASTERS),
+  groupBinding('system:basic-user', 'system:basic-user', AUTHENTICATED),
+  groupBinding('system:discovery', 'system:discovery', AUTHENTICATED),
+];

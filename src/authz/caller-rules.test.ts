@@ -1,0 +1,87 @@
+import { expect, it } from 'vitest';
+import { account, binding, Fleet, person, role } from './rbac.fixture.ts';
+
+const pods = (...verbs: string[]) => ({ verbs, apiGroups: [''], resources: ['pods'] });
+const held = (...verbs: string[]) => expect.objectContaining({ ...pods(...verbs), resourceNames: [] });
+const jane = person('jane', 'devs');
+
+function fleetOf(...clusters: string[]): Fleet {
+  const fleet = new Fleet();
+  for (const name of clusters) fleet.clusters.set(name, { env: name });
+  return fleet;
+}
+
+it('lists what holds in a cluster and a namespace', () => {
+  const { policy } = fleetOf('prod', 'dev').put(
+    role('everywhere', [pods('get')]),
+    role('in-dev', [pods('list')]),
+    role('in-n', [pods('watch')], { namespace: 'n' }),
+    role('others', [pods('delete')]),
+    binding('everywhere', 'ClusterRole/everywhere', ['User:jane']),
+    binding('in-dev', 'ClusterRole/in-dev', ['Group:devs'], { clusters: 'env=dev' }),
+    binding('in-n', 'Role/in-n', ['User:jane'], { namespace: 'n' }),
+    binding('others', 'ClusterRole/others', ['User:joe']),
+  );
+  const at = (cluster: string | undefined, namespace: string) => policy.rulesFor(jane, { cluster, namespace });
+  expect(at('dev', 'n').resourceRules).toEqual([held('get'), held('list'), held('watch')]);
+  expect(at('dev', 'm').resourceRules).toEqual([held('get'), held('list')]);
+  expect(at('prod', 'n').resourceRules).toEqual([held('get'), held('watch')]);
+  expect(at(undefined, 'n').resourceRules).toEqual([held('get'), held('watch')]);
+  // What is left out is said only where asking elsewhere would show it.
+  expect([at('dev', 'n'), at('prod', 'n'), at(undefined, 'n')].map(({ restricted }) => restricted)).toEqual([
+    false,
+    false,
+    true,
+  ]);
+});
+
+it('tells the paths of unrestricted ClusterRoleBindings only, since a path is about no cluster', () => {
+  const path = (url: string) => ({ verbs: ['get'], nonResourceURLs: [url] });
+  const { policy } = fleetOf('dev').put(
+    role('a', [path('/a'), pods('get')]),
+    role('b', [path('/b')]),
+    role('c', [path('/c')]),
+    binding('a', 'ClusterRole/a', ['User:jane']),
+    binding('b', 'ClusterRole/b', ['User:jane'], { clusters: 'env=dev' }),
+    binding('c', 'ClusterRole/c', ['User:jane'], { namespace: 'n' }),
+  );
+  const rules = policy.rulesFor(jane, { cluster: 'dev', namespace: 'n' });
+  expect(rules.nonResourceRules).toEqual([expect.objectContaining(path('/a'))]);
+  expect(rules.resourceRules).toEqual([held('get')]);
+});
+
+it('says each rule once, and what cannot be followed', () => {
+  const { policy } = new Fleet().put(
+    role('a', [pods('get')]),
+    role('b', [pods('get'), pods('get')]),
+    binding('a', 'ClusterRole/a', ['User:jane', 'Group:devs']),
+    binding('a2', 'ClusterRole/a', ['Group:devs']),
+    binding('b', 'ClusterRole/b', ['Group:devs']),
+    binding('lost', 'ClusterRole/lost', ['Group:devs']),
+  );
+  const rules = policy.rulesFor(jane, { cluster: undefined, namespace: 'n' });
+  expect(rules.resourceRules).toEqual([held('get')]);
+  expect(rules.reason).toBe('RBAC: clusterrole.rbac.authorization.k8s.io "lost" not found');
+});
+
+it('a service account holds at home what it does not hold elsewhere', () => {
+  const { policy } = fleetOf('home', 'away').put(
+    role('a', [pods('get')]),
+    binding('a', 'ClusterRole/a', ['ServiceAccount:ci/builder']),
+  );
+  const builder = account('home', 'ci', 'builder');
+  const at = (cluster: string | undefined) => policy.rulesFor(builder, { cluster, namespace: 'ci' }).resourceRules;
+  expect(at('home')).toEqual([held('get')]);
+  expect(at('away')).toEqual([]);
+  expect(at(undefined)).toEqual([]);
+});
+
+it('P-19: masters hold everything, whatever is bound', () => {
+  const { policy } = new Fleet();
+  expect(policy.rulesFor(person('root', 'system:masters'), { cluster: 'c', namespace: 'n' })).toEqual({
+    resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], resourceNames: [] }],
+    nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
+    restricted: false,
+    reason: '',
+  });
+});

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { parseLabelSelector } from '../objects/label-selector.ts';
+import { ALL_CLUSTERS, type ClusterGrant, ClusterRules, NO_CLUSTERS } from './cluster-rule.ts';
+import { ClusterSelector } from './cluster-selector.ts';
+import { binding, Fleet, person, role } from './rbac.fixture.ts';
+
+const grant = (names: string[] | undefined, selector?: string): ClusterGrant => ({
+  names: names && new Set(names),
+  selector: selector === undefined ? undefined : new ClusterSelector(parseLabelSelector(selector)),
+});
+
+describe('cluster rules', () => {
+  const rules = new ClusterRules();
+
+  it.each<[string, ClusterGrant[], ClusterGrant[]]>([
+    ['order', [grant(['a']), grant(['b'], 'x=1')], [grant(['b'], 'x=1'), grant(['a'])]],
+    ['repeats', [grant(['a', 'b'])], [grant(['b']), grant(['a']), grant(['a'])]],
+    ['the words of a selector', [grant(undefined, 'a=b,c')], [grant(undefined, 'c,a in (b)')]],
+    ['names by resourceNames or by selector', [grant(['x'])], [grant(undefined, 'kubernetes.io/metadata.name=x')]],
+    ['names that a selector excludes', [grant(['x'])], [grant(['x', 'y'], 'kubernetes.io/metadata.name!=y')]],
+    ['clauses that admit nothing', [grant(['x'])], [grant(['x']), grant(['y'], 'kubernetes.io/metadata.name=z,a=b')]],
+    ['a wider clause of the same selector', [grant(undefined, 'a=b')], [grant(['x'], 'a=b'), grant(undefined, 'a=b')]],
+  ])('are one object whatever the %s', (_, one, other) => {
+    expect(rules.of({ elsewhere: one })).toBe(rules.of({ elsewhere: other }));
+  });
+
+  it('differ when they admit different clusters', () => {
+    const different = [
+      [grant(['a'])],
+      [grant(['b'])],
+      [grant(['a'], 'x=1')],
+      [grant(undefined, 'x=1')],
+      [grant(undefined, 'x!=1')],
+    ].map((elsewhere) => rules.of({ elsewhere }));
+    const home = rules.of({ elsewhere: [grant(['a'])], home: { cluster: 'a', grants: [] } });
+    expect(new Set([...different, home]).size).toBe(6);
+    expect(home.admits('a', {})).toBe(false);
+  });
+
+  it('are everything or nothing when nothing needs to be looked at', () => {
+    expect(rules.of({ elsewhere: [grant(['a']), grant(undefined)] })).toBe(ALL_CLUSTERS);
+    expect(rules.of({ elsewhere: [grant(undefined, '')] })).toBe(ALL_CLUSTERS);
+    expect(rules.of({ elsewhere: [] })).toBe(NO_CLUSTERS);
+    expect(rules.of({ elsewhere: [grant([])] })).toBe(NO_CLUSTERS);
+    const all = [grant(undefined)];
+    expect(rules.of({ elsewhere: all, home: { cluster: 'h', grants: all } })).toBe(ALL_CLUSTERS);
+    const notHome = rules.of({ elsewhere: all, home: { cluster: 'h', grants: [] } });
+    expect([notHome.all, notHome.admits('h', {}), notHome.admits('x', {}), notHome.candidates]).toEqual([
+      false,
+      false,
+      true,
+      undefined,
+    ]);
+  });
+
+  it('say where to look', () => {
+    const of = (...elsewhere: ClusterGrant[]) => rules.of({ elsewhere }).candidates;
+    expect(of(grant(['b', 'a']), grant(['c'], 'x=1'))).toEqual({ names: ['a', 'b', 'c'], labels: [] });
+    expect(of(grant(undefined, 'x in (1,2),y=3'))).toEqual({ names: [], labels: [{ key: 'y', value: '3' }] });
+    expect(of(grant(undefined, 'x=1'), grant(undefined, 'x!=1'))).toBeUndefined();
+    expect(of(grant(undefined, 'x'))).toBeUndefined();
+  });
+
+  it('take a cluster without labels for one that exists', () => {
+    const rule = rules.of({ elsewhere: [grant(undefined, 'env!=prod')] });
+    expect(rule.admits('a', undefined)).toBe(true);
+    expect(rule.admits('a', { env: 'prod' })).toBe(false);
+  });
+
+  it('are kept per caller until one of its subjects changes', () => {
+    const see = { verbs: ['list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
+    const fleet = new Fleet().put(
+      role('a', [{ ...see, resourceNames: ['a'] }]),
+      role('b', [{ ...see, resourceNames: ['b'] }]),
+      binding('a', 'ClusterRole/a', ['User:jane']),
+      binding('b', 'ClusterRole/b', ['Group:devs']),
+    );
+    const jane = person('jane', 'devs');
+    const rule = fleet.policy.ruleFor(jane, 'list');
+    expect(rule.candidates?.names).toEqual(['a', 'b']);
+    expect(fleet.policy.ruleFor(jane, 'get').none).toBe(true);
+    // Both names through one role: another way to the same rule.
+    fleet.put(role('a', [{ ...see, resourceNames: ['b', 'a'] }]));
+    expect(fleet.policy.ruleFor(jane, 'list')).toBe(rule);
+    fleet.remove(role('a', []));
+    expect(fleet.policy.ruleFor(jane, 'list').candidates?.names).toEqual(['b']);
+    expect(fleet.policy.ruleAt(jane, 'list', fleet.revision - 1)).toBe(rule);
+    expect(fleet.policy.ruleAt(jane, 'list', 0).none).toBe(true);
+  });
+});

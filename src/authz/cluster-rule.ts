@@ -1,0 +1,209 @@
+import type { ClusterLabels, ClusterRule, ClusterVisibility } from '../api/authorization.ts';
+import {
+  type ClusterSelector,
+  type ClusterView,
+  NAME_LABEL,
+  type Pin,
+  pinText,
+  viewCluster,
+} from './cluster-selector.ts';
+
+export type VisibilityVerb = Parameters<ClusterVisibility['ruleFor']>[1];
+
+/** One way to a cluster: a rule that allows the verb, through a binding that reaches so far. */
+export interface ClusterGrant {
+  /** The rule's resourceNames; undefined when it is not restricted to names. */
+  readonly names: ReadonlySet<string> | undefined;
+  /** The binding's selector; undefined when it holds everywhere. */
+  readonly selector: ClusterSelector | undefined;
+}
+
+/** Clusters by name (all of them when undefined) that the selector selects as well. */
+interface Clause {
+  readonly names: ReadonlySet<string> | undefined;
+  readonly selector: ClusterSelector;
+}
+
+/** Grants without repeats, as far as it can be told from their text. Any of them is enough. */
+interface Clauses {
+  readonly all: boolean;
+  /** Admitted by name alone, sorted. */
+  readonly names: readonly string[];
+  readonly selected: readonly Clause[];
+}
+
+const EVERYTHING: Clauses = { all: true, names: [], selected: [] };
+
+export function simplify(grants: Iterable<ClusterGrant>): Clauses {
+  const names = new Set<string>();
+  const selected = new Map<string, { names: Set<string> | undefined; selector: ClusterSelector }>();
+  for (const grant of grants) {
+    const { selector } = grant;
+    if (selector === undefined || selector.text === '') {
+      if (grant.names === undefined) return EVERYTHING;
+      for (const name of grant.names) names.add(name);
+      continue;
+    }
+    const bounded = intersect(grant.names, namesIn(selector));
+    if (selector.namesOnly && bounded !== undefined) {
+      for (const name of bounded) if (selector.holdsIn(viewCluster(name, undefined))) names.add(name);
+      continue;
+    }
+    const clause = selected.get(selector.text);
+    if (clause === undefined) selected.set(selector.text, { names: bounded && new Set(bounded), selector });
+    else if (bounded === undefined) clause.names = undefined;
+    else for (const name of bounded) clause.names?.add(name);
+  }
+  const clauses = [...selected].filter(([, clause]) => clause.names?.size !== 0).sort(([a], [b]) => (a < b ? -1 : 1));
+  return { all: false, names: [...names].sort(), selected: clauses.map(([, clause]) => clause) };
+}
+
+/** The names a selector is pinned to, if it is pinned by name. */
+function namesIn({ pins }: ClusterSelector): ReadonlySet<string> | undefined {
+  if (pins === undefined || pins[0]?.key !== NAME_LABEL) return undefined;
+  return new Set(pins.map(({ value }) => value));
+}
+
+function intersect(
+  a: ReadonlySet<string> | undefined,
+  b: ReadonlySet<string> | undefined,
+): ReadonlySet<string> | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return new Set([...a].filter((name) => b.has(name)));
+}
+
+/** What is left of the clauses for one cluster: the names are decided, the labels are not. */
+function narrow(clauses: Clauses, name: string): Clauses {
+  if (clauses.all || clauses.names.includes(name)) return EVERYTHING;
+  const selected = clauses.selected.filter((clause) => clause.names?.has(name) ?? true);
+  return { all: false, names: [], selected: selected.map(({ selector }) => ({ names: undefined, selector })) };
+}
+
+const isNothing = ({ all, names, selected }: Clauses): boolean => !all && names.length === 0 && selected.length === 0;
+
+function textOf({ all, names, selected }: Clauses): unknown {
+  return all || [names, selected.map((clause) => [clause.selector.text, clause.names && [...clause.names].sort()])];
+}
+
+/** What a rule is made from. At home the caller is somebody else, with other grants. */
+export interface RuleSource {
+  readonly elsewhere: Iterable<ClusterGrant>;
+  readonly home?: { readonly cluster: string; readonly grants: Iterable<ClusterGrant> } | undefined;
+}
+
+class ClausesRule implements ClusterRule {
+  readonly all = false;
+  readonly none = false;
+  readonly candidates: ClusterRule['candidates'];
+  readonly #elsewhere: ClauseIndex;
+  readonly #home: { readonly cluster: string; readonly clauses: Clauses } | undefined;
+
+  constructor(elsewhere: Clauses, home: { readonly cluster: string; readonly clauses: Clauses } | undefined) {
+    this.#elsewhere = new ClauseIndex(elsewhere);
+    this.#home = home;
+    this.candidates = this.#elsewhere.candidates(home === undefined || isNothing(home.clauses) ? [] : [home.cluster]);
+  }
+
+  admits(name: string, labels: ClusterLabels | undefined): boolean {
+    // The cluster is at hand, so one without labels exists all the same.
+    if (name !== this.#home?.cluster) return this.#elsewhere.admits(name, labels ?? {});
+    const { all, selected } = this.#home.clauses;
+    if (all || selected.length === 0) return all;
+    const view = viewCluster(name, labels ?? {});
+    return selected.some(({ selector }) => selector.holdsIn(view));
+  }
+}
+
+/** Clauses by the labels that lead to them, so that many grants do not make each cluster dearer. */
+class ClauseIndex {
+  readonly #all: boolean;
+  readonly #names: ReadonlySet<string>;
+  readonly #byPin = new Map<string, Clause[]>();
+  readonly #unpinned: Clause[] = [];
+  readonly #pins: Pin[] = [];
+
+  constructor({ all, names, selected }: Clauses) {
+    this.#all = all;
+    this.#names = new Set(names);
+    for (const clause of selected) {
+      const pins = clause.names ? [...clause.names].map((value) => ({ key: NAME_LABEL, value })) : clause.selector.pins;
+      if (pins === undefined) this.#unpinned.push(clause);
+      for (const pin of pins ?? []) {
+        const list = this.#byPin.get(pinText(pin));
+        if (list !== undefined) {
+          list.push(clause);
+        } else {
+          this.#byPin.set(pinText(pin), [clause]);
+          this.#pins.push(pin);
+        }
+      }
+    }
+  }
+
+  admits(name: string, labels: ClusterLabels): boolean {
+    if (this.#all || this.#names.has(name)) return true;
+    if (this.#unpinned.length === 0 && this.#byPin.size === 0) return false;
+    const view = viewCluster(name, labels);
+    if (this.#unpinned.some((clause) => clause.selector.holdsIn(view))) return true;
+    if (this.#byPin.size === 0) return false;
+    for (const key in view.labels) {
+      const clauses = this.#byPin.get(`${key}=${view.labels[key]}`);
+      if (clauses?.some((clause) => admitsBy(clause, view))) return true;
+    }
+    return false;
+  }
+
+  candidates(also: readonly string[]): ClusterRule['candidates'] {
+    if (this.#all || this.#unpinned.length > 0) return undefined;
+    const names = this.#pins.filter(({ key }) => key === NAME_LABEL).map(({ value }) => value);
+    const labels = this.#pins.filter(({ key }) => key !== NAME_LABEL);
+    return { names: [...new Set([...this.#names, ...names, ...also])].sort(), labels };
+  }
+}
+
+const admitsBy = ({ names, selector }: Clause, view: ClusterView): boolean =>
+  (names?.has(view.name) ?? true) && selector.holdsIn(view);
+
+export const ALL_CLUSTERS: ClusterRule = { all: true, none: false, admits: () => true, candidates: undefined };
+
+export const NO_CLUSTERS: ClusterRule = {
+  all: false,
+  none: true,
+  admits: () => false,
+  candidates: { names: [], labels: [] },
+};
+
+/**
+ * Makes rules, and the same rule from the same grants, so that `===` tells whether a change mattered.
+ * A rule lives as long as somebody uses it: the table holds it weakly and drops its entry afterwards.
+ */
+export class ClusterRules {
+  readonly #known = new Map<string, WeakRef<ClusterRule>>();
+  readonly #cleaner = new FinalizationRegistry<string>((text) => {
+    // A new rule of the same text may have taken the place in between.
+    if (this.#known.get(text)?.deref() === undefined) this.#known.delete(text);
+  });
+
+  of(source: RuleSource): ClusterRule {
+    const elsewhere = simplify(source.elsewhere);
+    const home = source.home && {
+      cluster: source.home.cluster,
+      clauses: narrow(simplify(source.home.grants), source.home.cluster),
+    };
+    if (elsewhere.all && (home?.clauses.all ?? true)) return ALL_CLUSTERS;
+    if (isNothing(elsewhere) && (home === undefined || isNothing(home.clauses))) return NO_CLUSTERS;
+
+    const text = JSON.stringify([textOf(elsewhere), home && [home.cluster, textOf(home.clauses)]]);
+    const known = this.#known.get(text)?.deref();
+    if (known !== undefined) return known;
+    const rule = new ClausesRule(elsewhere, home);
+    this.#known.set(text, new WeakRef(rule));
+    this.#cleaner.register(rule, text);
+    return rule;
+  }
+
+  /** How many distinct rules are remembered. */
+  get size(): number {
+    return this.#known.size;
+  }
+}

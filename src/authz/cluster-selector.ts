@@ -1,0 +1,115 @@
+import type { ClusterLabels } from '../api/authorization.ts';
+import type { ApiObject } from '../api/kind.ts';
+import { CLUSTERS_ANNOTATION } from '../api/kinds/rbac.ts';
+import { type LabelSelector, parseLabelSelector, type Requirement } from '../objects/label-selector.ts';
+import { field } from './plain-json.ts';
+
+/** The label every cluster has for selectors, whatever its own labels say. */
+export const NAME_LABEL = 'kubernetes.io/metadata.name';
+
+/** A cluster as selectors see it. */
+export interface ClusterView {
+  readonly name: string;
+  /** Own labels plus the computed name; the name alone when there is no such cluster. */
+  readonly labels: ClusterLabels;
+  readonly exists: boolean;
+}
+
+export function viewCluster(name: string, own: ClusterLabels | undefined): ClusterView {
+  // The computed label is written last: a cluster that carries a forged one is still known by its name.
+  // Without a prototype, so that a label called `constructor` exists only where somebody set it.
+  const labels: Record<string, string> = Object.assign(Object.create(null), own);
+  labels[NAME_LABEL] = name;
+  return { name, labels, exists: own !== undefined };
+}
+
+/** One label that a matching cluster is sure to carry. */
+export interface Pin {
+  readonly key: string;
+  readonly value: string;
+}
+
+export const pinText = ({ key, value }: Pin): string => `${key}=${value}`;
+
+const isEquality = ({ operator }: Requirement): boolean => operator === 'in' || operator === '=' || operator === '==';
+const isInequality = ({ operator }: Requirement): boolean => operator === 'notin' || operator === '!=';
+
+/** The label selector of a binding, prepared for the questions that are asked of it. */
+export class ClusterSelector {
+  /** Equal for selectors that say the same in other words (`a=b`, `a in (b)`), in any order. */
+  readonly text: string;
+  /** A matching cluster carries one of these; undefined when the selector promises no such thing. */
+  readonly pins: readonly Pin[] | undefined;
+  /** True when only the cluster's name decides. */
+  readonly namesOnly: boolean;
+  readonly #selector: LabelSelector;
+
+  constructor(selector: LabelSelector) {
+    this.#selector = selector;
+    this.text = canonicalText(selector.requirements);
+    this.pins = choosePins(selector.requirements);
+    this.namesOnly = selector.requirements.every(({ key }) => key === NAME_LABEL);
+  }
+
+  /**
+   * For a cluster that does not exist only the name can be known, so only a selector about names can
+   * hold. Judging `env!=prod` by the absence of labels would allow it, and the 404 that follows would
+   * tell the caller which of the clusters closed to it (403) exist.
+   */
+  holdsIn(view: ClusterView): boolean {
+    return (view.exists || this.namesOnly) && this.#selector.matches(view.labels);
+  }
+}
+
+function canonicalText(requirements: readonly Requirement[]): string {
+  const texts = requirements.map((requirement) => {
+    const { key, operator, values } = requirement;
+    const word = isEquality(requirement) ? 'in' : isInequality(requirement) ? 'notin' : operator;
+    return JSON.stringify([key, word, values]);
+  });
+  return [...new Set(texts)].sort().join(',');
+}
+
+/** By name if possible, otherwise the requirement with the fewest values: the narrowest to look up. */
+function choosePins(requirements: readonly Requirement[]): Pin[] | undefined {
+  let best: Requirement | undefined;
+  for (const requirement of requirements.filter(isEquality)) {
+    if (best === undefined || rank(requirement) < rank(best)) best = requirement;
+  }
+  return best?.values.map((value) => ({ key: best.key, value }));
+}
+
+const rank = ({ key, values }: Requirement): number => (key === NAME_LABEL ? 0 : values.length);
+
+/** Where a binding holds. */
+export type Reach =
+  /** In requests about any cluster, and about none. */
+  | { readonly kind: 'everywhere' }
+  /** In requests about the clusters selected; never in a request about no cluster. */
+  | { readonly kind: 'clusters'; readonly selector: ClusterSelector }
+  /** The annotation cannot be read. Ignoring it would open the binding to the whole fleet. */
+  | { readonly kind: 'nowhere'; readonly reason: string };
+
+export function readReach(binding: ApiObject): Reach {
+  const text = field(binding.metadata.annotations, CLUSTERS_ANNOTATION);
+  if (text === undefined) return { kind: 'everywhere' };
+  try {
+    if (typeof text !== 'string') throw new TypeError('not a string');
+    return { kind: 'clusters', selector: new ClusterSelector(parseLabelSelector(text)) };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { kind: 'nowhere', reason: `annotation ${CLUSTERS_ANNOTATION}: ${why}` };
+  }
+}
+
+/** Equal for reaches that hold in the same requests. */
+export function reachText(reach: Reach): string {
+  switch (reach.kind) {
+    case 'everywhere':
+      return 'everywhere';
+    case 'clusters':
+      return `clusters:${reach.selector.text}`;
+    case 'nowhere':
+      return `nowhere:${reach.reason}`;
+  }
+}

@@ -1,0 +1,131 @@
+import { goQuote } from '../api/go-quote.ts';
+import { ANY, pathMatches, type Rule } from './rules.ts';
+
+/** Whether some rules say at least as much as others, as Kubernetes compares them before a grant. */
+
+/**
+ * A rule is compared in its smallest parts: one group, one resource, one verb, one name. A megabyte of
+ * JSON can hold a rule with a billion of them, so there is a limit; real roles stay below a thousand.
+ */
+export const MAX_PARTS = 10_000;
+
+export interface Coverage {
+  /** The parts that are not covered. */
+  readonly missing: readonly Rule[];
+  /** True when there were too many parts to compare; then nothing is known to be covered. */
+  readonly tooMany: boolean;
+}
+
+const NOTHING: Rule = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
+
+export function coverageOf(heldRules: readonly Rule[], wanted: readonly Rule[]): Coverage {
+  const held = heldRules.map(prepare);
+  const isCovered = (rule: Rule): boolean => held.some((owner) => covers(owner, rule));
+  // A rule that one held rule covers whole needs no taking apart.
+  const open = wanted.map(withoutRepeats).filter((rule) => !isCovered(rule));
+  if (open.reduce((sum, rule) => sum + partCount(rule), 0) > MAX_PARTS) return { missing: open, tooMany: true };
+  return { missing: open.flatMap(takeApart).filter((part) => !isCovered(part)), tooMany: false };
+}
+
+/** Sets, because both sides may be long lists. */
+interface HeldRule {
+  readonly verbs: ReadonlySet<string>;
+  readonly apiGroups: ReadonlySet<string>;
+  readonly resources: ReadonlySet<string>;
+  readonly resourceNames: ReadonlySet<string>;
+  readonly nonResourceURLs: readonly string[];
+}
+
+const prepare = (rule: Rule): HeldRule => ({
+  verbs: new Set(rule.verbs),
+  apiGroups: new Set(rule.apiGroups),
+  resources: new Set(rule.resources),
+  resourceNames: new Set(rule.resourceNames),
+  nonResourceURLs: rule.nonResourceURLs,
+});
+
+function withoutRepeats(rule: Rule): Rule {
+  return {
+    verbs: [...new Set(rule.verbs)],
+    apiGroups: [...new Set(rule.apiGroups)],
+    resources: [...new Set(rule.resources)],
+    resourceNames: [...new Set(rule.resourceNames)],
+    nonResourceURLs: [...new Set(rule.nonResourceURLs)],
+  };
+}
+
+function partCount({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: Rule): number {
+  const names = Math.max(1, resourceNames.length);
+  return verbs.length * (apiGroups.length * resources.length * names + nonResourceURLs.length);
+}
+
+function takeApart(rule: Rule): Rule[] {
+  const parts: Rule[] = [];
+  const names = rule.resourceNames.length === 0 ? [[]] : rule.resourceNames.map((name) => [name]);
+  for (const verb of rule.verbs) {
+    for (const group of rule.apiGroups) {
+      for (const resource of rule.resources) {
+        for (const resourceNames of names) {
+          parts.push({ ...NOTHING, verbs: [verb], apiGroups: [group], resources: [resource], resourceNames });
+        }
+      }
+    }
+    for (const url of rule.nonResourceURLs) parts.push({ ...NOTHING, verbs: [verb], nonResourceURLs: [url] });
+  }
+  return parts;
+}
+
+function covers(owner: HeldRule, part: Rule): boolean {
+  return (
+    hasAll(owner.verbs, part.verbs) &&
+    hasAll(owner.apiGroups, part.apiGroups) &&
+    part.resources.every((resource) => coversResource(owner.resources, resource)) &&
+    part.nonResourceURLs.every((url) => owner.nonResourceURLs.some((pattern) => pathMatches(pattern, url))) &&
+    coversNames(owner.resourceNames, part.resourceNames)
+  );
+}
+
+const hasAll = (held: ReadonlySet<string>, wanted: readonly string[]): boolean =>
+  held.has(ANY) || wanted.every((word) => held.has(word));
+
+function coversResource(held: ReadonlySet<string>, resource: string): boolean {
+  if (held.has(ANY) || held.has(resource)) return true;
+  const slash = resource.indexOf('/');
+  return slash !== -1 && held.has(`*${resource.slice(slash)}`);
+}
+
+/** No names means every name, and that is covered only by every name. */
+function coversNames(held: ReadonlySet<string>, wanted: readonly string[]): boolean {
+  if (held.size === 0) return true;
+  return wanted.length > 0 && wanted.every((name) => held.has(name));
+}
+
+/** The verbs of parts that differ in nothing else together in one rule. */
+export function compact(parts: readonly Rule[]): Rule[] {
+  const merged = new Map<string, { rule: Rule; verbs: Set<string> }>();
+  for (const rule of parts) {
+    // Paths stand alone, as in Kubernetes' message.
+    const key = JSON.stringify([rule.apiGroups, rule.resources, rule.resourceNames, rule.nonResourceURLs]);
+    const separate = rule.nonResourceURLs.length > 0 ? JSON.stringify(rule.verbs) : '';
+    const entry = merged.get(key + separate);
+    if (entry === undefined) merged.set(key + separate, { rule, verbs: new Set(rule.verbs) });
+    else for (const verb of rule.verbs) entry.verbs.add(verb);
+  }
+  return [...merged.values()].map(({ rule, verbs }) => ({ ...rule, verbs: [...verbs] }));
+}
+
+/** `{APIGroups:[""], Resources:["pods"], Verbs:["get"]}`. */
+export function describeRule(rule: Rule): string {
+  const parts: readonly [string, readonly string[]][] = [
+    ['APIGroups', rule.apiGroups],
+    ['Resources', rule.resources],
+    ['NonResourceURLs', rule.nonResourceURLs],
+    ['ResourceNames', rule.resourceNames],
+    ['Verbs', rule.verbs],
+  ];
+  const shown = parts.filter(([, words]) => words.length > 0).map(([label, words]) => `${label}:${goList(words)}`);
+  return `{${shown.join(', ')}}`;
+}
+
+/** Go's `%q` of a list. */
+export const goList = (words: readonly string[]): string => `[${words.map(goQuote).join(' ')}]`;

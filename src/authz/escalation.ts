@@ -1,0 +1,132 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Authorizer } from '../api/authorization.ts';
+import { type Caller, MASTERS, type User } from '../api/caller.ts';
+import { goQuote } from '../api/go-quote.ts';
+import type { ApiObject } from '../api/kind.ts';
+import { RBAC_GROUP } from '../api/kinds/rbac.ts';
+import { type ApiError, forbidden, notFound } from '../api/status.ts';
+import { readAggregation } from './aggregation.ts';
+import { type Reach, readReach } from './cluster-selector.ts';
+import { readTarget } from './compiled-binding.ts';
+import { compact, coverageOf, describeRule, goList } from './covers.ts';
+import { field } from './plain-json.ts';
+import type { Policy } from './policy.ts';
+import { type Rule, readRules } from './rules.ts';
+
+/**
+ * Nobody may grant what they do not hold: whoever may write roles or bindings could otherwise give
+ * themselves everything. Kubernetes' check, with the fleet's dimension added on the careful side: what
+ * is held in some clusters only counts for a binding that is restricted by the same selector.
+ *
+ * Roles and bindings belong to the fleet, so the caller is asked as it is in a request about no
+ * cluster. What a service account may do at home does not count.
+ */
+
+export type GrantPolicy = Pick<Policy, 'heldRules' | 'rulesOf'> & Pick<Authorizer, 'decide'>;
+
+export interface GrantAttempt {
+  readonly policy: GrantPolicy;
+  readonly caller: Caller;
+  /** The object about to be stored. */
+  readonly object: ApiObject;
+  /** What it replaces; undefined on create. */
+  readonly old: ApiObject | undefined;
+}
+
+export interface RoleAttempt extends GrantAttempt {
+  readonly resource: 'clusterroles' | 'roles';
+}
+
+export interface BindingAttempt extends GrantAttempt {
+  readonly resource: 'clusterrolebindings' | 'rolebindings';
+}
+
+const EVERYWHERE: Reach = { kind: 'everywhere' };
+const FULL_AUTHORITY = readRules([
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+]);
+
+/** The refusal of a role the caller may not write; undefined when it may. */
+export function refuseRole({ policy, caller, resource, object, old }: RoleAttempt): ApiError | undefined {
+  const user = caller.as(undefined);
+  if (user.groups.includes(MASTERS) || onlyHousekeeping(object, old)) return undefined;
+  const name = object.metadata.name ?? '';
+  const namespace = resource === 'roles' ? (object.metadata.namespace ?? '') : '';
+  const isNamed = old !== undefined;
+  const escalate = {
+    verb: 'escalate',
+    group: RBAC_GROUP,
+    resource,
+    subresource: '',
+    namespace,
+    // A create is asked of the collection, where there is no name yet (P-13).
+    name: isNamed ? name : '',
+    cluster: undefined,
+  };
+  if (policy.decide(caller, escalate).allowed) return undefined;
+
+  const held = policy.heldRules(user, namespace, EVERYWHERE);
+  const refusal = refusalOf(user, held, readRules(object.rules));
+  if (refusal !== undefined) return forbidden({ group: RBAC_GROUP, resource }, name, refusal);
+  if (resource === 'clusterroles' && [object, old].some((role) => role && readAggregation(role) !== undefined)) {
+    // An aggregation gathers whatever anybody labels for it, now or later.
+    if (refusalOf(user, held, FULL_AUTHORITY) !== undefined) {
+      const why = 'must have cluster-admin privileges to use the aggregationRule';
+      return forbidden({ group: RBAC_GROUP, resource }, name, why);
+    }
+  }
+  return undefined;
+}
+
+/** The refusal of a binding the caller may not write; undefined when it may. */
+export function refuseBinding({ policy, caller, resource, object, old }: BindingAttempt): ApiError | undefined {
+  const user = caller.as(undefined);
+  if (user.groups.includes(MASTERS) || onlyHousekeeping(object, old)) return undefined;
+  const name = object.metadata.name ?? '';
+  const namespace = resource === 'rolebindings' ? (object.metadata.namespace ?? '') : '';
+  const target = readTarget(object.roleRef, namespace);
+  const roleResource = { group: RBAC_GROUP, resource: target.kind === 'Role' ? 'roles' : 'clusterroles' };
+  const isKnownKind = target.kind === 'Role' || target.kind === 'ClusterRole';
+  if (isKnownKind && target.name !== '' && field(object.roleRef, 'apiGroup') === RBAC_GROUP) {
+    const bind = { verb: 'bind', ...roleResource, subresource: '', namespace, name: target.name, cluster: undefined };
+    if (policy.decide(caller, bind).allowed) return undefined;
+  }
+
+  const rules = policy.rulesOf(target);
+  if (rules === undefined) return notFound(roleResource, target.name);
+  // A selector that cannot be read is nobody's; validation refuses it, and until then only full rights count.
+  const reach = readReach(object);
+  const held = policy.heldRules(user, namespace, reach.kind === 'nowhere' ? EVERYWHERE : reach);
+  const refusal = refusalOf(user, held, rules);
+  return refusal === undefined ? undefined : forbidden({ group: RBAC_GROUP, resource }, name, refusal);
+}
+
+/** One role may lack tens of thousands of parts; the first ones tell the story. */
+const MAX_LINES = 100;
+
+function refusalOf(user: User, held: readonly Rule[], wanted: readonly Rule[]): string | undefined {
+  const { missing, tooMany } = coverageOf(held, wanted);
+  if (missing.length === 0) return undefined;
+  const who = `user ${goQuote(user.name)} (groups=${goList(user.groups)})`;
+  if (tooMany) return `${who} is attempting to grant more RBAC permissions at once than can be compared`;
+  const lines = [...new Set(compact(missing).map(describeRule))].sort();
+  const shown = lines.slice(0, MAX_LINES);
+  if (lines.length > MAX_LINES) shown.push(`and ${lines.length - MAX_LINES} more`);
+  return `${who} is attempting to grant RBAC permissions not currently held:\n${shown.join('\n')}`;
+}
+
+/** Fields that the collection of garbage writes, and those that the server itself sets. */
+const HOUSEKEEPING = ['ownerReferences', 'finalizers', 'managedFields', 'selfLink', 'resourceVersion'] as const;
+
+/** An update that changes nothing else grants nothing, even where the writer could not grant it anew. */
+function onlyHousekeeping(object: ApiObject, old: ApiObject | undefined): boolean {
+  if (old === undefined) return false;
+  return isDeepStrictEqual(withoutHousekeeping(object), withoutHousekeeping(old));
+}
+
+function withoutHousekeeping(object: ApiObject): ApiObject {
+  const metadata = { ...object.metadata };
+  for (const name of HOUSEKEEPING) delete metadata[name];
+  return { ...object, metadata };
+}

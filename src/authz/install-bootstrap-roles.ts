@@ -1,0 +1,49 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Catalog } from '../api/catalog.ts';
+import type { ApiObject, Kind, ObjectMeta } from '../api/kind.ts';
+import type { ObjectReader } from '../objects/reader.ts';
+import type { ObjectWriter } from '../objects/writer.ts';
+import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS, BOOTSTRAP_CLUSTER_ROLES } from './bootstrap-roles.ts';
+
+const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
+
+/**
+ * Makes sure that the roles exist which a fleet starts with. Whoever has changed one keeps the change by
+ * setting the annotation to "false", as in Kubernetes; the others follow the release.
+ */
+export async function installBootstrapRoles(
+  catalog: Catalog,
+  reader: ObjectReader,
+  writer: ObjectWriter,
+): Promise<void> {
+  for (const object of BOOTSTRAP_CLUSTER_ROLES) await install(catalog.clusterRoles, object);
+  for (const object of BOOTSTRAP_CLUSTER_ROLE_BINDINGS) await install(catalog.clusterRoleBindings, object);
+
+  async function install(kind: Kind, object: ApiObject): Promise<void> {
+    const place = { cluster: '', namespace: '', name: object.metadata.name ?? '' };
+    const existing = reader.find(kind, place);
+    const stored = existing?.object();
+    if (stored?.metadata.annotations?.[AUTO_UPDATE] === 'false') return;
+    // The role of a binding can not be changed, so one that refers to another is made anew, as Kubernetes does.
+    const isAnother = stored !== undefined && !isDeepStrictEqual(stored.roleRef, object.roleRef);
+    // With finalizers it goes when they do, and the next start makes the one that belongs here.
+    if (isAnother && !(await writer.remove(kind, place, { dryRun: false })).gone) return;
+    if (stored === undefined || isAnother) {
+      await writer.create(kind, place, structuredClone(object), { dryRun: false });
+      return;
+    }
+    await writer.update(
+      kind,
+      place,
+      ({ metadata }) => ({ ...structuredClone(object), metadata: withOurs(metadata, object.metadata) }),
+      { dryRun: false, part: 'object' },
+    );
+  }
+}
+
+/** What others have added to the metadata stays. */
+const withOurs = (theirs: ObjectMeta, ours: ObjectMeta): ObjectMeta => ({
+  ...theirs,
+  labels: { ...theirs.labels, ...ours.labels },
+  annotations: { ...theirs.annotations, ...ours.annotations },
+});

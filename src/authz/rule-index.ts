@@ -1,0 +1,142 @@
+import { ANY, pathMatches, type Rule } from './rules.ts';
+
+/** A question about a resource, prepared once and put to many roles. */
+export class ResourceMatch {
+  readonly verb: string;
+  readonly group: string;
+  readonly name: string;
+  /** What a rule may say to mean this resource (P-12): itself, any, or any resource's subresource of that name. */
+  readonly elements: readonly string[];
+  #keys: readonly string[] | undefined;
+
+  constructor(question: {
+    readonly verb: string;
+    readonly group: string;
+    readonly resource: string;
+    readonly subresource: string;
+    readonly name: string;
+  }) {
+    const { resource, subresource } = question;
+    this.verb = question.verb;
+    this.group = question.group;
+    this.name = question.name;
+    this.elements = subresource === '' ? [resource, ANY] : [`${resource}/${subresource}`, ANY, `*/${subresource}`];
+  }
+
+  /** The keys under which a role that allows this is found; see `RuleIndex.keys`. */
+  get keys(): readonly string[] {
+    this.#keys ??= this.elements.flatMap((element) =>
+      this.name === '' ? [keyOf(element, '')] : [keyOf(element, ''), keyOf(element, this.name)],
+    );
+    return this.#keys;
+  }
+
+  admits(role: RuleIndex): boolean {
+    return role.allows(this);
+  }
+}
+
+/** A question about a path that is no resource. */
+export class PathMatch {
+  readonly verb: string;
+  readonly path: string;
+  readonly keys = PATH_KEYS;
+
+  constructor(question: { readonly verb: string; readonly path: string }) {
+    this.verb = question.verb;
+    this.path = question.path;
+  }
+
+  admits(role: RuleIndex): boolean {
+    return role.allowsPath(this.verb, this.path);
+  }
+}
+
+export type Match = ResourceMatch | PathMatch;
+
+/** No resource and no name can hold a NUL, and if one did, a key only says where to look. */
+const keyOf = (element: string, name: string): string => `${element}\0${name}`;
+const PATH_KEY = '\0path';
+const PATH_KEYS: readonly string[] = [PATH_KEY];
+
+/** Beyond this a role is looked at in turn: a rule of n resources and m names would need n times m keys. */
+const MAX_KEYS = 256;
+
+/** Undefined stands for any. */
+type Words = ReadonlySet<string> | undefined;
+
+interface PreparedRule {
+  readonly verbs: Words;
+  readonly groups: Words;
+  /** Undefined: the rule is not restricted to names (P-13). */
+  readonly names: Words;
+}
+
+const words = (list: readonly string[]): Words => (list.includes(ANY) ? undefined : new Set(list));
+const has = (set: Words, word: string): boolean => set === undefined || set.has(word);
+
+/** The rules of one role, arranged so that a decision looks only at those about the resource asked for. */
+export class RuleIndex {
+  readonly rules: readonly Rule[];
+  readonly #byElement = new Map<string, PreparedRule[]>();
+  readonly #paths: { readonly verbs: Words; readonly patterns: readonly string[] }[] = [];
+  readonly #keys: readonly string[] | undefined;
+
+  constructor(rules: readonly Rule[]) {
+    this.rules = rules;
+    let keyCount = 0;
+    const keys = new Set<string>();
+    for (const rule of rules) {
+      const verbs = words(rule.verbs);
+      if (rule.nonResourceURLs.length > 0) {
+        this.#paths.push({ verbs, patterns: rule.nonResourceURLs });
+        keys.add(PATH_KEY);
+      }
+      const names = rule.resourceNames.length === 0 ? undefined : new Set(rule.resourceNames);
+      const prepared: PreparedRule = { verbs, groups: words(rule.apiGroups), names };
+      const elements = new Set(rule.resources);
+      for (const element of elements) {
+        const list = this.#byElement.get(element);
+        if (list === undefined) this.#byElement.set(element, [prepared]);
+        else list.push(prepared);
+      }
+      keyCount += elements.size * (names?.size ?? 1);
+      if (keyCount > MAX_KEYS) continue;
+      for (const element of elements) for (const name of names ?? ['']) keys.add(keyOf(element, name));
+    }
+    this.#keys = keyCount > MAX_KEYS ? undefined : [...keys];
+  }
+
+  /** Where this role is to be found by the questions it may allow; undefined when there are too many places. */
+  get keys(): readonly string[] | undefined {
+    return this.#keys;
+  }
+
+  /** P-12, P-13. */
+  allows(match: ResourceMatch): boolean {
+    for (const element of match.elements) {
+      const rules = this.#byElement.get(element);
+      if (rules === undefined) continue;
+      for (const { verbs, groups, names } of rules) {
+        if (has(verbs, match.verb) && has(groups, match.group) && has(names, match.name)) return true;
+      }
+    }
+    return false;
+  }
+
+  /** P-15. */
+  allowsPath(verb: string, path: string): boolean {
+    return this.#paths.some(
+      ({ verbs, patterns }) => has(verbs, verb) && patterns.some((pattern) => pathMatches(pattern, path)),
+    );
+  }
+
+  /** For each rule that allows the verb on the resource: the names it is restricted to, undefined for all. */
+  namesFor(match: ResourceMatch): Words[] {
+    return match.elements.flatMap((element) =>
+      (this.#byElement.get(element) ?? [])
+        .filter(({ verbs, groups }) => has(verbs, match.verb) && has(groups, match.group))
+        .map(({ names }) => names),
+    );
+  }
+}

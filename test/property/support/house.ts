@@ -1,0 +1,179 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Caller } from '../../../src/api/caller.ts';
+import { type Catalog, createCatalog } from '../../../src/api/catalog.ts';
+import type { ApiRequest, ApiResponse, Target, Verb } from '../../../src/api/exchange.ts';
+import type { ApiObject, Kind } from '../../../src/api/kind.ts';
+import { kindPrefix } from '../../../src/api/object-key.ts';
+import { createPolicy } from '../../../src/authz/policy.ts';
+import { PolicyFeed, rbacKinds, rbacSnapshotAt } from '../../../src/authz/policy-feed.ts';
+import { person } from '../../../src/authz/rbac.fixture.ts';
+import { watchRefusal } from '../../../src/authz/watch-refusal.ts';
+import { createPublicView } from '../../../src/clusters/public-view.ts';
+import { createContinueTokens } from '../../../src/handlers/continue-token.ts';
+import { createDispatcher, findResource } from '../../../src/handlers/dispatch.ts';
+import { createViews } from '../../../src/handlers/views.ts';
+import { WatchHub } from '../../../src/handlers/watch/hub.ts';
+import { Cascade } from '../../../src/objects/cascade.ts';
+import { ObjectReader } from '../../../src/objects/reader.ts';
+import { StoredObject } from '../../../src/objects/stored-object.ts';
+import { ObjectWriter } from '../../../src/objects/writer.ts';
+import { Feed } from '../../../src/storage/cache/feed.ts';
+import { KindCache } from '../../../src/storage/cache/kind-cache.ts';
+import type { Store } from '../../../src/storage/contract.ts';
+
+/** May do everything; makes the history. */
+export const ROOT = person('root', 'system:masters');
+
+export interface Asked {
+  readonly caller: Caller;
+  readonly verb: Verb;
+  readonly kind: Kind;
+  readonly name?: string;
+  readonly subresource?: string;
+  readonly query?: Record<string, string>;
+  readonly body?: unknown;
+  readonly mediaType?: string;
+  readonly alwaysPublic?: boolean;
+}
+
+/** The parts between HTTP and the store, wired as the program wires them. */
+export interface House {
+  readonly catalog: Catalog;
+  readonly store: Store;
+  readonly reader: ObjectReader;
+  readonly hub: WatchHub;
+  /** Errors that nobody was there to hear. */
+  readonly errors: readonly unknown[];
+  readonly publicView: (object: ApiObject) => ApiObject;
+  /** One request, as the handlers get it. */
+  ask(asked: Asked): Promise<ApiResponse>;
+  close(): Promise<void>;
+}
+
+export async function openHouse(store: Store, windowSize: number): Promise<House> {
+  const catalog = createCatalog({ productName: 'orchestrator' });
+  const publicView = createPublicView({
+    productName: 'orchestrator',
+    issuerOf: (cluster) => `https://passes.example/orchestrator/${cluster}`,
+    maxExpirationSeconds: 3_600,
+  });
+  const caches = new Map(
+    catalog.kinds.map((kind) => {
+      const isCluster = kind === catalog.clusters;
+      const cache = new KindCache<StoredObject>({
+        prefix: kindPrefix(kind),
+        project: (stored) => new StoredObject(kind, stored, isCluster ? publicView : undefined),
+        indexLabels: isCluster,
+        windowSize,
+      });
+      return [kind, cache] as const;
+    }),
+  );
+  const errors: unknown[] = [];
+  const feed = new Feed<StoredObject>({
+    store,
+    caches: [...caches.values()],
+    historyRevisions: windowSize,
+    delay: () => Promise.resolve(),
+    onError: (error) => errors.push(error),
+  });
+  const reader = new ObjectReader(feed, caches);
+  const policy = createPolicy({
+    labelsOf: (name) => {
+      const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name });
+      return cluster === undefined ? undefined : (cluster.labels ?? {});
+    },
+    snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
+  });
+  const isPolicy = new Set(rbacKinds(catalog));
+  const hub = new WatchHub({
+    clusters: catalog.clusters,
+    isPolicy: (kind) => isPolicy.has(kind),
+    bookmarkIntervalMs: 3_600_000,
+  });
+  feed.listen(new PolicyFeed({ policy, reader, catalog }));
+  feed.listen(hub);
+  const writer = new ObjectWriter({
+    store,
+    reader,
+    catalog,
+    now: Date.now,
+    randomUuid: randomUUID,
+    randomSuffix: () => randomBytes(5).toString('hex'),
+    computedAnnotations: [],
+  });
+  const dispatch = createDispatcher({
+    catalog,
+    reader,
+    writer,
+    cascade: new Cascade({ store, reader, writer, catalog }),
+    views: createViews(catalog, policy),
+    hub,
+    publicView,
+    continueTokens: createContinueTokens({ key: randomBytes(32) }),
+    refusal: (request, kind) => (kind === catalog.clusters ? undefined : watchRefusal(policy, request)),
+    escalation: () => undefined,
+    now: Date.now,
+    random: () => 0,
+    createToken: () => Promise.reject(new Error('no tokens are asked for here')),
+    createReview: () => Promise.reject(new Error('no reviews are asked for here')),
+    getKubeconfig: () => Promise.reject(new Error('no kubeconfigs are asked for here')),
+  });
+  await feed.start();
+
+  return {
+    catalog,
+    store,
+    reader,
+    hub,
+    errors,
+    publicView,
+    ask: (asked) => {
+      const request = requestOf(asked);
+      const resource = findResource(catalog, request.target);
+      if (resource === undefined) throw new Error(`nothing is served at ${request.path}`);
+      return dispatch(request, resource);
+    },
+    close: async () => {
+      hub.shutDown();
+      await feed.stop();
+    },
+  };
+}
+
+function requestOf({
+  caller,
+  verb,
+  kind,
+  name = '',
+  subresource = '',
+  alwaysPublic = false,
+  ...asked
+}: Asked): ApiRequest {
+  const { group, version, resource } = kind;
+  const target: Target = {
+    verb,
+    cluster: undefined,
+    group,
+    version,
+    resource,
+    subresource,
+    namespace: '',
+    name,
+    alwaysPublic,
+  };
+  const { body, mediaType = 'application/json' } = asked;
+  return {
+    caller,
+    target,
+    query: new URLSearchParams(asked.query),
+    body: body === undefined ? undefined : { bytes: Buffer.from(JSON.stringify(body)), mediaType },
+    warn: () => {},
+    clientAddress: '127.0.0.1',
+    path: `/apis/${group}/${version}/${resource}`,
+    signal: new AbortController().signal,
+    accept: { mediaType: 'application/json', as: 'object' },
+    auditId: '',
+    annotate: () => {},
+  };
+}

@@ -1,0 +1,131 @@
+import type { Caller } from '../../../src/api/caller.ts';
+import type { Catalog } from '../../../src/api/catalog.ts';
+import type { ApiObject, Kind } from '../../../src/api/kind.ts';
+import { kindPrefix, REGISTRY_PREFIX } from '../../../src/api/object-key.ts';
+import { type NamespacedRbacSnapshot, plainDecide } from '../../../src/authz/plain-evaluator.ts';
+import { askCluster } from '../../../src/authz/rbac.fixture.ts';
+import type { Store } from '../../../src/storage/contract.ts';
+import type { Selector } from './selectors.ts';
+
+/** An object as it was stored, with the version of that write. */
+export type State = ReadonlyMap<string, ApiObject>;
+
+export interface Step {
+  readonly revision: number;
+  readonly key: string;
+  readonly before: ApiObject | undefined;
+  readonly after: ApiObject | undefined;
+}
+
+export type Permission = 'list' | 'watch' | 'update';
+
+/** Every state there was since a revision, each kept whole, and questions answered by looking at everything. */
+export class Model {
+  readonly #catalog: Catalog;
+  readonly #states = new Map<number, State>();
+  /** By revision: when the rules in force then were made. */
+  readonly #rulesSince = new Map<number, number>();
+  readonly #decided = new Map<string, boolean>();
+  readonly steps: Step[] = [];
+  readonly first: number;
+  last: number;
+
+  private constructor(catalog: Catalog, first: number, state: State) {
+    this.#catalog = catalog;
+    this.first = first;
+    this.last = first;
+    this.#states.set(first, state);
+    this.#rulesSince.set(first, first);
+  }
+
+  /** Reads the history from the store itself: caches and handlers have no part in it. */
+  static async read(store: Store, catalog: Catalog, first: number): Promise<Model> {
+    const start = await store.list({ prefix: REGISTRY_PREFIX, revision: first });
+    const parse = (key: string, value: Uint8Array, revision: number): ApiObject => {
+      const stored = JSON.parse(Buffer.from(value).toString()) as ApiObject;
+      const kind = catalog.kinds.find((each) => key.startsWith(kindPrefix(each)));
+      const object = kind?.storedForm?.fromStored(stored) ?? stored;
+      return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+    };
+    const items = start.items.map(({ key, value, modRevision }) => [key, parse(key, value, modRevision)] as const);
+    const model = new Model(catalog, first, new Map(items));
+    const last = await store.revision();
+    const stop = new AbortController();
+    if (last === first) return model;
+    for await (const { changes, revision } of store.watch(REGISTRY_PREFIX, first, stop.signal)) {
+      for (const change of changes) {
+        const object = change.type === 'put' ? parse(change.key, change.value, change.modRevision) : undefined;
+        model.#apply(change.key, object, change.modRevision);
+      }
+      if (revision >= last) break;
+    }
+    stop.abort();
+    return model;
+  }
+
+  #apply(key: string, object: ApiObject | undefined, revision: number): void {
+    const state = new Map(this.at(this.last));
+    this.steps.push({ revision, key, before: state.get(key), after: object });
+    if (object === undefined) state.delete(key);
+    else state.set(key, object);
+    const rulesSince = this.isCluster(key) ? this.rulesSince(this.last) : revision;
+    this.#rulesSince.set(revision, rulesSince);
+    this.last = revision;
+    this.#states.set(revision, state);
+  }
+
+  at(revision: number): State {
+    const state = this.#states.get(revision);
+    if (state === undefined) throw new Error(`the model has no revision ${revision}`);
+    return state;
+  }
+
+  /** Revisions for which this is the same have the same rules. */
+  rulesSince(revision: number): number {
+    return this.#rulesSince.get(revision) ?? revision;
+  }
+
+  isCluster(key: string): boolean {
+    return key.startsWith(kindPrefix(this.#catalog.clusters));
+  }
+
+  /** Of one kind, in the order of their names. */
+  objects(kind: Kind, revision: number): ApiObject[] {
+    return [...this.at(revision)]
+      .filter(([key]) => key.startsWith(kindPrefix(kind)))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, object]) => object);
+  }
+
+  #rules(revision: number): NamespacedRbacSnapshot {
+    const named = (kind: Kind, name: string): ApiObject | undefined =>
+      this.at(revision).get(`${kindPrefix(kind)}${name}`);
+    return {
+      clusterRoles: () => this.objects(this.#catalog.clusterRoles, revision),
+      clusterRoleBindings: () => this.objects(this.#catalog.clusterRoleBindings, revision),
+      clusterRole: (name) => named(this.#catalog.clusterRoles, name),
+      roleBindings: () => [],
+      role: () => undefined,
+    };
+  }
+
+  /** Whether the caller may, under the rules of a revision, with a cluster that looks like this. */
+  may(caller: Caller, verb: Permission, cluster: ApiObject, rulesOf: number): boolean {
+    const name = cluster.metadata.name ?? '';
+    const labels = cluster.metadata.labels ?? {};
+    // The only thing that is remembered: the same question under the same rules is asked thousands of times.
+    const question = JSON.stringify([caller.key, verb, name, labels, this.rulesSince(rulesOf)]);
+    const allowed =
+      this.#decided.get(question) ??
+      plainDecide(this.#rules(rulesOf), () => labels, caller, askCluster(verb, name)).allowed;
+    this.#decided.set(question, allowed);
+    return allowed;
+  }
+
+  /** The clusters of a state that are selected and may be seen under the rules of a revision. */
+  visible(caller: Caller, verb: Permission, selector: Selector, revision: number, rulesOf: number): ApiObject[] {
+    return this.objects(this.#catalog.clusters, revision).filter(
+      (cluster) => selector.matches(cluster) && this.may(caller, verb, cluster, rulesOf),
+    );
+  }
+}
