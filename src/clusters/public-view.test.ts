@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import { createPublicView } from './public-view.ts';
+
+const view = createPublicView({
+  productName: 'orchestrator',
+  issuerOf: (cluster) => `https://passes.example/orchestrator/${cluster}`,
+  maxExpirationSeconds: 3_600,
+});
+const CLUSTER = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster' };
+const COMPUTED = {
+  'clusterpass.dev/issuer': 'https://passes.example/orchestrator/a',
+  'clusterpass.dev/audience': 'https://passes.example/orchestrator/a',
+  'clusterpass.dev/max-expiration-seconds': '3600',
+};
+
+describe('the public view of a cluster', () => {
+  it('has what is on the list', () => {
+    const shown = {
+      ...CLUSTER,
+      metadata: {
+        name: 'a',
+        uid: 'u',
+        labels: { env: 'dev' },
+        annotations: { 'example.com/note': 'x' },
+        creationTimestamp: '2026-09-01T12:00:00Z',
+        generation: 3,
+        resourceVersion: '7',
+      },
+      spec: { orchestratorApiEndpoints: { caBundle: 'Y2E=', serverEndpoints: [] } },
+      status: { version: 'v1', conditions: [] },
+    };
+    const expected = structuredClone(shown);
+    Object.assign(expected.metadata.annotations, COMPUTED);
+    expect(view(shown)).toEqual(expected);
+  });
+
+  it('has nothing else, whatever else there is', () => {
+    const hidden = {
+      ...CLUSTER,
+      metadata: {
+        name: 'a',
+        generateName: 'hidden',
+        namespace: 'hidden',
+        selfLink: 'hidden',
+        deletionTimestamp: 'hidden',
+        deletionGracePeriodSeconds: 1,
+        finalizers: ['hidden'],
+        ownerReferences: [{ apiVersion: 'hidden', kind: 'hidden', name: 'hidden', uid: 'hidden' }],
+        managedFields: ['hidden'],
+        annotations: {
+          'kubectl.kubernetes.io/last-applied-configuration': 'hidden',
+          'clusterpass.dev/anything': 'hidden',
+          // What is computed can not be pretended.
+          'clusterpass.dev/issuer': 'hidden',
+        },
+        inventedLater: 'hidden',
+      },
+      spec: { authInfo: { user: { name: 'hidden' } }, kubernetesApiEndpoints: 'hidden', inventedLater: 'hidden' },
+      data: 'hidden',
+    };
+    expect(view(hidden)).toEqual({ ...CLUSTER, metadata: { name: 'a', annotations: COMPUTED } });
+  });
+
+  it('leaves the object as it was', () => {
+    const object = { ...CLUSTER, metadata: { name: 'a', annotations: { note: 'x' } }, spec: { authInfo: {} } };
+    const before = structuredClone(object);
+    view(object);
+    expect(object).toEqual(before);
+  });
+});

@@ -1,0 +1,53 @@
+import type { ApiObject, ObjectMeta } from '../api/kind.ts';
+import { endpointsField } from '../api/kinds/cluster.ts';
+
+/** Annotations that describe how tokens of a cluster are made; computed for each view, never stored. */
+export const COMPUTED_ANNOTATIONS = {
+  issuer: 'clusterpass.dev/issuer',
+  audience: 'clusterpass.dev/audience',
+  maxExpiration: 'clusterpass.dev/max-expiration-seconds',
+} as const;
+
+/** Annotations whose prefix says that they are tools' or our own bookkeeping: they can hold whole manifests. */
+const HIDDEN_PREFIXES = ['kubectl.kubernetes.io/', 'clusterpass.dev/'];
+
+export interface PublicViewOptions {
+  readonly productName: string;
+  readonly issuerOf: (cluster: string) => string;
+  readonly maxExpirationSeconds: number;
+}
+
+/**
+ * The one place that decides what leaves: an allow-list, so that a field added later stays inside until
+ * someone decides otherwise. Used for get, list, watch, deletions, tables and every cache of bytes.
+ */
+export function createPublicView(options: PublicViewOptions): (object: ApiObject) => ApiObject {
+  const endpoints = endpointsField(options.productName);
+  return (object) => {
+    const spec = (object.spec ?? {}) as Record<string, unknown>;
+    return {
+      apiVersion: object.apiVersion,
+      kind: object.kind,
+      metadata: publicMetadata(object.metadata, options),
+      ...(spec[endpoints] === undefined ? {} : { spec: { [endpoints]: spec[endpoints] } }),
+      ...(object.status === undefined ? {} : { status: object.status }),
+    };
+  };
+}
+
+function publicMetadata(metadata: ObjectMeta, options: PublicViewOptions): ObjectMeta {
+  const { name, uid, labels, creationTimestamp, generation, resourceVersion } = metadata;
+  const issuer = options.issuerOf(name ?? '');
+  const annotations: Record<string, string> = {};
+  for (const [key, value] of Object.entries(metadata.annotations ?? {})) {
+    if (!HIDDEN_PREFIXES.some((prefix) => key.startsWith(prefix))) annotations[key] = value;
+  }
+  annotations[COMPUTED_ANNOTATIONS.issuer] = issuer;
+  annotations[COMPUTED_ANNOTATIONS.audience] = issuer;
+  annotations[COMPUTED_ANNOTATIONS.maxExpiration] = String(options.maxExpirationSeconds);
+  return dropUndefined({ name, uid, labels, annotations, creationTimestamp, generation, resourceVersion });
+}
+
+function dropUndefined(metadata: { [K in keyof ObjectMeta]: ObjectMeta[K] | undefined }): ObjectMeta {
+  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== undefined));
+}

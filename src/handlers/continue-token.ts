@@ -1,0 +1,122 @@
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
+import { type ApiError, badRequest } from '../api/status.ts';
+
+/** Where the next page starts. */
+export interface ContinueState {
+  /** The revision that all pages show; -1 means the latest. */
+  readonly revision: number;
+  /** The key after which the next page starts. */
+  readonly after: string;
+  /** Items after this page that the caller may see. */
+  readonly remaining?: number;
+  /** The revision of the access rules under which the pages were counted. */
+  readonly policyRevision?: number;
+}
+
+export interface ContinueTokens {
+  /**
+   * `scope` names the list that the token belongs to: what is listed, the selectors, the caller. In any
+   * other list the token is refused: as a position it would mean nothing there, and in the hands of
+   * another caller it would tell something.
+   */
+  seal(state: ContinueState, scope: string): string;
+  /** @throws ApiError 400 unless `seal` made the token, with the same key and for the same scope. */
+  open(token: string, scope: string): ContinueState;
+}
+
+/** One byte that says how the rest is made, so that a later form can be told apart. */
+const VERSION = 1;
+const SALT_BYTES = 16;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const HEAD_BYTES = 1 + SALT_BYTES + NONCE_BYTES;
+/** The text in the token is filled up to a multiple of this, so that its length tells nothing about a key. */
+const BLOCK_BYTES = 128;
+/** Longer than any token made here: keys are a few hundred bytes. */
+const MAX_TOKEN_LENGTH = 8192;
+
+/**
+ * Tokens are sealed with AES-256-GCM: upstream's show in clear base64 the key of the last item, which may
+ * be one that the caller is not to know of, and can be made up. Each token has its own key, derived with a
+ * random salt, because under one key random nonces repeat too soon (NIST SP 800-38D section 8.3: 2^32).
+ */
+export function createContinueTokens({
+  key,
+  random = randomBytes,
+}: {
+  key: Uint8Array;
+  random?: (bytes: number) => Uint8Array;
+}): ContinueTokens {
+  if (key.length !== 32) throw new RangeError('the key of continue tokens must have 32 bytes');
+  const tokenKey = (salt: Uint8Array): Buffer => createHmac('sha256', key).update('continue').update(salt).digest();
+
+  return {
+    seal(state, scope) {
+      const head = Buffer.concat([Buffer.of(VERSION), random(SALT_BYTES + NONCE_BYTES)]);
+      const { salt, nonce } = split(head);
+      const cipher = createCipheriv('aes-256-gcm', tokenKey(salt), nonce, { authTagLength: TAG_BYTES });
+      cipher.setAAD(boundTo(head, scope));
+      const sealed = Buffer.concat([cipher.update(pad(stateText(state))), cipher.final()]);
+      return Buffer.concat([head, sealed, cipher.getAuthTag()]).toString('base64url');
+    },
+
+    open(token, scope) {
+      const bytes = fromBase64url(token);
+      if (bytes === undefined || bytes.length < HEAD_BYTES + TAG_BYTES || bytes[0] !== VERSION) throw refused();
+      const head = bytes.subarray(0, HEAD_BYTES);
+      const { salt, nonce } = split(head);
+      const decipher = createDecipheriv('aes-256-gcm', tokenKey(salt), nonce, { authTagLength: TAG_BYTES });
+      decipher.setAAD(boundTo(head, scope));
+      decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+      try {
+        const text = Buffer.concat([decipher.update(bytes.subarray(HEAD_BYTES, -TAG_BYTES)), decipher.final()]);
+        return readState(text.toString());
+      } catch {
+        throw refused();
+      }
+    },
+  };
+}
+
+/** L-31. One text for every fault: which of them it was is nobody's business. */
+const refused = (): ApiError =>
+  badRequest('invalid continue token: continue key is not valid: it was not issued for this list');
+
+function split(head: Uint8Array): { salt: Uint8Array; nonce: Uint8Array } {
+  return { salt: head.subarray(1, 1 + SALT_BYTES), nonce: head.subarray(1 + SALT_BYTES) };
+}
+
+const boundTo = (head: Uint8Array, scope: string): Buffer => Buffer.concat([head.subarray(0, 1), Buffer.from(scope)]);
+
+/** Node reads junk, both alphabets and unused bits as if nothing were wrong: only what it would write itself counts. */
+function fromBase64url(token: string): Buffer | undefined {
+  if (token.length > MAX_TOKEN_LENGTH) return undefined;
+  const bytes = Buffer.from(token, 'base64url');
+  return bytes.toString('base64url') === token ? bytes : undefined;
+}
+
+function stateText({ revision, after, remaining, policyRevision }: ContinueState): string {
+  return JSON.stringify({ revision, after, remaining, policyRevision });
+}
+
+/** Spaces after JSON change nothing when it is read. */
+function pad(text: string): Buffer {
+  const bytes = Buffer.from(text);
+  const padded = Buffer.alloc(Math.ceil(bytes.length / BLOCK_BYTES) * BLOCK_BYTES, ' ');
+  bytes.copy(padded);
+  return padded;
+}
+
+/** Nobody else can have made the text, but an older release may have: what is in it is checked once more. */
+function readState(text: string): ContinueState {
+  const { revision, after, remaining, policyRevision } = JSON.parse(text) as Record<string, unknown>;
+  const optional = (value: unknown): value is number | undefined => value === undefined || Number.isSafeInteger(value);
+  if (!Number.isSafeInteger(revision) || typeof after !== 'string') throw refused();
+  if (!optional(remaining) || !optional(policyRevision)) throw refused();
+  return {
+    revision: revision as number,
+    after,
+    ...(remaining === undefined ? {} : { remaining }),
+    ...(policyRevision === undefined ? {} : { policyRevision }),
+  };
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import { apiVersionOf } from '../../api/kind.ts';
+import type { ServedResource, ServedVersion } from './served-resources.ts';
+
+/** X-07: one document per path, in the shape that every client since the first can read. */
+export function legacyDocuments(versions: readonly ServedVersion[]): Map<string, object> {
+  const documents = new Map<string, object>();
+  const core = versions.filter(({ group }) => group === '');
+  documents.set('/api', {
+    kind: 'APIVersions',
+    versions: core.map(({ version }) => version),
+    // A client is here already, by an address that works for it.
+    serverAddressByClientCIDRs: [],
+  });
+  const groups = groupsOf(versions);
+  documents.set('/apis', { kind: 'APIGroupList', apiVersion: 'v1', groups });
+  for (const group of groups) documents.set(`/apis/${group.name}`, { kind: 'APIGroup', apiVersion: 'v1', ...group });
+  for (const served of versions) documents.set(pathOf(served), resourceList(served));
+  return documents;
+}
+
+/** `/api/v1`, `/apis/G/V` */
+export const pathOf = ({ group, version }: { group: string; version: string }): string =>
+  group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+
+function groupsOf(versions: readonly ServedVersion[]) {
+  const names = new Set(versions.map(({ group }) => group).filter((group) => group !== ''));
+  return [...names].map((name) => {
+    const own = versions.filter(({ group }) => group === name);
+    const listed = own.map((served) => ({ groupVersion: apiVersionOf(served), version: served.version }));
+    return { name, versions: listed, preferredVersion: listed[0] };
+  });
+}
+
+const resourceList = (served: ServedVersion): object => ({
+  kind: 'APIResourceList',
+  // X-07: the list of the core group is the one without.
+  ...(served.group === '' ? {} : { apiVersion: 'v1' }),
+  groupVersion: apiVersionOf(served),
+  resources: served.resources.map((resource) => entryOf(resource)),
+});
+
+function entryOf({ kind, subresource, body, verbs }: ServedResource): object {
+  const foreign = body.group !== kind.group || body.version !== kind.version;
+  const head = {
+    name: subresource === '' ? kind.resource : `${kind.resource}/${subresource}`,
+    singularName: subresource === '' ? kind.singular : '',
+    namespaced: kind.namespaced,
+    ...(foreign ? { group: body.group, version: body.version } : {}),
+    kind: body.kind,
+    verbs,
+  };
+  if (subresource !== '') return head;
+  return {
+    ...head,
+    ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
+    storageVersionHash: storageVersionHash(kind),
+  };
+}
+
+/** X-09 */
+const storageVersionHash = ({ group, version, kind }: ServedResource['body']): string =>
+  createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');

@@ -1,0 +1,85 @@
+import type { Catalog } from '../../api/catalog.ts';
+import type { Target, Verb } from '../../api/exchange.ts';
+import type { BodyType, ResourceType } from '../../api/kind.ts';
+import { tokenRequestType } from '../../api/kinds/token-request.ts';
+import { findResource, type Resource, SUBRESOURCES } from '../dispatch.ts';
+
+/** Where paths lead: the fleet's own, or those below the prefix of a cluster. */
+export type Realm = 'fleet' | 'cluster';
+
+/** What discovery and OpenAPI tell of one resource or subresource. */
+export interface ServedResource {
+  /** Kinds that can be listed have a name for their lists. */
+  readonly kind: ResourceType & { readonly listKind?: string };
+  readonly subresource: Resource['subresource'];
+  /** What is sent and answered here; the kind itself, but for a token. */
+  readonly body: Pick<BodyType, 'group' | 'version' | 'kind' | 'schema'>;
+  readonly verbs: readonly Verb[];
+}
+
+export interface ServedVersion {
+  readonly group: string;
+  readonly version: string;
+  /** By name, each followed by its subresources. */
+  readonly resources: readonly ServedResource[];
+}
+
+/** X-09: the order in which kube-apiserver lists the verbs of custom resources. Built-in ones come sorted. */
+const CUSTOM_ORDER: readonly Verb[] = [
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'create',
+  'update',
+  'watch',
+];
+
+/**
+ * Asks the router what it serves, so that discovery cannot promise anything else. A version of a group is
+ * named when something of it is served in this realm.
+ */
+export function servedVersions(catalog: Catalog, realm: Realm): ServedVersion[] {
+  const versions = new Map<string, { group: string; version: string; resources: ServedResource[] }>();
+  const stored = catalog.kinds.filter(({ inCluster }) => inCluster === (realm === 'cluster'));
+  const named = [...stored, ...catalog.virtualTypes].sort((a, b) => (a.resource < b.resource ? -1 : 1));
+  for (const kind of named) {
+    const key = `${kind.group}/${kind.version}`;
+    const entry = versions.get(key) ?? { group: kind.group, version: kind.version, resources: [] };
+    versions.set(key, entry);
+    for (const subresource of SUBRESOURCES) {
+      const name = catalog.virtualTypes.some((type) => type === kind) ? '' : 'any';
+      const found = findResource(catalog, targetOf(kind, realm, name, subresource));
+      if (found === undefined || found.verbs.size === 0) continue;
+      const body = subresource === 'token' ? tokenRequestType : kind;
+      entry.resources.push({ kind, subresource, body, verbs: inOrder(kind, subresource, found.verbs) });
+    }
+  }
+  return [...versions.values()];
+}
+
+function inOrder({ style }: ResourceType, subresource: string, verbs: ReadonlySet<Verb>): Verb[] {
+  const custom = style === 'custom' && subresource === '';
+  return custom ? CUSTOM_ORDER.filter((verb) => verbs.has(verb)) : [...verbs].sort();
+}
+
+/** A path to an object of this kind, whatever its name: scope decides what is found there. */
+function targetOf(
+  { group, version, resource, namespaced }: ResourceType,
+  realm: Realm,
+  name: string,
+  subresource: string,
+): Target {
+  return {
+    verb: 'get',
+    cluster: realm === 'cluster' ? 'any' : undefined,
+    group,
+    version,
+    resource,
+    subresource,
+    namespace: namespaced ? 'any' : '',
+    name,
+    alwaysPublic: false,
+  };
+}

@@ -1,0 +1,36 @@
+import type { ApiRequest, ApiResponse } from '../api/exchange.ts';
+import type { Kind } from '../api/kind.ts';
+import { notFound } from '../api/status.ts';
+import type { ObjectReader } from '../objects/reader.ts';
+import { parseResourceVersion } from './options/list-options.ts';
+import { partialMetadata, renderItem, tableOf, viewOf } from './representation.ts';
+import { assertFormFits, representationFor, type Views } from './views.ts';
+
+export interface GetParts {
+  readonly reader: ObjectReader;
+  readonly views: Views;
+}
+
+export async function getObject({ reader, views }: GetParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  const { cluster = '', namespace, name } = request.target;
+  assertFormFits(request, kind, 'object');
+  await reachVersion(reader, request.query.get('resourceVersion') ?? '');
+  const entry = reader.find(kind, { cluster: kind.inCluster ? cluster : '', namespace, name });
+  if (entry === undefined) throw notFound(kind, name);
+  const representation = representationFor(request, kind, views);
+  const { form } = representation;
+  if (form === 'object') return { type: 'bytes', code: 200, json: renderItem(representation, entry) };
+  const object = viewOf(representation, entry);
+  const { resourceVersion } = object.metadata;
+  const value =
+    form === 'table' ? tableOf(representation, [object], { resourceVersion }, true) : partialMetadata(object);
+  return { type: 'value', code: 200, value };
+}
+
+/** As fresh as was asked for: without a version as fresh as the store, with 0 whatever is at hand. */
+async function reachVersion(reader: ObjectReader, text: string): Promise<void> {
+  const version = parseResourceVersion(text);
+  if (version === undefined) await reader.catchUp();
+  else if (version === 0) reader.assertReady();
+  else await reader.waitFor(version);
+}

@@ -1,0 +1,163 @@
+import type { ApiRequest, ApiResponse } from '../api/exchange.ts';
+import { apiVersionOf, type Kind } from '../api/kind.ts';
+import { collectionPrefix } from '../api/object-key.ts';
+import { gone } from '../api/status.ts';
+import type { ObjectReader } from '../objects/reader.ts';
+import type { StoredObject } from '../objects/stored-object.ts';
+import type { Snapshot } from '../storage/cache/snapshot.ts';
+import type { ContinueState, ContinueTokens } from './continue-token.ts';
+import type { ListOptions } from './options/list-options.ts';
+import { type Representation, renderItem, tableOf, viewOf } from './representation.ts';
+import { type Page, type Selection, selectPage } from './selection.ts';
+import { assertFormFits, representationFor, type Views } from './views.ts';
+
+export interface ListParts {
+  readonly reader: ObjectReader;
+  readonly views: Views;
+  readonly continueTokens: ContinueTokens;
+}
+
+/** The state a list is served from. */
+interface Source {
+  readonly snapshot: Snapshot<StoredObject>;
+  readonly revision: number;
+  /** 0: no limit. */
+  readonly limit: number;
+}
+
+const TOO_OLD = 'The resourceVersion for the provided list is too old.';
+const CONTINUE_TOO_OLD =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without ' +
+  'the continue parameter, or use the continue token in this response to retrieve the remainder of the results. ' +
+  'Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted ' +
+  'between the time the first chunk was returned and now may show up in the list.';
+
+/** Operation 2, and the list of every other kind. */
+export async function listObjects(
+  parts: ListParts,
+  request: ApiRequest,
+  kind: Kind,
+  options: ListOptions,
+): Promise<ApiResponse> {
+  const { reader, views, continueTokens } = parts;
+  assertFormFits(request, kind, 'list');
+  const scope = scopeOf(request, options);
+  const state = options.continue === '' ? undefined : continueTokens.open(options.continue, scope);
+  await reach(reader, options, state);
+  // Nothing below waits: the objects, the revision and the rules are those of one moment.
+  const source = sourceOf(parts, kind, options, scope, state);
+  const selection = selectionFor(request, kind, options, views);
+  const policyRevision = views.changedAt(kind, request.caller);
+  const countHolds = state?.remaining !== undefined && state.policyRevision === policyRevision && state.revision !== -1;
+  const page = selectPage(source.snapshot, selection, {
+    limit: source.limit,
+    ...(state === undefined ? {} : { after: state.after }),
+    ...(countHolds ? { left: state.remaining as number } : {}),
+  });
+  const last = page.items.at(-1);
+  let token = '';
+  if (page.remaining > 0 && last !== undefined) {
+    if (state === undefined || state.revision === -1) reader.cache(kind).pin();
+    const next = { revision: source.revision, after: last.key, remaining: page.remaining, policyRevision };
+    token = continueTokens.seal(next, scope);
+  }
+  return respond(representationFor(request, kind, views), page, {
+    continue: token,
+    revision: source.revision,
+    path: request.path,
+  });
+}
+
+export function selectionFor(request: ApiRequest, kind: Kind, options: ListOptions, views: Views): Selection {
+  const { cluster = '', namespace, verb } = request.target;
+  return {
+    prefix: collectionPrefix(kind, kind.inCluster ? cluster : '', namespace),
+    namesAreUnique: !kind.namespaced || namespace !== '',
+    labels: options.labelSelector,
+    fields: options.fieldSelector,
+    rule: views.rule(kind, request.caller, verb === 'watch' ? 'watch' : 'list'),
+  };
+}
+
+/** What a continue token is good for: this list, of this caller, and no other. */
+const scopeOf = ({ path, caller }: ApiRequest, { labelSelector, fieldSelector }: ListOptions): string =>
+  JSON.stringify([path, labelSelector.toString(), fieldSelector.toString(), caller.key]);
+
+/** Waits until the cache is as fresh as was asked for. */
+async function reach(
+  reader: ObjectReader,
+  { resourceVersion }: ListOptions,
+  state: ContinueState | undefined,
+): Promise<void> {
+  // Of a token too: another replica may have served the page before, and be ahead.
+  const wanted = state === undefined ? resourceVersion : state.revision === -1 ? undefined : state.revision;
+  if (wanted === undefined) await reader.catchUp();
+  else if (wanted === 0) reader.assertReady();
+  else await reader.waitFor(wanted);
+}
+
+/** Which state answers which combination of resourceVersion, match, limit and continue. */
+function sourceOf(
+  { reader, continueTokens }: ListParts,
+  kind: Kind,
+  { limit, resourceVersion, resourceVersionMatch }: ListOptions,
+  scope: string,
+  state: ContinueState | undefined,
+): Source {
+  const cache = reader.cache(kind);
+  const present = { snapshot: cache.current, revision: reader.revision, limit };
+  if (state !== undefined) {
+    if (state.revision === -1) return present;
+    const snapshot = cache.at(state.revision);
+    if (snapshot !== undefined) return { snapshot, revision: state.revision, limit };
+    throw gone(CONTINUE_TOO_OLD, continueTokens.seal({ revision: -1, after: state.after }, scope));
+  }
+  if (resourceVersion === undefined) return present;
+  // L-26: whatever is at hand comes in one piece.
+  if (resourceVersion === 0) return { ...present, limit: 0 };
+  const exact = resourceVersionMatch === 'Exact' || (resourceVersionMatch === '' && limit > 0);
+  if (!exact) return present;
+  const snapshot = cache.at(resourceVersion);
+  if (snapshot === undefined) throw gone(TOO_OLD);
+  return { snapshot, revision: resourceVersion, limit };
+}
+
+interface ListFacts {
+  readonly continue: string;
+  readonly revision: number;
+  readonly path: string;
+}
+
+function respond(representation: Representation, page: Page, facts: ListFacts): ApiResponse {
+  const { kind, form } = representation;
+  const resourceVersion = String(facts.revision);
+  const more = page.remaining > 0;
+  const paging = more ? { continue: facts.continue, remainingItemCount: page.remaining } : {};
+  if (form === 'table') {
+    const objects = page.items.map((entry) => viewOf(representation, entry));
+    return { type: 'value', code: 200, value: tableOf(representation, objects, { resourceVersion, ...paging }, true) };
+  }
+  if (form === 'partial-object-metadata') {
+    return {
+      type: 'list',
+      apiVersion: 'meta.k8s.io/v1',
+      kind: 'PartialObjectMetadataList',
+      metadata: { resourceVersion, ...paging },
+      items: page.items.map((entry) => renderItem(representation, entry)),
+      style: 'builtin',
+    };
+  }
+  return {
+    type: 'list',
+    apiVersion: apiVersionOf(kind),
+    kind: kind.listKind,
+    // The interface of the list of clusters names these members; the built-in kinds leave empty ones out as
+    // Kubernetes does.
+    metadata:
+      kind.style === 'custom'
+        ? { continue: '', ...paging, resourceVersion, selfLink: facts.path }
+        : { resourceVersion, ...paging },
+    items: page.items.map((entry) => renderItem(representation, entry)),
+    style: kind.style,
+  };
+}

@@ -1,0 +1,156 @@
+import type { Verb } from '../../api/exchange.ts';
+import { pathOf } from '../discovery/legacy-discovery.ts';
+import type { ServedResource, ServedVersion } from '../discovery/served-resources.ts';
+import { deleteOptionsType } from '../options/delete-options.ts';
+import { patchMediaTypes } from '../write/patch.ts';
+import { pathParameter, queryParameters } from './parameters.ts';
+import { gvk, type Json, SchemaComponents } from './schemas.ts';
+
+/** The OpenAPI 3.0 description of one version of one group, from the schemas that requests are checked with. */
+export function openApiDocument(served: ServedVersion, productVersion: string): Json {
+  const components = new SchemaComponents();
+  const paths: Record<string, Json> = {};
+  for (const resource of served.resources) Object.assign(paths, pathsOf(served, resource, components));
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Clusterpass', version: `v${productVersion}` },
+    paths,
+    components: {
+      schemas: components.all,
+      securitySchemes: { BearerToken: { type: 'http', scheme: 'bearer' } },
+    },
+    security: [{ BearerToken: [] }],
+  };
+}
+
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+/** On the collection, and on the item. A watch is a list with a parameter. */
+const COLLECTION: readonly [Method, Verb][] = [
+  ['get', 'list'],
+  ['post', 'create'],
+  ['delete', 'deletecollection'],
+];
+const ITEM: readonly [Method, Verb][] = [
+  ['get', 'get'],
+  ['put', 'update'],
+  ['patch', 'patch'],
+  ['delete', 'delete'],
+];
+/** A token is created at the account that it is for. */
+const SUBRESOURCE: readonly [Method, Verb][] = [...ITEM, ['post', 'create']];
+
+function pathsOf(served: ServedVersion, resource: ServedResource, components: SchemaComponents): Record<string, Json> {
+  const { kind, subresource } = resource;
+  const root = pathOf(served);
+  const collection = `${root}${kind.namespaced ? '/namespaces/{namespace}' : ''}/${kind.resource}`;
+  const operations = (methods: readonly [Method, Verb][], verbs: readonly Verb[]): Json =>
+    Object.fromEntries(
+      methods
+        .filter(([, verb]) => verbs.includes(verb))
+        .map(([method, verb]) => [method, operation(resource, verb, components)]),
+    );
+  const namespace = kind.namespaced ? [pathParameter('namespace', 'The namespace of the object.')] : [];
+  const name = pathParameter('name', `The name of the ${kind.kind}.`);
+  if (subresource !== '') {
+    const path = `${collection}/{name}/${subresource}`;
+    return { [path]: { ...operations(SUBRESOURCE, resource.verbs), parameters: [name, ...namespace] } };
+  }
+  const item = operations(ITEM, resource.verbs);
+  return {
+    [collection]: { ...operations(COLLECTION, resource.verbs), parameters: namespace },
+    ...(Object.keys(item).length === 0
+      ? {}
+      : { [`${collection}/{name}`]: { ...item, parameters: [name, ...namespace] } }),
+    ...(kind.namespaced ? { [`${root}/${kind.resource}`]: operations(COLLECTION, ['list']) } : {}),
+  };
+}
+
+const ACTIONS: Readonly<Record<Verb, string>> = {
+  get: 'get',
+  list: 'list',
+  watch: 'watchlist',
+  create: 'post',
+  update: 'put',
+  patch: 'patch',
+  delete: 'delete',
+  deletecollection: 'deletecollection',
+};
+const WORDS: Readonly<Record<Verb, string>> = {
+  get: 'Read one',
+  list: 'List or watch objects of kind',
+  watch: 'Watch objects of kind',
+  create: 'Create a',
+  update: 'Replace one',
+  patch: 'Change parts of one',
+  delete: 'Delete one',
+  deletecollection: 'Delete all, or those that are selected, of kind',
+};
+
+const JSON_TYPE = 'application/json';
+const YAML_TYPE = 'application/yaml';
+
+function operation({ kind, subresource, body }: ServedResource, verb: Verb, components: SchemaComponents): Json {
+  const schema = components.body(subresource === 'token' ? body : kind);
+  const answered =
+    verb === 'list'
+      ? components.list(kind, kind.listKind ?? `${kind.kind}List`)
+      : verb.startsWith('delete')
+        ? STATUS(components)
+        : schema;
+  const code = verb === 'create' ? '201' : '200';
+  return {
+    description: `${WORDS[verb]} ${body.kind}${subresource === '' || subresource === 'token' ? '' : ` (${subresource})`}`,
+    parameters: queryParameters(verb),
+    ...requestBody(kind.style, verb, schema, components),
+    responses: {
+      [code]: { description: code === '201' ? 'Created' : 'OK', content: content([JSON_TYPE, YAML_TYPE], answered) },
+      '401': { description: 'Unauthorized' },
+    },
+    'x-kubernetes-action': ACTIONS[verb],
+    'x-kubernetes-group-version-kind': { group: body.group, kind: body.kind, version: body.version },
+  };
+}
+
+function requestBody(
+  style: ServedResource['kind']['style'],
+  verb: Verb,
+  schema: Json,
+  components: SchemaComponents,
+): Json {
+  switch (verb) {
+    case 'create':
+    case 'update':
+      return { requestBody: { content: content([JSON_TYPE, YAML_TYPE], schema), required: true } };
+    case 'patch':
+      return { requestBody: { content: content(patchMediaTypes(style), PATCH(components)), required: true } };
+    case 'delete':
+    case 'deletecollection':
+      return { requestBody: { content: content([JSON_TYPE, YAML_TYPE], components.body(deleteOptionsType)) } };
+    default:
+      return {};
+  }
+}
+
+const content = (types: readonly string[], schema: Json): Json =>
+  Object.fromEntries(types.map((type) => [type, { schema }]));
+
+const PATCH = (components: SchemaComponents): Json =>
+  components.named('Patch', { type: 'object', description: 'A change, in the language that its media type names.' });
+
+const STATUS = (components: SchemaComponents): Json =>
+  components.named('Status', {
+    type: 'object',
+    description: 'What came of a request that has no object as its answer.',
+    properties: {
+      apiVersion: { type: 'string' },
+      code: { type: 'integer', format: 'int32', description: 'The HTTP status code.' },
+      details: { type: 'object', description: 'What the answer is about, and every cause of a failure.' },
+      kind: { type: 'string' },
+      message: { type: 'string', description: 'For people.' },
+      metadata: { type: 'object' },
+      reason: { type: 'string', description: 'For programs: one word.' },
+      status: { type: 'string', description: '`Success` or `Failure`.' },
+    },
+    ...gvk([{ group: '', version: 'v1', kind: 'Status' }]),
+  });

@@ -1,0 +1,190 @@
+import type { BodyType } from '../../api/kind.ts';
+
+/** JSON as OpenAPI 3.0 has it. */
+export type Json = { readonly [key: string]: unknown };
+
+/** The keywords that our schemas use; see BodyType for those that are no JSON Schema. */
+interface SchemaNode {
+  readonly type?: string;
+  readonly description?: string;
+  readonly format?: string;
+  readonly goType?: string;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
+  readonly items?: SchemaNode;
+  readonly patchStrategy?: string;
+  readonly patchMergeKey?: string;
+}
+
+const META_PREFIX = 'io.k8s.apimachinery.pkg.apis.meta.v1';
+/** Types that all groups share. */
+const META_TYPES: ReadonlySet<string> = new Set([
+  'ObjectMeta',
+  'OwnerReference',
+  'ListMeta',
+  'LabelSelector',
+  'LabelSelectorRequirement',
+  'DeleteOptions',
+  'Preconditions',
+  'Patch',
+  'Status',
+  'StatusCause',
+  'StatusDetails',
+]);
+
+/** What the head of an object means is the same in all of them. */
+const HEAD: Readonly<Record<string, string>> = {
+  kind: 'The kind of the object.',
+  apiVersion: 'The group and version of the API that this representation belongs to.',
+  metadata: 'What every object has: its name, labels, annotations and versions.',
+};
+
+/**
+ * Collects the named schemas of one document. Types of built-in kinds are named one by one, as kube-apiserver
+ * does; a custom kind is one schema with everything but its metadata written out in place.
+ */
+export class SchemaComponents {
+  readonly #schemas = new Map<string, Json>();
+
+  /** By name, so that the same program always writes the same bytes. */
+  get all(): Json {
+    return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  /** A reference to the type of a body, which is described if it was not yet. */
+  body(type: Pick<BodyType, 'group' | 'version' | 'kind' | 'schema'> & { readonly style?: BodyType['style'] }): Json {
+    const name = componentName(type, type.kind);
+    if (!this.#schemas.has(name)) {
+      // Reserved first: a type may mention itself.
+      this.#schemas.set(name, {});
+      const owner = { ...type, inline: type.style === 'custom' };
+      this.#schemas.set(name, { ...this.#object(type.schema as SchemaNode, owner, HEAD), ...gvk([type]) });
+    }
+    return ref(name);
+  }
+
+  list(kind: BodyType, listKind: string): Json {
+    const name = componentName(kind, listKind);
+    this.#schemas.set(name, {
+      type: 'object',
+      description: `A list of objects of kind ${kind.kind}.`,
+      required: ['items'],
+      properties: {
+        apiVersion: { type: 'string', description: HEAD.apiVersion },
+        items: { type: 'array', items: this.body(kind) },
+        kind: { type: 'string', description: HEAD.kind },
+        metadata: this.named('ListMeta', LIST_META),
+      },
+      ...gvk([{ ...kind, kind: listKind }]),
+    });
+    return ref(name);
+  }
+
+  /** A schema that is written down here and shared by all groups. */
+  named(name: string, schema: Json): Json {
+    const full = `${META_PREFIX}.${name}`;
+    this.#schemas.set(full, schema);
+    return ref(full);
+  }
+
+  #object(node: SchemaNode, owner: Owner, descriptions: Readonly<Record<string, string | undefined>> = {}): Json {
+    const properties = Object.entries(node.properties ?? {}).map(([name, property]) => {
+      const description = property.description ?? descriptions[name];
+      return [name, this.#value(description === undefined ? property : { ...property, description }, owner)];
+    });
+    return {
+      type: 'object',
+      ...(node.description === undefined ? {} : { description: node.description }),
+      properties: Object.fromEntries(properties),
+    };
+  }
+
+  #value(node: SchemaNode, owner: Owner): Json {
+    const described = node.description === undefined ? {} : { description: node.description };
+    switch (node.type) {
+      case 'object':
+        return this.#container(node, owner, described);
+      case 'array':
+        return { type: 'array', ...described, items: this.#value(node.items ?? {}, owner), ...listRules(node, owner) };
+      case 'integer':
+        return { type: 'integer', format: node.goType ?? 'int64', ...described };
+      case 'string':
+        return { type: 'string', ...(node.format === undefined ? {} : { format: node.format }), ...described };
+      case undefined:
+        return { type: 'object', ...described };
+      default:
+        return { type: node.type, ...described };
+    }
+  }
+
+  #container(node: SchemaNode, owner: Owner, described: Json): Json {
+    if (node.patternProperties !== undefined) {
+      const values = Object.values(node.patternProperties)[0] ?? {};
+      return { type: 'object', ...described, additionalProperties: this.#value(values, owner) };
+    }
+    const goType = node.goType ?? '';
+    if (goType === '' || (owner.inline && !META_TYPES.has(goType))) return this.#object(node, owner);
+    const name = componentName(owner, goType);
+    if (!this.#schemas.has(name)) {
+      this.#schemas.set(name, {});
+      const { description: _, ...bare } = this.#object(node, owner);
+      this.#schemas.set(name, { ...bare, ...described });
+    }
+    // A reference has no room for words beside it.
+    return node.description === undefined ? ref(name) : { allOf: [ref(name)], ...described };
+  }
+}
+
+interface Owner {
+  readonly group: string;
+  readonly version: string;
+  readonly inline: boolean;
+}
+
+const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
+
+export const gvk = (types: readonly { group: string; version: string; kind: string }[]): Json => ({
+  'x-kubernetes-group-version-kind': types.map(({ group, version, kind }) => ({ group, kind, version })),
+});
+
+/** `io.k8s.api.core.v1.Pod`; a group that is not Kubernetes' own is written backwards, as for every custom kind. */
+function componentName({ group, version }: { group: string; version: string }, goType: string): string {
+  if (META_TYPES.has(goType)) return `${META_PREFIX}.${goType}`;
+  const first = group === '' ? 'core' : (group.split('.', 1)[0] ?? '');
+  const builtin = BUILTIN_GROUPS.has(group);
+  return builtin ? `io.k8s.api.${first}.${version}.${goType}` : `${backwards(group)}.${version}.${goType}`;
+}
+
+const BUILTIN_GROUPS: ReadonlySet<string> = new Set([
+  '',
+  'authentication.k8s.io',
+  'authorization.k8s.io',
+  'rbac.authorization.k8s.io',
+]);
+const backwards = (group: string): string => group.split('.').reverse().join('.');
+
+/** How lists are merged by patches: the annotations that the patches themselves follow. */
+function listRules({ patchStrategy, patchMergeKey }: SchemaNode, { inline }: Owner): Json {
+  if (inline) return {};
+  if (patchStrategy !== 'merge') return { 'x-kubernetes-list-type': 'atomic' };
+  if (patchMergeKey === undefined) {
+    return { 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' };
+  }
+  return {
+    'x-kubernetes-list-map-keys': [patchMergeKey],
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-patch-merge-key': patchMergeKey,
+    'x-kubernetes-patch-strategy': 'merge',
+  };
+}
+
+const LIST_META: Json = {
+  type: 'object',
+  description: 'What every list has.',
+  properties: {
+    continue: { type: 'string', description: 'Asks for the next page; empty on the last.' },
+    remainingItemCount: { type: 'integer', format: 'int64', description: 'How many follow, of those you may see.' },
+    resourceVersion: { type: 'string', description: 'The state that was listed; a watch can start from it.' },
+    selfLink: { type: 'string', description: 'The path that was asked.' },
+  },
+};

@@ -1,0 +1,4 @@
+import { parseWriteOptions, type WriteOptions } from './write-parameters.ts';
+
+/** @throws ApiError 422 with every fault. */
+export const parseCreateOptions = (query: URLSearchParams): WriteOptions => parseWriteOptions('CreateOptions', query);

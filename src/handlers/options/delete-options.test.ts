@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import type { RequestBody } from '../../api/exchange.ts';
+import { ApiError, type Status } from '../../api/status.ts';
+import { parseDeleteOptions } from './delete-options.ts';
+
+function refusal(run: () => unknown): Status {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof ApiError) return error.status;
+    throw error;
+  }
+  throw new Error('it was accepted');
+}
+
+const body = (text: string): RequestBody => ({ bytes: new TextEncoder().encode(text), mediaType: 'application/json' });
+const none = { dryRun: false, preconditions: {}, gracePeriodSeconds: undefined, propagationPolicy: undefined };
+
+const parse = (query: string, text?: string) =>
+  parseDeleteOptions(new URLSearchParams(query), text === undefined ? undefined : body(text));
+
+describe('where options come from', () => {
+  test.each<[string, string | undefined, object]>([
+    ['', undefined, none],
+    ['', '', none],
+    ['', '{}', none],
+    [
+      'dryRun=All&gracePeriodSeconds=0&propagationPolicy=Orphan',
+      undefined,
+      { ...none, dryRun: true, gracePeriodSeconds: 0, propagationPolicy: 'Orphan' },
+    ],
+    ['', '{"propagationPolicy":"Background"}', { ...none, propagationPolicy: 'Background' }],
+    ['', '{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}', { ...none, dryRun: true }],
+    [
+      '',
+      '{"kind":"DeleteOptions","apiVersion":"clusterregistry.k8s.io/v1alpha1","gracePeriodSeconds":30}',
+      { ...none, gracePeriodSeconds: 30 },
+    ],
+    [
+      '',
+      '{"preconditions":{"uid":"u","resourceVersion":"7"},"orphanDependents":true}',
+      { ...none, preconditions: { uid: 'u', resourceVersion: '7' } },
+    ],
+    ['', '{"unknown":1,"preconditions":null}', none],
+    ['gracePeriodSeconds=5&propagationPolicy=Orphan', '{}', none],
+    ['dryRun=All', '{}', { ...none, dryRun: true }],
+  ])('query %j, body %j', (query, text, options) => {
+    expect(parse(query, text)).toEqual(options);
+  });
+});
+
+describe('what is refused', () => {
+  const invalid = (errors: string): string => `DeleteOptions.meta.k8s.io "" is invalid: ${errors}`;
+
+  test.each<[string, string | undefined, number, string]>([
+    ['dryRun=x', undefined, 422, invalid('dryRun: Unsupported value: ["x"]: supported values: "All"')],
+    ['', '{"dryRun":["x"]}', 422, invalid('dryRun: Unsupported value: ["x"]: supported values: "All"')],
+    ['dryRun=x', '{"dryRun":["All"]}', 422, invalid('dryRun: Unsupported value: ["All","x"]: supported values: "All"')],
+    [
+      'propagationPolicy=x',
+      undefined,
+      422,
+      invalid(
+        'propagationPolicy: Unsupported value: "x": supported values: "Foreground", "Background", "Orphan", "nil"',
+      ),
+    ],
+    [
+      '',
+      '{"propagationPolicy":"Orphan","orphanDependents":false}',
+      422,
+      invalid(
+        'propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set',
+      ),
+    ],
+    ['gracePeriodSeconds=x', undefined, 400, 'strconv.ParseInt: parsing "x": invalid syntax'],
+    [
+      '',
+      '{"kind":"Pod"}',
+      400,
+      'Pod in version "v1" cannot be handled as a DeleteOptions: no kind "Pod" is registered for version "meta.k8s.io/v1"',
+    ],
+    [
+      '',
+      '{"preconditions":5}',
+      400,
+      'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: json: cannot unmarshal number into Go struct field DeleteOptions.preconditions of type v1.Preconditions',
+    ],
+  ])('query %j, body %j', (query, text, code, message) => {
+    expect(refusal(() => parse(query, text))).toMatchObject({ code, message });
+  });
+});

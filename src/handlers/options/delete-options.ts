@@ -1,0 +1,92 @@
+import { Type } from 'typebox';
+import { decodeBody } from '../../api/codec/decode.ts';
+import type { RequestBody } from '../../api/exchange.ts';
+import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/field-error.ts';
+import type { BodyType } from '../../api/kind.ts';
+import { booleanParameter, countParameter, META_GROUP } from './parameters.ts';
+import { dryRunErrors, isDryRun } from './write-parameters.ts';
+
+export interface DeleteOptions {
+  readonly dryRun: boolean;
+  /** What the object must still be for the deletion to go ahead. */
+  readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string };
+  /** Accepted, as clients send them; objects here have no dependents and no graceful end. */
+  readonly gracePeriodSeconds: number | undefined;
+  readonly propagationPolicy: 'Foreground' | 'Background' | 'Orphan' | undefined;
+}
+
+/** As in the body, and with the same names in the query. */
+interface RawDeleteOptions {
+  readonly gracePeriodSeconds?: number;
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly orphanDependents?: boolean;
+  readonly propagationPolicy?: string;
+  readonly dryRun?: readonly string[];
+}
+
+const text = () => Type.Optional(Type.String({ goType: 'string' }));
+
+/** Every API group has this type, and clients send it in the version of the object that they delete. */
+export const deleteOptionsType: BodyType = {
+  group: META_GROUP,
+  version: 'v1',
+  kind: 'DeleteOptions',
+  style: 'builtin',
+  schema: Type.Object(
+    {
+      kind: text(),
+      apiVersion: text(),
+      gracePeriodSeconds: Type.Optional(Type.Integer({ goType: 'int64' })),
+      preconditions: Type.Optional(Type.Object({ uid: text(), resourceVersion: text() }, { goType: 'Preconditions' })),
+      orphanDependents: Type.Optional(Type.Boolean({ goType: 'bool' })),
+      propagationPolicy: text(),
+      dryRun: Type.Optional(Type.Array(Type.String({ goType: 'string' }), { goType: '[]string' })),
+    },
+    { goType: 'DeleteOptions' },
+  ),
+};
+
+/**
+ * The options come from the body if there is one, else from the query. Stricter than kube-apiserver in one
+ * point: `dryRun` in the query counts beside a body too, because ignoring it would delete for real.
+ */
+export function parseDeleteOptions(query: URLSearchParams, body?: RequestBody): DeleteOptions {
+  const asked = body === undefined || body.bytes.length === 0 ? fromQuery(query) : fromBody(body);
+  const dryRun = [...(asked.dryRun ?? []), ...query.getAll('dryRun')];
+  const errors = [...propagationErrors(asked), ...dryRunErrors(dryRun)];
+  if (errors.length > 0) throw invalid({ group: META_GROUP, kind: 'DeleteOptions' }, '', errors);
+  return {
+    dryRun: isDryRun(dryRun),
+    preconditions: asked.preconditions ?? {},
+    gracePeriodSeconds: asked.gracePeriodSeconds,
+    propagationPolicy: asked.propagationPolicy as DeleteOptions['propagationPolicy'],
+  };
+}
+
+function fromBody(body: RequestBody): RawDeleteOptions {
+  return decodeBody<RawDeleteOptions>(body, deleteOptionsType, 'Ignore', { acceptsVersion: () => true }).value;
+}
+
+function fromQuery(query: URLSearchParams): RawDeleteOptions {
+  const gracePeriodSeconds = countParameter(query, 'gracePeriodSeconds');
+  const orphanDependents = booleanParameter(query, 'orphanDependents');
+  const propagationPolicy = query.get('propagationPolicy');
+  return {
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(orphanDependents === undefined ? {} : { orphanDependents }),
+    ...(propagationPolicy === null ? {} : { propagationPolicy }),
+  };
+}
+
+const POLICIES = ['Foreground', 'Background', 'Orphan'];
+
+function propagationErrors({ propagationPolicy: policy, orphanDependents }: RawDeleteOptions): FieldError[] {
+  if (policy === undefined) return [];
+  const errors: FieldError[] = [];
+  if (orphanDependents !== undefined) {
+    const problem = 'orphanDependents and deletionPropagation cannot be both set';
+    errors.push(invalidValue('propagationPolicy', policy, problem));
+  }
+  if (!POLICIES.includes(policy)) errors.push(unsupportedValue('propagationPolicy', policy, [...POLICIES, 'nil']));
+  return errors;
+}

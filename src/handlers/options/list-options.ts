@@ -1,0 +1,132 @@
+import { type FieldError, forbiddenField, invalid, unsupportedValue } from '../../api/field-error.ts';
+import { parseGoUint64 } from '../../api/go-errors.ts';
+import { goQuote } from '../../api/go-quote.ts';
+import { badRequest } from '../../api/status.ts';
+import { type FieldSelector, parseFieldSelector } from '../../objects/field-selector.ts';
+import { type LabelSelector, parseLabelSelector, SelectorSyntaxError } from '../../objects/label-selector.ts';
+import { booleanParameter, countParameter, META_GROUP } from './parameters.ts';
+
+export interface ListOptions {
+  readonly labelSelector: LabelSelector;
+  /** Not yet checked against the fields that the kind offers. */
+  readonly fieldSelector: FieldSelector;
+  readonly watch: boolean;
+  readonly allowWatchBookmarks: boolean;
+  /** Undefined: as fresh as the store. 0: whatever is at hand. Clamped to 2^53 - 1, which is in the future. */
+  readonly resourceVersion: number | undefined;
+  readonly resourceVersionMatch: '' | 'Exact' | 'NotOlderThan';
+  /** 0: the server's choice. */
+  readonly timeoutSeconds: number;
+  /** 0: no limit. */
+  readonly limit: number;
+  readonly continue: string;
+  readonly sendInitialEvents: boolean | undefined;
+}
+
+interface RawOptions extends Omit<ListOptions, 'resourceVersion' | 'resourceVersionMatch'> {
+  readonly resourceVersion: string;
+  readonly resourceVersionMatch: string;
+}
+
+/**
+ * The options of list and watch. L-22: what cannot be read (400) comes before what cannot be combined
+ * (422), which comes before what the storage would refuse (400).
+ */
+export function parseListOptions(query: URLSearchParams): ListOptions {
+  const options = withDefaults(read(query));
+  const errors = options.watch ? watchErrors(options) : listErrors(options);
+  if (errors.length > 0) throw invalid({ group: META_GROUP, kind: 'ListOptions' }, '', errors);
+  // L-32: a page is of the version that its token names.
+  if (!options.watch && options.continue !== '' && !isAny(options.resourceVersion)) {
+    throw badRequest('specifying resource version is not allowed when using continue');
+  }
+  return {
+    ...options,
+    resourceVersion: parseResourceVersion(options.resourceVersion),
+    // The validation above leaves no other text.
+    resourceVersionMatch: options.resourceVersionMatch as ListOptions['resourceVersionMatch'],
+  };
+}
+
+function read(query: URLSearchParams): RawOptions {
+  const timeoutSeconds = countParameter(query, 'timeoutSeconds') ?? 0;
+  const limit = countParameter(query, 'limit') ?? 0;
+  return {
+    timeoutSeconds,
+    limit,
+    labelSelector: selector(() => parseLabelSelector(query.get('labelSelector') ?? '')),
+    fieldSelector: selector(() => parseFieldSelector(query.get('fieldSelector') ?? '')),
+    watch: booleanParameter(query, 'watch') ?? false,
+    allowWatchBookmarks: booleanParameter(query, 'allowWatchBookmarks') ?? false,
+    resourceVersion: query.get('resourceVersion') ?? '',
+    resourceVersionMatch: query.get('resourceVersionMatch') ?? '',
+    continue: query.get('continue') ?? '',
+    sendInitialEvents: booleanParameter(query, 'sendInitialEvents'),
+  };
+}
+
+function selector<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof SelectorSyntaxError) throw badRequest(error.message);
+    throw error;
+  }
+}
+
+/** Zero may be written with any number of digits. */
+const isZero = (version: string): boolean => /^0+$/.test(version);
+const isAny = (version: string): boolean => version === '' || isZero(version);
+
+/** L-24: a watch from nowhere in particular starts with what there is. */
+function withDefaults(options: RawOptions): RawOptions {
+  const untold = options.sendInitialEvents === undefined && options.resourceVersionMatch === '';
+  if (!options.watch || !untold || !isAny(options.resourceVersion)) return options;
+  return { ...options, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' };
+}
+
+const MATCH = 'resourceVersionMatch';
+
+function listErrors(options: RawOptions): FieldError[] {
+  const { resourceVersion: version, resourceVersionMatch: match } = options;
+  const errors: FieldError[] = [];
+  if (match !== '') {
+    if (version === '') errors.push(forbiddenField(MATCH, `${MATCH} is forbidden unless resourceVersion is provided`));
+    if (options.continue !== '') errors.push(forbiddenField(MATCH, `${MATCH} is forbidden when continue is provided`));
+    if (match !== 'Exact' && match !== 'NotOlderThan') {
+      errors.push(unsupportedValue(MATCH, match, ['Exact', 'NotOlderThan', '']));
+    }
+    if (match === 'Exact' && isZero(version)) {
+      errors.push(forbiddenField(MATCH, `${MATCH} "exact" is forbidden for resourceVersion "0"`));
+    }
+  }
+  if (options.sendInitialEvents !== undefined) {
+    errors.push(forbiddenField('sendInitialEvents', 'sendInitialEvents is forbidden for list'));
+  }
+  return errors;
+}
+
+function watchErrors({ resourceVersionMatch: match, sendInitialEvents, ...options }: RawOptions): FieldError[] {
+  const errors: FieldError[] = [];
+  if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
+    errors.push(forbiddenField(MATCH, `sendInitialEvents requires setting ${MATCH} to NotOlderThan`));
+  }
+  if (match !== '') {
+    if (sendInitialEvents === undefined) {
+      errors.push(forbiddenField(MATCH, `${MATCH} is forbidden for watch unless sendInitialEvents is provided`));
+    }
+    if (match !== 'NotOlderThan') errors.push(unsupportedValue(MATCH, match, ['NotOlderThan']));
+    if (options.continue !== '') errors.push(forbiddenField(MATCH, `${MATCH} is forbidden when continue is provided`));
+  }
+  return errors;
+}
+
+/** L-25, for watches too: kube-apiserver answers those with a 500, but the mistake is the caller's. */
+export function parseResourceVersion(text: string): number | undefined {
+  if (text === '') return undefined;
+  const parsed = parseGoUint64(text);
+  if (!parsed.ok) {
+    throw badRequest(`invalid resource version: resourceVersion: Invalid value: ${goQuote(text)}: ${parsed.message}`);
+  }
+  return parsed.value;
+}

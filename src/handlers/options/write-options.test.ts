@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest';
+import { ApiError, type Status } from '../../api/status.ts';
+import { parseCreateOptions } from './create-options.ts';
+import { parsePatchOptions } from './patch-options.ts';
+import { parseUpdateOptions } from './update-options.ts';
+
+function refusal(run: () => unknown): Status {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof ApiError) return error.status;
+    throw error;
+  }
+  throw new Error('it was accepted');
+}
+
+const query = (text: string): URLSearchParams => new URLSearchParams(text);
+
+const VERBS = [
+  ['CreateOptions', parseCreateOptions],
+  ['UpdateOptions', parseUpdateOptions],
+  ['PatchOptions', parsePatchOptions],
+] as const;
+
+describe.each(VERBS)('%s', (kind, parse) => {
+  test.each([
+    ['', { dryRun: false, fieldManager: '', fieldValidation: 'Warn' }],
+    ['fieldValidation=', { dryRun: false, fieldManager: '', fieldValidation: 'Warn' }],
+    ['fieldValidation=Strict&fieldValidation=bad', { dryRun: false, fieldManager: '', fieldValidation: 'Strict' }],
+    ['fieldValidation=Ignore&dryRun=All&dryRun=All', { dryRun: true, fieldManager: '', fieldValidation: 'Ignore' }],
+    [
+      'fieldManager=kubectl%20x&unknown=1&DryRun=x',
+      { dryRun: false, fieldManager: 'kubectl x', fieldValidation: 'Warn' },
+    ],
+  ])('Q-01, Q-07: %j', (text, options) => {
+    expect(parse(query(text))).toEqual(options);
+  });
+
+  test.each([
+    ['Q-03', 'dryRun=foo', 'dryRun: Unsupported value: ["foo"]: supported values: "All"'],
+    ['Q-03', 'dryRun=', 'dryRun: Unsupported value: [""]: supported values: "All"'],
+    ['Q-03', 'dryRun=All&dryRun=all', 'dryRun: Unsupported value: ["All","all"]: supported values: "All"'],
+    ['Q-04', `fieldManager=${'x'.repeat(128)}`, 'fieldManager: Too long: may not be more than 127 bytes'],
+    ['Q-05', 'fieldManager=a%0Ab', 'fieldManager: Invalid value: "a\\nb": invalid character U+000A (at position 1)'],
+    [
+      'Q-05',
+      'fieldManager=%C3%A9%C2%A0',
+      'fieldManager: Invalid value: "\u00e9\\u00a0": invalid character U+00A0 (at position 2)',
+    ],
+    [
+      'Q-06',
+      'fieldValidation=strict',
+      'fieldValidation: Unsupported value: "strict": supported values: "", "Ignore", "Strict", "Warn"',
+    ],
+    [
+      'Q-02',
+      'fieldValidation=x&dryRun=y&fieldManager=%00%01',
+      '[fieldManager: Invalid value: "\\x00\\x01": invalid character U+0000 (at position 0), ' +
+        'fieldManager: Invalid value: "\\x00\\x01": invalid character U+0001 (at position 1), ' +
+        'dryRun: Unsupported value: ["y"]: supported values: "All", ' +
+        'fieldValidation: Unsupported value: "x": supported values: "", "Ignore", "Strict", "Warn"]',
+    ],
+  ])('%s: %s', (_, text, errors) => {
+    const status = refusal(() => parse(query(text)));
+    expect(status).toMatchObject({
+      code: 422,
+      reason: 'Invalid',
+      message: `${kind}.meta.k8s.io "" is invalid: ${errors}`,
+      details: { group: 'meta.k8s.io', kind },
+    });
+    expect(status.details?.name).toBeUndefined();
+  });
+
+  test.each([
+    ['127 characters', 'x'.repeat(127)],
+    ['127 characters of two bytes each', '\u00e9'.repeat(127)],
+    ['127 characters outside the basic plane', '\u{1f600}'.repeat(127)],
+  ])('fieldManager: %s are fewer than 128', (_, name) => {
+    expect(parse(new URLSearchParams({ fieldManager: name })).fieldManager).toBe(name);
+    expect(refusal(() => parse(new URLSearchParams({ fieldManager: `${name}x` }))).details?.causes).toEqual([
+      { reason: 'FieldValueTooLong', message: 'Too long: may not be more than 127 bytes', field: 'fieldManager' },
+    ]);
+  });
+
+  test('a long name of unprintable characters does not make a long answer', () => {
+    const status = refusal(() => parse(new URLSearchParams({ fieldManager: '\n'.repeat(10_000) })));
+    expect(JSON.stringify(status).length).toBeLessThan(1_000);
+  });
+});
+
+test('force is for server-side apply', () => {
+  expect(refusal(() => parsePatchOptions(query('force=false&dryRun=x'))).message).toBe(
+    'PatchOptions.meta.k8s.io "" is invalid: [force: Forbidden: may not be specified for non-apply patch, ' +
+      'dryRun: Unsupported value: ["x"]: supported values: "All"]',
+  );
+});

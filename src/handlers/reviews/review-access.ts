@@ -1,0 +1,111 @@
+import { clusterAskedAbout, type Decision, isFilteredList, type ResourceQuestion } from '../../api/authorization.ts';
+import type { User } from '../../api/caller.ts';
+import type { ApiRequest } from '../../api/exchange.ts';
+import { type FieldError, invalid, invalidValue, required } from '../../api/field-error.ts';
+import { goQuote } from '../../api/go-quote.ts';
+import type { ObjectMeta } from '../../api/kind.ts';
+import {
+  type NonResourceAttributes,
+  type ResourceAttributes,
+  type SelectorAttributes,
+  type SelfSubjectAccessReview,
+  selfSubjectAccessReviewType,
+} from '../../api/kinds/reviews.ts';
+import type { Review, ReviewParts } from './create-review.ts';
+
+/**
+ * Whether a request would be allowed. At the fleet the question is about no cluster, unless it is about a
+ * cluster's entry in the registry; below the prefix of a cluster it is about that one.
+ */
+export const reviewAccess: Review = (parts, request, sent) => {
+  const { metadata = {}, spec = {} } = sent as SelfSubjectAccessReview;
+  const errors = [...specErrors(spec), ...metadataErrors(metadata)];
+  if (errors.length > 0) throw invalid(selfSubjectAccessReviewType, '', errors);
+  const { resourceAttributes, nonResourceAttributes } = spec;
+  const status =
+    resourceAttributes === undefined
+      ? pathStatus(parts, request, nonResourceAttributes ?? {})
+      : resourceStatus(parts, request, resourceAttributes);
+  return { metadata: {}, spec, status };
+};
+
+interface AccessStatus {
+  readonly allowed: boolean;
+  readonly reason?: string;
+}
+
+function pathStatus({ authorizer }: ReviewParts, { caller }: ApiRequest, asked: NonResourceAttributes): AccessStatus {
+  const decision = authorizer.decidePath(caller, { verb: asked.verb ?? '', path: asked.path ?? '' });
+  return statusOf(decision, caller.as(undefined));
+}
+
+function resourceStatus(
+  { authorizer }: ReviewParts,
+  { caller, target }: ApiRequest,
+  asked: ResourceAttributes,
+): AccessStatus {
+  const { verb = '', group = '', resource = '', subresource = '', namespace = '', name = '' } = asked;
+  const cluster = clusterAskedAbout({ group, resource, name }, target.cluster);
+  const question: ResourceQuestion = { verb, group, resource, subresource, namespace, name, cluster };
+  const decision = authorizer.decide(caller, question);
+  // The answer is about the request, and that one is let through to be filtered.
+  if (!decision.allowed && name === '' && isFilteredList(question)) {
+    return { allowed: true, reason: 'everyone may list clusters, and is shown those that they may see' };
+  }
+  return statusOf(decision, caller.as(cluster));
+}
+
+const statusOf = (decision: Decision, user: User): AccessStatus => {
+  const reason = decision.allowed ? whyAllowed(decision, user) : decision.reason;
+  return { allowed: decision.allowed, ...(reason === '' ? {} : { reason }) };
+};
+
+/** In the words of kube-apiserver, which has none for a caller who needs no binding. */
+function whyAllowed({ grant }: Decision, user: User): string {
+  if (grant === undefined) return '';
+  const { kind, namespace, name, target, subjects } = grant;
+  const binding = `${kind} ${goQuote(namespace === '' ? name : `${name}/${namespace}`)}`;
+  const subject = subjects.find((each) =>
+    each.kind === 'user' ? each.name === user.name : user.groups.includes(each.name),
+  );
+  const to = subject === undefined ? '' : ` to ${subject.kind === 'user' ? 'User' : 'Group'} ${goQuote(subject.name)}`;
+  return `RBAC: allowed by ${binding} of ${target.kind} ${goQuote(target.name)}${to}`;
+}
+
+function specErrors(spec: NonNullable<SelfSubjectAccessReview['spec']>): FieldError[] {
+  const { resourceAttributes, nonResourceAttributes } = spec;
+  if (resourceAttributes === undefined) {
+    if (nonResourceAttributes !== undefined) return [];
+    const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    return [invalidValue('spec.resourceAttributes', null, why)];
+  }
+  const both = 'cannot be specified in combination with resourceAttributes';
+  return [
+    ...(nonResourceAttributes === undefined
+      ? []
+      : [invalidValue('spec.nonResourceAttributes', nonResourceAttributes, both)]),
+    ...selectorErrors(resourceAttributes.fieldSelector, 'spec.resourceAttributes.fieldSelector'),
+    ...selectorErrors(resourceAttributes.labelSelector, 'spec.resourceAttributes.labelSelector'),
+  ];
+}
+
+function selectorErrors(selector: SelectorAttributes | undefined, at: string): FieldError[] {
+  if (selector === undefined) return [];
+  const { rawSelector = '', requirements = [] } = selector;
+  if (rawSelector !== '' && requirements.length > 0) {
+    return [invalidValue(`${at}.rawSelector`, rawSelector, 'may not specified at the same time as requirements')];
+  }
+  if (rawSelector === '' && requirements.length === 0) {
+    return [required(`${at}.requirements`, `when ${at} is specified, requirements or rawSelector is required`)];
+  }
+  return [];
+}
+
+function metadataErrors({ managedFields: _, ...metadata }: ObjectMeta): FieldError[] {
+  const said = Object.entries(metadata).filter(([, value]) => !isZero(value));
+  return said.length === 0 ? [] : [invalidValue('metadata', Object.fromEntries(said), 'must be empty')];
+}
+
+/** Clients in Go write fields out that nobody has set: kubectl sends a generation of 0. */
+const isZero = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null ? Object.keys(value).length === 0 : !value;

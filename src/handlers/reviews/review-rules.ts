@@ -1,0 +1,33 @@
+import type { SelfSubjectRulesReview } from '../../api/kinds/reviews.ts';
+import { badRequest } from '../../api/status.ts';
+import type { Review } from './create-review.ts';
+
+const RESTRICTED = 'rules that hold in some clusters only are not listed here, but below the path of each cluster';
+
+/** Everything the caller may do in one namespace: of the cluster asked, or of those it may do everything in. */
+export const reviewRules: Review = ({ authorizer }, { caller, target }, sent) => {
+  const { namespace = '' } = (sent as SelfSubjectRulesReview).spec ?? {};
+  if (namespace === '') throw badRequest('no namespace on request');
+  const rules = authorizer.rulesFor(caller, { cluster: target.cluster, namespace });
+  const problems = [rules.reason, rules.restricted ? RESTRICTED : ''].filter((text) => text !== '');
+  return {
+    metadata: {},
+    // Kubernetes does not repeat the question.
+    spec: {},
+    status: {
+      resourceRules: rules.resourceRules.map(({ verbs, apiGroups, resources, resourceNames }) => ({
+        verbs,
+        ...unlessEmpty({ apiGroups, resources, resourceNames }),
+      })),
+      nonResourceRules: rules.nonResourceRules.map(({ verbs, nonResourceURLs }) => ({
+        verbs,
+        ...unlessEmpty({ nonResourceURLs }),
+      })),
+      incomplete: rules.restricted,
+      ...(problems.length === 0 ? {} : { evaluationError: problems.join('; ') }),
+    },
+  };
+};
+
+const unlessEmpty = (lists: Readonly<Record<string, readonly string[]>>): Record<string, readonly string[]> =>
+  Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));

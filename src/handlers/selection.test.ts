@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ClusterRule } from '../api/authorization.ts';
+import { createCatalog } from '../api/catalog.ts';
+import { kindPrefix } from '../api/object-key.ts';
+import { parseFieldSelector } from '../objects/field-selector.ts';
+import { parseLabelSelector } from '../objects/label-selector.ts';
+import { StoredObject } from '../objects/stored-object.ts';
+import { Snapshot } from '../storage/cache/snapshot.ts';
+import { includes, type Selection, selectAll, selectPage } from './selection.ts';
+
+const { clusters } = createCatalog({ productName: 'orchestrator' });
+const prefix = kindPrefix(clusters);
+
+function cluster(name: string, labels: Record<string, string>): StoredObject {
+  const value = Buffer.from(JSON.stringify({ apiVersion: 'x', kind: 'Cluster', metadata: { name, labels } }));
+  return new StoredObject(clusters, { key: `${prefix}${name}`, value, modRevision: 1, createRevision: 1 });
+}
+
+/** A rule for names and for one label, with the candidates that lead to them, or without. */
+function rule(names: string[], label: [string, string] | undefined, isIndexed: boolean): ClusterRule {
+  const [key, value] = label ?? ['', ''];
+  return {
+    all: false,
+    none: false,
+    admits: (name, labels) => names.includes(name) || (label !== undefined && labels?.[key] === value),
+    candidates: isIndexed ? { names, labels: label === undefined ? [] : [{ key, value }] } : undefined,
+  };
+}
+
+const NAMES = Array.from({ length: 12 }, (_, index) => `c${index}`);
+const labels = fc.record(
+  { a: fc.constantFrom('0', '1', ''), b: fc.constantFrom('0', '1') },
+  { requiredKeys: [] },
+) as fc.Arbitrary<Record<string, string>>;
+const fleet = fc.array(fc.tuple(fc.constantFrom(...NAMES), labels)).map((rows) => new Map(rows));
+const rules = fc.oneof(
+  fc.constant(undefined),
+  fc
+    .tuple(
+      fc.subarray(NAMES),
+      fc.option(fc.constantFrom<[string, string]>(['a', '1'], ['b', '0']), { nil: undefined }),
+      fc.boolean(),
+    )
+    .map(([names, label, isIndexed]) => rule(names, label, isIndexed)),
+);
+const labelSelectors = fc.constantFrom('', 'a', '!a', 'a=1', 'a=', 'a in (0,1),b=1', 'a!=1', 'b notin (0)', 'a=1,a=0');
+const fieldSelectors = fc.constantFrom('', 'metadata.name=c3', 'metadata.name!=c3', 'metadata.name=nobody');
+
+describe('a selection', () => {
+  it('is the same with and without an index, whole and page by page, with exact counts', () => {
+    fc.assert(
+      fc.property(
+        fleet,
+        rules,
+        labelSelectors,
+        fieldSelectors,
+        fc.integer({ min: 0, max: 5 }),
+        fc.boolean(),
+        (rows, admitted, labelText, fieldText, limit, isIndexed) => {
+          const snapshot = Snapshot.empty<StoredObject>({ indexLabels: isIndexed });
+          for (const [name, own] of rows) snapshot.replace(undefined, cluster(name, own));
+          const selection: Selection = {
+            prefix,
+            namesAreUnique: true,
+            labels: parseLabelSelector(labelText),
+            fields: parseFieldSelector(fieldText),
+            rule: admitted,
+          };
+          const expected = [...snapshot.scan(prefix)].filter((entry) => includes(selection, entry));
+          expect([...selectAll(snapshot, selection)]).toEqual(expected);
+
+          const got: StoredObject[] = [];
+          let left: number | undefined;
+          do {
+            const last = got.at(-1);
+            const page = selectPage(snapshot, selection, {
+              limit,
+              ...(last === undefined ? {} : { after: last.key }),
+              ...(left === undefined ? {} : { left }),
+            });
+            got.push(...page.items);
+            left = page.remaining;
+            expect(left).toBe(expected.length - got.length);
+          } while (left > 0);
+          expect(got).toEqual(expected);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});

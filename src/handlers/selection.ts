@@ -1,0 +1,130 @@
+import type { ClusterRule } from '../api/authorization.ts';
+import type { FieldSelector } from '../objects/field-selector.ts';
+import type { LabelSelector } from '../objects/label-selector.ts';
+import type { StoredObject } from '../objects/stored-object.ts';
+import type { Snapshot } from '../storage/cache/snapshot.ts';
+
+/** What a list or a watch is about: a place, what was asked for, and what the caller may see. */
+export interface Selection {
+  readonly prefix: string;
+  /** True when prefix and name make a key: false only for a namespaced kind asked for across namespaces. */
+  readonly namesAreUnique: boolean;
+  readonly labels: LabelSelector;
+  readonly fields: FieldSelector;
+  /** Undefined for kinds whose visibility is decided as a whole, before the handler. */
+  readonly rule: ClusterRule | undefined;
+}
+
+export const isVisible = (selection: Selection, entry: StoredObject): boolean =>
+  selection.rule === undefined || selection.rule.admits(entry.name, entry.labels);
+
+/** Selected and visible. */
+export function includes(selection: Selection, entry: StoredObject): boolean {
+  return (
+    entry.key.startsWith(selection.prefix) &&
+    isVisible(selection, entry) &&
+    selection.labels.matches(entry.labels) &&
+    selection.fields.matches((field) => entry.field(field))
+  );
+}
+
+export interface Page {
+  readonly items: readonly StoredObject[];
+  /** How many more the caller may see after this page; exact. */
+  readonly remaining: number;
+}
+
+export interface PageRequest {
+  /** Key of the last item of the page before. */
+  readonly after?: string;
+  /** 0: no limit. */
+  readonly limit: number;
+  /** What the page before said was left, if that still holds: saves counting again. */
+  readonly left?: number;
+}
+
+/** One page in key order. Costs what is selected, not what exists, wherever an index can say what is. */
+export function selectPage(snapshot: Snapshot<StoredObject>, selection: Selection, request: PageRequest): Page {
+  const { after, limit } = request;
+  const candidates = narrow(snapshot, selection);
+  if (candidates !== undefined) {
+    const matching = candidates.filter(
+      (entry) => (after === undefined || entry.key > after) && includes(selection, entry),
+    );
+    const items = limit === 0 ? matching : matching.slice(0, limit);
+    return { items, remaining: matching.length - items.length };
+  }
+  const items: StoredObject[] = [];
+  for (const entry of snapshot.scan(selection.prefix, after)) {
+    if (!includes(selection, entry)) continue;
+    items.push(entry);
+    if (items.length === limit) break;
+  }
+  if (limit === 0 || items.length < limit) return { items, remaining: 0 };
+  const left = request.left ?? countAll(snapshot, selection, after);
+  return { items, remaining: left - items.length };
+}
+
+/** How many are selected after this key. */
+function countAll(snapshot: Snapshot<StoredObject>, selection: Selection, after: string | undefined): number {
+  const everything =
+    (selection.rule === undefined || selection.rule.all) && selection.labels.isEmpty && selection.fields.isEmpty;
+  if (everything && after === undefined) return snapshot.count(selection.prefix);
+  let count = 0;
+  for (const entry of snapshot.scan(selection.prefix, after)) if (includes(selection, entry)) count++;
+  return count;
+}
+
+/** All selected entries in key order, for those who need them one after the other. */
+export function* selectAll(snapshot: Snapshot<StoredObject>, selection: Selection): Generator<StoredObject> {
+  for (const entry of narrow(snapshot, selection) ?? snapshot.scan(selection.prefix)) {
+    if (includes(selection, entry)) yield entry;
+  }
+}
+
+/**
+ * The smallest set that an index can give and that holds everything selected, in key order; undefined when
+ * none can. The ways to narrow are walked in step, and the first to come to its end is the smallest: the
+ * search costs at most as many times the result as there are ways.
+ */
+function narrow(snapshot: Snapshot<StoredObject>, selection: Selection): StoredObject[] | undefined {
+  if (selection.rule?.none === true) return [];
+  const name = selection.fields.exactValue('metadata.name');
+  if (name !== undefined && selection.namesAreUnique) {
+    const entry = snapshot.get(`${selection.prefix}${name}`);
+    return entry === undefined ? [] : [entry];
+  }
+  if (!snapshot.indexed) return undefined;
+  const ways = [...waysByLabel(snapshot, selection.labels), ...waysByRule(snapshot, selection)];
+  if (ways.length === 0) return undefined;
+  const found = ways.map((): StoredObject[] => []);
+  for (;;) {
+    for (const [index, way] of ways.entries()) {
+      const next = way.next();
+      if (next.done === true) return inOrder(found[index] ?? []);
+      found[index]?.push(next.value);
+    }
+  }
+}
+
+function waysByLabel(snapshot: Snapshot<StoredObject>, labels: LabelSelector): Iterator<StoredObject>[] {
+  return labels.requirements
+    .filter(({ operator }) => operator === '=' || operator === '==' || operator === 'in')
+    .map(({ key, values }) => chain(values.map((value) => snapshot.withLabel(key, value))));
+}
+
+function waysByRule(snapshot: Snapshot<StoredObject>, { rule, prefix }: Selection): Iterator<StoredObject>[] {
+  const candidates = rule?.candidates;
+  if (candidates === undefined) return [];
+  const named = candidates.names.map((name) => snapshot.get(`${prefix}${name}`)).filter((entry) => entry !== undefined);
+  return [chain([named, ...candidates.labels.map(({ key, value }) => snapshot.withLabel(key, value))])];
+}
+
+function* chain<T>(parts: readonly Iterable<T>[]): Generator<T> {
+  for (const part of parts) yield* part;
+}
+
+function inOrder(entries: readonly StoredObject[]): StoredObject[] {
+  const unique = new Map(entries.map((entry) => [entry.key, entry]));
+  return [...unique.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+}

@@ -1,0 +1,79 @@
+import type { Catalog } from '../../api/catalog.ts';
+import { goQuote } from '../../api/go-quote.ts';
+import type { Kind } from '../../api/kind.ts';
+import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
+import { isPathSegmentName } from '../../api/names.ts';
+import { badRequest, conflict, notFound } from '../../api/status.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+
+/** What a token is bound to, for its claims. */
+export interface Binding {
+  readonly pod?: { name: string; uid: string };
+  readonly secret?: { name: string; uid: string };
+  readonly node?: { name: string };
+}
+
+export interface BindingRequest {
+  readonly reference: BoundObjectReference | undefined;
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly serviceAccount: string;
+}
+
+/** Looks the referent up and checks that this account may be bound to it, in Kubernetes' order (T-17..T-24). */
+export async function resolveBinding(
+  { catalog, reader }: { catalog: Catalog; reader: ObjectReader },
+  { reference, cluster, namespace, serviceAccount }: BindingRequest,
+): Promise<Binding> {
+  if (reference === undefined) return {};
+  const kind = bindableKind(catalog, reference);
+  const name = referentName(reference);
+  const referent = await reader.findFresh(kind, { cluster, namespace, name });
+  if (referent === undefined) throw notFound(kind, name);
+  if (kind === catalog.secrets) {
+    checkUid(reference, referent);
+    return { secret: { name, uid: referent.uid } };
+  }
+  if (referent.field('spec.serviceAccountName') !== serviceAccount) {
+    throw badRequest(
+      `cannot bind token for serviceaccount "${serviceAccount}" to pod running with different serviceaccount name.`,
+    );
+  }
+  checkUid(reference, referent);
+  const nodeName = referent.field('spec.nodeName');
+  return { pod: { name, uid: referent.uid }, ...(nodeName === '' ? {} : { node: { name: nodeName } }) };
+}
+
+/** T-18, T-12m. Unlike the names in a path nobody has looked at this one yet, and it becomes part of a key. */
+function referentName({ name = '' }: BoundObjectReference): string {
+  if (name === '') throw badRequest('Name parameter required.');
+  const problems = isPathSegmentName(name);
+  if (problems.length > 0) throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problems.join(';')}`);
+  return name;
+}
+
+function bindableKind(catalog: Catalog, { apiVersion = '', kind = '' }: BoundObjectReference): Kind {
+  const { group, version } = parseApiVersion(apiVersion);
+  if (group === '' && kind === 'Pod') return catalog.pods;
+  if (group === '' && kind === 'Secret') return catalog.secrets;
+  throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
+}
+
+/** T-30: only the group matters; what can not be read counts as none. */
+function parseApiVersion(apiVersion: string): { group: string; version: string } {
+  const parts = apiVersion.split('/');
+  if (parts.length === 1) return { group: '', version: apiVersion };
+  if (parts.length === 2) return { group: parts[0] ?? '', version: parts[1] ?? '' };
+  return { group: '', version: '' };
+}
+
+function checkUid({ uid = '', kind = '' }: BoundObjectReference, referent: StoredObject): void {
+  if (uid === '' || uid === referent.uid) return;
+  // Here `details.kind` is the Kind, not the resource (F-04).
+  throw conflict(
+    { group: '', resource: kind },
+    referent.name,
+    `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`,
+  );
+}

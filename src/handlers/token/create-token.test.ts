@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createCatalog } from '../../api/catalog.ts';
+import type { ApiRequest } from '../../api/exchange.ts';
+import type { ApiObject, Kind } from '../../api/kind.ts';
+import { kindPrefix } from '../../api/object-key.ts';
+import type { ApiError } from '../../api/status.ts';
+import { ObjectReader } from '../../objects/reader.ts';
+import { StoredObject } from '../../objects/stored-object.ts';
+import { ObjectWriter } from '../../objects/writer.ts';
+import { createLogger } from '../../observability/logger.ts';
+import { Feed } from '../../storage/cache/feed.ts';
+import { KindCache } from '../../storage/cache/kind-cache.ts';
+import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
+import type { TokenClaims } from '../../tokens/claims.ts';
+import type { Signer } from '../../tokens/signer.ts';
+import { createTokenHandler } from './create-token.ts';
+
+/** The operation over a real store, with a clock that stands still and a signer that shows what it is given. */
+
+const catalog = createCatalog({ productName: 'orchestrator' });
+const NOW = Date.UTC(2026, 7, 1, 12, 0, 0, 999);
+
+let dir: string;
+let reader: ObjectReader;
+let close: () => Promise<void>;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'clusterpass-token-'));
+  const store = await openSqliteStore({ file: join(dir, 'a.db'), logger: createLogger({ level: 'silent' }) });
+  const caches = new Map<Kind, KindCache<StoredObject>>(
+    catalog.kinds.map((kind) => [
+      kind,
+      new KindCache<StoredObject>({
+        prefix: kindPrefix(kind),
+        project: (stored) => new StoredObject(kind, stored, undefined),
+        indexLabels: false,
+        windowSize: 100,
+      }),
+    ]),
+  );
+  const feed = new Feed<StoredObject>({
+    store,
+    caches: [...caches.values()],
+    historyRevisions: 100,
+    delay: async () => {},
+    onError: () => {},
+  });
+  reader = new ObjectReader(feed, caches);
+  await feed.start();
+  close = async () => {
+    await feed.stop();
+    await store.close();
+    await rm(dir, { recursive: true, force: true });
+  };
+  const writer = new ObjectWriter({
+    store,
+    reader,
+    catalog,
+    now: () => NOW,
+    randomUuid: randomUUID,
+    randomSuffix: () => 'xxxxx',
+    computedAnnotations: [],
+  });
+  const make = (kind: Kind, cluster: string, namespace: string, name: string) =>
+    writer.create(kind, { cluster, namespace }, { metadata: { name } } as ApiObject, { dryRun: false });
+  await make(catalog.clusters, '', '', 'alpha');
+  await make(catalog.namespaces, 'alpha', '', 'ci');
+  await make(catalog.serviceAccounts, 'alpha', 'ci', 'builder');
+});
+afterAll(() => close());
+
+interface Outcome {
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly json: any;
+  readonly annotations: Map<string, string>;
+  readonly warnings: string[];
+}
+
+async function ask(signer: Signer, query = '', spec: object = { audiences: [] }): Promise<Outcome> {
+  const annotations = new Map<string, string>();
+  const warnings: string[] = [];
+  const request = {
+    target: { cluster: 'alpha', namespace: 'ci', name: 'builder' },
+    query: new URLSearchParams(query),
+    body: { bytes: Buffer.from(JSON.stringify({ spec })), mediaType: 'application/json' },
+    warn: (text: string) => warnings.push(text),
+    annotate: (key: string, value: string) => annotations.set(key, value),
+    accept: { mediaType: 'application/json', as: 'object' },
+  } as unknown as ApiRequest;
+  const handle = createTokenHandler({
+    catalog,
+    reader,
+    signer,
+    issuerOf: (cluster) => `https://pass.example/orchestrator/${cluster}`,
+    maxExpirationSeconds: 7200,
+    now: () => NOW,
+    randomUuid: () => 'a-uuid',
+  });
+  const response = await handle(request);
+  if (response.type !== 'bytes') throw new Error('an object was expected');
+  return { json: JSON.parse(Buffer.from(response.json).toString()), annotations, warnings };
+}
+
+function recorder(): { signer: Signer; signed: TokenClaims[] } {
+  const signed: TokenClaims[] = [];
+  const signer: Signer = {
+    async sign(claims) {
+      signed.push(claims);
+      return 'the-token';
+    },
+  };
+  return { signer, signed };
+}
+
+describe('time', () => {
+  test('B10, T-10: the answer and the token agree to the second, whatever the milliseconds', async () => {
+    const { signer, signed } = recorder();
+    const { json } = await ask(signer, '', { audiences: [], expirationSeconds: 600 });
+    const second = Math.floor(NOW / 1000);
+    expect(signed).toMatchObject([{ iat: second, nbf: second, exp: second + 600, jti: 'a-uuid' }]);
+    expect(json.metadata.creationTimestamp).toBe('2026-08-01T12:00:00Z');
+    expect(json.status).toEqual({ token: 'the-token', expirationTimestamp: '2026-08-01T12:10:00Z' });
+  });
+
+  test('T-27: nothing longer than the maximum is ever signed', async () => {
+    const { signer, signed } = recorder();
+    const { warnings } = await ask(signer, '', { audiences: [], expirationSeconds: 2 ** 32 });
+    expect(signed.map(({ iat, exp }) => exp - iat)).toEqual([7200]);
+    expect(warnings).toEqual(['requested expiration of 4294967296 seconds shortened to 7200 seconds']);
+  });
+});
+
+describe('signing', () => {
+  test('the audit trail names the credential by its id, never by itself', async () => {
+    const { annotations } = await ask(recorder().signer);
+    expect([...annotations]).toEqual([['authentication.kubernetes.io/issued-credential-id', 'JTI=a-uuid']]);
+  });
+
+  test('decision 3: a dry run does not come near the key', async () => {
+    const { signer, signed } = recorder();
+    const { json, annotations } = await ask(signer, 'dryRun=All');
+    expect(signed).toEqual([]);
+    expect(annotations.size).toBe(0);
+    expect(json.status).toEqual({ token: '', expirationTimestamp: '2026-08-01T13:00:00Z' });
+  });
+
+  test('T-25: a failure is a 500 that keeps its reason to itself', async () => {
+    const cause = new Error('/data/keys/es256.pem is gone');
+    const failing: Signer = { sign: () => Promise.reject(cause) };
+    const error = (await ask(failing).catch((thrown: unknown) => thrown)) as ApiError;
+    expect(error.status).toEqual({
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: 'Internal error occurred: failed to generate token',
+      reason: 'InternalError',
+      details: { causes: [{ message: 'failed to generate token' }] },
+      code: 500,
+    });
+    expect(error.cause).toBe(cause);
+  });
+});

@@ -1,0 +1,156 @@
+import type { Catalog } from '../../api/catalog.ts';
+import { decodeBody } from '../../api/codec/decode.ts';
+import { encodeValue } from '../../api/codec/encode.ts';
+import type { ApiRequest, ApiResponse, RequestBody } from '../../api/exchange.ts';
+import { invalid, invalidValue } from '../../api/field-error.ts';
+import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
+import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
+import { ApiError, badRequest, conflict, notFound } from '../../api/status.ts';
+import { requireParents } from '../../objects/parents.ts';
+import { toTimestamp } from '../../objects/prepare.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import { buildClaims, type TokenClaims } from '../../tokens/claims.ts';
+import type { Signer } from '../../tokens/signer.ts';
+import { parseCreateOptions } from '../options/create-options.ts';
+import { partialMetadata } from '../representation.ts';
+import { resolveBinding } from './bound-object.ts';
+import { DEFAULT_SECONDS, foldAudiences, validateSpec } from './validate-spec.ts';
+
+export interface CreateTokenParts {
+  readonly catalog: Catalog;
+  readonly reader: ObjectReader;
+  readonly signer: Signer;
+  /** The issuer of a cluster's tokens, which is also its API audience. */
+  readonly issuerOf: (cluster: string) => string;
+  readonly maxExpirationSeconds: number;
+  readonly now: () => number;
+  readonly randomUuid: () => string;
+}
+
+/** The kind and group that errors about the request itself name. */
+const ABOUT = { group: tokenRequestType.group, kind: tokenRequestType.kind, resource: tokenRequestType.kind };
+
+/**
+ * Operation 1: a short-lived token for a service account. The order of the checks is part of the contract
+ * (T-12): the first that fails decides the answer. Nothing here waits for the store.
+ */
+export function createTokenHandler(parts: CreateTokenParts): (request: ApiRequest) => Promise<ApiResponse> {
+  const { catalog, reader } = parts;
+  return async (request) => {
+    const { cluster = '', namespace, name } = request.target;
+    const options = parseCreateOptions(request.query);
+    const sent = decode(request, options.fieldValidation);
+    checkNamespace(sent, namespace);
+    await requireParents(catalog, reader, catalog.serviceAccounts, { cluster, namespace, name });
+    checkName(sent, name);
+    const account = await reader.findFresh(catalog.serviceAccounts, { cluster, namespace, name });
+    if (account === undefined) throw notFound(catalog.serviceAccounts, name);
+    checkUid(sent, account);
+    const errors = validateSpec(sent.spec);
+    // T-14: Kubernetes leaves the name of the invalid request empty.
+    if (errors.length > 0) throw invalid(ABOUT, '', errors);
+    const reference = sent.spec?.boundObjectRef;
+    const binding = await resolveBinding(parts, { reference, cluster, namespace, serviceAccount: name });
+
+    const issuer = parts.issuerOf(cluster);
+    const asked = foldAudiences(sent.spec?.audiences ?? []);
+    const now = parts.now();
+    const claims = buildClaims({
+      issuer,
+      audiences: asked.length === 0 ? [issuer] : asked,
+      namespace,
+      serviceAccount: { name, uid: account.uid },
+      ...binding,
+      now,
+      expirationSeconds: grantedSeconds(request, sent, parts.maxExpirationSeconds),
+      randomUUID: parts.randomUuid,
+    });
+    const token = options.dryRun ? '' : await sign(parts.signer, claims);
+    if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
+    const granted = answer(sent, account, claims, token, now);
+    return {
+      type: 'bytes',
+      code: 201,
+      json: encode(request.accept.as === 'object' ? granted : partialMetadata(granted)),
+    };
+  };
+}
+
+function decode(request: ApiRequest, mode: 'Ignore' | 'Warn' | 'Strict'): TokenRequest {
+  const body: RequestBody = request.body ?? { bytes: new Uint8Array(), mediaType: 'application/json' };
+  const { value, violations } = decodeBody<TokenRequest>(body, tokenRequestType, mode);
+  for (const violation of violations) request.warn(violation);
+  return value;
+}
+
+/** T-12h */
+function checkNamespace({ metadata }: TokenRequest, namespace: string): void {
+  if ((metadata?.namespace ?? '') !== '' && metadata?.namespace !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+}
+
+/** T-12l */
+function checkName({ metadata }: TokenRequest, name: string): void {
+  const sent = metadata?.name ?? '';
+  if (sent === '' || sent === name) return;
+  throw invalid(ABOUT, name, [invalidValue('metadata.name', sent, 'must match the service account name if specified')]);
+}
+
+/** T-13 */
+function checkUid({ metadata }: TokenRequest, account: StoredObject): void {
+  const sent = metadata?.uid ?? '';
+  if (sent === '' || sent === account.uid) return;
+  throw conflict(
+    ABOUT,
+    account.name,
+    `the UID in the token request (${sent}) does not match the UID of the service account (${account.uid})`,
+  );
+}
+
+/** T-26, T-27: what was asked for, cut to the longest that is granted, never silently. */
+function grantedSeconds(request: ApiRequest, { spec }: TokenRequest, max: number): number {
+  const asked = spec?.expirationSeconds ?? DEFAULT_SECONDS;
+  if (asked <= max) return asked;
+  request.warn(`requested expiration of ${asked} seconds shortened to ${max} seconds`);
+  return max;
+}
+
+/** T-25 */
+async function sign(signer: Signer, claims: TokenClaims): Promise<string> {
+  try {
+    return await signer.sign(claims);
+  } catch (cause) {
+    const message = 'failed to generate token';
+    throw new ApiError(500, 'InternalError', `Internal error occurred: ${message}`, {
+      details: { causes: [{ message }] },
+      cause,
+    });
+  }
+}
+
+/** T-04, T-05, T-07: the request comes back with what was granted. */
+function answer(sent: TokenRequest, account: StoredObject, claims: TokenClaims, token: string, now: number): ApiObject {
+  const { managedFields: _, ...metadata }: ObjectMeta = sent.metadata ?? {};
+  return {
+    kind: tokenRequestType.kind,
+    apiVersion: `${tokenRequestType.group}/${tokenRequestType.version}`,
+    metadata: {
+      ...metadata,
+      name: account.name,
+      namespace: account.namespace,
+      uid: account.uid,
+      creationTimestamp: toTimestamp(now),
+    },
+    spec: {
+      audiences: claims.aud,
+      expirationSeconds: claims.exp - claims.iat,
+      boundObjectRef: sent.spec?.boundObjectRef ?? null,
+    },
+    status: { token, expirationTimestamp: toTimestamp(claims.exp * 1000) },
+  };
+}
+
+const encode = (value: ApiObject): Buffer =>
+  Buffer.from(encodeValue(value, tokenRequestType.schema, tokenRequestType.style));

@@ -1,0 +1,79 @@
+import type { ClusterRule, ClusterVisibility } from '../api/authorization.ts';
+import type { Caller } from '../api/caller.ts';
+import type { Catalog } from '../api/catalog.ts';
+import type { ApiRequest } from '../api/exchange.ts';
+import { goQuote } from '../api/go-quote.ts';
+import type { Kind } from '../api/kind.ts';
+import { ApiError, badRequest } from '../api/status.ts';
+import type { Form, IncludeObject, Representation } from './representation.ts';
+
+/** Decides, in one place for get, list and watch, what of a kind a caller is shown. */
+export interface Views {
+  /** Which objects: undefined for kinds that are allowed or not as a whole. */
+  rule(kind: Kind, caller: Caller, verb: 'list' | 'watch'): ClusterRule | undefined;
+  ruleAt(kind: Kind, caller: Caller, verb: 'list' | 'watch', revision: number): ClusterRule | undefined;
+  /** How much of each object: see `Representation.whole`. */
+  whole(kind: Kind, caller: Caller, alwaysPublic: boolean): ClusterRule | undefined;
+  changedAt(kind: Kind, caller: Caller): number;
+  /** Epoch milliseconds: tables tell ages. */
+  now(): number;
+}
+
+const NOTHING: ClusterRule = { all: false, none: true, admits: () => false, candidates: { names: [], labels: [] } };
+
+export function createViews(catalog: Catalog, visibility: ClusterVisibility, now = Date.now): Views {
+  const filtered = (kind: Kind): boolean => kind === catalog.clusters;
+  return {
+    rule: (kind, caller, verb) => (filtered(kind) ? visibility.ruleFor(caller, verb) : undefined),
+    ruleAt: (kind, caller, verb, revision) => (filtered(kind) ? visibility.ruleAt(caller, verb, revision) : undefined),
+    whole: (kind, caller, alwaysPublic) => {
+      if (!filtered(kind)) return undefined;
+      return alwaysPublic ? NOTHING : visibility.ruleFor(caller, 'update');
+    },
+    changedAt: (kind, caller) => (filtered(kind) ? visibility.changedAt(caller) : 0),
+    now,
+  };
+}
+
+const FORMS: Readonly<Record<ApiRequest['accept']['as'], Form>> = {
+  object: 'object',
+  table: 'table',
+  'partial-object-metadata': 'partial-object-metadata',
+  'partial-object-metadata-list': 'partial-object-metadata',
+};
+
+export function representationFor(request: ApiRequest, kind: Kind, views: Views): Representation {
+  const form = FORMS[request.accept.as];
+  return {
+    kind,
+    form,
+    includeObject: form === 'table' ? parseIncludeObject(request.query) : 'Metadata',
+    whole: views.whole(kind, request.caller, request.target.alwaysPublic),
+    now: views.now,
+  };
+}
+
+/** B-06: the metadata of a list is asked for by another name than that of one object. */
+export function assertFormFits({ accept }: ApiRequest, kind: Kind, answer: 'object' | 'list'): void {
+  const isList = answer === 'list';
+  if (accept.as !== (isList ? 'partial-object-metadata' : 'partial-object-metadata-list')) return;
+  const [form, what] = isList ? ['PartialObjectMetadata', 'a list'] : ['PartialObjectMetadataList', 'not a list'];
+  const message = `you requested ${form}, but the requested object is ${what} (${goTypeOf(kind, isList)})`;
+  throw new ApiError(406, 'NotAcceptable', message);
+}
+
+/** What Go prints for the type of an object or a list of this kind. */
+function goTypeOf({ style, group, kind, listKind }: Kind, isList: boolean): string {
+  if (style === 'custom') return isList ? '*unstructured.UnstructuredList' : '*unstructured.Unstructured';
+  return `*${group === '' ? 'core' : group.split('.', 1)[0]}.${isList ? listKind : kind}`;
+}
+
+/** B-04 */
+function parseIncludeObject(query: URLSearchParams): IncludeObject {
+  const value = query.get('includeObject') ?? '';
+  if (value === '' || value === 'Metadata') return 'Metadata';
+  if (value === 'Object' || value === 'None') return value;
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${goQuote(value)}: must be 'Metadata', 'Object', 'None', or empty`,
+  );
+}

@@ -1,0 +1,218 @@
+import type { Kind } from '../../api/kind.ts';
+import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import type { FeedListener } from '../../storage/cache/feed.ts';
+import type { CacheEvent } from '../../storage/cache/kind-cache.ts';
+import type { Representation } from '../representation.ts';
+import type { Selection } from '../selection.ts';
+import { frameFor } from './frames.ts';
+import type { Watcher } from './watcher.ts';
+
+/** Watchers who see the same: each event is looked at and serialized once for all of them. */
+interface Group {
+  readonly id: string;
+  readonly selection: Selection;
+  readonly representation: Representation;
+  readonly watchers: Set<Watcher>;
+  frames: Buffer[];
+}
+
+export interface HubOptions {
+  readonly clusters: Kind;
+  /** True for kinds whose changes can change what callers may see. */
+  readonly isPolicy: (kind: Kind) => boolean;
+  readonly bookmarkIntervalMs: number;
+}
+
+/** Far more than anyone is taken through one by one. */
+const MAX_POLICY_REVISIONS = 1_000;
+
+/**
+ * Hands events to open watches. Everything that arrives in one turn goes out in one write per watcher, and
+ * permission changes take effect between the events where they happened.
+ */
+export class WatchHub implements FeedListener<StoredObject> {
+  readonly #options: HubOptions;
+  readonly #groups = new Map<Kind, Map<string, Group>>();
+  readonly #watchers = new Set<Watcher>();
+  /** Watchers by the storage keys that their caller's credential hangs on. */
+  readonly #dependents = new Map<string, Set<Watcher>>();
+  readonly #bookmarks: NodeJS.Timeout;
+  /** Revisions of changes to the rules, all that came after `#policyKnownFrom`. */
+  #policyRevisions: number[] = [];
+  #policyKnownFrom = 0;
+  /** The first change to the rules that has not taken effect yet. */
+  #policyChangedAt: number | undefined;
+  #revision = 0;
+
+  constructor(options: HubOptions) {
+    this.#options = options;
+    this.#bookmarks = setInterval(() => this.#sendBookmarks(), options.bookmarkIntervalMs);
+    this.#bookmarks.unref();
+  }
+
+  /** How many watches are open. */
+  get size(): number {
+    return this.#watchers.size;
+  }
+
+  /** Everything up to here has been handed out. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  open(watcher: Watcher): void {
+    this.#watchers.add(watcher);
+    for (const key of watcher.caller.dependsOn) {
+      const dependents = this.#dependents.get(key) ?? new Set();
+      dependents.add(watcher);
+      this.#dependents.set(key, dependents);
+    }
+  }
+
+  closed(watcher: Watcher): void {
+    this.leave(watcher);
+    this.#watchers.delete(watcher);
+    for (const key of watcher.caller.dependsOn) {
+      const dependents = this.#dependents.get(key);
+      dependents?.delete(watcher);
+      if (dependents?.size === 0) this.#dependents.delete(key);
+    }
+  }
+
+  /** From now on the watcher gets what its group gets. It must be at the hub's revision. */
+  join(watcher: Watcher): void {
+    const { selection, representation } = watcher.view;
+    const groups = this.#groups.get(representation.kind) ?? new Map<string, Group>();
+    this.#groups.set(representation.kind, groups);
+    const id = watcher.groupId;
+    const group = groups.get(id) ?? { id, selection, representation, watchers: new Set(), frames: [] };
+    groups.set(id, group);
+    group.watchers.add(watcher);
+  }
+
+  leave(watcher: Watcher): void {
+    const groups = this.#groups.get(watcher.view.representation.kind);
+    const group = groups?.get(watcher.groupId);
+    group?.watchers.delete(watcher);
+    if (group?.watchers.size === 0) groups?.delete(watcher.groupId);
+  }
+
+  /** When the rules changed after one revision, up to another; undefined when that is too long ago. */
+  policyChangesBetween(after: number, upTo: number): readonly number[] | undefined {
+    if (after < this.#policyKnownFrom) return undefined;
+    return this.#policyRevisions.filter((revision) => revision > after && revision <= upTo);
+  }
+
+  onEvent(event: CacheEvent<StoredObject>): void {
+    const { before, after, revision } = event;
+    const { kind, key } = after ?? before ?? {};
+    if (kind === undefined || key === undefined) return;
+    const isPolicy = this.#options.isPolicy(kind);
+    // What the events before this one changed takes effect before it. Rules come in bunches: once for all of them,
+    // unless somebody watches the rules, who may be losing the permission to.
+    if (!isPolicy || (this.#groups.get(kind)?.size ?? 0) > 0) this.#settle(revision - 1);
+    this.#checkDependents(key);
+    // The four kinds of rules can be watched like any other.
+    for (const group of this.#groups.get(kind)?.values() ?? []) {
+      const frame = frameFor(group.selection, group.representation, event);
+      if (frame !== undefined) group.frames.push(frame);
+    }
+    if (isPolicy) this.#rememberPolicyChange(revision);
+    else if (kind === this.#options.clusters && !sameLabels(before, after)) this.#checkInside(key);
+  }
+
+  onProgress(revision: number): void {
+    this.#settle(revision);
+    this.#flush();
+    this.#revision = revision;
+    for (const watcher of this.#watchers) watcher.onHubProgress(revision);
+  }
+
+  /** The caches were filled anew: nobody can be told what happened in between, so everybody starts over. */
+  onReset(revision: number): void {
+    for (const watcher of [...this.#watchers]) watcher.cut();
+    this.#policyChangedAt = undefined;
+    this.#policyRevisions = [];
+    this.#policyKnownFrom = revision;
+    this.#revision = revision;
+  }
+
+  /** Credentials may have been revoked outside of the store, e.g. in the token file. */
+  checkCallers(): void {
+    for (const watcher of [...this.#watchers]) watcher.checkCaller();
+  }
+
+  /** Ends every watch cleanly. */
+  shutDown(): void {
+    clearInterval(this.#bookmarks);
+    for (const watcher of [...this.#watchers]) watcher.finish();
+  }
+
+  /** Those whose credential hangs on this object are let go before they hear of anything after it. */
+  #checkDependents(key: string): void {
+    const dependents = this.#dependents.get(key);
+    if (dependents === undefined) return;
+    this.#flush();
+    for (const watcher of [...dependents]) watcher.checkCaller();
+  }
+
+  /**
+   * Bindings hold where a cluster's labels say so, also for what lives inside it. Watches of clusters need no look:
+   * their rules are put to each cluster with the labels of the moment, and many clusters may change at once.
+   */
+  #checkInside(clusterKey: string): void {
+    const name = clusterKey.slice(kindPrefix(this.#options.clusters).length);
+    for (const watcher of this.#watchers) {
+      const { selection, representation } = watcher.view;
+      const { kind } = representation;
+      if (!kind.inCluster || !selection.prefix.startsWith(collectionPrefix(kind, name, ''))) continue;
+      this.#flush();
+      watcher.checkAllowed();
+    }
+  }
+
+  #rememberPolicyChange(revision: number): void {
+    this.#policyChangedAt ??= revision;
+    this.#policyRevisions.push(revision);
+    // In bulk, as the caches do.
+    const surplus = this.#policyRevisions.length - MAX_POLICY_REVISIONS;
+    if (surplus < MAX_POLICY_REVISIONS / 4) return;
+    this.#policyKnownFrom = this.#policyRevisions[surplus - 1] ?? revision;
+    this.#policyRevisions = this.#policyRevisions.slice(surplus);
+  }
+
+  /** Makes changes to what callers may see take effect, at a revision between events. */
+  #settle(revision: number): void {
+    const since = this.#policyChangedAt;
+    if (since === undefined) return;
+    this.#policyChangedAt = undefined;
+    this.#flush();
+    this.#revision = Math.max(this.#revision, revision);
+    for (const watcher of [...this.#watchers]) watcher.onPolicyChange(since, revision);
+  }
+
+  #flush(): void {
+    for (const groups of this.#groups.values()) {
+      for (const group of groups.values()) {
+        if (group.frames.length === 0) continue;
+        const [only] = group.frames;
+        const bytes = group.frames.length === 1 && only !== undefined ? only : Buffer.concat(group.frames);
+        const count = group.frames.length;
+        group.frames = [];
+        for (const watcher of [...group.watchers]) watcher.deliver(bytes, count);
+      }
+    }
+  }
+
+  #sendBookmarks(): void {
+    for (const watcher of this.#watchers) watcher.sendBookmark();
+  }
+}
+
+function sameLabels(before: StoredObject | undefined, after: StoredObject | undefined): boolean {
+  if (before === undefined || after === undefined) return before === after;
+  const [old, now] = [before.labels ?? {}, after.labels ?? {}];
+  const keys = Object.keys(now);
+  return keys.length === Object.keys(old).length && keys.every((key) => old[key] === now[key]);
+}

@@ -1,0 +1,286 @@
+import type { Caller } from '../../api/caller.ts';
+import type { WatchSink } from '../../api/exchange.ts';
+import { ApiError, gone, unauthorized } from '../../api/status.ts';
+import type { ObjectCache } from '../../objects/reader.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import type { Snapshot } from '../../storage/cache/snapshot.ts';
+import { isVisible, type Selection, selectAll } from '../selection.ts';
+import { addedFrame, bookmarkFrame, errorFrame } from './frames.ts';
+import type { WatchHub } from './hub.ts';
+import { changesOfView, replay, type Turn, type WatchView } from './replay.ts';
+
+export interface WatcherOptions {
+  readonly hub: WatchHub;
+  readonly cache: ObjectCache;
+  readonly sink: WatchSink;
+  readonly caller: Caller;
+  /** The view under the rules in force now; the same object while nothing changed. */
+  readonly currentView: () => WatchView;
+  /** What the caller could see after one revision, up to another. Throws a 410 when that is no longer known. */
+  readonly turns: (from: number, upTo: number) => readonly Turn[];
+  readonly groupIdOf: (view: WatchView) => string;
+  /** For kinds that are allowed or not as a whole: an error when it is no longer allowed. */
+  readonly refused: () => ApiError | undefined;
+  readonly bookmarks: boolean;
+  readonly timeoutMs: number;
+  readonly now: () => number;
+}
+
+/** How far a client may fall behind before it is cut: it is never waited for. */
+const MAX_BEHIND_BYTES = 1024 * 1024;
+const MAX_BEHIND_EVENTS = 1_000;
+const CHUNK_BYTES = 128 * 1024;
+/** A client that takes nothing for this long while it catches up is cut: what it has yet to read is kept in memory. */
+const STALL_MS = 30_000;
+const BOOKMARK_BEFORE_END_MS = 2_000;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * One open watch. It is either catching up, pulling frames at the pace of its client, or live, in a group
+ * of the hub. Between the two there is no gap: it joins only at the hub's revision.
+ */
+export class Watcher {
+  readonly #options: WatcherOptions;
+  readonly caller: Caller;
+  /** What its group is shown; of no meaning while it is not in one. */
+  #view: WatchView;
+  /** Everything up to here has been written, or will be by the source. */
+  #position = 0;
+  #live = false;
+  #ended = false;
+  #waiting = false;
+  #eventsBehind = 0;
+  #source: Iterator<Buffer> | undefined;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #stalled: NodeJS.Timeout | undefined;
+
+  constructor(options: WatcherOptions) {
+    this.#options = options;
+    this.caller = options.caller;
+    this.#view = options.currentView();
+    const { sink, hub } = options;
+    hub.open(this);
+    this.#startTimers();
+    sink.onDrain(() => {
+      this.#eventsBehind = 0;
+      this.#waiting = false;
+      clearTimeout(this.#stalled);
+      if (!this.#live) this.#pump();
+    });
+    // Last: a sink that is closed already says so at once, and everything above is undone.
+    sink.onClose(() => this.#close());
+  }
+
+  get view(): WatchView {
+    return this.#view;
+  }
+
+  get groupId(): string {
+    return this.#options.groupIdOf(this.#view);
+  }
+
+  /** The present state as ADDED events, a mark at their end if one is wanted, then what follows. */
+  startWithState(snapshot: Snapshot<StoredObject>, revision: number, marked: boolean): void {
+    this.#position = revision;
+    this.#source = this.#initialFrames(snapshot, this.#view.selection, marked ? revision : undefined);
+    this.#pump();
+  }
+
+  /** What happened after this revision, then what follows. */
+  startAfter(revision: number): void {
+    this.#position = revision;
+    this.#pump();
+  }
+
+  *#initialFrames(
+    snapshot: Snapshot<StoredObject>,
+    then: Selection,
+    markedRevision: number | undefined,
+  ): Generator<Buffer> {
+    const { currentView } = this.#options;
+    for (const entry of selectAll(snapshot, then)) {
+      // A slow client may still be reading this when it is no longer allowed to.
+      const { selection, representation } = currentView();
+      if (isVisible(selection, entry)) yield addedFrame(representation, entry);
+    }
+    if (markedRevision !== undefined) yield bookmarkFrame(currentView().representation, markedRevision, true);
+  }
+
+  /** Writes until the client is behind, the source is dry and the watcher is live, or the watch is over. */
+  #pump(): void {
+    const { hub, currentView } = this.#options;
+    while (!this.#ended && !this.#live && !this.#waiting) {
+      if (this.#source !== undefined) {
+        this.#writeChunk(this.#source);
+        continue;
+      }
+      // V-11: a revision that has not happened yet; what comes before it is not shown.
+      if (this.#position > hub.revision) return;
+      if (this.#position === hub.revision) {
+        this.#view = currentView();
+        this.#live = true;
+        hub.join(this);
+        return;
+      }
+      this.#source = this.#missed();
+    }
+  }
+
+  /** Frames from the watcher's position to the hub's. */
+  #missed(): Iterator<Buffer> | undefined {
+    const { cache, hub, turns, currentView } = this.#options;
+    const from = this.#position;
+    const upTo = hub.revision;
+    try {
+      const tooOld = (): ApiError => gone(`too old resource version: ${from} (${cache.windowStart})`);
+      const events = cache.eventsAfter(from);
+      if (events === undefined) throw tooOld();
+      const firstState = (): Snapshot<StoredObject> => {
+        const state = cache.at(from);
+        if (state === undefined) throw tooOld();
+        return state.copy();
+      };
+      const past = { events, turns: turns(from, upTo), upTo, firstState };
+      const frames = replay(past, currentView);
+      this.#position = upTo;
+      return past.turns.length === 1 ? frames : this.#thenBookmark(frames, upTo);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.#fail(error);
+      return undefined;
+    }
+  }
+
+  /** Objects that became visible carry versions of their own; a bookmark moves the client on to where it is. */
+  *#thenBookmark(frames: Iterable<Buffer>, revision: number): Generator<Buffer> {
+    let any = false;
+    for (const frame of frames) {
+      any = true;
+      yield frame;
+    }
+    if (any && this.#options.bookmarks) yield bookmarkFrame(this.#options.currentView().representation, revision);
+  }
+
+  #writeChunk(source: Iterator<Buffer>): void {
+    const frames: Buffer[] = [];
+    let size = 0;
+    while (size < CHUNK_BYTES) {
+      const next = source.next();
+      if (next.done === true) {
+        this.#source = undefined;
+        break;
+      }
+      frames.push(next.value);
+      size += next.value.length;
+    }
+    if (size === 0 || this.#options.sink.write(Buffer.concat(frames))) return;
+    this.#waiting = true;
+    this.#stalled = setTimeout(() => this.cut(), STALL_MS);
+  }
+
+  /**
+   * Live events, whole frames. A client is judged by what it had not taken before these came: how much comes
+   * at once is not its fault.
+   */
+  deliver(bytes: Uint8Array, events: number): void {
+    if (this.#ended) return;
+    const { sink } = this.#options;
+    if (sink.pending > MAX_BEHIND_BYTES || this.#eventsBehind > MAX_BEHIND_EVENTS) {
+      this.cut();
+      return;
+    }
+    this.#eventsBehind = sink.write(bytes) ? 0 : this.#eventsBehind + events;
+  }
+
+  onHubProgress(revision: number): void {
+    if (this.#live) this.#position = revision;
+    else if (this.#source === undefined) this.#pump();
+  }
+
+  /**
+   * The hub is between events, at `revision`, and there were changes, the first of them at `since`: a live watcher
+   * is taken from what was visible to what is, at its client's pace.
+   */
+  onPolicyChange(since: number, revision: number): void {
+    if (this.checkAllowed() || this.#ended || !this.#live) return;
+    const { hub, cache, currentView } = this.#options;
+    const before = this.#view;
+    const after = currentView();
+    if (after === before) return;
+    hub.leave(this);
+    this.#live = false;
+    const state = cache.at(revision);
+    if (state === undefined) {
+      this.cut();
+      return;
+    }
+    this.#position = revision;
+    const changes = changesOfView(state, before.selection, after.selection, since, currentView);
+    this.#source = this.#thenBookmark(changes, revision);
+    this.#pump();
+  }
+
+  /** Ends the watch when it is no longer allowed; true if it did. */
+  checkAllowed(): boolean {
+    const refusal = this.#ended ? undefined : this.#options.refused();
+    if (refusal === undefined) return false;
+    this.#fail(refusal);
+    return true;
+  }
+
+  /** Ends the watch when the caller's credential is no longer good. */
+  checkCaller(): void {
+    if (!this.#ended && !this.caller.isLive()) this.#fail(unauthorized());
+  }
+
+  sendBookmark(): void {
+    if (this.#ended || !this.#live || !this.#options.bookmarks) return;
+    this.deliver(bookmarkFrame(this.#view.representation, this.#position), 1);
+  }
+
+  /** The server goes away: ends cleanly, and tells where the client may go on. */
+  finish(): void {
+    this.sendBookmark();
+    this.#end();
+  }
+
+  /** Ends at once: the client is too slow, or can not be told what happened. */
+  cut(): void {
+    if (this.#ended) return;
+    this.#close();
+    this.#options.sink.cut();
+  }
+
+  #fail(error: ApiError): void {
+    if (this.#ended) return;
+    this.#options.sink.write(errorFrame(error.status));
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#ended) return;
+    this.#close();
+    this.#options.sink.end();
+  }
+
+  #close(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#source = undefined;
+    clearTimeout(this.#stalled);
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#options.hub.closed(this);
+  }
+
+  #startTimers(): void {
+    const { timeoutMs, now } = this.#options;
+    const after = (ms: number, action: () => void): void => {
+      this.#timers.push(setTimeout(action, Math.min(Math.max(ms, 0), MAX_TIMER_MS)));
+    };
+    // V-04: the time is up, and no more is said than the bookmark before it.
+    after(timeoutMs, () => this.#end());
+    if (timeoutMs > BOOKMARK_BEFORE_END_MS) after(timeoutMs - BOOKMARK_BEFORE_END_MS, () => this.sendBookmark());
+    // One millisecond later than the last moment at which the credential is good.
+    if (this.caller.expiresAt !== undefined) after(this.caller.expiresAt - now() + 1, () => this.checkCaller());
+  }
+}

@@ -1,0 +1,16 @@
+import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
+import type { Kind } from '../../api/kind.ts';
+import { parseCreateOptions } from '../options/create-options.ts';
+import { checkNamespace, readObject } from './body.ts';
+import { grantsOnlyHeld, placeOf, type WriteParts, written } from './write-parts.ts';
+
+export async function createObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  const options = parseCreateOptions(request.query);
+  const sent = readObject(request, kind, options.fieldValidation);
+  checkNamespace(sent, kind, request.target.namespace);
+  const object = await parts.writer.create(kind, placeOf(request, kind), sent, {
+    dryRun: options.dryRun,
+    admit: grantsOnlyHeld(parts, request, kind),
+  });
+  return written(parts, request, kind, object, 201);
+}

@@ -1,0 +1,84 @@
+import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
+import { apiVersionOf, type Kind } from '../../api/kind.ts';
+import type { ObjectPlace } from '../../api/object-key.ts';
+import { ApiError, badRequest, type Status } from '../../api/status.ts';
+import { selectionFor } from '../list.ts';
+import { type DeleteOptions, parseDeleteOptions } from '../options/delete-options.ts';
+import type { ListOptions } from '../options/list-options.ts';
+import { renderItem } from '../representation.ts';
+import { selectPage } from '../selection.ts';
+import { representationFor } from '../views.ts';
+import { placeOf, type WriteParts, written } from './write-parts.ts';
+
+export async function deleteObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  const options = parseDeleteOptions(request.query, request.body);
+  const place = placeOf(request, kind);
+  const { object, uid, gone } = await remove(parts, kind, place, options);
+  if (!gone) return written(parts, request, kind, object, 200);
+  const status: Omit<Status, 'code'> = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: { name: place.name, ...(kind.group === '' ? {} : { group: kind.group }), kind: kind.resource, uid },
+  };
+  return { type: 'value', code: 200, value: status };
+}
+
+async function remove(parts: WriteParts, kind: Kind, place: ObjectPlace, options: DeleteOptions) {
+  const { dryRun, preconditions } = options;
+  const removed = await parts.writer.remove(kind, place, { dryRun, preconditions });
+  if (dryRun) return removed;
+  await parts.cascade.settle(kind, place);
+  // Still there when it or something inside it has finalizers: somebody else must agree first.
+  const left = parts.reader.find(kind, place);
+  return left?.uid === removed.uid ? { ...removed, object: left.object() } : { ...removed, gone: true };
+}
+
+/** False when someone else deleted it first, which is what was wanted. */
+async function removeIfThere(parts: WriteParts, kind: Kind, place: ObjectPlace, options: DeleteOptions) {
+  try {
+    await remove(parts, kind, place, options);
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.status.code === 404) return false;
+    throw error;
+  }
+}
+
+/** Deletions under way at once: the store commits them together. */
+const AT_ONCE = 64;
+
+/** Deletes what a list with the same selectors and limit shows, and answers with that list. */
+export async function deleteCollection(
+  parts: WriteParts,
+  request: ApiRequest,
+  kind: Kind,
+  listOptions: ListOptions,
+): Promise<ApiResponse> {
+  const options = parseDeleteOptions(request.query, request.body);
+  if (listOptions.continue !== '') throw badRequest('continue is not supported when a collection is deleted');
+  await parts.reader.catchUp();
+  const selection = selectionFor(request, kind, listOptions, parts.views);
+  const { items: entries } = selectPage(parts.reader.cache(kind).current, selection, { limit: listOptions.limit });
+  const representation = { ...representationFor(request, kind, parts.views), form: 'object' as const };
+  const items: Uint8Array[] = [];
+  for (let start = 0; start < entries.length; start += AT_ONCE) {
+    const removed = await Promise.all(
+      entries.slice(start, start + AT_ONCE).map(async (entry) => {
+        const preconditions = { uid: entry.uid, ...options.preconditions };
+        return (await removeIfThere(parts, kind, entry, { ...options, preconditions })) ? [entry] : [];
+      }),
+    );
+    items.push(...removed.flat().map((entry) => renderItem(representation, entry)));
+  }
+  const resourceVersion = String(parts.reader.revision);
+  return {
+    type: 'list',
+    apiVersion: apiVersionOf(kind),
+    kind: kind.listKind,
+    metadata: kind.style === 'custom' ? { continue: '', resourceVersion, selfLink: request.path } : { resourceVersion },
+    items,
+    style: kind.style,
+  };
+}

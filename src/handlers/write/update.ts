@@ -1,0 +1,39 @@
+import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
+import { invalid, invalidValue } from '../../api/field-error.ts';
+import type { Kind } from '../../api/kind.ts';
+import { parseUpdateOptions } from '../options/update-options.ts';
+import { checkSameObject, preconditionsIn, readObject } from './body.ts';
+import { keepHidden } from './keep-hidden.ts';
+import { grantsOnlyHeld, placeOf, type WriteParts, written } from './write-parts.ts';
+
+export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  const options = parseUpdateOptions(request.query);
+  const sent = readObject(request, kind, options.fieldValidation);
+  const place = placeOf(request, kind);
+  checkSameObject(sent, kind, place);
+  const preconditions = preconditionsIn(sent);
+  const object = await parts.writer.update(
+    kind,
+    place,
+    (current) => {
+      if (preconditions.resourceVersion === undefined) refuseBlind(kind, place.name);
+      return keepHidden(parts, kind, sent, current);
+    },
+    {
+      dryRun: options.dryRun,
+      part: request.target.subresource === 'status' ? 'status' : 'object',
+      preconditions,
+      admit: grantsOnlyHeld(parts, request, kind),
+    },
+  );
+  if (!options.dryRun) await parts.cascade.settle(kind, place);
+  return written(parts, request, kind, object, 200);
+}
+
+/** Z-05: a custom resource is never overwritten blindly. Here `details.kind` is the resource. */
+function refuseBlind(kind: Kind, name: string): void {
+  if (kind.style !== 'custom') return;
+  throw invalid({ group: kind.group, kind: kind.resource }, name, [
+    invalidValue('metadata.resourceVersion', 0, 'must be specified for an update'),
+  ]);
+}

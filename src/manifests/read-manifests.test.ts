@@ -1,0 +1,105 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createCatalog } from '../api/catalog.ts';
+import { findManifestFiles, type Manifests, readManifests } from './read-manifests.ts';
+
+const catalog = createCatalog({ productName: 'kubernetes' });
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-read-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function write(file: string, text: string): Promise<void> {
+  await mkdir(dirname(join(folder, file)), { recursive: true });
+  await writeFile(join(folder, file), text);
+}
+
+const cluster = (name: string, rest = ''): string =>
+  `apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: { name: ${name} }\n${rest}`;
+const namesIn = ({ manifests }: Manifests): string[] => manifests.map(({ place }) => place.name);
+
+it('finds YAML and JSON at every depth, in order, and nothing that is hidden', async () => {
+  for (const file of ['b.yaml', 'a/z.yml', 'a/b/c.json', 'x.txt', '.hidden.yaml', '..data/d.yaml', 'a/.git/e.yaml']) {
+    await write(file, '');
+  }
+  expect(await findManifestFiles(folder)).toEqual(
+    ['a/b/c.json', 'a/z.yml', 'b.yaml'].map((file) => join(folder, file)),
+  );
+});
+
+it('reads a folder as a ConfigMap is mounted, once', async () => {
+  await write('..2026/a.yaml', cluster('one'));
+  await symlink('..2026', join(folder, '..data'));
+  await symlink('..data/a.yaml', join(folder, 'a.yaml'));
+  const read = await readManifests(folder, { catalog });
+  expect(read.problems).toEqual([]);
+  expect(read.manifests).toMatchObject([{ file: 'a.yaml', document: 1, line: 1, place: { name: 'one' } }]);
+});
+
+it('reads one file as well as a folder', async () => {
+  const file = join(folder, 'only.yaml');
+  await write('only.yaml', cluster('one'));
+  await write('other.yaml', cluster('two'));
+  const read = await readManifests(file, { catalog });
+  expect(namesIn(read)).toEqual(['one']);
+  expect(read.manifests[0]?.file).toBe(file);
+});
+
+it('reads YAML as the API does: no aliases, no second value for a key, no words for booleans', async () => {
+  await write('alias.yaml', `${cluster('a')}x: &x [1]\ny: *x\n`);
+  await write('twice.yaml', `# a remark\n---\n${cluster('b')}kind: Other\n`);
+  await write('word.yaml', cluster('c').replace('{ name: c }', '{ name: c, labels: { up: yes } }'));
+  const { manifests, problems } = await readManifests(folder, { catalog });
+  expect(manifests.map(({ object }) => object.metadata.labels)).toEqual([{ up: 'yes' }]);
+  expect(problems.map(({ file, line, message }) => [file, line, message])).toEqual([
+    ['alias.yaml', 1, expect.stringMatching(/^yaml: line 4: /)],
+    ['twice.yaml', 2, 'line 6: key "kind" already set in map'],
+  ]);
+});
+
+it('reads JSON as JSON', async () => {
+  const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n', annotations: {} as object } };
+  await write(
+    'a.json',
+    `\t${JSON.stringify({ ...object, metadata: { name: 'n', annotations: { 'clusterpass.dev/cluster': 'a' } } }, null, '\t')}`,
+  );
+  await write('b.json', '{"apiVersion": "v1",}');
+  const { manifests, problems } = await readManifests(folder, { catalog });
+  expect(manifests).toMatchObject([{ place: { cluster: 'a', namespace: '', name: 'n' } }]);
+  expect(problems).toMatchObject([{ file: 'b.json', document: 1 }]);
+});
+
+it('gives what was written with one word the word that is served', async () => {
+  await write('a.yaml', cluster('a', 'spec: { orchestratorApiEndpoints: { caBundle: aGk= }, authInfo: {} }\n'));
+  const refused = await readManifests(folder, { catalog });
+  expect(refused.problems[0]?.message).toContain('unknown field "spec.orchestratorApiEndpoints"');
+  const writtenFor = createCatalog({ productName: 'orchestrator' });
+  const { manifests, problems } = await readManifests(folder, { catalog, writtenFor });
+  expect(problems).toEqual([]);
+  expect(manifests[0]?.kind).toBe(catalog.clusters);
+  expect(manifests[0]?.object.spec).toEqual({ authInfo: {}, kubernetesApiEndpoints: { caBundle: 'aGk=' } });
+});
+
+it('takes an object once, and says where it was first', async () => {
+  await write('a.yaml', cluster('same'));
+  await write('b.yaml', `${cluster('other')}---\n${cluster('same')}`);
+  const read = await readManifests(folder, { catalog });
+  expect(namesIn(read)).toEqual(['same', 'other']);
+  expect(read.problems).toEqual([
+    { file: 'b.yaml', document: 2, line: 4, message: 'it is in a.yaml, document 1, already' },
+  ]);
+});
+
+it('does not read what is too large, nor what nests without end', async () => {
+  await write('large.yaml', `# ${'x'.repeat(16 * 1024 * 1024)}\n`);
+  await write('deep.yaml', `${'['.repeat(100_000)}\n`);
+  await write('good.yaml', cluster('good'));
+  const { manifests, problems } = await readManifests(folder, { catalog });
+  expect(manifests).toHaveLength(1);
+  expect(problems.map(({ file }) => file)).toEqual(['deep.yaml', 'large.yaml']);
+  expect(problems[1]?.message).toContain('more than the 16777216 that are read');
+});
