@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { parseConfig, readConfigFile } from './config-file.ts';
+
+const parse = (text: string) => {
+  const { values, problems } = parseConfig(text, 'c.yaml');
+  return { values: Object.fromEntries(values), problems };
+};
+
+describe('parseConfig', () => {
+  it('keeps each value as it was written', () => {
+    const text =
+      'listen: 127.0.0.1:9000\nworkers: 1\ndemo: true\nhistory-revisions: 010\nbase-url: "https://a.example"\n';
+    expect(parse(text)).toEqual({
+      values: {
+        listen: '127.0.0.1:9000',
+        workers: '1',
+        demo: 'true',
+        historyRevisions: '010',
+        baseUrl: 'https://a.example',
+      },
+      problems: [],
+    });
+  });
+
+  it.each(['', '# nothing\n', '---\n', 'null\n'])('takes an empty file %j', (text) => {
+    expect(parse(text)).toEqual({ values: {}, problems: [] });
+  });
+
+  it.each([
+    ['lisen: x', 'c.yaml:1:1: unknown option "lisen"; did you mean listen?'],
+    ['demo: true\n__proto__: x', 'c.yaml:2:1: unknown option "__proto__"'],
+    ['constructor: x', 'c.yaml:1:1: unknown option "constructor"'],
+    ['config: other.yaml', 'c.yaml:1:1: unknown option "config"'],
+    ['listen:', 'c.yaml:1:1: listen needs a plain value, not nothing'],
+    ['listen: [a]', 'c.yaml:1:1: listen needs a plain value, not a structure'],
+    ['listen: {a: b}', 'c.yaml:1:1: listen needs a plain value, not a structure'],
+    ['data-dir: &a x\nmanifests: *a', 'c.yaml:2:1: manifests needs a plain value, not a structure'],
+    ['[a, b]: c', 'c.yaml: unknown option ""'],
+    ['- a', 'c.yaml: expected options as "name: value" lines'],
+    ['hello', 'c.yaml: expected options as "name: value" lines'],
+    ['demo: true\n---\ndemo: true', 'c.yaml: expected one YAML document'],
+  ])('reports %j', (text, problem) => {
+    expect(parse(text).problems).toEqual([problem]);
+  });
+
+  it('reports a key given twice, and broken YAML, with the line', () => {
+    expect(parse('demo: true\ndemo: false').problems[0]).toMatch(/^c\.yaml:2:1: .*unique/);
+    expect(parse('listen: "a').problems[0]).toMatch(/^c\.yaml:1:\d+: /);
+  });
+
+  it('reports everything at once', () => {
+    expect(parse('a: 1\nb: 2').problems).toHaveLength(2);
+  });
+});
+
+it('readConfigFile names a file that cannot be read', () => {
+  expect(readConfigFile('/nonexistent/c.yaml').problems[0]).toMatch(/^\/nonexistent\/c\.yaml: cannot be read: /);
+});

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { isAlias, isMap, isScalar, LineCounter, parseAllDocuments } from 'yaml';
+import { didYouMean } from './nearest.ts';
+import { keyOf, OPTION_NAMES, type OptionName } from './options.ts';
+
+/** No honest file of options comes near it. */
+const MAX_BYTES = 1024 * 1024;
+
+export interface ConfigFile {
+  /** The text of each value, as a flag would have it. */
+  readonly values: ReadonlyMap<OptionName, string>;
+  readonly problems: readonly string[];
+}
+
+const failed = (problem: string): ConfigFile => ({ values: new Map(), problems: [problem] });
+
+const NAMES = new Map(
+  OPTION_NAMES.flatMap((name) => (keyOf(name) === undefined ? [] : [[keyOf(name), name] as const])),
+);
+const KEYS = [...NAMES.keys()].filter((key) => key !== undefined);
+
+/** Reads options from YAML: one mapping of known keys to plain values. Everything that is wrong is reported at once. */
+export function readConfigFile(path: string): ConfigFile {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    return failed(`${path}: cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (text.length > MAX_BYTES) return failed(`${path}: too large for a file of options (more than ${MAX_BYTES} bytes)`);
+  return parseConfig(text, path);
+}
+
+export function parseConfig(text: string, path: string): ConfigFile {
+  const lines = new LineCounter();
+  const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false });
+  if (!Array.isArray(documents) || documents.length === 0) return { values: new Map(), problems: [] };
+  const [document, second] = documents;
+  if (document === undefined || second !== undefined) return failed(`${path}: expected one YAML document`);
+  const at = (offset: number | undefined): string => {
+    if (offset === undefined) return path;
+    const { line, col } = lines.linePos(offset);
+    return `${path}:${line}:${col}`;
+  };
+  if (document.errors.length > 0) {
+    return { values: new Map(), problems: document.errors.map((error) => `${at(error.pos[0])}: ${error.message}`) };
+  }
+  const root = document.contents;
+  if (root === null || (isScalar(root) && root.value === null)) return { values: new Map(), problems: [] };
+  if (!isMap(root)) return failed(`${path}: expected options as "name: value" lines`);
+
+  const values = new Map<OptionName, string>();
+  const problems: string[] = [];
+  // The nodes are walked instead of turned into an object, so a key such as __proto__ is just an unknown key.
+  for (const { key, value } of root.items) {
+    const name = isScalar(key) ? String(key.value) : '';
+    const where = at(isScalar(key) ? key.range?.[0] : undefined);
+    const known = NAMES.get(name);
+    if (known === undefined) {
+      problems.push(`${where}: unknown option ${JSON.stringify(name.slice(0, 100))}${didYouMean(name, KEYS)}`);
+    } else if (!isScalar(value) || value.value === null || isAlias(value)) {
+      problems.push(
+        `${where}: ${name} needs a plain value, not ${isScalar(value) || value === null ? 'nothing' : 'a structure'}`,
+      );
+    } else {
+      // The source keeps numbers as they were written: 010 and 1e3 are not what they seem.
+      values.set(known, typeof value.value === 'string' ? value.value : (value.source ?? String(value.value)));
+    }
+  }
+  return { values, problems };
+}

@@ -1,0 +1,183 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command, CommanderError } from 'commander';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addServeFlags, loadServeOptions, OptionsError } from './load-options.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'clusterpass-options-'));
+beforeAll(() => {
+  for (const name of ['tls.crt', 'tls.key', 'tokens.csv']) writeFileSync(join(cwd, name), '');
+  mkdirSync(join(cwd, 'manifests'));
+});
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+const silent = { writeErr: () => {}, writeOut: () => {} };
+
+/** As main.ts does it: commander reads the flags, the loader the rest. */
+function load(args: string[] = [], env: Record<string, string> = {}) {
+  const command = addServeFlags(new Command('serve')).exitOverride().configureOutput(silent);
+  return loadServeOptions({ flags: command.parse(args, { from: 'user' }).opts(), env, cwd });
+}
+
+function problems(args: string[], env: Record<string, string> = {}): readonly string[] {
+  try {
+    load(args, env);
+  } catch (error) {
+    if (error instanceof OptionsError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+function file(name: string, text: string): string {
+  writeFileSync(join(cwd, name), text);
+  return name;
+}
+
+describe('loadServeOptions', () => {
+  it('has a default for everything', () => {
+    expect(load()).toEqual({
+      options: {
+        listen: { host: '127.0.0.1', port: 8080 },
+        baseUrl: 'http://127.0.0.1:8080',
+        dataDir: join(cwd, '.clusterpass'),
+        store: { engine: 'sqlite', path: join(cwd, '.clusterpass/clusterpass.db') },
+        history: { retentionMs: 300_000, revisions: 10_000 },
+        tls: undefined,
+        maxConnections: 10_000,
+        tokenAuthFile: undefined,
+        manifests: undefined,
+        maxTokenExpirationSeconds: 86_400,
+        signingAlgorithm: 'ES256',
+        productName: 'orchestrator',
+        workers: 1,
+        logLevel: 'info',
+        demo: false,
+      },
+      warnings: [],
+    });
+  });
+
+  it('takes flags over environment over file', () => {
+    const config = file('order.yaml', 'log-level: error\nproduct-name: fromfile\nhistory-revisions: 7\n');
+    const { options } = load(['--config', config, '--log-level', 'debug'], {
+      CLUSTERPASS_LOG_LEVEL: 'warn',
+      CLUSTERPASS_PRODUCT_NAME: 'fromenv',
+    });
+    expect([options.logLevel, options.productName, options.history.revisions]).toEqual(['debug', 'fromenv', 7]);
+  });
+
+  it('finds the file through the environment too', () => {
+    file('env.yaml', 'log-level: error\n');
+    expect(load([], { CLUSTERPASS_CONFIG: 'env.yaml' }).options.logLevel).toBe('error');
+  });
+
+  it('reads switches in every form, and a flag turns off what a variable turned on', () => {
+    expect(load(['--demo']).options.demo).toBe(true);
+    expect(load(['--demo=false'], { CLUSTERPASS_DEMO: 'true' }).options.demo).toBe(false);
+    expect(load(['--demo', '--log-level', 'warn']).options).toMatchObject({ demo: true, logLevel: 'warn' });
+  });
+
+  it('counts an empty variable as not set', () => {
+    expect(load([], { CLUSTERPASS_BASE_URL: '' }).options.baseUrl).toBe('http://127.0.0.1:8080');
+  });
+
+  it('derives what depends on other options', () => {
+    expect(load(['--data-dir', '/d']).options.store.path).toBe('/d/clusterpass.db');
+    const tls = ['--tls-cert-file', 'tls.crt', '--tls-private-key-file', 'tls.key'];
+    const { options } = load(['--listen', 'pass.example.com:443', ...tls]);
+    expect(options.baseUrl).toBe('https://pass.example.com');
+    expect(options.tls).toEqual({ certFile: join(cwd, 'tls.crt'), privateKeyFile: join(cwd, 'tls.key') });
+    expect(load(['--listen', '127.0.0.1:0']).options.baseUrl).toBeUndefined();
+    expect(load(['--listen', '127.0.0.1:0', '--base-url', 'http://a.example']).options.baseUrl).toBe(
+      'http://a.example',
+    );
+  });
+
+  it('takes files and folders that are there', () => {
+    const { options } = load(['--manifests', 'manifests', '--token-auth-file', 'tokens.csv']);
+    expect(options).toMatchObject({ manifests: join(cwd, 'manifests'), tokenAuthFile: join(cwd, 'tokens.csv') });
+  });
+});
+
+describe('decision 14: plain HTTP only on loopback', () => {
+  it.each(['0.0.0.0:8080', '[::]:8080', '10.1.2.3:8080', 'pass.example.com:8080'])('%s needs TLS', (listen) => {
+    expect(problems(['--listen', listen, '--base-url', 'https://a.example'])).toEqual([
+      expect.stringMatching(/^--listen .*: plain HTTP is served on loopback only.*--insecure-http/),
+    ]);
+  });
+
+  it('or the explicit switch', () => {
+    const args = ['--listen', '0.0.0.0:8080', '--base-url', 'https://a.example', '--insecure-http'];
+    expect(load(args).options.listen.host).toBe('0.0.0.0');
+    expect(problems([...args, '--tls-cert-file', 'tls.crt', '--tls-private-key-file', 'tls.key'])).toEqual([
+      expect.stringMatching(/choose one/),
+    ]);
+  });
+
+  it('TLS needs both files', () => {
+    expect(problems(['--listen', '10.1.2.3:1', '--tls-cert-file', 'tls.crt'])).toEqual([
+      '--tls-cert-file is set and --tls-private-key-file is not: TLS needs both',
+    ]);
+    expect(problems(['--tls-private-key-file', 'tls.key'])).toEqual([
+      '--tls-private-key-file is set and --tls-cert-file is not: TLS needs both',
+    ]);
+  });
+
+  it('an address that names no host needs a base URL', () => {
+    expect(problems(['--listen', '0.0.0.0:8080', '--insecure-http'])).toEqual([
+      expect.stringMatching(/set --base-url$/),
+    ]);
+  });
+});
+
+describe('a mistake is named with its source', () => {
+  it('a flag, a variable and a key', () => {
+    const config = file('bad.yaml', 'history-revisions: many\nlisen: x\n');
+    expect(problems(['--config', config, '--workers', '4'], { CLUSTERPASS_LOG_LEVEL: 'loud' })).toEqual([
+      `${join(cwd, 'bad.yaml')}:2:1: unknown option "lisen"; did you mean listen?`,
+      `${join(cwd, 'bad.yaml')}: history-revisions: "many" cannot be used: expected a whole number from 1 to 1000000000`,
+      '--workers: "4" cannot be used: not yet: this release serves from one process; leave it at 1',
+      expect.stringMatching(/^CLUSTERPASS_LOG_LEVEL: "loud" cannot be used: expected debug/),
+    ]);
+  });
+
+  it('a store that is not in this release', () => {
+    expect(problems(['--store', 'etcd://h:2379/p'])).toEqual([
+      expect.stringMatching(/^--store: .*embedded engine only/),
+    ]);
+  });
+
+  it('a file that is not there', () => {
+    expect(problems(['--config', 'none.yaml'])).toEqual([
+      '--config: "none.yaml" cannot be used: there is no such file',
+    ]);
+  });
+
+  it('an unknown flag, with the nearest known one', () => {
+    expect(() => load(['--lisen', 'x'])).toThrow(CommanderError);
+    expect(() => load(['--lisen', 'x'])).toThrow(/unknown option '--lisen'[\s\S]*--listen/);
+    expect(() => load(['--demo', 'true', 'more'])).toThrow(CommanderError);
+  });
+
+  it('an unknown variable is a warning, and those Kubernetes sets are none', () => {
+    const env = {
+      CLUSTERPASS_LISTN: 'x',
+      CLUSTERPASS_SERVICE_HOST: '10.0.0.1',
+      CLUSTERPASS_SERVICE_PORT_HTTPS: '443',
+      CLUSTERPASS_PORT: 'tcp://10.0.0.1:443',
+      CLUSTERPASS_PORT_443_TCP_ADDR: '10.0.0.1',
+      PATH: '/bin',
+    };
+    expect(load([], env).warnings).toEqual([
+      'CLUSTERPASS_LISTN: no option has this variable; did you mean CLUSTERPASS_LISTEN?',
+    ]);
+  });
+
+  it('a password in an address is not repeated', () => {
+    const [problem] = problems(['--base-url', 'https://user:hunter2@example.com']);
+    expect(problem).toMatch(/^--base-url: <redacted> cannot be used: .*without a user/);
+    expect(problem).not.toContain('hunter2');
+  });
+});

@@ -1,0 +1,36 @@
+import { flagOf, OPTION_NAMES, OPTIONS, type Option, type OptionName, variableOf } from './options.ts';
+
+const HEAD = `# Options of \`clusterpass serve\`
+
+<!-- Generated from src/config/options.ts by \`npm run generate\`; edit the table there. -->
+
+Each option can be given in three places, and the first one that has it wins:
+
+1. as a flag: \`--listen 127.0.0.1:9000\`; a switch is on when it stands alone, and \`--demo=false\` turns it off;
+2. as an environment variable: \`CLUSTERPASS_LISTEN=127.0.0.1:9000\`; an empty variable counts as not set;
+3. in the YAML file named by \`--config\`, under the flag's name without the dashes: \`listen: 127.0.0.1:9000\`.
+
+An unknown flag or key, or a value that cannot be used, stops the start with a message that names it. An unknown
+\`CLUSTERPASS_*\` variable only gives a warning. Durations are written as in Go: \`24h\`, \`5m\`, \`90s\`, \`1h30m\`.
+Relative paths start from the folder the program was started in.
+
+| Flag | Variable | Default | Meaning |
+|---|---|---|---|
+`;
+
+function defaultOf({ value, default: text, defaultText }: Option): string {
+  if (defaultText !== undefined) return defaultText;
+  if (text === undefined) return 'none';
+  return value === undefined ? 'off' : `\`${text}\``;
+}
+
+function row(name: OptionName): string {
+  const option: Option = OPTIONS[name];
+  const flag = option.value === undefined ? flagOf(name) : `${flagOf(name)} ${option.value}`;
+  return `| \`${flag}\` | \`${variableOf(name)}\` | ${defaultOf(option)} | ${option.doc} |\n`;
+}
+
+/** The text of docs/options.md. */
+export function renderOptionsReference(): string {
+  return HEAD + OPTION_NAMES.map(row).join('');
+}

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { flagOf, keyOf, OPTION_NAMES, OPTIONS, type Option, variableOf } from './options.ts';
+import { renderOptionsReference } from './options-reference.ts';
+
+describe('the option table', () => {
+  it('derives flag, variable and key from the name', () => {
+    expect(flagOf('serviceAccountMaxTokenExpiration')).toBe('--service-account-max-token-expiration');
+    expect(variableOf('baseUrl')).toBe('CLUSTERPASS_BASE_URL');
+    expect(keyOf('tlsCertFile')).toBe('tls-cert-file');
+    expect(keyOf('config')).toBeUndefined();
+  });
+
+  it.each(OPTION_NAMES)('%s has a default its own parser takes, and a documented sentence', (name) => {
+    const { parse, default: text, doc }: Option = OPTIONS[name];
+    if (text !== undefined) expect(() => parse(text, { cwd: '/' })).not.toThrow();
+    expect(doc).toMatch(/^[A-Z].*\.$/);
+    // It stands in a table of Markdown.
+    expect(doc).not.toMatch(/[|\n]/);
+  });
+});
+
+describe('docs/options.md', () => {
+  it('has a row for every option, and is what the table says', () => {
+    const text = renderOptionsReference();
+    for (const name of OPTION_NAMES) expect(text).toContain(`\`${flagOf(name)}`);
+    expect(readFileSync(new URL('../../docs/options.md', import.meta.url), 'utf8')).toBe(text);
+  });
+});

@@ -1,0 +1,165 @@
+import {
+  baseUrl,
+  boolean,
+  duration,
+  existing,
+  integer,
+  listenAddress,
+  oneOf,
+  type Parse,
+  path,
+  productName,
+  store,
+  workers,
+} from './values.ts';
+
+/** One option of `clusterpass serve`. Its flag, variable and key in the file follow from its name in the table. */
+export interface Option<T = unknown> {
+  /** The placeholder in help and reference; none for a switch, which is on when its flag stands alone. */
+  readonly value?: string;
+  readonly parse: Parse<T>;
+  /** As it would be typed. Without one the option may stay unset. */
+  readonly default?: string;
+  /** What happens when it is unset and that is worth saying. */
+  readonly defaultText?: string;
+  /** One or two sentences for help and reference. */
+  readonly doc: string;
+}
+
+const option = <T, const D extends { readonly default?: string }>(definition: Option<T> & D): Option<T> & D =>
+  definition;
+
+/** Every option there is. docs/options.md is generated from this table (`npm run generate`). */
+export const OPTIONS = {
+  config: option({
+    value: 'FILE',
+    parse: existing('file'),
+    doc: 'A YAML file with options, each under its name without the dashes. Flags and variables win over it.',
+  }),
+  listen: option({
+    value: 'HOST:PORT',
+    parse: listenAddress,
+    default: '127.0.0.1:8080',
+    doc: 'Where it listens. Without TLS only loopback addresses are served; port 0 takes any free port.',
+  }),
+  baseUrl: option({
+    value: 'URL',
+    parse: baseUrl,
+    defaultText: 'from `--listen`',
+    doc: 'The public address. The issuers of tokens are built from it, so changing it makes issued tokens invalid.',
+  }),
+  dataDir: option({
+    value: 'DIR',
+    parse: path,
+    default: './.clusterpass',
+    doc: 'Folder of the embedded database, the signing keys and the generated admin token (`admin.token`, mode 0600).',
+  }),
+  store: option({
+    value: 'URL',
+    parse: store,
+    defaultText: '`sqlite:<data-dir>/clusterpass.db`',
+    doc: 'Where objects are kept: `sqlite:PATH`, the embedded engine.',
+  }),
+  historyRetention: option({
+    value: 'DURATION',
+    parse: duration('1s', '8760h'),
+    default: '5m',
+    doc: 'History younger than this is never compacted away.',
+  }),
+  historyRevisions: option({
+    value: 'N',
+    parse: integer(1, 1_000_000_000),
+    default: '10000',
+    doc: 'Nor are the newest so many revisions, however old. It is also how many changes of each kind a watch can resume over.',
+  }),
+  tlsCertFile: option({
+    value: 'FILE',
+    parse: existing('file'),
+    doc: 'TLS certificate chain in PEM, with `--tls-private-key-file`. Read again when the file changes.',
+  }),
+  tlsPrivateKeyFile: option({
+    value: 'FILE',
+    parse: existing('file'),
+    doc: 'Private key in PEM for `--tls-cert-file`. Read again when the file changes.',
+  }),
+  insecureHttp: option({
+    parse: boolean,
+    default: 'false',
+    doc: 'UNSAFE without a proxy in front that terminates TLS: serves plain HTTP on an address other machines can reach, where anyone on the way can read and reuse tokens.',
+  }),
+  maxConnections: option({
+    value: 'N',
+    parse: integer(1, 1_000_000),
+    default: '10000',
+    doc: 'Connections served at once; more are closed as they arrive. A watch holds one for as long as it lasts.',
+  }),
+  tokenAuthFile: option({
+    value: 'FILE',
+    parse: existing('file'),
+    doc: 'Static callers in the CSV format of kube-apiserver: `token,user,uid,"group1,group2"`.',
+  }),
+  manifests: option({
+    value: 'PATH',
+    parse: existing('file or folder'),
+    doc: 'YAML files that are applied at start and whenever they change. Objects that live inside a cluster carry the annotation `clusterpass.dev/cluster: <name>`.',
+  }),
+  serviceAccountMaxTokenExpiration: option({
+    value: 'DURATION',
+    // T-27: kube-apiserver accepts the same range, 1h to 2^32 seconds.
+    parse: duration('1h', '4294967296s'),
+    default: '24h',
+    doc: 'The longest lifetime that is granted; a request for more is shortened, with a warning.',
+  }),
+  signingAlgorithm: option({
+    value: 'ALGORITHM',
+    parse: oneOf('ES256', 'RS256'),
+    default: 'ES256',
+    doc: 'The algorithm of new signing keys: `ES256`, or `RS256` for verifiers that know no other.',
+  }),
+  productName: option({
+    value: 'WORD',
+    parse: productName,
+    default: 'orchestrator',
+    doc: 'The word in the path prefix `/orchestrator/{cluster}` and in the field `spec.orchestratorApiEndpoints`.',
+  }),
+  workers: option({
+    value: 'N',
+    parse: workers,
+    default: '1',
+    doc: 'Processes that serve. This release knows only 1.',
+  }),
+  logLevel: option({
+    value: 'LEVEL',
+    parse: oneOf('debug', 'info', 'warn', 'error', 'silent'),
+    default: 'info',
+    doc: 'The least severe log lines that are written: `debug`, `info`, `warn`, `error`, or `silent` for none.',
+  }),
+  demo: option({
+    parse: boolean,
+    default: 'false',
+    doc: 'Loads the demo fleet: 12 clusters, what lives in them, and three callers with different rights.',
+  }),
+} as const;
+
+export type OptionName = keyof typeof OPTIONS;
+
+/** Every option by name, parsed; undefined only where the table has no default. */
+export type OptionValues = {
+  readonly [N in OptionName]:
+    | ReturnType<(typeof OPTIONS)[N]['parse']>
+    | ((typeof OPTIONS)[N] extends { readonly default: string } ? never : undefined);
+};
+
+export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
+
+const hyphenated = (name: OptionName): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+/** `--base-url` */
+export const flagOf = (name: OptionName): string => `--${hyphenated(name)}`;
+
+/** `CLUSTERPASS_BASE_URL` */
+export const variableOf = (name: OptionName): string =>
+  `CLUSTERPASS_${hyphenated(name).replaceAll('-', '_').toUpperCase()}`;
+
+/** `base-url`. The file cannot name another file. */
+export const keyOf = (name: OptionName): string | undefined => (name === 'config' ? undefined : hyphenated(name));

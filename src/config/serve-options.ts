@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import type { OptionValues } from './options.ts';
+import { defaultBaseUrl, isLoopback, isWildcard, type ListenAddress } from './values.ts';
+
+/** What `clusterpass serve` runs with: every option checked, alone and against the others. Paths are absolute. */
+export interface ServeOptions {
+  readonly listen: ListenAddress;
+  /** Undefined only when `--listen` has port 0: then it is `defaultBaseUrl()` of the port that was bound. */
+  readonly baseUrl: string | undefined;
+  readonly dataDir: string;
+  readonly store: { readonly engine: 'sqlite'; readonly path: string };
+  readonly history: { readonly retentionMs: number; readonly revisions: number };
+  readonly tls: { readonly certFile: string; readonly privateKeyFile: string } | undefined;
+  readonly maxConnections: number;
+  readonly tokenAuthFile: string | undefined;
+  readonly manifests: string | undefined;
+  readonly maxTokenExpirationSeconds: number;
+  readonly signingAlgorithm: 'ES256' | 'RS256';
+  readonly productName: string;
+  readonly workers: 1;
+  readonly logLevel: OptionValues['logLevel'];
+  readonly demo: boolean;
+}
+
+/** The checks between options, and the defaults that follow from other options. */
+export function resolveOptions(values: OptionValues): { options: ServeOptions; problems: string[] } {
+  const { listen, tlsCertFile: certFile, tlsPrivateKeyFile: privateKeyFile } = values;
+  const problems: string[] = [];
+
+  const tls = certFile !== undefined && privateKeyFile !== undefined ? { certFile, privateKeyFile } : undefined;
+  if (tls === undefined && (certFile ?? privateKeyFile) !== undefined) {
+    const [one, other] = certFile === undefined ? ['private-key', 'cert'] : ['cert', 'private-key'];
+    problems.push(`--tls-${one}-file is set and --tls-${other}-file is not: TLS needs both`);
+  } else if (tls === undefined && !values.insecureHttp && !isLoopback(listen.host)) {
+    problems.push(
+      `--listen ${listen.host}: plain HTTP is served on loopback only, because tokens would cross the network in the clear; ` +
+        'set --tls-cert-file and --tls-private-key-file, or --insecure-http behind a proxy that terminates TLS',
+    );
+  }
+  if (tls !== undefined && values.insecureHttp) {
+    problems.push('--insecure-http is set together with --tls-cert-file: choose one');
+  }
+  if (values.baseUrl === undefined && isWildcard(listen.host)) {
+    problems.push(`--listen ${listen.host} names no address that callers could use: set --base-url`);
+  }
+
+  const derived = listen.port === 0 ? undefined : defaultBaseUrl(listen, tls === undefined ? 'http' : 'https');
+  const options: ServeOptions = {
+    listen,
+    baseUrl: values.baseUrl ?? derived,
+    dataDir: values.dataDir,
+    store: { engine: 'sqlite', path: values.store ?? join(values.dataDir, 'clusterpass.db') },
+    history: { retentionMs: values.historyRetention, revisions: values.historyRevisions },
+    tls,
+    maxConnections: values.maxConnections,
+    tokenAuthFile: values.tokenAuthFile,
+    manifests: values.manifests,
+    // A lifetime is granted in whole seconds, and never more than was allowed.
+    maxTokenExpirationSeconds: Math.floor(values.serviceAccountMaxTokenExpiration / 1000),
+    signingAlgorithm: values.signingAlgorithm,
+    productName: values.productName,
+    workers: values.workers,
+    logLevel: values.logLevel,
+    demo: values.demo,
+  };
+  return { options, problems };
+}

@@ -1,0 +1,214 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import {
+  baseUrl,
+  boolean,
+  defaultBaseUrl,
+  duration,
+  existing,
+  integer,
+  isLoopback,
+  isWildcard,
+  listenAddress,
+  oneOf,
+  path,
+  productName,
+  store,
+  ValueError,
+  workers,
+} from './values.ts';
+
+const context = { cwd: '/srv' };
+
+describe('listenAddress', () => {
+  it.each([
+    ['127.0.0.1:8080', '127.0.0.1', 8080],
+    ['localhost:0', 'localhost', 0],
+    ['[::1]:443', '::1', 443],
+    ['0.0.0.0:65535', '0.0.0.0', 65_535],
+    ['a.example.com:80', 'a.example.com', 80],
+  ])('%s', (text, host, port) => {
+    expect(listenAddress(text)).toEqual({ host, port });
+  });
+
+  it.each([
+    '',
+    ':8080',
+    '8080',
+    '127.0.0.1',
+    '127.0.0.1:',
+    '127.0.0.1:65536',
+    '127.0.0.1:+80',
+    '::1:80',
+    '[::1]',
+    '[::1%lo]:80',
+    '[127.0.0.1]:80',
+    '127.1:80',
+    '0x7f.1:80',
+    '2130706433:80',
+    '999.0.0.1:80',
+    'a b:80',
+    'a..b:80',
+    '-a:80',
+    'http://a:80',
+    `${'a'.repeat(64)}:80`,
+    '127.0.0.1:80\n',
+  ])('refuses %j', (text) => {
+    expect(() => listenAddress(text)).toThrow(ValueError);
+  });
+});
+
+describe('what an address means', () => {
+  it.each(['127.0.0.1', '127.9.9.9', '::1', '0:0:0:0:0:0:0:1', '::ffff:127.0.0.1', 'localhost', 'LocalHost'])(
+    '%s is loopback',
+    (host) => {
+      expect(isLoopback(host)).toBe(true);
+    },
+  );
+
+  it.each(['0.0.0.0', '::', '10.0.0.1', '128.0.0.1', '::ffff:10.0.0.1', 'localhost.example.com', '127.0.0.1.example'])(
+    '%s is not loopback',
+    (host) => {
+      expect(isLoopback(host)).toBe(false);
+    },
+  );
+
+  it.each(['0.0.0.0', '::', '0:0::0', '::ffff:0.0.0.0'])('%s names no address', (host) => {
+    expect(isWildcard(host)).toBe(true);
+  });
+
+  it.each(['127.0.0.1', '::1', 'example.com'])('%s names an address', (host) => {
+    expect(isWildcard(host)).toBe(false);
+  });
+
+  it('is written in one way in the default base URL', () => {
+    expect(defaultBaseUrl({ host: '127.0.0.1', port: 8080 }, 'http')).toBe('http://127.0.0.1:8080');
+    expect(defaultBaseUrl({ host: '0:0::1', port: 8443 }, 'https')).toBe('https://[::1]:8443');
+    expect(defaultBaseUrl({ host: 'Example.com', port: 443 }, 'https')).toBe('https://example.com');
+  });
+});
+
+describe('baseUrl', () => {
+  it.each([
+    'https://clusterpass.example.com',
+    'http://127.0.0.1:8080',
+    'https://example.com/pass/a',
+    'https://[::1]:8443',
+  ])('takes %s', (text) => {
+    expect(baseUrl(text)).toBe(text);
+  });
+
+  it.each([
+    ['clusterpass.example.com', /such as https/],
+    ['ftp://example.com', /such as https/],
+    ['https://', /such as https/],
+    ['https://u:p@example.com', /without a user/],
+    ['https://example.com?', /without a query/],
+    ['https://example.com/a?b=c', /without a query/],
+    ['https://example.com#', /fragment/],
+    ['https://example.com/', /written as https:\/\/example\.com$/],
+    ['https://example.com/a//', /written as https:\/\/example\.com\/a$/],
+    ['https://Example.com', /written as https:\/\/example\.com$/],
+    ['https://example.com:443', /written as https:\/\/example\.com$/],
+    ['https://example.com/a/../b', /written as https:\/\/example\.com\/b$/],
+    ['https://exam\tple.com', /written as/],
+    [' https://example.com', /written as/],
+    ['https:example.com', /written as/],
+  ])('refuses %j', (text, message) => {
+    expect(() => baseUrl(text)).toThrow(message);
+  });
+});
+
+describe('productName', () => {
+  it.each(['orchestrator', 'kubernetes', 'k8s', '3scale', 'a-b'])('takes %s', (text) => {
+    expect(productName(text)).toBe(text);
+  });
+
+  it.each([
+    'api',
+    'apis',
+    'auth',
+    'openid',
+    'livez',
+    'version',
+    '',
+    '-a',
+    'a-',
+    'A',
+    'a/b',
+    '..',
+    'a.b',
+    'a'.repeat(64),
+  ])('refuses %j', (text) => {
+    expect(() => productName(text)).toThrow(ValueError);
+  });
+});
+
+describe('store', () => {
+  it('is a path of the embedded engine', () => {
+    expect(store('sqlite:/data/x.db', context)).toBe('/data/x.db');
+    expect(store('sqlite:x.db', context)).toBe('/srv/x.db');
+  });
+
+  it('says that etcd is not in this release', () => {
+    expect(() => store('etcd://h1:2379,h2:2379/prefix', context)).toThrow(/embedded engine only/);
+  });
+
+  it.each(['', 'sqlite:', 'sqlite::memory:', 'sqlite://x.db', '/data/x.db', 'postgres://x', 'sqlite:a\0b'])(
+    'refuses %j',
+    (text) => {
+      expect(() => store(text, context)).toThrow(ValueError);
+    },
+  );
+});
+
+describe('plain values', () => {
+  it('numbers are whole and in range', () => {
+    const parse = integer(1, 100);
+    expect(parse('1', context)).toBe(1);
+    expect(parse('100', context)).toBe(100);
+    for (const bad of ['0', '101', '-1', '1.0', '1e1', '0x10', '', ' 1', 'NaN', '1'.repeat(400)]) {
+      expect(() => parse(bad, context), bad).toThrow(/from 1 to 100/);
+    }
+  });
+
+  it('T-27: a longest lifetime is between an hour and 2^32 seconds', () => {
+    const parse = duration('1h', '4294967296s');
+    expect(parse('1h', context)).toBe(3_600_000);
+    expect(parse('4294967296s', context)).toBe(4_294_967_296_000);
+    expect(() => parse('3599s', context)).toThrow(/from 1h to 4294967296s/);
+    expect(() => parse('4294967297s', context)).toThrow(/from 1h/);
+    expect(() => parse('3600', context)).toThrow(/such as 24h/);
+  });
+
+  it('choices, switches and workers say what would be right', () => {
+    expect(oneOf('ES256', 'RS256')('RS256', context)).toBe('RS256');
+    expect(() => oneOf('ES256', 'RS256')('none', context)).toThrow('expected ES256 or RS256');
+    expect([boolean('true'), boolean('false')]).toEqual([true, false]);
+    expect(() => boolean('yes')).toThrow('expected true or false');
+    expect(workers('1')).toBe(1);
+    expect(() => workers('4')).toThrow(/not yet/);
+    expect(() => workers('0')).toThrow(/whole number/);
+  });
+
+  it('paths are absolute afterwards', () => {
+    expect(path('a/../b', context)).toBe('/srv/b');
+    expect(() => path('', context)).toThrow(ValueError);
+  });
+});
+
+describe('existing', () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'clusterpass-values-'));
+  writeFileSync(join(cwd, 'there'), '');
+  afterAll(() => rmSync(cwd, { recursive: true }));
+
+  it('takes what is there, and only that', () => {
+    expect(existing('file')('there', { cwd })).toBe(join(cwd, 'there'));
+    expect(existing('file or folder')('.', { cwd })).toBe(cwd);
+    expect(() => existing('file')('.', { cwd })).toThrow(/folder/);
+    expect(() => existing('file')('missing', { cwd })).toThrow('there is no such file');
+    expect(() => existing('file')('there/below', { cwd })).toThrow(ValueError);
+  });
+});

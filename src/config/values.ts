@@ -1,0 +1,171 @@
+import { statSync } from 'node:fs';
+import { BlockList, isIP, isIPv6 } from 'node:net';
+import { resolve } from 'node:path';
+import { parseDuration } from './duration.ts';
+
+/** A value that cannot be used; the message says what would be right, and whoever knows adds where it came from. */
+export class ValueError extends Error {
+  override readonly name = 'ValueError';
+}
+
+/** What a parser may need besides the text: paths are relative to the folder the program was started in. */
+export interface ParseContext {
+  readonly cwd: string;
+}
+
+export type Parse<T> = (text: string, context: ParseContext) => T;
+
+export interface ListenAddress {
+  /** Without the brackets of an IPv6 address. */
+  readonly host: string;
+  readonly port: number;
+}
+
+export function boolean(text: string): boolean {
+  if (text === 'true') return true;
+  if (text === 'false') return false;
+  throw new ValueError('expected true or false');
+}
+
+export function integer(min: number, max: number): Parse<number> {
+  return (text) => {
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new ValueError(`expected a whole number from ${min} to ${max}`);
+  };
+}
+
+export function oneOf<const T extends string>(...allowed: readonly T[]): Parse<T> {
+  return (text) => {
+    const found = allowed.find((value) => value === text);
+    if (found !== undefined) return found;
+    throw new ValueError(`expected ${allowed.slice(0, -1).join(', ')} or ${allowed.at(-1)}`);
+  };
+}
+
+/** A Go duration between two others, in milliseconds. */
+export function duration(min: string, max: string): Parse<number> {
+  const [least = 0, most = 0] = [parseDuration(min), parseDuration(max)];
+  return (text) => {
+    const value = parseDuration(text);
+    if (value === undefined) throw new ValueError('expected a duration such as 24h, 5m, 90s or 1h30m');
+    if (value < least || value > most) throw new ValueError(`expected a duration from ${min} to ${max}`);
+    return value;
+  };
+}
+
+export function path(text: string, { cwd }: ParseContext): string {
+  if (text === '' || text.includes('\0')) throw new ValueError('expected a path');
+  return resolve(cwd, text);
+}
+
+/** The path of something that is there. A file may be a pipe, as in `<(command)`, but not a folder. */
+export function existing(what: 'file' | 'file or folder'): Parse<string> {
+  return (text, context) => {
+    const full = path(text, context);
+    const stats = statSync(full, { throwIfNoEntry: false });
+    if (stats === undefined) throw new ValueError(`there is no such ${what}`);
+    if (what === 'file' && stats.isDirectory()) throw new ValueError('expected a file, and this is a folder');
+    return full;
+  };
+}
+
+const HOST_NAME =
+  /^(?=.{1,253}$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
+
+/** How the URL standard writes a host: `127.1`, `0x7f.1` and `2130706433` all become `127.0.0.1`. */
+function canonicalHost(host: string): string | undefined {
+  const url = `http://${isIPv6(host) ? `[${host}]` : host}`;
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
+}
+
+/** A name, or an IPv4 address in the one form that cannot be mistaken for a name. */
+function isHost(host: string): boolean {
+  return HOST_NAME.test(host) && canonicalHost(host) === host.toLowerCase();
+}
+
+export function listenAddress(text: string): ListenAddress {
+  const match = /^(?:\[([^[\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
+  const [, bracketed, plain, digits] = match ?? [];
+  const port = Number(digits);
+  const validHost = bracketed === undefined ? isHost(plain ?? '') : isIPv6(bracketed) && !bracketed.includes('%');
+  if (!validHost || port > 65_535)
+    throw new ValueError('expected HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:443');
+  return { host: bracketed ?? plain ?? '', port };
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/**
+ * Whether only this machine can reach the address. A name other than localhost does not count, whatever it
+ * resolves to now: it may resolve to something else at the next start.
+ */
+export function isLoopback(host: string): boolean {
+  const family = isIP(host);
+  if (family === 0) return host.toLowerCase() === 'localhost';
+  return LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** Whether the address means "every address of this machine", and so names none. */
+export function isWildcard(host: string): boolean {
+  return ['0.0.0.0', '[::]', '[::ffff:0:0]'].includes(canonicalHost(host) ?? '');
+}
+
+/** The address callers use when no other is given. */
+export function defaultBaseUrl({ host, port }: ListenAddress, scheme: 'http' | 'https'): string {
+  // URL drops a default port and writes names and addresses in their one canonical form.
+  return new URL(`${scheme}://${isIPv6(host) ? `[${host}]` : host}:${port}`).origin;
+}
+
+/**
+ * Issuers are compared byte by byte wherever a token is checked, so there must be one way to write the address:
+ * the one the URL standard gives it, without a trailing slash.
+ */
+export function baseUrl(text: string): string {
+  const shape = 'expected an address such as https://clusterpass.example.com or http://127.0.0.1:8080';
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) throw new ValueError(shape);
+  if (url.username !== '' || url.password !== '') throw new ValueError(`${shape}, without a user or a password`);
+  if (/[?#]/.test(text)) throw new ValueError(`${shape}, without a query or a fragment`);
+  const canonical = url.href.replace(/\/+$/, '');
+  if (canonical !== text) throw new ValueError(`expected it written as ${canonical}`);
+  return text;
+}
+
+/** First path segments the server uses itself, now or in kube-apiserver, whose clients may ask for them. */
+const TAKEN = new Set(
+  'api apis auth openid openapi version healthz livez readyz metrics console assets static logs debug swagger'.split(
+    ' ',
+  ),
+);
+
+export function productName(text: string): string {
+  if (!/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text)) {
+    throw new ValueError(
+      'expected a word of at most 63 lowercase letters, digits and inner hyphens (a DNS-1123 label)',
+    );
+  }
+  if (TAKEN.has(text))
+    throw new ValueError(`expected a word that is not the start of another path (${[...TAKEN].join(', ')})`);
+  return text;
+}
+
+/** `sqlite:PATH`, as the absolute path of the database. */
+export function store(text: string, context: ParseContext): string {
+  if (text.startsWith('etcd:')) {
+    throw new ValueError('this release has the embedded engine only; expected sqlite:PATH');
+  }
+  const file = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : '';
+  // SQLite reads these as a database that is gone when the process is, or as options in a URI.
+  if (file === '' || file.startsWith(':') || file.startsWith('//')) {
+    throw new ValueError('expected sqlite:PATH, such as sqlite:/var/lib/clusterpass/clusterpass.db');
+  }
+  return path(file, context);
+}
+
+export function workers(text: string): 1 {
+  if (integer(1, 1024)(text, { cwd: '' }) === 1) return 1;
+  throw new ValueError('not yet: this release serves from one process; leave it at 1');
+}

@@ -1,0 +1,40 @@
+/** One clause of an `Accept` header. */
+export interface AcceptClause {
+  readonly type: string;
+  readonly subtype: string;
+  readonly quality: number;
+  readonly params: ReadonlyMap<string, string>;
+}
+
+/** The clauses of an `Accept` header, best first: by quality, then concrete types before wildcards (N-06). */
+export function parseAccept(header: string): AcceptClause[] {
+  const clauses: AcceptClause[] = [];
+  for (const part of header.split(',')) {
+    const clause = parseClause(part);
+    if (clause !== undefined) clauses.push(clause);
+  }
+  return clauses.sort((a, b) => b.quality - a.quality || wildcards(a) - wildcards(b));
+}
+
+function parseClause(text: string): AcceptClause | undefined {
+  const [range = '', ...rest] = text.split(';');
+  const [type = '', subtype, ...more] = range.trim().split('/');
+  if (more.length > 0 || (subtype === undefined && type !== '*')) return undefined;
+  let quality = 1;
+  const params = new Map<string, string>();
+  for (const param of rest) {
+    const [key = '', value, ...excess] = param.split('=');
+    if (value === undefined || value === '' || excess.length > 0) continue;
+    if (key.trim() === 'q') quality = qualityOf(value);
+    else params.set(key.trim(), value.trim());
+  }
+  return { type: type.trim(), subtype: (subtype ?? '*').trim(), quality, params };
+}
+
+/** `q=0` is not an exclusion (N-06), only the last choice; so is what is no number. */
+function qualityOf(text: string): number {
+  const quality = Number(text);
+  return Number.isFinite(quality) ? quality : 0;
+}
+
+const wildcards = ({ type, subtype }: AcceptClause): number => (type === '*' ? 2 : 0) + (subtype === '*' ? 1 : 0);

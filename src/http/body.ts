@@ -1,0 +1,46 @@
+import type { IncomingMessage } from 'node:http';
+import { ApiError, tooLarge } from '../api/status.ts';
+
+/** D-10: exactly this much is still accepted. */
+export const MAX_BODY_BYTES = 3_145_728;
+
+const EMPTY = new Uint8Array();
+
+/**
+ * Reads the whole body, or throws 413. Nothing acts on a request before this has ended: a body that turns
+ * out malformed half-way (chunking, length) must not have had an effect. When the client leaves first,
+ * this never settles: nobody is there to be answered, and the request is forgotten with its connection.
+ */
+export function readBody(req: IncomingMessage, announce: (() => void) | undefined): Promise<Uint8Array> | Uint8Array {
+  const declared = req.headers['content-length'];
+  if (declared === undefined && req.headers['transfer-encoding'] === undefined) return EMPTY;
+  if (declared !== undefined && Number(declared) > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  announce?.();
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= MAX_BODY_BYTES) {
+        chunks.push(chunk);
+        return;
+      }
+      // What still arrives is read and dropped (bounded by the request timeout), so that a client
+      // that only looks for an answer after sending gets to see it.
+      chunks.length = 0;
+      reject(tooLarge(MAX_BODY_BYTES));
+    });
+    req.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+  });
+}
+
+/** A compressed body is a way to make a small request large; nobody needs it here (CVE-2019-11253's class). */
+export function refuseContentEncoding(req: IncomingMessage): void {
+  const encoding = req.headers['content-encoding'];
+  if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return;
+  throw new ApiError(
+    415,
+    'UnsupportedMediaType',
+    'the body of the request has a content encoding - the only one accepted is identity',
+  );
+}

@@ -1,0 +1,171 @@
+import { type IncomingHttpHeaders, request } from 'node:http';
+import { connect } from 'node:net';
+import { afterEach } from 'vitest';
+import type { Authorizer } from '../api/authorization.ts';
+import type { Caller } from '../api/caller.ts';
+import type { ApiRequest, ApiResponse, Target, Verb } from '../api/exchange.ts';
+import { unauthorized } from '../api/status.ts';
+import { createLogger } from '../observability/logger.ts';
+import type { RequestRecord } from './request-record.ts';
+import { createTargetParser } from './request-target.ts';
+import type { ResourceRoute } from './routes.ts';
+import { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';
+
+/** A real server on a real port, with callers, permissions and handlers that tests can see through. */
+
+export interface Fixture {
+  readonly server: HttpServer;
+  readonly port: number;
+  readonly records: RequestRecord[];
+  readonly lines: string[];
+  /** What the handlers were asked, in order. */
+  readonly handled: ApiRequest[];
+  send(call: Call): Promise<Reply>;
+  /** Writes bytes to a fresh connection and returns everything that came back until it closed. */
+  raw(bytes: string): Promise<string>;
+}
+
+export interface Call {
+  readonly method?: string;
+  readonly path: string;
+  /** Bearer token; `admin` unless told, `''` for none. */
+  readonly token?: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  readonly body?: string | Uint8Array;
+}
+
+export interface Reply {
+  readonly code: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  readonly bytes: Buffer;
+  readonly text: string;
+  /** The body as JSON. */
+  readonly json: () => Record<string, unknown>;
+}
+
+export const TOKEN_PATH = '/orchestrator/a/api/v1/namespaces/ns/serviceaccounts/sa/token';
+export const CLUSTERS_PATH = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+
+const EVERY_VERB: readonly Verb[] = ['create', 'get', 'list', 'watch', 'update', 'patch', 'delete', 'deletecollection'];
+const started: HttpServer[] = [];
+
+/** Registers the cleaning up; call it once per test file. */
+export function closeServersAfterEach(): void {
+  afterEach(async () => {
+    await Promise.all(started.splice(0).map((server) => server.close()));
+  });
+}
+
+export async function startFixture(
+  handler: (request: ApiRequest) => ApiResponse | Promise<ApiResponse> = () => ({
+    type: 'value',
+    code: 200,
+    value: {},
+  }),
+  overrides: Partial<HttpServerOptions> = {},
+): Promise<Fixture> {
+  const records: RequestRecord[] = [];
+  const lines: string[] = [];
+  const handled: ApiRequest[] = [];
+  const handle = (request: ApiRequest): ApiResponse | Promise<ApiResponse> => {
+    handled.push(request);
+    return handler(request);
+  };
+  const server = createHttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    parseTarget: createTargetParser({ productName: 'orchestrator' }),
+    authenticate: async (authorization) => {
+      const token = /^Bearer (admin|nobody)$/.exec(authorization ?? '')?.[1];
+      if (token === undefined) throw unauthorized();
+      return callerNamed(token);
+    },
+    authorizer: adminOnly,
+    resources: { find: (target) => routeFor(target, handle) },
+    paths: { find: () => undefined },
+    logger: createLogger({ level: 'debug', write: (line) => lines.push(line) }),
+    observe: (record) => records.push(record),
+    version: { version: '0.1.0' },
+    checks: {},
+    ...overrides,
+  });
+  started.push(server);
+  const { port } = await server.listen();
+  return { server, port, records, lines, handled, send: (call) => send(port, call), raw: (bytes) => raw(port, bytes) };
+}
+
+function callerNamed(name: string): Caller {
+  const user = { name, uid: '', groups: ['system:authenticated'], extra: {} };
+  return { as: () => user, home: undefined, key: name, expiresAt: undefined, dependsOn: [], isLive: () => true };
+}
+
+const allowAdmin = (caller: Caller) => ({ allowed: caller.as(undefined).name === 'admin', reason: '' });
+const adminOnly: Authorizer = { decide: allowAdmin, decidePath: allowAdmin };
+
+/** Clusters at the fleet (custom style, with `status`), service accounts with tokens in a cluster (built-in). */
+function routeFor(target: Target, handle: ResourceRoute['handle']): ResourceRoute | undefined {
+  const { cluster, group, version, resource, subresource, namespace } = target;
+  const base = { handle, patchTypes: ['application/json-patch+json', 'application/merge-patch+json'] };
+  if (
+    cluster === undefined &&
+    group === 'clusterregistry.k8s.io' &&
+    version === 'v1alpha1' &&
+    resource === 'clusters'
+  ) {
+    if (namespace !== '') return undefined;
+    const verbs = subresource === '' ? EVERY_VERB : subresource === 'status' ? (['get', 'update'] as const) : [];
+    return {
+      ...base,
+      style: 'custom',
+      verbs: new Set(verbs),
+      offers: new Set(['table', 'partial-object-metadata', 'partial-object-metadata-list']),
+    };
+  }
+  if (cluster !== undefined && group === '' && version === 'v1' && resource === 'serviceaccounts') {
+    const verbs = subresource === '' ? EVERY_VERB : subresource === 'token' ? (['create'] as const) : [];
+    return { ...base, style: 'builtin', verbs: new Set(verbs), offers: new Set() };
+  }
+  return undefined;
+}
+
+export function send(
+  port: number,
+  { method = 'GET', path, token = 'admin', headers = {}, body }: Call,
+): Promise<Reply> {
+  const authorization = token === '' ? {} : { authorization: `Bearer ${token}` };
+  // Node's client sends the body of a DELETE without saying how long it is.
+  const chunked = 'transfer-encoding' in headers || body === undefined;
+  const length = chunked ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+  return new Promise((resolve, reject) => {
+    const req = request(
+      { host: '127.0.0.1', port, method, path, headers: { ...authorization, ...length, ...headers }, agent: false },
+      (res) => {
+        const chunks: Buffer[] = [];
+        res.on('data', (chunk: Buffer) => chunks.push(chunk));
+        res.on('error', reject);
+        res.on('end', () => {
+          const bytes = Buffer.concat(chunks);
+          const text = bytes.toString();
+          const { statusCode: code = 0, rawHeaders } = res;
+          resolve({ code, headers: res.headers, rawHeaders, bytes, text, json: () => JSON.parse(text) });
+        });
+      },
+    );
+    req.on('error', reject);
+    req.end(body);
+  });
+}
+
+export function raw(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes, 'latin1'));
+    let received = '';
+    socket.setEncoding('latin1');
+    socket.on('data', (text: string) => {
+      received += text;
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(received));
+  });
+}

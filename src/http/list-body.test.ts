@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { ListResponse } from '../api/exchange.ts';
+import { compactLength, type ListForm, listChunks } from './list-body.ts';
+
+const listOf = (items: readonly unknown[], style: ListResponse['style'] = 'custom'): ListResponse => ({
+  type: 'list',
+  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+  kind: 'ClusterList',
+  metadata: { resourceVersion: '7', continue: '' },
+  items: items.map((item) => Buffer.from(JSON.stringify(item))),
+  style,
+});
+const textOf = (list: ListResponse, form: ListForm): string => Buffer.concat([...listChunks(list, form)]).toString();
+
+describe('compact', () => {
+  test('L-10: a custom list has sorted keys, in its metadata too', () => {
+    expect(textOf(listOf([{ a: 1 }, { b: 2 }]), 'compact')).toBe(
+      '{"apiVersion":"clusterregistry.k8s.io/v1alpha1","items":[{"a":1},{"b":2}],"kind":"ClusterList","metadata":{"continue":"","resourceVersion":"7"}}\n',
+    );
+  });
+
+  test('L-10: a built-in list has the order of its Go type', () => {
+    expect(textOf(listOf([{ a: 1 }], 'builtin'), 'compact')).toBe(
+      '{"kind":"ClusterList","apiVersion":"clusterregistry.k8s.io/v1alpha1","metadata":{"resourceVersion":"7","continue":""},"items":[{"a":1}]}\n',
+    );
+  });
+
+  test('L-11: nothing is an empty array', () => {
+    expect(textOf(listOf([]), 'compact')).toContain('"items":[]');
+  });
+
+  test('the length is known beforehand, beyond ASCII too', () => {
+    for (const style of ['custom', 'builtin'] as const) {
+      for (const items of [[], ['\u00fc'], ['a', '\u4f60', { b: '\u{1f600}' }]]) {
+        const list = listOf(items, style);
+        expect(compactLength(list)).toBe(Buffer.byteLength(textOf(list, 'compact')));
+      }
+    }
+  });
+
+  test('many small items become few chunks, a huge one passes through as it is', () => {
+    const huge = { huge: 'x'.repeat(300_000) };
+    const items = [
+      ...Array.from({ length: 5000 }, (_, index) => ({ index, text: 'y'.repeat(100) })),
+      huge,
+      { last: 1 },
+    ];
+    const list = listOf(items);
+    const chunks = [...listChunks(list, 'compact')];
+    expect(chunks.length).toBeLessThan(10);
+    expect(chunks).toContain(list.items[5000]);
+    expect(JSON.parse(Buffer.concat(chunks).toString()).items).toEqual(items);
+  });
+});
+
+describe('pretty', () => {
+  test.each(['custom', 'builtin'] as const)('F-13: %s is the compact form, indented, without a newline', (style) => {
+    for (const items of [[], [{}], [{ a: [1, { b: [] }] }, { c: 'd' }]]) {
+      const list = listOf(items, style);
+      const value: unknown = JSON.parse(textOf(list, 'compact'));
+      expect(textOf(list, 'pretty')).toBe(JSON.stringify(value, null, 2));
+    }
+  });
+});
+
+describe('yaml', () => {
+  test('is the same list, keys sorted, items not indented', () => {
+    const items = [
+      { kind: 'Cluster', a: 'x' },
+      { text: 'one\n\ntwo\n\n', list: [{ b: 1 }] },
+    ];
+    const text = textOf(listOf(items), 'yaml');
+    expect(text).toMatch(/^apiVersion: clusterregistry\.k8s\.io\/v1alpha1\nitems:\n- a: x\n {2}kind: Cluster\n- list:/);
+    expect(parse(text)).toEqual(JSON.parse(textOf(listOf(items), 'compact')));
+  });
+
+  test('an empty list', () => {
+    expect(parse(textOf(listOf([]), 'yaml'))).toMatchObject({ items: [], kind: 'ClusterList' });
+  });
+});

@@ -1,0 +1,102 @@
+import { encodeValue, toJson, toYaml } from '../api/codec/encode.ts';
+import type { ListResponse } from '../api/exchange.ts';
+import { indentJson } from './indent-json.ts';
+
+/**
+ * The bytes of a list, made as they are asked for: each step of a generator below costs one item, so
+ * whoever writes the list decides how much is done between two turns of the event loop.
+ */
+
+export type ListForm = 'compact' | 'pretty' | 'yaml';
+
+/** How much is gathered before it is written. Reshaping is slow, so its steps are shorter. */
+const CHUNK_BYTES: Readonly<Record<ListForm, number>> = { compact: 131_072, pretty: 65_536, yaml: 16_384 };
+
+export function listChunks(list: ListResponse, form: ListForm): Generator<Uint8Array> {
+  const pieces = form === 'compact' ? compactPieces(list) : form === 'pretty' ? prettyPieces(list) : yamlPieces(list);
+  return gather(pieces, CHUNK_BYTES[form]);
+}
+
+/** The length of the compact form, known without writing it. */
+export function compactLength(list: ListResponse): number {
+  const { head, tail } = compactFrame(list);
+  let length = Buffer.byteLength(head) + Buffer.byteLength(tail) + Math.max(0, list.items.length - 1);
+  for (const item of list.items) length += item.length;
+  return length;
+}
+
+/** What stands before and after the items. Custom resources have sorted keys, built-in ones a fixed order (L-10). */
+function compactFrame({ apiVersion, kind, metadata, style }: ListResponse): { head: string; tail: string } {
+  const [version, name, meta] = [toJson(apiVersion), toJson(kind), metadataJson(metadata, style)];
+  return style === 'custom'
+    ? { head: `{"apiVersion":${version},"items":[`, tail: `],"kind":${name},"metadata":${meta}}\n` }
+    : { head: `{"kind":${name},"apiVersion":${version},"metadata":${meta},"items":[`, tail: ']}\n' };
+}
+
+const metadataJson = (metadata: ListResponse['metadata'], style: ListResponse['style']): string =>
+  style === 'custom' ? encodeValue(metadata, undefined, 'custom') : toJson(metadata);
+
+const COMMA = Buffer.from(',');
+
+function* compactPieces(list: ListResponse): Generator<Uint8Array> {
+  const { head, tail } = compactFrame(list);
+  yield Buffer.from(head);
+  let first = true;
+  for (const item of list.items) {
+    if (!first) yield COMMA;
+    first = false;
+    yield item;
+  }
+  yield Buffer.from(tail);
+}
+
+/** Indented by two, without a newline at the end (F-13). */
+function* prettyPieces(list: ListResponse): Generator<Uint8Array> {
+  const { apiVersion, kind, style } = list;
+  const metadata = indentJson(Buffer.from(metadataJson(list.metadata, style)), 1);
+  const empty = list.items.length === 0;
+  const fields = { apiVersion: toJson(apiVersion), kind: toJson(kind), metadata: metadata.toString() };
+  const [before, after] = style === 'custom' ? CUSTOM_ORDER : BUILTIN_ORDER;
+  yield Buffer.from(`{\n${before.map((key) => `  "${key}": ${fields[key]},\n`).join('')}  "items": [`);
+  let first = true;
+  for (const item of list.items) {
+    yield Buffer.from(first ? '\n    ' : ',\n    ');
+    first = false;
+    yield indentJson(item, 2);
+  }
+  yield Buffer.from(`${empty ? ']' : '\n  ]'}${after.map((key) => `,\n  "${key}": ${fields[key]}`).join('')}\n}`);
+}
+
+const CUSTOM_ORDER = [['apiVersion'], ['kind', 'metadata']] as const;
+const BUILTIN_ORDER = [['kind', 'apiVersion', 'metadata'], []] as const;
+
+/** Keys are sorted whatever the style: kube-apiserver writes YAML by way of a JSON map. */
+function* yamlPieces({ apiVersion, kind, metadata, items }: ListResponse): Generator<Uint8Array> {
+  yield Buffer.from(`${toYaml({ apiVersion })}items:${items.length === 0 ? ' []' : ''}\n`);
+  for (const item of items) {
+    const text = toYaml(JSON.parse(Buffer.from(item.buffer, item.byteOffset, item.length).toString()));
+    // Blank lines stay blank. Exactly one newline ends each document; more of them belong to a text in it.
+    yield Buffer.from(`- ${text.slice(0, -1).replace(/\n(?!\n|$)/g, '\n  ')}\n`);
+  }
+  yield Buffer.from(toYaml({ kind, metadata }));
+}
+
+/** Packs small pieces into chunks; a piece as large as a chunk goes through as it is. */
+function* gather(pieces: Iterable<Uint8Array>, size: number): Generator<Uint8Array> {
+  let chunk: Buffer | undefined;
+  let used = 0;
+  for (const piece of pieces) {
+    if (chunk !== undefined && used + piece.length > size) {
+      yield chunk.subarray(0, used);
+      chunk = undefined;
+      used = 0;
+    }
+    if (piece.length >= size) yield piece;
+    else {
+      chunk ??= Buffer.allocUnsafe(size);
+      chunk.set(piece, used);
+      used += piece.length;
+    }
+  }
+  if (chunk !== undefined) yield chunk.subarray(0, used);
+}

@@ -1,0 +1,178 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ApiError, internal, timeout } from '../api/status.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Answer } from './answer.ts';
+import { Deadlines } from './deadlines.ts';
+import { type Arrival, Exchange } from './exchange.ts';
+import { acceptsGzip, prettyByAccept, prettyByDefault } from './negotiate.ts';
+import { type RequestRecord, recordOf } from './request-record.ts';
+import { respond } from './respond.ts';
+import {
+  assignAuditId,
+  authenticate,
+  authorize,
+  checkContentType,
+  checkTimeout,
+  checkWire,
+  findRoute,
+  handle,
+  negotiate,
+  parseTarget,
+  receiveBody,
+  type StageParts,
+  type StageRun,
+  servePublicPath,
+} from './stages.ts';
+import type { WatchStream } from './watch-stream.ts';
+
+/**
+ * The way of every request, read downwards. The first stage that throws, or that sets an answer, ends the
+ * walk; then the answer is written. The order is a promise: a malformed request is refused before anyone
+ * asks who sent it, identity comes before permission, permission before existence, and nothing acts on a
+ * request before all of it has arrived.
+ */
+const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
+  { name: 'audit id', run: assignAuditId },
+  { name: 'wire checks', run: checkWire },
+  { name: 'target', run: parseTarget },
+  { name: 'timeout', run: checkTimeout },
+  { name: 'public paths', run: servePublicPath },
+  { name: 'authenticate', run: authenticate },
+  { name: 'authorize', run: authorize },
+  { name: 'route', run: findRoute },
+  { name: 'negotiate', run: negotiate },
+  { name: 'content type', run: checkContentType },
+  { name: 'body', run: receiveBody },
+  { name: 'handler', run: handle },
+];
+
+/** T-35: non-watch work is bounded. */
+const DEADLINE_MS = 34_000;
+
+export interface PipelineOptions extends Omit<StageParts, 'startDeadline'> {
+  readonly logger: Logger;
+  /** Called once per request when its connection is done with it, e.g. for logs and metrics. */
+  readonly observe: (record: RequestRecord) => void;
+  /** True while the server drains: answers ask clients to reconnect elsewhere. */
+  readonly isDraining: () => boolean;
+  readonly keepWatch: (stream: WatchStream) => void;
+  readonly deadlineMs?: number;
+  /** Milliseconds on a monotonic clock. */
+  readonly now?: () => number;
+}
+
+export type Serve = (req: IncomingMessage, res: ServerResponse, arrival?: Arrival) => void;
+
+export function createPipeline(options: PipelineOptions): Serve {
+  const {
+    logger,
+    observe,
+    isDraining,
+    keepWatch,
+    deadlineMs = DEADLINE_MS,
+    now = performance.now.bind(performance),
+  } = options;
+
+  const runOut = (x: Exchange): void => {
+    const error = timeout('request did not complete within requested timeout - context deadline exceeded');
+    void answerOnce(x, { type: 'status', error });
+    x.expire();
+  };
+  const deadlines = new Deadlines<Exchange>({ afterMs: deadlineMs, now, expire: runOut });
+
+  const parts: StageParts = {
+    ...options,
+    startDeadline(x, wishMs) {
+      deadlines.start(x);
+      // A wish beyond the server's own limit, or for no time at all, changes nothing (C-07).
+      if (wishMs !== undefined && wishMs > 0 && wishMs < deadlineMs) x.ownDeadline = setTimeout(runOut, wishMs, x);
+    },
+  };
+
+  const settle = (x: Exchange): void => {
+    x.settled = true;
+    deadlines.stop(x);
+    if (x.ownDeadline !== undefined) clearTimeout(x.ownDeadline);
+  };
+
+  const walk = async (x: Exchange): Promise<void> => {
+    let answer: Answer | undefined;
+    try {
+      for (const stage of STAGES) {
+        const pending = stage.run(x, parts);
+        // Awaited only if there is something to wait for: most stages are done when they return.
+        if (pending !== undefined) await pending;
+        if (x.answer !== undefined || x.settled) break;
+      }
+      answer = x.answer;
+    } catch (error) {
+      answer = { type: 'status', error: toApiError(error, x) };
+    }
+    if (answer !== undefined) await answerOnce(x, answer);
+  };
+
+  const toApiError = (error: unknown, { auditId }: Exchange): ApiError => {
+    const answer = error instanceof ApiError ? error : internal(error);
+    // Its answer is bland on purpose, so the log is the only place that can say what went wrong.
+    if (answer.status.code === 500) logger.error({ auditId, err: error }, 'request failed');
+    return answer;
+  };
+
+  const answerOnce = async (x: Exchange, answer: Answer): Promise<void> => {
+    if (x.settled) return;
+    settle(x);
+    const { req, res } = x;
+    // The socket is asked of the request: a pipelined answer has none before its turn.
+    if (res.destroyed || res.headersSent || !req.socket.writable) return;
+    const isError = answer.type === 'status';
+    try {
+      await respond(
+        {
+          res,
+          auditId: x.auditId,
+          warnings: x.warnings,
+          mediaType: x.accept?.mediaType ?? 'application/json',
+          pretty:
+            (x.accept?.prettyClause ?? (isError && prettyByAccept(x.wire?.accept))) ||
+            prettyByDefault(x.query, req.headers['user-agent']),
+          gzip: acceptsGzip(req.headers['accept-encoding']?.toString()),
+          headOnly: req.method === 'HEAD',
+          // A client that was not told to continue may or may not send the body: only closing is unambiguous.
+          close: isDraining() || (x.arrival.expectsContinue === true && !req.complete),
+          onFailure: (error) => logger.error({ auditId: x.auditId, err: error }, 'watch failed'),
+          keepWatch,
+        },
+        answer,
+      );
+    } catch (error) {
+      logger.error({ auditId: x.auditId, err: error }, 'answer could not be written');
+      if (!res.headersSent && !isError) {
+        x.settled = false;
+        return answerOnce(x, { type: 'status', error: internal(error) });
+      }
+      res.destroy();
+    }
+    return undefined;
+  };
+
+  return (req, res, arrival = {}) => {
+    const x = new Exchange(req, res, arrival, now());
+    // Broken connections show up as `close`; without listeners their errors would end the process.
+    req.on('error', ignore);
+    res.on('error', ignore);
+    res.on('close', () => {
+      settle(x);
+      try {
+        observe(recordOf(x, now() - x.startedAt));
+      } catch (error) {
+        logger.error({ auditId: x.auditId, err: error }, 'request could not be recorded');
+      }
+    });
+    void walk(x);
+  };
+}
+
+const ignore = (): void => {};
+
+/** The names of the stages in order, for documentation and its test. */
+export const STAGE_NAMES: readonly string[] = STAGES.map(({ name }) => name);

@@ -1,0 +1,156 @@
+import type { ServerResponse } from 'node:http';
+import { toJson, toYaml } from '../api/codec/encode.ts';
+import type { Accepted, ListResponse } from '../api/exchange.ts';
+import type { ApiError } from '../api/status.ts';
+import type { Answer, RawAnswer } from './answer.ts';
+import { writeChunks, writeGzipped } from './flow.ts';
+import { indentJson } from './indent-json.ts';
+import { compactLength, type ListForm, listChunks } from './list-body.ts';
+import { WatchStream } from './watch-stream.ts';
+
+/** How an answer is to be written; everything the request had to say about that. */
+export interface Envelope {
+  readonly res: ServerResponse;
+  readonly auditId: string;
+  /** Values of `Warning` headers; sent whatever the outcome (W-05). */
+  readonly warnings: readonly string[];
+  readonly mediaType: Accepted['mediaType'];
+  readonly pretty: boolean;
+  readonly gzip: boolean;
+  readonly headOnly: boolean;
+  /** Ask the client not to use the connection again. */
+  readonly close: boolean;
+  /** Hears of what goes wrong after the answer has started. */
+  readonly onFailure: (error: unknown) => void;
+  /** Takes over the stream of a watch. */
+  readonly keepWatch: (stream: WatchStream) => void;
+}
+
+/** N-09: bodies up to this size are not worth compressing. */
+const GZIP_ABOVE = 131_072;
+
+/** Writes one answer. Resolves when everything is handed to the socket; for a watch, when it has started. */
+export function respond(envelope: Envelope, answer: Answer): Promise<void> | undefined {
+  switch (answer.type) {
+    case 'value':
+      return write(envelope, answer.code, Buffer.from(toJson(answer.value)), () => answer.value);
+    case 'bytes':
+      return write(envelope, answer.code, answer.json, () => JSON.parse(Buffer.from(answer.json).toString()));
+    case 'status':
+      return writeStatus(envelope, answer.error);
+    case 'raw':
+      writeRaw(envelope, answer);
+      return undefined;
+    case 'list':
+      return writeList(envelope, answer);
+    case 'watch': {
+      envelope.res.writeHead(200, headersFor(envelope, 'application/json'));
+      const stream = new WatchStream(envelope.res, envelope.onFailure);
+      envelope.keepWatch(stream);
+      answer.start(stream);
+      return undefined;
+    }
+  }
+}
+
+function headersFor({ auditId, warnings, close }: Envelope, contentType: string, cacheControl?: string): string[] {
+  const headers = [
+    'Audit-Id',
+    auditId,
+    'Cache-Control',
+    cacheControl ?? 'no-cache, private',
+    'Content-Type',
+    contentType,
+  ];
+  for (const warning of warnings) headers.push('Warning', warning);
+  if (close) headers.push('Connection', 'close');
+  return headers;
+}
+
+/** One object: `json` is its compact form, `value` makes the value for formats that need it. */
+function write(
+  envelope: Envelope,
+  code: number,
+  json: Uint8Array,
+  value: () => unknown,
+  extraHeaders: readonly string[] = [],
+): Promise<void> | undefined {
+  const { res, mediaType, pretty, gzip, headOnly } = envelope;
+  const yaml = mediaType === 'application/yaml';
+  const body = yaml ? Buffer.from(toYaml(value())) : pretty ? indentJson(json) : withNewline(json);
+  const headers = headersFor(envelope, mediaType);
+  headers.push(...extraHeaders);
+  if (gzip && body.length > GZIP_ABOVE) {
+    headers.push('Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding');
+    res.writeHead(code, headers);
+    if (!headOnly) return writeGzipped(res, [body]);
+    res.end();
+    return undefined;
+  }
+  headers.push('Content-Length', String(body.length));
+  res.writeHead(code, headers);
+  // Always bytes, never a string: Node would join a string with the header block and encode both as
+  // UTF-8, and the Warning headers are UTF-8 already.
+  if (headOnly) res.end();
+  else res.end(body);
+  return undefined;
+}
+
+function writeStatus(envelope: Envelope, { status }: ApiError): Promise<void> | undefined {
+  const extra: string[] = [];
+  // Decision 8: browsers and tools learn what is missing.
+  if (status.code === 401) extra.push('WWW-Authenticate', 'Bearer');
+  if (status.code === 403) extra.push('X-Content-Type-Options', 'nosniff');
+  const retryAfter = status.details?.retryAfterSeconds ?? 0;
+  if (retryAfter > 0) extra.push('Retry-After', String(retryAfter));
+  // N-05: a client that cannot be satisfied is probably a person trying things out.
+  const pretty = envelope.pretty || status.code === 406;
+  const json = Buffer.from(toJson(status));
+  return write({ ...envelope, mediaType: 'application/json', pretty }, status.code, json, () => status, extra);
+}
+
+function writeRaw(envelope: Envelope, { code, headers: own, body }: RawAnswer): void {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const { 'Content-Type': contentType = 'application/octet-stream', 'Cache-Control': cacheControl, ...rest } = own;
+  const headers = headersFor(envelope, contentType, cacheControl);
+  for (const [name, value] of Object.entries(rest)) headers.push(name, value);
+  // RFC 9110 section 15.4.5: a 304 has no body, and no length of one.
+  const bodiless = code === 304 || code === 204;
+  if (!bodiless) headers.push('Content-Length', String(bytes.length));
+  envelope.res.writeHead(code, headers);
+  if (bodiless || envelope.headOnly) envelope.res.end();
+  else envelope.res.end(bytes);
+}
+
+function writeList(envelope: Envelope, list: ListResponse): Promise<void> | undefined {
+  const { res, mediaType, pretty, gzip, headOnly } = envelope;
+  const form: ListForm = mediaType === 'application/yaml' ? 'yaml' : pretty ? 'pretty' : 'compact';
+  const length = compactLength(list);
+  const headers = headersFor(envelope, mediaType);
+  if (length <= GZIP_ABOVE && form === 'compact') {
+    const body = Buffer.concat([...listChunks(list, form)], length);
+    headers.push('Content-Length', String(length));
+    res.writeHead(200, headers);
+    if (headOnly) res.end();
+    else res.end(body);
+    return undefined;
+  }
+  const compress = gzip && length > GZIP_ABOVE;
+  if (compress) headers.push('Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding');
+  // Without chunking a client can tell a complete list from a broken connection, and show progress.
+  else if (form === 'compact') headers.push('Content-Length', String(length));
+  res.writeHead(200, headers);
+  if (headOnly) {
+    res.end();
+    return undefined;
+  }
+  const chunks = listChunks(list, form);
+  return compress ? writeGzipped(res, chunks) : writeChunks(res, chunks);
+}
+
+function withNewline(json: Uint8Array): Buffer {
+  const body = Buffer.allocUnsafe(json.length + 1);
+  body.set(json);
+  body[json.length] = 0x0a;
+  return body;
+}

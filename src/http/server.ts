@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import {
+  createServer as createPlainServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
+import type { TlsOptions } from 'node:tls';
+import { ApiError } from '../api/status.ts';
+import { onClientError, trackNewest } from './client-errors.ts';
+import type { Arrival } from './exchange.ts';
+import { type HealthOptions, healthRoutes } from './health.ts';
+import { createPipeline, type PipelineOptions } from './pipeline.ts';
+import { firstOf } from './routes.ts';
+import { createReloader, type KeyPair, readKeyPair, type TlsFiles } from './tls-files.ts';
+import { type VersionFacts, versionRoutes } from './version.ts';
+import type { WatchStream } from './watch-stream.ts';
+import { MAX_HEADERS } from './wire-facts.ts';
+
+/** The limits of a connection. Slow and silent clients must cost little and not for long. */
+const LIMITS = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  keepAliveTimeoutMs: 5_000,
+  maxHeaderBytes: 16_384,
+  handshakeTimeoutMs: 10_000,
+  /** How often Node looks for requests that have run out of time. */
+  checkIntervalMs: 1_000,
+  certificateCheckMs: 10_000,
+  drainTimeoutMs: 25_000,
+} as const;
+
+type Limits = { readonly [name in keyof typeof LIMITS]: number };
+
+export interface HttpServerOptions extends Omit<PipelineOptions, 'isDraining' | 'keepWatch'> {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: TlsFiles;
+  /** Further connections are refused until one closes. */
+  readonly maxConnections?: number;
+  /** Between failing readiness and refusing connections, so that load balancers notice in time. */
+  readonly drainDelayMs?: number;
+  readonly sleep?: (ms: number) => Promise<unknown>;
+  readonly limits?: Partial<Limits>;
+  readonly version: VersionFacts;
+  /** By name; all must pass for the server to be ready. */
+  readonly checks: HealthOptions['checks'];
+}
+
+export interface HttpServer {
+  listen(): Promise<{ address: string; port: number }>;
+  /** Fails readiness, stops accepting, ends watches, lets requests in flight finish; bounded in time. */
+  drain(): Promise<void>;
+  /** Ends everything at once. */
+  close(): Promise<void>;
+  /** Looks now whether the certificate files have changed. */
+  reloadCertificate(): Promise<void>;
+}
+
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const { host, port, tls, maxConnections, drainDelayMs = 0, sleep = setTimeoutPromise, logger } = options;
+  const limits: Limits = { ...LIMITS, ...options.limits };
+  let draining = false;
+  const watches = new Set<WatchStream>();
+  const isDraining = (): boolean => draining;
+  const onFailure = (check: string, reason: unknown): void =>
+    logger.warn({ check, err: reason }, 'health check failed');
+  const serve = createPipeline({
+    ...options,
+    paths: firstOf([
+      healthRoutes({ checks: options.checks, isDraining, onFailure }),
+      versionRoutes(options.version),
+      options.paths,
+    ]),
+    isDraining,
+    observe(record) {
+      options.observe(record);
+      // A connection that was busy when the draining began is idle now, and nobody else would close it.
+      if (draining) setImmediate(() => server.closeIdleConnections());
+    },
+    keepWatch(stream) {
+      watches.add(stream);
+      stream.onClose(() => watches.delete(stream));
+      // It slipped in while the others were being told to end.
+      if (draining) setImmediate(() => stream.shutdown());
+    },
+  });
+
+  const tlsServer = tls === undefined ? undefined : createTlsServer({ ...httpOptions(limits), ...tlsOptions(limits) });
+  const server: Server = tlsServer ?? createPlainServer(httpOptions(limits));
+  const useKeyPair = (pair: KeyPair): void => tlsServer?.setSecureContext({ ...tlsOptions(limits), ...pair });
+  let reloadCertificate = async (): Promise<void> => {};
+
+  // Past its own count Node drops header lines silently, Authorization among them: let one more than we
+  // accept through, so that the pipeline sees there were too many.
+  server.maxHeadersCount = MAX_HEADERS + 2;
+  if (maxConnections !== undefined) server.maxConnections = maxConnections;
+
+  const arrive = (req: IncomingMessage, res: ServerResponse, arrival?: Arrival): void => {
+    trackNewest(req, res);
+    serve(req, res, arrival);
+  };
+  const unmet = new ApiError(417, 'ExpectationFailed', 'the only expectation met is 100-continue');
+  server.on('request', (req, res) => arrive(req, res));
+  server.on('checkContinue', (req, res) => arrive(req, res, { expectsContinue: true }));
+  server.on('checkExpectation', (req, res) => arrive(req, res, { refusal: unmet }));
+  // There is no tunnel here; an `Upgrade` header is ignored and the request answered as it is.
+  server.on('connect', (_, socket) => socket.destroy());
+  server.on('clientError', onClientError);
+  server.on('drop', () => logger.warn({ maxConnections }, 'connection refused: too many'));
+
+  let certificateCheck: NodeJS.Timeout | undefined;
+  const stopTimers = (): void => clearInterval(certificateCheck);
+  let drained: Promise<void> | undefined;
+
+  const drainOnce = async (): Promise<void> => {
+    draining = true;
+    if (drainDelayMs > 0) await sleep(drainDelayMs);
+    stopTimers();
+    const closed = new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
+    for (const stream of [...watches]) stream.shutdown();
+    server.closeIdleConnections();
+    const cut = setTimeout(() => server.closeAllConnections(), limits.drainTimeoutMs);
+    await closed;
+    clearTimeout(cut);
+  };
+
+  return {
+    async listen() {
+      if (tls !== undefined) {
+        const current = await readKeyPair(tls);
+        useKeyPair(current);
+        reloadCertificate = createReloader({ files: tls, current, use: useKeyPair, logger });
+        certificateCheck = setInterval(reloadCertificate, limits.certificateCheckMs).unref();
+      }
+      server.listen({ host, port });
+      await once(server, 'listening');
+      server.on('error', (error) => logger.error({ err: error }, 'listener failed'));
+      const { address, port: bound } = server.address() as AddressInfo;
+      return { address, port: bound };
+    },
+    drain() {
+      drained ??= drainOnce();
+      return drained;
+    },
+    async close() {
+      draining = true;
+      stopTimers();
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+      server.closeAllConnections();
+      await closed;
+    },
+    reloadCertificate: () => reloadCertificate(),
+  };
+}
+
+function httpOptions(limits: Limits): ServerOptions {
+  return {
+    // Leniency towards malformed requests is how requests are smuggled.
+    insecureHTTPParser: false,
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: limits.checkIntervalMs,
+    // Checked by the pipeline, whose answer has a body that says so.
+    requireHostHeader: false,
+  };
+}
+
+const tlsOptions = (limits: Limits): TlsOptions => ({
+  minVersion: 'TLSv1.2',
+  ALPNProtocols: ['http/1.1'],
+  handshakeTimeout: limits.handshakeTimeoutMs,
+});

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto';
+import { type Authorizer, isFilteredList, type ResourceQuestion } from '../api/authorization.ts';
+import type { Caller } from '../api/caller.ts';
+import type { Target } from '../api/exchange.ts';
+import { parseGoDuration, toGoInt64 } from '../api/go-errors.ts';
+import { ApiError, badRequest, notFound, pathNotFound, qualified } from '../api/status.ts';
+import { forbiddenFor } from '../authz/forbidden.ts';
+import { readBody, refuseContentEncoding } from './body.ts';
+import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
+import { MEDIA_TYPES, READABLE_NAMES } from './media-types.ts';
+import { negotiateAccept, negotiateContentType } from './negotiate.ts';
+import type { Method, PathTarget, TargetParser } from './request-target.ts';
+import type { PathRoute, PathRoutes, ResourceRoute, ResourceRoutes } from './routes.ts';
+import { methodNotAllowed, readWireFacts } from './wire-facts.ts';
+
+/** What the stages ask of the rest of the program. */
+export interface StageParts {
+  readonly parseTarget: TargetParser;
+  readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => Promise<Caller>;
+  readonly authorizer: Authorizer;
+  readonly resources: ResourceRoutes;
+  readonly paths: PathRoutes;
+  /** Starts the clock for the whole request; answers 504 when it runs out. */
+  readonly startDeadline: (exchange: Exchange, wishMs: number | undefined) => void;
+}
+
+/** Does one thing, throws an ApiError, or sets `answer` and so ends the walk. Waits only where it must. */
+export type StageRun = (exchange: Exchange, parts: StageParts) => void | Promise<void>;
+
+/** C-01: a client's own id is kept, so that it can find its request in our records; within reason. */
+export const assignAuditId: StageRun = (x) => {
+  const given = x.req.headers['audit-id'];
+  x.auditId = typeof given === 'string' && /^[\x21-\x7e]{1,256}$/.test(given) ? given : randomUUID();
+};
+
+export const checkWire: StageRun = (x) => {
+  if (x.arrival.refusal !== undefined) throw x.arrival.refusal;
+  x.wire = readWireFacts(x.req);
+};
+
+export const parseTarget: StageRun = (x, { parseTarget }) => {
+  const { path, query, names } = parseTarget(x.wire.method, x.req.url ?? '');
+  x.path = path;
+  x.query = query;
+  x.names = names;
+};
+
+/** C-07: a bad `timeout` is reported before anyone asks who is calling. Watches have their own end (V-17). */
+export const checkTimeout: StageRun = (x, { startDeadline }) => {
+  if (x.names.type === 'resource' && x.names.target.verb === 'watch') return;
+  const text = x.query.get('timeout');
+  if (text === null || text === '') return startDeadline(x, listTimeout(x));
+  const wish = parseGoDuration(text);
+  if (!wish.ok) throw badRequest(`invalid timeout specified in the request URL - ${wish.message}`);
+  startDeadline(x, wish.milliseconds);
+};
+
+/** A list has a parameter of its own for it. What is wrong with that one, its handler says. */
+function listTimeout({ names, query }: Exchange): number | undefined {
+  if (names.type !== 'resource' || names.target.verb !== 'list') return undefined;
+  const seconds = toGoInt64(query.get('timeoutSeconds') ?? '');
+  return seconds === undefined ? undefined : Number(seconds) * 1000;
+}
+
+export const servePublicPath: StageRun = (x, { paths }) => {
+  if (x.names.type !== 'path') return undefined;
+  const route = paths.find(x.names);
+  return route?.public === true ? servePath(x, x.names, route) : undefined;
+};
+
+export const authenticate: StageRun = async (x, { authenticate }) => {
+  x.caller = await authenticate(x.req.headers.authorization, x.warn);
+};
+
+/** Decision 12: before anything is looked up, so that a refusal says nothing about what exists. */
+export const authorize: StageRun = (x, { authorizer }) => {
+  const caller = callerOf(x);
+  refuseImpersonation(x, caller);
+  if (x.names.type === 'path') {
+    const question = { verb: x.names.verb, path: x.names.path };
+    const decision = authorizer.decidePath(caller, question);
+    if (!decision.allowed) throw forbiddenFor(caller.as(x.names.cluster), question, decision);
+    return;
+  }
+  const { target, question } = x.names;
+  if (isFilteredList(target)) return;
+  const decision = authorizer.decide(caller, question);
+  if (!decision.allowed) throw forbiddenFor(caller.as(question.cluster), question, decision);
+};
+
+/** We do not impersonate. To ignore the wish would run the request with more rights than were asked for. */
+function refuseImpersonation(x: Exchange, caller: Caller): void {
+  const { impersonation } = x.wire;
+  if (impersonation === undefined) return;
+  const question: ResourceQuestion = {
+    verb: 'impersonate',
+    group: '',
+    resource: impersonation.header === 'impersonate-group' ? 'groups' : 'users',
+    subresource: '',
+    namespace: '',
+    name: impersonation.value,
+    cluster: undefined,
+  };
+  throw forbiddenFor(caller.as(undefined), question, { allowed: false, reason: 'impersonation is not supported' });
+}
+
+export const findRoute: StageRun = (x, { resources, paths }) => {
+  if (x.names.type === 'path') {
+    const route = paths.find(x.names);
+    if (route === undefined) throw pathNotFound();
+    return servePath(x, x.names, route);
+  }
+  const { target } = x.names;
+  const route = resources.find(target);
+  if (route === undefined) throw pathNotFound();
+  if (route.verbs.size === 0) throw subresourceNotFound(route, target);
+  if (!isServed(route, target, x.wire.method)) throw verbNotAllowed(route, target);
+  // T-12a: only an empty segment before a subresource gets here without a name.
+  if (target.subresource !== '' && target.name === '') throw badRequest('name must be provided');
+  x.route = route;
+  return undefined;
+};
+
+export const negotiate: StageRun = (x) => {
+  const { style, offers } = x.route;
+  x.accept = negotiateAccept(x.wire.accept, { style, offers, verb: targetOf(x).verb });
+};
+
+const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+
+export const checkContentType: StageRun = (x) => {
+  const { method } = x.wire;
+  if (!WITH_BODY.has(method)) return;
+  refuseContentEncoding(x.req);
+  // The body of a DELETE is optional: without one its type does not matter.
+  if (method === 'DELETE' && isBodiless(x)) return;
+  const contentType = x.req.headers['content-type'];
+  const { style, patchTypes } = x.route;
+  x.mediaType =
+    method === 'PATCH'
+      ? negotiateContentType(contentType, patchTypes)
+      : negotiateContentType(contentType, READABLE_NAMES[style], MEDIA_TYPES[0]?.name);
+};
+
+export const receiveBody: StageRun = (x) => {
+  if (!WITH_BODY.has(x.wire.method)) return undefined;
+  const keep = (bytes: Uint8Array): void => {
+    if (x.mediaType !== '' && (bytes.length > 0 || x.wire.method !== 'DELETE')) {
+      x.body = { bytes, mediaType: x.mediaType };
+    }
+  };
+  const bytes = readBody(x.req, x.arrival.expectsContinue ? () => x.res.writeContinue() : undefined);
+  return bytes instanceof Promise ? bytes.then(keep) : keep(bytes);
+};
+
+export const handle: StageRun = async (x) => {
+  if (x.accept === undefined) throw new Error('a handler needs a negotiated answer');
+  x.answer = await x.route.handle(new HandlerRequest(x, callerOf(x), x.accept));
+};
+
+async function servePath(x: Exchange, { cluster, path }: PathTarget, route: PathRoute): Promise<void> {
+  const { method, accept } = x.wire;
+  if (!route.methods.includes(method === 'HEAD' ? 'GET' : method)) throw methodNotAllowed();
+  x.answer = await route.handle({
+    caller: x.caller,
+    method,
+    cluster,
+    path,
+    query: x.query,
+    accept,
+    ifNoneMatch: x.req.headers['if-none-match'],
+    signal: x.signal,
+  });
+}
+
+/** R-03, and R-06 for custom resources. */
+const subresourceNotFound = ({ style }: ResourceRoute, target: Target): ApiError =>
+  style === 'custom' && target.name !== '' ? notFound(target, target.name) : pathNotFound();
+
+function isServed({ style, verbs }: ResourceRoute, target: Target, method: Method): boolean {
+  const { verb, name, subresource, alwaysPublic } = target;
+  if (!verbs.has(verb)) return false;
+  // R-09: built-in routes do not answer HEAD; a watch without a body is no watch.
+  if (method === 'HEAD' && (style === 'builtin' || verb === 'watch')) return false;
+  if (verb === 'watch') return method === 'GET';
+  if (subresource !== '') return true;
+  if (alwaysPublic) return verb === 'list';
+  // Items are made in their collection, and changed by their name.
+  const onItem = verb === 'get' || verb === 'update' || verb === 'patch' || verb === 'delete';
+  return onItem === (name !== '');
+}
+
+/** R-04 and R-05. */
+function verbNotAllowed({ style }: ResourceRoute, { verb, group, resource }: Target): ApiError {
+  if (style === 'builtin') return methodNotAllowed();
+  const message = `${verb} is not supported on resources of kind "${qualified(group, resource)}"`;
+  return new ApiError(405, 'MethodNotAllowed', message, {
+    details: { ...(group === '' ? {} : { group }), kind: resource },
+  });
+}
+
+function callerOf({ caller }: Exchange): Caller {
+  if (caller === undefined) throw new Error('not authenticated');
+  return caller;
+}
+
+const isBodiless = ({ req }: Exchange): boolean =>
+  req.headers['transfer-encoding'] === undefined && (req.headers['content-length'] ?? '0') === '0';

@@ -1,0 +1,35 @@
+import type { PathRoute, PathRoutes } from './routes.ts';
+
+export interface VersionFacts {
+  /** As in package.json: `0.1.0`. */
+  readonly version: string;
+  readonly gitCommit?: string;
+  readonly buildDate?: string;
+}
+
+/** `/version` with the keys of X-18. What only a Go program could say is there, and empty. */
+export function versionRoutes({ version, gitCommit = '', buildDate = '' }: VersionFacts): PathRoutes {
+  const [major = '', minor = ''] = version.split('.');
+  const body = JSON.stringify(
+    {
+      major,
+      minor,
+      gitVersion: `v${version}`,
+      gitCommit,
+      gitTreeState: gitCommit === '' ? '' : 'clean',
+      buildDate,
+      goVersion: '',
+      compiler: '',
+      platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+    },
+    undefined,
+    2,
+  );
+  const route: PathRoute = {
+    public: true,
+    methods: ['GET'],
+    handle: () => ({ type: 'raw', code: 200, headers: { 'Content-Type': 'application/json' }, body }),
+  };
+  // Also under the prefix of a cluster, whether it exists or not: kubectl asks the server it was given.
+  return { find: ({ path }) => (path === '/version' ? route : undefined) };
+}

@@ -1,0 +1,62 @@
+/** The budget of kube-apiserver (W-04), in characters of text. */
+const TOTAL_BUDGET = 4096;
+const TRUNCATED_TEXT = 256;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+/**
+ * Collects the `Warning` headers of one answer. Texts echo what callers sent (field names, values), so
+ * nothing that could break out of a header may pass, and their number and size are bounded.
+ */
+export class Warnings {
+  #texts: string[] = [];
+  #headers: string[] = [];
+  #written = 0;
+  #truncating = false;
+
+  add(text: string): void {
+    if (text === '' || (this.#truncating && this.#written >= TOTAL_BUDGET)) return;
+    if (this.#texts.includes(text)) return;
+    this.#texts.push(text);
+    if (!this.#truncating && this.#written + runesIn(text) > TOTAL_BUDGET) {
+      // From here on every text is cut, those already accepted too, and the sum starts anew.
+      this.#truncating = true;
+      this.#headers = [];
+      this.#written = 0;
+      for (const earlier of this.#texts) this.#write(cut(earlier));
+      return;
+    }
+    this.#write(this.#truncating ? cut(text) : text);
+  }
+
+  /** Values for `Warning` header lines, in order, safe to hand to Node. */
+  get headers(): readonly string[] {
+    return this.#headers;
+  }
+
+  #write(text: string): void {
+    if (CONTROL.test(text) || !text.isWellFormed()) return;
+    const quoted = text.replace(/["\\]/g, '\\$&');
+    // Node accepts only Latin-1 in a header and throws otherwise: the UTF-8 bytes go out one by one.
+    this.#headers.push(`299 - "${Buffer.from(quoted, 'utf8').toString('latin1')}"`);
+    this.#written += runesIn(text);
+  }
+}
+
+function runesIn(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+function cut(text: string): string {
+  let end = 0;
+  let count = 0;
+  for (const rune of text) {
+    if (count === TRUNCATED_TEXT) return text.slice(0, end);
+    end += rune.length;
+    count++;
+  }
+  return text;
+}
