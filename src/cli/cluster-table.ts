@@ -1,0 +1,40 @@
+import { humanAge } from '../api/human-age.ts';
+import { clusterKind } from '../api/kinds/cluster.ts';
+import type { Cluster } from '../client/types.ts';
+import { printable } from './printable.ts';
+
+export interface ClusterTable {
+  /** One row, or none if they are not wanted. */
+  readonly headers: readonly string[][];
+  row(cluster: Cluster): string[];
+}
+
+export interface ClusterTableOptions {
+  readonly productName: string;
+  readonly wide: boolean;
+  readonly withHeaders: boolean;
+  readonly withLabels: boolean;
+  readonly now: () => number;
+}
+
+/** Clusters as rows; the columns are those of the server's own tables. */
+export function clusterTable({ productName, wide, withHeaders, withLabels, now }: ClusterTableOptions): ClusterTable {
+  const columns = clusterKind(productName).columns.filter(({ priority }) => wide || priority === 0);
+  const names = [...columns.map(({ name }) => name.toUpperCase()), ...(withLabels ? ['LABELS'] : [])];
+  return {
+    headers: withHeaders ? [names] : [],
+    row: (cluster) => {
+      const cells = columns.map((column) => {
+        const value = column.cell(cluster);
+        if (column.type === 'date') return humanAge(value, now());
+        return value === null || value === '' ? '<none>' : printable(String(value));
+      });
+      return withLabels ? [...cells, labelsOf(cluster)] : cells;
+    },
+  };
+}
+
+function labelsOf({ metadata: { labels = {} } }: Cluster): string {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  return printable(pairs.sort().join(',')) || '<none>';
+}

@@ -1,0 +1,266 @@
+import type { Command, Flag } from './command.ts';
+
+/** The table of commands. The program, its completions and docs/cli.md are made from it. */
+
+export const GROUPS: Readonly<Record<string, string>> = {
+  get: 'Show objects.',
+  describe: 'Show the details of an object.',
+  create: 'Create something.',
+  auth: 'Ask about permissions.',
+};
+
+const output = (formats: string): Flag => ({
+  flags: '-o, --output <format>',
+  doc: `The form of the output: ${formats}.`,
+});
+const namespace: Flag = { flags: '-n, --namespace <namespace>', doc: 'The namespace.' };
+const account: Flag = {
+  flags: '--as <namespace/name>',
+  doc: 'The service account whose tokens are used, in every cluster.',
+};
+const dryRun: Flag = { flags: '--dry-run <server|none>', doc: '`server`: every check, no change.', default: 'none' };
+const files: Flag = {
+  flags: '-f, --filename <file>',
+  doc: 'A file, a folder with `.yaml`, `.yml` and `.json` files, or `-` for stdin.',
+  repeatable: true,
+};
+const cluster = (doc: string): Flag => ({ flags: '--cluster <cluster>', doc });
+
+export const COMMANDS: readonly Command[] = [
+  {
+    path: ['login'],
+    summary: 'Remember a server, its CA and a token.',
+    details:
+      'The token is tried, then kept in `logins.json` (mode 0600) in `$XDG_CONFIG_HOME/clusterpass` or ' +
+      '`~/.config/clusterpass`. There is one login for each server, and a token is sent to no other server than its ' +
+      'own. Signing in at an identity provider is not possible yet: a token has to be given.',
+    examples: [
+      'clusterpass login --server https://desk.example.com --token-file ./token',
+      'cat token | clusterpass login --server https://desk.example.com --token-file - --certificate-authority ca.crt',
+    ],
+    load: () => import('./login.ts'),
+  },
+  {
+    path: ['logout'],
+    summary: 'Forget a login and the tokens that were fetched with it.',
+    details: 'Kubeconfigs stay as they are. Without `--server` it is the last login; `--all` forgets every one.',
+    connects: false,
+    flags: [
+      { flags: '-s, --server <URL>', doc: 'The server to forget.' },
+      { flags: '--all', doc: 'Every login.' },
+    ],
+    examples: ['clusterpass logout', 'clusterpass logout --all'],
+    load: () => import('./logout.ts'),
+  },
+  {
+    path: ['whoami'],
+    summary: 'Show who the server takes you for.',
+    flags: [output('`json`, `yaml`, `jsonpath=TEMPLATE`'), cluster('As seen in this cluster.')],
+    examples: ['clusterpass whoami', 'clusterpass whoami -o json'],
+    load: () => import('./whoami.ts'),
+  },
+  {
+    path: ['get', 'clusters'],
+    aliases: ['cluster'],
+    summary: 'List the clusters that you may see.',
+    arguments: [{ name: '[NAME...]', doc: 'Only these.' }],
+    flags: [
+      output('`wide`, `json`, `yaml`, `name`, `jsonpath=TEMPLATE`, `custom-columns=HEADER:PATH,...`'),
+      { flags: '-l, --selector <selector>', doc: 'Only those whose labels match, e.g. `env in (dev,staging)`.' },
+      { flags: '--field-selector <selector>', doc: 'Only those whose fields match, e.g. `status.type=EKS`.' },
+      { flags: '-w, --watch', doc: 'Go on and show every change.' },
+      { flags: '--watch-only', doc: 'Show changes only.' },
+      { flags: '--chunk-size <number>', doc: 'How many are asked for at a time; 0 is all at once.', default: '500' },
+      { flags: '--no-headers', doc: 'Leave out the line of headers.' },
+      { flags: '--show-labels', doc: 'Add a column with all labels.' },
+    ],
+    examples: [
+      'clusterpass get clusters',
+      'clusterpass get clusters -l env=prod -o wide',
+      `clusterpass get clusters -o jsonpath='{range .items[*]}{.metadata.name}{"\\n"}{end}'`,
+    ],
+    load: () => import('./get-clusters.ts'),
+  },
+  {
+    path: ['describe', 'cluster'],
+    aliases: ['clusters'],
+    summary: 'Show what there is to know about a cluster.',
+    details:
+      'Labels, addresses, conditions with their ages, issuer, default audience and longest lifetime of tokens, and ' +
+      'which rule lets you see it.',
+    arguments: [{ name: '<NAME...>', doc: 'The clusters.' }],
+    examples: ['clusterpass describe cluster prod-eu-1'],
+    load: () => import('./describe-cluster.ts'),
+  },
+  {
+    path: ['create', 'token'],
+    summary: 'Issue a token for a service account.',
+    details: 'The token alone is written to stdout. It can be granted for another time than was asked for.',
+    arguments: [{ name: '<NAME>', doc: 'The service account.' }],
+    flags: [
+      cluster('The cluster it lives in.'),
+      { ...namespace, default: 'default' },
+      { flags: '--audience <audience>', doc: "Who is to accept it; without one, the cluster's API.", repeatable: true },
+      {
+        flags: '--duration <duration>',
+        doc: 'How long it should be good, e.g. `10m`; without one, the server decides.',
+      },
+      { flags: '--bound-object-kind <kind>', doc: 'Ends with this object: `Pod` or `Secret`.' },
+      { flags: '--bound-object-name <name>', doc: 'The name of that object.' },
+      { flags: '--bound-object-uid <uid>', doc: 'Its UID, if it must be this very one.' },
+      dryRun,
+      output('`json`, `yaml`'),
+    ],
+    examples: [
+      'clusterpass create token builder -n ci --cluster prod-eu-1',
+      'clusterpass create token builder -n ci --cluster prod-eu-1 --audience vault --duration 10m',
+    ],
+    load: () => import('./create-token.ts'),
+  },
+  {
+    path: ['kubeconfig'],
+    summary: 'Write a kubeconfig with a context for every cluster that you may see.',
+    details:
+      'Contexts are added to the first file of `$KUBECONFIG` (or `~/.kube/config`), mode 0600. Entries that were not ' +
+      'written by this command are left alone, and a name that is taken is reported. What it wrote it knows again by ' +
+      'an extension in the entry: a context that you renamed keeps its name, and your namespace, proxy and other ' +
+      'settings in it stay. No secret is written: kubectl runs `clusterpass credential` when it needs a token. The ' +
+      "address is that of the first endpoint whose network holds one of this machine's own addresses.",
+    flags: [
+      account,
+      { flags: '--output <file>', doc: 'Another file; `-` writes a new kubeconfig to stdout.' },
+      {
+        flags: '--context-name <template>',
+        doc: 'How contexts are named; `{cluster}`, `{namespace}`, `{account}` and `{server}` are filled in.',
+        default: '{cluster}',
+      },
+      { flags: '-l, --selector <selector>', doc: 'Only clusters whose labels match. Others are not pruned.' },
+      { flags: '--prune', doc: 'Remove contexts written for clusters that you no longer see.' },
+      { flags: '-w, --watch', doc: 'Stay, and keep the file up to date.' },
+      {
+        flags: '--exec-command <command>',
+        doc: 'The program that kubectl runs for a token; by default `clusterpass` where it is on the PATH.',
+      },
+    ],
+    examples: [
+      'clusterpass kubeconfig --as ci/builder',
+      "clusterpass kubeconfig --as ci/builder --context-name '{cluster}-{account}' --prune",
+      'clusterpass kubeconfig --as ci/builder --watch --prune --output ~/.kube/fleet',
+    ],
+    load: () => import('./kubeconfig.ts'),
+  },
+  {
+    path: ['credential'],
+    summary: 'Give kubectl a token (an exec credential plugin).',
+    details:
+      'Writes an ExecCredential of the version that `KUBERNETES_EXEC_INFO` asks for, and nothing else, to stdout. ' +
+      'Tokens are kept in `$XDG_CACHE_HOME/clusterpass` or `~/.cache/clusterpass` (mode 0600) until shortly before ' +
+      'they end; the time that kubectl is told is that moment. Many that start at once share one request.',
+    flags: [
+      cluster('The cluster.'),
+      { ...namespace, doc: 'The namespace of the service account.' },
+      { flags: '--service-account <name>', doc: 'The service account.' },
+      { flags: '--as <namespace/name>', doc: 'Both in one.' },
+      { flags: '--audience <audience>', doc: "Who is to accept it; without one, the cluster's API.", repeatable: true },
+      { flags: '--duration <duration>', doc: 'How long it should be good, e.g. `10m`.' },
+      { flags: '--no-cache', doc: 'Ask for a new token in any case.' },
+    ],
+    examples: ['clusterpass credential --cluster prod-eu-1 --as ci/builder'],
+    load: () => import('./credential.ts'),
+  },
+  {
+    path: ['apply'],
+    summary: 'Create objects, or change them to what files say.',
+    details:
+      'An object that does not exist is created; of one that does, the fields in the file are set (a merge patch). A ' +
+      'field that was taken out of the file stays in the object: set it to `null`, or use `kubectl apply`, which ' +
+      'remembers. Objects that live inside a cluster name it in the annotation `clusterpass.dev/cluster`, or take ' +
+      '`--cluster`.',
+    flags: [files, cluster('For objects that live inside a cluster and name none.'), namespace, dryRun],
+    examples: ['clusterpass apply -f cluster.yaml', 'clusterpass apply -f fleet/ --dry-run server'],
+    load: () => import('./apply.ts'),
+  },
+  {
+    path: ['delete'],
+    summary: 'Delete objects, by name or by file.',
+    arguments: [
+      { name: '[TYPE]', doc: 'E.g. `cluster`, `serviceaccount`; or `TYPE/NAME`.' },
+      { name: '[NAME...]', doc: 'The objects.' },
+    ],
+    flags: [
+      files,
+      cluster('For objects that live inside a cluster.'),
+      namespace,
+      { flags: '--ignore-not-found', doc: 'What does not exist counts as deleted.' },
+      dryRun,
+    ],
+    examples: [
+      'clusterpass delete cluster dev-eu-1',
+      'clusterpass delete serviceaccount builder -n ci --cluster prod-eu-1',
+      'clusterpass delete -f cluster.yaml',
+    ],
+    load: () => import('./delete.ts'),
+  },
+  {
+    path: ['auth', 'can-i'],
+    summary: 'Ask whether something is allowed.',
+    details: 'Says `yes` or `no` and ends with 0 or 1. `--list` shows everything that is allowed in a namespace.',
+    arguments: [
+      { name: '[VERB]', doc: '`get`, `list`, `create`...' },
+      { name: '[TYPE]', doc: 'A resource, `TYPE/NAME`, or a path that starts with `/`.' },
+      { name: '[NAME]', doc: 'One object.' },
+    ],
+    flags: [
+      { flags: '--subresource <name>', doc: 'E.g. `token`.' },
+      { ...namespace, default: 'default' },
+      { flags: '-A, --all-namespaces', doc: 'In every namespace.' },
+      cluster('In this cluster; without it, at the fleet.'),
+      { flags: '--list', doc: 'Everything that is allowed.' },
+      { flags: '-q, --quiet', doc: 'Only the exit code.' },
+      { flags: '--no-headers', doc: 'Leave out the line of headers.' },
+    ],
+    examples: [
+      'clusterpass auth can-i get clusters prod-eu-1',
+      'clusterpass auth can-i create serviceaccounts/builder --subresource token -n ci --cluster prod-eu-1',
+      'clusterpass auth can-i --list -n ci --cluster prod-eu-1',
+    ],
+    load: () => import('./can-i.ts'),
+  },
+  {
+    path: ['register'],
+    summary: 'Add a cluster from a kubeconfig.',
+    details:
+      'Reads address and CA of a context, asks the cluster once for its version, and creates the cluster. The ' +
+      'credentials in the kubeconfig are used for that question only, if at all, and are not sent to Clusterpass.',
+    arguments: [{ name: '<NAME>', doc: 'What it is to be called.' }],
+    flags: [
+      { flags: '--kubeconfig <file>', doc: 'The file; by default the first of `$KUBECONFIG`.' },
+      { flags: '--context <context>', doc: 'The context in it; by default the current one.' },
+      { flags: '--label <key=value>', doc: 'A label for it.', repeatable: true },
+      {
+        flags: '--client-cidr <network>',
+        doc: 'Clients in this network use the address; without one, all clients do.',
+        repeatable: true,
+      },
+      { flags: '--offline', doc: 'Do not connect to it.' },
+      dryRun,
+    ],
+    examples: ['clusterpass register dev-eu-3 --kubeconfig ./dev.yaml --context admin@dev --label env=dev'],
+    load: () => import('./register.ts'),
+  },
+  {
+    path: ['completion'],
+    summary: 'Write a completion script for a shell.',
+    arguments: [{ name: '<bash|zsh|fish>', doc: 'The shell.' }],
+    connects: false,
+    examples: ['source <(clusterpass completion bash)', 'clusterpass completion fish | source'],
+    load: () => import('./completion.ts'),
+  },
+  {
+    path: ['version'],
+    summary: 'Show the versions of this program and of the server.',
+    flags: [{ flags: '--client', doc: 'Of this program only.' }, output('`json`, `yaml`')],
+    examples: ['clusterpass version', 'clusterpass version --client -o json'],
+    load: () => import('./version.ts'),
+  },
+];

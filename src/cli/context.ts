@@ -1,0 +1,32 @@
+import { text } from 'node:stream/consumers';
+import type { Context, Output } from './command.ts';
+
+/** The surroundings of this process. */
+export function processContext(version: string): Context {
+  let stopped: AbortController | undefined;
+  return {
+    env: process.env,
+    cwd: process.cwd(),
+    version,
+    now: Date.now,
+    out: outputOf(process.stdout),
+    err: outputOf(process.stderr),
+    readStdin: () => text(process.stdin),
+    stopped: () => {
+      if (stopped !== undefined) return stopped.signal;
+      const controller = new AbortController();
+      stopped = controller;
+      for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort());
+      return controller.signal;
+    },
+  };
+}
+
+function outputOf(stream: NodeJS.WriteStream): Output {
+  // `clusterpass get clusters | head -1`: the reader has what it wants, and that is no error.
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+  return { isTerminal: stream.isTTY === true, write: (text) => void stream.write(text) };
+}

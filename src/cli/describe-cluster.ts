@@ -1,0 +1,95 @@
+import { humanAge } from '../api/human-age.ts';
+import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import type { Client } from '../client/create-client.ts';
+import { type Cluster, endpointsOf } from '../client/types.ts';
+import type { Context, Run } from './command.ts';
+import { connect } from './connection.ts';
+import { getCluster } from './get-clusters.ts';
+import { printable } from './printable.ts';
+import { type AccessAnswer, reviewAccess } from './reviews.ts';
+import { renderTable } from './table.ts';
+
+/** Everything about a cluster that helps a person to use it. */
+export const run: Run = async (context, invocation) => {
+  const client = await connect(context, invocation);
+  for (const [index, name] of invocation.args.entries()) {
+    const cluster = await publicCluster(client, name);
+    const access = await reviewAccess(client, undefined, {
+      resourceAttributes: { verb: 'get', group: CLUSTER_GROUP, resource: 'clusters', name },
+    });
+    if (index > 0) context.out.write('\n\n');
+    context.out.write(describe(context, cluster, access));
+  }
+  return undefined;
+};
+
+/** The view that has issuer, audience and longest lifetime; if there is none, the server's own words for why. */
+async function publicCluster(client: Client, name: string): Promise<Cluster> {
+  const whole = await getCluster(client, name);
+  const { items } = await client.listClusters({ fieldSelector: `metadata.name=${name}` });
+  return items[0] ?? whole;
+}
+
+const COMPUTED = 'clusterpass.dev/';
+
+function describe(context: Context, cluster: Cluster, access: AccessAnswer): string {
+  const { name, labels = {}, annotations = {}, creationTimestamp } = cluster.metadata;
+  const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
+  const { type, version, conditions = [] } = cluster.status ?? {};
+  const age = (time: string | undefined): string => humanAge(time ?? null, context.now());
+  const own = Object.entries(annotations).filter(([key]) => !key.startsWith(COMPUTED));
+  const seconds = Number(annotations[`${COMPUTED}max-expiration-seconds`]);
+  const facts = [
+    ['Name:', name],
+    ...pairs('Labels:', Object.entries(labels), '='),
+    ...pairs('Annotations:', own, ': '),
+    ['Created:', `${creationTimestamp ?? '<unknown>'} (${age(creationTimestamp)} ago)`],
+    ['Type:', type || '<none>'],
+    ['Version:', version || '<none>'],
+    ['Issuer:', annotations[`${COMPUTED}issuer`] ?? '<unknown>'],
+    ['Default audience:', annotations[`${COMPUTED}audience`] ?? '<unknown>'],
+    ['Longest lifetime:', Number.isInteger(seconds) ? `${duration(seconds)} (${seconds} seconds)` : '<unknown>'],
+    ['CA bundle:', caBundle === undefined ? '<none>' : `${Buffer.from(caBundle, 'base64').length} bytes`],
+    [
+      'Visible because:',
+      access.reason || (access.allowed === true ? 'it is allowed, without a rule' : 'you may list it, but not get it'),
+    ],
+  ];
+  const endpoints = serverEndpoints.map(({ clientCIDR = '', serverAddress = '' }) => [
+    clientCIDR || '*',
+    serverAddress,
+  ]);
+  const states = conditions.map((condition) => [
+    condition.type ?? '',
+    condition.status ?? '',
+    age(condition.lastHeartbeatTime),
+    age(condition.lastTransitionTime),
+    condition.reason ?? '',
+    condition.message ?? '',
+  ]);
+  return [
+    renderTable(facts.map(clean)),
+    section('Endpoints:', ['Client network', 'Address'], endpoints),
+    section('Conditions:', ['Type', 'Status', 'Heartbeat', 'Changed', 'Reason', 'Message'], states),
+  ].join('');
+}
+
+const clean = (row: readonly (string | undefined)[]): string[] => row.map((cell) => printable(cell ?? ''));
+
+function section(title: string, names: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return renderTable([[title, '<none>']]);
+  const lines = [names, names.map((name) => '-'.repeat(name.length)), ...rows];
+  return `${title}\n${renderTable(lines.map((row) => ['', ...clean(row)].map((cell, index) => (index === 1 ? `  ${cell}` : cell))).map((row) => row.slice(1)))}`;
+}
+
+/** One line for each pair, the title on the first. */
+function pairs(title: string, entries: readonly (readonly [string, string])[], sign: string): string[][] {
+  if (entries.length === 0) return [[title, '<none>']];
+  return entries.map(([key, value], index) => [index === 0 ? title : '', `${key}${sign}${value}`]);
+}
+
+/** `24h`, `1h30m`, `90s`: as `--duration` takes it. */
+function duration(seconds: number): string {
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), seconds % 60];
+  return `${hours > 0 ? `${hours}h` : ''}${minutes > 0 ? `${minutes}m` : ''}${rest > 0 || seconds === 0 ? `${rest}s` : ''}`;
+}

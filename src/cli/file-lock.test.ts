@@ -1,0 +1,75 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { withLock } from './file-lock.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-lock-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+describe('a lock', () => {
+  it('lets one in at a time, and leaves nothing behind', async () => {
+    const file = join(folder, 'deep/x');
+    let inside = 0;
+    let most = 0;
+    await Promise.all(
+      Array.from({ length: 5 }, () =>
+        withLock(file, { waitMs: 60_000 }, async () => {
+          most = Math.max(most, ++inside);
+          await delay(5);
+          inside -= 1;
+        }),
+      ),
+    );
+    expect(most).toBe(1);
+    expect(await readdir(join(folder, 'deep'))).toEqual([]);
+  });
+
+  it('is given back when the task fails', async () => {
+    const file = join(folder, 'x');
+    const failing = withLock(file, { waitMs: 0 }, async () => {
+      throw new Error('task');
+    });
+    await expect(failing).rejects.toThrow('task');
+    expect(await withLock(file, { waitMs: 0 }, async () => 1)).toBe(1);
+  });
+
+  it('of a process that is no more is taken over, by one', async () => {
+    const file = join(folder, 'x');
+    const { pid } = spawnSync(process.execPath, ['-e', '0']);
+    await writeFile(`${file}.lock`, `${pid} 0123456789abcdef`);
+    let inside = 0;
+    let most = 0;
+    await Promise.all(
+      Array.from({ length: 4 }, () =>
+        withLock(file, { waitMs: 60_000 }, async () => {
+          most = Math.max(most, ++inside);
+          await delay(5);
+          inside -= 1;
+        }),
+      ),
+    );
+    expect(most).toBe(1);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it.each(['', 'something else'])('of another program (%j) is respected', async (content) => {
+    const file = join(folder, 'x');
+    await writeFile(`${file}.lock`, content);
+    await expect(withLock(file, { waitMs: 0 }, async () => 1)).rejects.toThrow(/is locked by another program/);
+    expect(await readdir(folder)).toEqual(['x.lock']);
+  });
+
+  it('whoever waits may find that the work is done', async () => {
+    const file = join(folder, 'x');
+    await writeFile(`${file}.lock`, `${process.pid} 0123456789abcdef`);
+    let looks = 0;
+    const options = { waitMs: 60_000, done: async () => ++looks === 2 };
+    expect(await withLock(file, options, async () => 1)).toBeUndefined();
+  });
+});

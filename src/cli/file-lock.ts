@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CliError } from './command.ts';
+import { codeOf } from './private-files.ts';
+
+export interface LockOptions {
+  readonly waitMs: number;
+  /** Asked while waiting; true ends the wait without the lock. */
+  readonly done?: () => Promise<boolean>;
+}
+
+const POLL_MS = 50;
+
+/**
+ * Runs a task while no other process that asks for the same lock runs one. The lock is a file beside what it
+ * protects, named and made as kubectl makes its own, so that for a kubeconfig the two exclude each other.
+ * Gives undefined when `done` ended the wait.
+ */
+export async function withLock<T>(path: string, options: LockOptions, task: () => Promise<T>): Promise<T | undefined> {
+  const lock = `${path}.lock`;
+  await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
+  const mine = `${process.pid} ${randomBytes(8).toString('hex')}`;
+  const giveUpAt = performance.now() + options.waitMs;
+  while (!(await take(lock, mine))) {
+    if ((await options.done?.()) === true) return undefined;
+    if (await removeAbandoned(lock)) continue;
+    if (performance.now() > giveUpAt) {
+      throw new CliError(`${path} is locked by another program; if none is running, remove ${lock}`);
+    }
+    await delay(POLL_MS);
+  }
+  try {
+    return await task();
+  } finally {
+    if ((await holder(lock)) === mine) await rm(lock, { force: true });
+  }
+}
+
+async function take(lock: string, mine: string): Promise<boolean> {
+  try {
+    const handle = await open(lock, 'wx', 0o600);
+    try {
+      await handle.writeFile(mine);
+    } finally {
+      await handle.close();
+    }
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw new CliError(`cannot make ${lock}: ${(error as Error).message}`);
+  }
+}
+
+/** What the lock says; undefined when it is gone, or not ours to read (kubectl's has no mode at all). */
+async function holder(lock: string): Promise<string | undefined> {
+  try {
+    return await readFile(lock, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Removes the lock of a process that is no more. True if another try is worth it at once. */
+async function removeAbandoned(lock: string): Promise<boolean> {
+  const found = await holder(lock);
+  const pid = Number(/^(\d{1,10}) [0-9a-f]{16}$/.exec(found ?? '')?.[1] ?? Number.NaN);
+  if (!Number.isInteger(pid) || isRunning(pid)) return false;
+  // Two processes may come to this conclusion; the second must not remove the new lock of the first. Taking it
+  // aside is atomic, and what was taken by mistake is put back.
+  const aside = `${lock}.${randomBytes(6).toString('hex')}`;
+  try {
+    await rename(lock, aside);
+  } catch {
+    return true;
+  }
+  if ((await holder(aside)) !== found) await link(aside, lock).catch(() => {});
+  await rm(aside, { force: true });
+  return true;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== 'ESRCH';
+  }
+}

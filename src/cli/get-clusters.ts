@@ -1,0 +1,84 @@
+import type { Client } from '../client/create-client.ts';
+import { FULL_CLUSTERS } from '../client/list-clusters.ts';
+import type { Cluster, ClusterList, ClusterSelection } from '../client/types.ts';
+import { type ClusterTable, clusterTable } from './cluster-table.ts';
+import { CliError, type Context, type Invocation, type Run } from './command.ts';
+import { connect } from './connection.ts';
+import { asList, type Printer, printerFor } from './output.ts';
+import { renderTable, widthsOf } from './table.ts';
+
+/** `get clusters`, with the flags and the forms of kubectl. */
+export const run: Run = async (context, invocation) => {
+  const { args: names } = invocation;
+  const print = await printerFor(invocation.text('output'));
+  const labelSelector = invocation.text('selector');
+  const fieldSelector = invocation.text('fieldSelector');
+  const watching = invocation.is('watch') || invocation.is('watchOnly');
+  if (names.length > 0 && (labelSelector !== undefined || fieldSelector !== undefined)) {
+    throw new CliError('selectors cannot be combined with names');
+  }
+  if (names.length > 1 && watching) throw new CliError('only one name can be watched');
+  const client = await connect(context, invocation);
+  const selection: ClusterSelection = {
+    view: 'full',
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...(names.length === 1 ? { fieldSelector: `metadata.name=${escaped(names[0] ?? '')}` } : {}),
+  };
+  if (watching) return watch(context, invocation, client, selection, print);
+  const one = names.length === 1;
+  const items =
+    names.length > 0
+      ? await Promise.all(names.map((name) => getCluster(client, name)))
+      : (await client.listClusters({ ...selection, limit: invocation.number('chunkSize', '--chunk-size') ?? 500 }))
+          .items;
+  if (print !== undefined) {
+    context.out.write(print(one ? items[0] : asList(items)));
+  } else if (items.length === 0) {
+    context.err.write('No resources found\n');
+  } else {
+    const { headers, row } = tableFor(context, invocation, client);
+    context.out.write(renderTable([...headers, ...items.map(row)]));
+  }
+  return undefined;
+};
+
+export async function getCluster(client: Client, name: string): Promise<Cluster> {
+  if (name === '' || name === '.' || name === '..') throw new CliError('the name of a cluster must not be empty');
+  return (await client.request<Cluster>('GET', `${FULL_CLUSTERS}/${encodeURIComponent(name)}`)).value;
+}
+
+/** L-40: in a field selector these mean something. */
+const escaped = (value: string): string => value.replaceAll(/[\\,=]/g, (sign) => `\\${sign}`);
+
+async function watch(
+  context: Context,
+  invocation: Invocation,
+  client: Client,
+  selection: ClusterSelection,
+  print: Printer | undefined,
+): Promise<number> {
+  const from: ClusterList = await client.listClusters(selection);
+  // A name that does not exist, or that is not for this caller, is an error and not a long silence.
+  if (invocation.args.length === 1 && from.items.length === 0) await getCluster(client, invocation.args[0] ?? '');
+  const { headers, row } = tableFor(context, invocation, client);
+  const widths = widthsOf([...headers, ...from.items.map(row)]);
+  let head = headers;
+  const show = (clusters: readonly Cluster[]): void => {
+    if (print !== undefined) for (const cluster of clusters) context.out.write(print(cluster));
+    else context.out.write(renderTable([...head, ...clusters.map(row)], widths));
+    head = [];
+  };
+  if (!invocation.is('watchOnly') && from.items.length > 0) show(from.items);
+  for await (const { cluster } of client.watchClusters({ ...selection, from })) show([cluster]);
+  return 0;
+}
+
+const tableFor = (context: Context, invocation: Invocation, { productName }: Client): ClusterTable =>
+  clusterTable({
+    productName,
+    wide: invocation.text('output') === 'wide',
+    withHeaders: !invocation.isOff('headers'),
+    withLabels: invocation.is('showLabels'),
+    now: context.now,
+  });

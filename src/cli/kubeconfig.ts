@@ -1,0 +1,184 @@
+import { networkInterfaces } from 'node:os';
+import { resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { chooseEndpoint } from '../api/choose-endpoint.ts';
+import { kubeconfigFor } from '../api/kubeconfig.ts';
+import { isDns1123Subdomain } from '../api/names.ts';
+import type { Client } from '../client/create-client.ts';
+import { type Cluster, type ClusterSelection, endpointsOf } from '../client/types.ts';
+import { type Account, parseAccount } from './account.ts';
+import { CliError, type Context, type Invocation, type Run } from './command.ts';
+import { clientFor, resolveConnection } from './connection.ts';
+import { execCommand } from './exec-command.ts';
+import { withLock } from './file-lock.ts';
+import { kubeconfigFile } from './folders.ts';
+import { type MergeResult, mergeKubeconfig, type WantedContext } from './kubeconfig-merge.ts';
+import { printable } from './printable.ts';
+import { readText, writePrivate } from './private-files.ts';
+
+const LOCK_WAIT_MS = 10_000;
+/** Changes that come together are written together. */
+const QUIET_MS = 200;
+
+/** Everything that is the same for every cluster. */
+interface Plan {
+  readonly server: string;
+  readonly account: Account;
+  readonly template: string;
+  readonly command: string;
+  readonly extraArgs: readonly string[];
+  readonly prune: boolean;
+}
+
+/** One context for every cluster that the caller sees. */
+export const run: Run = async (context, invocation) => {
+  const account = parseAccount(invocation.required('as', '--as'), '--as');
+  const connection = await resolveConnection(context, invocation);
+  const { server, productName } = connection;
+  const plan: Plan = {
+    server,
+    account,
+    template: checkedTemplate(invocation.text('contextName') ?? '{cluster}'),
+    command: invocation.text('execCommand') ?? (await execCommand(context)),
+    extraArgs: productName === 'orchestrator' ? [] : ['--product-name', productName],
+    prune: invocation.is('prune'),
+  };
+  const client = await clientFor(context, connection);
+  const labelSelector = invocation.text('selector');
+  const selection = labelSelector === undefined ? {} : { labelSelector };
+  if (invocation.is('watch')) return watch(context, invocation, client, plan, selection);
+  const { items } = await client.listClusters(selection);
+  return write(context, invocation, plan, items);
+};
+
+async function watch(
+  context: Context,
+  invocation: Invocation,
+  client: Client,
+  plan: Plan,
+  selection: ClusterSelection,
+): Promise<number> {
+  if (invocation.text('output') === '-') throw new CliError('--watch needs a file to keep up to date');
+  const signal = context.stopped();
+  const clusters = new Map<string, Cluster>();
+  let synced = false;
+  let writing: Promise<unknown> | undefined;
+  let again = false;
+  const schedule = (): void => {
+    again = true;
+    writing ??= (async () => {
+      while (again) {
+        await delay(QUIET_MS);
+        again = false;
+        await write(context, invocation, plan, [...clusters.values()]).catch((error: unknown) => {
+          if (!(error instanceof CliError)) throw error;
+          context.err.write(`error: ${error.message}\n`);
+        });
+      }
+      writing = undefined;
+    })();
+  };
+  const onSynced = (): void => {
+    synced = true;
+    schedule();
+  };
+  for await (const { type, cluster } of client.watchClusters({ ...selection, signal, onSynced })) {
+    if (type === 'DELETED') clusters.delete(cluster.metadata.name);
+    else clusters.set(cluster.metadata.name, cluster);
+    if (synced) schedule();
+  }
+  await writing;
+  return 0;
+}
+
+/** Exit code 1 when there was a cluster that could not be written. */
+async function write(
+  context: Context,
+  invocation: Invocation,
+  plan: Plan,
+  clusters: readonly Cluster[],
+): Promise<number> {
+  const say = (text: string): void => context.err.write(`${text}\n`);
+  const wanted: WantedContext[] = [];
+  for (const cluster of clusters) {
+    const found = wantedContext(plan, cluster);
+    if (typeof found === 'string') say(`Warning: ${found}`);
+    else wanted.push(found);
+  }
+  const prune = plan.prune
+    ? { server: plan.server, visible: new Set(clusters.map(({ metadata }) => metadata.name)) }
+    : undefined;
+  const output = invocation.text('output');
+  if (output === '-') {
+    const result = mergeKubeconfig(undefined, wanted);
+    context.out.write(result.text);
+    return report(say, result);
+  }
+  const file = output === undefined ? kubeconfigFile(context.env) : resolve(context.cwd, output);
+  const result = await withLock(file, { waitMs: LOCK_WAIT_MS }, async () => {
+    const merged = mergeKubeconfig(await readText(file), wanted, prune);
+    if (merged.changed) await writePrivate(file, merged.text);
+    return merged;
+  });
+  if (result === undefined) throw new CliError(`${file} could not be locked`);
+  if (result.changed) {
+    say(`${file}: ${wanted.length} contexts, ${result.added.length} new, ${result.removed.length} removed`);
+  }
+  return report(say, result);
+}
+
+function report(say: (text: string) => void, { collisions }: MergeResult): number {
+  for (const collision of collisions) say(`error: ${printable(collision)}`);
+  return collisions.length > 0 ? 1 : 0;
+}
+
+/** What belongs into the file, or why nothing can be written. */
+function wantedContext(plan: Plan, cluster: Cluster): WantedContext | string {
+  const { server: desk, account, template } = plan;
+  const { name } = cluster.metadata;
+  // It becomes an argument of a program.
+  if (isDns1123Subdomain(name).length > 0)
+    return `${JSON.stringify(name)} is left out: it is not the name of a cluster`;
+  const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
+  const server = chooseEndpoint(serverEndpoints, ownAddresses())?.serverAddress;
+  if (server === undefined || !server.startsWith('https://')) return `${name} is left out: it has no address`;
+  const entry = kubeconfigFor({ cluster: name, server, caBundle, baseUrl: desk, account });
+  const [first, user] = [entry.clusters[0], entry.users[0]];
+  if (first === undefined || user === undefined) return `${name} is left out`;
+  const contextName = fill(template, {
+    cluster: name,
+    namespace: account.namespace,
+    account: account.name,
+    server: new URL(desk).host,
+  });
+  const { exec } = user.user;
+  return {
+    key: { server: desk, cluster: name, account: `${account.namespace}/${account.name}` },
+    contextName,
+    userName: `${account.namespace}:${account.name}@${contextName}`,
+    cluster: first.cluster,
+    exec: { ...exec, command: plan.command, args: [...exec.args, ...plan.extraArgs] },
+    namespace: account.namespace,
+  };
+}
+
+const ownAddresses = (): string[] =>
+  Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
+
+const PLACEHOLDERS = ['cluster', 'namespace', 'account', 'server'];
+
+function checkedTemplate(template: string): string {
+  const names = [...template.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
+  const unknown = names.find((name) => !PLACEHOLDERS.includes(name));
+  if (unknown !== undefined) {
+    throw new CliError(
+      `--context-name: {${unknown}} is not known; there are ${PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}`,
+    );
+  }
+  if (!names.includes('cluster'))
+    throw new CliError('--context-name needs {cluster}, or all contexts would have one name');
+  return template;
+}
+
+const fill = (template: string, values: Readonly<Record<string, string>>): string =>
+  template.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');

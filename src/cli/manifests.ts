@@ -1,0 +1,81 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import type { Catalog } from '../api/catalog.ts';
+import type { ApiObject, Kind } from '../api/kind.ts';
+import { CliError, type Context, type Invocation } from './command.ts';
+import type { Place } from './object-path.ts';
+
+/** An object from a file, and where it belongs. */
+export interface Manifest {
+  readonly kind: Kind;
+  readonly object: ApiObject;
+  readonly place: Place;
+  readonly name: string;
+}
+
+const CLUSTER_ANNOTATION = 'clusterpass.dev/cluster';
+
+/** Everything that `-f` names, in order. All of it is read before anything is done. */
+export async function readManifests(context: Context, invocation: Invocation, catalog: Catalog): Promise<Manifest[]> {
+  const manifests: Manifest[] = [];
+  for (const given of invocation.list('filename')) {
+    for (const { source, text } of await textsOf(context, given)) {
+      for (const object of objectsIn(source, text)) manifests.push(placed(invocation, catalog, source, object));
+    }
+  }
+  return manifests;
+}
+
+async function textsOf(context: Context, given: string): Promise<{ source: string; text: string }[]> {
+  if (given === '-') return [{ source: 'stdin', text: await context.readStdin() }];
+  const path = resolve(context.cwd, given);
+  try {
+    const isFolder = (await stat(path)).isDirectory();
+    const files = isFolder ? (await readdir(path)).filter((name) => /\.(ya?ml|json)$/.test(name)).sort() : [''];
+    return await Promise.all(
+      files.map(async (name) => ({ source: join(given, name), text: await readFile(join(path, name), 'utf8') })),
+    );
+  } catch (error) {
+    throw new CliError(`cannot read ${given}: ${(error as Error).message}`);
+  }
+}
+
+/** JSON is YAML, so one parser reads both. */
+function* objectsIn(source: string, text: string): Generator<ApiObject> {
+  const documents = parseAllDocuments(text);
+  if (!Array.isArray(documents)) return;
+  for (const document of documents) {
+    const [problem] = document.errors;
+    if (problem !== undefined) throw new CliError(`${source}: ${problem.message.split('\n', 1)[0]}`);
+    const value: unknown = document.toJS();
+    if (value === null || value === undefined) continue;
+    const { kind, items } = value as { kind?: unknown; items?: unknown };
+    if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items)) yield* items as ApiObject[];
+    else yield value as ApiObject;
+  }
+}
+
+function placed(invocation: Invocation, catalog: Catalog, source: string, object: ApiObject): Manifest {
+  const { apiVersion, kind: kindName, metadata } = object;
+  if (typeof apiVersion !== 'string' || typeof kindName !== 'string' || typeof metadata?.name !== 'string') {
+    throw new CliError(`${source}: an object needs apiVersion, kind and metadata.name`);
+  }
+  const kind = catalog.findKind(apiVersion, kindName);
+  if (kind === undefined) {
+    throw new CliError(
+      `${source}: no matches for kind ${JSON.stringify(kindName)} in version ${JSON.stringify(apiVersion)}`,
+    );
+  }
+  const asked = invocation.text('namespace');
+  if (kind.namespaced && asked !== undefined && metadata.namespace !== undefined && metadata.namespace !== asked) {
+    throw new CliError(
+      `${source}: the namespace from the object, ${JSON.stringify(metadata.namespace)}, does not match ${JSON.stringify(asked)}`,
+    );
+  }
+  const place = {
+    cluster: metadata.annotations?.[CLUSTER_ANNOTATION] ?? invocation.text('cluster'),
+    namespace: metadata.namespace ?? asked,
+  };
+  return { kind, object, place, name: metadata.name };
+}

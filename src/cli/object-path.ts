@@ -1,0 +1,38 @@
+import type { Catalog } from '../api/catalog.ts';
+import { apiVersionOf, type Kind } from '../api/kind.ts';
+import type { Client } from '../client/create-client.ts';
+import { CliError } from './command.ts';
+import { pathPrefix } from './reviews.ts';
+
+export interface Place {
+  readonly cluster: string | undefined;
+  readonly namespace: string | undefined;
+}
+
+/** The path of a collection: where objects of this kind are created. */
+export function collectionPath(client: Client, kind: Kind, { cluster, namespace }: Place): string {
+  if (kind.inCluster && !cluster) {
+    throw new CliError(
+      `a ${kind.kind} lives inside a cluster: give --cluster, or the annotation clusterpass.dev/cluster`,
+    );
+  }
+  const prefix = kind.inCluster ? pathPrefix(client, cluster) : '';
+  const group = kind.group === '' ? '/api/v1' : `/apis/${apiVersionOf(kind)}`;
+  const scope = kind.namespaced ? `/namespaces/${encodeURIComponent(namespace || 'default')}` : '';
+  return `${prefix}${group}${scope}/${kind.resource}`;
+}
+
+export function objectPath(client: Client, kind: Kind, place: Place, name: string): string {
+  if (name === '' || name === '.' || name === '..') throw new CliError(`${JSON.stringify(name)} is not a name`);
+  return `${collectionPath(client, kind, place)}/${encodeURIComponent(name)}`;
+}
+
+/** By what people write: `clusters`, `cluster`, `sa`, `clusters.clusterregistry.k8s.io`, `Cluster`. */
+export function findType(catalog: Catalog, text: string): Kind | undefined {
+  const wanted = text.toLowerCase();
+  return catalog.kinds.find(({ kind, resource, singular, shortNames, group }) =>
+    [resource, singular, kind.toLowerCase(), ...shortNames].some(
+      (name) => wanted === name || (group !== '' && wanted === `${name}.${group}`),
+    ),
+  );
+}

@@ -1,0 +1,66 @@
+import { type Command as Commander, Option } from 'commander';
+import { type Command, type Context, type Flag, Invocation } from './command.ts';
+import { COMMANDS, GROUPS } from './commands.ts';
+import { CONNECTION_FLAGS } from './connection-flags.ts';
+import { describeError } from './report-error.ts';
+
+/** Every flag of a command, its own first. */
+export const flagsOf = ({ flags = [], connects = true }: Command): readonly Flag[] => [
+  ...flags,
+  ...(connects ? CONNECTION_FLAGS : []),
+];
+
+/** Puts the table's commands on a program; `finish` gets the exit code. */
+export function addCommands(program: Commander, context: Context, finish: (code: number) => void): void {
+  const parents = new Map<string, Commander>();
+  for (const command of COMMANDS) {
+    const name = command.path.at(-1) ?? '';
+    const parent = command.path.length === 1 ? program : parentOf(program, parents, command.path[0] ?? '');
+    const leaf = parent
+      .command(name)
+      .description(plain(command.summary))
+      .summary(plain(command.summary))
+      .aliases([...(command.aliases ?? [])])
+      .allowExcessArguments(false)
+      .showHelpAfterError(`See 'clusterpass ${command.path.join(' ')} --help' for usage.`);
+    for (const { name: argument, doc } of command.arguments ?? []) leaf.argument(argument, plain(doc));
+    for (const flag of flagsOf(command)) leaf.addOption(optionFor(flag));
+    leaf.addHelpText('after', `\nExamples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`);
+    leaf.action(async () => {
+      const args = leaf.processedArgs.flat().filter((value) => value !== undefined);
+      finish(await runCommand(command, context, new Invocation(args.map(String), leaf.opts())));
+    });
+  }
+}
+
+function parentOf(program: Commander, parents: Map<string, Commander>, name: string): Commander {
+  const known = parents.get(name);
+  if (known !== undefined) return known;
+  const made = program.command(name).description(GROUPS[name] ?? '');
+  parents.set(name, made);
+  return made;
+}
+
+const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
+
+function optionFor({ flags, doc, repeatable, default: fallback, variable }: Flag): Option {
+  const option = new Option(flags, plain(variable === undefined ? doc : `${doc} (variable: ${variable})`));
+  if (repeatable === true) option.argParser(collect);
+  if (fallback !== undefined) option.default(fallback);
+  return option;
+}
+
+/** The documentation is written in Markdown, and a terminal shows it as it is. */
+const plain = (text: string): string => text.replaceAll('`', '');
+
+/** Runs one command to its end; gives the exit code. */
+export async function runCommand(command: Command, context: Context, invocation: Invocation): Promise<number> {
+  try {
+    const { run } = await command.load();
+    return (await run(context, invocation)) ?? 0;
+  } catch (error) {
+    const text = describeError(error);
+    context.err.write(`${text ?? `error: ${error instanceof Error ? error.stack : String(error)}`}\n`);
+    return 1;
+  }
+}

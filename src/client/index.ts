@@ -1,0 +1,20 @@
+/** `clusterpass/client`: a typed client of the service, for Node and browsers. */
+export type { ApiEndpoints, ClusterCondition, ClusterStatus, ServerEndpoint } from '../api/kinds/cluster.ts';
+export type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
+export type { Status, StatusCause, StatusDetails } from '../api/status.ts';
+export { type Client, type ClientOptions, createClient } from './create-client.ts';
+export { ConnectionError, isStatus, StatusError } from './errors.ts';
+export type { Timing } from './timing.ts';
+export type { TokenSource } from './token-source.ts';
+export type { Fetch, Reply, RequestOptions, TokenProvider } from './transport.ts';
+export {
+  type Cluster,
+  type ClusterEvent,
+  type ClusterList,
+  type ClusterSelection,
+  endpointsOf,
+  type IssuedToken,
+  type ListOptions,
+  type TokenOptions,
+  type WatchOptions,
+} from './types.ts';

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { fakeTiming } from './script-server.fixture.ts';
+import { createTokenSource } from './token-source.ts';
+import type { IssuedToken } from './types.ts';
+
+const MINUTE = 60_000;
+
+/** A source whose tokens live for ten minutes by a server's clock that is off by `skewMs`. */
+function source({ skewMs = 0, lifetimeMs = 10 * MINUTE } = {}) {
+  const timing = fakeTiming();
+  let issued = 0;
+  let problem: Error | undefined;
+  const tokens = createTokenSource(async (): Promise<IssuedToken> => {
+    await Promise.resolve();
+    if (problem !== undefined) throw problem;
+    const issuedAt = timing.now() + skewMs;
+    const expirationTimestamp = new Date(issuedAt + lifetimeMs).toISOString();
+    const answer = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest' } as const;
+    return { token: `token-${++issued}`, expirationTimestamp, issuedAt, warnings: [], answer };
+  }, timing);
+  return {
+    timing,
+    tokens,
+    fail: (error: Error | undefined) => {
+      problem = error;
+    },
+  };
+}
+
+describe('a token that is always good', () => {
+  it('many calls at once share one request', async () => {
+    const { tokens } = source();
+    expect(await Promise.all([tokens.token(), tokens.token(), tokens.token()])).toEqual([
+      'token-1',
+      'token-1',
+      'token-1',
+    ]);
+    expect(await tokens.token()).toBe('token-1');
+  });
+
+  it('is refreshed before it ends', async () => {
+    const { tokens, timing } = source();
+    await tokens.token();
+    timing.time += 8 * MINUTE - 1;
+    expect(await tokens.token()).toBe('token-1');
+    timing.time += 1;
+    expect(await Promise.all([tokens.token(), tokens.token()])).toEqual(['token-2', 'token-2']);
+  });
+
+  it.each([-60 * MINUTE, 60 * MINUTE])('clocks may differ, by %i ms', async (skewMs) => {
+    const { tokens, timing } = source({ skewMs });
+    await tokens.token();
+    timing.time += 7 * MINUTE;
+    expect(await tokens.token()).toBe('token-1');
+    timing.time += 2 * MINUTE;
+    expect(await tokens.token()).toBe('token-2');
+  });
+
+  it('a refresh that fails is tried again, but not at every call, while the old token is good', async () => {
+    const { tokens, timing, fail } = source();
+    await tokens.token();
+    fail(new Error('down'));
+    timing.time += 9 * MINUTE;
+    expect(await tokens.token()).toBe('token-1');
+    fail(undefined);
+    expect(await tokens.token()).toBe('token-1');
+    timing.time += 10_000;
+    expect(await tokens.token()).toBe('token-2');
+  });
+
+  it('when the old one has ended, the failure is told', async () => {
+    const { tokens, timing, fail } = source();
+    await tokens.token();
+    fail(new Error('down'));
+    timing.time += 10 * MINUTE;
+    await expect(tokens.token()).rejects.toThrow('down');
+    fail(undefined);
+    expect(await tokens.token()).toBe('token-2');
+  });
+
+  it('one that was refused is replaced, and only that one', async () => {
+    const { tokens } = source();
+    await tokens.token();
+    tokens.invalidate('another');
+    expect(await tokens.token()).toBe('token-1');
+    tokens.invalidate('token-1');
+    expect(await tokens.token()).toBe('token-2');
+  });
+});

@@ -1,0 +1,94 @@
+import type { ApiObject, ObjectMeta } from '../api/kind.ts';
+import type { ApiEndpoints, ClusterStatus } from '../api/kinds/cluster.ts';
+import type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
+
+/** What goes over the wire, as the client's callers see it. */
+
+export interface Cluster extends ApiObject {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta & { name: string };
+  /** The endpoints stand under `<product name>ApiEndpoints`: `endpointsOf` finds them whatever that word is. */
+  spec?: Record<string, unknown>;
+  status?: ClusterStatus;
+}
+
+export interface ClusterList {
+  apiVersion: string;
+  kind: string;
+  metadata: {
+    resourceVersion: string;
+    /** `""` on the last page. */
+    continue: string;
+    remainingItemCount?: number;
+    selfLink?: string;
+  };
+  items: Cluster[];
+}
+
+/** What a watcher is told. Types follow from what it was told before: ADDED is always new, DELETED was always known. */
+export interface ClusterEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  /** For DELETED, the cluster as it was last seen. */
+  readonly cluster: Cluster;
+}
+
+export interface ClusterSelection {
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /**
+   * `public` (the default): what every caller may see, with issuer, audience and longest lifetime as annotations.
+   * `full`: whole objects, for the clusters that the caller may update.
+   */
+  readonly view?: 'public' | 'full';
+  readonly signal?: AbortSignal;
+}
+
+export interface ListOptions extends ClusterSelection {
+  /** How many clusters a page holds. */
+  readonly limit?: number;
+}
+
+export interface WatchOptions extends ClusterSelection {
+  /** Goes on from a list instead of starting with an ADDED for every cluster. */
+  readonly from?: ClusterList;
+  /** Called when the whole state has been told: at the start, and after an interruption that was too long to resume. */
+  readonly onSynced?: () => void;
+  /** Called before each new attempt, with what ended the last one. */
+  readonly onInterruption?: (cause: unknown, delayMs: number) => void;
+}
+
+export interface TokenOptions {
+  readonly cluster: string;
+  readonly namespace: string;
+  /** The service account. */
+  readonly name: string;
+  /** None means the cluster's own API. */
+  readonly audiences?: readonly string[];
+  readonly expirationSeconds?: number;
+  readonly boundObjectRef?: BoundObjectReference;
+  /** Every check, no token. */
+  readonly dryRun?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface IssuedToken {
+  /** `""` after a dry run. */
+  readonly token: string;
+  /** When it ends, as granted: that may be another time than was asked for. */
+  readonly expirationTimestamp: string;
+  /** The time of issue by the server's clock where the answer tells it, else by ours. Epoch milliseconds. */
+  readonly issuedAt: number;
+  readonly warnings: readonly string[];
+  /** The whole answer. */
+  readonly answer: TokenRequest;
+}
+
+const ENDPOINTS = /^[a-z0-9]+ApiEndpoints$/i;
+
+/** Addresses and CA of a cluster, under whatever product name they are served. */
+export function endpointsOf(cluster: Cluster): ApiEndpoints {
+  const spec = cluster.spec ?? {};
+  const field = Object.keys(spec).find((key) => ENDPOINTS.test(key));
+  return field === undefined ? {} : ((spec[field] ?? {}) as ApiEndpoints);
+}

@@ -1,0 +1,187 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { createClient } from './create-client.ts';
+import { StatusError } from './errors.ts';
+import { type Answer, bookmark, cluster, fakeTiming, scriptServer, status, stream } from './script-server.fixture.ts';
+import type { ClusterEvent, WatchOptions } from './types.ts';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+const added = (name: string, version: number) => ({ type: 'ADDED', object: cluster(name, version) });
+const modified = (name: string, version: number) => ({ type: 'MODIFIED', object: cluster(name, version) });
+const deleted = (name: string, version: number) => ({ type: 'DELETED', object: cluster(name, version) });
+const expired = {
+  type: 'ERROR',
+  object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version: 5 (120)' },
+};
+
+const brief = ({ type, cluster: { metadata } }: ClusterEvent): string =>
+  `${type} ${metadata.name}@${metadata.resourceVersion}`;
+
+/** Everything until so many events came, and what the server was asked. */
+async function follow(answers: Answer[], count: number, options: WatchOptions & { idleMs?: number } = {}) {
+  const server = await scriptServer(answers);
+  closers.push(server.close);
+  const timing = fakeTiming();
+  const { idleMs, ...watch } = options;
+  const client = createClient({
+    server: server.url,
+    token: 'token-1',
+    timing,
+    ...(idleMs === undefined ? {} : { watchIdleMs: idleMs }),
+  });
+  const stop = new AbortController();
+  const events: string[] = [];
+  let error: unknown;
+  try {
+    for await (const event of client.watchClusters({ ...watch, signal: stop.signal })) {
+      events.push(brief(event));
+      if (events.length === count) stop.abort();
+    }
+  } catch (caught) {
+    error = caught;
+  }
+  return { events, error, asked: server.asked, delays: timing.delays };
+}
+
+describe('a watch goes on across interruptions', () => {
+  it('starts with the state, then resumes from the newest version it has seen', async () => {
+    const { events, asked } = await follow(
+      [
+        stream([added('a', 3), added('b', 4), bookmark(7, true), modified('a', 9), bookmark(12)]),
+        stream([modified('b', 13)]),
+        stream([deleted('a', 15)], { stays: true }),
+      ],
+      5,
+    );
+    expect(events).toEqual(['ADDED a@3', 'ADDED b@4', 'MODIFIED a@9', 'MODIFIED b@13', 'DELETED a@9']);
+    expect(
+      asked.map(({ query }) => [query.resourceVersion, query.sendInitialEvents, query.allowWatchBookmarks]),
+    ).toEqual([
+      [undefined, 'true', 'true'],
+      ['12', undefined, 'true'],
+      ['13', undefined, 'true'],
+    ]);
+  });
+
+  it('goes on from a list without repeating it', async () => {
+    const from = {
+      apiVersion: '',
+      kind: '',
+      metadata: { resourceVersion: '20', continue: '' },
+      items: [cluster('a', 5)],
+    };
+    const { events, asked } = await follow([stream([modified('a', 21)], { stays: true })], 1, { from });
+    expect(events).toEqual(['MODIFIED a@21']);
+    expect(asked[0]?.query.resourceVersion).toBe('20');
+  });
+
+  it('an older version, of what became visible by permission, is no way back', async () => {
+    const { asked } = await follow(
+      [stream([added('a', 3), bookmark(30, true), added('b', 5)]), stream([modified('a', 31)], { stays: true })],
+      3,
+    );
+    expect(asked[1]?.query.resourceVersion).toBe('30');
+  });
+
+  it('an interruption in the initial state starts it anew, and nothing is told twice', async () => {
+    const { events, asked } = await follow(
+      [stream([added('a', 3)]), stream([added('a', 3), added('b', 4), bookmark(7, true)], { stays: true })],
+      2,
+    );
+    expect(events).toEqual(['ADDED a@3', 'ADDED b@4']);
+    expect(asked[1]?.query.resourceVersion).toBeUndefined();
+  });
+
+  it.each<[string, Answer]>([
+    ['as an event', stream([expired])],
+    ['as the HTTP status', status(410, 'Expired')],
+  ])('410 %s: the present state, and only the difference is told', async (_, answer) => {
+    let synced = 0;
+    const { events, asked } = await follow(
+      [
+        stream([added('a', 3), added('b', 4), added('c', 5), bookmark(7, true)]),
+        answer,
+        stream([added('a', 3), added('c', 50), added('d', 51), bookmark(60, true)], { stays: true }),
+      ],
+      6,
+      { onSynced: () => synced++ },
+    );
+    expect(events).toEqual(['ADDED a@3', 'ADDED b@4', 'ADDED c@5', 'MODIFIED c@50', 'ADDED d@51', 'DELETED b@4']);
+    expect(asked.map(({ query }) => query.resourceVersion)).toEqual([undefined, '7', undefined]);
+    expect(synced).toBe(2);
+  });
+
+  it('a stream that falls silent is given up', async () => {
+    const { events } = await follow(
+      [stream([added('a', 3), bookmark(7, true)], { stays: true }), stream([modified('a', 9)], { stays: true })],
+      2,
+      { idleMs: 100 },
+    );
+    expect(events).toEqual(['ADDED a@3', 'MODIFIED a@9']);
+  });
+
+  it('waits longer each time, and never hammers a server that ends every stream at once', async () => {
+    const { delays } = await follow(
+      [
+        status(503, 'ServiceUnavailable'),
+        (response) => response.destroy(),
+        stream([]),
+        stream([]),
+        stream([added('a', 3), bookmark(7, true)], { stays: true }),
+      ],
+      1,
+    );
+    expect(delays).toEqual([750, 1500, 3000, 6000]);
+  });
+});
+
+describe('what ends a watch', () => {
+  it('a credential that has ended and is not replaced', async () => {
+    const unauthorized = { type: 'ERROR', object: { kind: 'Status', code: 401, reason: 'Unauthorized' } };
+    const { events, error, asked } = await follow(
+      [stream([added('a', 3), bookmark(7, true), unauthorized]), status(401, 'Unauthorized')],
+      99,
+    );
+    expect(events).toEqual(['ADDED a@3']);
+    expect(error).toBeInstanceOf(StatusError);
+    expect((error as StatusError).code).toBe(401);
+    expect(asked).toHaveLength(2);
+  });
+
+  it.each([400, 403, 422])('a refusal for good: %i', async (code) => {
+    const { error, asked } = await follow([status(code, 'X', 'why')], 1);
+    expect((error as StatusError).status).toMatchObject({ code, message: 'why' });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('the signal', async () => {
+    const { events, error } = await follow([stream([added('a', 3), bookmark(7, true)], { stays: true })], 1);
+    expect(events).toEqual(['ADDED a@3']);
+    expect(error).toBeUndefined();
+  });
+});
+
+it('a credential that is replaced in time goes on', async () => {
+  const unauthorized = { type: 'ERROR', object: { kind: 'Status', code: 401, reason: 'Unauthorized' } };
+  const server = await scriptServer([
+    stream([added('a', 3), bookmark(7, true), unauthorized]),
+    stream([modified('a', 8)], { stays: true }),
+  ]);
+  closers.push(server.close);
+  let count = 0;
+  const client = createClient({
+    server: server.url,
+    tokenProvider: () => `token-${++count}`,
+    timing: fakeTiming(),
+  });
+  const events: string[] = [];
+  for await (const event of client.watchClusters()) {
+    events.push(brief(event));
+    if (events.length === 2) break;
+  }
+  expect(events).toEqual(['ADDED a@3', 'MODIFIED a@8']);
+  expect(server.asked.map(({ authorization }) => authorization)).toEqual(['Bearer token-1', 'Bearer token-2']);
+});

@@ -1,0 +1,321 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { type Catalog, createCatalog } from './api/catalog.ts';
+import { kindPrefix } from './api/object-key.ts';
+import { unavailable } from './api/status.ts';
+import { openAdminToken } from './authn/admin-token.ts';
+import { type Authenticator, createAuthenticator } from './authn/chain.ts';
+import { ensureTokenFile, fixedToken } from './authn/generated-tokens.ts';
+import { createIssuedTokens } from './authn/issued-tokens.ts';
+import { openStaticTokens } from './authn/static-tokens.ts';
+import { installBootstrapRoles } from './authz/install-bootstrap-roles.ts';
+import { createPolicy, type Policy } from './authz/policy.ts';
+import { PolicyFeed, rbacKinds, rbacSnapshotAt } from './authz/policy-feed.ts';
+import { refuseGrant } from './authz/refuse-grant.ts';
+import { watchRefusal } from './authz/watch-refusal.ts';
+import { COMPUTED_ANNOTATIONS, createPublicView } from './clusters/public-view.ts';
+import type { ServeOptions } from './config/serve-options.ts';
+import { defaultBaseUrl } from './config/values.ts';
+import { DEMO_USERS } from './demo-users.ts';
+import { createContinueTokens } from './handlers/continue-token.ts';
+import { createDispatcher } from './handlers/dispatch.ts';
+import { createKubeconfigHandler } from './handlers/kubeconfig.ts';
+import { createReviewHandler } from './handlers/reviews/create-review.ts';
+import { createTokenHandler } from './handlers/token/create-token.ts';
+import { createViews } from './handlers/views.ts';
+import { WatchHub } from './handlers/watch/hub.ts';
+import { discoveryRoutes } from './http/discovery-routes.ts';
+import { openApiRoutes } from './http/openapi-routes.ts';
+import { logRequests } from './http/request-record.ts';
+import { createTargetParser } from './http/request-target.ts';
+import { resourceRoutes } from './http/resource-routes.ts';
+import { firstOf } from './http/routes.ts';
+import { createHttpServer, type HttpServer } from './http/server.ts';
+import { ManifestFolder, type ManifestFolderOptions } from './manifests/manifest-folder.ts';
+import { Cascade } from './objects/cascade.ts';
+import { createLiveLookup } from './objects/live-objects.ts';
+import { ObjectReader } from './objects/reader.ts';
+import { StoredObject } from './objects/stored-object.ts';
+import { ObjectWriter } from './objects/writer.ts';
+import type { Logger } from './observability/logger.ts';
+import { Feed } from './storage/cache/feed.ts';
+import { KindCache } from './storage/cache/kind-cache.ts';
+import { startCompactor } from './storage/compactor.ts';
+import type { Store } from './storage/contract.ts';
+import { openSqliteStore } from './storage/sqlite/sqlite-store.ts';
+import { createIssuers, type Issuers } from './tokens/claims.ts';
+import { openKeyRing } from './tokens/key-ring.ts';
+import { openSealKey } from './tokens/seal-key.ts';
+import { createSigner } from './tokens/signer.ts';
+import { createVerifier } from './tokens/verifier.ts';
+
+/** A running program. */
+export interface Program {
+  readonly baseUrl: string;
+  /** Stops accepting, finishes what is under way, closes the store. */
+  stop(): Promise<void>;
+}
+
+const DEMO_FOLDER = fileURLToPath(new URL('../demo', import.meta.url));
+/** The word that the files of the demo are written with, whatever word is served. */
+const DEMO_PRODUCT_NAME = 'orchestrator';
+const MANIFEST_POLL_MS = 1_000;
+const BOOKMARK_INTERVAL_MS = 60_000;
+const CALLER_CHECK_MS = 5_000;
+
+/** Constructs every long-lived part and connects them. Nothing else does. */
+export async function compose(options: ServeOptions, version: string, logger: Logger): Promise<Program> {
+  const catalog = createCatalog({ productName: options.productName });
+  const closers: (() => Promise<void> | void)[] = [];
+  const stopAll = async (): Promise<void> => {
+    for (const close of closers.toReversed()) await close();
+  };
+  try {
+    // The address is taken first: it is part of what tokens say, and may be chosen by the system.
+    const front = createFront(options, version, logger, catalog);
+    closers.push(() => front.server.close());
+    const bound = await front.server.listen();
+    const baseUrl =
+      options.baseUrl ?? defaultBaseUrl({ ...options.listen, port: bound.port }, options.tls ? 'https' : 'http');
+    const issuers = createIssuers({ baseUrl, productName: options.productName });
+
+    await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+    await mkdir(dirname(options.store.path), { recursive: true, mode: 0o700 });
+    const store = await openSqliteStore({ file: options.store.path, logger });
+    closers.push(() => store.close());
+    const objects = createObjects({ options, catalog, store, issuers, logger });
+    const { reader, writer, cascade, feed, policy, hub } = objects;
+    await feed.start();
+    closers.push(() => feed.stop());
+    await cascade.resume();
+    await installBootstrapRoles(catalog, reader, writer);
+
+    const keyRing = await openKeyRing({ dir: join(options.dataDir, 'keys'), algorithm: options.signingAlgorithm });
+    const live = { lookup: createLiveLookup(catalog, reader) };
+    const verifier = createVerifier({ keyRing, clusterOfIssuer: issuers.clusterOfIssuer, live, now: Date.now });
+    const callers = await openCallers(options, createIssuedTokens({ verifier }), logger);
+    closers.push(callers.close);
+    const checks = setInterval(() => hub.checkCallers(), CALLER_CHECK_MS);
+    closers.push(() => clearInterval(checks));
+
+    const views = createViews(catalog, policy);
+    const dispatch = createDispatcher({
+      catalog,
+      reader,
+      writer,
+      cascade,
+      views,
+      hub,
+      publicView: objects.publicView,
+      continueTokens: createContinueTokens({ key: await openSealKey(join(options.dataDir, 'keys')) }),
+      refusal: (request, kind) => (kind === catalog.clusters ? undefined : watchRefusal(policy, request)),
+      escalation: (caller, kind, object, old) => refuseGrant(policy, caller, kind, object, old),
+      now: Date.now,
+      random: Math.random,
+      createToken: createTokenHandler({
+        catalog,
+        reader,
+        signer: createSigner(keyRing),
+        issuerOf: issuers.issuerFor,
+        maxExpirationSeconds: options.maxTokenExpirationSeconds,
+        now: Date.now,
+        randomUuid: randomUUID,
+      }),
+      createReview: createReviewHandler({ authorizer: policy, now: Date.now }),
+      getKubeconfig: createKubeconfigHandler({ catalog, reader, productName: options.productName, baseUrl }),
+    });
+
+    for (const folderOptions of manifestFolders(options)) {
+      const folder = new ManifestFolder({
+        ...folderOptions,
+        parts: { catalog, reader, writer, cascade },
+        logger,
+        pollMs: MANIFEST_POLL_MS,
+      });
+      await folder.start();
+      closers.push(() => folder.stop());
+    }
+    const { retentionMs, revisions } = options.history;
+    const compactor = startCompactor({ store, retainMs: retentionMs, retainRevisions: revisions, logger });
+    closers.push(() => compactor.stop());
+
+    front.open({ authenticator: callers.authenticator, policy, dispatch, store, feed });
+    closers.push(async () => {
+      hub.shutDown();
+      await front.server.drain();
+    });
+    return { baseUrl, stop: stopAll };
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+}
+
+/** What requests need, once it is there. */
+interface Interior {
+  readonly authenticator: Authenticator;
+  readonly policy: Policy;
+  readonly dispatch: ReturnType<typeof createDispatcher>;
+  readonly store: Store;
+  readonly feed: Feed<StoredObject>;
+}
+
+/** The listener, which is up before the rest: until then it answers health checks, and 503 to everyone else. */
+function createFront(
+  options: ServeOptions,
+  version: string,
+  logger: Logger,
+  catalog: Catalog,
+): { server: HttpServer; open: (interior: Interior) => void } {
+  let interior: Interior | undefined;
+  const inside = (): Interior => {
+    if (interior === undefined) throw unavailable('the server is starting, please try again');
+    return interior;
+  };
+  const { listen, tls } = options;
+  const server = createHttpServer({
+    host: listen.host,
+    port: listen.port,
+    ...(tls === undefined ? {} : { tls: { certFile: tls.certFile, keyFile: tls.privateKeyFile } }),
+    maxConnections: options.maxConnections,
+    logger,
+    observe: logRequests(logger),
+    version: { version },
+    parseTarget: createTargetParser({ productName: options.productName }),
+    authenticate: async (authorization, warn) => inside().authenticator.authenticate(authorization, warn),
+    authorizer: {
+      decide: (caller, question) => inside().policy.decide(caller, question),
+      decidePath: (caller, question) => inside().policy.decidePath(caller, question),
+    },
+    resources: resourceRoutes(catalog, (request, resource) => inside().dispatch(request, resource)),
+    paths: firstOf([
+      discoveryRoutes(catalog),
+      openApiRoutes({ catalog, productName: options.productName, version, now: Date.now }),
+    ]),
+    checks: {
+      storage: async () => void (await inside().store.revision()),
+      cache: () => {
+        if (!inside().feed.ready) throw new Error('the cache is catching up with the store');
+      },
+    },
+  });
+  return {
+    server,
+    open: (parts) => {
+      interior = parts;
+    },
+  };
+}
+
+/** Objects, their caches, and what follows every change of them. */
+function createObjects(parts: {
+  options: ServeOptions;
+  catalog: Catalog;
+  store: Store;
+  issuers: Issuers;
+  logger: Logger;
+}) {
+  const { options, catalog, store, issuers, logger } = parts;
+  const publicView = createPublicView({
+    productName: options.productName,
+    issuerOf: issuers.issuerFor,
+    maxExpirationSeconds: options.maxTokenExpirationSeconds,
+  });
+  const caches = new Map(
+    catalog.kinds.map((kind) => {
+      const isCluster = kind === catalog.clusters;
+      const cache = new KindCache<StoredObject>({
+        prefix: kindPrefix(kind),
+        project: (stored) => new StoredObject(kind, stored, isCluster ? publicView : undefined),
+        indexLabels: isCluster,
+        windowSize: options.history.revisions,
+      });
+      return [kind, cache] as const;
+    }),
+  );
+  const feed = new Feed<StoredObject>({
+    store,
+    caches: [...caches.values()],
+    historyRevisions: options.history.revisions,
+    delay: async (ms) => delay(ms, undefined, { ref: false }),
+    onError: (error) => logger.error({ err: error }, 'the watch of the store was interrupted'),
+  });
+  const reader = new ObjectReader(feed, caches);
+  const policy = createPolicy({
+    labelsOf: (name) => {
+      const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name });
+      return cluster === undefined ? undefined : (cluster.labels ?? {});
+    },
+    snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
+  });
+  const isPolicy = new Set(rbacKinds(catalog));
+  const hub = new WatchHub({
+    clusters: catalog.clusters,
+    isPolicy: (kind) => isPolicy.has(kind),
+    bookmarkIntervalMs: BOOKMARK_INTERVAL_MS,
+  });
+  feed.listen(new PolicyFeed({ policy, reader, catalog }));
+  feed.listen(hub);
+  const writer = new ObjectWriter({
+    store,
+    reader,
+    catalog,
+    now: Date.now,
+    randomUuid: randomUUID,
+    randomSuffix,
+    computedAnnotations: Object.values(COMPUTED_ANNOTATIONS),
+  });
+  return { publicView, feed, reader, writer, policy, hub, cascade: new Cascade({ store, reader, writer, catalog }) };
+}
+
+/** Without vowels, and without digits that look like letters: no words, no misreadings. */
+const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
+
+const randomSuffix = (): string =>
+  [...randomBytes(5)].map((byte) => SUFFIX_ALPHABET[byte % SUFFIX_ALPHABET.length]).join('');
+
+async function openCallers(
+  options: ServeOptions,
+  issuedTokens: ReturnType<typeof createIssuedTokens>,
+  logger: Logger,
+): Promise<{ authenticator: Authenticator; close: () => void }> {
+  const fixedTokens = options.demo
+    ? await Promise.all(
+        DEMO_USERS.map(async (user) =>
+          fixedToken(await ensureTokenFile(join(options.dataDir, 'demo', `${user.name}.token`)), user),
+        ),
+      )
+    : [];
+  const adminToken = await openAdminToken(options.dataDir);
+  const file = options.tokenAuthFile;
+  // Last, because it starts a timer: had anything after it failed, nobody would stop that.
+  const staticTokens =
+    file === undefined
+      ? undefined
+      : await openStaticTokens({
+          file,
+          every: (ms, task) => {
+            const timer = setInterval(task, ms);
+            return () => clearInterval(timer);
+          },
+          report: (problem) => logger.warn({ problem }, 'the token file'),
+        });
+  return {
+    authenticator: createAuthenticator({ staticTokens, adminToken, fixedTokens, issuedTokens }),
+    close: () => staticTokens?.close(),
+  };
+}
+
+function manifestFolders({
+  demo,
+  manifests,
+}: ServeOptions): Pick<ManifestFolderOptions, 'source' | 'path' | 'writtenFor'>[] {
+  const writtenFor = createCatalog({ productName: DEMO_PRODUCT_NAME });
+  return [
+    ...(demo ? [{ source: 'demo', path: DEMO_FOLDER, writtenFor }] : []),
+    ...(manifests === undefined ? [] : [{ source: 'manifests', path: manifests }]),
+  ];
+}

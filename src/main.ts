@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { processContext } from './cli/context.ts';
+import { addCommands } from './cli/program.ts';
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+const program = new Command('clusterpass')
+  .description('The front desk of a fleet of Kubernetes clusters.')
+  .version(version, '--version')
+  .showHelpAfterError("See 'clusterpass --help' for usage.");
+
+const serveCommand = program.command('serve').description('Serve the API.');
+// Loaded only where it is asked for: the other commands are clients, and must not wait for a server's parts.
+if (process.argv.includes('serve')) {
+  const { addServeFlags } = await import('./config/load-options.ts');
+  addServeFlags(serveCommand)
+    .showHelpAfterError()
+    // A command line that can not be understood is a wrong option like any other.
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
+    .action(async (flags: Record<string, unknown>) => {
+      const { serve } = await import('./serve.ts');
+      process.exitCode = await serve(flags, version);
+    });
+}
+
+addCommands(program, processContext(version), (code) => {
+  process.exitCode = code;
+});
+
+await program.parseAsync();
