@@ -1,0 +1,234 @@
+import { execFile } from 'node:child_process';
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Person } from './support/cli.ts';
+import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
+import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
+import { type Server, startServer } from './support/server.ts';
+
+const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.url));
+
+let server: Server;
+let admin: Person;
+let jane: Person;
+let joe: Person;
+
+beforeAll(async () => {
+  server = await startServer({ users: { jane: [], joe: [] } });
+  await addCluster(server, 'dev-1', { labels: { env: 'dev' } });
+  await addCluster(server, 'prod-1', {
+    labels: { env: 'prod', region: 'eu' },
+    annotations: { 'example.com/owner': 'platform' },
+    spec: {
+      orchestratorApiEndpoints: {
+        serverEndpoints: [
+          { clientCIDR: '10.0.0.0/8', serverAddress: 'https://10.0.0.1:6443' },
+          { clientCIDR: '0.0.0.0/0', serverAddress: 'https://prod-1.example.com' },
+        ],
+      },
+    },
+  });
+  const status = {
+    type: 'EKS',
+    version: 'v1.36.4',
+    conditions: [
+      {
+        type: 'Ready',
+        status: 'True',
+        reason: 'Fine',
+        // What a hostile or careless writer might send to a terminal.
+        message: 'all \u001b[31mred\u001b[0m',
+        lastTransitionTime: '2020-01-01T00:00:00Z',
+      },
+    ],
+  };
+  const headers = { 'Content-Type': 'application/merge-patch+json' };
+  const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/prod-1/status';
+  expect((await server.call('PATCH', path, { body: { status }, headers })).code).toBe(200);
+  await grant(server, 'jane-sees', 'jane', { clusters: 'env=prod' });
+  [admin, jane, joe] = await Promise.all([Person.as(server), Person.as(server, 'jane'), Person.as(server, 'joe')]);
+});
+afterAll(async () => {
+  await Promise.all([server.destroy(), admin.leave(), jane.leave(), joe.leave()]);
+});
+
+describe('clusterpass get clusters', () => {
+  it('shows each caller what it may see', async () => {
+    const table = await admin.ok(['get', 'clusters']);
+    const lines = table.split('\n').map((line) => line.split(/ {2,}/).slice(0, 4));
+    expect(lines.slice(0, 3)).toEqual([
+      ['NAME', 'READY', 'TYPE', 'VERSION'],
+      ['dev-1', 'Unknown', '<none>', '<none>'],
+      ['prod-1', 'True', 'EKS', 'v1.36.4'],
+    ]);
+    expect(table).toMatch(/^prod-1 {3}True {6}EKS {6}v1\.36\.4 {3}\d+s$/m);
+    expect((await jane.ok(['get', 'clusters', '--no-headers'])).split(/\s/, 1)).toEqual(['prod-1']);
+    expect(await joe.run(['get', 'clusters'])).toEqual({ code: 0, stdout: '', stderr: 'No resources found\n' });
+  });
+
+  it('one by name, several by name, and none', async () => {
+    expect(await admin.ok(['get', 'cluster', 'dev-1', '--no-headers'])).toMatch(/^dev-1 +Unknown/);
+    expect(await admin.ok(['get', 'clusters', 'prod-1', 'dev-1', '-o', 'name'])).toBe(
+      'cluster.clusterregistry.k8s.io/prod-1\ncluster.clusterregistry.k8s.io/dev-1\n',
+    );
+    expect(await admin.fails(['get', 'clusters', 'nope'])).toBe(
+      'Error from server (NotFound): clusters.clusterregistry.k8s.io "nope" not found\n',
+    );
+    expect(await joe.fails(['get', 'clusters', 'prod-1'])).toMatch(/^Error from server \(Forbidden\): .* "prod-1"/);
+  });
+
+  it('-o json, yaml, jsonpath, custom-columns', async () => {
+    const list = JSON.parse(await admin.ok(['get', 'clusters', '-o', 'json']));
+    expect(list).toMatchObject({ apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '' } });
+    expect(list.items).toHaveLength(2);
+    const one = JSON.parse(await admin.ok(['get', 'cluster', 'prod-1', '-o', 'json']));
+    expect(one).toMatchObject({ kind: 'Cluster', metadata: { name: 'prod-1' } });
+    expect(await admin.ok(['get', 'cluster', 'prod-1', '-o', 'yaml'])).toMatch(
+      /^apiVersion: .*\nkind: Cluster\nmetadata:\n/,
+    );
+    const template = '{range .items[*]}{.metadata.name}={.metadata.labels.env}{"\\n"}{end}';
+    expect(await admin.ok(['get', 'clusters', '-o', `jsonpath=${template}`])).toBe('dev-1=dev\nprod-1=prod\n');
+    expect(await admin.ok(['get', 'clusters', '-o', 'custom-columns=N:.metadata.name,R:.metadata.labels.region'])).toBe(
+      'N        R\ndev-1    <none>\nprod-1   eu\n',
+    );
+    expect(await admin.fails(['get', 'clusters', '-o', 'xml'])).toMatch(/^error: unable to match a printer .* "xml"/);
+  });
+
+  it('-l, --field-selector, --chunk-size, --show-labels', async () => {
+    const names = async (...flags: string[]): Promise<string> =>
+      admin.ok(['get', 'clusters', '-o', 'jsonpath={.items[*].metadata.name}', ...flags]);
+    expect(await names('-l', 'env in (prod)')).toBe('prod-1');
+    expect(await names('--field-selector', 'metadata.name!=prod-1')).toBe('dev-1');
+    expect(await names('--chunk-size', '1')).toBe('dev-1 prod-1');
+    expect(await names('--chunk-size', '0')).toBe('dev-1 prod-1');
+    expect(await admin.ok(['get', 'clusters', '--show-labels'])).toMatch(/ {3}env=prod,region=eu$/m);
+    expect(await admin.fails(['get', 'clusters', '-l', 'a b'])).toMatch(
+      /^Error from server \(BadRequest\): .*found 'b'/,
+    );
+    expect(await admin.fails(['get', 'clusters', 'dev-1', '-l', 'a'])).toMatch(/^error: selectors cannot be combined/);
+  });
+
+  it('-w shows what there is, then every change', async () => {
+    const running = admin.start(['get', 'clusters', '-w', '-l', 'env=dev']);
+    await running.until(({ stdout }) => stdout.includes('dev-1'));
+    await addCluster(server, 'dev-2', { labels: { env: 'dev' } });
+    await running.until(({ stdout }) => stdout.includes('dev-2'));
+    await patchCluster(server, 'dev-1', { metadata: { annotations: { note: 'x' } } });
+    await running.until(({ stdout }) => stdout.split('dev-1').length === 3);
+    await removeCluster(server, 'dev-2');
+    const { stdout } = await running.stop();
+    expect(stdout).toMatch(/^NAME .*\ndev-1 .*\ndev-2 .*\ndev-1 .*\n/);
+    expect(stdout).not.toContain('prod-1');
+  });
+
+  it('-w of a name that is not there is an error', async () => {
+    expect(await admin.fails(['get', 'clusters', 'nope', '-w'])).toMatch(/NotFound/);
+  });
+
+  it('a reader that goes away is no error', async () => {
+    const running = admin.start(['get', 'clusters', '-o', 'json']);
+    running.child.stdout?.destroy();
+    expect((await running.ended).stderr).toBe('');
+  });
+
+  it('what cannot be understood ends with 1 and one hint', async () => {
+    expect(await admin.fails(['get', 'clusters', '--bad'])).toBe(
+      "error: unknown option '--bad'\nSee 'clusterpass get clusters --help' for usage.\n",
+    );
+    expect(await admin.fails(['nonsense'])).toBe(
+      "error: unknown command 'nonsense'\nSee 'clusterpass --help' for usage.\n",
+    );
+  });
+});
+
+describe('clusterpass describe cluster', () => {
+  it('shows everything that helps to use it, and who allowed it', async () => {
+    const text = await jane.ok(['describe', 'cluster', 'prod-1']);
+    for (const line of [
+      /^Name: +prod-1$/m,
+      /^Labels: +env=prod\n +region=eu$/m,
+      /^Annotations: +example\.com\/owner: platform$/m,
+      /^Type: +EKS$/m,
+      /^Version: +v1\.36\.4$/m,
+      /^Issuer: +http:\/\/127\.0\.0\.1:\d+\/orchestrator\/prod-1$/m,
+      /^Default audience: +http:\/\/127\.0\.0\.1:\d+\/orchestrator\/prod-1$/m,
+      /^Longest lifetime: +24h \(86400 seconds\)$/m,
+      /^Visible because: +RBAC: allowed by ClusterRoleBinding "jane-sees" of ClusterRole "jane-sees" to User "jane"$/m,
+      /^ {2}10\.0\.0\.0\/8 +https:\/\/10\.0\.0\.1:6443$/m,
+      /^ {2}Ready +True +<unknown> +\d+y\d*d? +Fine +all \?\[31mred\?\[0m$/m,
+    ]) {
+      expect(text).toMatch(line);
+    }
+    expect(text).not.toContain('\u001b');
+  });
+
+  it('says why not', async () => {
+    expect(await admin.fails(['describe', 'cluster', 'nope'])).toMatch(/NotFound/);
+    expect(await joe.fails(['describe', 'cluster', 'prod-1'])).toMatch(/Forbidden/);
+  });
+});
+
+describe('clusterpass version and completion', () => {
+  it('version', async () => {
+    expect(await admin.ok(['version'])).toMatch(/^Client Version: v\d+\.\d+\.\d+\nServer Version: v?\d.*\n$/);
+    expect(JSON.parse(await admin.ok(['version', '--client', '-o', 'json']))).toEqual({
+      clientVersion: { gitVersion: expect.stringMatching(/^v\d/), platform: expect.stringContaining('/') },
+    });
+  });
+
+  it.each(['bash', 'zsh', 'fish'])('completion %s names commands and flags', async (shell) => {
+    const script = await admin.ok(['completion', shell]);
+    for (const word of ['kubeconfig', 'can-i', 'context-name', 'bound-object-kind']) expect(script).toContain(word);
+  });
+
+  it('completion bash completes commands, flags and clusters', async () => {
+    const script = await admin.ok(['completion', 'bash']);
+    const bin = join(admin.home, 'bin');
+    await mkdir(bin);
+    await symlink(LAUNCHER, join(bin, 'clusterpass'));
+    const complete = async (...words: string[]): Promise<string[]> => {
+      const line = words.map((word) => `'${word}'`).join(' ');
+      const text = `${script}\nCOMP_WORDS=(clusterpass ${line}); COMP_CWORD=${words.length}; _clusterpass; echo "\${COMPREPLY[@]}"`;
+      const env = {
+        PATH: `${bin}:${process.env.PATH}`,
+        HOME: admin.home,
+        CLUSTERPASS_SERVER: server.url,
+        CLUSTERPASS_TOKEN: server.adminToken,
+      };
+      const { stdout } = await promisify(execFile)('bash', ['-c', text], { env });
+      return stdout.trim().split(' ');
+    };
+    expect(await complete('ku')).toEqual(['kubeconfig']);
+    expect(await complete('auth', '')).toEqual(['can-i']);
+    expect(await complete('create', 'token', 'x', '--bound')).toEqual([
+      '--bound-object-kind',
+      '--bound-object-name',
+      '--bound-object-uid',
+    ]);
+    expect(await complete('describe', 'cluster', 'pr')).toEqual(['prod-1']);
+    expect(await complete('create', 'token', 'x', '--cluster', 'd')).toEqual(['dev-1']);
+  });
+
+  it('completion for another shell is refused', async () => {
+    expect(await admin.fails(['completion', 'tcsh'])).toBe('error: unsupported shell "tcsh": bash, zsh or fish\n');
+  });
+});
+
+describeWithKubectl('as a plugin of kubectl', () => {
+  it('kubectl clusterpass get clusters', async () => {
+    const bin = join(jane.home, 'bin');
+    await mkdir(bin);
+    const plugin = fileURLToPath(new URL('../../bin/kubectl-clusterpass.mjs', import.meta.url));
+    await symlink(plugin, join(bin, 'kubectl-clusterpass'));
+    const said = await kubectlBinary(['clusterpass', 'get', 'clusters', '-o', 'name'], {
+      PATH: `${bin}:${process.env.PATH}`,
+      HOME: jane.home,
+      CLUSTERPASS_SERVER: server.url,
+      CLUSTERPASS_TOKEN: server.adminToken,
+    });
+    expect(said).toContain('cluster.clusterregistry.k8s.io/prod-1\n');
+  });
+});

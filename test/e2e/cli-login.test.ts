@@ -1,0 +1,157 @@
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Person } from './support/cli.ts';
+import { addCluster, grant } from './support/fleet.ts';
+import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
+
+let server: Server;
+let person: Person;
+
+beforeAll(async () => {
+  server = await startServer({ users: { jane: ['team-shop'] }, args: ['--product-name', 'kubernetes'] });
+  await addCluster(server, 'dev-1');
+  await grant(server, 'jane-sees', 'jane');
+});
+afterAll(() => server.destroy());
+beforeEach(async () => {
+  person = await Person.at();
+});
+afterEach(() => person.leave());
+
+const loginsFile = (): string => join(person.home, '.config/clusterpass/logins.json');
+
+async function logIn(): Promise<void> {
+  await person.ok(['login', '--server', server.url, '--token-file', '-'], { stdin: `${tokenOf('jane')}\n` });
+}
+
+describe('clusterpass login', () => {
+  it('tries the token, keeps it for its owner only, and learns the product name', async () => {
+    const said = await person.ok(['login', '--server', `${server.url}/`, '--token', tokenOf('jane')]);
+    expect(said).toBe(`Logged in to ${server.url} as "jane".\n`);
+    expect(JSON.parse(await readFile(loginsFile(), 'utf8'))).toEqual({
+      current: server.url,
+      logins: { [server.url]: { token: tokenOf('jane'), productName: 'kubernetes' } },
+    });
+    expect((await stat(loginsFile())).mode & 0o777).toBe(0o600);
+    expect((await stat(join(loginsFile(), '..'))).mode & 0o777).toBe(0o700);
+  });
+
+  it('follows XDG_CONFIG_HOME', async () => {
+    const env = { XDG_CONFIG_HOME: join(person.home, 'elsewhere') };
+    await person.ok(['login', '--server', server.url, '--token', tokenOf('jane')], { env });
+    expect((await stat(join(env.XDG_CONFIG_HOME, 'clusterpass/logins.json'))).isFile()).toBe(true);
+    expect(await person.ok(['whoami', '-o', 'jsonpath={.status.userInfo.username}'], { env })).toBe('jane');
+  });
+
+  it('a wrong token is refused and not kept', async () => {
+    expect(await person.fails(['login', '--server', server.url, '--token', 'wrong'])).toBe(
+      'error: You must be logged in to the server (Unauthorized)\n',
+    );
+    await expect(stat(loginsFile())).rejects.toThrow('ENOENT');
+  });
+
+  it('says what is missing, and never asks', async () => {
+    expect(await person.fails(['login', '--server', server.url])).toMatch(
+      /^error: .*--token-file.*identity provider is not possible yet\n$/,
+    );
+    expect(await person.fails(['whoami'])).toMatch(/^error: no server is known: run clusterpass login/);
+    expect(await person.fails(['whoami', '--server', server.url])).toMatch(/^error: not logged in to http/);
+  });
+
+  it('a token that no header can carry is not repeated', async () => {
+    const secret = 'geheim\u0007nis';
+    const said = await person.fails(['login', '--server', server.url, '--token', secret]);
+    expect(said).toBe('error: --token is empty or not a bearer token\n');
+  });
+
+  it('plain HTTP beyond this machine is refused before a token is sent', async () => {
+    expect(await person.fails(['login', '--server', 'http://192.0.2.1', '--token', 'x'])).toMatch(
+      /^error: http:\/\/192\.0\.2\.1 is plain HTTP/,
+    );
+  });
+
+  it('a file that others can read is not used', async () => {
+    await logIn();
+    await chmod(loginsFile(), 0o644);
+    expect(await person.fails(['whoami'])).toMatch(/holds secrets and can be read by others; run: chmod 600/);
+  });
+
+  it('a token is sent to no other server than its own', async () => {
+    await logIn();
+    const said = await person.fails(['whoami', '--server', 'http://127.0.0.1:9']);
+    expect(said).toMatch(/^error: not logged in to http:\/\/127\.0\.0\.1:9/);
+  });
+});
+
+describe('clusterpass whoami', () => {
+  it('shows who the server takes one for', async () => {
+    await logIn();
+    expect(await person.ok(['whoami'])).toBe(
+      'ATTRIBUTE   VALUE\nUsername    jane\nUID         uid-jane\nGroups      [team-shop system:authenticated]\n',
+    );
+    const review = JSON.parse(await person.ok(['whoami', '-o', 'json']));
+    expect(review.status.userInfo.username).toBe('jane');
+    expect(await person.ok(['whoami', '-o', 'yaml'])).toMatch(/^ {4}username: jane$/m);
+  });
+
+  it('takes flags before variables before the login', async () => {
+    await logIn();
+    const file = join(person.home, 'token');
+    await writeFile(file, `${server.adminToken}\n`);
+    const name = ['whoami', '-o', 'jsonpath={.status.userInfo.username}'];
+    const env = { CLUSTERPASS_TOKEN: 'wrong' };
+    expect(await person.fails(name, { env })).toMatch(/Unauthorized/);
+    expect(await person.ok([...name, '--token-file', file], { env })).toBe('admin');
+    expect(await person.ok([...name, '--token', tokenOf('jane'), '--token-file', file])).toBe('jane');
+  });
+
+  it('an address that does not answer is said in one line', async () => {
+    const said = await person.fails(['whoami', '--server', 'http://127.0.0.1:9', '--token', 'x']);
+    expect(said).toMatch(/^Unable to connect to the server: http:\/\/127\.0\.0\.1:9 cannot be reached: .*\n$/);
+  });
+});
+
+describe('clusterpass logout', () => {
+  it('forgets the login and what was fetched with it, and nothing else', async () => {
+    await logIn();
+    await writeFile(join(person.home, 'kubeconfig'), 'kept');
+    expect(await person.ok(['logout'])).toBe(`Logged out of ${server.url}.\n`);
+    expect(JSON.parse(await readFile(loginsFile(), 'utf8'))).toEqual({ logins: {} });
+    expect(await person.fails(['logout'])).toBe('error: not logged in\n');
+    expect(await readFile(join(person.home, 'kubeconfig'), 'utf8')).toBe('kept');
+  });
+
+  it('--all forgets every one', async () => {
+    await logIn();
+    await person.ok(['logout', '--all']);
+    expect(await person.fails(['whoami'])).toMatch(/no server is known/);
+  });
+});
+
+describe('TLS', () => {
+  let secure: Server;
+  beforeAll(async () => {
+    secure = await startServer({ tls: true });
+  });
+  afterAll(() => secure.destroy());
+
+  it('trusts the authority that is given, and remembers it', async () => {
+    const login = ['login', '--server', secure.url, '--token', secure.adminToken];
+    expect(await person.fails(login)).toMatch(/^Unable to connect to the server: .*cannot be reached/);
+    await person.ok([...login, '--certificate-authority', TLS.caFile]);
+    expect(await person.ok(['whoami', '-o', 'jsonpath={.status.userInfo.username}'])).toBe('admin');
+    const env = { CLUSTERPASS_CA: TLS.caFile, CLUSTERPASS_TOKEN: secure.adminToken };
+    expect(await person.ok(['get', 'clusters', '--server', secure.url], { env })).toBe('');
+  });
+
+  it('or nobody, if that is what one wants', async () => {
+    const flags = ['--server', secure.url, '--token', secure.adminToken, '--insecure-skip-tls-verify'];
+    expect(await person.ok(['whoami', '-o', 'jsonpath={.status.userInfo.username}', ...flags])).toBe('admin');
+  });
+
+  it('a file without a certificate is named', async () => {
+    const flags = ['--server', secure.url, '--token', 'x', '--certificate-authority', TLS.keyFile];
+    expect(await person.fails(['whoami', ...flags])).toMatch(/has no certificate in it/);
+  });
+});

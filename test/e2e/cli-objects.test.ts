@@ -1,0 +1,239 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer, type Server as HttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Person } from './support/cli.ts';
+import { CLUSTERS } from './support/fleet.ts';
+import { type Server, startServer, TLS } from './support/server.ts';
+import { bind, createWorld } from './support/token-world.ts';
+
+let server: Server;
+let admin: Person;
+let jane: Person;
+
+beforeAll(async () => {
+  server = await startServer({ users: { jane: [] } });
+  await createWorld(server);
+  await bind(server, 'jane-issues', { kind: 'User', name: 'jane' }, undefined, 'env=prod');
+  [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
+});
+afterAll(async () => {
+  await Promise.all([server.destroy(), admin.leave(), jane.leave()]);
+});
+
+const FLEET = `apiVersion: clusterregistry.k8s.io/v1alpha1
+kind: Cluster
+metadata:
+  name: gamma
+  labels: {env: test}
+---
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: shop
+  annotations: {clusterpass.dev/cluster: gamma}
+---
+`;
+
+describe('clusterpass apply', () => {
+  it('creates, changes, and leaves what is as it should be', async () => {
+    const apply = ['apply', '-f', '-'];
+    expect(await admin.ok(apply, { stdin: FLEET })).toBe(
+      'cluster.clusterregistry.k8s.io/gamma created\nnamespace/shop created\n',
+    );
+    expect(await admin.ok(apply, { stdin: FLEET })).toBe(
+      'cluster.clusterregistry.k8s.io/gamma unchanged\nnamespace/shop unchanged\n',
+    );
+    const changed = FLEET.replace('env: test', 'env: dev');
+    expect(await admin.ok([...apply, '--dry-run', 'server'], { stdin: changed })).toMatch(
+      /^cluster\S+gamma configured \(server dry run\)\n/,
+    );
+    expect(await admin.ok(apply, { stdin: changed })).toMatch(/^cluster\S+gamma configured\n/);
+    expect((await server.call('GET', `${CLUSTERS}/gamma`)).json.metadata.labels).toEqual({ env: 'dev' });
+  });
+
+  it('files, folders, JSON, --cluster and -n', async () => {
+    const folder = join(admin.home, 'manifests');
+    await mkdir(folder);
+    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot' } };
+    await writeFile(join(folder, 'a.json'), JSON.stringify(account));
+    await writeFile(join(folder, 'notes.txt'), 'not read');
+    expect(await admin.ok(['apply', '-f', 'manifests', '--cluster', 'alpha', '-n', 'ci'])).toBe(
+      'serviceaccount/robot created\n',
+    );
+    const path = '/orchestrator/alpha/api/v1/namespaces/ci/serviceaccounts/robot';
+    expect((await server.call('GET', path)).code).toBe(200);
+  });
+
+  it('one that fails does not stop the others, and the end is 1', async () => {
+    const stdin = `${FLEET}
+apiVersion: clusterregistry.k8s.io/v1alpha1
+kind: Cluster
+metadata: {name: Not_A_Name}
+---
+apiVersion: clusterregistry.k8s.io/v1alpha1
+kind: Cluster
+metadata: {name: delta}
+`;
+    const { code, stdout, stderr } = await admin.run(['apply', '-f', '-'], { stdin });
+    expect(code).toBe(1);
+    expect(stdout).toContain('cluster.clusterregistry.k8s.io/delta created\n');
+    expect(stderr).toMatch(/^Error from server \(Invalid\): .*Not_A_Name/m);
+  });
+
+  it.each([
+    ['kind: Cluster\n', 'error: stdin: an object needs apiVersion, kind and metadata.name'],
+    [
+      'apiVersion: v1\nkind: Widget\nmetadata: {name: x}\n',
+      'error: stdin: no matches for kind "Widget" in version "v1"',
+    ],
+    ['apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n', 'error: a Pod lives inside a cluster: give --cluster'],
+    ['a: [', 'error: stdin: '],
+    ['', 'error: no objects passed to apply'],
+    [`${FLEET.split('---')[0]}spec: {extra: 1}\n`, 'Error from server (BadRequest): '],
+  ])('%j: %s', async (stdin, message) => {
+    expect(await admin.fails(['apply', '-f', '-'], { stdin })).toContain(message);
+  });
+
+  it('needs a file, and one that is there', async () => {
+    expect(await admin.fails(['apply'])).toBe('error: must specify -f\n');
+    expect(await admin.fails(['apply', '-f', 'nope.yaml'])).toMatch(/^error: cannot read nope\.yaml: ENOENT/);
+  });
+});
+
+describe('clusterpass delete', () => {
+  const made = (name: string) =>
+    server.call('POST', CLUSTERS, {
+      body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name } },
+    });
+
+  it('by name, by type and name, by file', async () => {
+    await Promise.all(['x1', 'x2', 'x3'].map(made));
+    expect(await admin.ok(['delete', 'cluster', 'x1', 'x2'])).toBe(
+      'cluster.clusterregistry.k8s.io "x1" deleted\ncluster.clusterregistry.k8s.io "x2" deleted\n',
+    );
+    expect(await admin.ok(['delete', 'clusters/x3', '--dry-run', 'server'])).toMatch(/"x3" deleted \(server dry run\)/);
+    expect((await server.call('GET', `${CLUSTERS}/x3`)).code).toBe(200);
+    expect(await admin.ok(['delete', 'clusters/x3'])).toMatch(/"x3" deleted\n/);
+    expect(await admin.ok(['delete', '-f', '-'], { stdin: FLEET })).toBe(
+      'namespace "shop" deleted\ncluster.clusterregistry.k8s.io "gamma" deleted\n',
+    );
+    expect(await admin.ok(['delete', 'sa', 'other', '-n', 'ci', '--cluster', 'beta', '--ignore-not-found'])).toBe('');
+  });
+
+  it('says what is not there', async () => {
+    expect(await admin.fails(['delete', 'cluster', 'nope'])).toMatch(/^Error from server \(NotFound\)/);
+    expect(await admin.fails(['delete', 'widget', 'x'])).toBe(
+      `error: the server doesn't have a resource type "widget"\n`,
+    );
+    expect(await admin.fails(['delete', 'cluster'])).toMatch(/no name was specified/);
+    expect(await admin.fails(['delete'])).toMatch(/give TYPE and NAME/);
+    expect(await jane.fails(['delete', 'cluster', 'alpha'])).toMatch(/^Error from server \(Forbidden\)/);
+  });
+});
+
+describe('clusterpass auth can-i', () => {
+  const token = ['auth', 'can-i', 'create', 'serviceaccounts/builder', '--subresource', 'token', '-n', 'ci'];
+
+  it('yes and 0, no and 1, cluster by cluster', async () => {
+    expect(await jane.run([...token, '--cluster', 'alpha'])).toEqual({ code: 0, stdout: 'yes\n', stderr: '' });
+    expect(await jane.run([...token, '--cluster', 'beta'])).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^no/),
+    });
+    expect(await jane.run([...token, '--cluster', 'beta', '-q'])).toEqual({ code: 1, stdout: '', stderr: '' });
+    expect((await jane.run(['auth', 'can-i', 'get', 'clusters', 'alpha'])).code).toBe(1);
+    expect((await admin.run(['auth', 'can-i', 'get', 'clusters', 'alpha'])).code).toBe(0);
+    expect((await admin.run(['auth', 'can-i', 'get', '/metrics'])).code).toBe(0);
+  });
+
+  it('warns of a type that nobody knows', async () => {
+    const { stderr, code } = await jane.run(['auth', 'can-i', 'get', 'widgets']);
+    expect(code).toBe(1);
+    expect(stderr).toBe(`Warning: the server doesn't have a resource type "widgets"\n`);
+  });
+
+  it('--list', async () => {
+    const text = await jane.ok(['auth', 'can-i', '--list', '-n', 'ci', '--cluster', 'alpha']);
+    expect(text).toMatch(/^Resources +Non-Resource URLs +Resource Names +Verbs\n/);
+    expect(text).toMatch(/^serviceaccounts\/token +\[\] +\[\] +\[create\]$/m);
+    expect(await jane.fails(['auth', 'can-i'])).toMatch(/VERB and TYPE/);
+  });
+});
+
+describe('clusterpass register', () => {
+  let cluster: HttpsServer;
+  let address: string;
+  const asked: (string | undefined)[] = [];
+
+  beforeAll(async () => {
+    const tls = { cert: readFileSync(TLS.certFile), key: readFileSync(TLS.keyFile) };
+    cluster = createServer(tls, (request, response) => {
+      asked.push(`${request.url} ${request.headers.authorization}`);
+      response.setHeader('Content-Type', 'application/json').end('{"gitVersion":"v1.36.4+k3s1"}');
+    });
+    cluster.listen(0, '127.0.0.1');
+    await once(cluster, 'listening');
+    address = `https://127.0.0.1:${(cluster.address() as AddressInfo).port}`;
+    const ca = readFileSync(TLS.caFile).toString('base64');
+    await writeFile(
+      join(admin.home, 'dev.yaml'),
+      JSON.stringify({
+        clusters: [
+          { name: 'good', cluster: { server: address, 'certificate-authority-data': ca } },
+          { name: 'untrusted', cluster: { server: address } },
+        ],
+        users: [{ name: 'me', user: { token: 'secret-of-dev' } }],
+        contexts: [
+          { name: 'one', context: { cluster: 'good', user: 'me' } },
+          { name: 'two', context: { cluster: 'untrusted', user: 'me' } },
+        ],
+        'current-context': 'one',
+      }),
+    );
+  });
+  afterAll(() => {
+    cluster.close();
+  });
+
+  it('reads address and CA, asks once for the version, and creates the cluster', async () => {
+    const flags = ['--kubeconfig', 'dev.yaml', '--context', 'one', '--label', 'env=dev'];
+    expect(await admin.ok(['register', 'dev-9', ...flags, '--dry-run', 'server'])).toContain('(server dry run)');
+    asked.length = 0;
+    expect(await admin.ok(['register', 'dev-9', ...flags])).toBe(
+      'cluster.clusterregistry.k8s.io/dev-9 created, which runs v1.36.4+k3s1\n',
+    );
+    expect(asked).toEqual(['/version Bearer secret-of-dev']);
+    const { json, text } = await server.call('GET', `${CLUSTERS}/dev-9`);
+    expect(json.metadata.labels).toEqual({ env: 'dev' });
+    expect(json.spec.orchestratorApiEndpoints).toEqual({
+      serverEndpoints: [
+        { clientCIDR: '0.0.0.0/0', serverAddress: address },
+        { clientCIDR: '::/0', serverAddress: address },
+      ],
+      caBundle: readFileSync(TLS.caFile).toString('base64'),
+    });
+    expect(json.status).toMatchObject({ version: 'v1.36.4+k3s1', type: 'k3s' });
+    expect(text).not.toContain('secret-of-dev');
+  });
+
+  it('what does not answer as the cluster is not registered, unless one insists', async () => {
+    const flags = ['register', 'dev-10', '--kubeconfig', 'dev.yaml', '--context', 'two'];
+    expect(await admin.fails(flags)).toMatch(/^error: the cluster does not answer as one: .*--offline/);
+    expect((await server.call('GET', `${CLUSTERS}/dev-10`)).code).toBe(404);
+    expect(await admin.ok([...flags, '--offline', '--client-cidr', '10.0.0.0/8'])).toBe(
+      'cluster.clusterregistry.k8s.io/dev-10 created\n',
+    );
+  });
+
+  it.each([
+    [['--kubeconfig', 'nope'], 'error: there is no kubeconfig at '],
+    [['--kubeconfig', 'dev.yaml', '--context', 'x'], 'has no context "x"'],
+    [['--kubeconfig', 'dev.yaml', '--offline', '--label', 'env'], 'error: --label: "env" is not key=value'],
+  ])('%j: %s', async (flags, message) => {
+    expect(await admin.fails(['register', 'dev-11', ...flags])).toContain(message);
+  });
+});

@@ -1,0 +1,150 @@
+import {
+  CoreV1Api,
+  CustomObjectsApi,
+  KubeConfig,
+  type KubernetesListObject,
+  type KubernetesObject,
+  makeInformer,
+  Watch as WatchClient,
+} from '@kubernetes/client-node';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Server, startServer, TLS } from './support/server.ts';
+
+const GROUP = { group: 'clusterregistry.k8s.io', version: 'v1alpha1', plural: 'clusters' };
+const COLLECTION = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+
+let server: Server;
+
+beforeAll(async () => {
+  server = await startServer({ args: ['--demo'], tls: true });
+});
+afterAll(() => server.destroy());
+
+/** A kubeconfig as a person would write it, for the fleet or for one cluster. */
+function configFor(path = ''): KubeConfig {
+  const config = new KubeConfig();
+  config.loadFromOptions({
+    clusters: [{ name: 'desk', server: `${server.url}${path}`, caFile: TLS.caFile }],
+    users: [{ name: 'admin', token: server.adminToken }],
+    contexts: [{ name: 'desk', cluster: 'desk', user: 'admin' }],
+    currentContext: 'desk',
+  });
+  return config;
+}
+
+const cluster = (name: string, labels: Record<string, string> = {}) => ({
+  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+  kind: 'Cluster',
+  metadata: { name, labels },
+});
+
+interface ClusterPage {
+  items: KubernetesObject[];
+  metadata: { continue: string; resourceVersion: string; remainingItemCount?: number };
+}
+
+describe('the official JavaScript client', () => {
+  it('creates a token', async () => {
+    const core = configFor('/orchestrator/prod-eu-1').makeApiClient(CoreV1Api);
+    const answer = await core.createNamespacedServiceAccountToken({
+      name: 'builder',
+      namespace: 'ci',
+      body: { spec: { audiences: ['vault'], expirationSeconds: 600 } },
+    });
+    expect(answer.status?.token).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/);
+    const [from, to] = [answer.metadata?.creationTimestamp, answer.status?.expirationTimestamp];
+    expect(Number(to) - Number(from)).toBe(600_000);
+  });
+
+  it('lists page by page', async () => {
+    const custom = configFor().makeApiClient(CustomObjectsApi);
+    const names: string[] = [];
+    const versions = new Set<string>();
+    let next: string | undefined;
+    do {
+      const page = (await custom.listClusterCustomObject({
+        ...GROUP,
+        limit: 5,
+        ...(next === undefined ? {} : { _continue: next }),
+      })) as ClusterPage;
+      names.push(...page.items.map((item) => item.metadata?.name ?? ''));
+      versions.add(page.metadata.resourceVersion);
+      next = page.metadata.continue === '' ? undefined : page.metadata.continue;
+    } while (next !== undefined);
+    expect(names).toHaveLength(12);
+    expect(names).toEqual([...names].sort());
+    expect(versions.size).toBe(1);
+  });
+
+  it('creates, patches and deletes clusters', async () => {
+    const custom = configFor().makeApiClient(CustomObjectsApi);
+    await custom.createClusterCustomObject({ ...GROUP, body: cluster('made-by-client') });
+    const read = (await custom.getClusterCustomObject({ ...GROUP, name: 'made-by-client' })) as KubernetesObject;
+    expect(read.metadata?.uid).toMatch(/^[0-9a-f-]{36}$/);
+    await custom.deleteClusterCustomObject({ ...GROUP, name: 'made-by-client' });
+    await expect(custom.getClusterCustomObject({ ...GROUP, name: 'made-by-client' })).rejects.toMatchObject({
+      code: 404,
+    });
+  });
+
+  it('watches', async () => {
+    const seen: string[] = [];
+    const enough = Promise.withResolvers<void>();
+    const controller = await new WatchClient(configFor()).watch(
+      COLLECTION,
+      { fieldSelector: 'metadata.name=watched' },
+      (type: string, object: KubernetesObject) => {
+        seen.push(`${type} ${object.metadata?.name}`);
+        if (type === 'DELETED') enough.resolve();
+      },
+      () => {},
+    );
+    await server.call('POST', COLLECTION, { body: cluster('watched') });
+    await server.call('PATCH', `${COLLECTION}/watched`, {
+      body: { metadata: { labels: { a: 'b' } } },
+      headers: { 'Content-Type': 'application/merge-patch+json' },
+    });
+    await server.call('DELETE', `${COLLECTION}/watched`);
+    await enough.promise;
+    controller.abort();
+    // The second change marks it as being deleted, while what is inside is removed.
+    expect(seen).toEqual(['ADDED watched', 'MODIFIED watched', 'MODIFIED watched', 'DELETED watched']);
+  });
+
+  it('keeps an informer in step through a restart of the server', async () => {
+    const informer = clusterInformer();
+    const found = (name: string): Promise<void> =>
+      new Promise((resolve) => {
+        informer.on('add', (object) => {
+          if (object.metadata?.name === name) resolve();
+        });
+      });
+    // Clients of this library restart themselves when a watch breaks off.
+    informer.on('error', () => setTimeout(() => void informer.start().catch(() => {}), 200));
+    const first = found('before-restart');
+    await informer.start();
+    await server.call('POST', COLLECTION, { body: cluster('before-restart') });
+    await first;
+
+    const second = found('after-restart');
+    expect(await server.stop()).toBe(0);
+    server = await server.restart();
+    await server.call('POST', COLLECTION, { body: cluster('after-restart') });
+    await second;
+    await informer.stop();
+    const { json } = await server.call('GET', COLLECTION);
+    const names = json.items.map((item: KubernetesObject) => item.metadata?.name);
+    const known = informer.list().map((object) => object.metadata?.name);
+    expect(known.sort()).toEqual(names);
+  });
+});
+
+function clusterInformer() {
+  const config = configFor();
+  const custom = config.makeApiClient(CustomObjectsApi);
+  return makeInformer<KubernetesObject>(
+    config,
+    COLLECTION,
+    async () => (await custom.listClusterCustomObject(GROUP)) as KubernetesListObject<KubernetesObject>,
+  );
+}

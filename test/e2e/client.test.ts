@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Client, type ClusterEvent, createClient, endpointsOf, StatusError } from '../../src/client/index.ts';
+import { createNodeFetch } from '../../src/client/node.ts';
+import { addCluster, grant, patchCluster, rebind, relabel, removeCluster } from './support/fleet.ts';
+import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
+import { createAccount, createNamespace } from './support/token-world.ts';
+
+let server: Server;
+
+beforeAll(async () => {
+  server = await startServer({
+    users: { jane: [], joe: [] },
+    args: ['--history-revisions', '20', '--history-retention', '1s'],
+  });
+  await addCluster(server, 'dev-1', { labels: { env: 'dev' } });
+  await addCluster(server, 'dev-2', { labels: { env: 'dev' } });
+  await addCluster(server, 'prod-1', {
+    labels: { env: 'prod' },
+    spec: {
+      orchestratorApiEndpoints: { serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: 'https://10.0.0.1' }] },
+    },
+  });
+  await createNamespace(server, 'ci', 'prod-1');
+  await createAccount(server, 'builder', 'ci', 'prod-1');
+  await grant(server, 'jane-sees', 'jane', { clusters: 'env=dev' });
+});
+afterAll(() => server.destroy());
+
+const clientOf = (user?: string, at = server): Client =>
+  createClient({ server: at.url, token: user === undefined ? at.adminToken : tokenOf(user) });
+
+const brief = ({ type, cluster }: ClusterEvent): string => `${type} ${cluster.metadata.name}`;
+
+/** A watch that is read step by step. */
+class Follower {
+  readonly #events: AsyncGenerator<ClusterEvent>;
+  readonly synced: Promise<void>;
+  readonly #stop = new AbortController();
+
+  constructor(client: Client, labelSelector?: string) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.synced = promise;
+    this.#events = client.watchClusters({
+      signal: this.#stop.signal,
+      onSynced: resolve,
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+    });
+  }
+
+  async take(count: number): Promise<string[]> {
+    const events: string[] = [];
+    while (events.length < count) {
+      const next = await this.#events.next();
+      if (next.done === true) break;
+      events.push(brief(next.value));
+    }
+    return events;
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+}
+
+describe('lists', () => {
+  it('show each caller what it may see, whatever the size of the pages', async () => {
+    const names = async (user: string | undefined, limit: number): Promise<string[]> =>
+      (await clientOf(user).listClusters({ limit })).items.map(({ metadata }) => metadata.name);
+    expect(await names(undefined, 1)).toEqual(['dev-1', 'dev-2', 'prod-1']);
+    expect(await names('jane', 1)).toEqual(['dev-1', 'dev-2']);
+    expect(await names('joe', 500)).toEqual([]);
+    const pages: number[] = [];
+    for await (const { items } of clientOf().clusterPages({ limit: 2 })) pages.push(items.length);
+    expect(pages).toEqual([2, 1]);
+  });
+
+  it('find the endpoints', async () => {
+    const { items } = await clientOf().listClusters({ fieldSelector: 'metadata.name=prod-1' });
+    expect(items.map(endpointsOf)).toEqual([
+      { serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: 'https://10.0.0.1' }] },
+    ]);
+  });
+
+  it('a bad selector is a StatusError', async () => {
+    const error = await clientOf()
+      .listClusters({ labelSelector: 'a b' })
+      .catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(StatusError);
+    expect((error as StatusError).status).toMatchObject({ code: 400, reason: 'BadRequest' });
+  });
+});
+
+describe('tokens', () => {
+  it('are issued, with warnings', async () => {
+    const issued = await clientOf().createToken({
+      cluster: 'prod-1',
+      namespace: 'ci',
+      name: 'builder',
+      expirationSeconds: 10_000_000,
+    });
+    expect(issued.token).toMatch(/^eyJ/);
+    expect(issued.warnings).toEqual(['requested expiration of 10000000 seconds shortened to 86400 seconds']);
+    expect(Date.parse(issued.expirationTimestamp) - issued.issuedAt).toBeGreaterThan(86_000_000);
+  });
+
+  it('are refused, with the Status', async () => {
+    await expect(
+      clientOf('jane').createToken({ cluster: 'prod-1', namespace: 'ci', name: 'builder' }),
+    ).rejects.toMatchObject({ code: 403, reason: 'Forbidden' });
+  });
+
+  it('a source gives one token to many, and the token is accepted', async () => {
+    const source = clientOf().tokenSource({ cluster: 'prod-1', namespace: 'ci', name: 'builder' });
+    const [first, second] = await Promise.all([source.token(), source.token()]);
+    expect(first).toBe(second);
+    expect((await server.call('GET', '/auth/v1/clusters', { token: first ?? '' })).code).toBe(200);
+  });
+});
+
+describe('watches', () => {
+  it('follow selectors and permission', async () => {
+    const follower = new Follower(clientOf('jane'));
+    expect(await follower.take(2)).toEqual(['ADDED dev-1', 'ADDED dev-2']);
+    await rebind(server, 'jane-sees', 'env in (dev,prod)');
+    expect(await follower.take(1)).toEqual(['ADDED prod-1']);
+    await rebind(server, 'jane-sees', 'env=prod');
+    expect((await follower.take(2)).sort()).toEqual(['DELETED dev-1', 'DELETED dev-2']);
+    await relabel(server, 'dev-1', { env: 'prod' });
+    expect(await follower.take(1)).toEqual(['ADDED dev-1']);
+    await relabel(server, 'dev-1', { env: 'dev' });
+    expect(await follower.take(1)).toEqual(['DELETED dev-1']);
+    follower.close();
+    await rebind(server, 'jane-sees', 'env=dev');
+  });
+
+  it('go on when the server was away, and tell what happened since', async () => {
+    const follower = new Follower(clientOf(), 'env=dev');
+    expect(await follower.take(2)).toEqual(['ADDED dev-1', 'ADDED dev-2']);
+    // Reads on, so that it notices.
+    const next = follower.take(1);
+    await server.stop();
+    server = await server.restart();
+    await patchCluster(server, 'dev-2', { metadata: { annotations: { note: 'after the restart' } } });
+    expect(await next).toEqual(['MODIFIED dev-2']);
+    await addCluster(server, 'dev-3', { labels: { env: 'dev' } });
+    expect(await follower.take(1)).toEqual(['ADDED dev-3']);
+    await removeCluster(server, 'dev-3');
+    // First it is marked, then what lived in it goes, then it goes itself.
+    expect(await follower.take(2)).toEqual(['MODIFIED dev-3', 'DELETED dev-3']);
+    follower.close();
+  });
+
+  it('a version that is no longer known (410): the difference is told', async () => {
+    const client = clientOf();
+    const from = await client.listClusters({ labelSelector: 'env=dev' });
+    await addCluster(server, 'dev-4', { labels: { env: 'dev' } });
+    await removeCluster(server, 'dev-2');
+    // More changes than are kept.
+    for (let count = 0; count < 30; count += 1) {
+      await patchCluster(server, 'prod-1', { metadata: { annotations: { count: String(count) } } });
+    }
+    const probe = await server.call(
+      'GET',
+      `/auth/v1/clusters?watch=true&timeoutSeconds=1&resourceVersion=${from.metadata.resourceVersion}`,
+    );
+    expect(probe.text).toContain('"code":410');
+
+    const events: string[] = [];
+    const stop = new AbortController();
+    for await (const event of client.watchClusters({ from, labelSelector: 'env=dev', signal: stop.signal })) {
+      events.push(brief(event));
+      if (events.length === 2) stop.abort();
+    }
+    expect(events.sort()).toEqual(['ADDED dev-4', 'DELETED dev-2']);
+  });
+
+  it('a credential that ends is an error', async () => {
+    const account = await clientOf().createToken({ cluster: 'prod-1', namespace: 'ci', name: 'builder' });
+    await grant(server, 'accounts', 'system:serviceaccount:ci:builder', {});
+    const client = createClient({ server: server.url, token: account.token });
+    const watching = (async () => {
+      for await (const event of client.watchClusters()) void event;
+    })();
+    watching.catch(() => {});
+    await server.call('DELETE', '/orchestrator/prod-1/api/v1/namespaces/ci/serviceaccounts/builder');
+    await expect(watching).rejects.toMatchObject({ code: 401 });
+  });
+});
+
+it('trusts a certificate authority of its own, and nobody else', async () => {
+  const { readFile } = await import('node:fs/promises');
+  const secure = await startServer({ tls: true });
+  try {
+    const token = secure.adminToken;
+    const ca = await readFile(TLS.caFile, 'utf8');
+    const list = async (options: Parameters<typeof createNodeFetch>[0]): Promise<number> =>
+      (await createClient({ server: secure.url, token, fetch: createNodeFetch(options) }).listClusters()).items.length;
+    expect(await list({ ca })).toBe(0);
+    expect(await list({ insecureSkipTlsVerify: true })).toBe(0);
+    const { rootCertificates } = await import('node:tls');
+    await expect(list({ ca: rootCertificates[0] ?? '' })).rejects.toThrow(/cannot be reached/);
+  } finally {
+    await secure.destroy();
+  }
+});

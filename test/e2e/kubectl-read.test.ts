@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+import { CLUSTERS, create } from './support/token-world.ts';
+
+/** What people type to look around, with the real kubectl, at the fleet and at a cluster. */
+
+const ALPHA = { clusterPath: '/orchestrator/alpha' } as const;
+let server: Server;
+
+async function addCluster(name: string, env: string, type: string): Promise<void> {
+  const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: `https://${name}.example.com:6443` }];
+  const authInfo = { user: { kind: 'Secret', name: 'hidden', namespace: 'x' } };
+  await create(server, CLUSTERS, {
+    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+    kind: 'Cluster',
+    metadata: { name, labels: { env } },
+    spec: { orchestratorApiEndpoints: { serverEndpoints }, authInfo },
+    status: { type, version: 'v1.36.4', conditions: [{ type: 'Ready', status: 'True' }] },
+  });
+  const body = { status: { type, version: 'v1.36.4', conditions: [{ type: 'Ready', status: 'True' }] } };
+  const headers = { 'Content-Type': 'application/merge-patch+json' };
+  expect((await server.call('PATCH', `${CLUSTERS}/${name}/status`, { body, headers })).code).toBe(200);
+}
+
+beforeAll(async () => {
+  server = await startServer({ tls: true, users: { viewer: [], nobody: [] } });
+  await addCluster('alpha', 'prod', 'EKS');
+  await addCluster('beta', 'dev', 'k3s');
+  await addCluster('gamma', 'dev', 'k3s');
+  await create(server, '/orchestrator/alpha/api/v1/namespaces', { metadata: { name: 'ci' } });
+  const rbac = '/apis/rbac.authorization.k8s.io/v1';
+  const rules = [{ verbs: ['get', 'list', 'watch'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] }];
+  await create(server, `${rbac}/clusterroles`, { metadata: { name: 'view-clusters' }, rules });
+  await create(server, `${rbac}/clusterrolebindings`, {
+    metadata: { name: 'view-clusters', annotations: { 'clusterpass.dev/clusters': 'env=dev' } },
+    subjects: [{ kind: 'User', name: 'viewer' }],
+    roleRef: { kind: 'ClusterRole', name: 'view-clusters' },
+  });
+});
+afterAll(() => server.destroy());
+
+const lines = (text: string): string[][] =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => line.split(/\s{2,}/).map((cell) => cell.trim()));
+
+describeWithKubectl('kubectl looks around', () => {
+  it('api-resources, at the fleet', async () => {
+    const rows = lines(await kubectlOk(server, ['api-resources', '--no-headers', '-o', 'name'])).flat();
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        'clusters.clusterregistry.k8s.io',
+        'clusterroles.rbac.authorization.k8s.io',
+        'clusterrolebindings.rbac.authorization.k8s.io',
+        'roles.rbac.authorization.k8s.io',
+        'rolebindings.rbac.authorization.k8s.io',
+      ]),
+    );
+    expect(rows).not.toContain('pods');
+  });
+
+  it('api-resources, at a cluster', async () => {
+    const rows = lines(await kubectlOk(server, ['api-resources', '--no-headers', '-o', 'name'], ALPHA)).flat();
+    expect(rows).toEqual(expect.arrayContaining(['namespaces', 'pods', 'secrets', 'serviceaccounts']));
+    expect(rows).not.toContain('clusters.clusterregistry.k8s.io');
+    expect(await kubectlOk(server, ['api-versions'], ALPHA)).toMatch(/^v1$/m);
+  });
+
+  it('explain --recursive', async () => {
+    const text = await kubectlOk(server, ['explain', 'cluster.spec', '--recursive']);
+    expect(text).toContain('GROUP:      clusterregistry.k8s.io\nKIND:       Cluster\nVERSION:    v1alpha1');
+    expect(text).toContain('FIELD: spec <Object>');
+    expect(text).toMatch(
+      / {2}orchestratorApiEndpoints\t<Object>\n {4}caBundle\t<string>\n {4}serverEndpoints\t<\[\]Object>\n {6}clientCIDR\t<string>\n {6}serverAddress\t<string>/,
+    );
+  });
+
+  it('explain tells what a field means, and nothing is without words', async () => {
+    const text = await kubectlOk(server, ['explain', 'cluster.spec.orchestratorApiEndpoints']);
+    expect(text).toContain('Certificate authorities of the API server, PEM in base64.');
+    for (const [what, at] of [
+      ['cluster', {}],
+      ['cluster.spec', {}],
+      ['cluster.status.conditions', {}],
+      ['clusterrole.rules', {}],
+      ['rolebinding.subjects', {}],
+      ['serviceaccount', ALPHA],
+      ['pod.spec', ALPHA],
+      ['secret', ALPHA],
+      ['namespace.metadata', ALPHA],
+    ] as const) {
+      const explained = await kubectlOk(server, ['explain', what], at);
+      expect(explained, what).not.toMatch(/<no description>|<empty>/);
+    }
+  });
+
+  it('get: a table', async () => {
+    const rows = lines(await kubectlOk(server, ['get', 'clusters']));
+    expect(rows[0]).toEqual(['NAME', 'READY', 'TYPE', 'VERSION', 'AGE']);
+    expect(rows.slice(1).map((row) => row.slice(0, 4))).toEqual([
+      ['alpha', 'True', 'EKS', 'v1.36.4'],
+      ['beta', 'True', 'k3s', 'v1.36.4'],
+      ['gamma', 'True', 'k3s', 'v1.36.4'],
+    ]);
+    expect(rows.slice(1).every(([, , , , age]) => /^\d+[smh]/.test(age ?? ''))).toBe(true);
+    expect(lines(await kubectlOk(server, ['get', 'clusters', '-o', 'wide'])).length).toBe(4);
+  });
+
+  it.each<[string, string[], string]>([
+    [
+      'name',
+      ['-o', 'name'],
+      'cluster.clusterregistry.k8s.io/alpha\ncluster.clusterregistry.k8s.io/beta\ncluster.clusterregistry.k8s.io/gamma\n',
+    ],
+    ['jsonpath', ['-o', 'jsonpath={.items[*].status.type}'], 'EKS k3s k3s'],
+    [
+      'custom-columns',
+      ['-o', 'custom-columns=N:.metadata.name,E:.metadata.labels.env'],
+      'N       E\nalpha   prod\nbeta    dev\ngamma   dev\n',
+    ],
+    ['-l', ['-l', 'env=dev', '-o', 'jsonpath={.items[*].metadata.name}'], 'beta gamma'],
+    ['-l with a set', ['-l', 'env notin (dev)', '-o', 'name'], 'cluster.clusterregistry.k8s.io/alpha\n'],
+    [
+      '--field-selector',
+      ['--field-selector', 'metadata.name=beta', '-o', 'name'],
+      'cluster.clusterregistry.k8s.io/beta\n',
+    ],
+    [
+      '--field-selector of the status',
+      ['--field-selector', 'status.type=EKS', '-o', 'name'],
+      'cluster.clusterregistry.k8s.io/alpha\n',
+    ],
+    ['--chunk-size', ['--chunk-size', '1', '-o', 'jsonpath={.items[*].metadata.name}'], 'alpha beta gamma'],
+  ])('get %s', async (_, args, output) => {
+    expect(await kubectlOk(server, ['get', 'clusters', ...args])).toBe(output);
+  });
+
+  it('get --chunk-size of a table puts the pages together', async () => {
+    const rows = lines(await kubectlOk(server, ['get', 'clusters', '--chunk-size', '1', '--no-headers']));
+    expect(rows.map(([name]) => name)).toEqual(['alpha', 'beta', 'gamma']);
+  });
+
+  it('get -o yaml and json', async () => {
+    const json = JSON.parse(await kubectlOk(server, ['get', 'cluster', 'alpha', '-o', 'json']));
+    expect(json).toMatchObject({ kind: 'Cluster', metadata: { name: 'alpha' }, spec: { authInfo: expect.anything() } });
+    const yaml = await kubectlOk(server, ['get', 'cluster', 'alpha', '-o', 'yaml']);
+    expect(yaml).toContain('serverAddress: https://alpha.example.com:6443');
+  });
+
+  it('get as a viewer: only what it may see, and stripped', async () => {
+    const viewer = { token: tokenOf('viewer') };
+    expect(await kubectlOk(server, ['get', 'clusters', '-o', 'jsonpath={.items[*].metadata.name}'], viewer)).toBe(
+      'beta gamma',
+    );
+    expect(await kubectlOk(server, ['get', 'clusters', '-o', 'yaml'], viewer)).not.toContain('authInfo');
+    const refused = await kubectl(server, ['get', 'cluster', 'alpha'], viewer);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(
+      /^Error from server \(Forbidden\): clusters\.clusterregistry\.k8s\.io "alpha" is forbidden/,
+    );
+    expect((await kubectl(server, ['get', 'clusters'], { token: tokenOf('nobody') })).stderr).toBe(
+      'No resources found\n',
+    );
+  });
+
+  it('X-12: get -w follows what changes', async () => {
+    let labelled = false;
+    const { stdout } = await kubectl(server, ['get', 'clusters', '-l', 'env=dev', '-w', '-L', 'note'], {
+      until: (text) => {
+        // Once the list is printed: the watch goes on from exactly there, whether it stands already or not.
+        if (!labelled && text.includes('gamma')) {
+          labelled = true;
+          void kubectlOk(server, ['label', 'cluster', 'gamma', 'note=changed']);
+        }
+        return text.includes('changed');
+      },
+    });
+    expect(lines(stdout).map(([name]) => name)).toEqual(['NAME', 'beta', 'gamma', 'gamma']);
+  });
+
+  it('wait --for', async () => {
+    expect(await kubectlOk(server, ['wait', '--for=condition=Ready', 'cluster/alpha', '--timeout=20s'])).toBe(
+      'cluster.clusterregistry.k8s.io/alpha condition met\n',
+    );
+    const late = await kubectl(server, ['wait', '--for=condition=Nothing', 'cluster/alpha', '--timeout=1s']);
+    expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('timed out waiting for the condition')]);
+  });
+
+  it('at a cluster: get of several kinds at once', async () => {
+    const text = await kubectlOk(server, ['get', 'ns,sa,pods,secrets', '-A', '-o', 'name'], ALPHA);
+    expect(text).toBe('namespace/ci\n');
+    expect(await kubectlOk(server, ['get', 'ns', 'ci', '-o', 'jsonpath={.status.phase}'], ALPHA)).toBe('Active');
+  });
+});

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createHomes, KINDS, type KindCase, objectOf } from './support/kinds.ts';
+import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
+import { type Server, startServer } from './support/server.ts';
+
+/** Every way kubectl has to change something, for every kind of the catalog. */
+
+let server: Server;
+
+beforeAll(async () => {
+  server = await startServer({ tls: true });
+  await createHomes(server);
+  const base = '/orchestrator/alpha/api/v1/namespaces/ci/serviceaccounts';
+  expect((await server.call('POST', base, { body: { metadata: { name: 'default' } } })).code).toBe(201);
+});
+afterAll(() => server.destroy());
+
+const placeOf = ({ path }: KindCase) =>
+  path.startsWith('/orchestrator/alpha') ? { clusterPath: '/orchestrator/alpha' } : {};
+const namespaceOf = ({ namespace }: KindCase): string[] => (namespace === undefined ? [] : ['-n', namespace]);
+
+for (const of of KINDS) {
+  const run = (args: readonly string[], stdin?: object) =>
+    kubectlOk(server, [...args, ...namespaceOf(of)], {
+      ...placeOf(of),
+      ...(stdin === undefined ? {} : { stdin: JSON.stringify(stdin) }),
+    });
+  const refused = (args: readonly string[], stdin: object) =>
+    kubectl(server, [...args, ...namespaceOf(of)], { ...placeOf(of), stdin: JSON.stringify(stdin) });
+  const read = async (name: string) => JSON.parse(await run(['get', of.resource, name, '-o', 'json']));
+  const line = (name: string, what: string): string => {
+    const kind = of.kind.toLowerCase();
+    return `${of.group === '' ? kind : `${kind}.${of.group}`}/${name} ${what}\n`;
+  };
+
+  describeWithKubectl(`kubectl writes: ${of.kind}`, () => {
+    it('X-13, X-14: apply creates, leaves alone, changes', async () => {
+      const strict = ['apply', '--validate=strict', '-f', '-'];
+      expect(await run(strict, objectOf(of, { name: 'applied' }))).toBe(line('applied', 'created'));
+      expect(await run(strict, objectOf(of, { name: 'applied' }))).toBe(line('applied', 'unchanged'));
+      const changed = objectOf(of, { name: 'applied', labels: { a: 'b' } }, of.changed);
+      expect(await run(strict, changed)).toBe(line('applied', 'configured'));
+      expect(await read('applied')).toMatchObject({ ...of.changed, metadata: { labels: { a: 'b' } } });
+      const bare = objectOf(of, { name: 'applied' }, of.changed);
+      expect(await run(strict, bare)).toBe(line('applied', 'configured'));
+      expect((await read('applied')).metadata.labels ?? {}).not.toHaveProperty('a');
+    });
+
+    it('apply --dry-run=server and diff: change nothing, and say what would', async () => {
+      const before = objectOf(of, { name: 'dry' });
+      expect(await run(['apply', '--dry-run=server', '-f', '-'], before)).toBe(line('dry', 'created (server dry run)'));
+      await run(['apply', '-f', '-'], before);
+      const after = objectOf(of, { name: 'dry', annotations: { note: 'changed' } });
+      expect(await run(['apply', '--dry-run=server', '-f', '-'], after)).toBe(
+        line('dry', 'configured (server dry run)'),
+      );
+      const diff = await refused(['diff', '-f', '-'], after);
+      expect([diff.code, diff.stdout]).toEqual([1, expect.stringMatching(/^\+ {4}note: changed$/m)]);
+      expect((await read('dry')).metadata.annotations).not.toHaveProperty('note');
+    });
+
+    it('--validate=strict refuses a field that there is not', async () => {
+      const { code, stderr } = await refused(['apply', '--validate=strict', '-f', '-'], {
+        ...objectOf(of, { name: 'odd' }),
+        surprise: 1,
+      });
+      expect([code, stderr]).toEqual([1, expect.stringContaining('unknown field "surprise"')]);
+      const warned = await refused(['apply', '--validate=warn', '-f', '-'], {
+        ...objectOf(of, { name: 'odd' }),
+        surprise: 1,
+      });
+      expect([warned.code, warned.stderr]).toEqual([0, expect.stringContaining('Warning: unknown field "surprise"')]);
+    });
+
+    it('create, label, annotate, patch in three languages, replace, edit, delete', async () => {
+      const object = objectOf(of, { name: 'made' });
+      expect(await run(['create', '-f', '-'], object)).toBe(line('made', 'created'));
+      expect((await refused(['create', '-f', '-'], object)).stderr).toContain('(AlreadyExists)');
+      expect(await run(['label', of.resource, 'made', 'a=b'])).toBe(line('made', 'labeled'));
+      expect(await run(['annotate', of.resource, 'made', 'c=d'])).toBe(line('made', 'annotated'));
+      const merge = JSON.stringify({ metadata: { labels: { e: 'f' } } });
+      expect(await run(['patch', of.resource, 'made', '--type=merge', '-p', merge])).toBe(line('made', 'patched'));
+      const json = JSON.stringify([{ op: 'remove', path: '/metadata/labels/e' }]);
+      expect(await run(['patch', of.resource, 'made', '--type=json', '-p', json])).toBe(line('made', 'patched'));
+      expect((await read('made')).metadata).toMatchObject({ labels: { a: 'b' }, annotations: { c: 'd' } });
+
+      const live = await read('made');
+      const replaced = { ...live, metadata: { ...live.metadata, labels: { g: 'h' } } };
+      expect(await run(['replace', '-f', '-'], replaced)).toBe(line('made', 'replaced'));
+      const edited = await kubectlOk(server, ['edit', of.resource, 'made', ...namespaceOf(of)], {
+        ...placeOf(of),
+        env: { KUBE_EDITOR: 'sed -i s/g:.h/g:\\ edited/' },
+      });
+      expect(edited).toBe(line('made', 'edited'));
+      expect((await read('made')).metadata.labels).toMatchObject({ g: 'edited' });
+      expect(await run(['label', of.resource, 'made', 'g-'])).toBe(line('made', 'unlabeled'));
+      expect(await run(['delete', of.resource, 'made'])).toContain(`"made" deleted`);
+      expect((await refused(['get', of.resource, 'made'], {})).stderr).toContain('(NotFound)');
+    });
+
+    it('X-16: patch --type=strategic, where the kind is one of Kubernetes', async () => {
+      await run(['create', '-f', '-'], objectOf(of, { name: 'strategic', finalizers: ['x/a', 'x/b'] }));
+      const patch = JSON.stringify({ metadata: { '$deleteFromPrimitiveList/finalizers': ['x/a'] } });
+      const args = ['patch', of.resource, 'strategic', '--type=strategic', '-p', patch];
+      if (of.style === 'custom') {
+        const { code, stderr } = await refused(args, {});
+        expect([code, stderr]).toEqual([1, expect.stringContaining('strategic')]);
+      } else {
+        await run(args);
+        expect((await read('strategic')).metadata.finalizers).toEqual(['x/b']);
+      }
+    });
+
+    it('X-16: apply --server-side is refused in words', async () => {
+      const { code, stderr } = await refused(['apply', '--server-side', '-f', '-'], objectOf(of, { name: 'ssa' }));
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(
+          /^error: Server-side apply not available on the server: \(the body of the request was in an unknown format/,
+        ),
+      ]);
+    });
+  });
+}
+
+describeWithKubectl('kubectl makes objects by itself', () => {
+  it.each<[string[], string]>([
+    [
+      ['create', 'clusterrole', 'gen', '--verb=get', '--resource=clusters.clusterregistry.k8s.io'],
+      'clusterrole.rbac.authorization.k8s.io/gen created\n',
+    ],
+    [
+      ['create', 'clusterrolebinding', 'gen', '--clusterrole=gen', '--user=jane'],
+      'clusterrolebinding.rbac.authorization.k8s.io/gen created\n',
+    ],
+    [
+      ['create', 'role', 'gen', '-n', 'ci', '--verb=list', '--resource=roles'],
+      'role.rbac.authorization.k8s.io/gen created\n',
+    ],
+    [
+      ['create', 'rolebinding', 'gen', '-n', 'ci', '--role=gen', '--group=g'],
+      'rolebinding.rbac.authorization.k8s.io/gen created\n',
+    ],
+  ])('%j', async (args, output) => {
+    expect(await kubectlOk(server, args)).toBe(output);
+  });
+
+  it.each<[string[], string]>([
+    [['create', 'namespace', 'gen'], 'namespace/gen created\n'],
+    [['create', 'serviceaccount', 'gen', '-n', 'ci'], 'serviceaccount/gen created\n'],
+    [['create', 'secret', 'generic', 'gen', '-n', 'ci'], 'secret/gen created\n'],
+  ])('at a cluster: %j', async (args, output) => {
+    expect(await kubectlOk(server, args, { clusterPath: '/orchestrator/alpha' })).toBe(output);
+  });
+
+  it('apply of a list of secrets merges them by name, and removes what is gone from the file', async () => {
+    const account = (...names: string[]): string =>
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name: 'lists', namespace: 'ci' },
+        secrets: names.map((name) => ({ name })),
+      });
+    const at = { clusterPath: '/orchestrator/alpha' };
+    await kubectlOk(server, ['apply', '-f', '-'], { ...at, stdin: account('a', 'b') });
+    const other = '{"secrets":[{"name":"other"}]}';
+    await kubectlOk(server, ['patch', 'sa', 'lists', '-n', 'ci', '-p', other], at);
+    await kubectlOk(server, ['apply', '-f', '-'], { ...at, stdin: account('c', 'b') });
+    const names = await kubectlOk(server, ['get', 'sa', 'lists', '-n', 'ci', '-o', 'jsonpath={.secrets[*].name}'], at);
+    expect(names.split(' ').sort()).toEqual(['b', 'c', 'other']);
+  });
+});

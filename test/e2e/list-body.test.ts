@@ -1,0 +1,223 @@
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
+import { addCluster, CLUSTERS, grant, listAs, namesIn, PUBLIC_LIST, revisionOf } from './support/fleet.ts';
+import { sendRaw } from './support/raw-http.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+
+let server: Server;
+
+beforeAll(async () => {
+  server = await startServer({ users: { nobody: [], vera: [], vince: [], eve: [] } });
+  const endpoints = { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.1:6443' }] } };
+  await addCluster(server, 'b', { labels: { env: 'dev' }, spec: endpoints });
+  await addCluster(server, 'a-1', { labels: { env: 'prod' } });
+  await addCluster(server, 'a', { labels: { env: 'prod' } });
+  await addCluster(server, 'a.1');
+  await grant(server, 'all', 'vera');
+  await grant(server, 'dev', 'vince', { clusters: 'env=dev' });
+  await grant(server, 'by-name', 'eve', { names: ['a.1', 'b', 'no-such'] });
+});
+afterAll(() => server.destroy());
+
+describe('the body of a list', () => {
+  it('L-10, L-11, decision 10: sorted keys, every member, each item with its kind', async () => {
+    const { code, headers, text, json } = await listAs(server, 'vince');
+    expect(code).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(headers.get('cache-control')).toBe('no-cache, private');
+    const [item] = json.items;
+    const issuer = `${server.url}/orchestrator/b`;
+    expect(text).toBe(
+      '{"apiVersion":"clusterregistry.k8s.io/v1alpha1","items":[' +
+        '{"apiVersion":"clusterregistry.k8s.io/v1alpha1","kind":"Cluster","metadata":{"annotations":{' +
+        `"clusterpass.dev/audience":"${issuer}","clusterpass.dev/issuer":"${issuer}",` +
+        '"clusterpass.dev/max-expiration-seconds":"86400"},' +
+        `"creationTimestamp":"${item.metadata.creationTimestamp}","generation":1,"labels":{"env":"dev"},"name":"b",` +
+        `"resourceVersion":"${item.metadata.resourceVersion}","uid":"${item.metadata.uid}"},` +
+        '"spec":{"orchestratorApiEndpoints":{"serverEndpoints":[{"serverAddress":"https://10.0.0.1:6443"}]}}}],' +
+        `"kind":"ClusterList","metadata":{"continue":"","resourceVersion":"${json.metadata.resourceVersion}",` +
+        '"selfLink":"/auth/v1/clusters"}}\n',
+    );
+  });
+
+  it('decision 9, L-11: who may see nothing gets an empty list', async () => {
+    for (const path of [PUBLIC_LIST, CLUSTERS]) {
+      const { code, json, text } = await server.call('GET', path, { token: tokenOf('nobody') });
+      expect(code).toBe(200);
+      expect(text).toBe(
+        '{"apiVersion":"clusterregistry.k8s.io/v1alpha1","items":[],"kind":"ClusterList",' +
+          `"metadata":{"continue":"","resourceVersion":"${json.metadata.resourceVersion}","selfLink":"${path}"}}\n`,
+      );
+    }
+  });
+
+  it('L-12: items are in the order of the bytes of their names', async () => {
+    expect(namesIn(await listAs(server, 'vera'))).toEqual(['a', 'a-1', 'a.1', 'b']);
+  });
+
+  it('L-14, L-10: a namespace that does not exist is an empty list, of a built-in kind in its own order', async () => {
+    const { code, text, json } = await server.call('GET', '/orchestrator/a/api/v1/namespaces/no-such/pods');
+    expect(code).toBe(200);
+    expect(text).toBe(
+      `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"${json.metadata.resourceVersion}"},"items":[]}\n`,
+    );
+  });
+
+  it('L-15: resourceVersion is a decimal number', async () => {
+    const list = await listAs(server, 'vera');
+    expect(revisionOf(list)).toMatch(/^[1-9]\d*$/);
+    for (const item of list.json.items) expect(item.metadata.resourceVersion).toMatch(/^[1-9]\d*$/);
+  });
+
+  it('4.2 rule 1: each caller gets what its rules allow, by labels and by name', async () => {
+    expect(namesIn(await listAs(server, 'vince'))).toEqual(['b']);
+    expect(namesIn(await listAs(server, 'eve'))).toEqual(['a.1', 'b']);
+  });
+
+  it('decision 10: selfLink is the path that was asked, without the query', async () => {
+    const { json } = await server.call('GET', `${CLUSTERS}/?limit=2&labelSelector=env`);
+    expect(json.metadata.selfLink).toBe(`${CLUSTERS}/`);
+  });
+
+  it('Q-10, F-13: pretty is indented by two and ends without a newline', async () => {
+    const compact = await listAs(server, 'vera');
+    const pretty = await listAs(server, 'vera', '?pretty=true');
+    expect(pretty.text).toBe(JSON.stringify(compact.json, null, 2));
+  });
+
+  it('N-01: YAML', async () => {
+    const headers = { Accept: 'application/yaml' };
+    const { text, headers: got } = await server.call('GET', PUBLIC_LIST, { token: tokenOf('vince'), headers });
+    expect(got.get('content-type')).toBe('application/yaml');
+    expect(text).toMatch(
+      /^apiVersion: clusterregistry.k8s.io\/v1alpha1\nitems:\n- apiVersion: .*\n {2}kind: Cluster\n/,
+    );
+    expect(text).toMatch(
+      /\nkind: ClusterList\nmetadata:\n {2}continue: ""\n {2}resourceVersion: "\d+"\n {2}selfLink: /,
+    );
+  });
+
+  it('C-G: a type nobody can write is 406', async () => {
+    const headers = { Accept: 'text/html' };
+    const answer = await server.call('GET', PUBLIC_LIST, { headers });
+    expectStatus(answer, {
+      code: 406,
+      reason: 'NotAcceptable',
+      message: 'only the following media types are accepted: application/json, application/yaml',
+    });
+  });
+});
+
+describe('section 5 and 7: who is asking', () => {
+  it.each([
+    ['no credentials', null],
+    ['a token nobody has', 'no-such-token-0123456789'],
+  ])('%s is 401', async (_, token) => {
+    for (const path of [PUBLIC_LIST, `${PUBLIC_LIST}?watch=true`, CLUSTERS, `${CLUSTERS}/a`]) {
+      expectUnauthorized(await server.call('GET', path, { token }));
+    }
+  });
+
+  it('401 comes before anything that is wrong with the request', async () => {
+    expectUnauthorized(await server.call('GET', `${PUBLIC_LIST}?limit=x`, { token: null }));
+  });
+
+  it('A17, decision 12: a hidden name and an absent one answer alike', async () => {
+    const [hidden, absent] = await Promise.all(
+      ['a', 'zz'].map((name) => server.call('GET', `${CLUSTERS}/${name}`, { token: tokenOf('vince') })),
+    );
+    for (const [name, answer] of [
+      ['a', hidden],
+      ['zz', absent],
+    ] as const) {
+      if (answer === undefined) throw new Error('no answer');
+      expectStatus(answer, {
+        code: 403,
+        reason: 'Forbidden',
+        message: `clusters.clusterregistry.k8s.io "${name}" is forbidden: User "vince" cannot get resource "clusters" in API group "clusterregistry.k8s.io" at the cluster scope`,
+        details: { name, group: 'clusterregistry.k8s.io', kind: 'clusters' },
+      });
+    }
+    const allowed = await server.call('GET', `${CLUSTERS}/no-such`, { token: tokenOf('eve') });
+    expect(allowed.code).toBe(404);
+  });
+
+  it('L-28: a field selector for a hidden name finds nothing, as for an absent one', async () => {
+    for (const name of ['a', 'zz']) {
+      expect(namesIn(await listAs(server, 'vince', `?fieldSelector=metadata.name=${name}`))).toEqual([]);
+    }
+    expect(namesIn(await listAs(server, 'vince', '?fieldSelector=metadata.name=b'))).toEqual(['b']);
+  });
+});
+
+describe('R-09: HEAD', () => {
+  it.each([PUBLIC_LIST, CLUSTERS, `${CLUSTERS}/b`])('%s has the headers of GET and no body', async (path) => {
+    const [get, head] = await Promise.all([server.call('GET', path), server.call('HEAD', path)]);
+    expect(head.code).toBe(200);
+    expect(head.text).toBe('');
+    expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'));
+    expect(head.headers.get('content-type')).toBe('application/json');
+  });
+
+  it('a watch without a body is refused', async () => {
+    const head = await server.call('HEAD', `${PUBLIC_LIST}?watch=true`);
+    expect(head.code).toBe(405);
+  });
+});
+
+describe('N-09: gzip', () => {
+  const raw = async (path: string, acceptEncoding: string): Promise<{ head: string; body: Buffer }> => {
+    const answer = await sendRaw(
+      server,
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.adminToken}\r\n` +
+        `Accept-Encoding: ${acceptEncoding}\r\nConnection: close\r\n\r\n`,
+    );
+    const end = answer.indexOf('\r\n\r\n');
+    return { head: answer.slice(0, end), body: Buffer.from(answer.slice(end + 4), 'latin1') };
+  };
+
+  beforeAll(async () => {
+    const note = 'x'.repeat(100_000);
+    await addCluster(server, 'large-1', { annotations: { note } });
+    await addCluster(server, 'large-2', { annotations: { note } });
+  });
+
+  it('compresses what is larger than 131072 bytes, and says so', async () => {
+    const { head, body } = await raw(PUBLIC_LIST, 'deflate, gzip');
+    expect(head).toMatch(/\r\nContent-Encoding: gzip(\r\n|$)/);
+    expect(head).toMatch(/\r\nVary: Accept-Encoding(\r\n|$)/);
+    // RFC 1952 section 2.3.1: 4 means the fastest algorithm.
+    const packed = dechunk(body);
+    expect(packed[8]).toBe(4);
+    const plain = await raw(PUBLIC_LIST, 'identity');
+    expect(gunzipSync(packed).equals(plain.body)).toBe(true);
+  });
+
+  it.each([
+    ['a small list', `${PUBLIC_LIST}?labelSelector=env`, 'gzip'],
+    ['gzip with a quality', PUBLIC_LIST, 'gzip;q=1.0'],
+    ['another encoding', PUBLIC_LIST, 'br'],
+  ])('does not compress: %s', async (_, path, encoding) => {
+    const { head, body } = await raw(path, encoding);
+    expect(head).not.toMatch(/Content-Encoding|Vary/);
+    expect(head).toContain(`\r\nContent-Length: ${body.length}`);
+  });
+
+  it('never compresses a watch', async () => {
+    const { head } = await raw(`${PUBLIC_LIST}?watch=true&timeoutSeconds=1`, 'gzip');
+    expect(head).not.toMatch(/Content-Encoding/);
+  });
+});
+
+/** RFC 9112 section 7.1, without extensions and trailers. */
+function dechunk(body: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const end = body.indexOf('\r\n', at);
+    const size = Number.parseInt(body.subarray(at, end).toString('latin1'), 16);
+    if (size === 0) return Buffer.concat(parts);
+    parts.push(body.subarray(end + 2, end + 2 + size));
+    at = end + 2 + size + 2;
+  }
+}

@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  addCluster,
+  bindRole,
+  CLUSTERS,
+  grant,
+  PUBLIC_LIST,
+  patchCluster,
+  rebind,
+  relabel,
+  removeCluster,
+  setRole,
+} from './support/fleet.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+import { Watch } from './support/watch.ts';
+
+let server: Server;
+
+/** In every field that is not on the list of what is shown. */
+const CANARY = 'canary-7f3a';
+const SECRETS = {
+  annotations: {
+    'kubectl.kubernetes.io/last-applied-configuration': `{"spec":{"authInfo":"${CANARY}"}}`,
+    'kubectl.kubernetes.io/restartedAt': CANARY,
+    'clusterpass.dev/internal': CANARY,
+    'clusterpass.dev/source': CANARY,
+    'example.com/visible': 'shown',
+  },
+  metadata: {
+    finalizers: [`example.com/${CANARY}`],
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Secret', name: CANARY, uid: CANARY }],
+  },
+  spec: {
+    orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.1:6443' }] },
+    authInfo: {
+      user: { kind: 'Secret', name: CANARY, namespace: CANARY },
+      controller: { kind: 'Secret', name: CANARY, namespace: CANARY },
+    },
+  },
+};
+
+beforeAll(async () => {
+  server = await startServer({ users: { viewer: [], editor: [], partial: [], roamer: [], demoted: [] } });
+  await addCluster(server, 'one', { labels: { env: 'dev' }, ...SECRETS });
+  await addCluster(server, 'two', { labels: { env: 'prod' }, ...SECRETS });
+  await grant(server, 'viewer', 'viewer');
+  await grant(server, 'editor', 'editor', { verbs: ['get', 'list', 'watch', 'update'] });
+  await grant(server, 'partial-view', 'partial');
+  await grant(server, 'partial-edit', 'partial', { verbs: ['update'], clusters: 'env=dev' });
+  await grant(server, 'roamer', 'roamer', { clusters: 'env=dev' });
+});
+afterAll(() => server.destroy());
+
+const ACCEPTS = [
+  'application/json',
+  'application/yaml',
+  'application/json;as=Table;v=v1;g=meta.k8s.io',
+  'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
+  'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io',
+];
+
+describe('what is sensitive', () => {
+  it('is in no byte of a list or an object, in whatever form, for who may only look', async () => {
+    let shown = 0;
+    for (const path of [PUBLIC_LIST, CLUSTERS, `${CLUSTERS}/one`]) {
+      for (const accept of ACCEPTS) {
+        for (const query of ['', '?includeObject=Object', '?pretty=true', '?limit=1', '?resourceVersion=0']) {
+          const headers = { Accept: accept };
+          const answer = await server.call('GET', `${path}${query}`, { token: tokenOf('viewer'), headers });
+          expect(answer.text, `${path} ${accept}`).not.toContain(CANARY);
+          if (answer.code === 200) shown += Number(answer.text.includes('one'));
+        }
+      }
+    }
+    // Every combination shows the cluster, but the metadata of a list as that of an object, and the reverse.
+    expect(shown).toBe(3 * 5 * 5 - 3 * 5);
+  });
+
+  it('the public view is exactly this', async () => {
+    const { json } = await server.call('GET', `${CLUSTERS}/one`, { token: tokenOf('viewer') });
+    const issuer = `${server.url}/orchestrator/one`;
+    expect(json).toEqual({
+      apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+      kind: 'Cluster',
+      metadata: {
+        name: 'one',
+        uid: expect.any(String),
+        labels: { env: 'dev' },
+        annotations: {
+          'example.com/visible': 'shown',
+          'clusterpass.dev/issuer': issuer,
+          'clusterpass.dev/audience': issuer,
+          'clusterpass.dev/max-expiration-seconds': '86400',
+        },
+        creationTimestamp: expect.any(String),
+        generation: 1,
+        resourceVersion: expect.any(String),
+      },
+      spec: { orchestratorApiEndpoints: SECRETS.spec.orchestratorApiEndpoints },
+    });
+  });
+
+  it('goes whole to who may update, from the API paths only', async () => {
+    for (const path of [CLUSTERS, `${CLUSTERS}/one`]) {
+      const { text } = await server.call('GET', path, { token: tokenOf('editor') });
+      expect(text).toContain(CANARY);
+    }
+    const { text } = await server.call('GET', PUBLIC_LIST, { token: tokenOf('editor') });
+    expect(text).not.toContain(CANARY);
+    expect((await server.call('GET', PUBLIC_LIST)).text).not.toContain(CANARY);
+    const table = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+    const rows = `${PUBLIC_LIST}?includeObject=Object`;
+    expect((await server.call('GET', rows, { token: tokenOf('editor'), headers: table })).text).not.toContain(CANARY);
+  });
+
+  it('cluster by cluster: whole where the caller may update, public elsewhere', async () => {
+    const { json } = await server.call('GET', CLUSTERS, { token: tokenOf('partial') });
+    const holds = Object.fromEntries(
+      json.items.map((item: { metadata: { name: string } }) => [
+        item.metadata.name,
+        JSON.stringify(item).includes(CANARY),
+      ]),
+    );
+    expect(holds).toEqual({ one: true, two: false });
+  });
+
+  it('a selector is no way to guess it', async () => {
+    const answers = await Promise.all(
+      [`spec.authInfo.user.name=${CANARY}`, 'spec.authInfo.user.name=wrong'].map((selector) =>
+        server.call('GET', `${PUBLIC_LIST}?fieldSelector=${encodeURIComponent(selector)}`, {
+          token: tokenOf('viewer'),
+        }),
+      ),
+    );
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  });
+
+  it('is in no byte of a watch: added, modified, taken back, deleted', async () => {
+    const streams = ACCEPTS.filter((accept) => !accept.includes('yaml') && !accept.includes('List')).flatMap((accept) =>
+      [PUBLIC_LIST, CLUSTERS].flatMap((path) =>
+        ['viewer', 'roamer'].map((user) =>
+          Watch.open(server, `${path}?watch=true&includeObject=Object&allowWatchBookmarks=true`, tokenOf(user), {
+            Accept: accept,
+          }),
+        ),
+      ),
+    );
+    const watches = await Promise.all(streams);
+    const three = { ...SECRETS, metadata: { ownerReferences: SECRETS.metadata.ownerReferences } };
+    await addCluster(server, 'three', { labels: { env: 'dev' }, ...three });
+    await patchCluster(server, 'three', { spec: { authInfo: { user: { name: `${CANARY}-2` } } } });
+    await relabel(server, 'three', { env: 'prod' });
+    await relabel(server, 'three', { env: 'dev' });
+    await rebind(server, 'roamer', 'env=prod');
+    await rebind(server, 'roamer', 'env=dev');
+    await removeCluster(server, 'three');
+    await addCluster(server, 'last', { labels: { env: 'dev' }, ...three });
+    for (const watch of watches) {
+      const events = await watch.until(({ object }) => JSON.stringify(object).includes('"last"'));
+      expect(events.map(({ type }) => type)).toEqual(
+        expect.arrayContaining(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK']),
+      );
+      expect(JSON.stringify(events)).not.toContain(CANARY);
+      watch.close();
+    }
+    // The same stream does carry it for who may update: the canary sings.
+    const editor = await Watch.open(
+      server,
+      `${CLUSTERS}?watch=true&fieldSelector=metadata.name%3Dlast`,
+      tokenOf('editor'),
+    );
+    expect(JSON.stringify(await editor.take(1))).toContain(CANARY);
+    await removeCluster(server, 'last');
+    const deleted = (await editor.until(({ type }) => type === 'DELETED')).at(-1);
+    expect(deleted?.type).toBe('DELETED');
+    expect(JSON.stringify(deleted)).toContain(CANARY);
+    editor.close();
+  });
+
+  it('A18: is no longer sent to who may no longer update', async () => {
+    await setRole(server, 'demoted', { verbs: ['get', 'list', 'watch', 'update'] });
+    await bindRole(server, 'demoted', 'demoted');
+    const watch = await Watch.open(
+      server,
+      `${CLUSTERS}?watch=true&fieldSelector=metadata.name%3Dtwo`,
+      tokenOf('demoted'),
+    );
+    expect(JSON.stringify(await watch.take(1))).toContain(CANARY);
+    await setRole(server, 'demoted', {});
+    await patchCluster(server, 'two', { metadata: { annotations: { note: 'demoted' } } });
+    const [stripped] = await watch.take(1);
+    expect(stripped?.object.metadata.annotations.note).toBe('demoted');
+    expect(JSON.stringify(stripped)).not.toContain(CANARY);
+    await setRole(server, 'demoted', { verbs: ['get', 'list', 'watch', 'update'] });
+    await patchCluster(server, 'two', { metadata: { annotations: { note: 'promoted' } } });
+    expect(JSON.stringify(await watch.take(1))).toContain(CANARY);
+    watch.close();
+  });
+
+  it('is not told to who resumes a watch', async () => {
+    const { json } = await server.call('GET', PUBLIC_LIST, { token: tokenOf('viewer') });
+    const { annotations, spec } = SECRETS;
+    await addCluster(server, 'four', { labels: { env: 'dev' }, annotations, spec });
+    await patchCluster(server, 'four', { metadata: { annotations: { note: 'x' } } });
+    await removeCluster(server, 'four');
+    const path = `${PUBLIC_LIST}?watch=true&resourceVersion=${json.metadata.resourceVersion}`;
+    const watch = await Watch.open(server, path, tokenOf('viewer'));
+    const events = await watch.until(({ type }) => type === 'DELETED');
+    expect(events.map(({ type }) => type)).toEqual(['ADDED', 'MODIFIED', 'MODIFIED', 'DELETED']);
+    expect(JSON.stringify(events)).not.toContain(CANARY);
+    watch.close();
+  });
+});

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectStatus } from './support/expect-status.ts';
+import {
+  addCluster,
+  CLUSTERS,
+  namesIn,
+  PUBLIC_LIST,
+  removeCluster,
+  revisionNow,
+  revisionOf,
+  touch,
+} from './support/fleet.ts';
+import { type Answer, type Server, startServer } from './support/server.ts';
+
+let server: Server;
+/** The version at which exactly a, b and c existed. */
+let early: number;
+
+const HISTORY = 20;
+
+beforeAll(async () => {
+  server = await startServer({ args: ['--history-revisions', String(HISTORY), '--history-retention', '1s'] });
+  for (const name of ['a', 'b', 'c']) await addCluster(server, name);
+  early = await revisionNow(server);
+  await addCluster(server, 'd');
+});
+afterAll(() => server.destroy());
+
+const list = (query: string): Promise<Answer> => server.call('GET', `${PUBLIC_LIST}?${query}`);
+
+/** More changes of clusters than are remembered. */
+async function outliveHistory(): Promise<void> {
+  for (let count = 0; count < 2 * HISTORY; count++) await touch(server, 'a', `change ${count}`);
+}
+
+describe('5.4: which state answers', () => {
+  const all = ['a', 'b', 'c', 'd'];
+  it.each([
+    ['unset', '', all, 'now'],
+    ['unset with a limit', 'limit=2', ['a', 'b'], 'now'],
+    ['0', 'resourceVersion=0', all, 'now'],
+    ['L-26: 0 with a limit, which is ignored', 'resourceVersion=0&limit=2', all, 'now'],
+    ['N: not older', 'resourceVersion=EARLY', all, 'now'],
+    ['N with a limit: exactly N', 'resourceVersion=EARLY&limit=9', ['a', 'b', 'c'], 'early'],
+    ['NotOlderThan with a limit', 'resourceVersion=EARLY&resourceVersionMatch=NotOlderThan&limit=9', all, 'now'],
+    ['NotOlderThan 0', 'resourceVersion=0&resourceVersionMatch=NotOlderThan', all, 'now'],
+    ['Exact', 'resourceVersion=EARLY&resourceVersionMatch=Exact', ['a', 'b', 'c'], 'early'],
+    ['Exact with a limit', 'resourceVersion=EARLY&resourceVersionMatch=Exact&limit=2', ['a', 'b'], 'early'],
+  ])('%s', async (_, query, names, version) => {
+    const answer = await list(query.replace('EARLY', String(early)));
+    expect(namesIn(answer)).toEqual(names);
+    expect(Number(revisionOf(answer))).toBe(version === 'early' ? early : await revisionNow(server));
+  });
+
+  it('pages of a past version stay in it', async () => {
+    const first = await list(`resourceVersion=${early}&resourceVersionMatch=Exact&limit=2`);
+    expect(first.json.metadata.remainingItemCount).toBe(1);
+    const second = await list(`limit=2&continue=${first.json.metadata.continue}`);
+    expect(namesIn(second)).toEqual(['c']);
+    expect(Number(revisionOf(second))).toBe(early);
+  });
+
+  it('one object: as fresh as asked for', async () => {
+    const now = await touch(server, 'd', 'fresh');
+    for (const query of ['', '?resourceVersion=0', `?resourceVersion=${now}`]) {
+      const { json } = await server.call('GET', `${CLUSTERS}/d${query}`);
+      expect(Number(json.metadata.resourceVersion)).toBe(now);
+    }
+  });
+
+  it('a list sees every write that was acknowledged before it', async () => {
+    for (let count = 0; count < 50; count++) {
+      const version = await touch(server, 'd', `write ${count}`);
+      const { json } = await list('fieldSelector=metadata.name%3Dd');
+      expect(json.items[0].metadata.resourceVersion).toBe(String(version));
+    }
+  });
+});
+
+const CONTINUE_TOO_OLD =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
+
+describe('L-34, B6: a state that is gone', () => {
+  it('is 410 for a version', async () => {
+    const old = await revisionNow(server);
+    await outliveHistory();
+    for (const query of [`resourceVersion=${old}&limit=2`, `resourceVersion=${old}&resourceVersionMatch=Exact`]) {
+      expectStatus(await list(query), {
+        code: 410,
+        reason: 'Expired',
+        message: 'The resourceVersion for the provided list is too old.',
+      });
+    }
+    expect((await list(`resourceVersion=${old}`)).code).toBe(200);
+  });
+
+  it('is 410 for a page, with a token that goes on where it ended, in the present', async () => {
+    const first = await list('limit=2');
+    expect(namesIn(first)).toEqual(['a', 'b']);
+    await outliveHistory();
+    await addCluster(server, 'bb');
+    await addCluster(server, 'e');
+    await addCluster(server, 'aa');
+    const expired = await list(`limit=2&continue=${first.json.metadata.continue}`);
+    const { continue: fresh } = expired.json.metadata;
+    expect(expired.code).toBe(410);
+    expect(expired.json).toEqual({
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: { continue: fresh },
+      status: 'Failure',
+      message: CONTINUE_TOO_OLD,
+      reason: 'Expired',
+      code: 410,
+    });
+
+    const second = await list(`limit=2&continue=${fresh}`);
+    expect(namesIn(second)).toEqual(['bb', 'c']);
+    expect(Number(revisionOf(second))).toBe(await revisionNow(server));
+    expect(second.json.metadata.remainingItemCount).toBe(2);
+    // From here on the pages show one moment again.
+    await removeCluster(server, 'd');
+    const third = await list(`limit=2&continue=${second.json.metadata.continue}`);
+    expect(namesIn(third)).toEqual(['d', 'e']);
+    expect(revisionOf(third)).toBe(revisionOf(second));
+    expect(third.json.metadata.continue).toBe('');
+  });
+
+  it('a fresh token is as much bound to its list as any other', async () => {
+    const first = await list('limit=1');
+    await outliveHistory();
+    const expired = await list(`limit=1&continue=${first.json.metadata.continue}`);
+    const { continue: fresh } = expired.json.metadata;
+    expect((await list(`limit=1&labelSelector=x&continue=${fresh}`)).code).toBe(400);
+    expect((await list(`limit=1&continue=${fresh}`)).code).toBe(200);
+  });
+
+  it('tokens and versions survive a restart', async () => {
+    const first = await list('limit=2');
+    await touch(server, 'c', 'after the first page');
+    expect(await server.stop()).toBe(0);
+    server = await server.restart();
+    const second = await list(`limit=2&continue=${first.json.metadata.continue}`);
+    expect(second.code).toBe(200);
+    expect(revisionOf(second)).toBe(revisionOf(first));
+    const page = await list(`resourceVersion=${revisionOf(first)}&resourceVersionMatch=Exact`);
+    expect(page.json.items.slice(2, 4)).toEqual(second.json.items);
+  });
+});

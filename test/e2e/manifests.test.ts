@@ -1,0 +1,189 @@
+import { mkdir, mkdtemp, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { logLines } from './support/run.ts';
+import { type Server, startServer } from './support/server.ts';
+import { CLUSTERS, create, createCluster, inNamespace } from './support/token-world.ts';
+
+let server: Server;
+let folder: string;
+
+const CLUSTER = 'apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster';
+const cluster = (name: string, extra = ''): string => `${CLUSTER}\nmetadata: { name: ${name}${extra} }\n`;
+const inside = (kind: string, name: string, where: string, home = 'east'): string =>
+  `apiVersion: v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n${where}  annotations: { clusterpass.dev/cluster: ${home} }\n`;
+const account = (name: string, home = 'east'): string => inside('ServiceAccount', name, '  namespace: ci\n', home);
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-manifests-'));
+  // Contents before their containers: the order of files and documents does not matter.
+  await write('a.yaml', account('builder'), inside('Namespace', 'ci', ''), cluster('east', ', labels: { env: dev }'));
+  server = await startServer({ args: ['--manifests', folder] });
+});
+afterAll(async () => {
+  await server.destroy();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const write = (file: string, ...documents: string[]): Promise<void> =>
+  writeFile(join(folder, file), documents.join('---\n'));
+const exists = async (path: string): Promise<boolean> => (await server.call('GET', path)).code === 200;
+const clusterIs = (name: string): Promise<boolean> => exists(`${CLUSTERS}/${name}`);
+const labelsOf = async (name: string): Promise<unknown> =>
+  (await server.call('GET', `${CLUSTERS}/${name}`)).json.metadata.labels;
+const logged = (msg: string): Record<string, unknown>[] =>
+  logLines(server.output.stderr).filter((line) => line.msg === msg);
+
+/** Makes a change to the folder and waits until the server has taken it in. */
+async function afterChange(change: () => Promise<unknown>): Promise<Record<string, unknown>> {
+  const before = logged('manifests applied').length;
+  await change();
+  await expect.poll(() => logged('manifests applied').length, { timeout: 30_000 }).toBeGreaterThan(before);
+  return logged('manifests applied').at(-1) ?? {};
+}
+
+it('what is in the folder is there when the server is', async () => {
+  expect(await labelsOf('east')).toEqual({ env: 'dev' });
+  expect(await exists(`${inNamespace('serviceaccounts', 'ci', 'east')}/builder`)).toBe(true);
+  expect(logged('manifests applied')).toMatchObject([{ path: folder, applied: 3, removed: 0, problems: 0 }]);
+});
+
+it('follows the folder: changed, added, removed', async () => {
+  await afterChange(() =>
+    write('a.yaml', account('builder'), inside('Namespace', 'ci', ''), cluster('east', ', labels: { env: prod }')),
+  );
+  expect(await labelsOf('east')).toEqual({ env: 'prod' });
+  const json = JSON.stringify({
+    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+    kind: 'Cluster',
+    metadata: { name: 'west' },
+    status: { version: 'v1' },
+  });
+  await afterChange(() => write('b.json', json));
+  expect((await server.call('GET', `${CLUSTERS}/west`)).json.status).toEqual({ version: 'v1' });
+  const report = await afterChange(() => unlink(join(folder, 'b.json')));
+  expect(report).toMatchObject({ applied: 3, removed: 1 });
+  expect(await clusterIs('west')).toBe(false);
+  await afterChange(() => write('a.yaml', cluster('east', ', labels: { env: prod }')));
+  expect(await exists('/orchestrator/east/api/v1/namespaces/ci')).toBe(false);
+  expect(await clusterIs('east')).toBe(true);
+});
+
+it('what was there before is brought up to date, and stays when its file goes', async () => {
+  await createCluster(server, 'theirs', { env: 'theirs' });
+  await afterChange(() => write('theirs.yaml', cluster('theirs', ', labels: { env: ours }')));
+  expect(await labelsOf('theirs')).toEqual({ env: 'ours' });
+  const report = await afterChange(() => unlink(join(folder, 'theirs.yaml')));
+  expect(report).toMatchObject({ removed: 0 });
+  expect(await labelsOf('theirs')).toEqual({ env: 'ours' });
+});
+
+it('what others made beside it is none of its business', async () => {
+  await createCluster(server, 'apart');
+  await afterChange(() => write('c.yaml', cluster('third')));
+  await afterChange(() => unlink(join(folder, 'c.yaml')));
+  expect([await clusterIs('third'), await clusterIs('apart')]).toEqual([false, true]);
+});
+
+it('a bad document is reported with its place and its field, and the others apply', async () => {
+  const before = logged('a manifest was left out').length;
+  const address = '\nspec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: "http://h" }] } }\n';
+  await afterChange(() =>
+    write(
+      'mixed.yaml',
+      cluster('good-1'),
+      cluster('odd-field').replace('metadata', 'colour: red\nmetadata'),
+      cluster('odd-value').trimEnd() + address,
+      'kind: [unclosed\n',
+      '# nothing but a remark\n',
+      account('homeless').replace(/ {2}annotations.*\n/, ''),
+      'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: x }\n',
+      cluster('twice').replace('}', ', labels: { a: b, a: c } }'),
+      cluster('good-1'),
+      cluster('good-2'),
+    ),
+  );
+  expect([await clusterIs('good-1'), await clusterIs('good-2')]).toEqual([true, true]);
+  const problems = logged('a manifest was left out').slice(before);
+  expect(problems.every(({ level, file, path }) => level === 'error' && file === 'mixed.yaml' && path === folder)).toBe(
+    true,
+  );
+  const found = problems.map(({ document, line, problem }) => [document, line, String(problem)] as const);
+  expect(found.toSorted(([a], [b]) => Number(a) - Number(b))).toEqual([
+    [2, 4, expect.stringContaining('strict decoding error: unknown field "colour"')],
+    [
+      3,
+      9,
+      expect.stringContaining(
+        'spec.orchestratorApiEndpoints.serverEndpoints[0].serverAddress: Invalid value: "http://h"',
+      ),
+    ],
+    [4, 14, expect.stringContaining('yaml: line 15')],
+    [5, 18, expect.stringContaining('metadata.annotations[clusterpass.dev/cluster]: Required value')],
+    [6, 24, expect.stringContaining('kind: Deployment in apps/v1 is not kept here')],
+    [7, 28, expect.stringContaining('key "a" already set in map')],
+    [8, 32, 'it is in mixed.yaml, document 1, already'],
+  ]);
+});
+
+it('a file that can not be read in full removes nothing', async () => {
+  await afterChange(() => write('mixed.yaml', cluster('good-1'), 'kind: [\n'));
+  expect(await clusterIs('good-2')).toBe(true);
+  await unlink(join(folder, 'mixed.yaml'));
+  await afterChange(() => symlink('/nowhere/at/all', join(folder, 'mixed.yaml')));
+  expect([await clusterIs('good-1'), await clusterIs('good-2')]).toEqual([true, true]);
+  expect(logged('a manifest was left out').at(-1)).toMatchObject({ file: 'mixed.yaml', document: 0 });
+  // The rest of the folder goes on meanwhile.
+  await afterChange(() => write('d.yaml', cluster('fourth')));
+  expect(await clusterIs('fourth')).toBe(true);
+  await unlink(join(folder, 'mixed.yaml'));
+  await afterChange(() => write('mixed.yaml', cluster('good-1')));
+  expect([await clusterIs('good-1'), await clusterIs('good-2')]).toEqual([true, false]);
+});
+
+it('what lacks something is tried again until it is there', async () => {
+  await afterChange(() => write('later.yaml', account('early', 'someday')));
+  expect(logged('a manifest was left out').at(-1)).toMatchObject({
+    file: 'later.yaml',
+    document: 1,
+    problem: 'clusters.clusterregistry.k8s.io "someday" not found',
+  });
+  const reports = logged('a manifest was left out').length;
+  await createCluster(server, 'someday');
+  await afterChange(() => create(server, '/orchestrator/someday/api/v1/namespaces', { metadata: { name: 'ci' } }));
+  await expect
+    .poll(() => exists(`${inNamespace('serviceaccounts', 'ci', 'someday')}/early`), { timeout: 60_000, interval: 500 })
+    .toBe(true);
+  // Not once per look.
+  expect(logged('a manifest was left out').length).toBeLessThanOrEqual(reports + 1);
+});
+
+it('finalizers of programs that look after an object stay', async () => {
+  const path = `${CLUSTERS}/east`;
+  const headers = { 'Content-Type': 'application/merge-patch+json' };
+  await server.call('PATCH', path, { body: { metadata: { finalizers: ['example.com/a'] } }, headers });
+  await afterChange(() => write('a.yaml', cluster('east', ', labels: { env: test }')));
+  const { json } = await server.call('GET', path);
+  expect(json.metadata).toMatchObject({ labels: { env: 'test' }, finalizers: ['example.com/a'] });
+  await afterChange(() => unlink(join(folder, 'a.yaml')));
+  expect((await server.call('GET', path)).json.metadata.deletionTimestamp).toBeDefined();
+  await server.call('PATCH', path, { body: { metadata: { finalizers: null } }, headers });
+  expect(await clusterIs('east')).toBe(false);
+});
+
+it('a folder that is gone removes nothing, and what was removed meanwhile is removed at the next start', async () => {
+  expect(await server.stop()).toBe(0);
+  await write('d.yaml', cluster('fifth'));
+  server = await server.restart();
+  expect([await clusterIs('fourth'), await clusterIs('fifth')]).toEqual([false, true]);
+  await rm(folder, { recursive: true });
+  const gone = (): number => logged('manifests could not be applied').length;
+  await expect.poll(gone, { timeout: 30_000 }).toBe(1);
+  expect(await clusterIs('fifth')).toBe(true);
+  await mkdir(folder);
+  await afterChange(() => write('e.yaml', cluster('sixth')));
+  expect([await clusterIs('fifth'), await clusterIs('sixth')]).toEqual([false, true]);
+  // Said once, however often it was looked for.
+  expect(gone()).toBe(1);
+});

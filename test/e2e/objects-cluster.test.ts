@@ -1,0 +1,259 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectStatus } from './support/expect-status.ts';
+import { kindCase, kindDetails, objectOf } from './support/kinds.ts';
+import { type Server, startServer } from './support/server.ts';
+import { asUser, bind, create } from './support/token-world.ts';
+
+let server: Server;
+const of = kindCase('Cluster');
+const named = (name: string) => `${of.path}/${name}`;
+const PATCH = { 'Content-Type': 'application/merge-patch+json' };
+
+beforeAll(async () => {
+  server = await startServer({ users: { viewer: [], patcher: [] } });
+  const clusters = (verbs: string[]) => ({ verbs, apiGroups: [of.group], resources: ['clusters', 'clusters/status'] });
+  await bind(server, 'viewer', { kind: 'User', name: 'viewer' }, clusters(['get', 'list', 'watch']));
+  await bind(server, 'patcher', { kind: 'User', name: 'patcher' }, clusters(['get', 'patch', 'create', 'delete']));
+});
+afterAll(() => server.destroy());
+
+const CONDITION = { type: 'Ready', status: 'True', reason: 'Fine', lastHeartbeatTime: '2026-01-02T03:04:05Z' };
+const STATUS = { conditions: [CONDITION], type: 'k3s', version: 'v1.36.4' };
+
+describe('status', () => {
+  it('is dropped on create and on update, and kept by them', async () => {
+    const made = await create(server, of.path, { ...objectOf(of, { name: 'calm' }), status: STATUS });
+    expect(made.status).toBeUndefined();
+    const put = await server.call('PUT', named('calm'), { body: { ...made, status: STATUS } });
+    expect(put.json).toEqual(made);
+    await server.call('PATCH', `${named('calm')}/status`, { body: { status: STATUS }, headers: PATCH });
+    const { json: current } = await server.call('GET', named('calm'));
+    const { status: _, ...without } = current;
+    const kept = await server.call('PUT', named('calm'), { body: { ...without, ...of.changed } });
+    expect(kept.json.status).toEqual(STATUS);
+  });
+
+  it('is written through the subresource, and nothing else is', async () => {
+    const made = await create(server, of.path, objectOf(of, { name: 'reported' }));
+    const body = { ...made, ...of.changed, status: STATUS, metadata: { ...made.metadata, labels: { sneaky: 'yes' } } };
+    const put = await server.call('PUT', `${named('reported')}/status`, { body });
+    expect(put.code, put.text).toBe(200);
+    const { resourceVersion: _, ...metadata } = made.metadata;
+    expect(put.json).toMatchObject({ ...made, metadata, status: STATUS });
+    expect(put.json.metadata.labels).toBeUndefined();
+    expect(put.json.metadata.generation).toBe(1);
+    expect((await server.call('GET', `${named('reported')}/status`)).json).toEqual(put.json);
+    const patched = await server.call('PATCH', `${named('reported')}/status`, {
+      body: { status: { version: 'v1.36.5' }, spec: { authInfo: { user: { name: 'x' } } } },
+      headers: PATCH,
+    });
+    expect(patched.json.status).toEqual({ ...STATUS, version: 'v1.36.5' });
+    expect(patched.json.spec.authInfo).toBeUndefined();
+    expectStatus(await server.call('PUT', `${named('reported')}/status`, { body }), {
+      code: 409,
+      reason: 'Conflict',
+      message: `Operation cannot be fulfilled on clusters.clusterregistry.k8s.io "reported": the object has been modified; please apply your changes to the latest version and try again`,
+      details: { name: 'reported', group: of.group, kind: 'clusters' },
+    });
+    const dry = await server.call('PATCH', `${named('reported')}/status?dryRun=All`, {
+      body: { status: null },
+      headers: PATCH,
+    });
+    expect(dry.json.status).toBeUndefined();
+    expect((await server.call('GET', named('reported'))).json).toEqual(patched.json);
+  });
+
+  it('is validated', async () => {
+    await create(server, of.path, objectOf(of, { name: 'odd' }));
+    const body = { status: { conditions: [{ type: '', status: 'Maybe' }, { type: 'Ready' }] } };
+    const answer = await server.call('PATCH', `${named('odd')}/status`, { body, headers: PATCH });
+    expect(answer.code).toBe(422);
+    expect(answer.json.details.causes).toEqual([
+      { reason: 'FieldValueRequired', message: 'Required value', field: 'status.conditions[0].type' },
+      {
+        reason: 'FieldValueNotSupported',
+        message: 'Unsupported value: "Maybe": supported values: "True", "False", "Unknown"',
+        field: 'status.conditions[0].status',
+      },
+      { reason: 'FieldValueRequired', message: 'Required value', field: 'status.conditions[1].status' },
+    ]);
+  });
+
+  it.each(['POST', 'DELETE'])('R-05: is not for %s', async (method) => {
+    const answer = await server.call(method, `${named('odd')}/status`, method === 'POST' ? { body: {} } : {});
+    const verb = method === 'POST' ? 'create' : 'delete';
+    expectStatus(answer, {
+      code: 405,
+      reason: 'MethodNotAllowed',
+      message: `${verb} is not supported on resources of kind "clusters.clusterregistry.k8s.io"`,
+      details: { group: of.group, kind: 'clusters' },
+    });
+  });
+
+  it('of a namespace says what the namespace does', async () => {
+    await create(server, of.path, objectOf(of, { name: 'alpha' }));
+    const namespaces = kindCase('Namespace');
+    const made = await create(server, namespaces.path, objectOf(namespaces, { name: 'ci' }));
+    expect(made.status).toEqual({ phase: 'Active' });
+    const path = `${namespaces.path}/ci/status`;
+    const body = { status: { phase: 'Terminating' } };
+    const patched = await server.call('PATCH', path, { body, headers: PATCH });
+    expect(patched.json).toEqual(made);
+    expect((await server.call('GET', path)).json).toEqual(made);
+  });
+});
+
+describe('generation', () => {
+  it('counts changes of the spec, and no others', async () => {
+    const generations: number[] = [];
+    const note = ({ metadata }: { metadata: { generation: number } }) => generations.push(metadata.generation);
+    note(await create(server, of.path, objectOf(of, { name: 'counted' })));
+    for (const [path, body] of [
+      [named('counted'), { metadata: { labels: { a: 'b' }, generation: 40 } }],
+      [`${named('counted')}/status`, { status: STATUS }],
+      [named('counted'), of.changed],
+      [named('counted'), { spec: { authInfo: { user: { name: 'x' } } } }],
+      [named('counted'), { spec: null }],
+    ] as const) {
+      note((await server.call('PATCH', path, { body, headers: PATCH })).json);
+    }
+    expect(generations).toEqual([1, 1, 1, 2, 3, 4]);
+  });
+});
+
+describe('what is hidden', () => {
+  const secretive = (name: string) => ({
+    ...objectOf(of, {
+      name,
+      finalizers: ['example.com/a'],
+      annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{}', note: 'x' },
+    }),
+    spec: { ...(of.content as { spec: object }).spec, authInfo: { user: { kind: 'Secret', name: 'credential' } } },
+  });
+
+  it('C-G: is not erased when a public view is sent back', async () => {
+    const made = await create(server, of.path, secretive('hidden'));
+    const list = await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dhidden');
+    const [view] = list.json.items;
+    expect(JSON.stringify(view)).not.toMatch(/authInfo|credential|kubectl|finalizers/);
+    view.metadata.labels = { changed: 'yes' };
+    delete view.metadata.annotations.note;
+    const put = await server.call('PUT', named('hidden'), { body: view });
+    expect(put.code, put.text).toBe(200);
+    const { json: stored } = await server.call('GET', named('hidden'));
+    expect(stored.spec).toEqual(made.spec);
+    expect(stored.metadata.labels).toEqual({ changed: 'yes' });
+    expect(stored.metadata.finalizers).toEqual(['example.com/a']);
+    expect(stored.metadata.annotations).toEqual({ 'kubectl.kubernetes.io/last-applied-configuration': '{}' });
+  });
+
+  it('is kept when the spec is replaced, and goes when that is said', async () => {
+    const made = await create(server, of.path, secretive('kept'));
+    const { finalizers: _, ...metadata } = made.metadata;
+    const put = await server.call('PUT', named('kept'), { body: { ...made, metadata, ...of.changed } });
+    expect(put.json.spec).toEqual({ ...(of.changed as { spec: object }).spec, authInfo: made.spec.authInfo });
+    expect(put.json.metadata.finalizers).toBeUndefined();
+    const emptied = await server.call('PUT', named('kept'), {
+      body: { ...put.json, spec: { ...put.json.spec, authInfo: {} } },
+    });
+    expect(emptied.json.spec.authInfo).toEqual({});
+    const gone = await server.call('PATCH', named('kept'), { body: { spec: { authInfo: null } }, headers: PATCH });
+    expect(gone.json.spec.authInfo).toBeUndefined();
+  });
+
+  it('is not shown by a write to those who may not update', async () => {
+    await create(server, of.path, secretive('patched'));
+    const patch = { body: { metadata: { labels: { a: 'b' } } }, headers: PATCH, ...asUser('patcher') };
+    const body = secretive('theirs');
+    const answers = [
+      await server.call('PATCH', named('patched'), patch),
+      await server.call('POST', of.path, { body, ...asUser('patcher') }),
+      await server.call('POST', `${of.path}?dryRun=All`, { body: secretive('dry'), ...asUser('patcher') }),
+      await server.call('DELETE', named('theirs'), asUser('patcher')),
+      await server.call('GET', named('patched'), asUser('viewer')),
+    ];
+    for (const { code, text } of answers) {
+      expect([200, 201]).toContain(code);
+      expect(text).not.toMatch(/authInfo|credential|last-applied|finalizers/);
+    }
+  });
+
+  it('computed annotations are shown, and never stored', async () => {
+    const issuer = `${server.url}/orchestrator/computed`;
+    const computed = {
+      'clusterpass.dev/issuer': 'https://evil.example',
+      'clusterpass.dev/audience': 'https://evil.example',
+      'clusterpass.dev/max-expiration-seconds': '1',
+    };
+    const made = await create(server, of.path, objectOf(of, { name: 'computed', annotations: computed }));
+    expect(made.metadata.annotations).toBeUndefined();
+    await server.call('PATCH', named('computed'), { body: { metadata: { annotations: computed } }, headers: PATCH });
+    expect((await server.call('GET', named('computed'))).json).toEqual(made);
+    const shown = await server.call('GET', named('computed'), asUser('viewer'));
+    expect(shown.json.metadata.annotations).toEqual({
+      'clusterpass.dev/issuer': issuer,
+      'clusterpass.dev/audience': issuer,
+      'clusterpass.dev/max-expiration-seconds': '86400',
+    });
+  });
+});
+
+describe('C-F: an address means exactly what it shows', () => {
+  const at = 'spec.orchestratorApiEndpoints.serverEndpoints[0].serverAddress';
+  const withAddress = (name: string, serverAddress: string) =>
+    objectOf(of, { name }, { spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress }] } } });
+
+  it.each([
+    ...['http://h', 'file:///etc/passwd', 'https:a', 'https://', 'h:6443', 'HTTPS://h', ' https://h', 'javascript:1'],
+    ...['https://h/', 'https://h/x', 'https://h?x', 'https://h#x', 'https://h/..', 'https://h\\x'].slice(1),
+    ...['https://h:0', 'https://h:99999', 'https://h:', 'https://h:06443', 'https://h:6443x'],
+    ...['https://0x7f.1', 'https://2130706433', 'https://0177.0.0.1', 'https://①②⑦.0.0.1', 'https://[::0001]'],
+    ...['https://ex%61mple.com', 'https://h\th', 'https://h h', 'https://[::1', 'https://a b', 'https://é'],
+    ...['https://u:p@h', 'https://@h', `https://${'a'.repeat(254)}`, `https://${'a'.repeat(2048)}`],
+  ])('%j is 422', async (address) => {
+    const answer = await server.call('POST', of.path, { body: withAddress('addressed', address) });
+    expect(answer.code, answer.text).toBe(422);
+    expect(answer.json.details.causes).toHaveLength(1);
+    const [{ reason, message }] = answer.json.details.causes;
+    expectStatus(answer, {
+      code: 422,
+      reason: 'Invalid',
+      message: `Cluster.clusterregistry.k8s.io "addressed" is invalid: ${at}: ${message}`,
+      details: kindDetails(of, 'addressed', [{ reason, message, field: at }]),
+    });
+    if (address.includes('@')) expect(answer.text).not.toContain('u:p');
+  });
+
+  it.each(['https://h', 'https://h/', 'https://H.Example.com:6443', 'https://10.0.0.1:443', 'https://[fd00::1]:6443'])(
+    '%j is good',
+    async (address) => {
+      const answer = await server.call('POST', `${of.path}?dryRun=All`, { body: withAddress('good', address) });
+      expect(answer.code, answer.text).toBe(201);
+    },
+  );
+
+  it('a missing address, a network that is none, and a private key in the bundle are named', async () => {
+    const caBundle = Buffer.from('-----BEGIN EC PRIVATE KEY-----\nabc\n-----END EC PRIVATE KEY-----\n').toString(
+      'base64',
+    );
+    const spec = { orchestratorApiEndpoints: { serverEndpoints: [{ clientCIDR: '10.0.0.0/33' }], caBundle } };
+    const answer = await server.call('POST', of.path, { body: objectOf(of, { name: 'odd-1' }, { spec }) });
+    expect(answer.json.details.causes).toEqual([
+      { reason: 'FieldValueRequired', message: 'Required value', field: at },
+      {
+        reason: 'FieldValueInvalid',
+        message: 'Invalid value: "10.0.0.0/33": must be a network in CIDR form, e.g. 10.0.0.0/8 or ::/0',
+        field: at.replace('serverAddress', 'clientCIDR'),
+      },
+      {
+        reason: 'FieldValueForbidden',
+        message: 'Forbidden: must hold certificates only, and there is a private key in it',
+        field: 'spec.orchestratorApiEndpoints.caBundle',
+      },
+    ]);
+    const garbage = { orchestratorApiEndpoints: { caBundle: '%%%' } };
+    expect(
+      (await server.call('POST', of.path, { body: objectOf(of, { name: 'odd-2' }, { spec: garbage }) })).code,
+    ).toBe(422);
+  });
+});

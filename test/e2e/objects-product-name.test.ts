@@ -1,0 +1,85 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { logLines } from './support/run.ts';
+import { type Server, startServer } from './support/server.ts';
+import { ASK, CLUSTERS } from './support/token-world.ts';
+
+let server: Server;
+let folder: string;
+const ADDRESS = 'https://api.dev-eu-1.example.com:6443';
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-word-'));
+  const manifest = (name: string, word: string) =>
+    `apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: { name: ${name} }\nspec: { ${word}ApiEndpoints: {} }\n`;
+  await writeFile(
+    join(folder, 'a.yaml'),
+    `${manifest('right', 'kubernetes')}---\n${manifest('wrong', 'orchestrator')}`,
+  );
+  server = await startServer({ args: ['--demo', '--manifests', folder, '--product-name', 'kubernetes'] });
+});
+afterAll(async () => {
+  await server.destroy();
+  await rm(folder, { recursive: true, force: true });
+});
+
+it('the demo is there under another word, in the list, the objects and the paths', async () => {
+  const { json } = await server.call('GET', '/auth/v1/clusters');
+  expect(json.items).toHaveLength(13);
+  const found = json.items.find((item: { metadata: { name: string } }) => item.metadata.name === 'dev-eu-1');
+  expect(found.spec.kubernetesApiEndpoints.serverEndpoints[1].serverAddress).toBe(ADDRESS);
+  expect(JSON.stringify(json)).not.toContain('orchestrator');
+  expect(found.metadata.annotations['clusterpass.dev/issuer']).toBe(`${server.url}/kubernetes/dev-eu-1`);
+  const path = '/dev-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
+  const issued = await server.call('POST', `/kubernetes${path}`, { body: ASK });
+  expect(issued.code, issued.text).toBe(201);
+  expect(issued.json.spec.audiences).toEqual([`${server.url}/kubernetes/dev-eu-1`]);
+  const accepted = await server.call('GET', '/auth/v1/clusters', { token: issued.json.status.token });
+  expect(accepted.code).toBe(200);
+  expect((await server.call('POST', `/orchestrator${path}`, { body: ASK })).code).toBe(404);
+});
+
+it('a folder of manifests is read with the word that is served', async () => {
+  const problems = logLines(server.output.stderr).filter(({ msg }) => msg === 'a manifest was left out');
+  expect(problems).toMatchObject([{ file: 'a.yaml', document: 2 }]);
+  expect(problems[0]?.problem).toContain('unknown field "spec.orchestratorApiEndpoints"');
+  expect((await server.call('GET', `${CLUSTERS}/right`)).json.spec).toEqual({ kubernetesApiEndpoints: {} });
+});
+
+it('the other word is an unknown field', async () => {
+  const body = {
+    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+    kind: 'Cluster',
+    metadata: { name: 'made' },
+    spec: {
+      kubernetesApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://h' }] },
+      orchestratorApiEndpoints: { serverEndpoints: [] },
+      apiEndpoints: {},
+    },
+  };
+  const answer = await server.call('POST', CLUSTERS, { body });
+  expect(answer.warnings).toEqual([
+    'unknown field "spec.apiEndpoints"',
+    'unknown field "spec.orchestratorApiEndpoints"',
+  ]);
+  expect(answer.json.spec).toEqual({ kubernetesApiEndpoints: body.spec.kubernetesApiEndpoints });
+  const invalid = { ...body, spec: { kubernetesApiEndpoints: { serverEndpoints: [{}] } } };
+  const refused = await server.call('POST', CLUSTERS, { body: { ...invalid, metadata: { name: 'odd' } } });
+  expect(refused.json.details.causes[0].field).toBe('spec.kubernetesApiEndpoints.serverEndpoints[0].serverAddress');
+});
+
+it('what was stored under one word is served under the next', async () => {
+  expect(await server.stop()).toBe(0);
+  const { dataDir } = server;
+  server = await startServer({ dataDir, args: ['--product-name', 'fleet'] });
+  const { json } = await server.call('GET', `${CLUSTERS}/made`);
+  expect(json.spec).toEqual({ fleetApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://h' }] } });
+  const demo = await server.call('GET', `${CLUSTERS}/dev-eu-1`);
+  expect(demo.json.spec.fleetApiEndpoints.serverEndpoints[1].serverAddress).toBe(ADDRESS);
+  const token = await server.call('POST', '/fleet/dev-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token', {
+    body: ASK,
+  });
+  expect(token.code).toBe(201);
+});

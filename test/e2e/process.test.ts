@@ -1,0 +1,254 @@
+import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { openSocket } from './support/open-socket.ts';
+import { logLines, run } from './support/run.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+import { ASK, CLUSTERS, createCluster, createWorld, issue, tokenPath } from './support/token-world.ts';
+import { brief, Watch } from './support/watch.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+describe('a start', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'clusterpass-start-'));
+    await writeFile(join(folder, 'config.yaml'), 'lisen: 127.0.0.1:0\n');
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+  const serve = (...args: string[]) => run(['serve', '--data-dir', join(folder, 'data'), ...args]);
+
+  it.each([
+    ['--listen', 'nonsense'],
+    ['--listen', '0.0.0.0:8080'],
+    ['--base-url', 'ftp://x'],
+    ['--product-name', 'apis'],
+    ['--product-name', 'Two Words'],
+    ['--workers', 'many'],
+    ['--store', 'mysql://x'],
+    ['--manifests', '/no/such/folder'],
+    ['--service-account-max-token-expiration', 'forever'],
+    ['--log-level', 'loud'],
+    ['--no-such-option', 'x'],
+    ['--config', '/no/such/file'],
+  ])('with %s %s ends with 2 and names the option', async (flag, value) => {
+    const { code, stderr, stdout } = await serve(flag, value);
+    expect(stderr).toContain(flag);
+    expect(stderr).not.toMatch(/\n\s+at /);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+
+  it('with a bad variable or file names those, all at once', async () => {
+    const { code, stderr } = await run(['serve', '--config', join(folder, 'config.yaml'), '--listen', 'x'], {
+      CLUSTERPASS_WORKERS: 'many',
+    });
+    expect(code).toBe(2);
+    for (const text of ['lisen', '--listen', 'CLUSTERPASS_WORKERS']) expect(stderr).toContain(text);
+  });
+
+  it('on an address that is taken ends with 1 and says so', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const { port } = other.address() as { port: number };
+    const { code, stderr } = await serve('--listen', `127.0.0.1:${port}`);
+    other.close();
+    expect(code).toBe(1);
+    expect(stderr).toContain(`clusterpass: 127.0.0.1:${port} is in use by another program`);
+    expect(stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('A1: with keys that others can read ends with 1', async () => {
+    const first = await startServer({ dataDir: join(folder, 'keys') });
+    await first.stop();
+    const keys = join(folder, 'keys', 'keys');
+    for (const name of await readdir(keys)) await chmod(join(keys, name), 0o644);
+    const { code, stderr } = await run(['serve', '--data-dir', join(folder, 'keys'), '--listen', '127.0.0.1:0']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(keys);
+    expect(stderr).not.toMatch(/\n\s+at /);
+  });
+});
+
+describe('a running server', () => {
+  let server: Server;
+  beforeAll(async () => {
+    server = await startServer({ users: { jane: [] }, args: ['--log-level', 'debug'] });
+    await createWorld(server);
+  });
+  afterAll(() => server.destroy());
+
+  it('B19: is the only one on its data', async () => {
+    const { code, stderr } = await run(['serve', '--data-dir', server.dataDir, '--listen', '127.0.0.1:0']);
+    expect(code).toBe(1);
+    const said = stderr.split('\n').filter((line) => line.startsWith('clusterpass:'));
+    expect(said).toHaveLength(1);
+    expect(said[0]).toMatch(/in use|another process/);
+    expect(said[0]).toContain(join(server.dataDir, 'clusterpass.db'));
+    expect(stderr).not.toMatch(/\n\s+at /);
+    expect((await server.call('GET', CLUSTERS)).code).toBe(200);
+  });
+
+  it.each(['/livez', '/readyz', '/healthz'])('decision 8: answers %s to everyone', async (path) => {
+    const { code, text } = await server.call('GET', path, { token: null });
+    expect({ code, text }).toEqual({ code: 200, text: 'ok' });
+    const wrong = await server.call('GET', path, { token: 'nobody' });
+    expect(wrong.code).toBe(200);
+  });
+
+  it('X-18: answers /version to everyone', async () => {
+    const { code, json, text, headers } = await server.call('GET', '/version', { token: null });
+    expect(code).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(text).toBe(JSON.stringify(json, null, 2));
+    expect(Object.keys(json)).toEqual(expect.arrayContaining(['major', 'minor', 'gitVersion', 'platform']));
+  });
+
+  it.each<[string, string, number, string | null]>([
+    ['GET', '/livez', 200, null],
+    ['GET', '/version', 200, null],
+    ['GET', '/auth/v1/clusters', 200, 'admin'],
+    ['GET', '/auth/v1/clusters', 401, null],
+    ['GET', '/nowhere', 403, 'jane'],
+    ['GET', '/nowhere', 404, 'admin'],
+    ['POST', '/auth/v1/clusters', 405, 'admin'],
+    ['GET', `${CLUSTERS}/a%2fb`, 400, 'admin'],
+    ['GET', `${CLUSTERS}?timeout=x`, 400, null],
+    ['POST', CLUSTERS, 400, 'admin'],
+    ['GET', `${CLUSTERS}?watch=1&timeoutSeconds=1`, 200, 'admin'],
+  ])('C-01: %s %s (%i) has an Audit-Id of its own, or the caller’s', async (method, path, code, who) => {
+    const token = who === null ? null : who === 'admin' ? server.adminToken : tokenOf(who);
+    const options = { token, ...(method === 'POST' ? { body: '{' } : {}) };
+    const own = await server.call(method, path, options);
+    expect(own.code).toBe(code);
+    expect(own.headers.get('audit-id')).toMatch(UUID);
+    const theirs = await server.call(method, path, { ...options, headers: { 'Audit-ID': 'my-own/id' } });
+    expect(theirs.headers.get('audit-id')).toBe('my-own/id');
+  });
+
+  it('A8: writes JSON lines, and no credential in any of them', async () => {
+    const issued = await issue(server);
+    const forged = `${issued.slice(0, -4)}AAAA`;
+    const tokens = [issued, forged, tokenOf('jane'), server.adminToken, 'canary-that-is-no-token-0123456789'];
+    for (const token of tokens) {
+      await server.call('GET', '/auth/v1/clusters', { token });
+      await server.call('GET', `/auth/v1/clusters?access_token=${token}&limit=${token}`, { token });
+      await server.call('POST', tokenPath(), { token, body: { ...ASK, status: { token } } });
+      await server.call('POST', tokenPath(), { token, body: `{"spec":{"${token}":` });
+      await server.call('GET', '/auth/v1/clusters', { headers: { Authorization: `Basic ${token}` } });
+      await server.call('GET', '/auth/v1/clusters', { token: null, headers: { 'X-Token': token, Cookie: token } });
+    }
+    await expect
+      .poll(() => logLines(server.output.stderr).filter(({ msg, code }) => msg === 'request' && code === 401).length)
+      .toBeGreaterThan(4);
+    const everything = server.output.stderr + server.output.stdout;
+    for (const token of tokens) expect(everything).not.toContain(token);
+    expect(everything).not.toContain('eyJ');
+    const requests = logLines(server.output.stderr).filter(({ msg }) => msg === 'request');
+    for (const line of requests) {
+      expect(line).toMatchObject({ auditId: expect.any(String), verb: expect.any(String), code: expect.any(Number) });
+      expect(line.path).not.toContain('?');
+    }
+  });
+
+  it('A10: a caller can not write lines of its own', async () => {
+    const before = logLines(server.output.stderr).length;
+    const name = '\u001b[31m{"level":"info"}\u2028x';
+    await server.call('GET', `/orchestrator/x/${encodeURIComponent('{"msg":"forged"}')}`, {
+      headers: { 'User-Agent': '{"msg":"forged"}', 'Audit-ID': '{"msg":"forged"}' },
+    });
+    await server.call('POST', CLUSTERS, {
+      body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name } },
+    });
+    await expect.poll(() => logLines(server.output.stderr).length).toBe(before + 2);
+    expect(logLines(server.output.stderr).some(({ msg }) => msg === 'forged')).toBe(false);
+    for (const character of ['\u001b', '\u2028']) expect(server.output.stderr).not.toContain(character);
+  });
+});
+
+describe('a stop', () => {
+  let server: Server;
+  afterEach(() => server.destroy());
+
+  const cluster = (name: string): string =>
+    JSON.stringify({ apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name } });
+  /** The head of a request whose body is asked for: the answer `100 Continue` says that it is under way. */
+  const head = (length: number): string =>
+    [
+      `POST ${CLUSTERS} HTTP/1.1`,
+      'Host: x',
+      `Authorization: Bearer ${server.adminToken}`,
+      'Content-Type: application/json',
+      `Content-Length: ${length}`,
+      'Expect: 100-continue',
+      '\r\n',
+    ].join('\r\n');
+
+  it('B16: lets what is under way finish, ends watches cleanly, takes nothing new, and keeps everything', async () => {
+    server = await startServer();
+    const watch = await Watch.open(server, '/auth/v1/clusters?watch=true');
+    await createCluster(server, 'first');
+    expect((await watch.take(1)).map(brief)).toEqual(['ADDED first']);
+    const body = cluster('last');
+    const socket = await openSocket(server);
+    socket.write(head(body.length));
+    await socket.until('100 Continue');
+
+    const stopped = server.stop();
+    await expect.poll(() => server.output.stderr).toContain('"stopping"');
+    // The stream ends as a stream does, without an error; a cut connection would throw here.
+    await watch.rest();
+    await expect
+      .poll(() =>
+        openSocket(server).then(
+          () => 'open',
+          () => 'refused',
+        ),
+      )
+      .toBe('refused');
+    socket.write(body);
+    const answer = await socket.rest();
+    expect(answer).toMatch(/HTTP\/1\.1 201 Created\r\n/);
+    expect(answer).toMatch(/\r\nConnection: close\r\n/i);
+    expect(await stopped).toBe(0);
+
+    server = await server.restart();
+    const { json } = await server.call('GET', CLUSTERS);
+    expect(json.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual(['first', 'last']);
+  });
+
+  it('is over at once when it is asked for twice', async () => {
+    server = await startServer();
+    const socket = await openSocket(server);
+    socket.write(head(10));
+    await socket.until('100 Continue');
+    const stopped = server.stop();
+    await expect.poll(() => server.output.stderr).toContain('"stopping"');
+    process.kill(server.pid, 'SIGTERM');
+    expect(await stopped).toBe(1);
+  });
+
+  it('B1: by SIGKILL loses nothing that was acknowledged, and the next start needs no help', async () => {
+    server = await startServer();
+    const names = Array.from({ length: 50 }, (_, index) => `c-${index}`);
+    const acknowledged: string[] = [];
+    const writing = names.map(async (name) => {
+      try {
+        await createCluster(server, name);
+        acknowledged.push(name);
+      } catch {
+        // Cut off: it may be there or not.
+      }
+    });
+    await expect.poll(() => acknowledged.length).toBeGreaterThan(0);
+    await server.kill();
+    await Promise.all(writing);
+    server = await server.restart();
+    const { json } = await server.call('GET', CLUSTERS);
+    const kept = json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
+    expect(kept).toEqual(expect.arrayContaining(acknowledged));
+    await createCluster(server, 'after');
+  });
+});

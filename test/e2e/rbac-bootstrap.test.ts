@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { RBAC, RBAC_GROUP, user } from './support/rbac.ts';
+import { type Server, startServer } from './support/server.ts';
+import { asUser, create, remove } from './support/token-world.ts';
+
+let server: Server;
+
+beforeAll(async () => {
+  server = await startServer({ users: { jane: [] } });
+});
+afterAll(() => server.destroy());
+
+const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
+const ROLES = [
+  'cluster-admin',
+  'clusterpass:token-creator',
+  'clusterpass:viewer',
+  'system:basic-user',
+  'system:discovery',
+];
+const BINDINGS = ['cluster-admin', 'system:basic-user', 'system:discovery'];
+const patch = (path: string, body: object) =>
+  server.call('PATCH', `${RBAC}/${path}`, { body, headers: { 'Content-Type': 'application/merge-patch+json' } });
+const get = async (path: string) => (await server.call('GET', `${RBAC}/${path}`)).json;
+const namesOf = async (resource: string): Promise<string[]> =>
+  (await get(resource)).items.map((item: { metadata: { name: string } }) => item.metadata.name);
+
+it('a fresh fleet has its first roles and bindings, marked as such', async () => {
+  expect(await namesOf('clusterroles')).toEqual(ROLES);
+  expect(await namesOf('clusterrolebindings')).toEqual(BINDINGS);
+  for (const item of [...(await get('clusterroles')).items, ...(await get('clusterrolebindings')).items]) {
+    expect(item.metadata.labels).toEqual({ 'kubernetes.io/bootstrapping': 'rbac-defaults' });
+    expect(item.metadata.annotations).toEqual({ [AUTO_UPDATE]: 'true' });
+  }
+});
+
+it('P-19: everyone may ask what is served, and nothing more', async () => {
+  for (const path of ['/api', '/apis', '/apis/clusterregistry.k8s.io/v1alpha1', '/openapi/v3', '/version']) {
+    expect((await server.call('GET', path, asUser('jane'))).code, path).not.toBe(403);
+  }
+  expect((await server.call('GET', '/apis/clusterregistry.k8s.io/v1alpha1/clusters/x', asUser('jane'))).code).toBe(403);
+  expect((await server.call('POST', '/apis', { body: {}, ...asUser('jane') })).code).toBe(403);
+});
+
+it('what was changed or deleted is as it should be after a restart, unless its owner says otherwise', async () => {
+  const fresh = { roles: await get('clusterroles'), bindings: await get('clusterrolebindings') };
+  await remove(server, `${RBAC}/clusterroles/clusterpass:viewer`);
+  await patch('clusterroles/clusterpass:token-creator', {
+    rules: [],
+    metadata: { annotations: null, labels: { own: 'x' } },
+  });
+  const kept = await patch('clusterroles/system:discovery', {
+    rules: [],
+    metadata: { annotations: { [AUTO_UPDATE]: 'false' } },
+  });
+  // A binding can not be pointed at another role, but it can be made anew.
+  await remove(server, `${RBAC}/clusterrolebindings/cluster-admin`);
+  await create(server, `${RBAC}/clusterrolebindings`, {
+    metadata: { name: 'cluster-admin' },
+    subjects: [user('jane')],
+    roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'clusterpass:viewer' },
+  });
+  await create(server, `${RBAC}/clusterroles`, { metadata: { name: 'my-own' }, rules: [] });
+  expect(await server.stop()).toBe(0);
+  server = await server.restart();
+
+  expect(await namesOf('clusterroles')).toEqual([...ROLES, 'my-own'].sort());
+  expect(await get('clusterroles/system:discovery')).toEqual(kept.json);
+  const rulesOf = (list: { items: { metadata: { name: string }; rules: object }[] }, name: string) =>
+    list.items.find(({ metadata }) => metadata.name === name)?.rules;
+  for (const name of ['clusterpass:viewer', 'clusterpass:token-creator']) {
+    expect((await get(`clusterroles/${name}`)).rules).toEqual(rulesOf(fresh.roles, name));
+  }
+  const restored = await get('clusterroles/clusterpass:token-creator');
+  expect(restored.metadata.annotations).toEqual({ [AUTO_UPDATE]: 'true' });
+  expect(restored.metadata.labels).toEqual({ own: 'x', 'kubernetes.io/bootstrapping': 'rbac-defaults' });
+  const binding = await get('clusterrolebindings/cluster-admin');
+  const { subjects, roleRef } = fresh.bindings.items[0];
+  expect({ subjects: binding.subjects, roleRef: binding.roleRef }).toEqual({ subjects, roleRef });
+});
+
+it('a restart without changes writes nothing', async () => {
+  const revision = async () => (await get('clusterroles')).metadata.resourceVersion;
+  const before = await revision();
+  expect(await server.stop()).toBe(0);
+  server = await server.restart();
+  expect(await revision()).toBe(before);
+});

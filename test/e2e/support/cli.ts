@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+import { type Server, tokenOf } from './server.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+
+/** Shared by all runs of one test file: starting is most of what a short command does. */
+const COMPILED = mkdtempSync(join(tmpdir(), 'clusterpass-compiled-'));
+process.on('exit', () => rmSync(COMPILED, { recursive: true, force: true }));
+
+export interface CliResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly stdin?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Somebody at a machine of their own: nothing of this machine's settings counts. */
+export class Person {
+  readonly home: string;
+  readonly #env: Readonly<Record<string, string>>;
+
+  private constructor(home: string, env: Readonly<Record<string, string>>) {
+    this.home = home;
+    this.#env = env;
+  }
+
+  static async at(env: Readonly<Record<string, string>> = {}): Promise<Person> {
+    return new Person(await mkdtemp(join(tmpdir(), 'clusterpass-home-')), env);
+  }
+
+  /** One who needs no login: server and token are in the environment. */
+  static as(server: Server, user?: string): Promise<Person> {
+    return Person.at({
+      CLUSTERPASS_SERVER: server.url,
+      CLUSTERPASS_TOKEN: user === undefined ? server.adminToken : tokenOf(user),
+    });
+  }
+
+  start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
+    const child = spawn(process.execPath, [PROGRAM, ...args], {
+      cwd: this.home,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env.PATH,
+        HOME: this.home,
+        NODE_COMPILE_CACHE: COMPILED,
+        ...this.#env,
+        ...env,
+      },
+    });
+    return new Running(child);
+  }
+
+  async run(args: readonly string[], { stdin = '', env }: CliOptions = {}): Promise<CliResult> {
+    const running = this.start(args, env);
+    running.child.stdin?.on('error', () => {});
+    running.child.stdin?.end(stdin);
+    return running.ended;
+  }
+
+  /** What it prints when all goes well; anything else fails the test with what it said. */
+  async ok(args: readonly string[], options?: CliOptions): Promise<string> {
+    const { code, stdout, stderr } = await this.run(args, options);
+    expect(code, `clusterpass ${args.join(' ')}\n${stdout}${stderr}`).toBe(0);
+    return stdout;
+  }
+
+  /** What it says when it fails as it should. */
+  async fails(args: readonly string[], options?: CliOptions): Promise<string> {
+    const { code, stdout, stderr } = await this.run(args, options);
+    expect(code, `clusterpass ${args.join(' ')}\n${stdout}${stderr}`).toBe(1);
+    expect(stdout).toBe('');
+    return stderr;
+  }
+
+  async leave(): Promise<void> {
+    await rm(this.home, { recursive: true, force: true });
+  }
+}
+
+/** A command that has not ended yet. */
+export class Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<CliResult>;
+  stdout = '';
+  stderr = '';
+
+  constructor(child: ChildProcess) {
+    this.child = child;
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name]?.setEncoding('utf8').on('data', (text: string) => {
+        this[name] += text;
+        child.emit('output');
+      });
+    }
+    this.ended = once(child, 'close').then(([code]) => ({
+      code: code as number | null,
+      stdout: this.stdout,
+      stderr: this.stderr,
+    }));
+  }
+
+  /** Resolves once this is true of what it has written. */
+  async until(test: (running: this) => boolean): Promise<void> {
+    while (!test(this))
+      await Promise.race([
+        once(this.child, 'output'),
+        this.ended.then(({ stderr }) => {
+          throw new Error(`it ended: ${stderr}`);
+        }),
+      ]);
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<CliResult> {
+    this.child.kill(signal);
+    return this.ended;
+  }
+}

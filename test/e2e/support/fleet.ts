@@ -1,0 +1,111 @@
+import { expect } from 'vitest';
+import type { Answer, Server } from './server.ts';
+import { tokenOf } from './server.ts';
+
+/** Clusters and who may see them: what the tests of lists and watches share. */
+
+export const PUBLIC_LIST = '/auth/v1/clusters';
+export const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+export const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+
+export interface ClusterParts {
+  readonly labels?: Record<string, string>;
+  readonly annotations?: Record<string, string>;
+  readonly spec?: object;
+  readonly metadata?: object;
+}
+
+async function succeed(answer: Promise<Answer>): Promise<Answer> {
+  const done = await answer;
+  expect([200, 201], done.text).toContain(done.code);
+  return done;
+}
+
+const versionIn = ({ json }: Answer): number => Number(json.metadata.resourceVersion);
+
+/** Makes a cluster; gives its resourceVersion. */
+export async function addCluster(server: Server, name: string, parts: ClusterParts = {}): Promise<number> {
+  const { labels, annotations, spec, metadata } = parts;
+  const body = {
+    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+    kind: 'Cluster',
+    metadata: { name, labels, annotations, ...metadata },
+    spec,
+  };
+  return versionIn(await succeed(server.call('POST', CLUSTERS, { body })));
+}
+
+/** Merges into a cluster; gives its new resourceVersion. */
+export async function patchCluster(server: Server, name: string, patch: object): Promise<number> {
+  const headers = { 'Content-Type': 'application/merge-patch+json' };
+  return versionIn(await succeed(server.call('PATCH', `${CLUSTERS}/${name}`, { body: patch, headers })));
+}
+
+export const relabel = (server: Server, name: string, labels: Record<string, string | null>): Promise<number> =>
+  patchCluster(server, name, { metadata: { labels } });
+
+/** Changes something that everybody sees. */
+export const touch = (server: Server, name: string, note: string): Promise<number> =>
+  patchCluster(server, name, { metadata: { annotations: { note } } });
+
+export async function removeCluster(server: Server, name: string): Promise<void> {
+  await succeed(server.call('DELETE', `${CLUSTERS}/${name}`));
+}
+
+export const VIEW = ['get', 'list', 'watch'];
+
+export interface Grant {
+  readonly verbs?: readonly string[];
+  readonly names?: readonly string[];
+  /** The label selector of the clusters in which it holds; everywhere without it. */
+  readonly clusters?: string;
+}
+
+/** A role about clusters and its binding to a user, both under this name. */
+export async function grant(server: Server, name: string, user: string, options: Grant = {}): Promise<void> {
+  await setRole(server, name, options);
+  await bindRole(server, name, user, options.clusters);
+}
+
+export async function setRole(server: Server, name: string, { verbs = VIEW, names }: Grant): Promise<void> {
+  const rule = { verbs, apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'], resourceNames: names };
+  const body = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name }, rules: [rule] };
+  const old = await server.call('GET', `${RBAC}/clusterroles/${name}`);
+  if (old.code === 404) await succeed(server.call('POST', `${RBAC}/clusterroles`, { body }));
+  else await succeed(server.call('PUT', `${RBAC}/clusterroles/${name}`, { body }));
+}
+
+export async function bindRole(server: Server, name: string, user: string, clusters?: string): Promise<number> {
+  const annotations = clusters === undefined ? undefined : { 'clusterpass.dev/clusters': clusters };
+  const body = {
+    metadata: { name, annotations },
+    subjects: [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }],
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+  };
+  return versionIn(await succeed(server.call('POST', `${RBAC}/clusterrolebindings`, { body })));
+}
+
+/** Changes where a binding holds. */
+export async function rebind(server: Server, name: string, clusters: string | null): Promise<void> {
+  const body = { metadata: { annotations: { 'clusterpass.dev/clusters': clusters } } };
+  const headers = { 'Content-Type': 'application/merge-patch+json' };
+  await succeed(server.call('PATCH', `${RBAC}/clusterrolebindings/${name}`, { body, headers }));
+}
+
+export async function unbind(server: Server, name: string): Promise<void> {
+  await succeed(server.call('DELETE', `${RBAC}/clusterrolebindings/${name}`));
+}
+
+export const listAs = (server: Server, user: string, query = ''): Promise<Answer> =>
+  server.call('GET', `${PUBLIC_LIST}${query}`, { token: tokenOf(user) });
+
+/** The names in a list, in its order. */
+export const namesIn = ({ json }: Answer): string[] =>
+  json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
+
+/** The version a list was true at. */
+export const revisionOf = ({ json }: Answer): string => json.metadata.resourceVersion;
+
+/** The store's version now. */
+export const revisionNow = async (server: Server): Promise<number> =>
+  Number(revisionOf(await server.call('GET', `${PUBLIC_LIST}?limit=1`)));

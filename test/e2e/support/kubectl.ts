@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'vitest';
+import { KUBECTL, KUBECTL_PROBLEM } from '../../../scripts/setup-kubectl.mjs';
+import { type Server, TLS } from './server.ts';
+
+/** The real kubectl against a real server: which program, with which identity, at which address. */
+export interface KubectlOptions {
+  readonly stdin?: string;
+  /** Below the server's root, e.g. `/orchestrator/alpha`. */
+  readonly clusterPath?: string;
+  /** Defaults to the administrator. */
+  readonly token?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Ends it (SIGTERM) when this is true of what it has written so far: for what does not end by itself. */
+  readonly until?: (stdout: string) => boolean;
+}
+
+export interface KubectlResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs it with a home of its own, so that neither settings nor caches of the machine or of other runs count. */
+export async function kubectl(
+  server: Pick<Server, 'url' | 'adminToken'>,
+  args: readonly string[],
+  { stdin, clusterPath = '', token = server.adminToken, env = {}, until }: KubectlOptions = {},
+): Promise<KubectlResult> {
+  const home = await mkdtemp(join(tmpdir(), 'clusterpass-kubectl-'));
+  try {
+    const flags = [
+      `--server=${server.url}${clusterPath}`,
+      `--token=${token}`,
+      `--certificate-authority=${TLS.caFile}`,
+      '--request-timeout=30s',
+    ];
+    // A stream has no time limit of its own: --request-timeout would end it.
+    const child = spawn(KUBECTL, until === undefined ? [...args, ...flags] : [...args, ...flags.slice(0, -1)], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { PATH: process.env.PATH, HOME: home, KUBECONFIG: join(home, 'none'), TZ: 'UTC', ...env },
+    });
+    const output = { stdout: '', stderr: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output.stdout += text;
+      if (until?.(output.stdout) === true) child.kill('SIGTERM');
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      output.stderr += text;
+    });
+    child.stdin.on('error', () => {});
+    child.stdin.end(stdin ?? '');
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, ...output };
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+/** What it prints when all goes well; anything else fails the test with what it said. */
+export async function kubectlOk(
+  server: Pick<Server, 'url' | 'adminToken'>,
+  args: readonly string[],
+  options?: KubectlOptions,
+): Promise<string> {
+  const { code, stdout, stderr } = await kubectl(server, args, options);
+  if (code !== 0) throw new Error(`kubectl ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
+  return stdout;
+}
+
+function missing(): string | undefined {
+  try {
+    accessSync(KUBECTL, constants.X_OK);
+    return undefined;
+  } catch {
+    try {
+      return readFileSync(KUBECTL_PROBLEM, 'utf8').trim();
+    } catch {
+      return 'kubectl was not fetched yet: node scripts/setup-kubectl.mjs does it';
+    }
+  }
+}
+
+/** Tests that need kubectl: without it they are skipped, with the reason in their name, and fail in CI. */
+export function describeWithKubectl(name: string, tests: () => void): void {
+  const reason = missing();
+  if (reason === undefined) describe(name, tests);
+  else if (process.env.CI === 'true') {
+    it(`${name}: needs kubectl`, () => {
+      throw new Error(`kubectl is missing: ${reason}`);
+    });
+  } else describe.skip(`${name} (skipped, kubectl is missing: ${reason})`, tests);
+}
+
+/** kubectl alone, for what needs no server or finds it in its own files. */
+export async function kubectlBinary(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
+  const child = spawn(KUBECTL, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH, ...env } });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  }
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`kubectl ${args.join(' ')} ended with ${code}:\n${output.stdout}${output.stderr}`);
+  return output.stdout;
+}

@@ -1,0 +1,35 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Server } from './server.ts';
+
+export interface OpenSocket {
+  write(text: string): void;
+  /** Resolves when this text has arrived. */
+  until(text: string): Promise<void>;
+  /** Everything that arrives until the other side closes. */
+  rest(): Promise<string>;
+}
+
+/** A connection that a test drives byte by byte. Rejects when it is refused. */
+export async function openSocket(server: Server): Promise<OpenSocket> {
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  let received = '';
+  socket.setEncoding('utf8').on('data', (text: string) => {
+    received += text;
+  });
+  // A reset shows as an end that came too early.
+  socket.on('error', () => {});
+  const closed = once(socket, 'close');
+  return {
+    write: (text) => void socket.write(text),
+    until: async (text) => {
+      while (!received.includes(text)) await Promise.race([once(socket, 'data'), closed]);
+    },
+    rest: async () => {
+      await closed;
+      return received;
+    },
+  };
+}

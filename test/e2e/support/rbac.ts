@@ -1,0 +1,51 @@
+import type { Server } from './server.ts';
+import { create, remove } from './token-world.ts';
+
+export const RBAC_GROUP = 'rbac.authorization.k8s.io';
+export const RBAC = `/apis/${RBAC_GROUP}/v1`;
+export const REGISTRY_GROUP = 'clusterregistry.k8s.io';
+
+export interface PolicyRule {
+  readonly verbs: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+}
+
+export interface Grant {
+  /** A name, or a whole subject. */
+  readonly to: string | object;
+  readonly rules: readonly PolicyRule[];
+  /** With one it is a RoleBinding there, otherwise a ClusterRoleBinding. */
+  readonly namespace?: string;
+  /** The selector of `clusterpass.dev/clusters`. */
+  readonly clusters?: string;
+}
+
+export const user = (name: string): object => ({ kind: 'User', apiGroup: RBAC_GROUP, name });
+export const group = (name: string): object => ({ kind: 'Group', apiGroup: RBAC_GROUP, name });
+export const may = (verb: string, resource: string, apiGroup = '', resourceNames: string[] = []): PolicyRule => ({
+  verbs: [verb],
+  apiGroups: [apiGroup],
+  resources: [resource],
+  ...(resourceNames.length === 0 ? {} : { resourceNames }),
+});
+
+let counter = 0;
+
+/** A ClusterRole and a binding to it, made by the administrator; gives the way to take both back. */
+export async function grant(server: Server, { to, rules, namespace, clusters }: Grant): Promise<() => Promise<void>> {
+  const name = `granted-${++counter}`;
+  const bindings = namespace === undefined ? 'clusterrolebindings' : `namespaces/${namespace}/rolebindings`;
+  await create(server, `${RBAC}/clusterroles`, { metadata: { name }, rules });
+  await create(server, `${RBAC}/${bindings}`, {
+    metadata: { name, ...(clusters === undefined ? {} : { annotations: { 'clusterpass.dev/clusters': clusters } }) },
+    subjects: [typeof to === 'string' ? user(to) : to],
+    roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name },
+  });
+  return async () => {
+    await remove(server, `${RBAC}/${bindings}/${name}`);
+    await remove(server, `${RBAC}/clusterroles/${name}`);
+  };
+}

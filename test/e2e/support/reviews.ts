@@ -1,0 +1,18 @@
+import { expect } from 'vitest';
+import type { Server } from './server.ts';
+
+/** What callers ask about themselves, at the fleet and below the path of a cluster. */
+
+export const WHO = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+export const MAY = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+export const RULES = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
+
+export const inCluster = (path: string, cluster = 'alpha'): string => `/orchestrator/${cluster}${path}`;
+
+/** The answer to a question that must be answered. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+export async function review(server: Server, path: string, body: unknown, token: string): Promise<any> {
+  const answer = await server.call('POST', path, { body, token });
+  expect(answer.code, answer.text).toBe(201);
+  return answer.json.status;
+}

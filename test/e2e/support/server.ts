@@ -1,0 +1,170 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+
+/** The real program in a process of its own, on a port of its own, with a data directory of its own. */
+export interface Server {
+  readonly url: string;
+  readonly dataDir: string;
+  readonly adminToken: string;
+  readonly pid: number;
+  /** Everything the process wrote so far. */
+  readonly output: { stdout: string; stderr: string };
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** Asks it to stop; resolves with the exit code. The data directory stays. */
+  stop(): Promise<number | null>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+  /** Starts again on the same address and data; the old process must have ended. */
+  restart(): Promise<Server>;
+  /** Ends the process and removes the data directory. */
+  destroy(): Promise<void>;
+}
+
+export interface CallOptions {
+  /** Defaults to the administrator; null sends none. */
+  readonly token?: string | null;
+  /** A string or bytes are sent as they are, anything else as JSON. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export interface Answer {
+  readonly code: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body as JSON; throws when it is not. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly json: any;
+  /** The texts of the Warning headers. */
+  readonly warnings: string[];
+}
+
+export interface ServerOptions {
+  readonly args?: readonly string[];
+  /** Rows of the token file: name -> groups. The token of `jane` is `token-of-jane-0123456789`. */
+  readonly users?: Readonly<Record<string, readonly string[]>>;
+  /** Serves TLS with the certificate in tls/, which this process then trusts. */
+  readonly tls?: boolean;
+  readonly dataDir?: string;
+  readonly port?: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const PROGRAM = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+
+/** For loopback only, good for a hundred years; the key of the authority that signed it was thrown away. */
+export const TLS = {
+  caFile: fileURLToPath(new URL('tls/ca.crt', import.meta.url)),
+  certFile: fileURLToPath(new URL('tls/server.crt', import.meta.url)),
+  keyFile: fileURLToPath(new URL('tls/server.key', import.meta.url)),
+} as const;
+
+export const tokenOf = (user: string): string => `token-of-${user}-0123456789`;
+
+export async function startServer(options: ServerOptions = {}): Promise<Server> {
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'clusterpass-e2e-')));
+  const args = ['serve', '--data-dir', dataDir, '--listen', `127.0.0.1:${options.port ?? 0}`, ...(options.args ?? [])];
+  if (options.users !== undefined) {
+    const file = join(dataDir, 'users.csv');
+    const rows = Object.entries(options.users).map(
+      ([name, groups]) => `${tokenOf(name)},${name},uid-${name},"${groups.join(',')}"`,
+    );
+    await writeFile(file, `${rows.join('\n')}\n`, { mode: 0o600 });
+    args.push('--token-auth-file', file);
+  }
+  if (options.tls === true) {
+    args.push('--tls-cert-file', TLS.certFile, '--tls-private-key-file', TLS.keyFile);
+    setDefaultCACertificates([...getCACertificates('default'), await readFile(TLS.caFile, 'utf8')]);
+  }
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...options.env },
+  });
+  const output = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text;
+  });
+  const url = await announcedUrl(child, output);
+  const adminToken = (await readFile(join(dataDir, 'admin.token'), 'utf8')).trim();
+  const ended = once(child, 'exit') as Promise<[number | null]>;
+  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    const [code] = await ended;
+    return code;
+  };
+  return {
+    url,
+    dataDir,
+    adminToken,
+    pid: child.pid ?? 0,
+    output,
+    call: (method, path, callOptions = {}) => call(url, adminToken, method, path, callOptions),
+    stop: () => end('SIGTERM'),
+    kill: async () => {
+      await end('SIGKILL');
+    },
+    restart: () => startServer({ ...options, dataDir, port: Number(new URL(url).port) }),
+    destroy: async () => {
+      await end('SIGKILL');
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Resolves when the program says where it serves; rejects with what it wrote when it ends before. */
+async function announcedUrl(child: ChildProcess, output: Server['output']): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const look = (): void => {
+      const url = /Clusterpass serves (\S+)/.exec(output.stdout)?.[1];
+      if (url !== undefined) resolve(url);
+    };
+    child.stdout?.on('data', look);
+    child.once('exit', (code) => reject(new Error(`the server ended with ${code}:\n${output.stderr}`)));
+  });
+}
+
+async function call(
+  url: string,
+  adminToken: string,
+  method: string,
+  path: string,
+  options: CallOptions,
+): Promise<Answer> {
+  const { token = adminToken, body, headers = {}, signal } = options;
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: {
+      // A user agent of our own: answers to curl and browsers are indented.
+      'User-Agent': 'clusterpass-test',
+      ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined
+      ? {}
+      : { body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+    redirect: 'manual',
+  });
+  const text = await response.text();
+  return {
+    code: response.status,
+    headers: response.headers,
+    text,
+    get json() {
+      return JSON.parse(text);
+    },
+    warnings: [...(response.headers.get('warning') ?? '').matchAll(/299 - "((?:[^"\\]|\\.)*)"/g)].map((match) =>
+      (match[1] ?? '').replaceAll(/\\(.)/g, '$1'),
+    ),
+  };
+}

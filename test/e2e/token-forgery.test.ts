@@ -1,0 +1,205 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+} from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { CompactEncrypt, decodeJwt, decodeProtectedHeader, exportJWK, SignJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectUnauthorized } from './support/expect-status.ts';
+import { type Server, startServer } from './support/server.ts';
+import { codeFor, createWorld, issue } from './support/token-world.ts';
+
+/** C-D: forged, damaged and odd tokens over the wire. Most carry a signature of the real key: the shape alone must fail. */
+
+let server: Server;
+let key: KeyObject;
+let kid: string;
+let genuine: string;
+/** Somebody who would like to be asked for a key. */
+let visits = 0;
+const lure = createServer((_, response) => {
+  visits++;
+  response.end('{"keys":[]}');
+});
+let lureUrl: string;
+
+beforeAll(async () => {
+  server = await startServer();
+  await createWorld(server);
+  genuine = await issue(server);
+  kid = decodeProtectedHeader(genuine).kid ?? '';
+  key = createPrivateKey(await readFile(join(server.dataDir, 'keys/es256.pem')));
+  await new Promise<void>((resolve) => lure.listen(0, '127.0.0.1', resolve));
+  lureUrl = `http://127.0.0.1:${(lure.address() as AddressInfo).port}/keys`;
+});
+afterAll(async () => {
+  lure.close();
+  await server.destroy();
+});
+
+const b64 = (value: string | Uint8Array): string => Buffer.from(value).toString('base64url');
+const segments = (): [header: string, payload: string, signature: string] =>
+  genuine.split('.') as [string, string, string];
+const now = (): number => Math.floor(Date.now() / 1000);
+
+/** The claims of a genuine token, changed; `undefined` removes one. */
+const claims = (changes: Record<string, unknown> = {}): Record<string, unknown> =>
+  JSON.parse(JSON.stringify({ ...decodeJwt(genuine), ...changes }));
+
+/** Signed with the server's own key, whatever it says. */
+function forge({ header = {}, payload = claims() }: { header?: object; payload?: object | string } = {}): string {
+  const text = typeof payload === 'string' ? payload : JSON.stringify(payload);
+  const input = `${b64(JSON.stringify({ alg: 'ES256', kid, ...header }))}.${b64(text)}`;
+  return `${input}.${b64(sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }))}`;
+}
+
+const withSignature = (signature: Uint8Array): string => `${segments()[0]}.${segments()[1]}.${b64(signature)}`;
+const kubernetes = (changes: object) => ({ ...(claims()['kubernetes.io'] as object), ...changes });
+const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+
+const FORGERIES: readonly (readonly [string, () => string | Promise<string>])[] = [
+  ...['none', 'NoNe', ''].flatMap((alg) => [
+    [`alg ${alg || 'empty'}, no signature`, () => `${b64(JSON.stringify({ alg, kid }))}.${segments()[1]}.`] as const,
+    [`alg ${alg || 'empty'}, our signature`, () => forge({ header: { alg } })] as const,
+  ]),
+  [
+    'HS256 keyed with the public PEM',
+    () => {
+      const pem = createPublicKey(key).export({ type: 'spki', format: 'pem' });
+      return new SignJWT(claims()).setProtectedHeader({ alg: 'HS256', kid }).sign(createSecretKey(Buffer.from(pem)));
+    },
+  ],
+  ['ES384 in the header', () => forge({ header: { alg: 'ES384' } })],
+  ['r = s = 0', () => withSignature(Buffer.alloc(64))],
+  [
+    'a DER signature',
+    () => withSignature(sign('sha256', Buffer.from(`${segments()[0]}.${segments()[1]}`), { key, dsaEncoding: 'der' })),
+  ],
+  ['a cut signature', () => withSignature(Buffer.from(segments()[2], 'base64url').subarray(0, 63))],
+  ['an empty signature', () => withSignature(Buffer.alloc(0))],
+  [
+    'a signature of somebody else under our kid',
+    () => new SignJWT(claims()).setProtectedHeader({ alg: 'ES256', kid }).sign(stranger.privateKey),
+  ],
+  [
+    'an embedded jwk',
+    async () => {
+      const jwk = await exportJWK(stranger.publicKey);
+      return new SignJWT(claims()).setProtectedHeader({ alg: 'ES256', jwk }).sign(stranger.privateKey);
+    },
+  ],
+  ['jku', () => forge({ header: { jku: lureUrl } })],
+  ['x5u', () => forge({ header: { x5u: lureUrl } })],
+  ...['../../etc/passwd', "' OR 1=1--", '__proto__', 'x'.repeat(1025), ''].map(
+    (odd) => [`kid ${odd.slice(0, 20)}`, () => forge({ header: { kid: odd } })] as const,
+  ),
+  ['crit', () => forge({ header: { crit: ['x'], x: 1 } })],
+  ['b64 false', () => forge({ header: { b64: false, crit: ['b64'] } })],
+  ['zip', () => forge({ header: { zip: 'DEF' } })],
+  ['typ at+jwt', () => forge({ header: { typ: 'at+jwt' } })],
+  ['typ dpop+jwt', () => forge({ header: { typ: 'dpop+jwt' } })],
+  [
+    'JWE',
+    () =>
+      new CompactEncrypt(Buffer.from(JSON.stringify(claims())))
+        .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A128GCM' })
+        .encrypt(createPublicKey(key)),
+  ],
+  [
+    'PBES2 with 1e9 rounds',
+    () =>
+      `${b64(JSON.stringify({ alg: 'PBES2-HS256+A128KW', enc: 'A128GCM', p2c: 1e9, p2s: 'AAAA' }))}.AAAA.AAAA.AAAA.AAAA`,
+  ],
+  ['padding', () => `${genuine}==`],
+  [
+    'the other alphabet',
+    () => {
+      // Signatures differ each time: one that uses the two letters in which the alphabets differ comes soon.
+      let token = forge();
+      while (!/[-_]/.test(token)) token = forge();
+      return token.replaceAll('-', '+').replaceAll('_', '/');
+    },
+  ],
+  ['a second spelling of the last character', () => `${genuine.slice(0, -1)}${secondSpelling(genuine.at(-1) ?? '')}`],
+  ['iss of another cluster', () => forge({ payload: claims({ iss: `${server.url}/orchestrator/beta` }) })],
+  ['iss with a trailing slash', () => forge({ payload: claims({ iss: `${decodeJwt(genuine).iss}/` }) })],
+  ['iss of nobody', () => forge({ payload: claims({ iss: 'https://elsewhere.example' }) })],
+  ['no exp', () => forge({ payload: claims({ exp: undefined }) })],
+  ['exp as text', () => forge({ payload: claims({ exp: String(now() + 600) }) })],
+  ['exp negative', () => forge({ payload: claims({ exp: -1 }) })],
+  ['exp long past', () => forge({ payload: claims({ exp: now() - 120 }) })],
+  ['nbf in two minutes', () => forge({ payload: claims({ nbf: now() + 120 }) })],
+  ['iat in two minutes', () => forge({ payload: claims({ iat: now() + 120 }) })],
+  ['no aud', () => forge({ payload: claims({ aud: undefined }) })],
+  ['aud empty', () => forge({ payload: claims({ aud: [] }) })],
+  ['aud a number', () => forge({ payload: claims({ aud: 1 }) })],
+  ['aud of somebody else as text', () => forge({ payload: claims({ aud: 'vault' }) })],
+  [
+    'no uid',
+    () => forge({ payload: claims({ 'kubernetes.io': kubernetes({ serviceaccount: { name: 'builder' } }) }) }),
+  ],
+  [
+    'another uid',
+    () =>
+      forge({ payload: claims({ 'kubernetes.io': kubernetes({ serviceaccount: { name: 'builder', uid: 'x' } }) }) }),
+  ],
+  [
+    'an account that is not there',
+    () =>
+      forge({
+        payload: claims({
+          sub: 'system:serviceaccount:ci:root',
+          'kubernetes.io': kubernetes({ serviceaccount: { name: 'root', uid: 'x' } }),
+        }),
+      }),
+  ],
+  ['K-23: sub and account differ', () => forge({ payload: claims({ sub: 'system:serviceaccount:ci:other' }) })],
+  ['no kubernetes.io', () => forge({ payload: claims({ 'kubernetes.io': undefined }) })],
+  [
+    'a name with slashes',
+    () => forge({ payload: claims({ 'kubernetes.io': kubernetes({ pod: { name: '../../x', uid: 'x' } }) }) }),
+  ],
+  ['repeated claims', () => forge({ payload: JSON.stringify(claims()).replace('{', '{"iss":"x",') })],
+  ['not JSON', () => forge({ payload: 'no' })],
+  ['two dots', () => '..'],
+  ['four parts', () => `${genuine}.x`],
+  ['a token that starts with {', () => '{"alg":"none"}'],
+];
+
+/** Base64 of 64 bytes leaves four bits of the last character unused. */
+function secondSpelling(last: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  return alphabet[alphabet.indexOf(last) ^ 1] ?? '';
+}
+
+describe('K-10 to K-17: every one of them is the same 401', () => {
+  it('the forger makes tokens that pass when nothing is wrong with them', async () => {
+    expect(await codeFor(server, genuine)).toBe(200);
+    expect(await codeFor(server, forge())).toBe(200);
+    expect(await codeFor(server, forge({ payload: claims({ aud: decodeJwt(genuine).iss }) })), 'K-04').toBe(200);
+    expect(await codeFor(server, forge({ header: { kid: undefined } })), 'K-11').toBe(200);
+  });
+
+  it('K-15: a minute of leeway for other clocks', async () => {
+    for (const changes of [{ exp: now() - 20 }, { nbf: now() + 20 }, { iat: now() + 20 }]) {
+      expect(await codeFor(server, forge({ payload: claims(changes) }))).toBe(200);
+    }
+  });
+
+  it.each(FORGERIES)('%s', async (_, make) => {
+    expectUnauthorized(await server.call('GET', '/auth/v1/clusters', { token: await make() }));
+  });
+
+  it('nobody was asked for a key, and the server still serves', async () => {
+    expect(visits).toBe(0);
+    expect(await codeFor(server, genuine)).toBe(200);
+    expect(server.output.stderr).not.toContain('request failed');
+  });
+});

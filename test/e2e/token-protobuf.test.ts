@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectStatus } from './support/expect-status.ts';
+import { envelope, message, type Proto } from './support/protobuf.ts';
+import { type Answer, type Server, startServer } from './support/server.ts';
+import { createWorld, tokenPath } from './support/token-world.ts';
+
+/** X-01: kubectl asks for tokens in protobuf, and takes no for an answer. */
+
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+
+let server: Server;
+let podUid: string;
+
+beforeAll(async () => {
+  server = await startServer();
+  await createWorld(server);
+  podUid = (await server.call('GET', '/orchestrator/alpha/api/v1/namespaces/ci/pods/web-0')).json.metadata.uid;
+});
+afterAll(() => server.destroy());
+
+const post = (body: Uint8Array, path = tokenPath(), accept = `${PROTOBUF},application/json`): Promise<Answer> =>
+  server.call('POST', path, { body, headers: { 'Content-Type': PROTOBUF, Accept: accept } });
+const ask = (fields: Proto): Uint8Array => envelope('authentication.k8s.io/v1', 'TokenRequest', message(fields));
+
+describe('a request in protobuf', () => {
+  it('X-01: gets its token, in JSON', async () => {
+    const boundObjectRef = { 1: 'Pod', 2: 'v1', 3: 'web-0', 4: podUid };
+    const answer = await post(ask({ 1: { 1: '' }, 2: { 1: ['vault'], 3: boundObjectRef, 4: 600 } }));
+    expect([answer.code, answer.headers.get('content-type')]).toEqual([201, 'application/json']);
+    expect(answer.json).toMatchObject({
+      kind: 'TokenRequest',
+      metadata: { name: 'builder', namespace: 'ci' },
+      spec: { audiences: ['vault'], expirationSeconds: 600, boundObjectRef: { kind: 'Pod', name: 'web-0' } },
+      status: { token: expect.stringMatching(/^eyJ/) },
+    });
+    expect(answer.warnings).toEqual([]);
+  });
+
+  it.each<[string, Proto]>([
+    ['no audiences', { 2: { 4: 600 } }],
+    ['no spec at all', {}],
+  ])('decision 2: with %s it is for the API of the cluster', async (_, fields) => {
+    const { code, json } = await post(ask({ 1: { 1: 'builder' }, ...fields }));
+    expect([code, json.spec.audiences]).toEqual([201, [`${server.url}/orchestrator/alpha`]]);
+  });
+
+  it('S-08: unknown fields are no matter, also when the caller is strict', async () => {
+    const answer = await post(ask({ 2: { 1: ['a'], 99: 'x' } }), `${tokenPath()}?fieldValidation=Strict`);
+    expect([answer.code, answer.warnings]).toEqual([201, []]);
+  });
+
+  it('has the checks of any other', async () => {
+    expect((await post(ask({ 2: { 1: ['a'], 4: 1 } }))).code).toBe(422);
+    expect((await post(ask({ 1: { 3: 'elsewhere' }, 2: {} }))).code).toBe(400);
+    expect((await post(ask({ 2: { 3: { 1: 'Node', 3: 'n' } } }))).code).toBe(400);
+  });
+
+  it.each<[string, Uint8Array, string]>([
+    ['D-11: empty', new Uint8Array(), 'empty data (<empty>)'],
+    [
+      'D-11: no protobuf',
+      Buffer.from('abc'),
+      'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (616263)',
+    ],
+  ])('%s', async (_, body, why) => {
+    expectStatus(await post(body), {
+      code: 400,
+      reason: 'BadRequest',
+      message: `the object provided is unrecognized (must be of type TokenRequest): ${why}`,
+    });
+  });
+
+  it('is not answered in protobuf', async () => {
+    expect((await post(ask({ 2: {} }), tokenPath(), PROTOBUF)).code).toBe(406);
+  });
+});
+
+describe('other objects in protobuf', () => {
+  it('are read where Kubernetes has the kind too', async () => {
+    const body = envelope('v1', 'Namespace', message({ 1: { 1: 'from-protobuf', 11: [{ 1: 'a', 2: 'b' }] } }));
+    const answer = await post(body, '/orchestrator/alpha/api/v1/namespaces');
+    expect([answer.code, answer.json.metadata.labels]).toEqual([201, { a: 'b' }]);
+    const options = envelope('v1', 'DeleteOptions', message({ 2: { 1: 'another-uid' } }));
+    const path = '/orchestrator/alpha/api/v1/namespaces/from-protobuf';
+    const headers = { 'Content-Type': PROTOBUF };
+    expect((await server.call('DELETE', path, { body: options, headers })).code).toBe(409);
+  });
+
+  it('are refused for a custom resource: 415, and protobuf is not among what is listed', async () => {
+    const body = envelope('clusterregistry.k8s.io/v1alpha1', 'Cluster', message({ 1: { 1: 'x' } }));
+    expectStatus(await post(body, '/apis/clusterregistry.k8s.io/v1alpha1/clusters'), {
+      code: 415,
+      reason: 'UnsupportedMediaType',
+      message:
+        'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml',
+    });
+  });
+});

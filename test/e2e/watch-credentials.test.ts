@@ -1,0 +1,256 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  addCluster,
+  CLUSTERS,
+  grant,
+  PUBLIC_LIST,
+  RBAC,
+  relabel,
+  removeCluster,
+  revisionNow,
+} from './support/fleet.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+import {
+  create,
+  createAccount,
+  createNamespace,
+  createPod,
+  createSecret,
+  inNamespace,
+  issue,
+  remove,
+  tokenPath,
+} from './support/token-world.ts';
+import { brief, Watch } from './support/watch.ts';
+
+let server: Server;
+const users: Record<string, string[]> = { jane: ['team'], joe: ['team'], pods: [], named: [], rules: [] };
+
+beforeAll(async () => {
+  server = await startServer({ users });
+  await addCluster(server, 'alpha', { labels: { env: 'dev' } });
+  await createNamespace(server, 'ci');
+});
+afterAll(() => server.destroy());
+
+const UNAUTHORIZED = {
+  type: 'ERROR',
+  object: {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'Unauthorized',
+    reason: 'Unauthorized',
+    code: 401,
+  },
+};
+
+describe('decision 13: the watch ends with the credential', () => {
+  /** What the token hangs on, and how it goes. */
+  it.each<[string, () => Promise<{ token: string; end: () => Promise<void> }>]>([
+    [
+      'the account is deleted',
+      async () => {
+        await createAccount(server, 'sa-1');
+        const end = () => remove(server, inNamespace('serviceaccounts/sa-1'));
+        return { token: await issue(server, tokenPath('sa-1')), end };
+      },
+    ],
+    [
+      'the account is deleted and made anew',
+      async () => {
+        await createAccount(server, 'sa-2');
+        const end = async () => {
+          await remove(server, inNamespace('serviceaccounts/sa-2'));
+          await createAccount(server, 'sa-2');
+        };
+        return { token: await issue(server, tokenPath('sa-2')), end };
+      },
+    ],
+    [
+      'the pod it is bound to is deleted',
+      async () => {
+        await createAccount(server, 'sa-3');
+        await createPod(server, 'pod-3', { serviceAccountName: 'sa-3' });
+        const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'pod-3' };
+        const end = () => remove(server, inNamespace('pods/pod-3'));
+        return { token: await issue(server, tokenPath('sa-3'), { audiences: [], boundObjectRef }), end };
+      },
+    ],
+    [
+      'the secret it is bound to is deleted',
+      async () => {
+        await createAccount(server, 'sa-4');
+        await createSecret(server, 'secret-4');
+        const boundObjectRef = { kind: 'Secret', apiVersion: 'v1', name: 'secret-4' };
+        const end = () => remove(server, inNamespace('secrets/secret-4'));
+        return { token: await issue(server, tokenPath('sa-4'), { audiences: [], boundObjectRef }), end };
+      },
+    ],
+    [
+      'the namespace is deleted',
+      async () => {
+        await createNamespace(server, 'short');
+        await createAccount(server, 'sa-5', 'short');
+        const end = () => remove(server, '/orchestrator/alpha/api/v1/namespaces/short');
+        return { token: await issue(server, tokenPath('sa-5', 'short')), end };
+      },
+    ],
+    [
+      'the cluster is deleted',
+      async () => {
+        await addCluster(server, 'beta');
+        await createNamespace(server, 'ci', 'beta');
+        await createAccount(server, 'sa-6', 'ci', 'beta');
+        const end = () => removeCluster(server, 'beta');
+        return { token: await issue(server, tokenPath('sa-6', 'ci', 'beta')), end };
+      },
+    ],
+  ])('%s', async (_, prepare) => {
+    const { token, end } = await prepare();
+    const watches = await Promise.all([
+      Watch.open(server, `${PUBLIC_LIST}?watch=true`, token),
+      Watch.open(server, `${PUBLIC_LIST}?watch=true&resourceVersion=1000000`, token),
+    ]);
+    await end();
+    for (const watch of watches) expect((await watch.rest()).at(-1)).toEqual(UNAUTHORIZED);
+  });
+
+  it('hears nothing of what happens after it', async () => {
+    await createAccount(server, 'sa-7');
+    await grant(server, 'account-7', 'system:cluster:alpha:serviceaccount:ci:sa-7');
+    const accounts = await Watch.open(server, `${inNamespace('serviceaccounts')}?watch=true`);
+    const watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true`, await issue(server, tokenPath('sa-7')));
+    // Sent together: the store may commit them together too.
+    const made = (some: string) => Array.from({ length: 20 }, (_, index) => addCluster(server, `${some}-${index}`));
+    await Promise.all([...made('x'), remove(server, inNamespace('serviceaccounts/sa-7')), ...made('y')]);
+    const deleted = (await accounts.until(({ type }) => type === 'DELETED')).at(-1);
+    const events = await watch.rest();
+    expect(events.at(-1)).toEqual(UNAUTHORIZED);
+    const last = Number(events.at(-2)?.object.metadata.resourceVersion ?? 0);
+    expect(last).toBeLessThan(Number(deleted?.object.metadata.resourceVersion));
+    accounts.close();
+  });
+
+  it('the token file no longer has the token, or gives it to somebody else', async () => {
+    const now = await revisionNow(server);
+    const paths = [`${PUBLIC_LIST}?watch=true`, `${CLUSTERS}?watch=true&resourceVersion=${now}`];
+    const jane = await Promise.all(paths.map((path) => Watch.open(server, path, tokenOf('jane'))));
+    const joe = await Promise.all(paths.map((path) => Watch.open(server, path, tokenOf('joe'))));
+    const stays = await Watch.open(server, `${PUBLIC_LIST}?watch=true`, tokenOf('pods'));
+    const rows = Object.entries(users)
+      .filter(([name]) => name !== 'jane')
+      .map(([name, groups]) => `${tokenOf(name)},${name},uid-${name},"${name === 'joe' ? 'other' : groups.join(',')}"`);
+    await writeFile(join(server.dataDir, 'users.csv'), `${rows.join('\n')}\n`);
+    for (const watch of [...jane, ...joe]) expect((await watch.rest()).at(-1)).toEqual(UNAUTHORIZED);
+    await grant(server, 'pods-sees', 'pods', { names: ['alpha'] });
+    expect((await stays.take(1)).map(brief)).toEqual(['ADDED alpha']);
+    stays.close();
+  });
+});
+
+describe('decision 13: watches of other kinds end with the permission', () => {
+  const podsPath = inNamespace('pods');
+  const rule = { verbs: ['get', 'list', 'watch'], apiGroups: [''], resources: ['pods'] };
+
+  async function bindPods(name: string, user: string, options: { clusters?: string; names?: string[] } = {}) {
+    const { clusters, names } = options;
+    await create(server, `${RBAC}/namespaces/ci/roles`, {
+      metadata: { name },
+      rules: [{ ...rule, resourceNames: names }],
+    });
+    await create(server, `${RBAC}/namespaces/ci/rolebindings`, {
+      metadata: { name, annotations: clusters === undefined ? undefined : { 'clusterpass.dev/clusters': clusters } },
+      subjects: [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }],
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+    });
+  }
+  const forbidden = (user: string, message = `pods is forbidden: User "${user}" cannot watch resource "pods"`) => ({
+    type: 'ERROR',
+    object: {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: `${message} in API group "" in the namespace "ci"`,
+      reason: 'Forbidden',
+      details: { ...(message.startsWith('pods "') ? { name: 'web' } : {}), kind: 'pods' },
+      code: 403,
+    },
+  });
+
+  it('not allowed from the start is a plain 403', async () => {
+    expect((await server.call('GET', `${podsPath}?watch=true`, { token: tokenOf('pods') })).code).toBe(403);
+  });
+
+  it('the binding is removed', async () => {
+    await bindPods('pods-1', 'pods');
+    const watch = await Watch.open(server, `${podsPath}?watch=true`, tokenOf('pods'));
+    await createAccount(server, 'runner');
+    await createPod(server, 'web', { serviceAccountName: 'runner' });
+    expect((await watch.take(1)).map(brief)).toEqual(['ADDED web']);
+    await remove(server, `${RBAC}/namespaces/ci/rolebindings/pods-1`);
+    expect(await watch.rest()).toEqual([forbidden('pods')]);
+  });
+
+  it('the role is changed, with nothing of what happens after', async () => {
+    await bindPods('pods-2', 'pods');
+    const watch = await Watch.open(server, `${podsPath}?watch=true`, tokenOf('pods'));
+    await watch.take(1);
+    await remove(server, `${RBAC}/namespaces/ci/roles/pods-2`);
+    await createPod(server, 'later', { serviceAccountName: 'runner' });
+    const [end, ...rest] = await watch.rest();
+    expect(end).toMatchObject({ type: 'ERROR', object: { code: 403, reason: 'Forbidden' } });
+    expect(rest).toEqual([]);
+    await remove(server, `${RBAC}/namespaces/ci/rolebindings/pods-2`);
+  });
+
+  it('the cluster is no longer one of those that the binding holds in', async () => {
+    await bindPods('pods-3', 'pods', { clusters: 'env=dev' });
+    const watch = await Watch.open(server, `${podsPath}?watch=true`, tokenOf('pods'));
+    await watch.take(2);
+    await relabel(server, 'alpha', { env: 'prod' });
+    expect(await watch.rest()).toEqual([forbidden('pods')]);
+    await relabel(server, 'alpha', { env: 'dev' });
+  });
+
+  it('P-33: allowed by name, by selector and by the old path', async () => {
+    await bindPods('pods-4', 'named', { names: ['web'] });
+    const old = podsPath.replace('/namespaces/', '/watch/namespaces/');
+    const watches = await Promise.all([
+      Watch.open(server, `${podsPath}?watch=true&fieldSelector=metadata.name%3Dweb`, tokenOf('named')),
+      Watch.open(server, `${old}/web`, tokenOf('named')),
+    ]);
+    for (const watch of watches) expect((await watch.take(1)).map(brief)).toEqual(['ADDED web']);
+    // A change of rules that leaves this one in force.
+    await grant(server, 'unrelated', 'named');
+    await remove(server, `${RBAC}/namespaces/ci/rolebindings/pods-4`);
+    const end = forbidden('named', 'pods "web" is forbidden: User "named" cannot watch resource "pods"');
+    for (const watch of watches) expect(await watch.rest()).toEqual([end]);
+  });
+
+  it('the rules themselves can be watched, up to the one that ends it', async () => {
+    const path = `${RBAC}/clusterrolebindings`;
+    await create(server, `${RBAC}/clusterroles`, {
+      metadata: { name: 'see-rules' },
+      rules: [{ verbs: ['*'], apiGroups: ['rbac.authorization.k8s.io'], resources: ['*'] }],
+    });
+    await create(server, path, {
+      metadata: { name: 'see-rules' },
+      subjects: [{ kind: 'User', name: 'rules', apiGroup: 'rbac.authorization.k8s.io' }],
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'see-rules' },
+    });
+    const watch = await Watch.open(
+      server,
+      `${path}?watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan`,
+      tokenOf('rules'),
+    );
+    await grant(server, 'some-rule', 'nobody');
+    await remove(server, `${path}/see-rules`);
+    await grant(server, 'unseen-rule', 'nobody');
+    expect((await watch.rest()).map(brief)).toEqual(['ADDED some-rule', 'DELETED see-rules', 'ERROR 403']);
+  });
+});

@@ -1,0 +1,257 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  addCluster,
+  bindRole,
+  grant,
+  listAs,
+  namesIn,
+  PUBLIC_LIST,
+  RBAC,
+  rebind,
+  relabel,
+  removeCluster,
+  revisionNow,
+  setRole,
+  touch,
+  unbind,
+} from './support/fleet.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+import { brief, Watch } from './support/watch.ts';
+
+let server: Server;
+let count = 0;
+let marks = 0;
+/** Each test has a caller of its own, who starts with nothing. */
+let user: string;
+
+const USERS = Array.from({ length: 30 }, (_, index) => `user-${index}`);
+
+beforeAll(async () => {
+  server = await startServer({ users: Object.fromEntries(USERS.map((name) => [name, [`group-of-${name}`]])) });
+  await addCluster(server, 'dev-1', { labels: { env: 'dev' } });
+  await addCluster(server, 'dev-2', { labels: { env: 'dev' } });
+  await addCluster(server, 'prod-1', { labels: { env: 'prod' } });
+  await addCluster(server, 'prod-2', { labels: { env: 'prod' }, annotations: { note: 'canary-of-prod' } });
+});
+afterAll(() => server.destroy());
+beforeEach(() => {
+  user = USERS[count++] ?? '';
+});
+
+/** Open, and past its initial events. */
+async function openWatch(query = ''): Promise<Watch> {
+  const watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true&allowWatchBookmarks=true${query}`, tokenOf(user));
+  await watch.until(({ type }) => type === 'BOOKMARK');
+  return watch;
+}
+
+/** Everything that came before this change of a cluster which the caller sees. */
+async function untilTouched(watch: Watch, name: string): Promise<string[]> {
+  const version = String(await touch(server, name, `mark ${++marks}`));
+  const events = await watch.until(({ object }) => object.metadata.resourceVersion === version);
+  return events
+    .slice(0, -1)
+    .filter(({ type }) => type !== 'BOOKMARK')
+    .map(brief);
+}
+
+describe('decision 13: an open watch follows permission', () => {
+  it('a binding is added, and removed', async () => {
+    const watch = await openWatch();
+    await grant(server, user, user, { clusters: 'env=dev' });
+    const added = await watch.take(3);
+    expect(added.map(brief)).toEqual(['ADDED dev-1', 'ADDED dev-2', 'BOOKMARK']);
+    const { items } = (await listAs(server, user)).json;
+    expect(added.slice(0, 2).map(({ object }) => object)).toEqual(items);
+
+    const before = await revisionNow(server);
+    await unbind(server, user);
+    const gone = await watch.take(3);
+    // A version from before the change: who comes back with it is told of the whole change again.
+    const version = String(before);
+    const taken = (name: string) => ({
+      type: 'DELETED',
+      object: {
+        apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+        kind: 'Cluster',
+        metadata: { name, resourceVersion: version },
+      },
+    });
+    expect(gone.slice(0, 2)).toEqual([taken('dev-1'), taken('dev-2')]);
+    expect(gone[2]?.object.metadata).toEqual({ resourceVersion: String(before + 1) });
+    watch.close();
+  });
+
+  it('A18: nothing is heard of what is hidden, however much happens to it', async () => {
+    await grant(server, user, user);
+    const watch = await openWatch();
+    await rebind(server, user, 'env=dev');
+    await touch(server, 'prod-1', 'hidden');
+    await addCluster(server, 'prod-3', { labels: { env: 'prod' } });
+    await removeCluster(server, 'prod-3');
+    expect(await untilTouched(watch, 'dev-1')).toEqual(['DELETED prod-1', 'DELETED prod-2']);
+    watch.close();
+  });
+
+  it('a binding is changed', async () => {
+    await grant(server, user, user, { clusters: 'env=dev' });
+    const watch = await openWatch();
+    await rebind(server, user, 'env=prod');
+    expect(await untilTouched(watch, 'prod-1')).toEqual([
+      'ADDED prod-1',
+      'ADDED prod-2',
+      'DELETED dev-1',
+      'DELETED dev-2',
+    ]);
+    await rebind(server, user, null);
+    expect(await untilTouched(watch, 'prod-1')).toEqual(['ADDED dev-1', 'ADDED dev-2']);
+    watch.close();
+  });
+
+  it('a role is changed', async () => {
+    await grant(server, user, user, { names: ['dev-1', 'prod-1'] });
+    const watch = await openWatch();
+    await setRole(server, user, { names: ['prod-1', 'prod-2'] });
+    expect(await untilTouched(watch, 'prod-1')).toEqual(['ADDED prod-2', 'DELETED dev-1']);
+    await setRole(server, user, { names: ['prod-1'], verbs: ['list', 'watch'] });
+    expect(await untilTouched(watch, 'prod-1')).toEqual(['DELETED prod-2']);
+    await setRole(server, user, { names: ['prod-1'], verbs: ['list', 'get'] });
+    expect((await watch.take(1)).map(brief)).toEqual(['DELETED prod-1']);
+    watch.close();
+  });
+
+  it('a role is deleted, and made anew', async () => {
+    await grant(server, user, user, { names: ['dev-1'] });
+    const watch = await openWatch();
+    expect((await server.call('DELETE', `${RBAC}/clusterroles/${user}`)).code).toBe(200);
+    expect((await watch.take(2)).map(brief)).toEqual(['DELETED dev-1', 'BOOKMARK']);
+    await setRole(server, user, { names: ['dev-2'] });
+    expect((await watch.take(1)).map(brief)).toEqual(['ADDED dev-2']);
+    watch.close();
+  });
+
+  it('a group is bound', async () => {
+    await setRole(server, user, {});
+    const watch = await openWatch();
+    const body = {
+      metadata: { name: user },
+      subjects: [{ kind: 'Group', name: `group-of-${user}`, apiGroup: 'rbac.authorization.k8s.io' }],
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: user },
+    };
+    expect((await server.call('POST', `${RBAC}/clusterrolebindings`, { body })).code).toBe(201);
+    expect((await watch.take(4)).map(brief)).toEqual(['ADDED dev-1', 'ADDED dev-2', 'ADDED prod-1', 'ADDED prod-2']);
+    watch.close();
+  });
+
+  it('a cluster gets other labels', async () => {
+    await grant(server, user, user, { clusters: 'env=dev' });
+    await addCluster(server, 'mover', { labels: { env: 'prod' }, annotations: { note: 'secret of prod' } });
+    const watch = await openWatch();
+    const entered = await relabel(server, 'mover', { env: 'dev' });
+    const left = await relabel(server, 'mover', { env: 'prod' });
+    await touch(server, 'mover', 'in prod');
+    const events = await watch.take(2);
+    expect(events.map(brief)).toEqual(['ADDED mover', 'DELETED mover']);
+    expect(Number(events[0]?.object.metadata.resourceVersion)).toBe(entered);
+    expect(events[1]?.object.metadata).toEqual({ name: 'mover', resourceVersion: String(left) });
+    expect(await untilTouched(watch, 'dev-1')).toEqual([]);
+    await removeCluster(server, 'mover');
+    expect(await untilTouched(watch, 'dev-1')).toEqual([]);
+    watch.close();
+  });
+
+  it('a change that changes nothing for the caller is not told', async () => {
+    await grant(server, user, user, { clusters: 'env=dev' });
+    const watch = await openWatch();
+    await grant(server, `${user}-again`, user, { clusters: 'env=dev' });
+    await unbind(server, user);
+    await grant(server, `${user}-other`, 'somebody-else');
+    expect(await untilTouched(watch, 'dev-1')).toEqual([]);
+    watch.close();
+  });
+
+  it('selectors hold for what becomes visible', async () => {
+    const watch = await openWatch('&fieldSelector=metadata.name%3Dprod-1');
+    await grant(server, user, user);
+    expect((await watch.take(1)).map(brief)).toEqual(['ADDED prod-1']);
+    await rebind(server, user, 'env=dev');
+    expect((await watch.take(2)).map(brief)).toEqual(['BOOKMARK', 'DELETED prod-1']);
+    watch.close();
+  });
+
+  it('more than a slow client could be behind with comes all the same', async () => {
+    const names = Array.from({ length: 1_500 }, (_, index) => `many-${String(index).padStart(4, '0')}`);
+    const note = 'x'.repeat(1_000);
+    for (let start = 0; start < names.length; start += 100) {
+      const some = names.slice(start, start + 100);
+      await Promise.all(some.map((name) => addCluster(server, name, { labels: { many: '' }, annotations: { note } })));
+    }
+    const watch = await openWatch();
+    await grant(server, user, user, { clusters: 'many' });
+    expect((await watch.take(names.length)).map(brief)).toEqual(names.map((name) => `ADDED ${name}`));
+    await unbind(server, user);
+    expect((await watch.take(names.length + 1)).slice(1).map(brief)).toEqual(names.map((name) => `DELETED ${name}`));
+    watch.close();
+  });
+});
+
+describe('decision 13: a watch that resumes across a change', () => {
+  const resume = async (version: number | string): Promise<Watch> =>
+    Watch.open(server, `${PUBLIC_LIST}?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`, tokenOf(user));
+
+  it('hears of what became visible, and of what went', async () => {
+    await grant(server, user, user, { clusters: 'env=dev' });
+    const start = await revisionNow(server);
+    await rebind(server, user, 'env=prod');
+    const watch = await resume(start);
+    const events = await watch.take(5);
+    expect(events.map(brief)).toEqual(['ADDED prod-1', 'ADDED prod-2', 'DELETED dev-1', 'DELETED dev-2', 'BOOKMARK']);
+    expect(events[4]?.object.metadata).toEqual({ resourceVersion: String(start + 1) });
+    expect(events[2]?.object.metadata).toEqual({ name: 'dev-1', resourceVersion: String(start) });
+    expect(await untilTouched(watch, 'prod-1')).toEqual([]);
+    watch.close();
+  });
+
+  it('is shown nothing of what is hidden now, though it was not then', async () => {
+    await grant(server, user, user);
+    const start = await revisionNow(server);
+    await touch(server, 'prod-2', 'canary-of-prod');
+    await rebind(server, user, 'env=dev');
+    await touch(server, 'prod-2', 'canary-of-prod');
+    const watch = await resume(start);
+    const events = await watch.until(({ type }) => type === 'BOOKMARK');
+    expect(JSON.stringify(events)).not.toContain('canary-of-prod');
+    const hidden = events.filter(({ type }) => type !== 'BOOKMARK');
+    const shown = namesIn(await listAs(server, user));
+    const all = namesIn(await server.call('GET', PUBLIC_LIST));
+    const expected = all.filter((name) => !shown.includes(name)).map((name) => `DELETED ${name}`);
+    expect(new Set(hidden.map(brief))).toEqual(new Set(expected));
+    for (const { object } of hidden) expect(Object.keys(object.metadata)).toEqual(['name', 'resourceVersion']);
+    watch.close();
+  });
+
+  it('V-10: too many changes of rules: it has to list again', async () => {
+    await grant(server, user, user, { clusters: 'env=dev' });
+    const start = await revisionNow(server);
+    for (let round = 0; round < 5; round++) {
+      await unbind(server, user);
+      await bindRole(server, user, user, 'env=dev');
+    }
+    const now = await revisionNow(server);
+    const [event, ...rest] = await (await resume(start)).rest();
+    expect(rest).toEqual([]);
+    expect(event).toMatchObject({
+      type: 'ERROR',
+      object: { code: 410, reason: 'Expired', message: `too old resource version: ${start} (${now - 7})` },
+    });
+    const later = await resume(now - 7);
+    expect((await later.take(2)).map(brief)).toEqual(['ADDED dev-1', 'ADDED dev-2']);
+    later.close();
+    // Others, whose rules did not change, are not concerned.
+    const other = await Watch.open(server, `${PUBLIC_LIST}?watch=true&resourceVersion=${start}`);
+    await touch(server, 'dev-1', 'for all');
+    expect((await other.take(1)).map(brief)).toEqual(['MODIFIED dev-1']);
+    other.close();
+    expect(namesIn(await listAs(server, user))).toEqual(['dev-1', 'dev-2']);
+  });
+});

@@ -1,0 +1,170 @@
+import { describe, expect, test } from 'vitest';
+import { closeServersAfterEach, startFixture, TOKEN_PATH } from '../../src/http/http.fixture.ts';
+
+closeServersAfterEach();
+
+const HEAD = 'Host: x\r\nAuthorization: Bearer admin\r\nConnection: close\r\n';
+const codeIn = (response: string): number => Number(/^HTTP\/1\.1 (\d+)/.exec(response)?.[1] ?? 0);
+const bodyOf = (response: string): Record<string, unknown> =>
+  JSON.parse(response.slice(response.indexOf('\r\n\r\n') + 4));
+const answersIn = (response: string): number => [...response.matchAll(/HTTP\/1\.1 \d/g)].length;
+
+/** Requests that must never reach a handler, and what they get; each answered once, then closed. */
+const REFUSED: readonly [name: string, code: number, bytes: string][] = [
+  [
+    'Content-Length and Transfer-Encoding',
+    400,
+    `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}`,
+  ],
+  ['two Content-Length', 400, `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`],
+  [
+    'a transfer coding that only ends like chunked',
+    400,
+    `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`,
+  ],
+  ['a transfer coding on a GET', 400, `GET ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Transfer-Encoding: identity\r\n\r\n`],
+  [
+    'chunked, identity',
+    400,
+    `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
+  ],
+  ['an obsolete line fold', 400, `GET / HTTP/1.1\r\n${HEAD}X: a\r\n b\r\n\r\n`],
+  ['a space before the colon', 400, `GET / HTTP/1.1\r\n${HEAD}X : a\r\n\r\n`],
+  ['a bare LF', 400, 'GET / HTTP/1.1\nHost: x\n\n'],
+  ['a bare CR in a header', 400, `GET / HTTP/1.1\r\n${HEAD}X: a\rb\r\n\r\n`],
+  ['a NUL in a header', 400, `GET / HTTP/1.1\r\n${HEAD}X: a\0b\r\n\r\n`],
+  ['no Host', 400, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'],
+  ['two Hosts', 400, `GET / HTTP/1.1\r\n${HEAD}Host: y\r\n\r\n`],
+  ['two Authorizations', 400, `GET / HTTP/1.1\r\n${HEAD}Authorization: Bearer nobody\r\n\r\n`],
+  [
+    'two Content-Types',
+    400,
+    `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Content-Type: application/json\r\nContent-Type: application/yaml\r\nContent-Length: 2\r\n\r\n{}`,
+  ],
+  ['the absolute form', 400, `GET http://x/livez HTTP/1.1\r\n${HEAD}\r\n`],
+  ['the asterisk form', 400, `GET * HTTP/1.1\r\n${HEAD}\r\n`],
+  ['a fragment', 400, `GET /livez#x HTTP/1.1\r\n${HEAD}\r\n`],
+  ['a backslash', 400, `GET /apis\\x HTTP/1.1\r\n${HEAD}\r\n`],
+  ['an encoded slash', 400, `GET /apis/clusterregistry.k8s.io/v1alpha1/clusters/..%2fsecrets HTTP/1.1\r\n${HEAD}\r\n`],
+  ['raw UTF-8 in the path', 400, `GET /\xc3\xbc HTTP/1.1\r\n${HEAD}\r\n`],
+  ['HTTP/0.9', 400, `GET /livez HTTP/0.9\r\n${HEAD}\r\n`],
+  ['the preface of HTTP/2', 400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['a TLS handshake', 400, '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+  [
+    'a bad chunk length',
+    400,
+    `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`,
+  ],
+  [
+    '20 KB of chunk extensions',
+    413,
+    `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`,
+  ],
+  ['a header of 20 KB', 431, `GET / HTTP/1.1\r\n${HEAD}X: ${'a'.repeat(20_000)}\r\n\r\n`],
+  ['101 headers', 431, `GET / HTTP/1.1\r\n${HEAD}${'X: a\r\n'.repeat(98)}\r\n`],
+  [
+    'Authorization after 2,100 headers',
+    431,
+    `GET / HTTP/1.1\r\nHost: x\r\n${'a:\r\n'.repeat(2100)}Authorization: Bearer admin\r\n\r\n`,
+  ],
+  ['an unmet expectation', 417, `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Expect: junk\r\n\r\n`],
+  ['TRACE', 405, `TRACE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
+  ['OPTIONS', 405, `OPTIONS / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
+  ['a method nobody knows', 405, `BREW / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
+];
+
+describe('C-H: what the wire may not carry', () => {
+  test.each(REFUSED)('%s is %i', async (_, code, bytes) => {
+    const { raw, handled } = await startFixture();
+    const response = await raw(bytes);
+    expect(codeIn(response)).toBe(code);
+    expect(answersIn(response)).toBe(1);
+    expect(bodyOf(response)).toMatchObject({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code });
+    expect(response).toMatch(/\r\nContent-Type: application\/json\r\n/);
+    expect(response).toMatch(/\r\nAudit-Id: \S+\r\n/);
+    expect(handled).toEqual([]);
+  });
+
+  test('C-H: CONNECT is closed without an answer', async () => {
+    const { raw } = await startFixture();
+    expect(await raw('CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n')).toBe('');
+  });
+
+  test('C-H: exactly 100 headers pass', async () => {
+    const { raw } = await startFixture();
+    const response = await raw(`GET /livez HTTP/1.1\r\n${HEAD}${'X: a\r\n'.repeat(97)}\r\n`);
+    expect(codeIn(response)).toBe(200);
+  });
+
+  test('C-H: a header named __proto__ is only a header', async () => {
+    const { raw } = await startFixture();
+    const response = await raw(`GET /livez HTTP/1.1\r\n${HEAD}__proto__: x\r\nconstructor: y\r\n\r\n`);
+    expect(codeIn(response)).toBe(200);
+    expect(({} as Record<string, unknown>).x).toBeUndefined();
+  });
+
+  test('an Upgrade is ignored', async () => {
+    const { raw } = await startFixture();
+    const response = await raw('GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n');
+    expect(codeIn(response)).toBe(200);
+  });
+
+  test('A22: an error in a pipelined request does not take the answer of the one before it', async () => {
+    let release = (): void => {};
+    const { raw, handled } = await startFixture(
+      () => new Promise((resolve) => (release = () => resolve({ type: 'value', code: 200, value: { first: true } }))),
+    );
+    const request = `GET /auth/v1/clusters HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`;
+    const response = raw(`${request}GET / HTTP/1.1\r\nX : a\r\n\r\n`);
+    await expect.poll(() => handled.length).toBe(1);
+    release();
+    const text = await response;
+    expect([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code)).toEqual(['200', '400']);
+    expect(text.indexOf('"first":true')).toBeLessThan(text.indexOf('HTTP/1.1 400'));
+  });
+
+  test('A22: two pipelined requests get two answers in order', async () => {
+    const { raw } = await startFixture(({ path }) => ({ type: 'value', code: 200, value: { path } }));
+    const first = '/auth/v1/clusters';
+    const second = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+    const lines = `Host: x\r\nAuthorization: Bearer admin\r\n`;
+    const text = await raw(
+      `GET ${first} HTTP/1.1\r\n${lines}\r\nGET ${second} HTTP/1.1\r\n${lines}Connection: close\r\n\r\n`,
+    );
+    expect([...text.matchAll(/\{"path":"([^"]+)"\}/g)].map(([, path]) => path)).toEqual([first, second]);
+  });
+
+  test('a body that is cut off has no effect', async () => {
+    const { port, handled, records } = await startFixture();
+    const { connect } = await import('node:net');
+    const socket = connect(port, '127.0.0.1');
+    socket.end(`POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{}`);
+    await expect.poll(() => records.length).toBe(1);
+    expect(handled).toEqual([]);
+  });
+
+  test('Expect: 100-continue is granted only to a request that would be served', async () => {
+    const { raw, handled } = await startFixture();
+    const lines =
+      'Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n';
+    const served = await raw(`POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n${lines}{}`);
+    expect(served).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
+    const refused = await raw(`POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\n${lines}`);
+    expect(refused).toMatch(/^HTTP\/1\.1 401 /);
+    expect(handled).toHaveLength(1);
+  });
+
+  test('A21: a request that never ends is told so, and closed', async () => {
+    const { raw } = await startFixture(undefined, {
+      limits: { headersTimeoutMs: 20, requestTimeoutMs: 20, checkIntervalMs: 5 },
+    });
+    const headers = await raw('GET / HTTP/1.1\r\nHost: x\r\n');
+    expect(codeIn(headers)).toBe(408);
+    expect(bodyOf(headers)).toMatchObject({ kind: 'Status', code: 408 });
+    const body = await raw(
+      `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{`,
+    );
+    expect(codeIn(body)).toBe(408);
+    expect(answersIn(body)).toBe(1);
+  });
+});
