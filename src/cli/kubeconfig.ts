@@ -27,25 +27,32 @@ interface Plan {
   readonly template: string;
   readonly command: string;
   readonly extraArgs: readonly string[];
-  readonly prune: boolean;
+  /** Names of the clusters that keep their contexts; undefined when nothing is pruned. */
+  readonly keep: ((written: readonly Cluster[]) => Promise<ReadonlySet<string>>) | undefined;
 }
+
+const namesOf = (clusters: readonly Cluster[]): ReadonlySet<string> =>
+  new Set(clusters.map(({ metadata }) => metadata.name));
 
 /** One context for every cluster that the caller sees. */
 export const run: Run = async (context, invocation) => {
   const account = parseAccount(invocation.required('as', '--as'), '--as');
   const connection = await resolveConnection(context, invocation);
   const { server, productName } = connection;
+  const client = await clientFor(context, connection);
+  const labelSelector = invocation.text('selector');
+  const selection = labelSelector === undefined ? {} : { labelSelector };
+  // What a selector leaves out is still there: only what the caller no longer sees is pruned.
+  const keep = async (written: readonly Cluster[]): Promise<ReadonlySet<string>> =>
+    namesOf(labelSelector === undefined ? written : (await client.listClusters({})).items);
   const plan: Plan = {
     server,
     account,
     template: checkedTemplate(invocation.text('contextName') ?? '{cluster}'),
     command: invocation.text('execCommand') ?? (await execCommand(context)),
     extraArgs: productName === 'orchestrator' ? [] : ['--product-name', productName],
-    prune: invocation.is('prune'),
+    keep: invocation.is('prune') ? keep : undefined,
   };
-  const client = await clientFor(context, connection);
-  const labelSelector = invocation.text('selector');
-  const selection = labelSelector === undefined ? {} : { labelSelector };
   if (invocation.is('watch')) return watch(context, invocation, client, plan, selection);
   const { items } = await client.listClusters(selection);
   return write(context, invocation, plan, items);
@@ -105,9 +112,7 @@ async function write(
     if (typeof found === 'string') say(`Warning: ${found}`);
     else wanted.push(found);
   }
-  const prune = plan.prune
-    ? { server: plan.server, visible: new Set(clusters.map(({ metadata }) => metadata.name)) }
-    : undefined;
+  const prune = plan.keep === undefined ? undefined : { server: plan.server, visible: await plan.keep(clusters) };
   const output = invocation.text('output');
   if (output === '-') {
     const result = mergeKubeconfig(undefined, wanted);

@@ -159,6 +159,12 @@ describe('clusterpass kubeconfig', () => {
     expect(JSON.stringify([clusters, users])).not.toContain('gone');
   });
 
+  it('--prune leaves alone what a selector leaves out', async () => {
+    await jane.run(AS);
+    await jane.run([...AS, '-l', 'env=nowhere', '--prune']);
+    expect(await contexts()).toEqual(['dev-1', 'dev-2']);
+  });
+
   it('--watch keeps the file up to date until it is stopped', async () => {
     const running = jane.start([...AS, '--watch', '--prune']);
     await running.until(({ stderr }) => stderr.includes('2 contexts, 2 new'));
