@@ -71,7 +71,14 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
   const catalog = createCatalog({ productName: options.productName });
   const closers: (() => Promise<void> | void)[] = [];
   const stopAll = async (): Promise<void> => {
-    for (const close of closers.toReversed()) await close();
+    for (const close of closers.toReversed()) {
+      try {
+        await close();
+      } catch (error) {
+        // The others must be closed all the same, above all the store.
+        logger.error({ err: error }, 'a part did not stop as it should');
+      }
+    }
   };
   try {
     // The address is taken first: it is part of what tokens say, and may be chosen by the system.

@@ -3,7 +3,7 @@ import { type Authorizer, isFilteredList, type ResourceQuestion } from '../api/a
 import type { Caller } from '../api/caller.ts';
 import type { Target } from '../api/exchange.ts';
 import { parseGoDuration, toGoInt64 } from '../api/go-errors.ts';
-import { ApiError, badRequest, notFound, pathNotFound, qualified } from '../api/status.ts';
+import { ApiError, badRequest, notFound, pathNotFound, qualified, unauthorized } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';
 import { readBody, refuseContentEncoding } from './body.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
@@ -142,7 +142,8 @@ export const checkContentType: StageRun = (x) => {
       : negotiateContentType(contentType, READABLE_NAMES[style], MEDIA_TYPES[0]?.name);
 };
 
-export const receiveBody: StageRun = (x) => {
+/** Whoever sends slowly is asked again at the end: what was allowed half a minute ago may not be any more. */
+export const receiveBody: StageRun = (x, parts) => {
   if (!WITH_BODY.has(x.wire.method)) return undefined;
   const keep = (bytes: Uint8Array): void => {
     if (x.mediaType !== '' && (bytes.length > 0 || x.wire.method !== 'DELETE')) {
@@ -150,7 +151,12 @@ export const receiveBody: StageRun = (x) => {
     }
   };
   const bytes = readBody(x.req, x.arrival.expectsContinue ? () => x.res.writeContinue() : undefined);
-  return bytes instanceof Promise ? bytes.then(keep) : keep(bytes);
+  if (!(bytes instanceof Promise)) return keep(bytes);
+  return bytes.then((received) => {
+    keep(received);
+    if (!callerOf(x).isLive()) throw unauthorized();
+    return authorize(x, parts);
+  });
 };
 
 export const handle: StageRun = async (x) => {
