@@ -121,6 +121,13 @@ export interface ClusterRule {
     | undefined;
 }
 
+export const NO_CLUSTERS: ClusterRule = {
+  all: false,
+  none: true,
+  admits: () => false,
+  candidates: { names: [], labels: [] },
+};
+
 export interface ClusterVisibility {
   /** The rule in force now. */
   ruleFor(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update'): ClusterRule;

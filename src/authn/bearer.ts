@@ -21,12 +21,14 @@ export function bearerToken(authorization: string | undefined, warn: (text: stri
   return text === undefined ? undefined : new Secret(text);
 }
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /** Node hands over header bytes as Latin-1; token files are UTF-8. What is not UTF-8 matches nothing. */
 function decodeHeaderText(latin1: string): string | undefined {
   const bytes = Buffer.from(latin1, 'latin1');
   if (bytes.toString('latin1') !== latin1) return undefined;
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return UTF8.decode(bytes);
   } catch {
     return undefined;
   }

@@ -19,7 +19,7 @@ export function createIssuedTokens({ verifier }: { verifier: Verifier }): TokenS
   };
 }
 
-export function issuedCaller(verified: Verified, isLive: () => boolean): Caller {
+function issuedCaller(verified: Verified, isLive: () => boolean): Caller {
   const home = verified.cluster;
   const local = userAtHome(verified);
   const foreign = userElsewhere(verified);

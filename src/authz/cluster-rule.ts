@@ -1,4 +1,4 @@
-import type { ClusterLabels, ClusterRule, ClusterVisibility } from '../api/authorization.ts';
+import { type ClusterLabels, type ClusterRule, type ClusterVisibility, NO_CLUSTERS } from '../api/authorization.ts';
 import {
   type ClusterSelector,
   type ClusterView,
@@ -34,7 +34,7 @@ interface Clauses {
 
 const EVERYTHING: Clauses = { all: true, names: [], selected: [] };
 
-export function simplify(grants: Iterable<ClusterGrant>): Clauses {
+function simplify(grants: Iterable<ClusterGrant>): Clauses {
   const names = new Set<string>();
   const selected = new Map<string, { names: Set<string> | undefined; selector: ClusterSelector }>();
   for (const grant of grants) {
@@ -165,13 +165,6 @@ const admitsBy = ({ names, selector }: Clause, view: ClusterView): boolean =>
   (names?.has(view.name) ?? true) && selector.holdsIn(view);
 
 export const ALL_CLUSTERS: ClusterRule = { all: true, none: false, admits: () => true, candidates: undefined };
-
-export const NO_CLUSTERS: ClusterRule = {
-  all: false,
-  none: true,
-  admits: () => false,
-  candidates: { names: [], labels: [] },
-};
 
 /**
  * Makes rules, and the same rule from the same grants, so that `===` tells whether a change mattered.

@@ -83,7 +83,7 @@ const clusterRoleOf =
     kind === 'ClusterRole' ? snapshot.clusterRole(name) : undefined;
 
 /** One rule against one question, word by word as in P-12, P-13 and P-15. */
-export function ruleAllows(rule: Rule, question: ResourceQuestion | PathQuestion): boolean {
+function ruleAllows(rule: Rule, question: ResourceQuestion | PathQuestion): boolean {
   if (!rule.verbs.includes(ANY) && !rule.verbs.includes(question.verb)) return false;
   if ('path' in question) return rule.nonResourceURLs.some((pattern) => pathMatches(pattern, question.path));
   const { group, resource, subresource, name } = question;

@@ -11,7 +11,7 @@ export interface RoleTarget {
 }
 
 /** P-17: a dangling reference is remembered and skipped, not fatal. */
-export function missingRole({ kind, name }: RoleTarget): string {
+function missingRole({ kind, name }: RoleTarget): string {
   if (kind !== 'ClusterRole' && kind !== 'Role') return `unsupported role reference kind: ${goQuote(kind)}`;
   return `${qualified(RBAC_GROUP, kind.toLowerCase())} ${goQuote(name)} not found`;
 }

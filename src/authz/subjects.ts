@@ -1,3 +1,4 @@
+import { subjectOf } from '../tokens/claims.ts';
 import { field, listOf, textOf } from './plain-json.ts';
 
 /** Whom a binding names, as the caller presents itself: a user name or a group. */
@@ -5,9 +6,6 @@ export interface Subject {
   readonly kind: 'user' | 'group';
   readonly name: string;
 }
-
-export const serviceAccountUser = (namespace: string, name: string): string =>
-  `system:serviceaccount:${namespace}:${name}`;
 
 /**
  * P-16: users and groups by exact name; a service account is the user of that name. Its namespace
@@ -33,7 +31,7 @@ function readSubject(item: unknown, bindingNamespace: string): Subject | undefin
       return { kind: 'group', name };
     case 'ServiceAccount': {
       const namespace = textOf(field(item, 'namespace')) || bindingNamespace;
-      return namespace === '' ? undefined : { kind: 'user', name: serviceAccountUser(namespace, name) };
+      return namespace === '' ? undefined : { kind: 'user', name: subjectOf(namespace, name) };
     }
     default:
       return undefined;

@@ -1,4 +1,4 @@
-import type { ClusterRule, ClusterVisibility } from '../api/authorization.ts';
+import { type ClusterRule, type ClusterVisibility, NO_CLUSTERS } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiRequest } from '../api/exchange.ts';
@@ -19,8 +19,6 @@ export interface Views {
   now(): number;
 }
 
-const NOTHING: ClusterRule = { all: false, none: true, admits: () => false, candidates: { names: [], labels: [] } };
-
 export function createViews(catalog: Catalog, visibility: ClusterVisibility, now = Date.now): Views {
   const filtered = (kind: Kind): boolean => kind === catalog.clusters;
   return {
@@ -28,7 +26,7 @@ export function createViews(catalog: Catalog, visibility: ClusterVisibility, now
     ruleAt: (kind, caller, verb, revision) => (filtered(kind) ? visibility.ruleAt(caller, verb, revision) : undefined),
     whole: (kind, caller, alwaysPublic) => {
       if (!filtered(kind)) return undefined;
-      return alwaysPublic ? NOTHING : visibility.ruleFor(caller, 'update');
+      return alwaysPublic ? NO_CLUSTERS : visibility.ruleFor(caller, 'update');
     },
     changedAt: (kind, caller) => (filtered(kind) ? visibility.changedAt(caller) : 0),
     now,

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { ApiError, tooLarge } from '../api/status.ts';
 
 /** D-10: exactly this much is still accepted. */
-export const MAX_BODY_BYTES = 3_145_728;
+const MAX_BODY_BYTES = 3_145_728;
 
 const EMPTY = new Uint8Array();
 

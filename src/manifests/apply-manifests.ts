@@ -8,7 +8,7 @@ import type { ObjectWriter } from '../objects/writer.ts';
 import { type Manifest, type ManifestProblem, type Manifests, messageOf } from './read-manifests.ts';
 
 /** On objects that came from a folder: `<source>:<file>`. Only these are removed when their file is. */
-export const ORIGIN_ANNOTATION = 'clusterpass.dev/manifest';
+const ORIGIN_ANNOTATION = 'clusterpass.dev/manifest';
 
 export interface ApplyParts {
   readonly catalog: Catalog;

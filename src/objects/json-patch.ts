@@ -7,9 +7,9 @@ export type { JsonObject, JsonValue } from './json-value.ts';
 
 export const MAX_JSON_PATCH_OPERATIONS = 10_000;
 /** Copying a value into itself doubles it, so thirty operations would make a billion of one. */
-export const MAX_JSON_PATCH_COPIED_BYTES = 3 * 1024 * 1024;
+const MAX_JSON_PATCH_COPIED_BYTES = 3 * 1024 * 1024;
 /** Inserting into or removing from an array moves the items behind; ten thousand times a million is long. */
-export const MAX_JSON_PATCH_MOVED_ITEMS = 10_000_000;
+const MAX_JSON_PATCH_MOVED_ITEMS = 10_000_000;
 
 type Operation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: JsonPointer; readonly value: JsonValue }

@@ -11,7 +11,7 @@ export interface JsonObject {
 }
 
 /** As deep as a body may nest. Patches can nest deeper than any body, and recursion must end somewhere. */
-export const MAX_JSON_DEPTH = 64;
+const MAX_JSON_DEPTH = 64;
 
 const tooDeep = (): ApiError => badRequest(`the patch nests values more than ${MAX_JSON_DEPTH} levels deep`);
 

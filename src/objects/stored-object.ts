@@ -50,7 +50,8 @@ export class StoredObject implements CacheEntry, ObjectPlace {
 
   /** The whole object, a new one at each call. */
   object(): ApiObject {
-    const stored = JSON.parse(Buffer.from(this.#value).toString()) as ApiObject;
+    const { buffer, byteOffset, byteLength } = this.#value;
+    const stored = JSON.parse(Buffer.from(buffer, byteOffset, byteLength).toString()) as ApiObject;
     const object = this.kind.storedForm?.fromStored(stored) ?? stored;
     object.metadata.resourceVersion = String(this.revision);
     return object;

@@ -24,7 +24,7 @@ const NAME_RULES = {
 } as const;
 
 /** Whether this could be the name of an object of this kind; what is wrong with it otherwise. */
-export const nameProblems = (kind: Pick<Kind, 'nameRule'>, name: string): string[] => NAME_RULES[kind.nameRule](name);
+const nameProblems = (kind: Pick<Kind, 'nameRule'>, name: string): string[] => NAME_RULES[kind.nameRule](name);
 
 /** Everything that is wrong with an object that is about to be written. */
 export function validateObject(kind: Kind, object: ApiObject, old: ApiObject | undefined): FieldError[] {

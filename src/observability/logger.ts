@@ -1,7 +1,6 @@
 import { pino } from 'pino';
 
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 /** The part of pino everyone writes through. `err` in the fields is written with its stack. */
 export interface Logger {

@@ -8,7 +8,7 @@ export interface CompactorClock {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-export const systemCompactorClock: CompactorClock = {
+const systemCompactorClock: CompactorClock = {
   now: () => performance.now(),
   sleep: async (ms, signal) => {
     await delay(ms, undefined, { signal, ref: false });

@@ -112,7 +112,7 @@ function parsePrivateKey(path: string, content: Buffer): KeyObject {
 }
 
 /** K-02: the id follows from the key alone, so every replica and every restart gives the same. */
-export function keyId(publicKey: KeyObject): string {
+function keyId(publicKey: KeyObject): string {
   return createHash('sha256')
     .update(publicKey.export({ type: 'spki', format: 'der' }))
     .digest('base64url');

@@ -18,7 +18,7 @@ export interface LiveObject {
 }
 
 /** K-15, K-20: for clocks that differ between machines. */
-export const LEEWAY_MS = 60_000;
+const LEEWAY_MS = 60_000;
 
 /** In the order nbf, exp, iat (K-15). What is wrong, or undefined. */
 export function timeProblem(claims: Pick<TokenClaims, 'nbf' | 'exp' | 'iat'>, now: number): string | undefined {

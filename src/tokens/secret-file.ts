@@ -16,7 +16,7 @@ export class UnsafeFile extends Error {
 const MAX_BYTES = 64 * 1024;
 const NO_HARD_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
-export const errorCode = (error: unknown): string | undefined =>
+const errorCode = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 
 const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(4, '0');

@@ -178,6 +178,37 @@ describe('what is hidden', () => {
     }
   });
 
+  it('can not be copied into sight, nor guessed, by a patch of those who may not update', async () => {
+    const made = await create(server, of.path, secretive('guarded'));
+    const headers = { 'Content-Type': 'application/json-patch+json' };
+    const from = '/spec/authInfo/user/name';
+    for (const [path, body] of [
+      [named('guarded'), [{ op: 'copy', from, path: '/metadata/annotations/note' }]],
+      [named('guarded'), [{ op: 'test', path: from, value: 'credential' }]],
+      [
+        `${named('guarded')}/status`,
+        [
+          { op: 'add', path: '/status', value: {} },
+          { op: 'copy', from, path: '/status/version' },
+        ],
+      ],
+    ] as const) {
+      const answer = await server.call('PATCH', path, { body, headers, ...asUser('patcher') });
+      expect(answer.code, answer.text).toBe(422);
+    }
+    const labels = { a: 'b' };
+    await server.call('PATCH', named('guarded'), {
+      body: { metadata: { labels } },
+      headers: PATCH,
+      ...asUser('patcher'),
+    });
+    const { json: stored } = await server.call('GET', named('guarded'));
+    expect(stored).toEqual({
+      ...made,
+      metadata: { ...made.metadata, labels, resourceVersion: stored.metadata.resourceVersion },
+    });
+  });
+
   it('computed annotations are shown, and never stored', async () => {
     const issuer = `${server.url}/orchestrator/computed`;
     const computed = {

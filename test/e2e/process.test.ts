@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -69,6 +69,17 @@ describe('a start', () => {
     expect(code).toBe(1);
     expect(stderr).toContain(keys);
     expect(stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('A1: with an admin token that others can read ends with 1, also when a token file is watched', async () => {
+    const data = join(folder, 'admin');
+    await mkdir(data, { mode: 0o700 });
+    await writeFile(join(data, 'admin.token'), 'a-token-that-everyone-can-read\n', { mode: 0o644 });
+    await writeFile(join(folder, 'tokens.csv'), 'token-of-jane-0123456789,jane,1\n', { mode: 0o600 });
+    const tokens = ['--token-auth-file', join(folder, 'tokens.csv')];
+    const { code, stderr } = await run(['serve', '--data-dir', data, '--listen', '127.0.0.1:0', ...tokens]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(join(data, 'admin.token'));
   });
 });
 

@@ -45,7 +45,7 @@ const DECODED_MEDIA_TYPES: Readonly<Record<BodyType['style'], readonly string[]>
 };
 
 /** What a body of this style may be written in, in order of preference. */
-export const decodedMediaTypes = (style: BodyType['style']): readonly string[] => DECODED_MEDIA_TYPES[style];
+const decodedMediaTypes = (style: BodyType['style']): readonly string[] => DECODED_MEDIA_TYPES[style];
 
 /**
  * Reads the body of a request. `T` is what the type's schema describes.

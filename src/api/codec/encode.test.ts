@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { encodeValue, toJson, toPrettyJson, toYaml } from './encode.ts';
+import { encodeValue, toJson, toYaml } from './encode.ts';
 import { compareBytes } from './go-json-text.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { toPlain } from './tree.ts';
@@ -91,7 +91,6 @@ describe('F-12: escapes', () => {
     ['/', '"/"'],
   ])('%j', (text, json) => {
     expect(toJson(text)).toBe(json);
-    expect(toPrettyJson(text)).toBe(json);
     expect(encodeValue(text, undefined, 'custom')).toBe(json);
     expect(encodeValue({ [text]: 1 }, undefined, 'custom')).toBe(`{${json}:1}`);
   });
@@ -108,11 +107,8 @@ describe('F-12: escapes', () => {
 describe('F-13: forms', () => {
   const value = { b: [1, { c: '<' }], a: {}, d: [] };
 
-  test('compact and pretty JSON end without a newline', () => {
+  test('compact JSON ends without a newline', () => {
     expect(toJson(value)).toBe('{"b":[1,{"c":"\\u003c"}],"a":{},"d":[]}');
-    expect(toPrettyJson(value)).toBe(
-      '{\n  "b": [\n    1,\n    {\n      "c": "\\u003c"\n    }\n  ],\n  "a": {},\n  "d": []\n}',
-    );
   });
 
   test('YAML has sorted keys and lists at the level of their key', () => {

@@ -10,11 +10,6 @@ export function toJson(value: unknown): string {
   return goEscape(textOf(JSON.stringify(value)));
 }
 
-/** F-13: two spaces, no newline at the end. */
-export function toPrettyJson(value: unknown): string {
-  return goEscape(textOf(JSON.stringify(value, null, 2)));
-}
-
 function textOf(json: string | undefined): string {
   if (json === undefined) throw new TypeError('a function or undefined has no JSON');
   return json;

@@ -19,7 +19,7 @@ export const stringMap = (description?: string) =>
     }),
   );
 
-export const OwnerReferenceSchema = Type.Object(
+const OwnerReferenceSchema = Type.Object(
   {
     apiVersion: text('The group and version of the owner.'),
     kind: text('The kind of the owner.'),
@@ -31,7 +31,7 @@ export const OwnerReferenceSchema = Type.Object(
   { goType: 'OwnerReference', description: 'An object that this one belongs to.' },
 );
 
-export const ObjectMetaSchema = Type.Object(
+const ObjectMetaSchema = Type.Object(
   {
     name: text('Unique within its scope. Cannot be changed.'),
     generateName: text('A prefix for a unique name, used when no name is given.'),

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { decodeBody } from '../../api/codec/decode.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
-import type { ApiRequest, ApiResponse, RequestBody } from '../../api/exchange.ts';
+import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
@@ -14,6 +14,7 @@ import { buildClaims, type TokenClaims } from '../../tokens/claims.ts';
 import type { Signer } from '../../tokens/signer.ts';
 import { parseCreateOptions } from '../options/create-options.ts';
 import { partialMetadata } from '../representation.ts';
+import { bodyOf } from '../write/body.ts';
 import { resolveBinding } from './bound-object.ts';
 import { DEFAULT_SECONDS, foldAudiences, validateSpec } from './validate-spec.ts';
 
@@ -78,8 +79,7 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
 }
 
 function decode(request: ApiRequest, mode: 'Ignore' | 'Warn' | 'Strict'): TokenRequest {
-  const body: RequestBody = request.body ?? { bytes: new Uint8Array(), mediaType: 'application/json' };
-  const { value, violations } = decodeBody<TokenRequest>(body, tokenRequestType, mode);
+  const { value, violations } = decodeBody<TokenRequest>(bodyOf(request), tokenRequestType, mode);
   for (const violation of violations) request.warn(violation);
   return value;
 }

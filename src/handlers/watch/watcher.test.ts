@@ -89,7 +89,39 @@ describe('events that arrive together', () => {
   });
 });
 
+it('many clusters that come at once go out in one write', () => {
+  const stage = newStage();
+  const client = new Client();
+  stage.watch(client).startAfter(0);
+  const write = vi.spyOn(client, 'write');
+  stage.batch(() => stage.writeAll(['a', 'b', 'c']));
+  expect(client.events).toEqual(['ADDED a 1', 'ADDED b 2', 'ADDED c 3']);
+  expect(write).toHaveBeenCalledTimes(1);
+});
+
 describe('B14: a client that is slow', () => {
+  it('and takes nothing for half a minute while it catches up is cut', () => {
+    vi.useFakeTimers();
+    try {
+      const stage = newStage();
+      stage.batch(() => stage.writeAll(['a', 'b', 'c', 'd'], 'x'.repeat(100_000)));
+      const [still, slow] = [new Client(), new Client()];
+      for (const client of [still, slow]) {
+        client.reads = false;
+        stage.watch(client).startAfter(0);
+      }
+      vi.advanceTimersByTime(29_000);
+      slow.read();
+      vi.advanceTimersByTime(2_000);
+      expect([still.ending, slow.ending]).toEqual(['cut', 'open']);
+      expect(stage.hub.size).toBe(1);
+      vi.advanceTimersByTime(60_000);
+      expect(slow.ending).toBe('open');
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('is not judged by how much comes at once', () => {
     const stage = newStage();
     const client = new Client();

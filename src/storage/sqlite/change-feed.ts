@@ -6,7 +6,7 @@ export interface FeedLimits {
   readonly bytes: number;
 }
 
-export const FEED_LIMITS: FeedLimits = { changes: 10_000, bytes: 64 * 1024 * 1024 };
+const FEED_LIMITS: FeedLimits = { changes: 10_000, bytes: 64 * 1024 * 1024 };
 
 /** What a follower finds: the next changes, or that it must go back to the log, or that there is no more. */
 export type Taken = { readonly batch: WatchBatch } | { readonly behind: true } | { readonly ended: true };

@@ -6,7 +6,7 @@ const CORRUPT = 11;
 const NOTADB = 26;
 
 /** The primary result code of an error thrown by node:sqlite, or undefined for any other error. */
-export function sqliteCode(error: unknown): number | undefined {
+function sqliteCode(error: unknown): number | undefined {
   if (error instanceof Error && 'errcode' in error && typeof error.errcode === 'number') {
     // The upper bytes of an extended code only refine the lowest.
     return error.errcode & 0xff;
