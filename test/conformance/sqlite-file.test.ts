@@ -1,6 +1,16 @@
 /** What SQLite promises beyond the contract: about the file, its owner, its size and its disk. */
 import { execFile } from 'node:child_process';
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -282,4 +292,15 @@ describe('a watcher that does not consume', () => {
     await store.compact(last);
     expect(await failure(watching.next())).toEqual({ code: 'compacted', revision: last - 1 });
   });
+});
+
+it('refuses to write into a file that was taken away, and goes on when it is back', async () => {
+  const store = await open();
+  await create(store, '/a/1', 'before');
+  renameSync(file, `${file}.away`);
+  expect(await failure(create(store, '/a/2', 'lost?'))).toMatchObject({ code: 'unavailable' });
+  await expect(store.get('/a/1')).rejects.toThrow(/was removed or replaced/);
+  renameSync(`${file}.away`, file);
+  await create(store, '/a/2', 'after');
+  expect(text((await store.get('/a/2'))?.value)).toBe('after');
 });

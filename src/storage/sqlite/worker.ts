@@ -1,5 +1,7 @@
 /** Runs in the thread that owns the database, so that an fsync never holds up the event loop. */
+import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
+import { StorageError } from '../contract.ts';
 import { openDatabase, removePid } from './database.ts';
 import { LogTable } from './log-table.ts';
 import {
@@ -34,8 +36,22 @@ function serve(): void {
 
   let revision = log.revision;
 
+  const { ino } = statSync(file);
+  /**
+   * SQLite goes on writing to a file that has lost its name, and all of it would be gone at the next start. One look
+   * per batch, by name: opening the file would cost the lock.
+   */
+  function requireFile(): void {
+    if (statSync(file, { throwIfNoEntry: false })?.ino === ino) return;
+    throw new StorageError(
+      'unavailable',
+      `${file} was removed or replaced while it was in use: put it back, or restart`,
+    );
+  }
+
   function write(batch: WireBatch): void {
     try {
+      requireFile();
       const outcomes = log.append(JSON.parse(batch.writes) as WireWrite[], batch.values);
       revision = log.revision;
       send({ type: 'written', outcomes, error: undefined, revision });
@@ -50,6 +66,7 @@ function serve(): void {
   }
 
   function answer(call: WireCall): WireResult {
+    if (call.op !== 'close') requireFile();
     switch (call.op) {
       case 'get':
         return log.get(call.key, call.revision);
