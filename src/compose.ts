@@ -4,15 +4,14 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Catalog, createCatalog } from './api/catalog.ts';
-import { kindPrefix, REGISTRY_PREFIX } from './api/object-key.ts';
-import { unavailable } from './api/status.ts';
+import { kindPrefix } from './api/object-key.ts';
 import { openAdminToken } from './authn/admin-token.ts';
 import { type Authenticator, createAuthenticator } from './authn/chain.ts';
 import { ensureTokenFile, fixedToken } from './authn/generated-tokens.ts';
 import { createIssuedTokens } from './authn/issued-tokens.ts';
 import { openStaticTokens } from './authn/static-tokens.ts';
 import { installBootstrapRoles } from './authz/install-bootstrap-roles.ts';
-import { createPolicy, type Policy } from './authz/policy.ts';
+import { createPolicy } from './authz/policy.ts';
 import { PolicyFeed, rbacKinds, rbacSnapshotAt } from './authz/policy-feed.ts';
 import { refuseGrant } from './authz/refuse-grant.ts';
 import { watchRefusal } from './authz/watch-refusal.ts';
@@ -27,13 +26,7 @@ import { createReviewHandler } from './handlers/reviews/create-review.ts';
 import { createTokenHandler } from './handlers/token/create-token.ts';
 import { createViews } from './handlers/views.ts';
 import { WatchHub } from './handlers/watch/hub.ts';
-import { discoveryRoutes } from './http/discovery-routes.ts';
-import { openApiRoutes } from './http/openapi-routes.ts';
-import { logRequests } from './http/request-record.ts';
-import { createTargetParser } from './http/request-target.ts';
-import { resourceRoutes } from './http/resource-routes.ts';
-import { firstOf } from './http/routes.ts';
-import { createHttpServer, type HttpServer } from './http/server.ts';
+import { createFront } from './http/front.ts';
 import { ManifestFolder, type ManifestFolderOptions } from './manifests/manifest-folder.ts';
 import { Cascade } from './objects/cascade.ts';
 import { createLiveLookup } from './objects/live-objects.ts';
@@ -82,7 +75,18 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
   };
   try {
     // The address is taken first: it is part of what tokens say, and may be chosen by the system.
-    const front = createFront(options, version, logger, catalog);
+    const front = createFront({
+      host: options.listen.host,
+      port: options.listen.port,
+      ...(options.tls === undefined
+        ? {}
+        : { tls: { certFile: options.tls.certFile, keyFile: options.tls.privateKeyFile } }),
+      maxConnections: options.maxConnections,
+      productName: options.productName,
+      version,
+      catalog,
+      logger,
+    });
     closers.push(() => front.server.close());
     const bound = await front.server.listen();
     const baseUrl =
@@ -149,7 +153,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     const compactor = startCompactor({ store, retainMs: retentionMs, retainRevisions: revisions, logger });
     closers.push(() => compactor.stop());
 
-    front.open({ authenticator: callers.authenticator, policy, dispatch, store, feed });
+    front.open({ authenticator: callers.authenticator, authorizer: policy, dispatch, store, cache: feed });
     closers.push(async () => {
       hub.shutDown();
       await front.server.drain();
@@ -159,63 +163,6 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     await stopAll();
     throw error;
   }
-}
-
-/** What requests need, once it is there. */
-interface Interior {
-  readonly authenticator: Authenticator;
-  readonly policy: Policy;
-  readonly dispatch: ReturnType<typeof createDispatcher>;
-  readonly store: Store;
-  readonly feed: Feed<StoredObject>;
-}
-
-/** The listener, which is up before the rest: until then it answers health checks, and 503 to everyone else. */
-function createFront(
-  options: ServeOptions,
-  version: string,
-  logger: Logger,
-  catalog: Catalog,
-): { server: HttpServer; open: (interior: Interior) => void } {
-  let interior: Interior | undefined;
-  const inside = (): Interior => {
-    if (interior === undefined) throw unavailable('the server is starting, please try again');
-    return interior;
-  };
-  const { listen, tls } = options;
-  const server = createHttpServer({
-    host: listen.host,
-    port: listen.port,
-    ...(tls === undefined ? {} : { tls: { certFile: tls.certFile, keyFile: tls.privateKeyFile } }),
-    maxConnections: options.maxConnections,
-    logger,
-    observe: logRequests(logger),
-    version: { version },
-    parseTarget: createTargetParser({ productName: options.productName }),
-    authenticate: async (authorization, warn) => inside().authenticator.authenticate(authorization, warn),
-    authorizer: {
-      decide: (caller, question) => inside().policy.decide(caller, question),
-      decidePath: (caller, question) => inside().policy.decidePath(caller, question),
-    },
-    resources: resourceRoutes(catalog, (request, resource) => inside().dispatch(request, resource)),
-    paths: firstOf([
-      discoveryRoutes(catalog),
-      openApiRoutes({ catalog, productName: options.productName, version, now: Date.now }),
-    ]),
-    checks: {
-      // A real read: the revision alone is known without asking the disk.
-      storage: async () => void (await inside().store.get(REGISTRY_PREFIX)),
-      cache: () => {
-        if (!inside().feed.ready) throw new Error('the cache is catching up with the store');
-      },
-    },
-  });
-  return {
-    server,
-    open: (parts) => {
-      interior = parts;
-    },
-  };
 }
 
 /** Objects, their caches, and what follows every change of them. */

@@ -1,0 +1,78 @@
+import type { Authorizer } from '../api/authorization.ts';
+import type { Catalog } from '../api/catalog.ts';
+import { REGISTRY_PREFIX } from '../api/object-key.ts';
+import { unavailable } from '../api/status.ts';
+import type { Authenticator } from '../authn/chain.ts';
+import type { createDispatcher } from '../handlers/dispatch.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Store } from '../storage/contract.ts';
+import { discoveryRoutes } from './discovery-routes.ts';
+import { openApiRoutes } from './openapi-routes.ts';
+import { logRequests } from './request-record.ts';
+import { createTargetParser } from './request-target.ts';
+import { resourceRoutes } from './resource-routes.ts';
+import { firstOf } from './routes.ts';
+import { createHttpServer, type HttpServer } from './server.ts';
+import type { TlsFiles } from './tls-files.ts';
+
+/** What requests need, once it is there. */
+export interface Interior {
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  readonly dispatch: ReturnType<typeof createDispatcher>;
+  readonly store: Pick<Store, 'get'>;
+  readonly cache: { readonly ready: boolean };
+}
+
+export interface FrontOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: TlsFiles;
+  readonly maxConnections: number;
+  readonly productName: string;
+  readonly version: string;
+  readonly catalog: Catalog;
+  readonly logger: Logger;
+}
+
+export interface Front {
+  readonly server: HttpServer;
+  /** From now on requests are served. */
+  open(interior: Interior): void;
+}
+
+/** The listener, which is up before the rest: until then it answers health checks, and 503 to everyone else. */
+export function createFront({ catalog, productName, version, logger, ...listener }: FrontOptions): Front {
+  let interior: Interior | undefined;
+  const inside = (): Interior => {
+    if (interior === undefined) throw unavailable('the server is starting, please try again');
+    return interior;
+  };
+  const server = createHttpServer({
+    ...listener,
+    logger,
+    observe: logRequests(logger),
+    version: { version },
+    parseTarget: createTargetParser({ productName }),
+    authenticate: async (authorization, warn) => inside().authenticator.authenticate(authorization, warn),
+    authorizer: {
+      decide: (caller, question) => inside().authorizer.decide(caller, question),
+      decidePath: (caller, question) => inside().authorizer.decidePath(caller, question),
+    },
+    resources: resourceRoutes(catalog, (request, resource) => inside().dispatch(request, resource)),
+    paths: firstOf([discoveryRoutes(catalog), openApiRoutes({ catalog, productName, version, now: Date.now })]),
+    checks: {
+      // A real read: the revision alone is known without asking the disk.
+      storage: async () => void (await inside().store.get(REGISTRY_PREFIX)),
+      cache: () => {
+        if (!inside().cache.ready) throw new Error('the cache is catching up with the store');
+      },
+    },
+  });
+  return {
+    server,
+    open: (parts) => {
+      interior = parts;
+    },
+  };
+}
