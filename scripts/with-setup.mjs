@@ -49,7 +49,8 @@ if (task !== 'start' && !(task in SCRIPTS)) {
 } else if (!(await setUp())) {
   process.exitCode = 1;
 } else if (task === 'start') {
-  process.argv.splice(2, process.argv.length, 'serve', '--demo', ...args);
+  // Whole: a bare `--demo` would take the next word for its value.
+  process.argv.splice(2, process.argv.length, 'serve', '--demo=true', ...args);
   await import('../bin/clusterpass.mjs');
 } else {
   endLike(await runScript(/** @type {string} */ (SCRIPTS[task])));

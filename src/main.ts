@@ -17,7 +17,7 @@ const serveCommand = program.command('serve').description('Serve the API.');
 if (process.argv.includes('serve')) {
   const { addServeFlags } = await import('./config/load-options.ts');
   addServeFlags(serveCommand)
-    .showHelpAfterError()
+    .showHelpAfterError("See 'clusterpass serve --help' for usage.")
     // A command line that can not be understood is a wrong option like any other.
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (flags: Record<string, unknown>) => {

@@ -18,13 +18,17 @@ export const run: Run = async (context, invocation) => {
   const client = await connect(context, invocation);
   const manifests = await readManifests(context, invocation, createCatalog(client));
   if (manifests.length === 0) throw new CliError('no objects passed to apply');
+  const added = new Added();
   let failed = false;
   for (const manifest of manifests) {
     try {
-      const done = await applyOne(client, manifest, dryRun);
+      const around = dryRun ? added.around(manifest) : undefined;
+      const done = around === undefined ? await applyOne(client, manifest, dryRun) : 'created';
+      if (done === 'created') added.add(manifest);
       const { apiVersion, kind } = manifest.object;
+      const unchecked = around === undefined ? '' : `, not checked: its ${around} is new`;
       context.out.write(
-        `${qualifiedName(apiVersion, kind)}/${manifest.name} ${done}${dryRun ? ' (server dry run)' : ''}\n`,
+        `${qualifiedName(apiVersion, kind)}/${manifest.name} ${done}${dryRun ? ` (server dry run${unchecked})` : ''}\n`,
       );
     } catch (error) {
       const text = describeError(error);
@@ -35,6 +39,23 @@ export const run: Run = async (context, invocation) => {
   }
   return failed ? 1 : 0;
 };
+
+/** What a dry run would have added by now: the server cannot check what is to live inside that. */
+class Added {
+  readonly #clusters = new Set<string>();
+  readonly #namespaces = new Set<string>();
+
+  add({ kind, place, name }: Manifest): void {
+    if (kind.kind === 'Cluster') this.#clusters.add(name);
+    else if (kind.kind === 'Namespace') this.#namespaces.add(`${place.cluster}/${name}`);
+  }
+
+  around({ kind, place: { cluster = '', namespace } }: Manifest): 'cluster' | 'namespace' | undefined {
+    if (!kind.inCluster) return undefined;
+    if (this.#clusters.has(cluster)) return 'cluster';
+    return kind.namespaced && this.#namespaces.has(`${cluster}/${namespace || 'default'}`) ? 'namespace' : undefined;
+  }
+}
 
 async function applyOne(client: Client, { kind, object, place, name }: Manifest, dryRun: boolean): Promise<string> {
   const path = objectPath(client, kind, place, name);

@@ -43,7 +43,8 @@ export const COMMANDS: readonly Command[] = [
   {
     path: ['logout'],
     summary: 'Forget a login and the tokens that were fetched with it.',
-    details: 'Kubeconfigs stay as they are. Without `--server` it is the last login; `--all` forgets every one.',
+    details:
+      'Kubeconfigs stay as they are. Without `--server` it is the last login; `--all` forgets every one. Other logins stay, and none of them takes its place: choose one by `--server`.',
     connects: false,
     flags: [
       { flags: '-s, --server <URL>', doc: 'The server to forget.' },
@@ -125,7 +126,8 @@ export const COMMANDS: readonly Command[] = [
       'written by this command are left alone, and a name that is taken is reported. What it wrote it knows again by ' +
       'an extension in the entry: a context that you renamed keeps its name, and your namespace, proxy and other ' +
       'settings in it stay. No secret is written: kubectl runs `clusterpass credential` when it needs a token. The ' +
-      "address is that of the first endpoint whose network holds one of this machine's own addresses.",
+      "address is that of the first endpoint whose network holds one of this machine's own addresses. Whether tokens " +
+      'of the account would be granted is tried in the first cluster; if not, that is a warning.',
     flags: [
       account,
       { flags: '--output <file>', doc: 'Another file; `-` writes a new kubeconfig to stdout.' },
@@ -139,7 +141,7 @@ export const COMMANDS: readonly Command[] = [
       { flags: '-w, --watch', doc: 'Stay, and keep the file up to date.' },
       {
         flags: '--exec-command <command>',
-        doc: 'The program that kubectl runs for a token; by default `clusterpass` where it is on the PATH.',
+        doc: 'The program that kubectl runs for a token; by default `clusterpass` where that is this one, else its path.',
       },
     ],
     examples: [

@@ -5,6 +5,7 @@ import { type Client, createClient } from '../client/create-client.ts';
 import type { Fetch, TokenProvider } from '../client/transport.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
 import { type Login, loginFor, readLogins } from './logins.ts';
+import { fileProblem } from './private-files.ts';
 import { whileWaiting } from './progress.ts';
 
 /** Where to, as whom, trusting whom. */
@@ -22,6 +23,10 @@ export async function resolveConnection(context: Context, invocation: Invocation
   const logins = await readLogins(context);
   const given = invocation.text('server') ?? (env.CLUSTERPASS_SERVER || undefined) ?? logins.current;
   if (given === undefined) {
+    const left = Object.keys(logins.logins);
+    if (left.length > 0) {
+      throw new CliError(`no login is the current one: choose by --server URL among ${left.join(', ')}`);
+    }
     throw new CliError(
       'no server is known: run clusterpass login --server URL, or give --server or CLUSTERPASS_SERVER',
     );
@@ -134,6 +139,6 @@ async function readGiven(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw new CliError(`cannot read ${path}: ${(error as Error).message}`);
+    throw new CliError(`cannot read ${path}: ${fileProblem(error)}`);
   }
 }

@@ -1,3 +1,4 @@
+import { MASTERS } from '../api/caller.ts';
 import { humanAge } from '../api/human-age.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
 import type { Client } from '../client/create-client.ts';
@@ -6,22 +7,39 @@ import type { Context, Run } from './command.ts';
 import { connect } from './connection.ts';
 import { getCluster } from './get-clusters.ts';
 import { printable } from './printable.ts';
-import { type AccessAnswer, reviewAccess } from './reviews.ts';
+import { describeError, isAboutOne } from './report-error.ts';
+import { reviewAccess, reviewSelf } from './reviews.ts';
 import { renderTable } from './table.ts';
 
 /** Everything about a cluster that helps a person to use it. */
 export const run: Run = async (context, invocation) => {
   const client = await connect(context, invocation);
-  for (const [index, name] of invocation.args.entries()) {
-    const cluster = await publicCluster(client, name);
-    const access = await reviewAccess(client, undefined, {
-      resourceAttributes: { verb: 'get', group: CLUSTER_GROUP, resource: 'clusters', name },
-    });
-    if (index > 0) context.out.write('\n\n');
-    context.out.write(describe(context, cluster, access));
+  const problems: unknown[] = [];
+  let shown = 0;
+  for (const name of invocation.args) {
+    try {
+      const cluster = await publicCluster(client, name);
+      const text = describe(context, cluster, await whyVisible(client, name));
+      context.out.write(shown++ > 0 ? `\n\n${text}` : text);
+    } catch (error) {
+      if (!isAboutOne(error)) throw error;
+      problems.push(error);
+    }
   }
-  return undefined;
+  for (const problem of problems) context.err.write(`${describeError(problem)}\n`);
+  return problems.length > 0 ? 1 : 0;
 };
+
+async function whyVisible(client: Client, name: string): Promise<string> {
+  const { allowed, reason } = await reviewAccess(client, undefined, {
+    resourceAttributes: { verb: 'get', group: CLUSTER_GROUP, resource: 'clusters', name },
+  });
+  if (reason) return reason;
+  if (allowed !== true) return 'you may list it, but not get it';
+  // No rule is asked about the members of this group, so none can be named.
+  const { groups = [] } = (await reviewSelf(client)).status?.userInfo ?? {};
+  return groups.includes(MASTERS) ? `you are in ${MASTERS}` : 'it is allowed, without a rule';
+}
 
 /** The view that has issuer, audience and longest lifetime; if there is none, the server's own words for why. */
 async function publicCluster(client: Client, name: string): Promise<Cluster> {
@@ -32,7 +50,7 @@ async function publicCluster(client: Client, name: string): Promise<Cluster> {
 
 const COMPUTED = 'clusterpass.dev/';
 
-function describe(context: Context, cluster: Cluster, access: AccessAnswer): string {
+function describe(context: Context, cluster: Cluster, reason: string): string {
   const { name, labels = {}, annotations = {}, creationTimestamp } = cluster.metadata;
   const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
   const { type, version, conditions = [] } = cluster.status ?? {};
@@ -50,10 +68,7 @@ function describe(context: Context, cluster: Cluster, access: AccessAnswer): str
     ['Default audience:', annotations[`${COMPUTED}audience`] ?? '<unknown>'],
     ['Longest lifetime:', Number.isInteger(seconds) ? `${duration(seconds)} (${seconds} seconds)` : '<unknown>'],
     ['CA bundle:', caBundle === undefined ? '<none>' : `${Buffer.from(caBundle, 'base64').length} bytes`],
-    [
-      'Visible because:',
-      access.reason || (access.allowed === true ? 'it is allowed, without a rule' : 'you may list it, but not get it'),
-    ],
+    ['Visible because:', reason],
   ];
   const endpoints = serverEndpoints.map(({ clientCIDR = '', serverAddress = '' }) => [
     clientCIDR || '*',

@@ -3,7 +3,7 @@ import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CliError } from './command.ts';
-import { codeOf } from './private-files.ts';
+import { codeOf, fileProblem } from './private-files.ts';
 
 export interface LockOptions {
   readonly waitMs: number;
@@ -49,7 +49,7 @@ async function take(lock: string, mine: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
-    throw new CliError(`cannot make ${lock}: ${(error as Error).message}`);
+    throw new CliError(`cannot make ${lock}: ${fileProblem(error)}`);
   }
 }
 

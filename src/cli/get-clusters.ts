@@ -5,6 +5,7 @@ import { type ClusterTable, clusterTable } from './cluster-table.ts';
 import { CliError, type Context, type Invocation, type Run } from './command.ts';
 import { connect } from './connection.ts';
 import { asList, type Printer, printerFor } from './output.ts';
+import { describeError, isAboutOne } from './report-error.ts';
 import { renderTable, widthsOf } from './table.ts';
 
 /** `get clusters`, with the flags and the forms of kubectl. */
@@ -27,21 +28,40 @@ export const run: Run = async (context, invocation) => {
   };
   if (watching) return watch(context, invocation, client, selection, print);
   const one = names.length === 1;
-  const items =
+  const { items, problems } =
     names.length > 0
-      ? await Promise.all(names.map((name) => getCluster(client, name)))
-      : (await client.listClusters({ ...selection, limit: invocation.number('chunkSize', '--chunk-size') ?? 500 }))
-          .items;
+      ? await getEach(client, names)
+      : {
+          items: (
+            await client.listClusters({ ...selection, limit: invocation.number('chunkSize', '--chunk-size') ?? 500 })
+          ).items,
+          problems: [],
+        };
+  if (one && problems[0] !== undefined) throw problems[0];
   if (print !== undefined) {
     context.out.write(print(one ? items[0] : asList(items)));
   } else if (items.length === 0) {
-    context.err.write('No resources found\n');
+    if (problems.length === 0) context.err.write('No resources found\n');
   } else {
     const { headers, row } = tableFor(context, invocation, client);
     context.out.write(renderTable([...headers, ...items.map(row)]));
   }
-  return undefined;
+  for (const problem of problems) context.err.write(`${describeError(problem)}\n`);
+  return problems.length > 0 ? 1 : 0;
 };
+
+/** Those that there are, and for each of the others why not. */
+async function getEach(
+  client: Client,
+  names: readonly string[],
+): Promise<{ readonly items: readonly Cluster[]; readonly problems: readonly unknown[] }> {
+  const found = await Promise.allSettled(names.map((name) => getCluster(client, name)));
+  const items = found.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  const problems = found.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+  const fatal = problems.find((problem) => !isAboutOne(problem));
+  if (fatal !== undefined) throw fatal;
+  return { items, problems };
+}
 
 export async function getCluster(client: Client, name: string): Promise<Cluster> {
   if (name === '' || name === '.' || name === '..') throw new CliError('the name of a cluster must not be empty');

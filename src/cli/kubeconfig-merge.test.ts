@@ -35,7 +35,9 @@ describe('merging', () => {
     expect(mergeKubeconfig(text, [wanted('a')])).toEqual({
       text,
       changed: false,
+      written: [{ cluster: 'a', contextName: 'a' }],
       added: [],
+      renamed: [],
       removed: [],
       collisions: [],
     });
@@ -69,6 +71,9 @@ describe('merging', () => {
     config['current-context'] = 'b';
     const renamed = mergeKubeconfig(JSON.stringify(config), [wanted('a', 'x-a'), wanted('b', 'x-b')]);
     expect(names(renamed.text)).toEqual(['work', 'x-b']);
+    expect(renamed.renamed).toEqual([{ from: 'b', to: 'x-b' }]);
+    expect(renamed.written.map(({ contextName }) => contextName)).toEqual(['work', 'x-b']);
+    expect(renamed.added).toEqual([]);
     expect(read(renamed.text)['current-context']).toBe('x-b');
     expect(read(renamed.text).contexts[0].context).toMatchObject({ cluster: 'x-a', user: 'ci:builder@x-a' });
     // And it stays, however often.
@@ -137,6 +142,10 @@ describe('files of every shape', () => {
       expect(names(mergeKubeconfig(before, [wanted('a')]).text)).toEqual(['a']);
     },
   );
+
+  it('says where the mistake is, and no more', () => {
+    expect(() => mergeKubeconfig('a: [', [])).toThrow(/left as it is: .* at line 1, column \d+$/);
+  });
 
   it.each(['[1]', 'text', 'a: [', 'a: 1\na: 2\n', 'a: 1\n---\nb: 2\n'])('%j is refused', (before) => {
     expect(() => mergeKubeconfig(before, [wanted('a')])).toThrow(/left as it is/);

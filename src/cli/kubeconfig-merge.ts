@@ -1,6 +1,7 @@
 import { type Document, isMap, isSeq, parseDocument } from 'yaml';
 import type { ExecConfig } from '../api/kubeconfig.ts';
 import { CliError } from './command.ts';
+import { yamlProblem } from './yaml-problem.ts';
 
 /** What one cluster is to have in the file. */
 export interface WantedContext {
@@ -23,7 +24,11 @@ export interface ContextKey {
 export interface MergeResult {
   readonly text: string;
   readonly changed: boolean;
+  /** Every cluster that has a context now, and what that is called. */
+  readonly written: readonly { readonly cluster: string; readonly contextName: string }[];
   readonly added: readonly string[];
+  /** Contexts whose names followed another template. */
+  readonly renamed: readonly { readonly from: string; readonly to: string }[];
   readonly removed: readonly string[];
   /** A sentence for each name that somebody else has. */
   readonly collisions: readonly string[];
@@ -58,15 +63,23 @@ export function mergeKubeconfig(
 ): MergeResult {
   const file = new KubeconfigDocument(text);
   const removed = prune === undefined ? [] : file.prune(prune.server, prune.visible);
+  const written: { cluster: string; contextName: string }[] = [];
   const added: string[] = [];
+  const renamed: { from: string; to: string }[] = [];
   const collisions: string[] = [];
   for (const context of wanted) {
     const problem = file.collision(context);
-    if (problem !== undefined) collisions.push(problem);
-    else if (file.put(context)) added.push(context.contextName);
+    if (problem !== undefined) {
+      collisions.push(problem);
+      continue;
+    }
+    const { before, name } = file.put(context);
+    written.push({ cluster: context.key.cluster, contextName: name });
+    if (before === undefined) added.push(name);
+    else if (before !== name) renamed.push({ from: before, to: name });
   }
-  if (!file.changed) return { text: text ?? '', changed: false, added, removed, collisions };
-  return { text: file.toString(), changed: true, added, removed, collisions };
+  const done = { written, added, renamed, removed, collisions };
+  return { text: file.changed ? file.toString() : (text ?? ''), changed: file.changed, ...done };
 }
 
 const EMPTY = 'apiVersion: v1\nkind: Config\nclusters: []\nusers: []\ncontexts: []\n';
@@ -79,7 +92,7 @@ class KubeconfigDocument {
     const document = parseDocument(text === undefined || text.trim() === '' ? EMPTY : text);
     const [problem] = document.errors;
     if (problem !== undefined) {
-      throw new CliError(`the kubeconfig cannot be read, and is left as it is: ${problem.message.split('\n', 1)[0]}`);
+      throw new CliError(`the kubeconfig cannot be read, and is left as it is: ${yamlProblem(problem)}`);
     }
     if (!isMap(document.contents)) throw new CliError('the file is not a kubeconfig, and is left as it is');
     this.#document = document;
@@ -120,14 +133,14 @@ class KubeconfigDocument {
     return undefined;
   }
 
-  /** True if the context is new. */
-  put(wanted: WantedContext): boolean {
-    const isNew = this.#own('contexts', wanted.key) === undefined;
+  /** Gives the name of the context, and the one it had before. */
+  put(wanted: WantedContext): { readonly before: string | undefined; readonly name: string } {
+    const old = this.#own('contexts', wanted.key)?.name;
     const cluster = this.#set('clusters', wanted, { 'certificate-authority-data': undefined, ...wanted.cluster });
-    const before = this.#own('users', wanted.key)?.fields.exec as Fields | undefined;
-    const user = this.#set('users', wanted, { exec: { ...(before ?? {}), ...wanted.exec } });
-    this.#set('contexts', wanted, { cluster, user, ...(isNew ? { namespace: wanted.namespace } : {}) });
-    return isNew;
+    const exec = this.#own('users', wanted.key)?.fields.exec as Fields | undefined;
+    const user = this.#set('users', wanted, { exec: { ...(exec ?? {}), ...wanted.exec } });
+    const namespace = old === undefined ? { namespace: wanted.namespace } : {};
+    return { before: old, name: this.#set('contexts', wanted, { cluster, user, ...namespace }) };
   }
 
   /** Gives the name of the entry. */

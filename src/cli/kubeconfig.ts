@@ -15,6 +15,7 @@ import { kubeconfigFile } from './folders.ts';
 import { type MergeResult, mergeKubeconfig, type WantedContext } from './kubeconfig-merge.ts';
 import { printable } from './printable.ts';
 import { readText, writePrivate } from './private-files.ts';
+import { accountProblem } from './try-account.ts';
 
 const LOCK_WAIT_MS = 10_000;
 /** Changes that come together are written together. */
@@ -55,7 +56,9 @@ export const run: Run = async (context, invocation) => {
   };
   if (invocation.is('watch')) return watch(context, invocation, client, plan, selection);
   const { items } = await client.listClusters(selection);
-  return write(context, invocation, plan, items);
+  const result = await write(context, invocation, plan, items);
+  await guide(context, invocation, client, plan, result);
+  return result.collisions.length > 0 ? 1 : 0;
 };
 
 async function watch(
@@ -69,15 +72,24 @@ async function watch(
   const signal = context.stopped();
   const clusters = new Map<string, Cluster>();
   let synced = false;
+  let told = false;
+  let guided = false;
   let writing: Promise<unknown> | undefined;
   let again = false;
+  const writeOnce = async (): Promise<void> => {
+    const result = await write(context, invocation, plan, [...clusters.values()], { isRepeated: told });
+    told = true;
+    if (guided || result.written.length === 0) return;
+    guided = true;
+    await guide(context, invocation, client, plan, result);
+  };
   const schedule = (): void => {
     again = true;
     writing ??= (async () => {
       while (again) {
         await delay(QUIET_MS);
         again = false;
-        await write(context, invocation, plan, [...clusters.values()]).catch((error: unknown) => {
+        await writeOnce().catch((error: unknown) => {
           if (!(error instanceof CliError)) throw error;
           context.err.write(`error: ${error.message}\n`);
         });
@@ -98,13 +110,13 @@ async function watch(
   return 0;
 }
 
-/** Exit code 1 when there was a cluster that could not be written. */
 async function write(
   context: Context,
   invocation: Invocation,
   plan: Plan,
   clusters: readonly Cluster[],
-): Promise<number> {
+  { isRepeated = false } = {},
+): Promise<MergeResult> {
   const say = (text: string): void => context.err.write(`${text}\n`);
   const wanted: WantedContext[] = [];
   for (const cluster of clusters) {
@@ -113,29 +125,62 @@ async function write(
     else wanted.push(found);
   }
   const prune = plan.keep === undefined ? undefined : { server: plan.server, visible: await plan.keep(clusters) };
-  const output = invocation.text('output');
-  if (output === '-') {
-    const result = mergeKubeconfig(undefined, wanted);
+  const file = fileOf(context, invocation);
+  let result: MergeResult | undefined;
+  if (file === undefined) {
+    result = mergeKubeconfig(undefined, wanted);
     context.out.write(result.text);
-    return report(say, result);
+  } else {
+    result = await withLock(file, { waitMs: LOCK_WAIT_MS }, async () => {
+      const merged = mergeKubeconfig(await readText(file), wanted, prune);
+      if (merged.changed) await writePrivate(file, merged.text);
+      return merged;
+    });
+    if (result === undefined) throw new CliError(`${file} could not be locked`);
+    // Who watches is told of changes only.
+    if (result.changed || !isRepeated) say(`${file}: ${summaryOf(result)}`);
   }
-  const file = output === undefined ? kubeconfigFile(context.env) : resolve(context.cwd, output);
-  const result = await withLock(file, { waitMs: LOCK_WAIT_MS }, async () => {
-    const merged = mergeKubeconfig(await readText(file), wanted, prune);
-    if (merged.changed) await writePrivate(file, merged.text);
-    return merged;
-  });
-  if (result === undefined) throw new CliError(`${file} could not be locked`);
-  if (result.changed) {
-    say(`${file}: ${wanted.length} contexts, ${result.added.length} new, ${result.removed.length} removed`);
-  }
-  return report(say, result);
+  for (const { from, to } of result.renamed) say(`renamed: ${printable(from)} is now ${printable(to)}`);
+  for (const collision of result.collisions) say(`error: ${printable(collision)}`);
+  return result;
 }
 
-function report(say: (text: string) => void, { collisions }: MergeResult): number {
-  for (const collision of collisions) say(`error: ${printable(collision)}`);
-  return collisions.length > 0 ? 1 : 0;
+/** undefined: stdout. */
+function fileOf(context: Context, invocation: Invocation): string | undefined {
+  const output = invocation.text('output');
+  if (output === '-') return undefined;
+  return output === undefined ? kubeconfigFile(context.env) : resolve(context.cwd, output);
 }
+
+function summaryOf({ changed, written, added, renamed, removed }: MergeResult): string {
+  const contexts = `${written.length} ${written.length === 1 ? 'context' : 'contexts'}`;
+  if (!changed) return written.length === 0 ? 'no contexts to write' : `up to date, ${contexts}`;
+  const parts = Object.entries({ new: added, renamed, removed }).filter(([, list]) => list.length > 0);
+  return [contexts, ...(parts.length === 0 ? ['changed'] : parts.map(([word, list]) => `${list.length} ${word}`))].join(
+    ', ',
+  );
+}
+
+/** Whether what was written will work, and how it is used. */
+async function guide(
+  context: Context,
+  invocation: Invocation,
+  client: Client,
+  { account }: Plan,
+  { written: [first] }: MergeResult,
+): Promise<void> {
+  if (first === undefined) return;
+  const problem = await accountProblem(client, first.cluster, account);
+  if (problem !== undefined) context.err.write(`Warning: ${problem}\n`);
+  const file = fileOf(context, invocation);
+  if (file === undefined) return;
+  const where = file === kubeconfigFile(context.env) ? '' : `--kubeconfig ${shellWord(file)} `;
+  context.err.write(`Next: kubectl ${where}--context ${shellWord(printable(first.contextName))} get ns\n`);
+}
+
+/** As a shell takes it. */
+const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** What belongs into the file, or why nothing can be written. */
 function wantedContext(plan: Plan, cluster: Cluster): WantedContext | string {

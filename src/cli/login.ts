@@ -1,4 +1,5 @@
 import type { Client } from '../client/create-client.ts';
+import { isStatus } from '../client/errors.ts';
 import { CliError, type Run } from './command.ts';
 import { clientFor, resolveConnection } from './connection.ts';
 import { changeLogins, type Login } from './logins.ts';
@@ -9,14 +10,16 @@ import { reviewSelf } from './reviews.ts';
 export const run: Run = async (context, invocation) => {
   const given = [invocation.text('token'), invocation.text('tokenFile'), context.env.CLUSTERPASS_TOKEN];
   if (!given.some((value) => value !== undefined && value !== '')) {
+    const named = invocation.text('server') ?? (context.env.CLUSTERPASS_SERVER || undefined);
     throw new CliError(
-      'give the token by --token-file (or --token-file - for stdin); signing in at an identity provider is not possible yet',
+      `give ${named === undefined ? 'the server by --server URL and ' : ''}the token by --token-file FILE ` +
+        '(or --token-file - for stdin); signing in at an identity provider is not possible yet',
     );
   }
   const connection = await resolveConnection(context, invocation);
   const { server, certificateAuthority, insecureSkipTlsVerify } = connection;
   const client = await clientFor(context, connection);
-  const user = (await reviewSelf(client)).status?.userInfo?.username ?? '';
+  const user = await userOf(client);
   const login: Login = {
     token: (await connection.token?.()) ?? '',
     ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
@@ -27,6 +30,15 @@ export const run: Run = async (context, invocation) => {
   context.out.write(`Logged in to ${server} as ${JSON.stringify(printable(user))}.\n`);
   return undefined;
 };
+
+async function userOf(client: Client): Promise<string> {
+  try {
+    return (await reviewSelf(client)).status?.userInfo?.username ?? '';
+  } catch (error) {
+    // The usual words, that one must be logged in, are no help to somebody who is logging in.
+    throw isStatus(error, 401) ? new CliError('the server refused this token') : error;
+  }
+}
 
 /** An issuer is `<base URL>/<product name>/<cluster>`: any cluster that the caller sees tells the word. */
 async function learnProductName(client: Client): Promise<string | undefined> {

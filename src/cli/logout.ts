@@ -1,14 +1,14 @@
 import { CliError, type Run } from './command.ts';
 import { serverUrl } from './connection.ts';
 import { forgetCredentials } from './credential-cache.ts';
-import { changeLogins, loginFor, readLogins } from './logins.ts';
+import { changeLogins, type Logins, loginFor, readLogins } from './logins.ts';
 
 /** Forgets one login, or all; other programs' files are not touched. */
 export const run: Run = async (context, invocation) => {
   const found = await readLogins(context);
   const servers = invocation.is('all')
     ? Object.keys(found.logins)
-    : [chosen(invocation.text('server') ?? found.current)];
+    : [chosen(invocation.text('server') ?? found.current, found)];
   for (const server of servers) {
     if (loginFor(found, server) === undefined) throw new CliError(`not logged in to ${server}`);
     await changeLogins(context, ({ current, logins }) => {
@@ -18,10 +18,20 @@ export const run: Run = async (context, invocation) => {
     await forgetCredentials(context, server);
     context.out.write(`Logged out of ${server}.\n`);
   }
+  // None of them becomes the current one by itself: the next command would be sent where nobody meant it to go.
+  const { current, logins } = await readLogins(context);
+  const left = Object.keys(logins);
+  if (current === undefined && left.length > 0) {
+    context.err.write(`Still logged in to ${left.join(', ')}: choose by --server URL.\n`);
+  }
   return undefined;
 };
 
-function chosen(server: string | undefined): string {
-  if (server === undefined) throw new CliError('not logged in');
+function chosen(server: string | undefined, { logins }: Logins): string {
+  if (server === undefined) {
+    const left = Object.keys(logins);
+    if (left.length === 0) throw new CliError('not logged in');
+    throw new CliError(`no login is the current one: choose by --server URL among ${left.join(', ')}, or give --all`);
+  }
   return serverUrl(server);
 }

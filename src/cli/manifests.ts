@@ -5,6 +5,8 @@ import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
 import type { Place } from './object-path.ts';
+import { fileProblem } from './private-files.ts';
+import { yamlProblem } from './yaml-problem.ts';
 
 /** An object from a file, and where it belongs. */
 export interface Manifest {
@@ -37,7 +39,7 @@ async function textsOf(context: Context, given: string): Promise<{ source: strin
       files.map(async (name) => ({ source: join(given, name), text: await readFile(join(path, name), 'utf8') })),
     );
   } catch (error) {
-    throw new CliError(`cannot read ${given}: ${(error as Error).message}`);
+    throw new CliError(`cannot read ${given}: ${fileProblem(error)}`);
   }
 }
 
@@ -47,7 +49,7 @@ function* objectsIn(source: string, text: string): Generator<ApiObject> {
   if (!Array.isArray(documents)) return;
   for (const document of documents) {
     const [problem] = document.errors;
-    if (problem !== undefined) throw new CliError(`${source}: ${problem.message.split('\n', 1)[0]}`);
+    if (problem !== undefined) throw new CliError(`${source}: ${yamlProblem(problem)}`);
     const value: unknown = document.toJS();
     if (value === null || value === undefined) continue;
     const { kind, items } = value as { kind?: unknown; items?: unknown };
@@ -76,6 +78,7 @@ function placed(invocation: Invocation, catalog: Catalog, source: string, object
   const place = {
     cluster: metadata.annotations?.[CLUSTER_ANNOTATION] ?? invocation.text('cluster'),
     namespace: metadata.namespace ?? asked,
+    isFromFile: true,
   };
   return { kind, object, place, name: metadata.name };
 }

@@ -7,14 +7,16 @@ import { pathPrefix } from './reviews.ts';
 export interface Place {
   readonly cluster: string | undefined;
   readonly namespace: string | undefined;
+  /** In a file, an object can name its cluster itself. */
+  readonly isFromFile?: boolean;
 }
 
 /** The path of a collection: where objects of this kind are created. */
-export function collectionPath(client: Client, kind: Kind, { cluster, namespace }: Place): string {
+export function collectionPath(client: Client, kind: Kind, place: Place): string {
+  const { cluster, namespace } = place;
   if (kind.inCluster && !cluster) {
-    throw new CliError(
-      `a ${kind.kind} lives inside a cluster: give --cluster, or the annotation clusterpass.dev/cluster`,
-    );
+    const other = place.isFromFile === true ? ', or the annotation clusterpass.dev/cluster' : '';
+    throw new CliError(`a ${kind.kind} lives inside a cluster: give --cluster${other}`);
   }
   const prefix = kind.inCluster ? pathPrefix(client, cluster) : '';
   const group = kind.group === '' ? '/api/v1' : `/apis/${apiVersionOf(kind)}`;

@@ -8,6 +8,20 @@ import { CliError } from './command.ts';
 
 export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException | undefined)?.code ?? '';
 
+const FILE_PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'a part of the path is not a folder',
+  EISDIR: 'it is a folder',
+  EACCES: 'you are not permitted to',
+  EPERM: 'you are not permitted to',
+  EROFS: 'the disk is read-only',
+  ENOSPC: 'the disk is full',
+  ELOOP: 'it is a symbolic link',
+};
+
+/** Why a file could not be used, in words. */
+export const fileProblem = (error: unknown): string => FILE_PROBLEMS[codeOf(error)] ?? (error as Error).message;
+
 /** The text, or undefined when there is no such file. */
 export async function readText(path: string): Promise<string | undefined> {
   try {
@@ -19,7 +33,7 @@ export async function readText(path: string): Promise<string | undefined> {
     }
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
-    throw new CliError(`cannot read ${path}: ${(error as Error).message}`);
+    throw new CliError(`cannot read ${path}: ${fileProblem(error)}`);
   }
 }
 
@@ -33,7 +47,7 @@ export async function readPrivate(path: string): Promise<string | undefined> {
     handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
-    throw new CliError(`cannot read ${path}: ${(error as Error).message}`);
+    throw new CliError(`cannot read ${path}: ${fileProblem(error)}`);
   }
   try {
     const found = await handle.stat();
@@ -66,6 +80,6 @@ export async function writePrivate(path: string, text: string): Promise<void> {
     await rename(temporary, target);
   } catch (error) {
     await rm(temporary, { force: true });
-    throw new CliError(`cannot write ${path}: ${(error as Error).message}`);
+    throw new CliError(`cannot write ${path}: ${fileProblem(error)}`);
   }
 }

@@ -31,12 +31,34 @@ export function addCommands(program: Commander, context: Context, finish: (code:
       finish(await runCommand(command, context, new Invocation(args.map(String), leaf.opts())));
     });
   }
+  addHelp(program);
+}
+
+/** `help get clusters`: commander's own takes one word only. */
+function addHelp(program: Commander): void {
+  const help = program
+    .helpCommand(false)
+    .command('help')
+    .argument('[COMMAND...]', 'The command.')
+    .description('Show the help of a command.');
+  help.action(() => {
+    let found = program;
+    for (const word of help.args) {
+      const next = found.commands.find((command) => command.name() === word || command.aliases().includes(word));
+      if (next === undefined) found.error(`error: unknown command '${word}'`);
+      else found = next;
+    }
+    found.help();
+  });
 }
 
 function parentOf(program: Commander, parents: Map<string, Commander>, name: string): Commander {
   const known = parents.get(name);
   if (known !== undefined) return known;
-  const made = program.command(name).description(GROUPS[name] ?? '');
+  const made = program
+    .command(name)
+    .description(GROUPS[name] ?? '')
+    .showHelpAfterError(`See 'clusterpass ${name} --help' for usage.`);
   parents.set(name, made);
   return made;
 }

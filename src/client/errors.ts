@@ -26,6 +26,13 @@ export class StatusError extends Error {
 /** There was no answer, or none that could be read. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
+  /** Whether it is only that the server's certificate is not trusted. */
+  readonly isUntrusted: boolean;
+
+  constructor(message: string, options: ErrorOptions & { readonly isUntrusted?: boolean } = {}) {
+    super(message, options);
+    this.isUntrusted = options.isUntrusted === true;
+  }
 }
 
 export const isStatus = (error: unknown, code: number): error is StatusError =>

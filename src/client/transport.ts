@@ -1,3 +1,4 @@
+import { cutOff, noAnswer } from './connection-problem.ts';
 import { ConnectionError, StatusError, statusFrom } from './errors.ts';
 import type { Timing } from './timing.ts';
 import { warningsIn } from './warnings.ts';
@@ -109,7 +110,7 @@ export class Transport {
         redirect: 'error',
       });
     } catch (error) {
-      throw this.#unreachable(error, options.signal);
+      throw this.#stopped(options.signal) ?? noAnswer(this.#root, error);
     }
   }
 
@@ -117,24 +118,14 @@ export class Transport {
     try {
       return await response.text();
     } catch (error) {
-      throw this.#unreachable(error, signal);
+      throw this.#stopped(signal) ?? cutOff(this.#root, error);
     }
   }
 
-  #unreachable(error: unknown, signal: AbortSignal | undefined): unknown {
-    if (signal?.aborted && (signal.reason as Error | undefined)?.name !== 'TimeoutError') return signal.reason;
-    return new ConnectionError(`${this.#root} cannot be reached: ${causeOf(error)}`, { cause: error });
+  /** Whoever stops a request gets their own reason back; a limit of time is no wish of theirs. */
+  #stopped(signal: AbortSignal | undefined): unknown {
+    return signal?.aborted && (signal.reason as Error | undefined)?.name !== 'TimeoutError' ? signal.reason : undefined;
   }
-}
-
-/** fetch says only that it failed; the reason is the innermost cause. */
-function causeOf(error: unknown): string {
-  let inner = error;
-  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
-  if (inner instanceof AggregateError && inner.errors[0] instanceof Error) inner = inner.errors[0];
-  if (!(inner instanceof Error)) return String(inner);
-  if (inner.name === 'TimeoutError') return 'no answer in time';
-  return inner.message === '' ? inner.name : inner.message;
 }
 
 /** Seconds, when the server says that another try may help. */

@@ -80,6 +80,22 @@ describe('clusterpass get clusters', () => {
     expect(await joe.fails(['get', 'clusters', 'prod-1'])).toMatch(/^Error from server \(Forbidden\): .* "prod-1"/);
   });
 
+  it('of several names, shows those that are there, then says which are not', async () => {
+    const missing = 'Error from server (NotFound): clusters.clusterregistry.k8s.io "nope" not found\n';
+    expect(await admin.run(['get', 'cluster', 'dev-1', 'nope', 'prod-1', '--no-headers'])).toEqual({
+      code: 1,
+      stdout: expect.stringMatching(/^dev-1 .*\nprod-1 .*\n$/),
+      stderr: missing,
+    });
+    const { stdout } = await admin.run(['get', 'cluster', 'dev-1', 'nope', '-o', 'json']);
+    expect(JSON.parse(stdout)).toMatchObject({ kind: 'List', items: [{ metadata: { name: 'dev-1' } }] });
+    expect(await admin.fails(['get', 'cluster', 'nope', 'no'])).toBe(missing + missing.replace('nope', 'no'));
+    // What is wrong with all of them is said once.
+    expect(await admin.fails(['get', 'cluster', 'dev-1', 'prod-1', '--token', 'wrong'])).toMatch(
+      /^error: .*Unauthorized\)\n$/,
+    );
+  });
+
   it('-o json, yaml, jsonpath, custom-columns', async () => {
     const list = JSON.parse(await admin.ok(['get', 'clusters', '-o', 'json']));
     expect(list).toMatchObject({ apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '' } });
@@ -141,6 +157,22 @@ describe('clusterpass get clusters', () => {
     expect(await admin.fails(['nonsense'])).toBe(
       "error: unknown command 'nonsense'\nSee 'clusterpass --help' for usage.\n",
     );
+    expect(await admin.fails(['get', 'pods'])).toBe(
+      "error: unknown command 'pods'\nSee 'clusterpass get --help' for usage.\n",
+    );
+  });
+
+  it('help shows the help of any command', async () => {
+    const help = await admin.ok(['get', 'clusters', '--help']);
+    expect(help).toContain('--field-selector');
+    expect(await admin.ok(['help', 'get', 'clusters'])).toBe(help);
+    expect(await admin.ok(['help', 'get', 'cluster'])).toBe(help);
+    expect(await admin.ok(['help', 'get'])).toBe(await admin.ok(['get', '--help']));
+    expect(await admin.ok(['help'])).toBe(await admin.ok(['--help']));
+    expect(await admin.ok(['help', 'serve'])).toContain('--listen');
+    expect(await admin.fails(['help', 'get', 'pods'])).toBe(
+      "error: unknown command 'pods'\nSee 'clusterpass get --help' for usage.\n",
+    );
   });
 });
 
@@ -168,6 +200,18 @@ describe('clusterpass describe cluster', () => {
   it('says why not', async () => {
     expect(await admin.fails(['describe', 'cluster', 'nope'])).toMatch(/NotFound/);
     expect(await joe.fails(['describe', 'cluster', 'prod-1'])).toMatch(/Forbidden/);
+  });
+
+  it('goes on after one that is not there', async () => {
+    const { code, stdout, stderr } = await admin.run(['describe', 'cluster', 'nope', 'dev-1', 'no', 'prod-1']);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^Name: +dev-1\n.*\n\n\nName: +prod-1\n/s);
+    expect(stderr.match(/NotFound/g)).toHaveLength(2);
+  });
+
+  it('an administrator sees it by the group, which no rule is asked about', async () => {
+    const text = await admin.ok(['describe', 'cluster', 'prod-1']);
+    expect(text).toMatch(/^Visible because: +you are in system:masters$/m);
   });
 });
 

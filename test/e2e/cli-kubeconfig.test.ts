@@ -1,11 +1,17 @@
+import { execFile } from 'node:child_process';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { Person } from './support/cli.ts';
 import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
-import { type Server, startServer } from './support/server.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+import { createAccount, createNamespace } from './support/token-world.ts';
+
+const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.url));
 
 let server: Server;
 let jane: Person;
@@ -23,11 +29,12 @@ const endpoints = (...list: [cidr: string, address: string][]) => ({
 beforeAll(async () => {
   server = await startServer({ users: { jane: [] } });
   await addCluster(server, 'dev-1', {
-    labels: { env: 'dev' },
+    labels: { env: 'dev', zone: 'a' },
     // Nobody has the first address, every machine has the second.
     spec: endpoints(['203.0.113.0/24', 'https://far'], ['127.0.0.0/8', 'https://near'], ['0.0.0.0/0', 'https://any']),
   });
-  await addCluster(server, 'dev-2', { labels: { env: 'dev' }, spec: endpoints(['0.0.0.0/0', 'https://dev-2']) });
+  const spec = endpoints(['0.0.0.0/0', 'https://dev-2']);
+  await addCluster(server, 'dev-2', { labels: { env: 'dev', zone: 'b' }, spec });
   await addCluster(server, 'bare', { labels: { env: 'dev' } });
   await addCluster(server, 'hidden', { labels: { env: 'prod' }, spec: endpoints(['0.0.0.0/0', 'https://hidden']) });
   await grant(server, 'jane-sees', 'jane', { clusters: 'env=dev' });
@@ -114,8 +121,53 @@ describe('clusterpass kubeconfig', () => {
   it('writes nothing when there is nothing new', async () => {
     await jane.run(AS);
     const before = await stat(file());
-    expect((await jane.run(AS)).stderr).toBe('Warning: bare is left out: it has no address\n');
+    expect((await jane.run(AS)).stderr).toContain(`${file()}: up to date, 2 contexts\n`);
     expect((await stat(file())).ino).toBe(before.ino);
+  });
+
+  it('says what it did and what comes next', async () => {
+    const said = async (...flags: string[]): Promise<string> => (await jane.run([...AS, ...flags])).stderr;
+    expect(await said('-l', 'zone=a')).toContain(`${file()}: 1 context, 1 new\n`);
+    const more = await said();
+    expect(more).toContain(`${file()}: 2 contexts, 1 new\n`);
+    expect(more).toMatch(/^Next: kubectl --context dev-1 get ns$/m);
+    const renamed = await said('--context-name', 'cp {cluster}');
+    expect(renamed).toContain(`${file()}: 2 contexts, 2 renamed\n`);
+    expect(renamed).toContain('renamed: dev-1 is now cp dev-1\nrenamed: dev-2 is now cp dev-2\n');
+    expect(renamed).toContain("Next: kubectl --context 'cp dev-1' get ns\n");
+    expect(await said('--output', 'x')).toContain(`Next: kubectl --kubeconfig ${file('x')} --context dev-1 get ns\n`);
+    expect(await said('--output', '-')).not.toContain('Next:');
+    expect(await said('--output', 'y', '-l', 'zone=c')).toBe(`${file('y')}: no contexts to write\n`);
+  });
+
+  it('warns of an account that tokens will not be granted for, and ends with 0 all the same', async () => {
+    const refused = await jane.run(AS);
+    expect(refused.code).toBe(0);
+    expect(refused.stderr).toMatch(/^Warning: you may not issue tokens for ci\/builder in dev-1: .*forbidden/m);
+    const admin = await Person.as(server);
+    const asked = ['kubeconfig', '--as', 'ci/robot', '-l', 'zone=b'];
+    const missing = await admin.run(asked);
+    expect(missing.code).toBe(0);
+    expect(missing.stderr).toMatch(/^Warning: there is no service account ci\/robot in dev-2: .*not found/m);
+    await createNamespace(server, 'ci', 'dev-2');
+    await createAccount(server, 'robot', 'ci', 'dev-2');
+    const { code, stderr } = await admin.run(asked);
+    expect(code).toBe(0);
+    expect(stderr).not.toContain('Warning');
+    await admin.leave();
+  });
+
+  it('writes a command that works, also when it is run from npm’s own folder', async () => {
+    const bin = file('node_modules/.bin');
+    await mkdir(bin, { recursive: true });
+    await symlink(LAUNCHER, join(bin, 'clusterpass'));
+    const PATH = `${bin}:${process.env.PATH}`;
+    const env = { PATH, HOME: jane.home, CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: tokenOf('jane') };
+    await promisify(execFile)('node_modules/.bin/clusterpass', AS, { cwd: jane.home, env });
+    const { command } = (await config()).users[0].user.exec;
+    expect(command).toBe(LAUNCHER);
+    const { stdout } = await promisify(execFile)(command, ['version', '--client'], { cwd: '/' });
+    expect(stdout).toMatch(/^Client Version/);
   });
 
   it('a link stays a link', async () => {

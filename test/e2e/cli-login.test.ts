@@ -46,7 +46,7 @@ describe('clusterpass login', () => {
 
   it('a wrong token is refused and not kept', async () => {
     expect(await person.fails(['login', '--server', server.url, '--token', 'wrong'])).toBe(
-      'error: You must be logged in to the server (Unauthorized)\n',
+      'error: the server refused this token\n',
     );
     await expect(stat(loginsFile())).rejects.toThrow('ENOENT');
   });
@@ -55,6 +55,7 @@ describe('clusterpass login', () => {
     expect(await person.fails(['login', '--server', server.url])).toMatch(
       /^error: .*--token-file.*identity provider is not possible yet\n$/,
     );
+    expect(await person.fails(['login'])).toMatch(/^error: give the server by --server URL and .*--token-file FILE/);
     expect(await person.fails(['whoami'])).toMatch(/^error: no server is known: run clusterpass login/);
     expect(await person.fails(['whoami', '--server', server.url])).toMatch(/^error: not logged in to http/);
   });
@@ -122,6 +123,22 @@ describe('clusterpass logout', () => {
     expect(await readFile(join(person.home, 'kubeconfig'), 'utf8')).toBe('kept');
   });
 
+  it('of the current one leaves the others, and none of them takes its place unasked', async () => {
+    await logIn();
+    const other = server.url.replace('127.0.0.1', 'localhost');
+    await person.ok(['login', '--server', other, '--token', server.adminToken]);
+    expect(await person.run(['logout'])).toEqual({
+      code: 0,
+      stdout: `Logged out of ${other}.\n`,
+      stderr: `Still logged in to ${server.url}: choose by --server URL.\n`,
+    });
+    const said = `error: no login is the current one: choose by --server URL among ${server.url}`;
+    expect(await person.fails(['whoami'])).toBe(`${said}\n`);
+    expect(await person.fails(['logout'])).toBe(`${said}, or give --all\n`);
+    expect(await person.ok(['whoami', '--server', server.url])).toContain('jane');
+    expect(await person.run(['logout', '--server', server.url])).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it('--all forgets every one', async () => {
     await logIn();
     await person.ok(['logout', '--all']);
@@ -138,7 +155,10 @@ describe('TLS', () => {
 
   it('trusts the authority that is given, and remembers it', async () => {
     const login = ['login', '--server', secure.url, '--token', secure.adminToken];
-    expect(await person.fails(login)).toMatch(/^Unable to connect to the server: .*cannot be reached/);
+    expect(await person.fails(login)).toBe(
+      `Unable to connect to the server: ${secure.url} cannot be reached: no trusted authority has signed its certificate; ` +
+        'if you trust it, give its authority by --certificate-authority FILE\n',
+    );
     await person.ok([...login, '--certificate-authority', TLS.caFile]);
     expect(await person.ok(['whoami', '-o', 'jsonpath={.status.userInfo.username}'])).toBe('admin');
     const env = { CLUSTERPASS_CA: TLS.caFile, CLUSTERPASS_TOKEN: secure.adminToken };
@@ -148,6 +168,28 @@ describe('TLS', () => {
   it('or nobody, if that is what one wants', async () => {
     const flags = ['--server', secure.url, '--token', secure.adminToken, '--insecure-skip-tls-verify'];
     expect(await person.ok(['whoami', '-o', 'jsonpath={.status.userInfo.username}', ...flags])).toBe('admin');
+  });
+
+  it('the wrong one of http and https is told', async () => {
+    const https = server.url.replace('http:', 'https:');
+    expect(await person.fails(['whoami', '--server', https, '--token', 'x'])).toBe(
+      `Unable to connect to the server: ${https} does not speak TLS; did you mean ${server.url}?\n`,
+    );
+    const http = secure.url.replace('https:', 'http:');
+    expect(await person.fails(['whoami', '--server', http, '--token', 'x'])).toBe(
+      `Unable to connect to the server: ${http} closed the connection; does it want https://?\n`,
+    );
+  });
+
+  it('a file that is not there is named', async () => {
+    const missing = join(person.home, 'nope');
+    const flags = ['--server', secure.url, '--token-file', 'nope'];
+    expect(await person.fails(['whoami', ...flags, '--insecure-skip-tls-verify'])).toBe(
+      `error: cannot read ${missing}: there is no such file\n`,
+    );
+    expect(await person.fails(['whoami', ...flags, '--certificate-authority', 'nope'])).toBe(
+      `error: cannot read ${missing}: there is no such file\n`,
+    );
   });
 
   it('a file without a certificate is named', async () => {

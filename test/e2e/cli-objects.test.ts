@@ -91,7 +91,6 @@ metadata: {name: delta}
       'error: stdin: no matches for kind "Widget" in version "v1"',
     ],
     ['apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n', 'error: a Pod lives inside a cluster: give --cluster'],
-    ['a: [', 'error: stdin: '],
     ['', 'error: no objects passed to apply'],
     [`${FLEET.split('---')[0]}spec: {extra: 1}\n`, 'Error from server (BadRequest): '],
   ])('%j: %s', async (stdin, message) => {
@@ -100,7 +99,49 @@ metadata: {name: delta}
 
   it('needs a file, and one that is there', async () => {
     expect(await admin.fails(['apply'])).toBe('error: must specify -f\n');
-    expect(await admin.fails(['apply', '-f', 'nope.yaml'])).toMatch(/^error: cannot read nope\.yaml: ENOENT/);
+    expect(await admin.fails(['apply', '-f', 'nope.yaml'])).toBe(
+      'error: cannot read nope.yaml: there is no such file\n',
+    );
+  });
+
+  it('says where a mistake in YAML is, and no more', async () => {
+    expect(await admin.fails(['apply', '-f', '-'], { stdin: 'a: [' })).toMatch(
+      /^error: stdin: .* at line 1, column \d+\n$/,
+    );
+  });
+
+  it('a dry run does not look for things inside what it would create', async () => {
+    const account = (cluster: string): string => `apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: robot
+  namespace: new
+  annotations: {clusterpass.dev/cluster: ${cluster}}
+---
+`;
+    const namespace = (cluster: string): string => `apiVersion: v1
+kind: Namespace
+metadata:
+  name: new
+  annotations: {clusterpass.dev/cluster: ${cluster}}
+---
+`;
+    const fleet = `${FLEET.split('---')[0]}---\n`.replace('gamma', 'epsilon');
+    const stdin = [fleet, namespace('epsilon'), account('epsilon'), namespace('alpha'), account('alpha')].join('');
+    const dryRun = ['apply', '-f', '-', '--dry-run', 'server'];
+    const expected = [
+      'cluster.clusterregistry.k8s.io/epsilon created (server dry run)',
+      'namespace/new created (server dry run, not checked: its cluster is new)',
+      'serviceaccount/robot created (server dry run, not checked: its cluster is new)',
+      'namespace/new created (server dry run)',
+      'serviceaccount/robot created (server dry run, not checked: its namespace is new)',
+      '',
+    ];
+    expect(await admin.ok(dryRun, { stdin })).toBe(expected.join('\n'));
+    expect((await server.call('GET', `${CLUSTERS}/epsilon`)).code).toBe(404);
+    // Without what it would live in, it is still an error.
+    expect(await admin.fails(dryRun, { stdin: account('epsilon') })).toMatch(/NotFound/);
+    expect(await admin.ok(['apply', '-f', '-'], { stdin })).toBe(expected.join('\n').replaceAll(/ \(.*\)/g, ''));
   });
 });
 
@@ -131,6 +172,9 @@ describe('clusterpass delete', () => {
     );
     expect(await admin.fails(['delete', 'cluster'])).toMatch(/no name was specified/);
     expect(await admin.fails(['delete'])).toMatch(/give TYPE and NAME/);
+    expect(await admin.fails(['delete', 'serviceaccount', 'x', '-n', 'ci'])).toBe(
+      'error: a ServiceAccount lives inside a cluster: give --cluster\n',
+    );
     expect(await jane.fails(['delete', 'cluster', 'alpha'])).toMatch(/^Error from server \(Forbidden\)/);
   });
 });

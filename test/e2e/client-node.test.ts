@@ -8,7 +8,8 @@ import {
   Watch as WatchClient,
 } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Server, startServer, TLS } from './support/server.ts';
+import { addCluster, grant, rebind, relabel, removeCluster, touch, unbind } from './support/fleet.ts';
+import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
 const GROUP = { group: 'clusterregistry.k8s.io', version: 'v1alpha1', plural: 'clusters' };
 const COLLECTION = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
@@ -21,12 +22,12 @@ beforeAll(async () => {
 afterAll(() => server.destroy());
 
 /** A kubeconfig as a person would write it, for the fleet or for one cluster. */
-function configFor(path = ''): KubeConfig {
+function configFor(path = '', at: Server = server, token = at.adminToken): KubeConfig {
   const config = new KubeConfig();
   config.loadFromOptions({
-    clusters: [{ name: 'desk', server: `${server.url}${path}`, caFile: TLS.caFile }],
-    users: [{ name: 'admin', token: server.adminToken }],
-    contexts: [{ name: 'desk', cluster: 'desk', user: 'admin' }],
+    clusters: [{ name: 'desk', server: `${at.url}${path}`, caFile: TLS.caFile }],
+    users: [{ name: 'caller', token }],
+    contexts: [{ name: 'desk', cluster: 'desk', user: 'caller' }],
     currentContext: 'desk',
   });
   return config;
@@ -112,7 +113,7 @@ describe('the official JavaScript client', () => {
   });
 
   it('keeps an informer in step through a restart of the server', async () => {
-    const informer = clusterInformer();
+    const { informer } = clusterInformer();
     const found = (name: string): Promise<void> =>
       new Promise((resolve) => {
         informer.on('add', (object) => {
@@ -139,12 +140,100 @@ describe('the official JavaScript client', () => {
   });
 });
 
-function clusterInformer() {
-  const config = configFor();
+describe('an informer of the official JavaScript client', () => {
+  const HISTORY = 20;
+  let fleet: Server;
+
+  beforeAll(async () => {
+    fleet = await startServer({ tls: true, users: { jane: [] }, args: ['--history-revisions', String(HISTORY)] });
+    await addCluster(fleet, 'dev-1', { labels: { env: 'dev' } });
+    await addCluster(fleet, 'prod-1', { labels: { env: 'prod' } });
+  });
+  afterAll(() => fleet.destroy());
+
+  it('follows permission in mid-watch, by the one watch it opened', async () => {
+    await grant(fleet, 'jane-sees', 'jane', { clusters: 'env=dev' });
+    const { informer, lists, told } = clusterInformer(fleet, tokenOf('jane'));
+    await informer.start();
+    await told('add dev-1');
+    await rebind(fleet, 'jane-sees', 'env in (dev,prod)');
+    await told('add prod-1');
+    await rebind(fleet, 'jane-sees', 'env=prod');
+    await told('delete dev-1');
+    expect(known(informer)).toEqual(['prod-1']);
+    await relabel(fleet, 'prod-1', { env: 'retired' });
+    await told('delete prod-1');
+    await relabel(fleet, 'prod-1', { env: 'prod' });
+    await told('add prod-1');
+    await unbind(fleet, 'jane-sees');
+    await told('delete prod-1');
+    expect(known(informer)).toEqual([]);
+    expect(lists()).toBe(1);
+    await informer.stop();
+  });
+
+  it('V-10: starts over by itself when what it knows is too old (410), and misses nothing', async () => {
+    const { informer, lists, told } = clusterInformer(fleet);
+    const broken = new Promise<unknown>((resolve) => informer.on('error', resolve));
+    await informer.start();
+    await told('add dev-1');
+    expect(await fleet.stop()).toBe(0);
+    // Nobody answers until the restart below, so this comes before it.
+    await broken;
+    fleet = await fleet.restart();
+    await addCluster(fleet, 'dev-2');
+    await removeCluster(fleet, 'dev-1');
+    for (let count = 0; count < 2 * HISTORY; count++) await touch(fleet, 'prod-1', `change ${count}`);
+    expect(lists()).toBe(1);
+    // It goes on from the version it had. Only the server's 410 makes it list again.
+    await informer.start();
+    await told('delete dev-1');
+    await told('add dev-2');
+    expect(lists()).toBe(2);
+    expect(known(informer)).toEqual(['dev-2', 'prod-1']);
+    expect(informer.get('prod-1')?.metadata?.annotations).toEqual({ note: `change ${2 * HISTORY - 1}` });
+    // And the watch after that is alive.
+    await addCluster(fleet, 'dev-3');
+    await told('add dev-3');
+    await informer.stop();
+  });
+});
+
+type ClusterInformer = ReturnType<typeof makeInformer<KubernetesObject>>;
+
+const known = (informer: ClusterInformer): string[] =>
+  informer
+    .list()
+    .map(({ metadata }) => metadata?.name ?? '')
+    .sort();
+
+function clusterInformer(at: Server = server, token?: string) {
+  const config = configFor('', at, token);
   const custom = config.makeApiClient(CustomObjectsApi);
-  return makeInformer<KubernetesObject>(
-    config,
-    COLLECTION,
-    async () => (await custom.listClusterCustomObject(GROUP)) as KubernetesListObject<KubernetesObject>,
-  );
+  let lists = 0;
+  const informer = makeInformer<KubernetesObject>(config, COLLECTION, async () => {
+    lists += 1;
+    return (await custom.listClusterCustomObject(GROUP)) as KubernetesListObject<KubernetesObject>;
+  });
+  return { informer, lists: () => lists, told: listener(informer) };
+}
+
+/** Resolves once the informer has told this (`add dev-1`) again since it was last waited for. */
+function listener(informer: ClusterInformer): (what: string) => Promise<void> {
+  const untaken: string[] = [];
+  let wake = (): void => {};
+  for (const verb of ['add', 'delete'] as const) {
+    informer.on(verb, ({ metadata }) => {
+      untaken.push(`${verb} ${metadata?.name}`);
+      wake();
+    });
+  }
+  return async (what) => {
+    while (!untaken.includes(what)) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    untaken.splice(untaken.indexOf(what), 1);
+  };
 }
