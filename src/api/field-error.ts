@@ -1,5 +1,5 @@
 import { goQuote } from './go-quote.ts';
-import { ApiError, type GroupKind, qualified, type StatusCause } from './status.ts';
+import { ApiError, clipped, type GroupKind, MAX_NAME, qualified, type StatusCause } from './status.ts';
 
 /** How a value is wrong: the text clients read, and the reason programs switch on (F-07). */
 const TYPES = {
@@ -21,10 +21,29 @@ export interface FieldError {
   readonly detail: string;
 }
 
+/** As many as a person reads: an object can be wrong in a hundred thousand places. */
+export const MAX_FIELD_ERRORS = 100;
+const MAX_PRINTED = 1024;
+
 function printValue(value: unknown): string {
   if (typeof value === 'string') return goQuote(value);
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
-  return JSON.stringify(value);
+  const json = JSON.stringify(value) ?? 'null';
+  return json.length > MAX_PRINTED ? `${json.slice(0, MAX_PRINTED)}...` : json;
+}
+
+/** Looks at items until enough is wrong to say so. */
+export function checkEach<T>(
+  items: Iterable<T>,
+  check: (item: T, index: number) => readonly FieldError[],
+): FieldError[] {
+  const errors: FieldError[] = [];
+  let index = 0;
+  for (const item of items) {
+    errors.push(...check(item, index++));
+    if (errors.length >= MAX_FIELD_ERRORS) break;
+  }
+  return errors;
 }
 
 function body(error: FieldError): string {
@@ -59,8 +78,9 @@ export const tooMany = (field: string, actual: number, max: number): FieldError 
   detail: `must have at most ${max} items`,
 });
 
-/** F-06: one error stands bare, several in brackets without repeats; causes keep every one. */
-export function invalid(kind: GroupKind, name: string, errors: readonly FieldError[]): ApiError {
+/** F-06: one error stands bare, several in brackets without repeats; causes keep every one, up to a limit. */
+export function invalid(kind: GroupKind, name: string, found: readonly FieldError[]): ApiError {
+  const errors = found.slice(0, MAX_FIELD_ERRORS);
   const texts = [...new Set(errors.map((error) => `${error.field}: ${body(error)}`))];
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
   const causes: StatusCause[] = errors.map((error) => ({
@@ -70,7 +90,7 @@ export function invalid(kind: GroupKind, name: string, errors: readonly FieldErr
   }));
   return new ApiError(422, 'Invalid', `${qualified(kind.group, kind.kind)} ${goQuote(name)} is invalid: ${list}`, {
     details: {
-      ...(name === '' ? {} : { name }),
+      ...(name === '' ? {} : { name: clipped(name, MAX_NAME) }),
       ...(kind.group === '' ? {} : { group: kind.group }),
       kind: kind.kind,
       causes,

@@ -16,8 +16,15 @@ const LETTER_ESCAPES: ReadonlyMap<string, string> = new Map([
 /** Nearly all quoted text is a name; this finds it in one pass without building anything. */
 const NEEDS_NO_ESCAPE = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
-/** Go's `strconv.Quote`, which is what `%q` prints and what clients see in messages (F-07). */
-export function goQuote(text: string): string {
+/** A message quotes what a caller wrote so that it is recognized, not so that it is complete. */
+const MAX_QUOTED = 1024;
+
+/**
+ * Go's `strconv.Quote`, which is what `%q` prints and what clients see in messages (F-07). Very long text is cut:
+ * whoever sends a megabyte is not sent four back.
+ */
+export function goQuote(whole: string): string {
+  const text = whole.length > MAX_QUOTED ? `${whole.slice(0, MAX_QUOTED)}...` : whole;
   if (NEEDS_NO_ESCAPE.test(text)) return `"${text}"`;
   let quoted = '"';
   for (const rune of text) quoted += LETTER_ESCAPES.get(rune) ?? (isPrint(rune) ? rune : hexEscape(rune));

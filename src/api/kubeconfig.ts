@@ -27,13 +27,19 @@ export interface KubeconfigFacts {
   /** Where tokens come from. */
   readonly baseUrl: string;
   readonly account: { readonly namespace: string; readonly name: string };
+  /** The word in the paths below `baseUrl`, where it is another than the usual. */
+  readonly productName?: string;
 }
 
 const INSTALL_HINT =
   'The program "clusterpass" gets the token for this cluster. Install it and run "clusterpass login".';
 
+/** What the plugin assumes without a login that tells it otherwise. */
+const USUAL_PRODUCT_NAME = 'orchestrator';
+
 /** One context, named after the cluster. There is no secret in it: tokens are fetched when they are needed. */
-export function kubeconfigFor({ cluster, server, caBundle, baseUrl, account }: KubeconfigFacts): Kubeconfig {
+export function kubeconfigFor(facts: KubeconfigFacts): Kubeconfig {
+  const { cluster, server, caBundle, account } = facts;
   const user = `${account.namespace}:${account.name}@${cluster}`;
   return {
     apiVersion: 'v1',
@@ -44,13 +50,13 @@ export function kubeconfigFor({ cluster, server, caBundle, baseUrl, account }: K
         cluster: { server, ...(caBundle === undefined ? {} : { 'certificate-authority-data': caBundle }) },
       },
     ],
-    users: [{ name: user, user: { exec: execConfig(cluster, baseUrl, account) } }],
+    users: [{ name: user, user: { exec: execConfig(facts) } }],
     contexts: [{ name: cluster, context: { cluster, user, namespace: account.namespace } }],
     'current-context': cluster,
   };
 }
 
-const execConfig = (cluster: string, baseUrl: string, account: KubeconfigFacts['account']): ExecConfig => ({
+const execConfig = ({ cluster, baseUrl, account, productName }: KubeconfigFacts): ExecConfig => ({
   apiVersion: 'client.authentication.k8s.io/v1',
   command: 'clusterpass',
   args: [
@@ -63,6 +69,7 @@ const execConfig = (cluster: string, baseUrl: string, account: KubeconfigFacts['
     account.namespace,
     '--service-account',
     account.name,
+    ...(productName === undefined || productName === USUAL_PRODUCT_NAME ? [] : ['--product-name', productName]),
   ],
   installHint: INSTALL_HINT,
   // E-07: required. The program asks nothing, so it works the same without a terminal.

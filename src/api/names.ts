@@ -1,4 +1,4 @@
-import { type FieldError, invalidValue, tooLong } from './field-error.ts';
+import { checkEach, type FieldError, invalidValue, tooLong } from './field-error.ts';
 
 /**
  * What Kubernetes accepts as a name, a label and an annotation, with the words it refuses them in.
@@ -104,7 +104,7 @@ export function isValidLabelValue(value: string): string[] {
 }
 
 export function validateLabels(labels: Readonly<Record<string, string>>, fieldPath: string): FieldError[] {
-  return Object.entries(labels).flatMap(([key, value]) => [
+  return checkEach(Object.entries(labels), ([key, value]) => [
     ...isQualifiedName(key).map((complaint) => invalidValue(fieldPath, key, complaint)),
     ...isValidLabelValue(value).map((complaint) => invalidValue(fieldPath, value, complaint)),
   ]);
@@ -112,12 +112,11 @@ export function validateLabels(labels: Readonly<Record<string, string>>, fieldPa
 
 /** Annotation keys are label keys in which upper case is allowed in the prefix too; values are free text. */
 export function validateAnnotations(annotations: Readonly<Record<string, string>>, fieldPath: string): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = checkEach(Object.keys(annotations), (key) =>
+    isQualifiedName(key.toLowerCase()).map((complaint) => invalidValue(fieldPath, key, complaint)),
+  );
   let size = 0;
-  for (const [key, value] of Object.entries(annotations)) {
-    errors.push(...isQualifiedName(key.toLowerCase()).map((complaint) => invalidValue(fieldPath, key, complaint)));
-    size += bytes(key) + bytes(value);
-  }
+  for (const [key, value] of Object.entries(annotations)) size += bytes(key) + bytes(value);
   if (size > MAX_ANNOTATIONS_BYTES) errors.push(tooLong(fieldPath, MAX_ANNOTATIONS_BYTES));
   return errors;
 }

@@ -40,6 +40,14 @@ export interface GroupKind {
   readonly kind: string;
 }
 
+/** Longer than any name that can exist; texts of callers are cut to it where they are repeated. */
+export const MAX_NAME = 1024;
+/** A message tells a person what is wrong; beyond this it only costs. */
+const MAX_MESSAGE = 64 * 1024;
+
+export const clipped = (text: string, limit: number): string =>
+  text.length > limit ? `${text.slice(0, limit)}...` : text;
+
 /** An error that knows its answer. Thrown anywhere, rendered once, in http/. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
@@ -48,9 +56,10 @@ export class ApiError extends Error {
   constructor(
     code: number,
     reason: string | undefined,
-    message: string,
+    text: string,
     extra: { details?: StatusDetails; continue?: string; cause?: unknown } = {},
   ) {
+    const message = clipped(text, MAX_MESSAGE);
     super(message, extra.cause === undefined ? undefined : { cause: extra.cause });
     this.status = {
       kind: 'Status',
@@ -72,7 +81,7 @@ export function qualified(group: string, name: string): string {
 
 function about({ group, resource }: GroupResource, name: string): StatusDetails {
   return {
-    ...(name === '' ? {} : { name }),
+    ...(name === '' ? {} : { name: clipped(name, MAX_NAME) }),
     ...(group === '' ? {} : { group }),
     kind: resource,
   };

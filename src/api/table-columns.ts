@@ -11,7 +11,7 @@ export const nameColumn: TableColumn = {
   cell: (object) => object.metadata.name ?? null,
 };
 
-/** The server sends the time, not an age: the row stays true however long it is cached; clients count from it. */
+/** The cell is the time; it becomes an age in words when the row is sent (B-03). */
 export const ageColumn: TableColumn = {
   name: 'Age',
   type: 'date',

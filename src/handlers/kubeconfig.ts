@@ -33,7 +33,8 @@ export function createKubeconfigHandler({
     const { serverEndpoints = [], caBundle } = spec[endpointsField(productName)] ?? {};
     const server = chooseEndpoint(serverEndpoints, [clientAddress])?.serverAddress;
     if (server === undefined) throw conflict(clusters, name, 'the cluster has no server endpoint');
-    return { type: 'value', code: 200, value: kubeconfigFor({ cluster: name, server, caBundle, baseUrl, account }) };
+    const value = kubeconfigFor({ cluster: name, server, caBundle, baseUrl, account, productName });
+    return { type: 'value', code: 200, value };
   };
 }
 

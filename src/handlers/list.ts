@@ -1,3 +1,4 @@
+import type { ClusterRule } from '../api/authorization.ts';
 import type { ApiRequest, ApiResponse } from '../api/exchange.ts';
 import { apiVersionOf, type Kind } from '../api/kind.ts';
 import { collectionPrefix } from '../api/object-key.ts';
@@ -9,7 +10,7 @@ import type { ContinueState, ContinueTokens } from './continue-token.ts';
 import type { ListOptions } from './options/list-options.ts';
 import { type Representation, renderItem, tableOf, viewOf } from './representation.ts';
 import { type Page, type Selection, selectPage } from './selection.ts';
-import { assertFormFits, representationFor, type Views } from './views.ts';
+import { assertFormFits, representationFor, stillHolding, type Views } from './views.ts';
 
 export interface ListParts {
   readonly reader: ObjectReader;
@@ -46,9 +47,19 @@ export async function listObjects(
   await reach(reader, options, state);
   // Nothing below waits: the objects, the revision and the rules are those of one moment.
   const source = sourceOf(parts, kind, options, scope, state);
-  const selection = selectionFor(request, kind, options, views);
+  const asked = selectionFor(request, kind, options, views);
+  const inForce = (rule: ClusterRule | undefined): ClusterRule | undefined =>
+    source.revision === reader.revision
+      ? rule
+      : stillHolding(rule, (name) => reader.find(kind, { cluster: '', namespace: '', name }));
+  const selection = { ...asked, rule: inForce(asked.rule) };
   const policyRevision = views.changedAt(kind, request.caller);
-  const countHolds = state?.remaining !== undefined && state.policyRevision === policyRevision && state.revision !== -1;
+  // What is left of a list depends on the rules, and where they ask for labels also on today's labels.
+  const countHolds =
+    state?.remaining !== undefined &&
+    state.policyRevision === policyRevision &&
+    state.revision !== -1 &&
+    (asked.rule === undefined || asked.rule.all);
   const page = selectPage(source.snapshot, selection, {
     limit: source.limit,
     ...(state === undefined ? {} : { after: state.after }),
@@ -61,7 +72,8 @@ export async function listObjects(
     const next = { revision: source.revision, after: last.key, remaining: page.remaining, policyRevision };
     token = continueTokens.seal(next, scope);
   }
-  return respond(representationFor(request, kind, views), page, {
+  const representation = representationFor(request, kind, views);
+  return respond({ ...representation, whole: inForce(representation.whole) }, page, {
     continue: token,
     revision: source.revision,
     path: request.path,

@@ -1,4 +1,4 @@
-import { type ClusterRule, type ClusterVisibility, NO_CLUSTERS } from '../api/authorization.ts';
+import { type ClusterLabels, type ClusterRule, type ClusterVisibility, NO_CLUSTERS } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiRequest } from '../api/exchange.ts';
@@ -30,6 +30,26 @@ export function createViews(catalog: Catalog, visibility: ClusterVisibility, now
     },
     changedAt: (kind, caller) => (filtered(kind) ? visibility.changedAt(caller) : 0),
     now,
+  };
+}
+
+/**
+ * For a state of the past: what the caller may see of it, and still may now. A cluster that has moved out of reach
+ * since is not shown as it was before; one that is gone is judged by what it was.
+ */
+export function stillHolding(
+  rule: ClusterRule | undefined,
+  present: (name: string) => { readonly labels: ClusterLabels | undefined } | undefined,
+): ClusterRule | undefined {
+  if (rule === undefined || rule.all || rule.none) return rule;
+  return {
+    all: false,
+    none: false,
+    candidates: rule.candidates,
+    admits: (name, labels) => {
+      const now = present(name);
+      return rule.admits(name, labels) && (now === undefined || rule.admits(name, now.labels));
+    },
   };
 }
 

@@ -138,7 +138,9 @@ export function createPipeline(options: PipelineOptions): Serve {
           gzip: acceptsGzip(req.headers['accept-encoding']?.toString()),
           headOnly: req.method === 'HEAD',
           // A client that was not told to continue may or may not send the body: only closing is unambiguous.
-          close: isDraining() || (x.arrival.expectsContinue === true && !req.complete),
+          // After an offer to upgrade Node reads no further request: the client must know that it was not heard.
+          close:
+            isDraining() || req.headers.upgrade !== undefined || (x.arrival.expectsContinue === true && !req.complete),
           onFailure: (error) => logger.error({ auditId: x.auditId, err: error }, 'watch failed'),
           keepWatch,
         },

@@ -14,7 +14,7 @@ const OFFERS: ReadonlySet<Accepted['as']> = new Set([
 const ANSWER_OFFERS: ReadonlySet<Accepted['as']> = new Set(['object', 'partial-object-metadata']);
 const SUBRESOURCE_OFFERS: Readonly<Record<Resource['subresource'], ReadonlySet<Accepted['as']>>> = {
   '': OFFERS,
-  status: new Set(['object']),
+  status: OFFERS,
   token: ANSWER_OFFERS,
   kubeconfig: new Set(['object']),
 };

@@ -50,6 +50,8 @@ export function readWireFacts(req: IncomingMessage): WireFacts {
   if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') {
     throw badRequest('the only transfer coding accepted is chunked');
   }
+  // RFC 9112 6.1: HTTP/1.0 knows no transfer coding, so whoever sends one may frame the message otherwise.
+  if (coding !== undefined && req.httpVersionMinor === 0) throw badRequest('HTTP/1.0 has no transfer coding');
   return { method, accept, impersonation };
 }
 

@@ -1,4 +1,11 @@
-import { type FieldError, forbiddenField, invalidValue, required } from '../api/field-error.ts';
+import {
+  checkEach,
+  type FieldError,
+  forbiddenField,
+  invalidValue,
+  MAX_FIELD_ERRORS,
+  required,
+} from '../api/field-error.ts';
 import { goQuote } from '../api/go-quote.ts';
 import type { ApiObject, Kind, ObjectMeta } from '../api/kind.ts';
 import { CLUSTERS_ANNOTATION } from '../api/kinds/rbac.ts';
@@ -60,13 +67,14 @@ function validateMetadata(kind: Kind, metadata: ObjectMeta): FieldError[] {
 
 /** Finalizers hold a deletion up; once it has begun, none may be added to hold it up longer. */
 function validateFinalizers({ finalizers = [] }: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
-  const errors = finalizers.flatMap((finalizer, index) =>
+  const errors = checkEach(finalizers, (finalizer, index) =>
     isQualifiedName(finalizer).map((problem) => invalidValue(`metadata.finalizers[${index}]`, finalizer, problem)),
   );
   if (old?.deletionTimestamp === undefined) return errors;
-  const added = finalizers.filter((finalizer) => !(old.finalizers ?? []).includes(finalizer));
+  const known = new Set(old.finalizers);
+  const added = finalizers.filter((finalizer) => !known.has(finalizer));
   if (added.length > 0) {
-    const found = `found new finalizers []string{${added.map(goQuote).join(', ')}}`;
+    const found = `found new finalizers []string{${added.slice(0, MAX_FIELD_ERRORS).map(goQuote).join(', ')}}`;
     const why = `no new finalizers can be added if the object is being deleted, ${found}`;
     errors.push(forbiddenField('metadata.finalizers', why));
   }

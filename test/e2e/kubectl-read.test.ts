@@ -105,7 +105,19 @@ describeWithKubectl('kubectl looks around', () => {
       ['gamma', 'True', 'k3s', 'v1.36.4'],
     ]);
     expect(rows.slice(1).every(([, , , , age]) => /^\d+[smh]/.test(age ?? ''))).toBe(true);
-    expect(lines(await kubectlOk(server, ['get', 'clusters', '-o', 'wide'])).length).toBe(4);
+    const wide = lines(await kubectlOk(server, ['get', 'clusters', '-o', 'wide']));
+    expect(wide[0]?.slice(5)).toEqual(['ENDPOINT', 'LABELS']);
+    expect(wide.slice(1).map((row) => row.slice(5))).toEqual([
+      ['https://alpha.example.com:6443', 'env=prod'],
+      ['https://beta.example.com:6443', 'env=dev'],
+      ['https://gamma.example.com:6443', 'env=dev'],
+    ]);
+  });
+
+  it('get --subresource=status: the same table', async () => {
+    const [header, row] = lines(await kubectlOk(server, ['get', 'cluster', 'alpha', '--subresource=status']));
+    expect(header).toEqual(['NAME', 'READY', 'TYPE', 'VERSION', 'AGE']);
+    expect(row?.slice(0, 4)).toEqual(['alpha', 'True', 'EKS', 'v1.36.4']);
   });
 
   it.each<[string, string[], string]>([

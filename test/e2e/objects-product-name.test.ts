@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Person } from './support/cli.ts';
 import { logLines } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
 import { ASK, CLUSTERS } from './support/token-world.ts';
@@ -39,6 +40,19 @@ it('the demo is there under another word, in the list, the objects and the paths
   const accepted = await server.call('GET', '/auth/v1/clusters', { token: issued.json.status.token });
   expect(accepted.code).toBe(200);
   expect((await server.call('POST', `/orchestrator${path}`, { body: ASK })).code).toBe(404);
+});
+
+it('a kubeconfig tells the plugin the word, and the plugin gets its token with it', async () => {
+  const { json } = await server.call('GET', '/auth/v1/clusters/dev-eu-1/kubeconfig?as=ci/builder');
+  const { args } = json.users[0].user.exec;
+  expect(args.slice(-2)).toEqual(['--product-name', 'kubernetes']);
+  // Without a login, which would have told it too.
+  const person = await Person.as(server);
+  try {
+    expect(JSON.parse(await person.ok(args)).status.token).toMatch(/^eyJ/);
+  } finally {
+    await person.leave();
+  }
 });
 
 it('a folder of manifests is read with the word that is served', async () => {

@@ -1,5 +1,12 @@
 import { Type } from 'typebox';
-import { type FieldError, forbiddenField, invalidValue, required, unsupportedValue } from '../field-error.ts';
+import {
+  checkEach,
+  type FieldError,
+  forbiddenField,
+  invalidValue,
+  required,
+  unsupportedValue,
+} from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { ageColumn, nameColumn } from '../table-columns.ts';
 import { text, timestamp, typeMeta } from './meta.ts';
@@ -145,38 +152,43 @@ function bundleProblem(caBundle: string): string | undefined {
 }
 
 function validateEndpoints(endpoints: ApiEndpoints, at: string): FieldError[] {
-  const errors: FieldError[] = [];
-  (endpoints.serverEndpoints ?? []).forEach((endpoint, index) => {
-    const here = `${at}.serverEndpoints[${index}]`;
-    if ((endpoint.serverAddress ?? '') === '') errors.push(required(`${here}.serverAddress`));
-    else if (endpoint.serverAddress?.includes('@')) {
-      // Not quoted in the answer, which may end up in a log.
-      errors.push(forbiddenField(`${here}.serverAddress`, 'must not contain credentials'));
-    } else {
-      const problem = addressProblem(endpoint.serverAddress ?? '');
-      if (problem !== undefined) errors.push(invalidValue(`${here}.serverAddress`, endpoint.serverAddress, problem));
-    }
-    const cidr = endpoint.clientCIDR ?? '';
-    if (cidr !== '' && !isCidr(cidr)) {
-      errors.push(invalidValue(`${here}.clientCIDR`, cidr, 'must be a network in CIDR form, e.g. 10.0.0.0/8 or ::/0'));
-    }
-  });
+  const errors = checkEach(endpoints.serverEndpoints ?? [], (endpoint, index) =>
+    validateEndpoint(endpoint, `${at}.serverEndpoints[${index}]`),
+  );
   const bundle = bundleProblem(endpoints.caBundle ?? '');
   if (bundle !== undefined) errors.push(forbiddenField(`${at}.caBundle`, bundle));
   return errors;
 }
 
-function validateStatus(status: ClusterStatus): FieldError[] {
+function validateEndpoint(endpoint: ServerEndpoint, here: string): FieldError[] {
   const errors: FieldError[] = [];
-  (status.conditions ?? []).forEach((condition, index) => {
+  const address = endpoint.serverAddress ?? '';
+  if (address === '') errors.push(required(`${here}.serverAddress`));
+  else if (address.includes('@')) {
+    // Not quoted in the answer, which may end up in a log.
+    errors.push(forbiddenField(`${here}.serverAddress`, 'must not contain credentials'));
+  } else {
+    const problem = addressProblem(address);
+    if (problem !== undefined) errors.push(invalidValue(`${here}.serverAddress`, address, problem));
+  }
+  const cidr = endpoint.clientCIDR ?? '';
+  if (cidr !== '' && !isCidr(cidr)) {
+    errors.push(invalidValue(`${here}.clientCIDR`, cidr, 'must be a network in CIDR form, e.g. 10.0.0.0/8 or ::/0'));
+  }
+  return errors;
+}
+
+function validateStatus(status: ClusterStatus): FieldError[] {
+  return checkEach(status.conditions ?? [], (condition, index) => {
+    const errors: FieldError[] = [];
     const here = `status.conditions[${index}]`;
     if ((condition.type ?? '') === '') errors.push(required(`${here}.type`));
     if ((condition.status ?? '') === '') errors.push(required(`${here}.status`));
     else if (!['True', 'False', 'Unknown'].includes(condition.status ?? '')) {
       errors.push(unsupportedValue(`${here}.status`, condition.status, ['True', 'False', 'Unknown']));
     }
+    return errors;
   });
-  return errors;
 }
 
 const statusOf = (object: ApiObject): ClusterStatus => (object.status ?? {}) as ClusterStatus;

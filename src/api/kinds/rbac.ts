@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
+import { checkEach, type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn } from '../table-columns.ts';
 import { stringMap, text, texts, typeMeta } from './meta.ts';
@@ -111,39 +111,29 @@ const rbac = {
 } as const;
 
 function validateRules(object: ApiObject, namespaced: boolean): FieldError[] {
+  return checkEach((object.rules ?? []) as PolicyRule[], (rule, index) =>
+    validateRule(rule, `rules[${index}]`, namespaced),
+  );
+}
+
+function validateRule(rule: PolicyRule, at: string, namespaced: boolean): FieldError[] {
   const errors: FieldError[] = [];
-  const rules = (object.rules ?? []) as PolicyRule[];
-  rules.forEach((rule, index) => {
-    const at = `rules[${index}]`;
-    if ((rule.verbs ?? []).length === 0) errors.push(required(`${at}.verbs`, 'verbs must contain at least one value'));
-    if ((rule.nonResourceURLs ?? []).length > 0) {
-      if (namespaced) {
-        errors.push(
-          invalidValue(
-            `${at}.nonResourceURLs`,
-            rule.nonResourceURLs,
-            'namespaced rules cannot apply to non-resource URLs',
-          ),
-        );
-      }
-      if ([rule.apiGroups, rule.resources, rule.resourceNames].some((list) => (list ?? []).length > 0)) {
-        errors.push(
-          invalidValue(
-            `${at}.nonResourceURLs`,
-            rule.nonResourceURLs,
-            'rules cannot apply to both regular resources and non-resource URLs',
-          ),
-        );
-      }
-      return;
+  if ((rule.verbs ?? []).length === 0) errors.push(required(`${at}.verbs`, 'verbs must contain at least one value'));
+  const urls = rule.nonResourceURLs ?? [];
+  if (urls.length > 0) {
+    const wrong = (why: string): FieldError => invalidValue(`${at}.nonResourceURLs`, urls, why);
+    if (namespaced) errors.push(wrong('namespaced rules cannot apply to non-resource URLs'));
+    if ([rule.apiGroups, rule.resources, rule.resourceNames].some((list) => (list ?? []).length > 0)) {
+      errors.push(wrong('rules cannot apply to both regular resources and non-resource URLs'));
     }
-    if ((rule.apiGroups ?? []).length === 0) {
-      errors.push(required(`${at}.apiGroups`, 'resource rules must supply at least one api group'));
-    }
-    if ((rule.resources ?? []).length === 0) {
-      errors.push(required(`${at}.resources`, 'resource rules must supply at least one resource'));
-    }
-  });
+    return errors;
+  }
+  if ((rule.apiGroups ?? []).length === 0) {
+    errors.push(required(`${at}.apiGroups`, 'resource rules must supply at least one api group'));
+  }
+  if ((rule.resources ?? []).length === 0) {
+    errors.push(required(`${at}.resources`, 'resource rules must supply at least one resource'));
+  }
   return errors;
 }
 
@@ -151,9 +141,8 @@ function validateRules(object: ApiObject, namespaced: boolean): FieldError[] {
 const SUBJECT_GROUPS: Record<string, string> = { User: RBAC_GROUP, Group: RBAC_GROUP, ServiceAccount: '' };
 
 function validateSubjects(object: ApiObject, namespaced: boolean): FieldError[] {
-  const errors: FieldError[] = [];
-  const subjects = (object.subjects ?? []) as RbacSubject[];
-  subjects.forEach((subject, index) => {
+  return checkEach((object.subjects ?? []) as RbacSubject[], (subject, index) => {
+    const errors: FieldError[] = [];
     const at = `subjects[${index}]`;
     if ((subject.name ?? '') === '') errors.push(required(`${at}.name`));
     const group = Object.hasOwn(SUBJECT_GROUPS, subject.kind ?? '') ? SUBJECT_GROUPS[subject.kind ?? ''] : undefined;
@@ -164,8 +153,8 @@ function validateSubjects(object: ApiObject, namespaced: boolean): FieldError[] 
     } else if (subject.kind === 'ServiceAccount' && !namespaced && (subject.namespace ?? '') === '') {
       errors.push(required(`${at}.namespace`));
     }
+    return errors;
   });
-  return errors;
 }
 
 function validateRoleRef(object: ApiObject, old: ApiObject | undefined, kinds: readonly string[]): FieldError[] {

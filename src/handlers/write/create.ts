@@ -12,5 +12,5 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
     dryRun: options.dryRun,
     admit: grantsOnlyHeld(parts, request, kind),
   });
-  return written(parts, request, kind, object, 201);
+  return written(parts, request, kind, object, { code: 201 });
 }

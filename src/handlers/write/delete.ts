@@ -14,7 +14,7 @@ export async function deleteObject(parts: WriteParts, request: ApiRequest, kind:
   const options = parseDeleteOptions(request.query, request.body);
   const place = placeOf(request, kind);
   const { object, uid, gone } = await remove(parts, kind, place, options);
-  if (!gone) return written(parts, request, kind, object, 200);
+  if (!gone) return written(parts, request, kind, object, { code: 200 });
   const status: Omit<Status, 'code'> = {
     kind: 'Status',
     apiVersion: 'v1',

@@ -1,17 +1,21 @@
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { WriteParts } from './write-parts.ts';
 
+/** Whether what was sent was made from the public view rather than from the whole object. */
+type IsPublicView = (sent: ApiObject, current: ApiObject, view: ApiObject) => boolean;
+
 /**
  * Whoever read a public view and sends it back has not asked for what was hidden to be erased. Of the spec
  * that holds for everyone, as an object without its credentials' reference would be a trap: an empty
- * `authInfo` asks for it to go. Of the metadata it holds for what is plainly a public view, which carries
- * annotations that nothing else has: others must be able to take away a finalizer.
+ * `authInfo` asks for it to go. Of the metadata it holds for what was made from a public view: others must
+ * be able to take away a finalizer.
  */
 export function keepHidden(
   { publicView }: Pick<WriteParts, 'publicView'>,
   kind: Kind,
   sent: ApiObject,
   current: ApiObject,
+  isPublicView: IsPublicView,
 ): ApiObject {
   if (kind.resource !== 'clusters') return sent;
   const view = publicView(current);
@@ -35,10 +39,10 @@ function withHidden(sent: unknown, current: unknown, view: unknown): Record<stri
   return sent === undefined && hidden.length === 0 ? undefined : { ...Object.fromEntries(hidden), ...members(sent) };
 }
 
-/** It has an annotation that only the view makes. */
-function isPublicView(sent: ApiObject, current: ApiObject, view: ApiObject): boolean {
+/** What an object says of itself: it has an annotation that only the view makes. */
+export const looksPublic: IsPublicView = (sent, current, view) => {
   const made = Object.keys(view.metadata.annotations ?? {}).filter(
     (key) => !Object.hasOwn(current.metadata.annotations ?? {}, key),
   );
   return made.some((key) => Object.hasOwn(sent.metadata.annotations ?? {}, key));
-}
+};

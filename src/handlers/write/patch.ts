@@ -51,10 +51,12 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
   const options = parsePatchOptions(request.query);
   const patch = readPatch(body);
   const place = placeOf(request, kind);
+  let before: ApiObject | undefined;
   const object = await parts.writer.update(
     kind,
     place,
     (current) => {
+      before = current;
       // What the caller may not see is not there for the patch either: it could be copied to where all can read it.
       const shown = seesWhole(parts, request, kind, current) ? current : parts.publicView(current);
       const patched = readPatched(
@@ -65,7 +67,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
       );
       checkSameObject(patched, kind, place);
       checkPreconditions(kind, current, preconditionsIn(patched));
-      return shown === current ? patched : keepHidden(parts, kind, patched, current);
+      return shown === current ? patched : keepHidden(parts, kind, patched, current, () => true);
     },
     {
       dryRun: options.dryRun,
@@ -74,7 +76,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
     },
   );
   if (!options.dryRun) await parts.cascade.settle(kind, place);
-  return written(parts, request, kind, object, 200);
+  return written(parts, request, kind, object, { code: 200, before });
 }
 
 function readPatch({ bytes }: RequestBody): JsonValue {

@@ -1,9 +1,9 @@
 import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
 import { invalid, invalidValue } from '../../api/field-error.ts';
-import type { Kind } from '../../api/kind.ts';
+import type { ApiObject, Kind } from '../../api/kind.ts';
 import { parseUpdateOptions } from '../options/update-options.ts';
 import { checkSameObject, preconditionsIn, readObject } from './body.ts';
-import { keepHidden } from './keep-hidden.ts';
+import { keepHidden, looksPublic } from './keep-hidden.ts';
 import { grantsOnlyHeld, placeOf, type WriteParts, written } from './write-parts.ts';
 
 export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
@@ -12,12 +12,14 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
   const place = placeOf(request, kind);
   checkSameObject(sent, kind, place);
   const preconditions = preconditionsIn(sent);
+  let before: ApiObject | undefined;
   const object = await parts.writer.update(
     kind,
     place,
     (current) => {
+      before = current;
       if (preconditions.resourceVersion === undefined) refuseBlind(kind, place.name);
-      return keepHidden(parts, kind, sent, current);
+      return keepHidden(parts, kind, sent, current, looksPublic);
     },
     {
       dryRun: options.dryRun,
@@ -27,7 +29,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
     },
   );
   if (!options.dryRun) await parts.cascade.settle(kind, place);
-  return written(parts, request, kind, object, 200);
+  return written(parts, request, kind, object, { code: 200, before });
 }
 
 /** Z-05: a custom resource is never overwritten blindly. Here `details.kind` is the resource. */

@@ -49,14 +49,18 @@ export function seesWhole(
   return whole === undefined || whole.admits(metadata.name ?? '', metadata.labels);
 }
 
-/** Whoever may write an object is not thereby shown all of it: the answer is the caller's usual view. */
+/**
+ * Whoever may write an object is not thereby shown all of it: the answer is the caller's usual view, of the object
+ * before the write as much as after. A change of labels must not open what it was made from.
+ */
 export function written(
   parts: WriteParts,
   request: ApiRequest,
   kind: Kind,
   object: ApiObject,
-  code: number,
+  { code, before }: { code: number; before?: ApiObject | undefined },
 ): ApiResponse {
-  const shown = seesWhole(parts, request, kind, object) ? object : parts.publicView(object);
+  const both = before === undefined ? [object] : [before, object];
+  const shown = both.every((one) => seesWhole(parts, request, kind, one)) ? object : parts.publicView(object);
   return { type: 'bytes', code, json: serialize(kind, shown) };
 }

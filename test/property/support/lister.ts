@@ -135,13 +135,20 @@ export class Lister {
   verify(model: Model): void {
     for (const page of this.#pages) {
       const { caller, selector, revision, rulesOf, after, limit, alwaysPublic } = page;
+      // What was visible in that state and, if it is still there, has not moved out of reach since.
+      const stillMay = (verb: 'list' | 'update', { metadata }: ApiObject): boolean => {
+        const now = model.cluster(metadata.name ?? '', rulesOf);
+        return now === undefined || model.may(caller, verb, now, rulesOf);
+      };
       const all = model
         .visible(caller, 'list', selector, revision, rulesOf)
-        .filter(({ metadata }) => (metadata.name ?? '') > after);
+        .filter((cluster) => (cluster.metadata.name ?? '') > after && stillMay('list', cluster));
       const expected = limit === 0 ? all : all.slice(0, limit);
       expect(page.items).toEqual(
         expected.map((cluster) =>
-          !alwaysPublic && model.may(caller, 'update', cluster, rulesOf) ? cluster : this.#house.publicView(cluster),
+          !alwaysPublic && model.may(caller, 'update', cluster, rulesOf) && stillMay('update', cluster)
+            ? cluster
+            : this.#house.publicView(cluster),
         ),
       );
       const left = all.length - expected.length;

@@ -89,6 +89,10 @@ export class Model {
     return key.startsWith(kindPrefix(this.#catalog.clusters));
   }
 
+  cluster(name: string, revision: number): ApiObject | undefined {
+    return this.at(revision).get(`${kindPrefix(this.#catalog.clusters)}${name}`);
+  }
+
   /** Of one kind, in the order of their names. */
   objects(kind: Kind, revision: number): ApiObject[] {
     return [...this.at(revision)]

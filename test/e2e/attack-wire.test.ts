@@ -1,0 +1,153 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sendRaw } from './support/raw-http.ts';
+import { type Server, startServer } from './support/server.ts';
+
+/** A16, A22, C-C, C-H against the real program; what the listener alone refuses is in wire.test.ts. */
+
+let server: Server;
+let carl: string;
+const TOKEN_PATH = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
+const BODY = '{"spec":{"audiences":[]}}';
+const TYPE = 'Content-Type: application/json\r\n';
+const LIVE = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+
+beforeAll(async () => {
+  server = await startServer({ args: ['--demo'] });
+  carl = (await readFile(join(server.dataDir, 'demo', 'carl.token'), 'utf8')).trim();
+});
+afterAll(() => server.destroy());
+
+const codes = async (bytes: string): Promise<string[]> =>
+  [...(await sendRaw(server, bytes)).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code ?? '');
+const authorization = (): string => `Host: x\r\nAuthorization: Bearer ${server.adminToken}\r\n`;
+const smuggled = (): string => `GET /auth/v1/clusters HTTP/1.1\r\n${authorization()}\r\n`;
+
+describe('A22: what is in a body is never a request', () => {
+  it('of a GET', async () => {
+    const inner = smuggled();
+    const head = `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${inner.length}\r\n\r\n`;
+    expect(await codes(`${head}${inner}${LIVE}`)).toEqual(['200', '200']);
+  });
+
+  it('of a request that was refused before its body was read', async () => {
+    const inner = smuggled();
+    const post = `POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\n${TYPE}`;
+    const answers = [
+      await codes(`${post}Content-Length: ${inner.length}\r\n\r\n${inner}${LIVE}`),
+      await codes(
+        `${post}Transfer-Encoding: chunked\r\n\r\n${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n${LIVE}`,
+      ),
+    ];
+    for (const answer of answers) expect(['401', '401,200']).toContain(answer.join());
+  });
+
+  it.each([
+    ['Content-Length: 25\r\nContent-Length: 25'],
+    ['Content-Length: 25, 25'],
+    ['Content-Length: +25'],
+    ['Content-Length: 0x19'],
+    ['Content-Length: -1'],
+    ['Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked'],
+    ['Transfer-Encoding: \x0bchunked'],
+    ['Content-Length: 25\r\nTransfer-Encoding: chunked'],
+  ])('an ambiguous length: %j', async (lines) => {
+    const post = `POST ${TOKEN_PATH} HTTP/1.1\r\n${authorization()}${TYPE}${lines}\r\n\r\n${BODY}`;
+    expect(await codes(post)).toEqual(['400']);
+  });
+
+  it('RFC 9112 section 6.1: HTTP/1.0 knows no chunks', async () => {
+    const post = `POST ${TOKEN_PATH} HTTP/1.0\r\n${authorization()}${TYPE}Transfer-Encoding: chunked\r\n\r\n`;
+    expect(await codes(`${post}19\r\n${BODY}\r\n0\r\n\r\n`)).toEqual(['400']);
+  });
+});
+
+describe('C-C: only one header says who is calling', () => {
+  it.each([
+    [
+      'a trailer',
+      (token: string) => ['Transfer-Encoding: chunked', '', '2', '{}', '0', `Authorization: Bearer ${token}`],
+    ],
+    ['Proxy-Authorization', (token: string) => [`Proxy-Authorization: Bearer ${token}`, 'Content-Length: 2', '', '{}']],
+    ['X-Remote-User', () => ['X-Remote-User: admin', 'X-Remote-Group: system:masters', 'Content-Length: 2', '', '{}']],
+    ['a tab', (token: string) => [`Authorization: Bearer\t${token}`, 'Content-Length: 2', '', '{}']],
+    [
+      'one letter less',
+      (token: string) => [`Authorization: Bearer ${token.slice(0, -1)}`, 'Content-Length: 2', '', '{}'],
+    ],
+    ['one letter more', (token: string) => [`Authorization: Bearer ${token}x`, 'Content-Length: 2', '', '{}']],
+    ['only dots', () => [`Authorization: Bearer ${'.'.repeat(15_000)}`, 'Content-Length: 2', '', '{}']],
+  ])('not %s', async (_, lines) => {
+    const head = `POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\n${TYPE}Connection: close\r\n`;
+    expect(await codes(`${head}${lines(server.adminToken).join('\r\n')}\r\n\r\n`)).toEqual(['401']);
+  });
+
+  it.each([['Impersonate-User'], ['iMpErSoNaTe-Uid'], ['Impersonate-Extra-scopes']])('%s is 403', async (name) => {
+    const head = `GET /auth/v1/clusters HTTP/1.1\r\n${authorization()}`;
+    // A15: naming the header in Connection does not take it away.
+    expect(await codes(`${head}Connection: ${name}, close\r\n${name}: x\r\n\r\n`)).toEqual(['403']);
+  });
+
+  it('headers do not change the method or the path', async () => {
+    const head = `GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n`;
+    const text = await sendRaw(
+      server,
+      `${head}X-HTTP-Method-Override: DELETE\r\nX-Original-URL: /auth/v1/clusters\r\n\r\n`,
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
+    expect(text.endsWith('\r\n\r\nok')).toBe(true);
+  });
+});
+
+describe('A16: one reading of a path', () => {
+  it.each([
+    [400, '/apis/clusterregistry.k8s.io/v1alpha1/clusters/%252e%252e'],
+    [400, '/orchestrator/prod-eu-1/../prod-us-1/api/v1/namespaces'],
+    [400, '/orchestrator/prod-eu-1%00/api/v1/namespaces'],
+    [400, '/orchestrator/prod-eu-1%C0%AE/api/v1/namespaces'],
+    [404, '//orchestrator/prod-eu-1/api/v1/namespaces'],
+    [404, '/orchestrator/prod-eu-1//api/v1/namespaces'],
+    [404, '/ORCHESTRATOR/prod-eu-1/api/v1/namespaces'],
+    [404, '/orchestrator/orchestrator/prod-eu-1/api/v1/namespaces'],
+    [404, '/orchestrator/prod-eu-1/apis/clusterregistry.k8s.io/v1alpha1/clusters'],
+    [404, '/orchestrator/prod-eu-1/apis/rbac.authorization.k8s.io/v1/clusterroles'],
+    [404, '/apis/clusterregistry.k8s.io/v1alpha1/namespaces/x/clusters/prod-eu-1'],
+    [404, '/apis/clusterregistry.k8s.io/v1alpha1/clusters/__proto__'],
+  ])('%i %s', async (code, path) => {
+    const get = `GET ${path} HTTP/1.1\r\n${authorization()}Connection: close\r\n\r\n`;
+    expect(await codes(get)).toEqual([String(code)]);
+  });
+
+  it.each([
+    ['/apis/clusterregistry.k8s.io/v1alpha1/clusters/NAME'],
+    ['/apis/clusterregistry.k8s.io/v1alpha1/clusters/NAME/status'],
+    ['/apis/clusterregistry.k8s.io/v1alpha1/clusters/NAME/anything'],
+    ['/apis/clusterregistry.k8s.io/v1alpha1/namespaces/x/clusters/NAME'],
+    ['/apis/clusterregistry.k8s.io/v2/clusters/NAME'],
+    ['/auth/v1/clusters/NAME/kubeconfig?as=ci/builder'],
+    ['/orchestrator/NAME/api/v1/namespaces'],
+  ])('A7: %s does not tell what is hidden from what is not there', async (path) => {
+    const ask = async (name: string): Promise<[number, string]> => {
+      const { code, text } = await server.call('GET', path.replace('NAME', name), { token: carl });
+      return [code, text.replaceAll(name, 'NAME')];
+    };
+    const [hidden, absent] = [await ask('prod-us-1'), await ask('prod-xx-1')];
+    expect(hidden[0]).toBe(403);
+    expect(hidden).toEqual(absent);
+  });
+});
+
+it('A8, A10: the log is lines of JSON, without credentials', async () => {
+  const { token } = (await server.call('POST', TOKEN_PATH, { body: BODY })).json.status;
+  const canary = token.slice(-40);
+  await server.call('GET', `/auth/v1/clusters?access_token=${token}`, { token: token.slice(0, -3) });
+  await server.call('POST', TOKEN_PATH, { body: `{"${token}":1,"spec":` });
+  await server.call('GET', '/nowhere', { token, headers: { 'User-Agent': 'x"}{"level":"fatal"' } });
+  await expect.poll(() => server.output.stderr).toContain('/nowhere');
+  const lines = server.output.stderr.split('\n').filter((line) => line !== '');
+  for (const line of lines) expect(() => JSON.parse(line)).not.toThrow();
+  for (const secret of [server.adminToken, canary, canary.slice(0, -3)]) {
+    expect(server.output.stderr).not.toContain(secret);
+  }
+});

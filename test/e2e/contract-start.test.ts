@@ -1,0 +1,82 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { expectStatus } from './support/expect-status.ts';
+import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+
+/** A port that was free a moment ago: before the program serves it does not say where. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+const USERS = `${tokenOf('jane')},jane,uid-jane,""\n`;
+
+it('R-10: until it can serve, everyone is asked to try again, and only health is told', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-e2e-'));
+  const users = join(dataDir, 'users.csv');
+  let started: Promise<Server> | undefined;
+  let released = false;
+  try {
+    // Who reads a pipe waits for the one who writes: the start lasts as long as this test wants it to.
+    execFileSync('mkfifo', ['-m', '600', users]);
+    const port = await freePort();
+    started = startServer({ dataDir, port, args: ['--token-auth-file', users] });
+    const call = async (path: string, token?: string): Promise<Pick<Answer, 'code' | 'text' | 'headers' | 'json'>> => {
+      const headers = { 'User-Agent': 'test', ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
+      const text = await response.text();
+      return {
+        code: response.status,
+        text,
+        headers: response.headers,
+        get json() {
+          return JSON.parse(text);
+        },
+      };
+    };
+    await expect
+      .poll(
+        () =>
+          call('/livez').then(
+            ({ code }) => code,
+            () => 0,
+          ),
+        { timeout: 30_000 },
+      )
+      .toBe(200);
+    for (const token of [undefined, 'nobody', tokenOf('jane')]) {
+      for (const path of ['/auth/v1/clusters', '/apis', '/no/such/path', '/auth/v1/clusters?watch=true']) {
+        const answer = await call(path, token);
+        expectStatus(answer as Answer, {
+          code: 503,
+          reason: 'ServiceUnavailable',
+          message: 'the server is starting, please try again',
+          details: { retryAfterSeconds: 1 },
+        });
+        expect(answer.headers.get('retry-after')).toBe('1');
+      }
+    }
+    expect((await call('/readyz')).code).toBe(503);
+    expect((await call('/version')).code).toBe(200);
+    await writeFile(users, USERS);
+    released = true;
+    const server = await started;
+    const list = await server.call('GET', '/auth/v1/clusters', { token: tokenOf('jane') });
+    expect([list.code, list.json.items]).toEqual([200, []]);
+    expect((await call('/readyz')).code).toBe(200);
+  } finally {
+    // Also when an expectation failed before the start could end, or when the program did.
+    if (!released) await Promise.race([writeFile(users, USERS), started]).catch(() => {});
+    await (await started?.catch(() => undefined))?.destroy();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});

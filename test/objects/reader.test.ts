@@ -1,0 +1,148 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { kindPrefix, objectKey } from '../../src/api/object-key.ts';
+import { ApiError, type Status } from '../../src/api/status.ts';
+import { ObjectReader } from '../../src/objects/reader.ts';
+import { StoredObject } from '../../src/objects/stored-object.ts';
+import { Feed } from '../../src/storage/cache/feed.ts';
+import { KindCache } from '../../src/storage/cache/kind-cache.ts';
+import type { Store } from '../../src/storage/contract.ts';
+import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
+import { at, catalog, inFolder } from './object-store.ts';
+
+const { clusters } = catalog;
+
+/** A real store whose news reach the caches only while the gate is open. */
+interface SlowNews {
+  readonly reader: ObjectReader;
+  readonly feed: Feed<StoredObject>;
+  put(name: string): Promise<void>;
+  hold(): void;
+  release(): void;
+}
+
+async function withSlowNews(test: (parts: SlowNews) => Promise<void>): Promise<void> {
+  await inFolder(async (file) => {
+    const sqlite = await openSqliteStore({ file });
+    let gate = Promise.resolve();
+    let open = (): void => {};
+    const store: Store = {
+      get: (key, revision) => sqlite.get(key, revision),
+      list: (request) => sqlite.list(request),
+      write: (write) => sqlite.write(write),
+      async *watch(prefix, after, signal) {
+        for await (const batch of sqlite.watch(prefix, after, signal)) {
+          await gate;
+          yield batch;
+        }
+      },
+      revision: () => sqlite.revision(),
+      compactedRevision: () => sqlite.compactedRevision(),
+      compact: (revision) => sqlite.compact(revision),
+      close: () => sqlite.close(),
+    };
+    const cache = new KindCache<StoredObject>({
+      prefix: kindPrefix(clusters),
+      project: (stored) => new StoredObject(clusters, stored),
+    });
+    const feed = new Feed<StoredObject>({
+      store,
+      caches: [cache],
+      historyRevisions: 1_000,
+      delay: async (ms) => delay(ms),
+      onError: (error) => {
+        throw error;
+      },
+    });
+    try {
+      await test({
+        reader: new ObjectReader(feed, new Map([[clusters, cache]])),
+        feed,
+        put: async (name) => {
+          const value = Buffer.from(JSON.stringify({ metadata: { name, uid: `uid-of-${name}` } }));
+          const key = objectKey(clusters, at('', '', name));
+          expect((await sqlite.write({ key, value, expect: { absent: true } })).ok).toBe(true);
+        },
+        hold: () => {
+          gate = new Promise((resolve) => {
+            open = resolve;
+          });
+        },
+        release: () => open(),
+      });
+    } finally {
+      open();
+      await feed.stop();
+      await sqlite.close();
+    }
+  });
+}
+
+async function statusOf(work: Promise<unknown>): Promise<Status> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof ApiError)) throw new Error('it was not refused', { cause: error });
+  return error.status;
+}
+
+describe('K-25: what the cache does not have is looked for again', () => {
+  it('and found, though it was written after the cache last heard of anything', async () => {
+    await withSlowNews(async ({ reader, feed, put, hold, release }) => {
+      await feed.start();
+      hold();
+      await put('new');
+      const place = at('', '', 'new');
+      expect(reader.find(clusters, place)).toBeUndefined();
+      const found = reader.findFresh(clusters, place);
+      release();
+      expect((await found)?.name).toBe('new');
+    });
+  });
+
+  it('and is not said to be absent by a cache that stays behind', async () => {
+    await withSlowNews(async ({ reader, feed, put, hold }) => {
+      await feed.start();
+      hold();
+      await put('new');
+      expect(await statusOf(reader.findFresh(clusters, at('', '', 'new')))).toMatchObject({
+        code: 503,
+        reason: 'ServiceUnavailable',
+        details: { retryAfterSeconds: 1 },
+      });
+    });
+  });
+
+  it('and is absent when the store says so too', async () => {
+    await withSlowNews(async ({ reader, feed }) => {
+      await feed.start();
+      expect(await reader.findFresh(clusters, at('', '', 'gone'))).toBeUndefined();
+    });
+  });
+});
+
+describe('L-38: while the caches are being filled', () => {
+  it('every read is told to try again', async () => {
+    await withSlowNews(async ({ reader, feed, put }) => {
+      await put('old');
+      const warming = {
+        kind: 'Status',
+        apiVersion: 'v1',
+        metadata: {},
+        status: 'Failure',
+        message: 'storage is (re)initializing',
+        reason: 'TooManyRequests',
+        details: { retryAfterSeconds: 1 },
+        code: 429,
+      };
+      expect(reader.ready).toBe(false);
+      expect(await statusOf(reader.catchUp())).toEqual(warming);
+      expect(await statusOf(reader.waitFor(1))).toEqual(warming);
+      expect(await statusOf(reader.findFresh(clusters, at('', '', 'old')))).toEqual(warming);
+      await feed.start();
+      expect(reader.ready).toBe(true);
+      expect((await reader.findFresh(clusters, at('', '', 'old')))?.name).toBe('old');
+    });
+  });
+});
