@@ -232,8 +232,10 @@ export const COMMANDS: readonly Command[] = [
     path: ['register'],
     summary: 'Add a cluster from a kubeconfig.',
     details:
-      'Reads address and CA of a context, asks the cluster once for its version, and creates the cluster. The ' +
-      'credentials in the kubeconfig are used for that question only, if at all, and are not sent to Clusterpass.',
+      'Reads address and CA of a context, asks the cluster for its version and its identity (the UID of the namespace ' +
+      '`kube-system`, kept in the annotation `clusterpass.dev/cluster-id`), and creates the cluster. Without ' +
+      'permission to read the identity, the cluster is created without it. The credentials in the kubeconfig are ' +
+      'used for these two questions only, if at all, and are not sent to Clusterpass.',
     arguments: [{ name: '<NAME>', doc: 'What it is to be called.' }],
     flags: [
       { flags: '--kubeconfig <file>', doc: 'The file; by default the first of `$KUBECONFIG`.' },

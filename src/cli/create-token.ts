@@ -7,7 +7,7 @@ import { printerFor } from './output.ts';
 
 /** The token alone on stdout; whatever there is to say about it goes to stderr. */
 export const run: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'));
+  const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
   const cluster = invocation.required('cluster', '--cluster');
   const expirationSeconds = secondsOf(invocation.text('duration'));
   const boundObjectRef = boundObject(invocation);

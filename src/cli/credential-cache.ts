@@ -44,6 +44,7 @@ export async function cachedCredential(
   // Whoever waits here waits for what another process is fetching, and takes that.
   const options = {
     waitMs: LOCK_WAIT_MS,
+    err: context.err,
     done: async () => {
       found = await fresh();
       return found !== undefined;

@@ -7,7 +7,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { withLock } from './file-lock.ts';
 
 let folder: string;
+let said = '';
+const err = {
+  write: (text: string): void => {
+    said += text;
+  },
+};
 beforeEach(async () => {
+  said = '';
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-lock-'));
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
@@ -19,7 +26,7 @@ describe('a lock', () => {
     let most = 0;
     await Promise.all(
       Array.from({ length: 5 }, () =>
-        withLock(file, { waitMs: 60_000 }, async () => {
+        withLock(file, { waitMs: 60_000, err }, async () => {
           most = Math.max(most, ++inside);
           await delay(5);
           inside -= 1;
@@ -32,11 +39,11 @@ describe('a lock', () => {
 
   it('is given back when the task fails', async () => {
     const file = join(folder, 'x');
-    const failing = withLock(file, { waitMs: 0 }, async () => {
+    const failing = withLock(file, { waitMs: 0, err }, async () => {
       throw new Error('task');
     });
     await expect(failing).rejects.toThrow('task');
-    expect(await withLock(file, { waitMs: 0 }, async () => 1)).toBe(1);
+    expect(await withLock(file, { waitMs: 0, err }, async () => 1)).toBe(1);
   });
 
   it('of a process that is no more is taken over, by one', async () => {
@@ -47,7 +54,7 @@ describe('a lock', () => {
     let most = 0;
     await Promise.all(
       Array.from({ length: 4 }, () =>
-        withLock(file, { waitMs: 60_000 }, async () => {
+        withLock(file, { waitMs: 60_000, err }, async () => {
           most = Math.max(most, ++inside);
           await delay(5);
           inside -= 1;
@@ -61,15 +68,25 @@ describe('a lock', () => {
   it.each(['', 'something else'])('of another program (%j) is respected', async (content) => {
     const file = join(folder, 'x');
     await writeFile(`${file}.lock`, content);
-    await expect(withLock(file, { waitMs: 0 }, async () => 1)).rejects.toThrow(/is locked by another program/);
+    await expect(withLock(file, { waitMs: 0, err }, async () => 1)).rejects.toThrow(/is locked by another program/);
     expect(await readdir(folder)).toEqual(['x.lock']);
+  });
+
+  it('a long wait is told, once', async () => {
+    const file = join(folder, 'x');
+    await writeFile(`${file}.lock`, `${process.pid} 0123456789abcdef`);
+    let looks = 0;
+    const options = { waitMs: 60_000, tellAfterMs: -1, err, done: async () => ++looks === 4 };
+    await withLock(file, options, async () => 1);
+    expect(said).toBe(`Waiting for another program that has locked ${file}...\n`);
   });
 
   it('whoever waits may find that the work is done', async () => {
     const file = join(folder, 'x');
     await writeFile(`${file}.lock`, `${process.pid} 0123456789abcdef`);
     let looks = 0;
-    const options = { waitMs: 60_000, done: async () => ++looks === 2 };
+    const options = { waitMs: 60_000, tellAfterMs: 60_000, err, done: async () => ++looks === 2 };
     expect(await withLock(file, options, async () => 1)).toBeUndefined();
+    expect(said).toBe('');
   });
 });

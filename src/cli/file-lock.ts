@@ -2,16 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CliError } from './command.ts';
+import { CliError, type Output } from './command.ts';
 import { codeOf, fileProblem } from './private-files.ts';
 
 export interface LockOptions {
   readonly waitMs: number;
   /** Asked while waiting; true ends the wait without the lock. */
   readonly done?: () => Promise<boolean>;
+  /** Told once that there is a wait, if it is a long one. */
+  readonly err: Pick<Output, 'write'>;
+  readonly tellAfterMs?: number;
 }
 
 const POLL_MS = 50;
+const TELL_AFTER_MS = 1_000;
 
 /**
  * Runs a task while no other process that asks for the same lock runs one. The lock is a file beside what it
@@ -22,12 +26,18 @@ export async function withLock<T>(path: string, options: LockOptions, task: () =
   const lock = `${path}.lock`;
   await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
   const mine = `${process.pid} ${randomBytes(8).toString('hex')}`;
-  const giveUpAt = performance.now() + options.waitMs;
+  const start = performance.now();
+  let isTold = false;
   while (!(await take(lock, mine))) {
     if ((await options.done?.()) === true) return undefined;
     if (await removeAbandoned(lock)) continue;
-    if (performance.now() > giveUpAt) {
+    const waited = performance.now() - start;
+    if (waited > options.waitMs) {
       throw new CliError(`${path} is locked by another program; if none is running, remove ${lock}`);
+    }
+    if (!isTold && waited > (options.tellAfterMs ?? TELL_AFTER_MS)) {
+      isTold = true;
+      options.err.write(`Waiting for another program that has locked ${path}...\n`);
     }
     await delay(POLL_MS);
   }

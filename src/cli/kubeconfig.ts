@@ -131,7 +131,7 @@ async function write(
     result = mergeKubeconfig(undefined, wanted);
     context.out.write(result.text);
   } else {
-    result = await withLock(file, { waitMs: LOCK_WAIT_MS }, async () => {
+    result = await withLock(file, { waitMs: LOCK_WAIT_MS, err: context.err }, async () => {
       const merged = mergeKubeconfig(await readText(file), wanted, prune);
       if (merged.changed) await writePrivate(file, merged.text);
       return merged;

@@ -44,7 +44,7 @@ export const loginFor = ({ logins }: Logins, server: string): Login | undefined 
 /** Changes the file; what happens at the same time elsewhere is not lost. */
 export async function changeLogins(context: Context, change: (logins: Logins) => Logins): Promise<void> {
   const file = loginsFile(context.env);
-  await withLock(file, { waitMs: LOCK_WAIT_MS }, async () => {
+  await withLock(file, { waitMs: LOCK_WAIT_MS, err: context.err }, async () => {
     const changed = change(await readLogins(context));
     await writePrivate(file, `${JSON.stringify(changed, null, 2)}\n`);
   });

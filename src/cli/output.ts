@@ -7,13 +7,22 @@ export type Printer = (value: unknown) => string;
 /** kubectl's own indentation. */
 const JSON_INDENT = 4;
 
+const FORMATS = ['custom-columns', 'json', 'jsonpath', 'name', 'wide', 'yaml'];
+const WITH_ARGUMENT = ['custom-columns', 'jsonpath'];
+
 /** The printer that `-o` asks for; undefined for tables, which each command makes for itself. */
-export async function printerFor(format: string | undefined): Promise<Printer | undefined> {
-  const [, name = '', argument] = /^([^=]*)(?:=(.*))?$/s.exec(format ?? '') ?? [];
+export async function printerFor(
+  format: string | undefined,
+  allowed: readonly string[] = FORMATS,
+): Promise<Printer | undefined> {
+  if (format === undefined || format === '') return undefined;
+  const [, name = '', argument] = /^([^=]*)(?:=(.*))?$/s.exec(format) ?? [];
+  if (!allowed.includes(name) || (argument !== undefined && !WITH_ARGUMENT.includes(name))) {
+    throw new CliError(
+      `unable to match a printer suitable for the output format ${JSON.stringify(format)}, allowed formats are: ${allowed.join(',')}`,
+    );
+  }
   switch (name) {
-    case '':
-    case 'wide':
-      return undefined;
     case 'json':
       return (value) => `${JSON.stringify(value, null, JSON_INDENT)}\n`;
     case 'yaml': {
@@ -30,9 +39,8 @@ export async function printerFor(format: string | undefined): Promise<Printer | 
     case 'custom-columns':
       return customColumns(argument ?? '');
     default:
-      throw new CliError(
-        `unable to match a printer suitable for the output format ${JSON.stringify(name)}, allowed formats are: custom-columns,json,jsonpath,name,wide,yaml`,
-      );
+      // `wide`: a table with more in it.
+      return undefined;
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Command as Commander, Option } from 'commander';
-import { type Command, type Context, type Flag, Invocation } from './command.ts';
+import { CliError, type Command, type Context, type Flag, Invocation } from './command.ts';
+import { commandLine } from './command-line.ts';
 import { COMMANDS, GROUPS } from './commands.ts';
 import { CONNECTION_FLAGS } from './connection-flags.ts';
 import { describeError } from './report-error.ts';
@@ -32,6 +33,18 @@ export function addCommands(program: Commander, context: Context, finish: (code:
     });
   }
   addHelp(program);
+  // The one place that sees the whole command line before any of it is understood.
+  const parseOptions = program.parseOptions.bind(program);
+  program.parseOptions = (args) => parseOptions(understood(program, args));
+}
+
+function understood(program: Commander, args: string[]): string[] {
+  try {
+    return commandLine(args);
+  } catch (error) {
+    if (error instanceof CliError) program.error(`error: ${error.message}`);
+    throw error;
+  }
 }
 
 /** `help get clusters`: commander's own takes one word only. */

@@ -6,17 +6,18 @@ const HEAD = `# Commands of \`clusterpass\`
 
 <!-- Generated from src/cli/commands.ts by \`npm run generate\`; edit the table there. -->
 
-Flags, output formats and exit codes are those of kubectl: 0 when all went well, 1 when something did not. What was
-asked for is written to stdout, everything else to stderr. No command asks a question. There are no colours. The same
-commands are there as \`kubectl clusterpass\` where \`kubectl-clusterpass\` is on the PATH. How to run the server is in
+Where a command has a counterpart in kubectl, its flags have kubectl's names and meaning; not all of kubectl's flags
+are there. The exit code is 0 when all went well, 1 when something did not. What was asked for is written to stdout,
+everything else to stderr. No command asks a question. There are no colours. The same commands are there as
+\`kubectl clusterpass\` where \`kubectl-clusterpass\` is on the PATH. How to run the server is in
 [options.md](options.md).
 
 `;
 
 const CONNECTION = `## How a command finds the server
 
-All commands take these flags, except where it is said that they need no server. A flag goes before its variable, and
-that before what was learned at the last login. A token that was given at login is sent to that server only.
+All commands take these flags, before or after their names, except where it is said that they need no server. A flag
+goes before its variable, and that before what was learned at the last login. A token that was given at login is sent to that server only.
 
 `;
 

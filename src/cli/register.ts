@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP, endpointsField } from '../api/kinds/cluster.ts';
-import { createClient } from '../client/create-client.ts';
+import { type Client, createClient } from '../client/create-client.ts';
 import { FULL_CLUSTERS } from '../client/list-clusters.ts';
 import { createNodeFetch } from '../client/node.ts';
 import { CliError, type Context, type Invocation, type Run } from './command.ts';
@@ -10,9 +10,12 @@ import { isDryRun } from './dry-run.ts';
 import { kubeconfigFile } from './folders.ts';
 import { type KubeconfigContext, readContext } from './kubeconfig-context.ts';
 import { printable } from './printable.ts';
+import { whileWaiting } from './progress.ts';
 
 /** Everyone: an address that only some may use has to be said to be so. */
 const ALL_NETWORKS = ['0.0.0.0/0', '::/0'];
+
+const ID_ANNOTATION = 'clusterpass.dev/cluster-id';
 
 /** Adds a cluster by what a kubeconfig says about it, once it has answered there. */
 export const run: Run = async (context, invocation) => {
@@ -21,12 +24,17 @@ export const run: Run = async (context, invocation) => {
   const file = invocation.text('kubeconfig') ?? kubeconfigFile(context.env);
   const found = await readContext(resolve(context.cwd, file), invocation.text('context'));
   const client = await connect(context, invocation);
-  const version = invocation.is('offline') ? undefined : await askVersion(found);
+  const answers = invocation.is('offline') ? undefined : await askCluster(context, found);
+  const version = answers?.version;
   const given = invocation.list('clientCidr');
   const cluster: ApiObject = {
     apiVersion: `${CLUSTER_GROUP}/v1alpha1`,
     kind: 'Cluster',
-    metadata: { name, labels: labelsFrom(invocation) },
+    metadata: {
+      name,
+      labels: labelsFrom(invocation),
+      ...(answers?.id === undefined ? {} : { annotations: { [ID_ANNOTATION]: answers.id } }),
+    },
     spec: {
       [endpointsField(client.productName)]: {
         serverEndpoints: (given.length > 0 ? given : ALL_NETWORKS).map((clientCIDR) => ({
@@ -42,7 +50,12 @@ export const run: Run = async (context, invocation) => {
   if (version !== undefined && !dryRun) {
     const body = { status: { version, type: typeOf(version) } };
     const contentType = 'application/merge-patch+json';
-    await client.request('PATCH', `${FULL_CLUSTERS}/${encodeURIComponent(name)}/status`, { body, contentType });
+    try {
+      await client.request('PATCH', `${FULL_CLUSTERS}/${encodeURIComponent(name)}/status`, { body, contentType });
+    } catch (error) {
+      // The cluster is there; who may create clusters may lack the permission to write their status.
+      warn(context, `the version of ${name} was not stored: ${(error as Error).message}`);
+    }
   }
   announce(context, name, version, dryRun);
   return undefined;
@@ -53,19 +66,32 @@ function announce({ out }: Context, name: string, version: string | undefined, d
   out.write(`cluster.${CLUSTER_GROUP}/${name} created${dryRun ? ' (server dry run)' : runs}\n`);
 }
 
-/** One question, over a connection that trusts exactly what will be registered. */
-async function askVersion(found: KubeconfigContext): Promise<string> {
+const warn = ({ err }: Context, text: string): void => err.write(`Warning: ${printable(text)}\n`);
+
+interface Answers {
+  readonly version: string;
+  readonly id: string | undefined;
+}
+
+/** Two questions, over a connection that trusts exactly what will be registered. */
+async function askCluster(context: Context, found: KubeconfigContext): Promise<Answers> {
   const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify, token } = found;
+  const fetch = createNodeFetch({
+    insecureSkipTlsVerify,
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined || key === undefined ? {} : { cert, key }),
+    ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+  });
   const client = createClient({
     server,
     ...(token === undefined ? {} : { token }),
-    fetch: createNodeFetch({
-      insecureSkipTlsVerify,
-      ...(ca === undefined ? {} : { ca }),
-      ...(cert === undefined || key === undefined ? {} : { cert, key }),
-      ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
-    }),
+    fetch: whileWaiting(context, server, fetch),
   });
+  const version = await askVersion(client);
+  return { version, id: await askIdentity(context, client) };
+}
+
+async function askVersion(client: Client): Promise<string> {
   try {
     const { gitVersion } = (await client.request<{ gitVersion?: unknown }>('GET', '/version')).value;
     if (typeof gitVersion !== 'string') throw new Error('it tells no version');
@@ -74,6 +100,20 @@ async function askVersion(found: KubeconfigContext): Promise<string> {
     throw new CliError(
       `the cluster does not answer as one: ${printable((error as Error).message)} (--offline registers it all the same)`,
     );
+  }
+}
+
+/** A cluster has no name of its own; this namespace lives as long as it does, and its UID is there only once. */
+async function askIdentity(context: Context, client: Client): Promise<string | undefined> {
+  try {
+    const path = '/api/v1/namespaces/kube-system';
+    const { metadata } = (await client.request<{ metadata?: { uid?: unknown } }>('GET', path)).value;
+    const uid = metadata?.uid;
+    if (typeof uid !== 'string' || !/^[\w.-]{1,128}$/.test(uid)) throw new Error('it has no UID');
+    return uid;
+  } catch (error) {
+    warn(context, `the identity of the cluster (namespace kube-system) is not known: ${(error as Error).message}`);
+    return undefined;
   }
 }
 

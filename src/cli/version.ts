@@ -3,6 +3,7 @@ import { CliError, type Context, type Invocation, type Run } from './command.ts'
 import { fetchFor, resolveConnection } from './connection.ts';
 import { printerFor } from './output.ts';
 import { printable } from './printable.ts';
+import { whileWaiting } from './progress.ts';
 
 interface ServerVersion {
   readonly gitVersion?: string;
@@ -10,16 +11,21 @@ interface ServerVersion {
 
 /** The server's version is public: no token is sent. */
 export const run: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'));
-  const server = invocation.is('client') ? undefined : await serverVersion(context, invocation);
-  const versions = {
-    clientVersion: { gitVersion: `v${context.version}`, platform: `${process.platform}/${process.arch}` },
-    ...(server === undefined ? {} : { serverVersion: server }),
-  };
-  if (print !== undefined) context.out.write(print(versions));
-  else {
-    context.out.write(`Client Version: ${versions.clientVersion.gitVersion}\n`);
-    if (server !== undefined) context.out.write(`Server Version: ${printable(server.gitVersion ?? '<unknown>')}\n`);
+  const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+  const clientVersion = { gitVersion: `v${context.version}`, platform: `${process.platform}/${process.arch}` };
+  // What is known is said, even if the server is not there to tell the rest.
+  if (print === undefined) context.out.write(`Client Version: ${clientVersion.gitVersion}\n`);
+  let server: ServerVersion | undefined;
+  try {
+    server = invocation.is('client') ? undefined : await serverVersion(context, invocation);
+  } catch (error) {
+    if (print !== undefined) context.out.write(print({ clientVersion }));
+    throw error;
+  }
+  if (print !== undefined) {
+    context.out.write(print({ clientVersion, ...(server === undefined ? {} : { serverVersion: server }) }));
+  } else if (server !== undefined) {
+    context.out.write(`Server Version: ${printable(server.gitVersion ?? '<unknown>')}\n`);
   }
   return undefined;
 };
@@ -33,6 +39,9 @@ async function serverVersion(context: Context, invocation: Invocation): Promise<
     if (error instanceof CliError && invocation.text('server') === undefined) return undefined;
     throw error;
   }
-  const client = createClient({ server: connection.server, fetch: await fetchFor(connection) });
+  const client = createClient({
+    server: connection.server,
+    fetch: whileWaiting(context, connection.server, await fetchFor(connection)),
+  });
   return (await client.request<ServerVersion>('GET', '/version')).value;
 }

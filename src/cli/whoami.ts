@@ -7,7 +7,7 @@ import { renderTable } from './table.ts';
 
 /** As `kubectl auth whoami` shows it. */
 export const run: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'));
+  const print = await printerFor(invocation.text('output'), ['json', 'jsonpath', 'yaml']);
   const review = await reviewSelf(await connect(context, invocation), invocation.text('cluster'));
   if (print !== undefined) {
     context.out.write(print(review));

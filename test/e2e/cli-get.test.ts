@@ -113,6 +113,26 @@ describe('clusterpass get clusters', () => {
     expect(await admin.fails(['get', 'clusters', '-o', 'xml'])).toMatch(/^error: unable to match a printer .* "xml"/);
   });
 
+  it('-o=name is -o name, and what is no format is an error', async () => {
+    const names = await admin.ok(['get', 'clusters', '-o', 'name']);
+    expect(await admin.ok(['get', 'clusters', '-o=name'])).toBe(names);
+    expect(await admin.ok(['get', 'clusters', '-oname'])).toBe(names);
+    for (const format of ['=name', 'json=x']) {
+      expect(await admin.fails(['get', 'clusters', '-o', format])).toMatch(/^error: unable to match a printer/);
+    }
+    expect(await admin.fails(['whoami', '-o=wide'])).toMatch(/allowed formats are: json,jsonpath,yaml\n$/);
+    expect(await admin.ok(['get', 'clusters', '--no-headers=false'])).toMatch(/^NAME/);
+    expect(await admin.fails(['get', 'clusters', '--watch=maybe'])).toMatch(/^error: invalid argument "maybe" for/);
+  });
+
+  it('connection flags may stand before the command', async () => {
+    const names = await admin.ok(['get', 'clusters', '-o', 'name']);
+    const flags = ['--server', server.url, `--token=${server.adminToken}`];
+    const env = { CLUSTERPASS_SERVER: 'https://127.0.0.1:1', CLUSTERPASS_TOKEN: 'wrong' };
+    expect(await admin.ok([...flags, 'get', 'clusters', '-o', 'name'], { env })).toBe(names);
+    expect(await admin.ok(['get', ...flags, 'clusters', '-o', 'name'], { env })).toBe(names);
+  });
+
   it('-l, --field-selector, --chunk-size, --show-labels', async () => {
     const names = async (...flags: string[]): Promise<string> =>
       admin.ok(['get', 'clusters', '-o', 'jsonpath={.items[*].metadata.name}', ...flags]);
@@ -223,6 +243,25 @@ describe('clusterpass version and completion', () => {
     });
   });
 
+  it('version of the client is told without a server', async () => {
+    const flags = ['version', '--server', 'http://127.0.0.1:1'];
+    expect(await admin.run(flags)).toEqual({
+      code: 1,
+      stdout: expect.stringMatching(/^Client Version: v\S+\n$/),
+      stderr: expect.stringMatching(/^Unable to connect to the server/),
+    });
+    const { code, stdout } = await admin.run([...flags, '-o=json']);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toEqual({ clientVersion: expect.anything() });
+  });
+
+  it('completion fish offers shells, clusters and serve', async () => {
+    const script = await admin.ok(['completion', 'fish']);
+    expect(script).toContain("-n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n");
+    expect(script).toMatch(/-n __fish_use_subcommand -a serve -d/);
+    expect(script).toMatch(/-l cluster -x -a "\(string split ' ' \(clusterpass get clusters .*\)\)" -d/);
+  });
+
   it.each(['bash', 'zsh', 'fish'])('completion %s names commands and flags', async (shell) => {
     const script = await admin.ok(['completion', shell]);
     for (const word of ['kubeconfig', 'can-i', 'context-name', 'bound-object-kind']) expect(script).toContain(word);
@@ -247,6 +286,7 @@ describe('clusterpass version and completion', () => {
     };
     expect(await complete('ku')).toEqual(['kubeconfig']);
     expect(await complete('auth', '')).toEqual(['can-i']);
+    expect(await complete('completion', '')).toEqual(['bash', 'zsh', 'fish']);
     expect(await complete('create', 'token', 'x', '--bound')).toEqual([
       '--bound-object-kind',
       '--bound-object-name',

@@ -212,12 +212,16 @@ describe('clusterpass register', () => {
   let cluster: HttpsServer;
   let address: string;
   const asked: (string | undefined)[] = [];
+  let isShy = false;
 
   beforeAll(async () => {
     const tls = { cert: readFileSync(TLS.certFile), key: readFileSync(TLS.keyFile) };
     cluster = createServer(tls, (request, response) => {
       asked.push(`${request.url} ${request.headers.authorization}`);
-      response.setHeader('Content-Type', 'application/json').end('{"gitVersion":"v1.36.4+k3s1"}');
+      response.setHeader('Content-Type', 'application/json');
+      if (request.url === '/version') response.end('{"gitVersion":"v1.36.4+k3s1"}');
+      else if (isShy) response.writeHead(403).end('{"kind":"Status","code":403,"message":"not for you"}');
+      else response.end('{"metadata":{"name":"kube-system","uid":"6f1c3ad0-0000-4000-8000-00000000000a"}}');
     });
     cluster.listen(0, '127.0.0.1');
     await once(cluster, 'listening');
@@ -243,16 +247,19 @@ describe('clusterpass register', () => {
     cluster.close();
   });
 
-  it('reads address and CA, asks once for the version, and creates the cluster', async () => {
+  it('reads address and CA, asks for version and identity, and creates the cluster', async () => {
     const flags = ['--kubeconfig', 'dev.yaml', '--context', 'one', '--label', 'env=dev'];
     expect(await admin.ok(['register', 'dev-9', ...flags, '--dry-run', 'server'])).toContain('(server dry run)');
     asked.length = 0;
     expect(await admin.ok(['register', 'dev-9', ...flags])).toBe(
       'cluster.clusterregistry.k8s.io/dev-9 created, which runs v1.36.4+k3s1\n',
     );
-    expect(asked).toEqual(['/version Bearer secret-of-dev']);
+    expect(asked).toEqual(['/version Bearer secret-of-dev', '/api/v1/namespaces/kube-system Bearer secret-of-dev']);
     const { json, text } = await server.call('GET', `${CLUSTERS}/dev-9`);
     expect(json.metadata.labels).toEqual({ env: 'dev' });
+    expect(json.metadata.annotations).toEqual({
+      'clusterpass.dev/cluster-id': '6f1c3ad0-0000-4000-8000-00000000000a',
+    });
     expect(json.spec.orchestratorApiEndpoints).toEqual({
       serverEndpoints: [
         { clientCIDR: '0.0.0.0/0', serverAddress: address },
@@ -262,6 +269,35 @@ describe('clusterpass register', () => {
     });
     expect(json.status).toMatchObject({ version: 'v1.36.4+k3s1', type: 'k3s' });
     expect(text).not.toContain('secret-of-dev');
+  });
+
+  it('one that does not tell its identity is registered without', async () => {
+    isShy = true;
+    const { code, stdout, stderr } = await admin.run(['register', 'dev-12', '--kubeconfig', 'dev.yaml']);
+    isShy = false;
+    expect(code).toBe(0);
+    expect(stdout).toContain('dev-12 created, which runs');
+    expect(stderr).toMatch(/^Warning: the identity of the cluster .* is not known: .*not for you\n$/);
+    expect((await server.call('GET', `${CLUSTERS}/dev-12`)).json.metadata.annotations).toBeUndefined();
+  });
+
+  it('who may create clusters, but not write their status, is warned', async () => {
+    const path = '/apis/rbac.authorization.k8s.io/v1';
+    const metadata = { name: 'jane-creates' };
+    const rules = [{ apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'], verbs: ['create'] }];
+    const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata, rules };
+    const binding = {
+      ...{ apiVersion: role.apiVersion, kind: 'ClusterRoleBinding', metadata },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'jane' }],
+    };
+    expect((await server.call('POST', `${path}/clusterroles`, { body: role })).code).toBe(201);
+    expect((await server.call('POST', `${path}/clusterrolebindings`, { body: binding })).code).toBe(201);
+    const file = join(admin.home, 'dev.yaml');
+    const { code, stderr } = await jane.run(['register', 'dev-13', '--kubeconfig', file]);
+    expect(stderr).toMatch(/^Warning: the version of dev-13 was not stored: .*\n$/);
+    expect(code).toBe(0);
+    expect((await server.call('GET', `${CLUSTERS}/dev-13`)).code).toBe(200);
   });
 
   it('what does not answer as the cluster is not registered, unless one insists', async () => {

@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { commandLine } from './command-line.ts';
+
+it.each([
+  ['get clusters -o=name', 'get clusters --output name'],
+  ['get cluster -wo=name', 'get cluster --watch --output name'],
+  ['get clusters -woname', 'get clusters --watch --output name'],
+  ['get clusters -l=a=b', 'get clusters --selector a=b'],
+  ['get clusters --watch --watch=false', 'get clusters'],
+  ['get clusters --no-headers=true x', 'get clusters --no-headers x'],
+  ['get clusters -w=1', 'get clusters --watch'],
+  ['-s=https://x get --token t clusters n', 'get clusters --server https://x --token t n'],
+  ['--insecure-skip-tls-verify whoami', 'whoami --insecure-skip-tls-verify'],
+  ['apply -f - -f=x', 'apply --filename - --filename x'],
+  // A value is a value, whatever it looks like.
+  ['credential --cluster -o=name --as -w', 'credential --cluster -o=name --as -w'],
+  ['get clusters -- -o=name', 'get clusters -- -o=name'],
+  // Not known here: for commander to complain about, or to do.
+  ['get clusters -x=1 --bad=2', 'get clusters -x=1 --bad=2'],
+  ['get clusters -wh', 'get clusters --watch -h'],
+  ['serve --demo=true -o=x', 'serve --demo=true -o=x'],
+  ['--server x --help', '--server x --help'],
+  ['--version', '--version'],
+  ['constructor', 'constructor'],
+  ['get', 'get'],
+])('%s: %s', (given, expected) => {
+  expect(commandLine(given.split(' '))).toEqual(expected.split(' '));
+});
+
+it('a switch is on or off', () => {
+  expect(() => commandLine(['get', 'clusters', '--watch=maybe'])).toThrow('invalid argument "maybe" for "-w, --watch"');
+});
+
+it('a value may be empty', () => {
+  expect(commandLine(['get', 'clusters', '-o='])).toEqual(['get', 'clusters', '--output', '']);
+});
