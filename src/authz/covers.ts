@@ -1,5 +1,6 @@
 import { goQuote } from '../api/go-quote.ts';
-import { ANY, pathMatches, type Rule } from './rules.ts';
+import { HeldRules } from './held-rules.ts';
+import type { Rule } from './rules.ts';
 
 /** Whether some rules say at least as much as others, as Kubernetes compares them before a grant. */
 
@@ -19,30 +20,23 @@ export interface Coverage {
 const NOTHING: Rule = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
 
 export function coverageOf(heldRules: readonly Rule[], wanted: readonly Rule[]): Coverage {
-  const held = heldRules.map(prepare);
-  const isCovered = (rule: Rule): boolean => held.some((owner) => covers(owner, rule));
+  const held = new HeldRules(heldRules);
   // A rule that one held rule covers whole needs no taking apart.
-  const open = wanted.map(withoutRepeats).filter((rule) => !isCovered(rule));
-  if (open.reduce((sum, rule) => sum + partCount(rule), 0) > MAX_PARTS) return { missing: open, tooMany: true };
-  return { missing: open.flatMap(takeApart).filter((part) => !isCovered(part)), tooMany: false };
+  const open = wanted.flatMap((rule) => halves(withoutRepeats(rule))).filter((rule) => !held.cover(rule));
+  const parts = open.reduce((sum, rule) => sum + partCount(rule), 0);
+  if (held.isExhausted || parts > MAX_PARTS) return { missing: open, tooMany: true };
+  const missing = open.flatMap(takeApart).filter((part) => !held.cover(part));
+  return { missing, tooMany: held.isExhausted };
 }
 
-/** Sets, because both sides may be long lists. */
-interface HeldRule {
-  readonly verbs: ReadonlySet<string>;
-  readonly apiGroups: ReadonlySet<string>;
-  readonly resources: ReadonlySet<string>;
-  readonly resourceNames: ReadonlySet<string>;
-  readonly nonResourceURLs: readonly string[];
+/** Resources and paths are held and compared apart from each other; without a verb or either there is nothing. */
+function halves(rule: Rule): Rule[] {
+  const both = [
+    { ...rule, nonResourceURLs: [] },
+    { ...NOTHING, verbs: rule.verbs, nonResourceURLs: rule.nonResourceURLs },
+  ];
+  return both.filter((half) => partCount(half) > 0);
 }
-
-const prepare = (rule: Rule): HeldRule => ({
-  verbs: new Set(rule.verbs),
-  apiGroups: new Set(rule.apiGroups),
-  resources: new Set(rule.resources),
-  resourceNames: new Set(rule.resourceNames),
-  nonResourceURLs: rule.nonResourceURLs,
-});
 
 function withoutRepeats(rule: Rule): Rule {
   return {
@@ -73,31 +67,6 @@ function takeApart(rule: Rule): Rule[] {
     for (const url of rule.nonResourceURLs) parts.push({ ...NOTHING, verbs: [verb], nonResourceURLs: [url] });
   }
   return parts;
-}
-
-function covers(owner: HeldRule, part: Rule): boolean {
-  return (
-    hasAll(owner.verbs, part.verbs) &&
-    hasAll(owner.apiGroups, part.apiGroups) &&
-    part.resources.every((resource) => coversResource(owner.resources, resource)) &&
-    part.nonResourceURLs.every((url) => owner.nonResourceURLs.some((pattern) => pathMatches(pattern, url))) &&
-    coversNames(owner.resourceNames, part.resourceNames)
-  );
-}
-
-const hasAll = (held: ReadonlySet<string>, wanted: readonly string[]): boolean =>
-  held.has(ANY) || wanted.every((word) => held.has(word));
-
-function coversResource(held: ReadonlySet<string>, resource: string): boolean {
-  if (held.has(ANY) || held.has(resource)) return true;
-  const slash = resource.indexOf('/');
-  return slash !== -1 && held.has(`*${resource.slice(slash)}`);
-}
-
-/** No names means every name, and that is covered only by every name. */
-function coversNames(held: ReadonlySet<string>, wanted: readonly string[]): boolean {
-  if (held.size === 0) return true;
-  return wanted.length > 0 && wanted.every((name) => held.has(name));
 }
 
 /** The verbs of parts that differ in nothing else together in one rule. */

@@ -157,6 +157,37 @@ describe('roles', () => {
     );
     expect(long?.endsWith(`and ${MAX_PARTS - 100} more`)).toBe(true);
   });
+
+  it('that would have to be compared with too many held rules are refused, but not to who holds everything', () => {
+    const rules = (count: number, prefix: string): Rules =>
+      Array.from({ length: count }, (_, index) => ({
+        verbs: ['get', `${prefix}${index}`],
+        apiGroups: ['g'],
+        resources: ['r'],
+        resourceNames: ['n', 'm'],
+      }));
+    const wanted: Rules = Array.from({ length: 100 }, (_, index) => ({
+      verbs: ['get'],
+      apiGroups: ['g'],
+      resources: ['r', index % 2 === 0 ? 'r' : 'r/s'],
+      resourceNames: ['n', 'm', 'n'],
+    }));
+    const held = rules(20_000, 'held').map((rule) => ({ ...rule, resources: ['r', '*/s'], apiGroups: ['g', 'x'] }));
+    expect(writing(holding(held), role('new', wanted))).toContain('more RBAC permissions at once than can be compared');
+    const everything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
+    expect(writing(holding([...held, everything]), role('new', wanted))).toBeUndefined();
+  });
+
+  it('with many paths are compared with the many paths held', () => {
+    const paths = (count: number, suffix = ''): Rules => [
+      { verbs: ['get'], nonResourceURLs: Array.from({ length: count }, (_, index) => `/p/${index}${suffix}`) },
+    ];
+    expect(writing(holding(paths(50_000)), role('new', paths(9_000)))).toBeUndefined();
+    expect(writing(holding(paths(50_000, '/*')), role('new', paths(9_000, '/x')))).toBeUndefined();
+    const refused = writing(holding(paths(50_000)), role('new', paths(9_000, '/x')));
+    expect(refused).toContain('{NonResourceURLs:["/p/0/x"], Verbs:["get"]}');
+    expect(refused).toContain('and 8900 more');
+  });
 });
 
 describe('bindings', () => {

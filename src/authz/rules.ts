@@ -56,7 +56,7 @@ export function pathMatches(pattern: string, path: string): boolean {
   return pattern.endsWith(ANY) && path.startsWith(withoutStars(pattern));
 }
 
-function withoutStars(pattern: string): string {
+export function withoutStars(pattern: string): string {
   let end = pattern.length;
   while (end > 0 && pattern[end - 1] === ANY) end--;
   return pattern.slice(0, end);

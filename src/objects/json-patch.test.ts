@@ -260,21 +260,28 @@ describe('limits', () => {
     });
   });
 
-  it('copies that double stop at 3 MiB', () => {
+  it('copies that double stop at 1 MiB', () => {
     const document = { a: ['x'.repeat(1024)] };
     const doubling = new Array(30).fill({ op: 'copy', from: '/a', path: '/a/-' });
     expect(refusal(document, doubling)).toMatchObject({
       code: 413,
       reason: 'RequestEntityTooLarge',
-      message: 'Request entity too large: the copy operations of a JSON patch may copy 3145728 bytes in all',
+      message: 'Request entity too large: the copy operations of a JSON patch may copy 1048576 bytes in all',
     });
   });
 
-  it('3 MiB of copies are fine', () => {
-    const document = { a: 'x'.repeat(1024 * 1024 - 2), b: [] };
-    const copies = new Array(3).fill({ op: 'copy', from: '/a', path: '/b/-' });
+  it('1 MiB of copies is fine', () => {
+    const document = { a: 'x'.repeat(256 * 1024 - 2), b: [] };
+    const copies = new Array(4).fill({ op: 'copy', from: '/a', path: '/b/-' });
     expect(() => applyJsonPatch(document, copies)).not.toThrow();
     expect(refusal(document, [...copies, { op: 'copy', from: '/b/0', path: '/b/-' }]).code).toBe(413);
+  });
+
+  it('empty objects count for more than their two bytes', () => {
+    const document = { a: Array.from({ length: 1_000 }, () => ({})), b: [] };
+    const copies = (count: number) => new Array(count).fill({ op: 'copy', from: '/a', path: '/b/-' });
+    expect(() => applyJsonPatch(document, copies(60))).not.toThrow();
+    expect(refusal(document, copies(70)).code).toBe(413);
   });
 
   it('the front of a long array can be changed only so often', () => {
@@ -362,10 +369,13 @@ describe('properties', () => {
 
   it('pointers read back their tokens', () => {
     fc.assert(
-      fc.property(fc.array(fc.string({ unit: fc.constantFrom('~', '/', '0', '1', 'a') })), (tokens) => {
-        const escaped = tokens.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
-        expect(parseJsonPointer(escaped)).toEqual(tokens);
-      }),
+      fc.property(
+        fc.array(fc.string({ unit: fc.constantFrom('~', '/', '0', '1', 'a', '\u00e9', '\u{1f600}', '\ud800') })),
+        (tokens) => {
+          const escaped = tokens.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+          expect(parseJsonPointer(escaped)).toEqual(tokens);
+        },
+      ),
     );
   });
 });

@@ -9,7 +9,7 @@ import {
   member,
   newJsonObject,
 } from './json-value.ts';
-import { compareKey, deleteListed, inOrderOf, mergeSets } from './strategic-lists.ts';
+import { compareKey, deleteListed, inOrderOf, mergeSets, type Positions, positions } from './strategic-lists.ts';
 
 /**
  * What a schema says about patches: a list with `patchStrategy: 'merge'` is merged, element by element if it
@@ -37,9 +37,12 @@ const ORDER_PREFIX = '$setElementOrder/';
  */
 export function applyStrategicMergePatch(target: JsonValue, patch: JsonValue, schema: TSchema): JsonValue {
   if (!isJsonObject(patch)) throw badRequest('a strategic merge patch must be a JSON object');
-  return mergeObject(isJsonObject(target) ? target : newJsonObject(), patch, schema as PatchSchema, 0);
+  // Copied once, here: copying at every step would copy an element as often as the patch mentions it.
+  const own = cloneJson(target);
+  return mergeObject(isJsonObject(own) ? own : newJsonObject(), patch, schema as PatchSchema, 0);
 }
 
+/** Changes `target` and returns it, unless the patch puts something else in its place. */
 function mergeObject(target: JsonObject, patch: JsonObject, schema: PatchSchema, depth: number): JsonObject {
   guardDepth(depth);
   const directive = member(patch, DIRECTIVE);
@@ -47,22 +50,22 @@ function mergeObject(target: JsonObject, patch: JsonObject, schema: PatchSchema,
   if (directive === 'delete') return newJsonObject();
   if (directive !== undefined && directive !== 'merge') throw unknownDirective(directive);
 
-  const merged = newJsonObject();
+  const before = positionsBefore(target, patch, schema);
   const retained = retainedKeys(patch);
-  for (const [key, value] of Object.entries(target)) {
-    if (retained === undefined || retained.has(key)) merged[key] = cloneJson(value, depth + 1);
+  if (retained !== undefined) {
+    for (const key of Object.keys(target)) if (!retained.has(key)) delete target[key];
   }
   // Removals go first: an element that is both removed and added ends up there.
   for (const [key, value] of Object.entries(patch)) {
     const field = keyAfter(DELETE_PREFIX, key);
     if (field === undefined) continue;
-    const current = member(merged, field);
-    if (Array.isArray(current)) merged[field] = deleteListed(current, listOf(key, value));
+    const current = member(target, field);
+    if (Array.isArray(current)) target[field] = deleteListed(current, listOf(key, value));
   }
   for (const [key, change] of Object.entries(patch)) {
     if (isDirective(key)) continue;
-    if (change === null) delete merged[key];
-    else merged[key] = mergeValue(member(merged, key), change, propertyOf(schema, key), depth + 1);
+    if (change === null) delete target[key];
+    else target[key] = mergeValue(member(target, key), change, propertyOf(schema, key), depth + 1);
   }
   for (const [key, value] of Object.entries(patch)) {
     const field = keyAfter(ORDER_PREFIX, key);
@@ -70,11 +73,24 @@ function mergeObject(target: JsonObject, patch: JsonObject, schema: PatchSchema,
     const order = listOf(key, value);
     const mergeKey = propertyOf(schema, field).patchMergeKey;
     checkOrder(field, member(patch, field), order, mergeKey);
-    const list = member(merged, field);
-    const before = member(target, field);
-    if (Array.isArray(list)) merged[field] = inOrderOf(list, order, Array.isArray(before) ? before : [], mergeKey);
+    const list = member(target, field);
+    if (Array.isArray(list)) {
+      target[field] = inOrderOf(list, positions(order, mergeKey), before.get(field) ?? NOWHERE, mergeKey);
+    }
   }
-  return merged;
+  return target;
+}
+
+/** Where the elements of the lists that are to be ordered stand, before any of it is changed. */
+function positionsBefore(target: JsonObject, patch: JsonObject, schema: PatchSchema): ReadonlyMap<string, Positions> {
+  const before = new Map<string, Positions>();
+  for (const key of Object.keys(patch)) {
+    const field = keyAfter(ORDER_PREFIX, key);
+    const list = field === undefined ? undefined : member(target, field);
+    if (field === undefined || !Array.isArray(list)) continue;
+    before.set(field, positions(list, propertyOf(schema, field).patchMergeKey));
+  }
+  return before;
 }
 
 function mergeValue(target: JsonValue | undefined, change: JsonValue, schema: PatchSchema, depth: number): JsonValue {
@@ -97,27 +113,29 @@ function mergeElements(
 ): JsonValue[] {
   const patches = change.map((element) => elementWithKey(element, key));
   const replaces = patches.some((element) => member(element, DIRECTIVE) === 'replace');
-  let merged: JsonValue[] = replaces ? [] : target.map((element) => cloneJson(element, depth + 1));
+  const before = positions(target, key);
+  const gone = new Set<string>();
   const added: JsonObject[] = [];
   for (const element of patches) {
     const directive = member(element, DIRECTIVE);
     if (directive === undefined) added.push(element);
-    else if (directive === 'delete')
-      merged = merged.filter((other) => compareKey(other, key) !== compareKey(element, key));
+    else if (directive === 'delete') gone.add(compareKey(element, key));
     else if (directive !== 'replace') throw unknownDirective(directive);
   }
+  const merged = replaces ? [] : target.filter((element) => !gone.has(compareKey(element, key)));
   const places = new Map(merged.map((element, index) => [compareKey(element, key), index]));
   for (const element of added) {
-    const at = places.get(compareKey(element, key));
+    const text = compareKey(element, key);
+    const at = places.get(text);
     const known = at === undefined ? undefined : merged[at];
     if (at !== undefined && isJsonObject(known)) {
       merged[at] = mergeObject(known, element, schema.items ?? {}, depth + 1);
     } else {
-      places.set(compareKey(element, key), merged.length);
+      places.set(text, merged.length);
       merged.push(fresh(element, depth + 1));
     }
   }
-  return inOrderOf(merged, added, target, key);
+  return inOrderOf(merged, positions(added, key), before, key);
 }
 
 /** A directive that stands alone in its element (`$patch: replace`) needs no key. */
@@ -192,6 +210,7 @@ function listOf(key: string, value: JsonValue): readonly JsonValue[] {
   return value;
 }
 
+const NOWHERE: Positions = new Map();
 const NOTHING_KNOWN: PatchSchema = {};
 const propertyOf = ({ properties = {} }: PatchSchema, key: string): PatchSchema =>
   Object.hasOwn(properties, key) ? (properties[key] ?? NOTHING_KNOWN) : NOTHING_KNOWN;

@@ -6,6 +6,7 @@ import { clusterRoleBindingKind, clusterRoleKind } from '../kinds/rbac.ts';
 import { tokenRequestType } from '../kinds/token-request.ts';
 import { ApiError } from '../status.ts';
 import { decodeBody, PROTOBUF_TYPE } from './decode.ts';
+import { MAX_FIELDS } from './parse-protobuf.ts';
 import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
 import { type Shape, shapeOf } from './shape.ts';
 
@@ -190,6 +191,18 @@ describe('what is no such message is 400', () => {
     expect(refusal(envelope('', '', message({ 2: raw })))).toBe(
       'the body of the request has more than 100000 list elements',
     );
+  });
+
+  test('fields that nobody knows are passed over, but not without end', () => {
+    const unknown = (count: number) => Uint8Array.from({ length: 2 * count }, (_, at) => (at % 2 === 0 ? 0x7a : 0));
+    const body = (bytes: Uint8Array) => envelope('authentication.k8s.io/v1', 'TokenRequest', bytes);
+    const tooMany = `the body of the request has more than ${MAX_FIELDS} fields`;
+    expect(refusal(body(unknown(MAX_FIELDS + 1)))).toBe(tooMany);
+    expect(refusal(Buffer.concat([Uint8Array.of(0x6b, 0x38, 0x73, 0), unknown(MAX_FIELDS + 1)]))).toBe(tooMany);
+    // Spread over several messages they are as many.
+    const half = unknown(MAX_FIELDS / 2);
+    expect(refusal(token({ 1: half, 2: half }))).toBe(tooMany);
+    expect(() => decode(token({ 1: half, 2: { 1: ['vault'] } }))).not.toThrow();
   });
 
   test('any bytes at all: an answer or a 400', () => {

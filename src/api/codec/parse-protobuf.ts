@@ -1,4 +1,5 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import { badRequest } from '../status.ts';
 import { decodeUtf8 } from './parse-json.ts';
 import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
 import type { ArrayShape, Field, LeafShape, MapShape, Shape, StructShape } from './shape.ts';
@@ -15,6 +16,17 @@ export interface Envelope {
   readonly raw: Uint8Array;
 }
 
+/** Of one body, over all its messages. Fields that no schema knows leave nothing behind that would be counted. */
+export const MAX_FIELDS = 200_000;
+
+class FieldCount {
+  #seen = 0;
+
+  next(): void {
+    if (++this.#seen > MAX_FIELDS) throw badRequest(`the body of the request has more than ${MAX_FIELDS} fields`);
+  }
+}
+
 const EMPTY = new Uint8Array();
 const MAGIC = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
 
@@ -28,9 +40,10 @@ export function openEnvelope(bytes: Uint8Array): Envelope {
   }
   if (bytes.length === MAGIC.length) throw new ProtobufError('empty body');
   const envelope: { apiVersion: string; kind: string; raw: Uint8Array } = { apiVersion: '', kind: '', raw: EMPTY };
-  eachField(bytes.subarray(MAGIC.length), (number, reader, wireType) => {
+  const count = new FieldCount();
+  eachField(bytes.subarray(MAGIC.length), count, (number, reader, wireType) => {
     if (number === 1) {
-      eachField(bytesOf(reader, wireType), (inner, typeReader, innerType) => {
+      eachField(bytesOf(reader, wireType), count, (inner, typeReader, innerType) => {
         if (inner === 1) envelope.apiVersion = decodeUtf8(bytesOf(typeReader, innerType));
         else if (inner === 2) envelope.kind = decodeUtf8(bytesOf(typeReader, innerType));
         else typeReader.skip(innerType);
@@ -56,13 +69,14 @@ type Value = Uint8Array | bigint;
 
 class MessageReader {
   readonly #budget = new TreeBudget();
+  readonly #count = new FieldCount();
 
   /** The same message sent in pieces is one message: later fields win, lists go on. */
   struct(pieces: readonly Uint8Array[], shape: StructShape): ObjectNode {
     const found = new Map<Field, Value[]>();
     const fields = fieldsOf(shape);
     for (const piece of pieces) {
-      eachField(piece, (number, reader, wireType) => {
+      eachField(piece, this.#count, (number, reader, wireType) => {
         const field = fields.get(number);
         if (field === undefined) {
           reader.skip(wireType);
@@ -101,7 +115,7 @@ class MessageReader {
       case 'array':
         return this.#array(values, shape);
       default:
-        return leaf(values.at(-1) ?? 0n, shape);
+        return leaf(values.at(-1) ?? 0n, shape, this.#count);
     }
   }
 
@@ -114,7 +128,7 @@ class MessageReader {
     for (const entry of entries) {
       let key = '';
       let value: JsonNode = '';
-      eachField(entry, (number, reader, wireType) => {
+      eachField(entry, this.#count, (number, reader, wireType) => {
         if (number === 1) key = decodeUtf8(bytesOf(reader, wireType));
         else if (number === 2) value = this.#read([bytesOf(reader, wireType)], values) ?? '';
         else reader.skip(wireType);
@@ -127,7 +141,7 @@ class MessageReader {
   }
 }
 
-function leaf(value: Value, { type }: LeafShape): JsonNode | undefined {
+function leaf(value: Value, { type }: LeafShape, count: FieldCount): JsonNode | undefined {
   switch (type) {
     case 'integer':
       return new NumberNode(String(value));
@@ -136,16 +150,16 @@ function leaf(value: Value, { type }: LeafShape): JsonNode | undefined {
     case 'byte':
       return Buffer.from(value as Uint8Array).toString('base64');
     case 'date-time':
-      return timestamp(value as Uint8Array);
+      return timestamp(value as Uint8Array, count);
     default:
       return decodeUtf8(value as Uint8Array) || undefined;
   }
 }
 
 /** `Time{1: seconds, 2: nanos}`; fractions of a second are cut off, as they are in JSON. Empty is no time. */
-function timestamp(bytes: Uint8Array): string | undefined {
+function timestamp(bytes: Uint8Array, count: FieldCount): string | undefined {
   let seconds = 0n;
-  eachField(bytes, (number, reader, wireType) => {
+  eachField(bytes, count, (number, reader, wireType) => {
     if (number === 1 && wireType === WireType.Varint) seconds = BigInt(reader.int64());
     else reader.skip(wireType);
   });
@@ -188,10 +202,15 @@ function bytesOf(reader: BinaryReader, wireType: WireType): Uint8Array {
 }
 
 /** Every field in turn; the visitor reads the value or skips it. Groups are long gone from the format, and refused. */
-function eachField(bytes: Uint8Array, visit: (number: number, reader: BinaryReader, wireType: WireType) => void): void {
+function eachField(
+  bytes: Uint8Array,
+  count: FieldCount,
+  visit: (number: number, reader: BinaryReader, wireType: WireType) => void,
+): void {
   const reader = new BinaryReader(bytes);
   try {
     while (reader.pos < reader.len) {
+      count.next();
       const [number, wireType] = reader.tag();
       if (wireType === WireType.StartGroup || wireType === WireType.EndGroup) {
         throw new ProtobufError(`proto: illegal wireType ${wireType}`);
