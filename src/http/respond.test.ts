@@ -63,6 +63,15 @@ describe('one object', () => {
     const plain = await send({ path: `${path}?n=131070`, headers: { 'accept-encoding': 'gzip;q=1.0' } });
     expect(plain.bytes.length).toBe(131_073);
   });
+
+  test('YAML of a large object is its JSON, which is YAML too', async () => {
+    const content = { note: 'x'.repeat(70_000), a: [1, { b: null }] };
+    const { send } = await startFixture(() => value(content));
+    const reply = await send({ path, headers: { accept: 'application/yaml' } });
+    expect(reply.headers['content-type']).toBe('application/yaml');
+    expect(reply.text.startsWith('{"note":"x')).toBe(true);
+    expect(parse(reply.text)).toEqual(content);
+  });
 });
 
 describe('errors', () => {
