@@ -107,7 +107,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     const keyRing = await openKeyRing({ dir: join(options.dataDir, 'keys'), algorithm: options.signingAlgorithm });
     const live = { lookup: createLiveLookup(catalog, reader) };
     const verifier = createVerifier({ keyRing, clusterOfIssuer: issuers.clusterOfIssuer, live, now: Date.now });
-    const callers = await openCallers(options, createIssuedTokens({ verifier }), logger);
+    const callers = await openCallers(options, createIssuedTokens({ verifier }), issuers, logger);
     closers.push(callers.close);
     const checks = setInterval(() => hub.checkCallers(), CALLER_CHECK_MS);
     closers.push(() => clearInterval(checks));
@@ -135,7 +135,13 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
         now: Date.now,
         randomUuid: randomUUID,
       }),
-      createReview: createReviewHandler({ authorizer: policy, now: Date.now }),
+      createReview: createReviewHandler({
+        authorizer: policy,
+        catalog,
+        reader,
+        reviewToken: callers.authenticator.review,
+        now: Date.now,
+      }),
       getKubeconfig: createKubeconfigHandler({ catalog, reader, productName: options.productName, baseUrl }),
     });
 
@@ -235,6 +241,7 @@ const randomSuffix = (): string =>
 async function openCallers(
   options: ServeOptions,
   issuedTokens: ReturnType<typeof createIssuedTokens>,
+  issuers: Issuers,
   logger: Logger,
 ): Promise<{ authenticator: Authenticator; close: () => void }> {
   const fixedTokens = options.demo
@@ -259,7 +266,13 @@ async function openCallers(
           report: (problem) => logger.warn({ problem }, 'the token file'),
         });
   return {
-    authenticator: createAuthenticator({ staticTokens, adminToken, fixedTokens, issuedTokens }),
+    authenticator: createAuthenticator({
+      staticTokens,
+      adminToken,
+      fixedTokens,
+      issuedTokens,
+      audienceOf: issuers.issuerFor,
+    }),
     close: () => staticTokens?.close(),
   };
 }

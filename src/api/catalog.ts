@@ -2,7 +2,8 @@ import type { Kind, VirtualType } from './kind.ts';
 import { clusterKind } from './kinds/cluster.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
 import { clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind } from './kinds/rbac.ts';
-import { reviewTypes } from './kinds/reviews.ts';
+import { selfReviewTypes } from './kinds/reviews.ts';
+import { tokenReviewType } from './kinds/token-review.ts';
 
 /** The table of kinds. Everything that serves, stores or documents objects is driven by it. */
 export interface Catalog {
@@ -42,11 +43,12 @@ export function createCatalog({ productName }: { productName: string }): Catalog
     `${inCluster ? 'cluster' : 'fleet'} ${group}/${version}/${resource}`;
   const byPath = new Map(kinds.map((kind) => [pathKey(kind.group, kind.version, kind.resource, kind.inCluster), kind]));
   const byKind = new Map(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`, kind]));
-  const virtualByPath = new Map(reviewTypes.map((type) => [`${type.group}/${type.version}/${type.resource}`, type]));
+  const virtualTypes: readonly VirtualType[] = [...selfReviewTypes, tokenReviewType];
+  const virtualByPath = new Map(virtualTypes.map((type) => [`${type.group}/${type.version}/${type.resource}`, type]));
   return {
     ...named,
     kinds,
-    virtualTypes: reviewTypes,
+    virtualTypes,
     find: ({ group, version, resource, inCluster }) => byPath.get(pathKey(group, version, resource, inCluster)),
     findVirtual: ({ group, version, resource }) => virtualByPath.get(`${group}/${version}/${resource}`),
     findKind: (apiVersion, kind) => byKind.get(`${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`} ${kind}`),

@@ -1,7 +1,7 @@
 import { Secret } from '../observability/secret.ts';
 
 /** More than any client sends, and about what Node accepts as the whole of a request's headers. */
-const MAX_TOKEN_LENGTH = 16 * 1024;
+export const MAX_TOKEN_LENGTH = 16 * 1024;
 
 const EXTRA_SPACE = 'the provided Authorization header contains extra space before the bearer token, and is ignored';
 

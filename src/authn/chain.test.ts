@@ -3,7 +3,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { User } from '../api/caller.ts';
 import { ApiError } from '../api/status.ts';
 import { Secret } from '../observability/secret.ts';
-import { ACCOUNT, b64, claimsOf, type Fixture, forge, openFixture, START } from '../tokens/tokens.fixture.ts';
+import {
+  ACCOUNT,
+  API,
+  b64,
+  claimsOf,
+  type Fixture,
+  forge,
+  ISSUERS,
+  openFixture,
+  START,
+} from '../tokens/tokens.fixture.ts';
 import { type Authenticator, createAuthenticator } from './chain.ts';
 import { fixedToken } from './generated-tokens.ts';
 import { createIssuedTokens } from './issued-tokens.ts';
@@ -21,6 +31,7 @@ beforeAll(async () => {
     adminToken: fixedToken(new Secret('admin-token'), user('admin')),
     fixedTokens: [fixedToken(new Secret('shared'), user('never')), fixedToken(new Secret('demo'), user('demo'))],
     issuedTokens: createIssuedTokens({ verifier: fixture.verifier }),
+    audienceOf: ISSUERS.issuerFor,
   });
 });
 afterAll(() => fixture.remove());
@@ -101,6 +112,47 @@ test('a failure that is nobody’s fault is not turned into a refusal', async ()
       },
     },
     issuedTokens: createIssuedTokens({ verifier: fixture.verifier }),
+    audienceOf: ISSUERS.issuerFor,
   });
+  await expect(broken.review(new Secret('x'), { cluster: 'alpha', audiences: [] })).rejects.toThrow(RangeError);
   await expect(broken.authenticate('Bearer x', () => {})).rejects.toThrow(RangeError);
+});
+
+describe('a review', () => {
+  const review = (token: string, audiences: readonly string[] = [], cluster: string | undefined = 'alpha') =>
+    authenticator.review(new Secret(token), { cluster, audiences });
+  const refused = { authenticated: false, error: 'invalid bearer token' };
+
+  test('K-41: a caller without audiences is good for the API of the cluster, and for nobody else', async () => {
+    const known = { authenticated: true, user: user('demo') };
+    expect(await review('demo')).toEqual({ ...known, audiences: [API] });
+    expect(await review('demo', ['vault', API])).toEqual({ ...known, audiences: [API] });
+    expect(await review('demo', ['vault'])).toEqual(refused);
+    const atFleet = { cluster: undefined, audiences: [] };
+    expect(await authenticator.review(new Secret('demo'), atFleet)).toEqual({ ...known, audiences: [] });
+    expect(await authenticator.review(new Secret('demo'), { ...atFleet, audiences: [API] })).toEqual(refused);
+  });
+
+  test('a token of another cluster is nobody here, whatever else is wrong with it', async () => {
+    const token = await fixture.issue({ audiences: [API, 'vault'] });
+    expect(await review(token, ['vault'])).toMatchObject({ authenticated: true, audiences: ['vault'] });
+    expect(await review(token, ['vault'], 'beta')).toEqual(refused);
+    fixture.clock.now = START + 10_000_000;
+    expect(await review(token, ['vault'])).toMatchObject({ error: 'service account token has expired' });
+    expect(await review(token, ['vault'], 'beta')).toEqual(refused);
+  });
+
+  test('K-43, and what is too long is not looked at', async () => {
+    expect(await review('nobody knows')).toEqual(refused);
+    expect(await review(`${'x'.repeat(20_000)}.y.z`)).toEqual(refused);
+  });
+
+  test('a reason does not grow with what was asked', async () => {
+    const findings = await review(
+      await fixture.issue(),
+      Array.from({ length: 9_000 }, (_, index) => `a-${index}`),
+    );
+    expect(findings).toMatchObject({ authenticated: false, error: expect.stringMatching(/^token audiences .{100}/) });
+    expect(JSON.stringify(findings).length).toBeLessThan(5_000);
+  });
 });

@@ -1,8 +1,11 @@
 import type { Caller } from '../api/caller.ts';
-import { type ApiError, unauthorized } from '../api/status.ts';
+import type { TokenFindings } from '../api/kinds/token-review.ts';
+import { type ApiError, clipped, unauthorized } from '../api/status.ts';
+import type { ReviewToken } from '../handlers/reviews/review-token.ts';
+import type { Secret } from '../observability/secret.ts';
 import { TokenRejected } from '../tokens/token-rejected.ts';
-import { bearerToken } from './bearer.ts';
-import type { TokenSource } from './token-source.ts';
+import { bearerToken, MAX_TOKEN_LENGTH } from './bearer.ts';
+import type { Addressed, TokenSource } from './token-source.ts';
 
 export interface Authenticator {
   /**
@@ -10,6 +13,8 @@ export interface Authenticator {
    * error's `cause`, for the log alone. `warn` collects `Warning` headers.
    */
   authenticate(authorization: string | undefined, warn: (text: string) => void): Promise<Caller>;
+  /** Whose token it is that somebody else received, and whether it is meant for them. */
+  review: ReviewToken;
 }
 
 export interface TokenSources {
@@ -18,6 +23,8 @@ export interface TokenSources {
   /** Further fixed tokens: those of the demo. */
   readonly fixedTokens?: readonly TokenSource[];
   readonly issuedTokens: TokenSource;
+  /** What a cluster's API goes by among audiences. */
+  readonly audienceOf: (cluster: string) => string;
 }
 
 export function createAuthenticator(sources: TokenSources): Authenticator {
@@ -41,9 +48,48 @@ export function createAuthenticator(sources: TokenSources): Authenticator {
         if (error instanceof TokenRejected) throw refusal(error);
         throw error;
       }
-      throw refusal('invalid bearer token');
+      throw refusal(UNKNOWN);
+    },
+
+    async review(token, { cluster, audiences }) {
+      if (token.reveal().length > MAX_TOKEN_LENGTH) return refused(UNKNOWN);
+      const api = cluster === undefined ? [] : [sources.audienceOf(cluster)];
+      const wanted = audiences.length === 0 ? api : audiences;
+      try {
+        for (const source of chain) {
+          const found = await addressed(source, token, { wanted, api, cluster });
+          if (found !== undefined) {
+            return { authenticated: true, user: found.caller.as(cluster), audiences: found.audiences };
+          }
+        }
+      } catch (error) {
+        if (error instanceof TokenRejected) return refused(clipped(error.message, MAX_REASON));
+        throw error;
+      }
+      return refused(UNKNOWN);
     },
   };
+}
+
+/** K-43 */
+const UNKNOWN = 'invalid bearer token';
+/** A reason can repeat the audiences that were asked for. */
+const MAX_REASON = 2048;
+
+const refused = (error: string): TokenFindings => ({ authenticated: false, error });
+
+/** As kube-apiserver does with tokens that name no audience: they are good for the API, and for nobody else. */
+async function addressed(
+  source: TokenSource,
+  token: Secret,
+  asked: { wanted: readonly string[]; api: readonly string[]; cluster: string | undefined },
+): Promise<Addressed | undefined> {
+  const { wanted, api, cluster } = asked;
+  if (source.findFor !== undefined) return source.findFor(token, wanted, cluster);
+  const common = api.filter((audience) => wanted.includes(audience));
+  if (common.length === 0 && wanted.length > 0) return undefined;
+  const caller = await source.find(token);
+  return caller && { caller, audiences: common };
 }
 
 function refusal(cause: unknown): ApiError {

@@ -11,12 +11,12 @@ import type { TokenSource } from './token-source.ts';
  * audience of the token's own cluster. A token made for a vault or a registry is no way in here.
  */
 export function createIssuedTokens({ verifier }: { verifier: Verifier }): TokenSource {
-  return {
-    async find(token) {
-      const verified = await verifier.verify(token.reveal());
-      return verified === NOT_MINE ? undefined : issuedCaller(verified, () => verifier.isLive(verified));
-    },
+  const findFor: NonNullable<TokenSource['findFor']> = async (token, audiences, cluster) => {
+    const verified = await verifier.verify(token.reveal(), audiences, cluster);
+    if (verified === NOT_MINE) return undefined;
+    return { caller: issuedCaller(verified, () => verifier.isLive(verified)), audiences: verified.audiences };
   };
+  return { findFor, find: async (token) => (await findFor(token, [], undefined))?.caller };
 }
 
 function issuedCaller(verified: Verified, isLive: () => boolean): Caller {

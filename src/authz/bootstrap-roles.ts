@@ -2,7 +2,7 @@ import { AUTHENTICATED, MASTERS } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
-import { reviewTypes } from '../api/kinds/reviews.ts';
+import { selfReviewTypes } from '../api/kinds/reviews.ts';
 
 /** The roles and bindings a fresh fleet starts with. Plain data: whoever stores them decides when. */
 
@@ -41,7 +41,7 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly ApiObject[] = [
   // Callers may ask about themselves, as in Kubernetes; nobody learns about others.
   clusterRole(
     'system:basic-user',
-    reviewTypes.map(({ group, resource }) => ({ verbs: ['create'], apiGroups: [group], resources: [resource] })),
+    selfReviewTypes.map(({ group, resource }) => ({ verbs: ['create'], apiGroups: [group], resources: [resource] })),
   ),
   // P-19. Only what describes the service: no object of the fleet can be read with it.
   clusterRole('system:discovery', [

@@ -29,9 +29,10 @@ export interface Verified {
 export interface Verifier {
   /**
    * Rejects with TokenRejected. `audiences` absent or empty means the API audience of the token's own cluster,
-   * which is its issuer.
+   * which is its issuer. With `cluster`, the tokens of every other cluster are not mine, whatever is wrong with them:
+   * who asks about one cluster learns nothing of another.
    */
-  verify(token: string, audiences?: readonly string[]): Promise<Verified | NotMine>;
+  verify(token: string, audiences?: readonly string[], cluster?: string): Promise<Verified | NotMine>;
   /** Whether what was verified earlier would still pass. Looks only at memory. */
   isLive(verified: Verified): boolean;
 }
@@ -82,11 +83,11 @@ export function createVerifier({ keyRing, clusterOfIssuer, live, now }: Verifier
   }
 
   return {
-    async verify(token, audiences) {
+    async verify(token, audiences, only) {
       const segments = splitToken(token);
       if (segments === undefined) return NOT_MINE;
       const signed = await cache.get(token, now(), () => readSigned(segments));
-      if (signed === NOT_MINE) return NOT_MINE;
+      if (signed === NOT_MINE || (only !== undefined && signed.cluster !== only)) return NOT_MINE;
       // From here on nothing waits: the answer is true at the moment it is given.
       const { cluster, claims, kid } = signed;
       const wanted = audiences === undefined || audiences.length === 0 ? [claims.iss] : audiences;

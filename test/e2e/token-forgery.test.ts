@@ -1,18 +1,11 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  createSecretKey,
-  generateKeyPairSync,
-  type KeyObject,
-  sign,
-} from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { createPublicKey, createSecretKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { CompactEncrypt, decodeJwt, decodeProtectedHeader, exportJWK, SignJWT } from 'jose';
+import { CompactEncrypt, decodeJwt, exportJWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectUnauthorized } from './support/expect-status.ts';
+import { b64, type Forger, inSeconds as now, openForger } from './support/forger.ts';
+import { inCluster, review, TOKEN } from './support/reviews.ts';
 import { type Server, startServer } from './support/server.ts';
 import { codeFor, createWorld, issue } from './support/token-world.ts';
 
@@ -21,6 +14,8 @@ import { codeFor, createWorld, issue } from './support/token-world.ts';
 let server: Server;
 let key: KeyObject;
 let kid: string;
+let claims: Forger['claims'];
+let forge: Forger['forge'];
 let genuine: string;
 /** Somebody who would like to be asked for a key. */
 let visits = 0;
@@ -34,8 +29,7 @@ beforeAll(async () => {
   server = await startServer();
   await createWorld(server);
   genuine = await issue(server);
-  kid = decodeProtectedHeader(genuine).kid ?? '';
-  key = createPrivateKey(await readFile(join(server.dataDir, 'keys/es256.pem')));
+  ({ key, kid, claims, forge } = await openForger(server, genuine));
   await new Promise<void>((resolve) => lure.listen(0, '127.0.0.1', resolve));
   lureUrl = `http://127.0.0.1:${(lure.address() as AddressInfo).port}/keys`;
 });
@@ -44,21 +38,8 @@ afterAll(async () => {
   await server.destroy();
 });
 
-const b64 = (value: string | Uint8Array): string => Buffer.from(value).toString('base64url');
 const segments = (): [header: string, payload: string, signature: string] =>
   genuine.split('.') as [string, string, string];
-const now = (): number => Math.floor(Date.now() / 1000);
-
-/** The claims of a genuine token, changed; `undefined` removes one. */
-const claims = (changes: Record<string, unknown> = {}): Record<string, unknown> =>
-  JSON.parse(JSON.stringify({ ...decodeJwt(genuine), ...changes }));
-
-/** Signed with the server's own key, whatever it says. */
-function forge({ header = {}, payload = claims() }: { header?: object; payload?: object | string } = {}): string {
-  const text = typeof payload === 'string' ? payload : JSON.stringify(payload);
-  const input = `${b64(JSON.stringify({ alg: 'ES256', kid, ...header }))}.${b64(text)}`;
-  return `${input}.${b64(sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }))}`;
-}
 
 const withSignature = (signature: Uint8Array): string => `${segments()[0]}.${segments()[1]}.${b64(signature)}`;
 const kubernetes = (changes: object) => ({ ...(claims()['kubernetes.io'] as object), ...changes });
@@ -179,22 +160,36 @@ function secondSpelling(last: string): string {
   return alphabet[alphabet.indexOf(last) ^ 1] ?? '';
 }
 
-describe('K-10 to K-17: every one of them is the same 401', () => {
+const reviewed = (token: string) => review(server, inCluster(TOKEN), { spec: { token } }, server.adminToken);
+
+/** As a bearer token, and in a review. */
+async function expectAccepted(token: string): Promise<void> {
+  expect(await codeFor(server, token)).toBe(200);
+  expect(await reviewed(token)).toMatchObject({ authenticated: true, audiences: [decodeJwt(genuine).iss] });
+}
+
+describe('K-10 to K-17: every one of them is the same 401, and a review that says no', () => {
   it('the forger makes tokens that pass when nothing is wrong with them', async () => {
-    expect(await codeFor(server, genuine)).toBe(200);
-    expect(await codeFor(server, forge())).toBe(200);
-    expect(await codeFor(server, forge({ payload: claims({ aud: decodeJwt(genuine).iss }) })), 'K-04').toBe(200);
-    expect(await codeFor(server, forge({ header: { kid: undefined } })), 'K-11').toBe(200);
+    await expectAccepted(genuine);
+    await expectAccepted(forge());
+    // K-04
+    await expectAccepted(forge({ payload: claims({ aud: decodeJwt(genuine).iss }) }));
+    // K-11
+    await expectAccepted(forge({ header: { kid: undefined } }));
   });
 
   it('K-15: a minute of leeway for other clocks', async () => {
     for (const changes of [{ exp: now() - 20 }, { nbf: now() + 20 }, { iat: now() + 20 }]) {
-      expect(await codeFor(server, forge({ payload: claims(changes) }))).toBe(200);
+      await expectAccepted(forge({ payload: claims(changes) }));
     }
   });
 
   it.each(FORGERIES)('%s', async (_, make) => {
-    expectUnauthorized(await server.call('GET', '/auth/v1/clusters', { token: await make() }));
+    const token = await make();
+    expectUnauthorized(await server.call('GET', '/auth/v1/clusters', { token }));
+    const status = await reviewed(token);
+    expect(status).toEqual({ user: {}, error: expect.stringMatching(/^.{5,300}$/) });
+    expect(status.error).not.toContain(token);
   });
 
   it('nobody was asked for a key, and the server still serves', async () => {

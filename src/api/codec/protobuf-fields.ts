@@ -40,6 +40,8 @@ export const PROTOBUF_FIELDS: Readonly<Record<string, Readonly<Record<string, nu
   TokenRequestStatus: { token: 1, expirationTimestamp: 2 },
   // Of a review only the question is read; its status is the server's to write.
   SelfSubjectReview: { metadata: 1 },
+  TokenReview: { metadata: 1, spec: 2 },
+  TokenReviewSpec: { token: 1, audiences: 2 },
 
   // authorization/v1
   SelfSubjectAccessReview: { metadata: 1, spec: 2 },

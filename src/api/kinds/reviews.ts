@@ -4,7 +4,7 @@ import { flag, text, texts, typeMeta } from './meta.ts';
 
 /** What callers ask about themselves: who am I, may I, what may I. */
 
-const UserInfoSchema = Type.Object(
+export const UserInfoSchema = Type.Object(
   {
     username: text('The name by which the caller is known here.'),
     uid: text(),
@@ -58,7 +58,7 @@ const rulesOf = (goType: string, fields: readonly string[]) =>
     }),
   );
 
-const review = (
+export const review = (
   group: string,
   kind: string,
   fields: Record<string, ReturnType<typeof Type.Optional>>,
@@ -120,7 +120,8 @@ export const selfSubjectRulesReviewType = review('authorization.k8s.io', 'SelfSu
   ),
 });
 
-export const reviewTypes: readonly VirtualType[] = [
+/** What everyone may ask, because it is about themselves. */
+export const selfReviewTypes: readonly VirtualType[] = [
   selfSubjectReviewType,
   selfSubjectAccessReviewType,
   selfSubjectRulesReviewType,

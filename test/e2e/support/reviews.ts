@@ -1,11 +1,12 @@
 import { expect } from 'vitest';
 import type { Server } from './server.ts';
 
-/** What callers ask about themselves, at the fleet and below the path of a cluster. */
+/** What callers ask about themselves and about tokens, at the fleet and below the path of a cluster. */
 
 export const WHO = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 export const MAY = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 export const RULES = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
+export const TOKEN = '/apis/authentication.k8s.io/v1/tokenreviews';
 
 export const inCluster = (path: string, cluster = 'alpha'): string => `/orchestrator/${cluster}${path}`;
 

@@ -1,0 +1,35 @@
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
+import type { Server } from './server.ts';
+
+/** Signs with the server's own key, whatever it is told to: what a defect, or a thief of the key, could make. */
+export interface Forger {
+  readonly key: KeyObject;
+  readonly kid: string;
+  /** The claims of the genuine token, changed; `undefined` removes one. */
+  claims(changes?: Record<string, unknown>): Record<string, unknown>;
+  forge(parts?: { header?: object; payload?: object | string }): string;
+}
+
+export const b64 = (value: string | Uint8Array): string => Buffer.from(value).toString('base64url');
+
+/** Seconds, as claims count them. */
+export const inSeconds = (): number => Math.floor(Date.now() / 1000);
+
+export async function openForger(server: Server, genuine: string): Promise<Forger> {
+  const key = createPrivateKey(await readFile(join(server.dataDir, 'keys/es256.pem')));
+  const kid = decodeProtectedHeader(genuine).kid ?? '';
+  const claims: Forger['claims'] = (changes = {}) => JSON.parse(JSON.stringify({ ...decodeJwt(genuine), ...changes }));
+  return {
+    key,
+    kid,
+    claims,
+    forge({ header = {}, payload = claims() } = {}) {
+      const text = typeof payload === 'string' ? payload : JSON.stringify(payload);
+      const input = `${b64(JSON.stringify({ alg: 'ES256', kid, ...header }))}.${b64(text)}`;
+      return `${input}.${b64(sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }))}`;
+    },
+  };
+}

@@ -1,0 +1,266 @@
+import { AuthenticationV1Api, KubeConfig } from '@kubernetes/client-node';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { badRequest, expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
+import { type Forger, inSeconds, openForger } from './support/forger.ts';
+import { envelope, message } from './support/protobuf.ts';
+import { grant, may } from './support/rbac.ts';
+import { inCluster, review, TOKEN } from './support/reviews.ts';
+import { type Server, startServer, TLS } from './support/server.ts';
+import {
+  asUser,
+  codeFor,
+  createPod,
+  createSecret,
+  createWorld,
+  inNamespace,
+  issue,
+  remove,
+  tokenPath,
+} from './support/token-world.ts';
+
+/** Those who receive a token ask whose it is, and whether it is meant for them. */
+
+let server: Server;
+let uids: Awaited<ReturnType<typeof createWorld>>;
+let genuine: string;
+let forger: Forger;
+let api: string;
+const PATH = inCluster(TOKEN);
+
+beforeAll(async () => {
+  server = await startServer({ users: { vault: [], nobody: [], jane: ['devs'] }, tls: true });
+  uids = await createWorld(server);
+  genuine = await issue(server);
+  forger = await openForger(server, genuine);
+  api = `${server.url}/orchestrator/alpha`;
+  await grant(server, {
+    to: 'vault',
+    rules: [may('create', 'tokenreviews', 'authentication.k8s.io')],
+    clusters: 'env=prod',
+  });
+});
+afterAll(() => server.destroy());
+
+const vault = asUser('vault').token;
+const ask = (token: string, audiences?: readonly string[], path = PATH, by = vault) =>
+  review(server, path, { spec: { token, ...(audiences === undefined ? {} : { audiences }) } }, by);
+const isGood = async (token: string, audiences?: readonly string[]): Promise<boolean> =>
+  (await ask(token, audiences)).authenticated === true;
+const bound = (kind: string, name: string) =>
+  issue(server, tokenPath(), { audiences: [], boundObjectRef: { kind, apiVersion: 'v1', name } });
+
+describe('the answer', () => {
+  it('K-40, K-41: whose token it is, with the question repeated', async () => {
+    const token = await bound('Pod', 'web-0');
+    const body = { metadata: { labels: { a: 'b' }, uid: 'x' }, spec: { token }, status: { authenticated: false } };
+    const { code, json } = await server.call('POST', PATH, { body, token: vault });
+    expect(code).toBe(201);
+    expect(json).toEqual({
+      kind: 'TokenReview',
+      apiVersion: 'authentication.k8s.io/v1',
+      metadata: { labels: { a: 'b' } },
+      spec: { token },
+      status: {
+        authenticated: true,
+        user: {
+          username: 'system:serviceaccount:ci:builder',
+          uid: uids.builder,
+          groups: ['system:serviceaccounts', 'system:serviceaccounts:ci', 'system:authenticated'],
+          extra: {
+            'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)],
+            'authentication.kubernetes.io/pod-name': ['web-0'],
+            'authentication.kubernetes.io/pod-uid': [uids.pod],
+            'authentication.kubernetes.io/node-name': ['node-1'],
+          },
+        },
+        audiences: [api],
+      },
+    });
+    expect(Object.keys(json.status)).toEqual(['authenticated', 'user', 'audiences']);
+  });
+
+  it('K-41: of a bad token 201 too, and a status that was sent along is not believed', async () => {
+    const status = { authenticated: true, user: { username: 'root' }, audiences: ['x'] };
+    const body = { spec: { token: 'nonsense' }, status };
+    expect(await review(server, PATH, body, vault)).toEqual({ user: {}, error: 'invalid bearer token' });
+  });
+
+  it.each([{}, { spec: {} }, { spec: { token: '' } }])('K-40: %j asks about no token', async (body) => {
+    expectStatus(
+      await server.call('POST', PATH, { body, token: vault }),
+      badRequest('token is required for TokenReview in authentication'),
+    );
+  });
+
+  it('other callers of the service are known as well, for its API', async () => {
+    expect(await ask(asUser('jane').token)).toEqual({
+      authenticated: true,
+      user: { username: 'jane', uid: 'uid-jane', groups: ['devs', 'system:authenticated'] },
+      audiences: [api],
+    });
+    expect(await isGood(asUser('jane').token, ['elsewhere'])).toBe(false);
+  });
+
+  it('a token is one of its own cluster; at the fleet it goes by its full name', async () => {
+    const token = await issue(server, tokenPath('builder', 'ci', 'beta'), { audiences: ['vault'] });
+    expect(await ask(token, ['vault'])).toEqual({ user: {}, error: 'invalid bearer token' });
+    const atFleet = await ask(token, ['vault'], TOKEN, server.adminToken);
+    expect(atFleet).toMatchObject({ user: { username: 'system:cluster:beta:serviceaccount:ci:builder' } });
+  });
+});
+
+describe('who may ask, and where', () => {
+  const body = { spec: { token: 'x' } };
+
+  it('C-E: whoever may create tokenreviews in that cluster, and nobody by being known', async () => {
+    for (const [path, token] of [
+      [PATH, asUser('nobody').token],
+      [PATH, genuine],
+      [inCluster(TOKEN, 'beta'), vault],
+      [inCluster(TOKEN, 'no-such-cluster'), vault],
+      [TOKEN, vault],
+    ] as const) {
+      const answer = await server.call('POST', path, { body, token });
+      expect([answer.code, answer.json.message], path).toEqual([403, expect.stringContaining('"tokenreviews"')]);
+    }
+    expectUnauthorized(await server.call('POST', PATH, { body, token: null }));
+  });
+
+  it('C-E: a path with a namespace, and a cluster that is not there', async () => {
+    expect((await server.call('POST', PATH.replace('/v1/', '/v1/namespaces/ci/'), { body })).code).toBe(404);
+    expectStatus(
+      await server.call('POST', inCluster(TOKEN, 'gamma'), { body }),
+      notFound('clusters', 'gamma', 'clusterregistry.k8s.io'),
+    );
+  });
+});
+
+describe('A3: the audience', () => {
+  const TOKENS: Readonly<Record<string, () => unknown>> = {
+    'a text': () => 'vault',
+    'a list': () => ['vault'],
+    'an empty list': () => [],
+    nothing: () => undefined,
+    'the API and another': () => [api, 'vault'],
+  };
+  // For the audiences none, the API, vault: what is common, or undefined for a refusal.
+  const CELLS: Readonly<Record<string, readonly (readonly string[] | undefined)[]>> = {
+    'a text': [undefined, undefined, ['vault']],
+    'a list': [undefined, undefined, ['vault']],
+    'an empty list': [undefined, undefined, undefined],
+    nothing: [undefined, undefined, undefined],
+    'the API and another': [['API'], ['API'], ['vault']],
+  };
+
+  it.each(Object.keys(TOKENS))('%s, asked about by nobody in particular, the API and a vault', async (name) => {
+    const token = forger.forge({ payload: forger.claims({ aud: TOKENS[name]?.() }) });
+    const answers = await Promise.all([ask(token), ask(token, [api]), ask(token, ['vault'])]);
+    const common = answers.map(({ authenticated, audiences }) => (authenticated === true ? audiences : undefined));
+    expect(common).toEqual(CELLS[name]?.map((cell) => cell?.map((audience) => (audience === 'API' ? api : audience))));
+    // The bearer of it gets in exactly where a review for the API says yes.
+    expect(await codeFor(server, token)).toBe(answers[0].authenticated === true ? 200 : 401);
+  });
+
+  it('K-14: the refusal names both sides; what is common comes in the order of the token', async () => {
+    const token = await issue(server, tokenPath(), { audiences: ['a', 'b', 'c'] });
+    expect((await ask(token, ['x', 'y'])).error).toBe(
+      'token audiences ["a" "b" "c"] is invalid for the target audiences ["x" "y"]',
+    );
+    expect((await ask(token, ['c', 'x', 'a'])).audiences).toEqual(['a', 'c']);
+    // A24: a list and its parts run together are two things.
+    expect(await isGood(token, ['a,b'])).toBe(false);
+  });
+});
+
+describe('A4: what a token is bound to', () => {
+  it.each(['Pod', 'Secret'])('%s: gone, and still gone when there is another of that name', async (kind) => {
+    const make = (name: string) =>
+      kind === 'Pod' ? createPod(server, name, { serviceAccountName: 'builder' }) : createSecret(server, name);
+    const name = `short-lived-${kind.toLowerCase()}`;
+    await make(name);
+    const token = await bound(kind, name);
+    expect(await isGood(token)).toBe(true);
+    await remove(server, inNamespace(`${kind.toLowerCase()}s/${name}`));
+    expect(await ask(token)).toEqual({ user: {}, error: 'service account token has been invalidated' });
+    await make(name);
+    expect((await ask(token)).error).toMatch(/UID \(.*\) does not match service account .* ref claim/);
+    expect(await isGood(await bound(kind, name))).toBe(true);
+  });
+});
+
+describe('C-E: other encodings', () => {
+  const sent = async (body: string | Uint8Array, type: string) => {
+    const headers = { 'Content-Type': type, Accept: `${type},application/json` };
+    return server.call('POST', PATH, { body, token: vault, headers });
+  };
+
+  it('YAML', async () => {
+    const answer = await sent(`spec:\n  token: ${genuine}\n  audiences: [vault, "${api}"]\n`, 'application/yaml');
+    expect(answer.code).toBe(201);
+    expect(answer.text).toContain('authenticated: true');
+  });
+
+  it('protobuf, with a status that is not believed', async () => {
+    const asked = (spec: Record<number, string | string[]>) =>
+      sent(
+        envelope('authentication.k8s.io/v1', 'TokenReview', message({ 1: { 1: 'a' }, 2: spec, 3: { 1: 1 } })),
+        'application/vnd.kubernetes.protobuf',
+      );
+    const good = await asked({ 1: genuine, 2: [api] });
+    expect([good.code, good.json.status.authenticated, good.json.metadata]).toEqual([201, true, { name: 'a' }]);
+    expect((await asked({ 1: genuine, 2: ['vault'] })).json.status).toMatchObject({ user: {} });
+    expect((await asked({ 2: ['vault'] })).code).toBe(400);
+  });
+
+  it('the official client', async () => {
+    const config = new KubeConfig();
+    config.loadFromOptions({
+      clusters: [{ name: 'a', server: api, caFile: TLS.caFile }],
+      users: [{ name: 'b', token: vault }],
+      contexts: [{ name: 'c', cluster: 'a', user: 'b' }],
+      currentContext: 'c',
+    });
+    const { status } = await config
+      .makeApiClient(AuthenticationV1Api)
+      .createTokenReview({ body: { spec: { token: genuine } } });
+    expect(status).toMatchObject({ authenticated: true, user: { username: 'system:serviceaccount:ci:builder' } });
+  });
+});
+
+describe('A5: the end of a token', () => {
+  /** Seconds from its end: far enough from the minute of leeway that a slow machine makes no difference. */
+  const CASES: readonly (readonly [number, boolean])[] = [
+    [30, true],
+    [-1, true],
+    [-30, true],
+    [-90, false],
+    [-3600, false],
+  ];
+  const ending = (seconds: number) => forger.forge({ payload: forger.claims({ exp: inSeconds() + seconds }) });
+
+  const expectTheSameEverywhere = async () => {
+    for (const [seconds, good] of CASES) {
+      const token = ending(seconds);
+      expect(await isGood(token), `${seconds}`).toBe(good);
+      const [refused, allowed] = good ? [403, 200] : [401, 401];
+      expect(await codeFor(server, token)).toBe(allowed);
+      for (const path of [PATH, tokenPath()]) {
+        expect((await server.call('POST', path, { body: {}, token })).code, path).toBe(refused);
+      }
+      expect((await server.call('GET', inNamespace('pods'), { token })).code).toBe(refused);
+    }
+  };
+
+  it('is the same at every endpoint, and after a restart', async () => {
+    await expectTheSameEverywhere();
+    await server.stop();
+    server = await server.restart();
+    await expectTheSameEverywhere();
+  });
+});
+
+it('A8: no token is in what the server wrote', () => {
+  const written = `${server.output.stdout}${server.output.stderr}`;
+  expect(written).not.toContain('eyJ');
+  expect(written).not.toContain(vault);
+});
