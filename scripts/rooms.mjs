@@ -71,7 +71,7 @@ export const ROOMS = {
 };
 
 const SOCKETS =
-  'Sockets live in http/, and in cli/ as a client: anywhere else a transport would escape the pipeline and its limits.';
+  'Sockets live in http/, in clusters/upstream/ towards clusters, and in cli/ and client/: anywhere else a transport would escape the limits that are set there.';
 const SQL =
   'SQL stops at storage/sqlite/: the rest of the program sees the storage contract, so that any engine can stand in.';
 
@@ -102,16 +102,17 @@ const override = (includes, noRestrictedImports) => ({
 
 /**
  * @param {string} room
- * @param {{ engine?: boolean }} [options]
+ * @param {{ engine?: boolean, sockets?: boolean }} [options]
  */
-function restriction(room, { engine = false } = {}) {
+function restriction(room, { engine = false, sockets = room === 'http' || room === 'cli' } = {}) {
   const { imports, why } = /** @type {{ imports: string[], why: string }} */ (ROOMS[room]);
   const closed = Object.keys(ROOMS).filter((other) => other !== room && !imports.includes(other));
   return {
     level: 'error',
     options: {
       paths: {
-        ...(room === 'http' || room === 'cli' ? {} : SOCKET_MODULES),
+        ...(sockets ? {} : SOCKET_MODULES),
+        ...(sockets || room === 'client' ? {} : { undici: SOCKETS }),
         ...(engine ? {} : { 'node:sqlite': SQL }),
       },
       patterns: [
@@ -131,6 +132,7 @@ export function biomeRooms() {
     overrides: [
       ...Object.keys(ROOMS).map((room) => override(`src/${room}/**`, restriction(room))),
       override('src/storage/sqlite/**', restriction('storage', { engine: true })),
+      override('src/clusters/upstream/**', restriction('clusters', { sockets: true })),
       // A test may set up whatever it needs; nothing imports a test, and only tests import fixtures.
       override('src/**/*.test.ts', 'off'),
       override('src/**/*.fixture.ts', 'off'),

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
+import { selfSigned } from '../clusters/upstream/certificates.fixture.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from './http.fixture.ts';
-import { selfSigned } from './self-signed.fixture.ts';
 
 closeServersAfterEach();
 

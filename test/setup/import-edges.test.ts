@@ -106,15 +106,17 @@ describe('import edges', () => {
     expectLint(cases);
   });
 
-  it('sockets stay in http/ and cli/, SQL in storage/sqlite/', () => {
+  it('sockets stay in http/, cli/ and clusters/upstream/, SQL in storage/sqlite/', () => {
     const cases = new Map<string, { text: string; rule: string | undefined }>();
-    for (const room of [...ROOMS, 'storage/sqlite']) {
+    for (const room of [...ROOMS, 'storage/sqlite', 'clusters/upstream']) {
       for (const module of ['http', 'https', 'http2', 'net', 'tls', 'dgram', 'sqlite']) {
-        const home = module === 'sqlite' ? ['storage/sqlite'] : ['http', 'cli'];
+        const home = module === 'sqlite' ? ['storage/sqlite'] : ['http', 'cli', 'clusters/upstream'];
         const text = `import { x } from 'node:${module}';\nx();\n`;
         cases.set(`src/${room}/uses-${module}.ts`, { text, rule: restricted(home.includes(room)) });
         cases.set(`src/${room}/uses-${module}.test.ts`, { text, rule: undefined });
       }
+      const fetches = restricted(['http', 'cli', 'client', 'clusters/upstream'].includes(room));
+      cases.set(`src/${room}/fetches.ts`, { text: "import { x } from 'undici';\nx();\n", rule: fetches });
       const text = "import { isIP } from 'node:net';\nisIP('');\n";
       cases.set(`src/${room}/looks-at-addresses.ts`, { text, rule: undefined });
     }

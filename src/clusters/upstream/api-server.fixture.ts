@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { TLSSocket, TlsOptions } from 'node:tls';
+import type { Pair } from './certificates.fixture.ts';
+
+/** An API server on loopback that does what a test tells it to, and remembers what it was sent. */
+export interface FakeApiServer {
+  readonly port: number;
+  readonly requests: SeenRequest[];
+  /** Connections that arrived, whether or not TLS came about. */
+  connections: number;
+  /** Bytes of requests: what came through TLS. */
+  receivedBytes: number;
+  /** What the next requests are answered with. */
+  answer: (request: SeenRequest, socket: Socket) => FakeAnswer | undefined;
+  close(): Promise<void>;
+}
+
+export interface SeenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  readonly body: string;
+  readonly clientName: string | undefined;
+}
+
+/** Undefined: the socket was written to by hand. */
+export interface FakeAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+}
+
+export async function startApiServer(
+  { cert, key }: Pair,
+  answer: FakeApiServer['answer'],
+  options: Pick<TlsOptions, 'ca' | 'requestCert'> & { port?: number } = {},
+): Promise<FakeApiServer> {
+  const { port = 0, ...tls } = options;
+  const server: Server = createServer({ cert, key, rejectUnauthorized: false, ...tls });
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    fake.connections++;
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => {});
+  });
+  server.on('secureConnection', (socket: TLSSocket) => {
+    socket.on('error', () => {});
+    socket.on('data', (chunk: Buffer) => {
+      fake.receivedBytes += chunk.length;
+    });
+  });
+  server.on('request', async (request, response) => {
+    const socket = request.socket as TLSSocket;
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const seen: SeenRequest = {
+      method: request.method ?? '',
+      path: request.url ?? '',
+      headers: request.headers,
+      rawHeaders: request.rawHeaders,
+      body: Buffer.concat(chunks).toString(),
+      clientName: socket.getPeerCertificate().subject?.CN as string | undefined,
+    };
+    fake.requests.push(seen);
+    const given = fake.answer(seen, socket);
+    if (given === undefined) return;
+    response.writeHead(given.status, { 'content-type': 'application/json', ...given.headers });
+    response.end(given.body ?? '{}');
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const fake: FakeApiServer = {
+    port: (server.address() as AddressInfo).port,
+    requests: [],
+    connections: 0,
+    receivedBytes: 0,
+    answer,
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return fake;
+}

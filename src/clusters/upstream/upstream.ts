@@ -1,0 +1,118 @@
+import { networkInterfaces } from 'node:os';
+import type { AddressRules } from '../../api/address-rules.ts';
+import { chooseEndpoint } from '../../api/choose-endpoint.ts';
+import { createConnections } from './connections.ts';
+import {
+  type Upstream,
+  type UpstreamAnswer,
+  type UpstreamCluster,
+  UpstreamError,
+  type UpstreamRequest,
+} from './contract.ts';
+import type { Credential, Credentials } from './credentials.ts';
+import { createDial, type Resolve, systemResolve } from './dial.ts';
+import { explainFailure } from './explain-failure.ts';
+
+export interface UpstreamOptions {
+  readonly rules: AddressRules;
+  readonly credentials: Credentials;
+  /** The port that the desk itself listens on. */
+  readonly ownPort?: number;
+  readonly resolve?: Resolve;
+  /** The addresses of the machine that the desk runs on. */
+  readonly ownAddresses?: () => readonly string[];
+}
+
+/** The desk's way to the API servers of registered clusters; its promises are on the contract. */
+export function createUpstream(options: UpstreamOptions): Upstream {
+  const { rules, credentials, ownPort, resolve = systemResolve, ownAddresses = interfaceAddresses } = options;
+  const dial = createDial({
+    rules,
+    resolve,
+    isOwnListener: (address, port) => port === ownPort && ownAddresses().includes(address),
+  });
+  const connections = createConnections(dial);
+  return {
+    request: async (cluster, request) => {
+      const origin = originOf(cluster, ownAddresses());
+      checkPath(origin, request.path);
+      const credential = request.credential ? await readCredential(credentials, cluster) : undefined;
+      const { hostname, port } = new URL(origin);
+      dial.checkHost(hostname, port === '' ? 443 : Number(port));
+      const pool = connections.to(cluster, origin, credential);
+      const deadline = AbortSignal.timeout(request.timeoutMs);
+      const signal = request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal]);
+      try {
+        const { method, path, body } = request;
+        const answer = await pool.request({
+          method,
+          path,
+          headers: headersFor(request, credential),
+          ...(body === undefined ? {} : { body }),
+          signal,
+        });
+        return notRedirect({
+          status: answer.statusCode,
+          headers: answer.headers,
+          body: Buffer.from(await answer.body.arrayBuffer()),
+        });
+      } catch (error) {
+        // The caller's own end is not the cluster's failure.
+        if (request.signal?.aborted === true && !deadline.aborted) throw request.signal.reason;
+        throw explainFailure(error, credential?.type === 'certificate');
+      }
+    },
+    close: () => connections.close(),
+  };
+}
+
+const interfaceAddresses = (): string[] =>
+  Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
+
+/** Here the desk is the client: the endpoint is the one meant for a client at one of its own addresses. */
+function originOf({ endpoints }: UpstreamCluster, ownAddresses: readonly string[]): string {
+  const address = chooseEndpoint(endpoints.serverEndpoints ?? [], ownAddresses)?.serverAddress ?? '';
+  if (address === '') throw new UpstreamError('address', 'it has no address');
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  // Registration refuses these; an object that was stored before is looked at again.
+  if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.pathname !== '/') {
+    throw new UpstreamError('address', 'its address is no https URL of a host and a port');
+  }
+  return url.origin;
+}
+
+/** `..` and its spellings would be resolved on the way, and the request would be another one. */
+function checkPath(origin: string, path: string): void {
+  const url = path.startsWith('/') && URL.canParse(`${origin}${path}`) ? new URL(`${origin}${path}`) : undefined;
+  if (url?.origin !== origin || `${url.pathname}${url.search}` !== path || path.includes('//')) {
+    throw new UpstreamError('server', 'the path of the request is not in its canonical form');
+  }
+}
+
+async function readCredential(credentials: Credentials, cluster: UpstreamCluster): Promise<Credential> {
+  if (cluster.controller === undefined) throw new UpstreamError('credential', 'it names no credential');
+  if (!cluster.confirmed) {
+    throw new UpstreamError(
+      'credential',
+      'its address, its caBundle or its credential was set or changed, and no administrator has confirmed it since',
+    );
+  }
+  return credentials.read(cluster.controller);
+}
+
+/** Made from nothing: no header of whoever asked the desk can come along. */
+function headersFor({ body }: UpstreamRequest, credential: Credential | undefined): Record<string, string> {
+  return {
+    accept: 'application/json',
+    'user-agent': 'clusterpass',
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    ...(credential?.type === 'token' ? { authorization: `Bearer ${credential.token.reveal()}` } : {}),
+  };
+}
+
+function notRedirect(answer: UpstreamAnswer): UpstreamAnswer {
+  if (answer.status >= 300 && answer.status < 400) {
+    throw new UpstreamError('server', `it answered with a redirect (${answer.status}), which is not followed`);
+  }
+  return answer;
+}
