@@ -106,6 +106,8 @@ export const COMMANDS: readonly Command[] = [
         flags: '--duration <duration>',
         doc: 'How long it should be good, e.g. `10m`; without one, the server decides.',
       },
+      { flags: '--min-duration <duration>', doc: 'Fail rather than take a token that is good for less than this.' },
+      { flags: '--for-cluster', doc: "Warn if the audiences are such that the cluster's own API will not accept it." },
       { flags: '--bound-object-kind <kind>', doc: 'Ends with this object: `Pod` or `Secret`.' },
       { flags: '--bound-object-name <name>', doc: 'The name of that object.' },
       { flags: '--bound-object-uid <uid>', doc: 'Its UID, if it must be this very one.' },
@@ -115,6 +117,7 @@ export const COMMANDS: readonly Command[] = [
     examples: [
       'clusterpass create token builder -n ci --cluster prod-eu-1',
       'clusterpass create token builder -n ci --cluster prod-eu-1 --audience vault --duration 10m',
+      'clusterpass create token builder -n ci --cluster prod-eu-1 --duration 12h --min-duration 8h',
     ],
     load: () => import('./create-token.ts'),
   },

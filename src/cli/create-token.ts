@@ -10,6 +10,7 @@ export const run: Run = async (context, invocation) => {
   const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
   const cluster = invocation.required('cluster', '--cluster');
   const expirationSeconds = secondsOf(invocation.text('duration'));
+  const minExpirationSeconds = secondsOf(invocation.text('minDuration'), '--min-duration');
   const boundObjectRef = boundObject(invocation);
   const dryRun = isDryRun(invocation);
   const client = await connect(context, invocation);
@@ -19,7 +20,9 @@ export const run: Run = async (context, invocation) => {
     name: invocation.args[0] ?? '',
     audiences: invocation.list('audience'),
     dryRun,
+    forCluster: invocation.is('forCluster'),
     ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
+    ...(minExpirationSeconds === undefined ? {} : { minExpirationSeconds }),
     ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
   });
   if (print !== undefined) context.out.write(print(answer));
@@ -29,11 +32,11 @@ export const run: Run = async (context, invocation) => {
 };
 
 /** kubectl's rule: a part of a second is not lost, it counts as one. */
-export function secondsOf(duration: string | undefined): number | undefined {
+export function secondsOf(duration: string | undefined, flag = '--duration'): number | undefined {
   if (duration === undefined || duration === '0' || duration === '0s') return undefined;
   const milliseconds = parseDuration(duration);
   if (milliseconds === undefined || milliseconds <= 0) {
-    throw new CliError(`--duration: ${JSON.stringify(duration)} is not a duration such as 10m, 1h30m or 90s`);
+    throw new CliError(`${flag}: ${JSON.stringify(duration)} is not a duration such as 10m, 1h30m or 90s`);
   }
   return Math.ceil(milliseconds / 1000);
 }

@@ -1,4 +1,4 @@
-import type { TokenRequest } from '../api/kinds/token-request.ts';
+import { TOKEN_ANNOTATIONS, type TokenRequest } from '../api/kinds/token-request.ts';
 import { ConnectionError } from './errors.ts';
 import type { Timing } from './timing.ts';
 import type { Transport } from './transport.ts';
@@ -22,6 +22,7 @@ export async function createToken(parts: TokenParts, options: TokenOptions): Pro
   const body: TokenRequest = {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',
+    ...metadataFor(options),
     spec: {
       audiences: [...audiences],
       ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
@@ -45,4 +46,15 @@ export async function createToken(parts: TokenParts, options: TokenOptions): Pro
     warnings,
     answer: value,
   };
+}
+
+/** Kubernetes has no fields for these. */
+function metadataFor({ minExpirationSeconds, forCluster }: TokenOptions): Pick<TokenRequest, 'metadata'> {
+  const annotations = {
+    ...(minExpirationSeconds === undefined
+      ? {}
+      : { [TOKEN_ANNOTATIONS.minExpirationSeconds]: String(minExpirationSeconds) }),
+    ...(forCluster === true ? { [TOKEN_ANNOTATIONS.for]: 'cluster' } : {}),
+  };
+  return Object.keys(annotations).length === 0 ? {} : { metadata: { annotations } };
 }

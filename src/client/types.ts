@@ -66,6 +66,10 @@ export interface TokenOptions {
   /** None means the cluster's own API. */
   readonly audiences?: readonly string[];
   readonly expirationSeconds?: number;
+  /** Fails rather than being granted less than this. */
+  readonly minExpirationSeconds?: number;
+  /** It is to be used at the cluster's own API: warns if the audiences are such that it will not be accepted there. */
+  readonly forCluster?: boolean;
   readonly boundObjectRef?: BoundObjectReference;
   /** Every check, no token. */
   readonly dryRun?: boolean;

@@ -53,6 +53,16 @@ describe('clusterpass create token', () => {
     expect(stdout).toMatch(/^eyJ/);
   });
 
+  it('insists on a lifetime, and says when the cluster will not accept it', async () => {
+    const short = await jane.run([...CREATE, '--duration', '1000h', '--min-duration', '25h']);
+    expect({ code: short.code, stdout: short.stdout }).toEqual({ code: 1, stdout: '' });
+    expect(short.stderr).toContain('the longest lifetime that is granted here is 86400 seconds');
+    const flags = ['--duration', '24h', '--min-duration', '24h', '--for-cluster'];
+    const { code, stderr } = await jane.run([...CREATE, ...flags, '--audience', 'vault']);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^Warning: this token will not open the API of cluster "alpha": [^\n]*\n$/);
+  });
+
   it('-o json and yaml; --dry-run server', async () => {
     expect(JSON.parse(await jane.ok([...CREATE, '-o', 'json']))).toMatchObject({
       kind: 'TokenRequest',
@@ -67,6 +77,7 @@ describe('clusterpass create token', () => {
   it.each([
     [['create', 'token', 'builder'], 'error: --cluster is required'],
     [[...CREATE, '--duration', 'soon'], 'error: --duration: "soon" is not a duration'],
+    [[...CREATE, '--min-duration', '-1h'], 'error: --min-duration: "-1h" is not a duration'],
     [[...CREATE, '--bound-object-name', 'x'], 'error: --bound-object-name can only be set if'],
     [[...CREATE, '--bound-object-kind', 'Pod'], 'error: --bound-object-name is required if'],
     [[...CREATE, '--bound-object-kind', 'Node', '--bound-object-name', 'x'], 'error: supported --bound-object-kind'],

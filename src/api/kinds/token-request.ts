@@ -49,6 +49,14 @@ export const tokenRequestType: BodyType = {
   ),
 };
 
+/** What a request can say beyond Kubernetes' own fields. */
+export const TOKEN_ANNOTATIONS = {
+  /** Seconds: fail rather than grant less. */
+  minExpirationSeconds: 'clusterpass.dev/min-expiration-seconds',
+  /** `cluster`: warn if the token would not open the API of the cluster. */
+  for: 'clusterpass.dev/for',
+} as const;
+
 export interface BoundObjectReference {
   kind?: string;
   apiVersion?: string;

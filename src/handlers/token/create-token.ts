@@ -2,7 +2,7 @@ import type { Catalog } from '../../api/catalog.ts';
 import { decodeBody } from '../../api/codec/decode.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
 import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
-import { invalid, invalidValue } from '../../api/field-error.ts';
+import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { ApiError, badRequest, conflict, notFound } from '../../api/status.ts';
@@ -17,6 +17,7 @@ import { partialMetadata } from '../representation.ts';
 import { bodyOf } from '../write/body.ts';
 import { resolveBinding } from './bound-object.ts';
 import { DEFAULT_SECONDS, foldAudiences, validateSpec } from './validate-spec.ts';
+import { lifetimeErrors, readWishes } from './wishes.ts';
 
 export interface CreateTokenParts {
   readonly catalog: Catalog;
@@ -48,32 +49,38 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
     const account = await reader.findFresh(catalog.serviceAccounts, { cluster, namespace, name });
     if (account === undefined) throw notFound(catalog.serviceAccounts, name);
     checkUid(sent, account);
-    const errors = validateSpec(sent.spec);
-    // T-14: Kubernetes leaves the name of the invalid request empty.
-    if (errors.length > 0) throw invalid(ABOUT, '', errors);
+    const { wishes, errors, unknown } = readWishes(sent.metadata ?? {});
+    refuseIfInvalid([...validateSpec(sent.spec), ...errors]);
+    const asked = sent.spec?.expirationSeconds ?? DEFAULT_SECONDS;
+    const granted = Math.min(asked, parts.maxExpirationSeconds);
+    refuseIfInvalid(lifetimeErrors(wishes, { asked, granted }));
     const reference = sent.spec?.boundObjectRef;
     const binding = await resolveBinding(parts, { reference, cluster, namespace, serviceAccount: name });
 
     const issuer = parts.issuerOf(cluster);
-    const asked = foldAudiences(sent.spec?.audiences ?? []);
+    const audiences = foldAudiences(sent.spec?.audiences ?? []);
     const now = parts.now();
     const claims = buildClaims({
       issuer,
-      audiences: asked.length === 0 ? [issuer] : asked,
+      audiences: audiences.length === 0 ? [issuer] : audiences,
       namespace,
       serviceAccount: { name, uid: account.uid },
       ...binding,
       now,
-      expirationSeconds: grantedSeconds(request, sent, parts.maxExpirationSeconds),
+      expirationSeconds: granted,
       randomUUID: parts.randomUuid,
     });
+    for (const name of unknown) request.warn(`unknown annotation ${JSON.stringify(name)} is ignored`);
+    // T-27: never silently.
+    if (granted < asked) request.warn(`requested expiration of ${asked} seconds shortened to ${granted} seconds`);
+    if (wishes.forCluster && !claims.aud.includes(issuer)) request.warn(doesNotOpen(cluster, issuer));
     const token = options.dryRun ? '' : await sign(parts.signer, claims);
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
-    const granted = answer(sent, account, claims, token, now);
+    const answered = answer(sent, account, claims, token, now);
     return {
       type: 'bytes',
       code: 201,
-      json: encode(request.accept.as === 'object' ? granted : partialMetadata(granted)),
+      json: encode(request.accept.as === 'object' ? answered : partialMetadata(answered)),
     };
   };
 }
@@ -109,13 +116,13 @@ function checkUid({ metadata }: TokenRequest, account: StoredObject): void {
   );
 }
 
-/** T-26, T-27: what was asked for, cut to the longest that is granted, never silently. */
-function grantedSeconds(request: ApiRequest, { spec }: TokenRequest, max: number): number {
-  const asked = spec?.expirationSeconds ?? DEFAULT_SECONDS;
-  if (asked <= max) return asked;
-  request.warn(`requested expiration of ${asked} seconds shortened to ${max} seconds`);
-  return max;
+/** T-14: Kubernetes leaves the name of the invalid request empty. */
+function refuseIfInvalid(errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalid(ABOUT, '', [...errors]);
 }
+
+const doesNotOpen = (cluster: string, audience: string): string =>
+  `this token will not open the API of cluster "${cluster}": its audiences do not include "${audience}"`;
 
 /** T-25 */
 async function sign(signer: Signer, claims: TokenClaims): Promise<string> {

@@ -2,7 +2,7 @@ import { type FieldError, invalidValue, required, tooMany } from '../../api/fiel
 import type { TokenRequest } from '../../api/kinds/token-request.ts';
 
 const MIN_SECONDS = 10 * 60;
-const MAX_SECONDS = 2 ** 32;
+export const MAX_SECONDS = 2 ** 32;
 export const DEFAULT_SECONDS = 3600;
 
 const MAX_AUDIENCES = 32;
