@@ -40,9 +40,8 @@ import { startCompactor } from './storage/compactor.ts';
 import type { Store } from './storage/contract.ts';
 import { openSqliteStore } from './storage/sqlite/sqlite-store.ts';
 import { createIssuers, type Issuers } from './tokens/claims.ts';
-import { openKeyRing } from './tokens/key-ring.ts';
+import { openSigning } from './tokens/open-signing.ts';
 import { openSealKey } from './tokens/seal-key.ts';
-import { createSigner } from './tokens/signer.ts';
 import { createVerifier } from './tokens/verifier.ts';
 
 /** A running program. */
@@ -104,7 +103,21 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     await cascade.resume();
     await installBootstrapRoles(catalog, reader, writer);
 
-    const keyRing = await openKeyRing({ dir: join(options.dataDir, 'keys'), algorithm: options.signingAlgorithm });
+    const signing = await openSigning({
+      store,
+      issuers,
+      dataDir: options.dataDir,
+      algorithm: options.signingAlgorithm,
+      rotationMs: options.signingKeyRotationMs,
+      maxLifetimeSeconds: options.maxTokenExpirationSeconds,
+      encryptionKeyFile: options.encryptionKeyFile,
+      leads: () => true,
+      logger,
+    });
+    closers.push(signing.close);
+    const { keyRing } = signing;
+    // Whoever came with a token of a revoked key has to go at once.
+    keyRing.onChange(() => hub.checkCallers());
     const live = { lookup: createLiveLookup(catalog, reader) };
     const verifier = createVerifier({ keyRing, clusterOfIssuer: issuers.clusterOfIssuer, live, now: Date.now });
     const callers = await openCallers(options, createIssuedTokens({ verifier }), issuers, logger);
@@ -129,7 +142,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       createToken: createTokenHandler({
         catalog,
         reader,
-        signer: createSigner(keyRing),
+        signer: signing.signer,
         issuerOf: issuers.issuerFor,
         maxExpirationSeconds: options.maxTokenExpirationSeconds,
         now: Date.now,
@@ -159,7 +172,8 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     const compactor = startCompactor({ store, retainMs: retentionMs, retainRevisions: revisions, logger });
     closers.push(() => compactor.stop());
 
-    front.open({ authenticator: callers.authenticator, authorizer: policy, dispatch, store, cache: feed });
+    const { documents } = signing;
+    front.open({ authenticator: callers.authenticator, authorizer: policy, dispatch, documents, store, cache: feed });
     closers.push(async () => {
       hub.shutDown();
       await front.server.drain();

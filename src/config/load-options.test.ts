@@ -50,6 +50,8 @@ describe('loadServeOptions', () => {
         manifests: undefined,
         maxTokenExpirationSeconds: 86_400,
         signingAlgorithm: 'ES256',
+        signingKeyRotationMs: 90 * 24 * 3_600_000,
+        encryptionKeyFile: undefined,
         productName: 'orchestrator',
         workers: 1,
         logLevel: 'info',

@@ -2,6 +2,7 @@ import {
   baseUrl,
   boolean,
   duration,
+  durationOrNever,
   existing,
   integer,
   listenAddress,
@@ -112,9 +113,21 @@ export const OPTIONS = {
   }),
   signingAlgorithm: option({
     value: 'ALGORITHM',
-    parse: oneOf('ES256', 'RS256'),
+    parse: oneOf('ES256', 'ES384', 'RS256'),
     default: 'ES256',
-    doc: 'The algorithm of new signing keys: `ES256`, or `RS256` for verifiers that know no other.',
+    doc: 'The algorithm of new signing keys: `ES256`, `ES384`, or `RS256` for verifiers that know no other. After a change the next key has it, and signs once every verifier can know it.',
+  }),
+  signingKeyRotation: option({
+    value: 'DURATION',
+    parse: durationOrNever('2h', '87600h'),
+    default: '2160h',
+    doc: 'How long a signing key signs before the next one takes its place; `0` changes keys only when somebody asks. What an older key signed stays valid.',
+  }),
+  encryptionKeyFile: option({
+    value: 'FILE',
+    parse: existing('file'),
+    defaultText: '`<data-dir>/keys/encryption.key`, made at the first start',
+    doc: 'The key that encrypts the signing keys in the store: 32 random bytes, as they are or in base64, in a file that only this user can read. Without it the signing keys are lost, so keep a copy.',
   }),
   productName: option({
     value: 'WORD',

@@ -15,7 +15,10 @@ export interface ServeOptions {
   readonly tokenAuthFile: string | undefined;
   readonly manifests: string | undefined;
   readonly maxTokenExpirationSeconds: number;
-  readonly signingAlgorithm: 'ES256' | 'RS256';
+  readonly signingAlgorithm: OptionValues['signingAlgorithm'];
+  /** 0: never. */
+  readonly signingKeyRotationMs: number;
+  readonly encryptionKeyFile: string | undefined;
   readonly productName: string;
   readonly workers: 1;
   readonly logLevel: OptionValues['logLevel'];
@@ -58,6 +61,8 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     // A lifetime is granted in whole seconds, and never more than was allowed.
     maxTokenExpirationSeconds: Math.floor(values.serviceAccountMaxTokenExpiration / 1000),
     signingAlgorithm: values.signingAlgorithm,
+    signingKeyRotationMs: values.signingKeyRotation,
+    encryptionKeyFile: values.encryptionKeyFile,
     productName: values.productName,
     workers: values.workers,
     logLevel: values.logLevel,

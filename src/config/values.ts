@@ -54,6 +54,20 @@ export function duration(min: string, max: string): Parse<number> {
   };
 }
 
+/** The same, or `0` for never. */
+export function durationOrNever(min: string, max: string): Parse<number> {
+  const parse = duration(min, max);
+  return (text, context) => {
+    if (text === '0' || parseDuration(text) === 0) return 0;
+    try {
+      return parse(text, context);
+    } catch (error) {
+      if (error instanceof ValueError) throw new ValueError(`${error.message}, or 0 for never`);
+      throw error;
+    }
+  };
+}
+
 export function path(text: string, { cwd }: ParseContext): string {
   if (text === '' || text.includes('\0')) throw new ValueError('expected a path');
   return resolve(cwd, text);

@@ -6,7 +6,9 @@ import type { Authenticator } from '../authn/chain.ts';
 import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Store } from '../storage/contract.ts';
+import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { discoveryRoutes } from './discovery-routes.ts';
+import { issuerRoutes } from './issuer-routes.ts';
 import { openApiRoutes } from './openapi-routes.ts';
 import { logRequests } from './request-record.ts';
 import { createTargetParser } from './request-target.ts';
@@ -20,6 +22,7 @@ export interface Interior {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   readonly dispatch: ReturnType<typeof createDispatcher>;
+  readonly documents: IssuerDocuments;
   readonly store: Pick<Store, 'get'>;
   readonly cache: { readonly ready: boolean };
 }
@@ -60,7 +63,11 @@ export function createFront({ catalog, productName, version, logger, ...listener
       decidePath: (caller, question) => inside().authorizer.decidePath(caller, question),
     },
     resources: resourceRoutes(catalog, (request, resource) => inside().dispatch(request, resource)),
-    paths: firstOf([discoveryRoutes(catalog), openApiRoutes({ catalog, productName, version, now: Date.now })]),
+    paths: firstOf([
+      issuerRoutes(() => inside().documents),
+      discoveryRoutes(catalog),
+      openApiRoutes({ catalog, productName, version, now: Date.now }),
+    ]),
     checks: {
       // A real read: the revision alone is known without asking the disk.
       storage: async () => void (await inside().store.get(REGISTRY_PREFIX)),

@@ -33,6 +33,8 @@ export interface PathRoutes {
 export interface PathRoute {
   /** Served to anyone, without looking at credentials (decision 8 lists these). */
   readonly public: boolean;
+  /** C-C: public, but whoever sends a token that is not good is told so. */
+  readonly refusesBadCredentials?: boolean;
   /** HEAD is answered wherever GET is. */
   readonly methods: readonly Exclude<Method, 'HEAD'>[];
   handle(request: PathRequest): PathAnswer | Promise<PathAnswer>;
@@ -42,7 +44,7 @@ export interface PathRoute {
 export type PathAnswer = RawAnswer | ValueResponse;
 
 export interface PathRequest {
-  /** Undefined on public paths. */
+  /** Undefined on public paths without credentials. */
   readonly caller: Caller | undefined;
   readonly method: Method;
   readonly cluster: string | undefined;

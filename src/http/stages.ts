@@ -62,10 +62,15 @@ function listTimeout({ names, query }: Exchange): number | undefined {
   return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
-export const servePublicPath: StageRun = (x, { paths }) => {
-  if (x.names.type !== 'path') return undefined;
-  const route = paths.find(x.names);
-  return route?.public === true ? servePath(x, x.names, route) : undefined;
+export const servePublicPath: StageRun = (x, parts) => {
+  const { names } = x;
+  if (names.type !== 'path') return undefined;
+  const route = parts.paths.find(names);
+  if (route?.public !== true) return undefined;
+  if (route.refusesBadCredentials !== true || x.req.headers.authorization === undefined) {
+    return servePath(x, names, route);
+  }
+  return Promise.resolve(authenticate(x, parts)).then(() => servePath(x, names, route));
 };
 
 export const authenticate: StageRun = async (x, { authenticate }) => {

@@ -92,6 +92,8 @@ const issuerPrefix = (baseUrl: string, productName: string): string => `${baseUr
 /** A DNS subdomain: what a cluster may be called. The bounded repetition keeps matching linear. */
 const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 
+export const isClusterName = (text: string): boolean => CLUSTER_NAME.test(text);
+
 export function createIssuers({ baseUrl, productName }: { baseUrl: string; productName: string }): Issuers {
   const prefix = issuerPrefix(baseUrl, productName);
   return {
@@ -101,7 +103,7 @@ export function createIssuers({ baseUrl, productName }: { baseUrl: string; produ
       // another case, a trailing slash or an encoded letter names another issuer.
       if (!issuer.startsWith(prefix)) return undefined;
       const cluster = issuer.slice(prefix.length);
-      return CLUSTER_NAME.test(cluster) ? cluster : undefined;
+      return isClusterName(cluster) ? cluster : undefined;
     },
   };
 }

@@ -1,119 +1,271 @@
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import type { Logger } from '../observability/logger.ts';
+import type { Store } from '../storage/contract.ts';
+import type { EncryptionKey } from './encryption-key.ts';
+import { followRing } from './follow-ring.ts';
+import type { SigningKey, VerificationKey } from './key-material.ts';
+import { makeKey as makeRealKey, readSigningKey, readVerificationKey } from './key-material.ts';
+import { legacyFiles, readLegacyKeys } from './legacy-keys.ts';
 import {
-  ALGORITHMS,
-  type Algorithm,
-  algorithmOf,
-  newPrivateKey,
-  signatureLengthOf,
-  signWith,
-  verifyWith,
-} from './algorithms.ts';
-import { ensurePrivateDirectory, ensureSecretFile, readSecretFile, UnsafeFile } from './secret-file.ts';
-
-export interface VerificationKey {
-  readonly kid: string;
-  readonly alg: Algorithm;
-  readonly publicKey: KeyObject;
-  readonly signatureLength: number;
-  verify(data: Uint8Array, signature: Uint8Array): Promise<boolean>;
-}
-
-/** Does not show the private key: nothing but signing needs it. */
-export interface SigningKey {
-  readonly kid: string;
-  readonly alg: Algorithm;
-  readonly signatureLength: number;
-  sign(data: Uint8Array): Promise<Uint8Array>;
-}
+  createRingChanges,
+  currentOf,
+  type KeyRecord,
+  type MakeKey,
+  type RingChanges,
+  type RingRules,
+  type RingState,
+} from './ring-state.ts';
+import { createSealedRing, type SealedRing, type StoredRing } from './sealed-ring.ts';
+import { readSecretFile } from './secret-file.ts';
 
 export interface KeyRing {
-  /** The key of the configured algorithm; it is also among those for verifying. */
+  /** The key that signs; it is also among those for verifying. */
   signing(): SigningKey;
   find(kid: string): VerificationKey | undefined;
   /** For verifying and for the published key set: the signing key first. */
   all(): readonly VerificationKey[];
 }
 
-/**
- * The keys in a directory. `<algorithm>.pem` (`es256.pem`) signs, and is made when it is missing; every other
- * `*.pem` only verifies. So changing the algorithm keeps what was issued valid, and a key is rotated by renaming
- * its file, retired as long as it lies there, and revoked by deleting it. A fixed name for the key that signs,
- * and not its id, lets processes that start together for the first time agree on one.
- */
-export async function openKeyRing({ dir, algorithm }: { dir: string; algorithm: Algorithm }): Promise<KeyRing> {
-  await ensurePrivateDirectory(dir);
-  const signingFile = fileOf(algorithm);
-  await ensureSecretFile(join(dir, signingFile), async () => pem(await newPrivateKey(algorithm)));
-
-  const names = (await readdir(dir)).filter((name) => name.endsWith('.pem') && !name.startsWith('.')).sort();
-  const others = names.filter((name) => name !== signingFile);
-  const signing = await loadKey(join(dir, signingFile));
-  const keys = new Map<string, VerificationKey>([[signing.verification.kid, signing.verification]]);
-  for (const name of others) {
-    const { verification } = await loadKey(join(dir, name));
-    const named = ALGORITHMS.find((candidate) => fileOf(candidate) === name);
-    refuseMisnamed(join(dir, name), named, verification.alg);
-    keys.set(verification.kid, verification);
-  }
-  refuseMisnamed(join(dir, signingFile), algorithm, signing.verification.alg);
-
-  const all = [...keys.values()];
-  return { signing: () => signing.signing, find: (kid) => keys.get(kid), all: () => all };
+/** A key without what signs. */
+export interface KeyEntry extends Omit<KeyRecord, 'privateKey'> {
+  readonly verification: VerificationKey;
 }
 
-const fileOf = (algorithm: Algorithm): string => `${algorithm.toLowerCase()}.pem`;
-
-function refuseMisnamed(path: string, named: Algorithm | undefined, actual: Algorithm): void {
-  if (named !== undefined && named !== actual) {
-    throw new UnsafeFile(`${path} is named for ${named} and holds a key for ${actual}. Rename it.`);
-  }
+/** The ring of the whole fleet, which every replica has and any may change. */
+export interface StoredKeyRing extends KeyRing {
+  entries(): readonly KeyEntry[];
+  /** Gives the key that signs now or will. A rehearsal changes nothing. */
+  rotate(options: { readonly force: boolean; readonly rehearse: boolean }): Promise<KeyEntry>;
+  /** False when there is no such key. */
+  revoke(kid: string): Promise<boolean>;
+  /** Does what is due, if this replica is the one that does it. */
+  maintain(): Promise<void>;
+  /** Called after every change of the keys, whoever made it. */
+  onChange(listener: () => void): void;
+  close(): Promise<void>;
 }
 
-const pem = (key: KeyObject): Buffer => Buffer.from(key.export({ type: 'pkcs8', format: 'pem' }));
-
-async function loadKey(path: string): Promise<{ signing: SigningKey; verification: VerificationKey }> {
-  const content = await readSecretFile(path);
-  if (content === undefined) throw new UnsafeFile(`${path} disappeared while the keys were read.`);
-  const privateKey = parsePrivateKey(path, content);
-  const alg = algorithmOf(privateKey);
-  if (alg === undefined) {
-    throw new UnsafeFile(
-      `${path} holds a key of an unusable type: it must be P-256, P-384, or RSA of 2048 bits or more.`,
-    );
-  }
-  const publicKey = createPublicKey(privateKey);
-  const kid = keyId(publicKey);
-  const signatureLength = signatureLengthOf(alg, privateKey);
-  const verification: VerificationKey = {
-    kid,
-    alg,
-    publicKey,
-    signatureLength,
-    verify: (data, signature) => verifyWith(alg, publicKey, data, signature),
-  };
-  const signing: SigningKey = { kid, alg, signatureLength, sign: (data) => signWith(alg, privateKey, data) };
-
-  // Once per start instead of once per token: a damaged key shows here (see signer.ts).
-  const probe = randomBytes(32);
-  if (!(await verification.verify(probe, await signing.sign(probe)))) {
-    throw new UnsafeFile(`${path} holds a damaged key: it can not verify what it signs.`);
-  }
-  return { signing, verification };
+export interface KeyRingOptions {
+  readonly store: Store;
+  readonly encryptionKey: EncryptionKey;
+  readonly rules: RingRules;
+  /** Where an older release kept its keys. */
+  readonly legacyDir: string;
+  /** Whether this replica does what is due. */
+  readonly leads: () => boolean;
+  readonly now: () => number;
+  /** Starts a task that is repeated; gives what ends it. */
+  readonly every: (ms: number, task: () => void) => () => void;
+  readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
+  readonly makeKey?: MakeKey;
 }
 
-function parsePrivateKey(path: string, content: Buffer): KeyObject {
-  try {
-    return createPrivateKey({ key: content, format: 'pem' });
-  } catch {
-    throw new UnsafeFile(`${path} does not hold an unencrypted private key in PEM form (PKCS#8).`);
-  }
+const MAINTAIN_MS = 1_000;
+const ATTEMPTS = 8;
+
+/** Opens the ring in the store, or makes it. Of several that do so at once, all end up with the ring of one. */
+export async function openKeyRing(options: KeyRingOptions): Promise<StoredKeyRing> {
+  const { store, encryptionKey, rules, makeKey = makeRealKey } = options;
+  const sealed = createSealedRing(store, encryptionKey);
+  const changes = createRingChanges(rules, makeKey);
+  const found = (await sealed.read()) ?? (await makeRing(options, sealed, changes));
+  await refuseOpenLeftovers(options);
+  const ring = new Ring(options, sealed, changes, found, await compile(found.state, undefined));
+  await ring.start();
+  return ring;
 }
 
-/** K-02: the id follows from the key alone, so every replica and every restart gives the same. */
-function keyId(publicKey: KeyObject): string {
-  return createHash('sha256')
-    .update(publicKey.export({ type: 'spki', format: 'der' }))
-    .digest('base64url');
+async function makeRing(
+  { legacyDir, rules, now, logger }: KeyRingOptions,
+  sealed: SealedRing,
+  changes: RingChanges,
+): Promise<StoredRing> {
+  const { algorithm, lifetimeSeconds } = rules;
+  const legacy = await readLegacyKeys({ dir: legacyDir, algorithm, lifetimeSeconds, now: now() });
+  const state = await changes.advance({ keys: legacy.keys }, now());
+  const written = await sealed.write(state, undefined);
+  if (written !== undefined && legacy.files.length > 0) {
+    logger.info({ files: legacy.files }, 'signing keys were taken over from files into the store');
+  }
+  const ring = written ?? (await sealed.read());
+  if (ring === undefined) throw new Error('the signing keys disappeared right after they were made');
+  return ring;
+}
+
+/** They are not read any more, and may still hold the key that signs. */
+async function refuseOpenLeftovers({ legacyDir, logger }: KeyRingOptions): Promise<void> {
+  const files = await legacyFiles(legacyDir);
+  if (files.length === 0) return;
+  for (const file of files) await readSecretFile(file);
+  logger.warn({ files }, 'signing keys are in the store now, and these files are no longer read: remove them');
+}
+
+/** What is used of a state: read once, when it changes. */
+interface Compiled {
+  readonly signing: SigningKey | undefined;
+  readonly keys: ReadonlyMap<string, VerificationKey>;
+  readonly entries: readonly KeyEntry[];
+}
+
+const ORDER: Readonly<Record<KeyRecord['state'], number>> = { current: 0, next: 1, retired: 2 };
+
+async function compile({ keys }: RingState, before: Compiled | undefined): Promise<Compiled> {
+  const entries = keys
+    .toSorted((a, b) => ORDER[a.state] - ORDER[b.state] || b.created - a.created)
+    .map(({ privateKey: _, ...record }): KeyEntry => {
+      const verification = before?.keys.get(record.kid) ?? readVerificationKey(record);
+      return { ...record, verification };
+    });
+  const verifying = new Map(entries.map(({ kid, verification }) => [kid, verification]));
+  const current = currentOf({ keys });
+  const verification = current && verifying.get(current.kid);
+  const signing =
+    current === undefined || verification === undefined
+      ? undefined
+      : before?.signing?.kid === current.kid
+        ? before.signing
+        : await readSigningKey(current, verification);
+  return { signing, keys: verifying, entries };
+}
+
+class Ring implements StoredKeyRing {
+  readonly #options: KeyRingOptions;
+  readonly #sealed: SealedRing;
+  readonly #changes: RingChanges;
+  readonly #listeners: (() => void)[] = [];
+  readonly #stop = new AbortController();
+  #stored: StoredRing;
+  #compiled: Compiled;
+  #maintaining = false;
+  #reported = '';
+  #ends: (() => Promise<void> | void)[] = [];
+
+  constructor(
+    options: KeyRingOptions,
+    sealed: SealedRing,
+    changes: RingChanges,
+    stored: StoredRing,
+    compiled: Compiled,
+  ) {
+    this.#options = options;
+    this.#sealed = sealed;
+    this.#changes = changes;
+    this.#stored = stored;
+    this.#compiled = compiled;
+  }
+
+  async start(): Promise<void> {
+    const { store, every } = this.#options;
+    // Before the first token is signed: its key must be kept for as long as that token lives.
+    await this.#change(this.#changes.cover);
+    await this.maintain();
+    const followed = followRing({
+      store,
+      sealed: this.#sealed,
+      from: this.#stored.revision,
+      signal: this.#stop.signal,
+      use: (stored) => this.#adopt(stored),
+      report: (error) => this.#report(error),
+    });
+    this.#ends = [every(MAINTAIN_MS, () => void this.maintain()), () => followed];
+  }
+
+  signing(): SigningKey {
+    const { signing } = this.#compiled;
+    if (signing === undefined) throw new Error('no key of this ring signs');
+    return signing;
+  }
+
+  find(kid: string): VerificationKey | undefined {
+    return this.#compiled.keys.get(kid);
+  }
+
+  all(): readonly VerificationKey[] {
+    return [...this.#compiled.keys.values()];
+  }
+
+  entries(): readonly KeyEntry[] {
+    return this.#compiled.entries;
+  }
+
+  async rotate({ force, rehearse }: { force: boolean; rehearse: boolean }): Promise<KeyEntry> {
+    const turned = (state: RingState): Promise<RingState> => this.#changes.rotate(state, this.#options.now(), force);
+    const state = rehearse ? await turned(this.#stored.state) : await this.#change(turned);
+    // A change that happened at once has made a new next key, without a plan.
+    const { entries } = await compile(state, this.#compiled);
+    const chosen =
+      entries.find((key) => key.state === 'next' && key.signsFrom !== undefined) ??
+      entries.find((key) => key.state === 'current');
+    if (chosen === undefined) throw new Error('a ring that rotates has a key');
+    return chosen;
+  }
+
+  async revoke(kid: string): Promise<boolean> {
+    let found = false;
+    await this.#change((state) => {
+      found ||= state.keys.some((key) => key.kid === kid);
+      return this.#changes.revoke(state, this.#options.now(), kid);
+    });
+    return found;
+  }
+
+  async maintain(): Promise<void> {
+    if (this.#maintaining || !this.#options.leads()) return;
+    this.#maintaining = true;
+    try {
+      await this.#change((state) => this.#changes.advance(state, this.#options.now()));
+      this.#reported = '';
+    } catch (error) {
+      this.#report(error);
+    } finally {
+      this.#maintaining = false;
+    }
+  }
+
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    for (const end of this.#ends) await end();
+  }
+
+  /** Tries again on top of what others wrote meanwhile. */
+  async #change(change: (state: RingState) => RingState | Promise<RingState>): Promise<RingState> {
+    for (let attempt = 1; ; attempt++) {
+      const from = this.#stored;
+      const to = await change(from.state);
+      if (to === from.state) return to;
+      const written = await this.#sealed.write(to, from);
+      if (written !== undefined) {
+        await this.#adopt(written);
+        return to;
+      }
+      if (attempt >= ATTEMPTS) throw new Error('the signing keys are being changed by others all the time');
+      const theirs = await this.#sealed.read();
+      if (theirs === undefined) throw new Error('the signing keys are no longer in the store');
+      await this.#adopt(theirs);
+    }
+  }
+
+  /** Swapped whole, and never for something older. */
+  async #adopt(stored: StoredRing): Promise<void> {
+    if (stored.revision <= this.#stored.revision) return;
+    const compiled = await compile(stored.state, this.#compiled);
+    if (stored.revision <= this.#stored.revision) return;
+    this.#stored = stored;
+    this.#compiled = compiled;
+    for (const listener of this.#listeners) listener();
+    if (this.#changes.cover(stored.state) !== stored.state) {
+      this.#change(this.#changes.cover).catch((error: unknown) => this.#report(error));
+    }
+  }
+
+  /** Once for each problem: this is tried again every second. */
+  #report(error: unknown): void {
+    const text = String(error);
+    if (this.#reported === text) return;
+    this.#reported = text;
+    this.#options.logger.error({ err: error }, 'the signing keys could not be brought up to date');
+  }
 }

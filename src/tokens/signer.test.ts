@@ -1,46 +1,47 @@
 import { createPublicKey } from 'node:crypto';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ALGORITHMS } from './algorithms.ts';
 import { buildClaims } from './claims.ts';
 import { createSigner } from './signer.ts';
-import { API, grantOf, openFixture, START } from './tokens.fixture.ts';
+import { API, type Fixture, grantOf, openFixture, START } from './tokens.fixture.ts';
 
 describe.each(ALGORITHMS)('%s', (algorithm) => {
+  let fixture: Fixture;
+  beforeAll(async () => {
+    fixture = await openFixture(algorithm);
+  });
+  afterAll(() => fixture.remove());
+
   test('K-01: the header is exactly alg and kid', async () => {
-    const fixture = await openFixture(algorithm);
-    try {
-      const [header = ''] = (await fixture.issue()).split('.');
-      expect(Buffer.from(header, 'base64url').toString()).toBe(
-        `{"alg":"${algorithm}","kid":"${fixture.ring.signing().kid}"}`,
-      );
-    } finally {
-      await fixture.remove();
-    }
+    const [header = ''] = (await fixture.issue()).split('.');
+    expect(Buffer.from(header, 'base64url').toString()).toBe(
+      `{"alg":"${algorithm}","kid":"${fixture.ring.signing().kid}"}`,
+    );
   });
 
   test('an independent library verifies the token, with nothing but the public key', async () => {
-    const fixture = await openFixture(algorithm);
-    try {
-      const token = await fixture.issue({ audiences: [API, 'vault'] });
-      const pem = fixture.publicKey.export({ type: 'spki', format: 'pem' });
-      const { payload, protectedHeader } = await jwtVerify(token, createPublicKey(pem), {
-        algorithms: [algorithm],
-        issuer: API,
-        audience: 'vault',
-        currentDate: new Date(START),
-        requiredClaims: ['exp', 'nbf', 'iat', 'jti', 'sub'],
-      });
-      expect(payload).toEqual(buildClaims(grantOf({ audiences: [API, 'vault'] })));
-      expect(protectedHeader).toEqual(decodeProtectedHeader(token));
-    } finally {
-      await fixture.remove();
-    }
+    const token = await fixture.issue({ audiences: [API, 'vault'] });
+    const pem = fixture.publicKey.export({ type: 'spki', format: 'pem' });
+    const { payload, protectedHeader } = await jwtVerify(token, createPublicKey(pem), {
+      algorithms: [algorithm],
+      issuer: API,
+      audience: 'vault',
+      currentDate: new Date(START),
+      requiredClaims: ['exp', 'nbf', 'iat', 'jti', 'sub'],
+    });
+    expect(payload).toEqual(buildClaims(grantOf({ audiences: [API, 'vault'] })));
+    expect(protectedHeader).toEqual(decodeProtectedHeader(token));
   });
 });
 
 describe('B10: a token that does not say what was granted is not released', () => {
   const claims = buildClaims(grantOf());
+  let fixture: Fixture;
+  beforeAll(async () => {
+    fixture = await openFixture();
+  });
+  afterAll(() => fixture.remove());
 
   test.each([
     ['a lifetime that JSON can not carry', { ...claims, exp: Number.NaN }],
@@ -51,32 +52,17 @@ describe('B10: a token that does not say what was granted is not released', () =
     ['a subject other than the account', { ...claims, sub: 'system:serviceaccount:ci:root' }],
     ['no issuer', { ...claims, iss: '' }],
   ])('%s', async (_name, wrong) => {
-    const fixture = await openFixture();
-    try {
-      await expect(createSigner(fixture.ring).sign(wrong)).rejects.toThrow('does not say what was granted');
-    } finally {
-      await fixture.remove();
-    }
+    await expect(createSigner(fixture.ring).sign(wrong)).rejects.toThrow('does not say what was granted');
   });
 
   test('a signature of the wrong length', async () => {
-    const fixture = await openFixture();
-    try {
-      const broken = { ...fixture.ring.signing(), sign: async () => new Uint8Array(10) };
-      await expect(createSigner({ signing: () => broken }).sign(claims)).rejects.toThrow('does not say');
-    } finally {
-      await fixture.remove();
-    }
+    const broken = { ...fixture.ring.signing(), sign: async () => new Uint8Array(10) };
+    await expect(createSigner({ signing: () => broken }).sign(claims)).rejects.toThrow('does not say');
   });
 
   test('text beyond ASCII survives', async () => {
-    const fixture = await openFixture();
-    try {
-      const audiences = [API, 'größe-日本-😀', 'lone \ud800', '__proto__', '<&>\u2028'];
-      const token = await fixture.issue({ audiences });
-      expect((await fixture.accepted(token, audiences)).audiences).toEqual(audiences);
-    } finally {
-      await fixture.remove();
-    }
+    const audiences = [API, 'größe-日本-😀', 'lone \ud800', '__proto__', '<&>\u2028'];
+    const token = await fixture.issue({ audiences });
+    expect((await fixture.accepted(token, audiences)).audiences).toEqual(audiences);
   });
 });

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { TokenClaims } from './claims.ts';
 import { decodeSegment, encodeHeader, encodePayload, isCanonicalJson, parseJsonObject, splitToken } from './jws.ts';
-import type { KeyRing, SigningKey } from './key-ring.ts';
+import type { SigningKey } from './key-material.ts';
+import type { KeyRing } from './key-ring.ts';
 import { readClaims } from './read-claims.ts';
 
 export interface Signer {

@@ -1,16 +1,20 @@
-import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createPublicKey, type KeyObject, sign } from 'node:crypto';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Algorithm } from './algorithms.ts';
+import type { Store } from '../storage/contract.ts';
+import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
+import { type Algorithm, newPrivateKey } from './algorithms.ts';
 import { buildClaims, createIssuers, type Grant, type TokenClaims } from './claims.ts';
-import { type KeyRing, openKeyRing } from './key-ring.ts';
+import { encryptionKey } from './encryption-key.ts';
+import type { VerificationKey } from './key-material.ts';
+import { type KeyRingOptions, openKeyRing, type StoredKeyRing } from './key-ring.ts';
 import type { LiveObject, LiveObjects, LiveResource } from './liveness.ts';
 import { createSigner } from './signer.ts';
 import { NOT_MINE } from './token-rejected.ts';
 import { createVerifier, type Verified } from './verifier.ts';
 
-/** A real key ring on disk, objects in a map, and a clock that stands still until it is moved. */
+/** A real key ring in a real store, objects in a map, and a clock that stands still until it is moved. */
 
 export const START = Date.UTC(2026, 7, 1, 12, 0, 0);
 export const ISSUERS = createIssuers({ baseUrl: 'https://pass.example', productName: 'orchestrator' });
@@ -51,7 +55,8 @@ export class World implements LiveObjects {
 
 export interface Fixture {
   readonly dir: string;
-  readonly ring: KeyRing;
+  readonly store: Store;
+  readonly ring: StoredKeyRing;
   readonly world: World;
   readonly clock: { now: number };
   readonly privateKey: KeyObject;
@@ -79,12 +84,15 @@ export function grantOf(grant: Partial<Grant> = {}): Grant {
 
 export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixture> {
   const { dir, remove } = await temporaryDirectory();
-  const ring = await openKeyRing({ dir: join(dir, 'keys'), algorithm });
-  const privateKey = createPrivateKey(await readFile(join(dir, 'keys', `${algorithm.toLowerCase()}.pem`)));
+  const store = await openSqliteStore({ file: join(dir, 'test.db') });
+  // Taken over from a file, so that the test has it, too.
+  const privateKey = await newPrivateKey(algorithm);
+  await placeKey(join(dir, 'keys'), `${algorithm.toLowerCase()}.pem`, pemOf(privateKey));
   const world = new World();
   const clock = { now: START };
+  const ring = await openTestRing({ store, clock, legacyDir: join(dir, 'keys'), rules: { algorithm } });
   const checks = { count: 0 };
-  const counted = (key: ReturnType<KeyRing['all']>[number]) => ({
+  const counted = (key: VerificationKey) => ({
     ...key,
     verify: (data: Uint8Array, signature: Uint8Array) => {
       checks.count += 1;
@@ -105,6 +113,7 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
   });
   return {
     dir,
+    store,
     ring,
     world,
     clock,
@@ -118,8 +127,44 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
       if (verified === NOT_MINE) throw new Error('not mine');
       return verified;
     },
-    remove,
+    async remove() {
+      await ring.close();
+      await store.close();
+      await remove();
+    },
   };
+}
+
+export const pemOf = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();
+
+export async function placeKey(dir: string, name: string, content: string): Promise<string> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await writeFile(join(dir, name), content, { mode: 0o600 });
+  return join(dir, name);
+}
+
+export const TEST_ENCRYPTION_KEY = encryptionKey(Buffer.alloc(32, 7));
+
+/** A ring that does what is due when the test says so, and writes down what it would log. */
+export function openTestRing(
+  options: Pick<KeyRingOptions, 'store' | 'legacyDir'> &
+    Partial<Omit<KeyRingOptions, 'rules'>> & {
+      readonly clock: { readonly now: number };
+      readonly rules?: Partial<KeyRingOptions['rules']>;
+      readonly log?: string[];
+    },
+): Promise<StoredKeyRing> {
+  const { clock, rules, log = [], ...rest } = options;
+  const write = (_fields: object, message: string): void => void log.push(message);
+  return openKeyRing({
+    encryptionKey: TEST_ENCRYPTION_KEY,
+    leads: () => true,
+    now: () => clock.now,
+    every: () => () => {},
+    logger: { info: write, warn: write, error: write },
+    ...rest,
+    rules: { algorithm: 'ES256', lifetimeSeconds: 3600, rotationMs: 0, ...rules },
+  });
 }
 
 export const b64 = (value: string | Uint8Array): string => Buffer.from(value).toString('base64url');

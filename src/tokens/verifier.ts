@@ -1,7 +1,8 @@
 import { commonAudiences } from './audiences.ts';
 import type { NodeRef, ObjectRef, TokenClaims } from './claims.ts';
 import { decodeSegment, isCanonicalJson, parseJsonObject, readHeader, type Segments, splitToken } from './jws.ts';
-import type { KeyRing, VerificationKey } from './key-ring.ts';
+import type { VerificationKey } from './key-material.ts';
+import type { KeyRing } from './key-ring.ts';
 import { expiryOf, type LiveObjects, liveProblem, timeProblem } from './liveness.ts';
 import { readClaims } from './read-claims.ts';
 import { createSignedCache } from './signed-cache.ts';

@@ -7,6 +7,7 @@ import { expectUnauthorized } from './support/expect-status.ts';
 import { b64, type Forger, inSeconds as now, openForger } from './support/forger.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
 import { type Server, startServer } from './support/server.ts';
+import { dataDirWithKey } from './support/signing-keys.ts';
 import { codeFor, createWorld, issue } from './support/token-world.ts';
 
 /** C-D: forged, damaged and odd tokens over the wire. Most carry a signature of the real key: the shape alone must fail. */
@@ -26,7 +27,8 @@ const lure = createServer((_, response) => {
 let lureUrl: string;
 
 beforeAll(async () => {
-  server = await startServer();
+  const { dataDir } = await dataDirWithKey();
+  server = await startServer({ dataDir });
   await createWorld(server);
   genuine = await issue(server);
   ({ key, kid, claims, forge } = await openForger(server, genuine));

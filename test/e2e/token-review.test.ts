@@ -6,6 +6,7 @@ import { envelope, message } from './support/protobuf.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
+import { dataDirWithKey } from './support/signing-keys.ts';
 import {
   asUser,
   codeFor,
@@ -28,7 +29,8 @@ let api: string;
 const PATH = inCluster(TOKEN);
 
 beforeAll(async () => {
-  server = await startServer({ users: { vault: [], nobody: [], jane: ['devs'] }, tls: true });
+  const { dataDir } = await dataDirWithKey();
+  server = await startServer({ dataDir, users: { vault: [], nobody: [], jane: ['devs'] }, tls: true });
   uids = await createWorld(server);
   genuine = await issue(server);
   forger = await openForger(server, genuine);

@@ -1,0 +1,57 @@
+import { notAcceptable } from '../api/status.ts';
+import { isClusterName } from '../tokens/claims.ts';
+import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
+import { type AcceptClause, parseAccept } from './accept-header.ts';
+import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
+
+const JSON_TYPE = 'application/json';
+/** RFC 7517 section 8.5.2. The documents are JSON under both names, and clients ask for either (O-04). */
+const KEY_SET_TYPE = 'application/jwk-set+json';
+
+/**
+ * What a verifier asks of an issuer (OpenID Connect Discovery), below the prefix of each cluster. Public, and served for
+ * any name that a cluster could have: nobody learns here which clusters there are.
+ */
+export function issuerRoutes(documents: () => IssuerDocuments): PathRoutes {
+  const route = (
+    types: readonly string[],
+    body: (documents: IssuerDocuments, cluster: string) => Uint8Array | string,
+  ): PathRoute => ({
+    public: true,
+    refusesBadCredentials: true,
+    methods: ['GET'],
+    handle: ({ accept, cluster = '' }: PathRequest) => {
+      const made = documents();
+      return {
+        type: 'raw',
+        code: 200,
+        headers: {
+          'Content-Type': chosenType(accept, types),
+          'Cache-Control': made.cacheControl,
+          ...(types.length > 1 ? { Vary: 'Accept' } : {}),
+        },
+        body: body(made, cluster),
+      };
+    },
+  });
+  const routes: ReadonlyMap<string, PathRoute> = new Map([
+    ['/.well-known/openid-configuration', route([JSON_TYPE], (made, cluster) => made.configuration(cluster))],
+    ['/openid/v1/jwks', route([KEY_SET_TYPE, JSON_TYPE], (made) => made.keySet())],
+  ]);
+  return {
+    find: ({ cluster, path }) => (cluster !== undefined && isClusterName(cluster) ? routes.get(path) : undefined),
+  };
+}
+
+function chosenType(accept: string | undefined, types: readonly string[]): string {
+  const [first = JSON_TYPE] = types;
+  if (accept === undefined || accept === '') return first;
+  for (const clause of parseAccept(accept)) {
+    const found = types.find((type) => matches(clause, type));
+    if (found !== undefined) return found;
+  }
+  throw notAcceptable(types);
+}
+
+const matches = ({ type, subtype }: AcceptClause, offered: string): boolean =>
+  type === '*' ? subtype === '*' : `${type}/${subtype}` === offered || (type === 'application' && subtype === '*');

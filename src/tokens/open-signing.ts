@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import type { Logger } from '../observability/logger.ts';
+import type { Store } from '../storage/contract.ts';
+import type { Algorithm } from './algorithms.ts';
+import type { Issuers } from './claims.ts';
+import { openEncryptionKey } from './encryption-key.ts';
+import { createIssuerDocuments, type IssuerDocuments } from './issuer-documents.ts';
+import { openKeyRing, type StoredKeyRing } from './key-ring.ts';
+import { createSigner, type Signer } from './signer.ts';
+
+/** Everything that has to do with our signature: the keys, who signs, and what verifiers are told. */
+export interface Signing {
+  readonly keyRing: StoredKeyRing;
+  readonly signer: Signer;
+  readonly documents: IssuerDocuments;
+  close(): Promise<void>;
+}
+
+export interface SigningOptions {
+  readonly store: Store;
+  readonly issuers: Issuers;
+  readonly dataDir: string;
+  readonly algorithm: Algorithm;
+  readonly rotationMs: number;
+  readonly maxLifetimeSeconds: number;
+  readonly encryptionKeyFile: string | undefined;
+  readonly leads: () => boolean;
+  readonly logger: Logger;
+}
+
+export async function openSigning(options: SigningOptions): Promise<Signing> {
+  const { store, issuers, dataDir, leads, logger } = options;
+  const dir = join(dataDir, 'keys');
+  const keyRing = await openKeyRing({
+    store,
+    encryptionKey: await openEncryptionKey({ file: options.encryptionKeyFile, dir }),
+    rules: {
+      algorithm: options.algorithm,
+      lifetimeSeconds: options.maxLifetimeSeconds,
+      rotationMs: options.rotationMs,
+    },
+    legacyDir: dir,
+    leads,
+    now: Date.now,
+    every: (ms, task) => {
+      const timer = setInterval(task, ms);
+      timer.unref();
+      return () => clearInterval(timer);
+    },
+    logger,
+  });
+  const onChange = (listener: () => void): void => keyRing.onChange(listener);
+  return {
+    keyRing,
+    signer: createSigner(keyRing),
+    documents: createIssuerDocuments({ keyRing, issuers, onChange }),
+    close: () => keyRing.close(),
+  };
+}

@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest';
+import type { Algorithm } from './algorithms.ts';
+import {
+  createRingChanges,
+  currentOf,
+  MAX_KEYS,
+  type MakeKey,
+  nextOf,
+  PUBLISHED_MS,
+  type RingRules,
+  type RingState,
+  TooManyKeys,
+} from './ring-state.ts';
+
+const T0 = Date.UTC(2026, 0, 1);
+const HOUR = 3_600_000;
+const EMPTY: RingState = { keys: [] };
+
+/** Names in place of keys: `ES256-1`, `ES256-2`. */
+function rules(given: Partial<RingRules> = {}) {
+  let count = 0;
+  const makeKey: MakeKey = async (algorithm, created) => {
+    count += 1;
+    const kid = `${algorithm}-${count}`;
+    return { kid, algorithm, created, publicKey: `public ${kid}`, privateKey: `private ${kid}` };
+  };
+  return createRingChanges({ algorithm: 'ES256', lifetimeSeconds: 3600, rotationMs: 0, ...given }, makeKey);
+}
+
+const show = ({ keys }: RingState): string[] => keys.map(({ kid, state }) => `${kid} ${state}`).sort();
+
+describe('a new ring', () => {
+  test('has a key that signs at once and the next one, and rests', async () => {
+    const changes = rules();
+    const ring = await changes.advance(EMPTY, T0);
+    expect(show(ring)).toEqual(['ES256-1 current', 'ES256-2 next']);
+    expect(currentOf(ring)?.signsFrom).toBe(T0);
+    expect(await changes.advance(ring, T0 + 1000 * HOUR)).toBe(ring);
+  });
+});
+
+describe('rotation', () => {
+  test('B9: a key signs only after every verifier can know it', async () => {
+    const changes = rules();
+    const ring = await changes.rotate(await changes.advance(EMPTY, T0), T0 + HOUR, false);
+    expect(show(ring)).toEqual(['ES256-1 current', 'ES256-2 next']);
+    expect(nextOf(ring)?.signsFrom).toBe(T0 + PUBLISHED_MS);
+    expect(await changes.advance(ring, T0 + PUBLISHED_MS - 1)).toBe(ring);
+    const turned = await changes.advance(ring, T0 + PUBLISHED_MS);
+    expect(show(turned)).toEqual(['ES256-1 retired', 'ES256-2 current', 'ES256-3 next']);
+    expect(nextOf(turned)?.signsFrom).toBeUndefined();
+  });
+
+  test('of a key that is known long enough happens at once; asking twice before it is due changes nothing', async () => {
+    const changes = rules();
+    const first = await changes.advance(EMPTY, T0);
+    const ring = await changes.rotate(first, T0 + PUBLISHED_MS, false);
+    expect(show(ring)).toEqual(['ES256-1 retired', 'ES256-2 current', 'ES256-3 next']);
+    const planned = await changes.rotate(ring, T0 + PUBLISHED_MS + 1, false);
+    expect(await changes.rotate(planned, T0 + PUBLISHED_MS + 2, false)).toBe(planned);
+  });
+
+  test('by force does not wait', async () => {
+    const changes = rules();
+    const ring = await changes.rotate(await changes.advance(EMPTY, T0), T0 + 1, true);
+    expect(show(ring)).toEqual(['ES256-1 retired', 'ES256-2 current', 'ES256-3 next']);
+  });
+
+  test('by age: when the key has signed for so long, and never with 0', async () => {
+    const changes = rules({ rotationMs: 24 * HOUR });
+    const ring = await changes.advance(EMPTY, T0);
+    expect(await changes.advance(ring, T0 + 24 * HOUR - 1)).toBe(ring);
+    const turned = await changes.advance(ring, T0 + 24 * HOUR);
+    expect(show(turned)).toEqual(['ES256-1 retired', 'ES256-2 current', 'ES256-3 next']);
+    expect(await changes.advance(turned, T0 + 25 * HOUR)).toBe(turned);
+  });
+
+  test('a retired key has nothing left to sign with, and stays until its last token has ended', async () => {
+    const changes = rules({ lifetimeSeconds: 7200 });
+    const at = T0 + PUBLISHED_MS;
+    const ring = await changes.rotate(await changes.advance(EMPTY, T0), at, false);
+    const old = ring.keys.find(({ state }) => state === 'retired');
+    expect(old).not.toHaveProperty('privateKey');
+    // The last token, its leeway of a minute, and ten minutes for a replica that heard of it late.
+    expect(old?.expires).toBe(at + 2 * HOUR + 60_000 + 600_000);
+    expect(await changes.advance(ring, (old?.expires ?? 0) - 1)).toBe(ring);
+    expect(show(await changes.advance(ring, old?.expires ?? 0))).toEqual(['ES256-2 current', 'ES256-3 next']);
+  });
+
+  test('a longer lifetime is covered before the key retires; a shorter one takes nothing away', async () => {
+    const ring = await rules({ lifetimeSeconds: 3600 }).advance(EMPTY, T0);
+    const longer = rules({ lifetimeSeconds: 86_400 });
+    const covered = longer.cover(ring);
+    expect(covered.keys.map(({ lifetimeSeconds }) => lifetimeSeconds)).toEqual([86_400, 86_400]);
+    expect(longer.cover(covered)).toBe(covered);
+    expect(rules({ lifetimeSeconds: 600 }).cover(covered)).toBe(covered);
+  });
+
+  test('without end is refused, and the ring still turns when the first keys have ended', async () => {
+    const changes = rules();
+    let ring = await changes.advance(EMPTY, T0);
+    while (ring.keys.length < MAX_KEYS) ring = await changes.rotate(ring, T0, true);
+    await expect(changes.rotate(ring, T0, true)).rejects.toThrow(TooManyKeys);
+    const later = await changes.rotate(ring, T0 + 3 * HOUR, true);
+    expect(show(later).length).toBe(3);
+  });
+});
+
+describe('another algorithm', () => {
+  test.each<Algorithm>(['RS256', 'ES384'])('%s: is published first, and signs when it is known', async (algorithm) => {
+    const ring = await rules().advance(EMPTY, T0);
+    const changes = rules({ algorithm });
+    const started = await changes.advance(ring, T0 + 1);
+    expect(show(started)).toEqual(['ES256-1 current', `${algorithm}-1 next`]);
+    const turned = await changes.advance(started, T0 + 1 + PUBLISHED_MS);
+    expect(show(turned)).toEqual(['ES256-1 retired', `${algorithm}-1 current`, `${algorithm}-2 next`]);
+  });
+
+  test('none, when somebody else signs: what was signed here stays valid until it ends', async () => {
+    const ring = await rules().advance(EMPTY, T0);
+    const others = rules({ algorithm: undefined });
+    const left = await others.advance(ring, T0);
+    expect(show(left)).toEqual(['ES256-1 retired']);
+    expect(await others.advance(left, T0 + 1)).toBe(left);
+    expect(await others.advance(left, T0 + 24 * HOUR)).toEqual(EMPTY);
+  });
+});
+
+describe('revoking', () => {
+  test('the current key: the next takes over at once', async () => {
+    const changes = rules();
+    const ring = await changes.revoke(await changes.advance(EMPTY, T0), T0 + 5, 'ES256-1');
+    expect(show(ring)).toEqual(['ES256-2 current', 'ES256-3 next']);
+    expect(currentOf(ring)?.signsFrom).toBe(T0 + 5);
+  });
+
+  test('the next key: another is made', async () => {
+    const changes = rules();
+    const ring = await changes.revoke(await changes.advance(EMPTY, T0), T0 + 5, 'ES256-2');
+    expect(show(ring)).toEqual(['ES256-1 current', 'ES256-3 next']);
+    expect(nextOf(ring)?.created).toBe(T0 + 5);
+  });
+
+  test('a retired key, and one that is not there', async () => {
+    const changes = rules();
+    const ring = await changes.rotate(await changes.advance(EMPTY, T0), T0, true);
+    expect(show(await changes.revoke(ring, T0, 'ES256-1'))).toEqual(['ES256-2 current', 'ES256-3 next']);
+    expect(await changes.revoke(ring, T0, '__proto__')).toBe(ring);
+  });
+});
