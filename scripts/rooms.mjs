@@ -75,6 +75,9 @@ const SOCKETS =
 const SQL =
   'SQL stops at storage/sqlite/: the rest of the program sees the storage contract, so that any engine can stand in.';
 
+const GRPC =
+  'gRPC stops at storage/etcd/: the rest of the program sees the storage contract, so that any engine can stand in.';
+
 /** Modules that open sockets. The helpers of node:net that only look at addresses are free to use. */
 const SOCKET_MODULES = {
   'node:http': SOCKETS,
@@ -89,7 +92,7 @@ const SOCKET_MODULES = {
 };
 
 /** Nothing that ships may depend on what does not, and nobody but main.ts wires the parts. */
-const NEVER = ['**/main.ts', '**/compose.ts', '**/test/**', '**/bench/**', '**/scripts/**'];
+const NEVER = ['**/main.ts', '**/compose.ts', '**/open-store.ts', '**/test/**', '**/bench/**', '**/scripts/**'];
 
 /**
  * @param {string} includes
@@ -100,11 +103,14 @@ const override = (includes, noRestrictedImports) => ({
   linter: { rules: { style: { noRestrictedImports } } },
 });
 
+/** Folders below storage/ that nobody but the opening of the store may know. @type {('sqlite' | 'etcd')[]} */
+const ENGINES = ['sqlite', 'etcd'];
+
 /**
  * @param {string} room
- * @param {{ engine?: boolean, sockets?: boolean }} [options]
+ * @param {{ engine?: 'sqlite' | 'etcd', sockets?: boolean }} [options]
  */
-function restriction(room, { engine = false, sockets = room === 'http' || room === 'cli' } = {}) {
+function restriction(room, { engine, sockets = room === 'http' || room === 'cli' } = {}) {
   const { imports, why } = /** @type {{ imports: string[], why: string }} */ (ROOMS[room]);
   const closed = Object.keys(ROOMS).filter((other) => other !== room && !imports.includes(other));
   return {
@@ -113,11 +119,16 @@ function restriction(room, { engine = false, sockets = room === 'http' || room =
       paths: {
         ...(sockets ? {} : SOCKET_MODULES),
         ...(sockets || room === 'client' ? {} : { undici: SOCKETS }),
-        ...(engine ? {} : { 'node:sqlite': SQL }),
+        ...(engine === 'sqlite' ? {} : { 'node:sqlite': SQL }),
+        ...(engine === 'etcd' ? {} : { '@grpc/grpc-js': GRPC }),
       },
       patterns: [
         {
-          group: [...NEVER, ...closed.map((other) => `**/${other}/**`), ...(engine ? [] : ['**/sqlite/**'])],
+          group: [
+            ...NEVER,
+            ...closed.map((other) => `**/${other}/**`),
+            ...ENGINES.filter((other) => other !== engine).map((other) => `**/${other}/**`),
+          ],
           message: why,
         },
       ],
@@ -131,7 +142,7 @@ export function biomeRooms() {
     $schema: './node_modules/@biomejs/biome/configuration_schema.json',
     overrides: [
       ...Object.keys(ROOMS).map((room) => override(`src/${room}/**`, restriction(room))),
-      override('src/storage/sqlite/**', restriction('storage', { engine: true })),
+      ...ENGINES.map((engine) => override(`src/storage/${engine}/**`, restriction('storage', { engine }))),
       override('src/clusters/upstream/**', restriction('clusters', { sockets: true })),
       // A test may set up whatever it needs; nothing imports a test, and only tests import fixtures.
       override('src/**/*.test.ts', 'off'),

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { finish, runVitest } from './run-vitest.mjs';
+import { setUpEtcd } from './setup-etcd.mjs';
 import { setUpKubectl } from './setup-kubectl.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -41,5 +42,6 @@ for (const [name, args] of Object.entries(CHECKS)) {
 }
 
 setUpKubectl();
+setUpEtcd();
 const tests = await runVitest(process.argv.slice(2));
 finish({ passed: passed + tests.passed, failed: failed + tests.failed, skipped: tests.skipped });

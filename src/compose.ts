@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Catalog, createCatalog } from './api/catalog.ts';
@@ -34,11 +34,11 @@ import { ObjectReader } from './objects/reader.ts';
 import { StoredObject } from './objects/stored-object.ts';
 import { ObjectWriter } from './objects/writer.ts';
 import type { Logger } from './observability/logger.ts';
+import { openStore } from './open-store.ts';
 import { Feed } from './storage/cache/feed.ts';
 import { KindCache } from './storage/cache/kind-cache.ts';
 import { startCompactor } from './storage/compactor.ts';
 import type { Store } from './storage/contract.ts';
-import { openSqliteStore } from './storage/sqlite/sqlite-store.ts';
 import { createIssuers, type Issuers } from './tokens/claims.ts';
 import { openSigning } from './tokens/open-signing.ts';
 import { openSealKey } from './tokens/seal-key.ts';
@@ -93,9 +93,11 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     const issuers = createIssuers({ baseUrl, productName: options.productName });
 
     await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
-    await mkdir(dirname(options.store.path), { recursive: true, mode: 0o700 });
-    const store = await openSqliteStore({ file: options.store.path, logger });
+    const { store, campaign } = await openStore(options.store, logger);
     closers.push(() => store.close());
+    const leadership = campaign();
+    closers.push(() => leadership.close());
+    const leads = () => leadership.leads();
     const objects = createObjects({ options, catalog, store, issuers, logger });
     const { reader, writer, cascade, feed, policy, hub } = objects;
     await feed.start();
@@ -111,7 +113,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       rotationMs: options.signingKeyRotationMs,
       maxLifetimeSeconds: options.maxTokenExpirationSeconds,
       encryptionKeyFile: options.encryptionKeyFile,
-      leads: () => true,
+      leads,
       logger,
     });
     closers.push(signing.close);
@@ -169,7 +171,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       closers.push(() => folder.stop());
     }
     const { retentionMs, revisions } = options.history;
-    const compactor = startCompactor({ store, retainMs: retentionMs, retainRevisions: revisions, logger });
+    const compactor = startCompactor({ store, leads, retainMs: retentionMs, retainRevisions: revisions, logger });
     closers.push(() => compactor.stop());
 
     const { documents } = signing;

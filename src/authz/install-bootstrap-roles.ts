@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind, ObjectMeta } from '../api/kind.ts';
+import { ApiError } from '../api/status.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS, BOOTSTRAP_CLUSTER_ROLES } from './bootstrap-roles.ts';
 
+const ATTEMPTS = 5;
 const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 
 /**
@@ -16,8 +18,21 @@ export async function installBootstrapRoles(
   reader: ObjectReader,
   writer: ObjectWriter,
 ): Promise<void> {
-  for (const object of BOOTSTRAP_CLUSTER_ROLES) await install(catalog.clusterRoles, object);
-  for (const object of BOOTSTRAP_CLUSTER_ROLE_BINDINGS) await install(catalog.clusterRoleBindings, object);
+  for (const object of BOOTSTRAP_CLUSTER_ROLES) await settle(catalog.clusterRoles, object);
+  for (const object of BOOTSTRAP_CLUSTER_ROLE_BINDINGS) await settle(catalog.clusterRoleBindings, object);
+
+  /** Replicas that start together do the same at the same time: who comes second looks again. */
+  async function settle(kind: Kind, object: ApiObject): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await install(kind, object);
+      } catch (error) {
+        const overtaken = error instanceof ApiError && [404, 409].includes(error.status.code);
+        if (!overtaken || attempt >= ATTEMPTS) throw error;
+        await reader.catchUp();
+      }
+    }
+  }
 
   async function install(kind: Kind, object: ApiObject): Promise<void> {
     const place = { cluster: '', namespace: '', name: object.metadata.name ?? '' };

@@ -86,7 +86,7 @@ describe('loadServeOptions', () => {
   });
 
   it('derives what depends on other options', () => {
-    expect(load(['--data-dir', '/d']).options.store.path).toBe('/d/clusterpass.db');
+    expect(load(['--data-dir', '/d']).options.store).toEqual({ engine: 'sqlite', path: '/d/clusterpass.db' });
     const tls = ['--tls-cert-file', 'tls.crt', '--tls-private-key-file', 'tls.key'];
     const { options } = load(['--listen', 'pass.example.com:443', ...tls]);
     expect(options.baseUrl).toBe('https://pass.example.com');
@@ -142,12 +142,6 @@ describe('a mistake is named with its source', () => {
       `${join(cwd, 'bad.yaml')}: history-revisions: "many" cannot be used: expected a whole number from 1 to 1000000000`,
       '--workers: "4" cannot be used: not yet: this release serves from one process; leave it at 1',
       expect.stringMatching(/^CLUSTERPASS_LOG_LEVEL: "loud" cannot be used: expected debug/),
-    ]);
-  });
-
-  it('a store that is not in this release', () => {
-    expect(problems(['--store', 'etcd://h:2379/p'])).toEqual([
-      expect.stringMatching(/^--store: .*embedded engine only/),
     ]);
   });
 

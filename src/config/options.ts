@@ -1,3 +1,4 @@
+import { storeUrl } from './store-url.ts';
 import {
   baseUrl,
   boolean,
@@ -10,7 +11,7 @@ import {
   type Parse,
   path,
   productName,
-  store,
+  word,
   workers,
 } from './values.ts';
 
@@ -57,9 +58,39 @@ export const OPTIONS = {
   }),
   store: option({
     value: 'URL',
-    parse: store,
+    parse: storeUrl,
     defaultText: '`sqlite:<data-dir>/clusterpass.db`',
-    doc: 'Where objects are kept: `sqlite:PATH`, the embedded engine.',
+    doc: 'Where objects are kept: `sqlite:PATH`, the embedded engine for one process, or `etcd://HOST:PORT,HOST:PORT/PREFIX` for several replicas.',
+  }),
+  etcdCafile: option({
+    value: 'FILE',
+    parse: existing('file'),
+    doc: 'Certificates of the authorities, in PEM, that the members of etcd are checked against. It also turns TLS on.',
+  }),
+  etcdCertfile: option({
+    value: 'FILE',
+    parse: existing('file'),
+    doc: 'Client certificate for etcd in PEM, with `--etcd-keyfile`.',
+  }),
+  etcdKeyfile: option({
+    value: 'FILE',
+    parse: existing('file'),
+    doc: 'Private key in PEM for `--etcd-certfile`.',
+  }),
+  etcdUsername: option({
+    value: 'NAME',
+    parse: word,
+    doc: 'User of etcd, where its authentication is on, with `--etcd-password-file`.',
+  }),
+  etcdPasswordFile: option({
+    value: 'FILE',
+    parse: existing('file'),
+    doc: 'File (mode 0600) with the password of `--etcd-username` and nothing else.',
+  }),
+  etcdInsecure: option({
+    parse: boolean,
+    default: 'false',
+    doc: 'Lets members of etcd that are not on this machine be reached without TLS. Whoever sees that traffic sees all that is stored.',
   }),
   historyRetention: option({
     value: 'DURATION',

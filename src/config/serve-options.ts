@@ -1,5 +1,5 @@
-import { join } from 'node:path';
 import type { OptionValues } from './options.ts';
+import { resolveStore, type StoreOptions } from './store-options.ts';
 import { defaultBaseUrl, isLoopback, isWildcard, type ListenAddress } from './values.ts';
 
 /** What `clusterpass serve` runs with: every option checked, alone and against the others. Paths are absolute. */
@@ -8,7 +8,7 @@ export interface ServeOptions {
   /** Undefined only when `--listen` has port 0: then it is `defaultBaseUrl()` of the port that was bound. */
   readonly baseUrl: string | undefined;
   readonly dataDir: string;
-  readonly store: { readonly engine: 'sqlite'; readonly path: string };
+  readonly store: StoreOptions;
   readonly history: { readonly retentionMs: number; readonly revisions: number };
   readonly tls: { readonly certFile: string; readonly privateKeyFile: string } | undefined;
   readonly maxConnections: number;
@@ -47,12 +47,15 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     problems.push(`--listen ${listen.host} names no address that callers could use: set --base-url`);
   }
 
+  const store = resolveStore(values);
+  problems.push(...store.problems);
+
   const derived = listen.port === 0 ? undefined : defaultBaseUrl(listen, tls === undefined ? 'http' : 'https');
   const options: ServeOptions = {
     listen,
     baseUrl: values.baseUrl ?? derived,
     dataDir: values.dataDir,
-    store: { engine: 'sqlite', path: values.store ?? join(values.dataDir, 'clusterpass.db') },
+    store: store.store,
     history: { retentionMs: values.historyRetention, revisions: values.historyRevisions },
     tls,
     maxConnections: values.maxConnections,

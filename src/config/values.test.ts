@@ -15,7 +15,6 @@ import {
   oneOf,
   path,
   productName,
-  store,
   ValueError,
   workers,
 } from './values.ts';
@@ -144,24 +143,6 @@ describe('productName', () => {
   ])('refuses %j', (text) => {
     expect(() => productName(text)).toThrow(ValueError);
   });
-});
-
-describe('store', () => {
-  it('is a path of the embedded engine', () => {
-    expect(store('sqlite:/data/x.db', context)).toBe('/data/x.db');
-    expect(store('sqlite:x.db', context)).toBe('/srv/x.db');
-  });
-
-  it('says that etcd is not in this release', () => {
-    expect(() => store('etcd://h1:2379,h2:2379/prefix', context)).toThrow(/embedded engine only/);
-  });
-
-  it.each(['', 'sqlite:', 'sqlite::memory:', 'sqlite://x.db', '/data/x.db', 'postgres://x', 'sqlite:a\0b'])(
-    'refuses %j',
-    (text) => {
-      expect(() => store(text, context)).toThrow(ValueError);
-    },
-  );
 });
 
 describe('plain values', () => {

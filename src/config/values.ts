@@ -68,6 +68,13 @@ export function durationOrNever(min: string, max: string): Parse<number> {
   };
 }
 
+/** A short text without control characters. */
+export function word(text: string): string {
+  if (!/^[^\p{Cc}]{1,256}$/u.test(text))
+    throw new ValueError('expected 1 to 256 characters without control characters');
+  return text;
+}
+
 export function path(text: string, { cwd }: ParseContext): string {
   if (text === '' || text.includes('\0')) throw new ValueError('expected a path');
   return resolve(cwd, text);
@@ -164,19 +171,6 @@ export function productName(text: string): string {
   if (TAKEN.has(text))
     throw new ValueError(`expected a word that is not the start of another path (${[...TAKEN].join(', ')})`);
   return text;
-}
-
-/** `sqlite:PATH`, as the absolute path of the database. */
-export function store(text: string, context: ParseContext): string {
-  if (text.startsWith('etcd:')) {
-    throw new ValueError('this release has the embedded engine only; expected sqlite:PATH');
-  }
-  const file = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : '';
-  // SQLite reads these as a database that is gone when the process is, or as options in a URI.
-  if (file === '' || file.startsWith(':') || file.startsWith('//')) {
-    throw new ValueError('expected sqlite:PATH, such as sqlite:/var/lib/clusterpass/clusterpass.db');
-  }
-  return path(file, context);
 }
 
 export function workers(text: string): 1 {

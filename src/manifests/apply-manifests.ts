@@ -1,6 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix, objectKey } from '../api/object-key.ts';
+import { ApiError } from '../api/status.ts';
 import type { Cascade } from '../objects/cascade.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -62,8 +63,13 @@ async function applyOne(
 ): Promise<void> {
   const origin = `${source}:${file}`;
   if (reader.find(kind, place) === undefined) {
-    await writer.create(kind, place, withOrigin(object, origin), { dryRun: false, keepStatus: true });
-    return;
+    try {
+      await writer.create(kind, place, withOrigin(object, origin), { dryRun: false, keepStatus: true });
+      return;
+    } catch (error) {
+      // Another replica reads the same folder, and was faster.
+      if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error;
+    }
   }
   const part = kind.hasStatus && object.status !== undefined ? 'both' : 'object';
   const change = (current: ApiObject): ApiObject => {

@@ -1,4 +1,4 @@
-import { type ApiError, timeout, tooManyRequests, unavailable } from '../api/status.ts';
+import { ApiError, timeout, tooManyRequests, unavailable } from '../api/status.ts';
 import { StorageError } from '../storage/contract.ts';
 
 /** What a caller is told when the store could not do its part; other errors pass through. */
@@ -8,6 +8,8 @@ export function asApiError(error: unknown): unknown {
     case 'unavailable':
     case 'closed':
       return unavailable('the store cannot be reached at the moment, please try again');
+    case 'too-large':
+      return new ApiError(413, 'RequestEntityTooLarge', 'the object is larger than the store takes');
     default:
       return error;
   }

@@ -18,6 +18,8 @@ const systemCompactorClock: CompactorClock = {
 export interface CompactorOptions {
   readonly store: Pick<Store, 'revision' | 'compactedRevision' | 'compact'>;
   readonly clock?: CompactorClock;
+  /** Of several processes with one store, one compacts. Default: always this one. */
+  readonly leads?: () => boolean;
   /** Nothing younger than this is forgotten. Default: five minutes, as kube-apiserver does. */
   readonly retainMs?: number;
   /** Nor any of the newest so many revisions, however old. Default: 10,000. */
@@ -39,6 +41,7 @@ export interface Compactor {
 export function startCompactor({
   store,
   clock = systemCompactorClock,
+  leads = () => true,
   retainMs = 5 * 60_000,
   retainRevisions = 10_000,
   intervalMs = 60_000,
@@ -55,6 +58,8 @@ export function startCompactor({
     const old = samples.findLastIndex((sample) => sample.at <= at - retainMs);
     if (old === -1) return;
     samples = samples.slice(old);
+    // Who does not lead watches the time all the same, and can take over without a gap.
+    if (!leads()) return;
     const target = Math.min(samples[0]?.revision ?? 0, revision - retainRevisions);
     if (target <= (await store.compactedRevision()) + 1) return;
     await store.compact(target);

@@ -8,7 +8,10 @@
  * test/conformance/ holds one test for each promise below, and every engine runs it.
  */
 
-/** A point in the history of the whole store. Starts at 1 and is never used twice, not even after a crash. */
+/**
+ * A point in the history of the whole store. It only grows, and is never used twice, not even after a crash. The first
+ * is at least 1. There may be gaps: an engine may share its counter with others, who write where nobody sees it.
+ */
 export type Revision = number;
 
 export interface KeyValue {
@@ -49,7 +52,13 @@ export interface Write {
   /** What must be true of the key itself. A write without expectation does not exist: nobody overwrites blindly. */
   readonly expect: Expectation;
   /** What must be true of other keys at the same instant, e.g. that the namespace still exists. */
-  readonly guards?: readonly { readonly key: string; readonly expect: Expectation }[];
+  readonly guards?: readonly Guard[];
+}
+
+/** What a write demands of a key that it does not change. */
+export interface Guard {
+  readonly key: string;
+  readonly expect: Expectation;
 }
 
 export type WriteResult =
@@ -137,6 +146,8 @@ export type StorageErrorCode =
   | 'unavailable'
   /** What is stored is damaged, or was written by a newer release. */
   | 'unreadable'
+  /** The value is larger than the engine takes. Trying again does not help. */
+  | 'too-large'
   | 'closed';
 
 export class StorageError extends Error {

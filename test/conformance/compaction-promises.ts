@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Revision, Store } from '../../src/storage/contract.ts';
+import type { Change, Revision, Store } from '../../src/storage/contract.ts';
 import { create, failure, readable, readableChange, remove, update, watchUntil } from './harness.ts';
 import type { Fixture } from './store-conformance.ts';
 
@@ -46,9 +46,14 @@ export function compactionPromises(fixture: Fixture): void {
     it('the revision compacted at can still be read and watched from', async () => {
       const { store } = fixture;
       const { revisions, last } = await someHistory(store);
-      for (const at of revisions) {
-        const before = await store.list({ prefix: '/a/', revision: at });
-        const changes = await watchUntil(store, '/a/', at, last);
+      const states = await Promise.all(
+        revisions.map(async (at) => ({
+          at,
+          before: await store.list({ prefix: '/a/', revision: at }),
+          changes: await watchUntil(store, '/a/', at, last),
+        })),
+      );
+      for (const { at, before, changes } of states) {
         await store.compact(at);
         const after = await store.list({ prefix: '/a/', revision: at });
         expect(after.items.map(readable)).toEqual(before.items.map(readable));
@@ -83,11 +88,22 @@ export function compactionPromises(fixture: Fixture): void {
     it('a watch that is up to date goes on through it', async () => {
       const { store } = fixture;
       const { last } = await someHistory(store);
-      const seen = watchUntil(store, '/a/', last, last + 2);
+      const watching = store.watch('/a/', last, AbortSignal.timeout(50_000))[Symbol.asyncIterator]();
+      const seen: number[] = [];
+      const take = async (): Promise<void> => {
+        const { value, done: ended } = await watching.next();
+        if (ended) throw new Error('the watch ended');
+        seen.push(...value.changes.map(({ modRevision }: Change) => modRevision));
+      };
+      const taken = take();
       const first = await create(store, '/a/x', 'one');
+      await taken;
+      while (seen.length < 1) await take();
       await store.compact(first);
       const second = await update(store, '/a/x', first, 'two');
-      expect((await seen).map(({ modRevision }) => modRevision)).toEqual([first, second]);
+      while (seen.length < 2) await take();
+      await watching.return?.();
+      expect(seen).toEqual([first, second]);
     });
 
     it('a deleted key stays deleted, and may be created', async () => {

@@ -91,7 +91,8 @@ describe('import edges', () => {
 
   it('nobody but main.ts, compose.ts and tests reaches for the wiring, an engine or the tests', () => {
     const cases = new Map<string, { text: string; rule: string | undefined }>();
-    for (const to of ['compose.ts', 'main.ts', 'storage/sqlite/engine.ts', '../test/x.ts', '../bench/x.ts']) {
+    const engines = ['storage/sqlite/engine.ts', 'storage/etcd/engine.ts'];
+    for (const to of ['compose.ts', 'main.ts', 'open-store.ts', ...engines, '../test/x.ts', '../bench/x.ts']) {
       const name = to.replaceAll(/\W+/g, '-');
       for (const room of ROOMS) {
         cases.set(`src/${room}/to-${name}.ts`, { text: `import '../${to}';\n`, rule: 'noRestrictedImports' });
@@ -99,6 +100,8 @@ describe('import edges', () => {
       }
     }
     cases.set('src/storage/picks.ts', { text: "import './sqlite/engine.ts';\n", rule: 'noRestrictedImports' });
+    cases.set('src/storage/sqlite/other.ts', { text: "import '../etcd/engine.ts';\n", rule: 'noRestrictedImports' });
+    cases.set('src/storage/etcd/engine.ts', { text: "import '../contract.ts';\n", rule: undefined });
     cases.set('src/storage/sqlite/engine.ts', { text: "import '../contract.ts';\n", rule: undefined });
     cases.set('src/storage/sqlite/up.ts', { text: "import '../../objects/x.ts';\n", rule: 'noRestrictedImports' });
     cases.set('src/compose.ts', { text: "import './storage/sqlite/engine.ts';\n", rule: undefined });
@@ -106,9 +109,9 @@ describe('import edges', () => {
     expectLint(cases);
   });
 
-  it('sockets stay in http/, cli/ and clusters/upstream/, SQL in storage/sqlite/', () => {
+  it('sockets stay in http/, cli/ and clusters/upstream/, SQL in storage/sqlite/, gRPC in storage/etcd/', () => {
     const cases = new Map<string, { text: string; rule: string | undefined }>();
-    for (const room of [...ROOMS, 'storage/sqlite', 'clusters/upstream']) {
+    for (const room of [...ROOMS, 'storage/sqlite', 'storage/etcd', 'clusters/upstream']) {
       for (const module of ['http', 'https', 'http2', 'net', 'tls', 'dgram', 'sqlite']) {
         const home = module === 'sqlite' ? ['storage/sqlite'] : ['http', 'cli', 'clusters/upstream'];
         const text = `import { x } from 'node:${module}';\nx();\n`;
@@ -117,6 +120,8 @@ describe('import edges', () => {
       }
       const fetches = restricted(['http', 'cli', 'client', 'clusters/upstream'].includes(room));
       cases.set(`src/${room}/fetches.ts`, { text: "import { x } from 'undici';\nx();\n", rule: fetches });
+      const speaks = restricted(room === 'storage/etcd');
+      cases.set(`src/${room}/speaks.ts`, { text: "import { x } from '@grpc/grpc-js';\nx();\n", rule: speaks });
       const text = "import { isIP } from 'node:net';\nisIP('');\n";
       cases.set(`src/${room}/looks-at-addresses.ts`, { text, rule: undefined });
     }

@@ -1,3 +1,4 @@
+import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type Change,
   type KeyValue,
@@ -11,7 +12,6 @@ import {
   type WriteResult,
 } from '../contract.ts';
 import { ChangeFeed, type FeedLimits } from './change-feed.ts';
-import { checkKey, checkPrefix, checkRevision, checkWrite } from './checks.ts';
 import {
   NO_VALUE,
   type WireCall,

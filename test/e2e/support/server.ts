@@ -93,7 +93,10 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     output.stderr += text;
   });
-  const url = await announcedUrl(child, output);
+  const announced = await announcedUrl(child, output);
+  // The public address need not be where it listens: several replicas have one.
+  const atHome = options.port !== undefined && args.includes('--base-url');
+  const url = atHome ? `${options.tls === true ? 'https' : 'http'}://127.0.0.1:${options.port}` : announced;
   const adminToken = (await readFile(join(dataDir, 'admin.token'), 'utf8')).trim();
   const ended = once(child, 'exit') as Promise<[number | null]>;
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {

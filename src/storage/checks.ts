@@ -1,8 +1,8 @@
-import type { Expectation, Revision, Write } from '../contract.ts';
+import type { Expectation, Revision, Write } from './contract.ts';
 
 /**
  * Mistakes of a caller, told as RangeError and before anything is done. A string with half a surrogate pair
- * has no UTF-8 form: two such keys would become one. NUL ends a text for some of SQLite's functions.
+ * has no UTF-8 form: two such keys would become one. NUL ends a text for some of SQLite's functions, and etcd's ranges count with it.
  */
 export function checkKey(key: string): void {
   if (key === '' || !key.isWellFormed() || key.includes('\0')) {

@@ -1,0 +1,16 @@
+/** `node scripts/setup-etcd.mjs`: fetches the real etcd for the tests. */
+import { fileURLToPath } from 'node:url';
+import { setUpProgram, testProgram } from './test-program.mjs';
+
+const etcd = testProgram({
+  name: 'etcd',
+  package: 'etcd-server',
+  inPackage: 'usr/bin/etcd',
+  versionArgs: ['--version'],
+});
+
+export const ETCD = etcd.path;
+export const ETCD_PROBLEM = etcd.problem;
+export const setUpEtcd = () => setUpProgram(etcd);
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) setUpEtcd();

@@ -1,0 +1,72 @@
+import { isIPv6 } from 'node:net';
+import { join } from 'node:path';
+import type { OptionValues } from './options.ts';
+import { isLoopback } from './values.ts';
+
+/** The store that was chosen, with all that is needed to open it. Paths are absolute. */
+export type StoreOptions =
+  | { readonly engine: 'sqlite'; readonly path: string }
+  | {
+      readonly engine: 'etcd';
+      /** `host:port`, with brackets around an IPv6 address. */
+      readonly endpoints: readonly string[];
+      readonly prefix: string;
+      readonly tls: { readonly caFile: string; readonly certFile?: string; readonly keyFile?: string } | undefined;
+      readonly user: { readonly name: string; readonly passwordFile: string } | undefined;
+    };
+
+type StoreValues = Pick<
+  OptionValues,
+  | 'store'
+  | 'dataDir'
+  | 'etcdCafile'
+  | 'etcdCertfile'
+  | 'etcdKeyfile'
+  | 'etcdUsername'
+  | 'etcdPasswordFile'
+  | 'etcdInsecure'
+>;
+
+/** The checks between the options of the store. */
+export function resolveStore(values: StoreValues): { store: StoreOptions; problems: string[] } {
+  const { etcdCafile: caFile, etcdCertfile: certFile, etcdKeyfile: keyFile, etcdUsername, etcdPasswordFile } = values;
+  const url = values.store ?? { engine: 'sqlite' as const, path: join(values.dataDir, 'clusterpass.db') };
+  const problems: string[] = [];
+  if (url.engine === 'sqlite') {
+    const given = { caFile, certFile, keyFile, etcdUsername, etcdPasswordFile };
+    if (values.etcdInsecure || Object.values(given).some((value) => value !== undefined)) {
+      problems.push('options of etcd are set and --store does not name one: expected --store etcd://HOST:PORT/PREFIX');
+    }
+    return { store: url, problems };
+  }
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    const [one, other] = certFile === undefined ? ['key', 'cert'] : ['cert', 'key'];
+    problems.push(`--etcd-${one}file is set and --etcd-${other}file is not: a client certificate needs both`);
+  }
+  if (certFile !== undefined && caFile === undefined) {
+    problems.push('--etcd-certfile is set and --etcd-cafile is not: without it nobody knows who is at the other end');
+  }
+  if ((etcdUsername === undefined) !== (etcdPasswordFile === undefined)) {
+    const [one, other] = etcdUsername === undefined ? ['password-file', 'username'] : ['username', 'password-file'];
+    problems.push(`--etcd-${one} is set and --etcd-${other} is not: a user needs both`);
+  }
+  const remote = url.endpoints.find(({ host }) => !isLoopback(host));
+  if (caFile === undefined && remote !== undefined && !values.etcdInsecure) {
+    problems.push(
+      `--store: ${remote.host} would be reached without TLS, and all that is stored would cross the network in the clear; ` +
+        'set --etcd-cafile (and --etcd-certfile, --etcd-keyfile), or --etcd-insecure where the network itself is trusted',
+    );
+  }
+  if (caFile !== undefined && values.etcdInsecure)
+    problems.push('--etcd-insecure is set together with --etcd-cafile: choose one');
+  const tls =
+    caFile === undefined
+      ? undefined
+      : { caFile, ...(certFile === undefined || keyFile === undefined ? {} : { certFile, keyFile }) };
+  const user =
+    etcdUsername === undefined || etcdPasswordFile === undefined
+      ? undefined
+      : { name: etcdUsername, passwordFile: etcdPasswordFile };
+  const endpoints = url.endpoints.map(({ host, port }) => `${isIPv6(host) ? `[${host}]` : host}:${port}`);
+  return { store: { engine: 'etcd', endpoints, prefix: url.prefix, tls, user }, problems };
+}

@@ -1,0 +1,55 @@
+import { StorageError, type Store } from '../contract.ts';
+import type { Leadership } from '../leadership.ts';
+import { EtcdLeadership } from './etcd-leadership.ts';
+import { EtcdStore, type StoreLogger } from './etcd-store.ts';
+import { KeySpace } from './key-space.ts';
+import { type EtcdAccess, Members, type Patience } from './members.ts';
+import { STATUS } from './messages.ts';
+import { readMeta } from './store-meta.ts';
+
+export interface EtcdStoreOptions extends EtcdAccess {
+  /** What every key begins with, e.g. `/clusterpass`: starts with `/`, and does not end with it. */
+  readonly prefix: string;
+  readonly logger?: StoreLogger;
+}
+
+const OPENING: Patience = { tryMs: 3_000, totalMs: 10_000 };
+
+export interface OpenedEtcd {
+  readonly store: Store;
+  /** Stands for election from now on. To be closed before the store. */
+  campaign(): Leadership;
+}
+
+/** Opens the store in etcd. Rejects with `unavailable` when it can not be reached, or `unreadable`. */
+export async function openEtcdStore({ prefix, logger, ...access }: EtcdStoreOptions): Promise<OpenedEtcd> {
+  const members = new Members(access);
+  try {
+    const { version } = await members.ask(STATUS, {}, OPENING, { doing: 'be reached' });
+    requireVersion(version);
+    const meta = await readMeta(members, prefix, OPENING);
+    logger?.info({ endpoints: access.endpoints, prefix, version }, 'store opened');
+    const space = new KeySpace(prefix, meta.offset);
+    return {
+      store: new EtcdStore({ members, space, meta, ...(logger && { logger }) }),
+      campaign: () => new EtcdLeadership({ members, space, logger }),
+    };
+  } catch (error) {
+    members.close();
+    throw error;
+  }
+}
+
+/**
+ * Before these, an answer to a question for progress could overtake events (etcd issue 15220): a cache that believed
+ * it would show a state that never was.
+ */
+function requireVersion(version: string): void {
+  const [major = 0, minor = 0, patch = 0] = version.split(/[.-]/).map(Number);
+  const old = major < 3 || (major === 3 && (minor < 4 || (minor === 4 && patch < 25) || (minor === 5 && patch < 8)));
+  if (!old) return;
+  throw new StorageError(
+    'unreadable',
+    `etcd ${version.slice(0, 32)} can report progress that has not happened: use 3.5.8 or newer, or 3.4.25`,
+  );
+}

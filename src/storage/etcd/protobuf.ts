@@ -1,0 +1,153 @@
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+
+/**
+ * Messages as tables: a field's number and what it holds, and from that the type, the encoder and the decoder.
+ * https://protobuf.dev/programming-guides/encoding/. The wire itself is the library's.
+ */
+interface Field<T> {
+  readonly number: number;
+  readonly wire: WireType;
+  /** What a message holds that does not carry the field. */
+  readonly absent: () => T;
+  readonly write: (writer: BinaryWriter, value: NonNullable<T>) => void;
+  /** Takes what was read before: a repeated field grows with every occurrence. */
+  readonly read: (reader: BinaryReader, before: T) => T;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a table of fields of every type
+type Fields = Readonly<Record<string, Field<any>>>;
+
+type ValueOf<F extends Fields> = { [N in keyof F]: F[N] extends Field<infer T> ? T : never };
+
+export interface Message<T> {
+  /** What is left out is not sent. What is given is sent, also a zero: in a oneof it has a meaning. */
+  encode(value: Partial<T>): Uint8Array;
+  decode(bytes: Uint8Array): T;
+}
+
+/** The type of a decoded message. */
+export type Decoded<M> = M extends Message<infer T> ? T : never;
+
+export function message<F extends Fields>(fields: F): Message<ValueOf<F>> {
+  const entries = Object.entries(fields);
+  const byNumber = new Map(entries.map(([name, field]) => [field.number, { name, field }]));
+  return {
+    encode(value) {
+      const writer = new BinaryWriter();
+      for (const [name, field] of entries) {
+        const given = value[name];
+        if (given !== undefined) field.write(writer, given);
+      }
+      return writer.finish();
+    },
+    decode(bytes) {
+      const reader = new BinaryReader(bytes);
+      const value: Record<string, unknown> = {};
+      for (const [name, field] of entries) value[name] = field.absent();
+      while (reader.pos < reader.len) {
+        const [number, wire] = reader.tag();
+        const known = byNumber.get(number);
+        // Newer servers send more than we know.
+        if (known === undefined || known.field.wire !== wire) reader.skip(wire, number);
+        else value[known.name] = known.field.read(reader, value[known.name]);
+      }
+      return value as ValueOf<F>;
+    },
+  };
+}
+
+const scalar = <T>(
+  number: number,
+  wire: WireType,
+  zero: T,
+  write: (writer: BinaryWriter, value: NonNullable<T>) => void,
+  read: (reader: BinaryReader) => T,
+): Field<T> => ({
+  number,
+  wire,
+  absent: () => zero,
+  write: (writer, value) => write(writer.tag(number, wire), value),
+  read,
+});
+
+const EMPTY = new Uint8Array(0);
+
+export const bytes = (number: number): Field<Uint8Array> =>
+  scalar(
+    number,
+    WireType.LengthDelimited,
+    EMPTY as Uint8Array,
+    (writer, value) => writer.bytes(value),
+    (reader) => reader.bytes(),
+  );
+
+export const text = (number: number): Field<string> =>
+  scalar(
+    number,
+    WireType.LengthDelimited,
+    '',
+    (writer, value) => writer.string(value),
+    (reader) => reader.string(),
+  );
+
+export const flag = (number: number): Field<boolean> =>
+  scalar(
+    number,
+    WireType.Varint,
+    false,
+    (writer, value) => writer.bool(value),
+    (reader) => reader.bool(),
+  );
+
+/** An int64 that counts something: a revision, a limit. Beyond 2^53 it would be wrong, and is refused. */
+export const count = (number: number): Field<number> =>
+  scalar(
+    number,
+    WireType.Varint,
+    0,
+    (writer, value) => writer.int64(value),
+    (reader) => {
+      const value = Number(reader.int64());
+      if (!Number.isSafeInteger(value)) throw new RangeError(`field ${number} holds a number beyond 2^53`);
+      return value;
+    },
+  );
+
+/** An int64 that names something and uses all its bits: a lease. */
+export const id = (number: number): Field<bigint> =>
+  scalar(
+    number,
+    WireType.Varint,
+    0n,
+    (writer, value) => writer.int64(value),
+    (reader) => BigInt(reader.int64()),
+  );
+
+export const one = <T>(number: number, inner: Message<T>): Field<T | undefined> => ({
+  number,
+  wire: WireType.LengthDelimited,
+  absent: () => undefined,
+  write: (writer, value) => writer.tag(number, WireType.LengthDelimited).bytes(inner.encode(value)),
+  read: (reader) => inner.decode(reader.bytes()),
+});
+
+/** One message inside another that we only send, with some of its fields. */
+export const part = <T>(number: number, inner: Message<T>): Field<Partial<T> | undefined> =>
+  one(number, inner) as unknown as Field<Partial<T> | undefined>;
+
+export const many = <T>(number: number, inner: Message<T>): Field<T[]> => ({
+  number,
+  wire: WireType.LengthDelimited,
+  absent: () => [],
+  write: (writer, values) => {
+    for (const value of values) writer.tag(number, WireType.LengthDelimited).bytes(inner.encode(value));
+  },
+  read: (reader, before) => {
+    before.push(inner.decode(reader.bytes()));
+    return before;
+  },
+});
+
+/** Many messages that we only send, each with some of its fields. */
+export const parts = <T>(number: number, inner: Message<T>): Field<Partial<T>[]> =>
+  many(number, inner) as unknown as Field<Partial<T>[]>;

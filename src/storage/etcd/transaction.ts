@@ -1,0 +1,54 @@
+import type { Expectation, Write } from '../contract.ts';
+import type { KeySpace } from './key-space.ts';
+import { CREATE_REVISION, type EtcdCompare, type EtcdKeyValue, type EtcdTxn, MOD_REVISION } from './messages.ts';
+
+/** No key has it: for what can not be true. */
+const NEVER = -1;
+
+/**
+ * A write as one transaction of etcd. What the engine demands of its own key comes first; then the write's own
+ * expectation and its guards. If any fails, the same keys are read instead, at the same instant.
+ */
+export function transactionFor(write: Write, space: KeySpace, metaRevision: number): EtcdTxn {
+  const { key, value, expect, guards = [] } = write;
+  const demands = [{ key, expect }, ...guards];
+  const etcdKey = space.key(key);
+  return {
+    compare: [
+      { target: MOD_REVISION, key: space.metaKey, modRevision: metaRevision },
+      ...demands.map((demand) => comparison(space.key(demand.key), demand.expect, space)),
+    ],
+    success: [value === null ? { delete: { key: etcdKey } } : { put: { key: etcdKey, value } }],
+    failure: [
+      { range: { key: space.metaKey } },
+      ...demands.map((demand) => ({ range: { key: space.key(demand.key) } })),
+    ],
+  };
+}
+
+function comparison(key: Uint8Array, expect: Expectation, space: KeySpace): EtcdCompare {
+  if ('absent' in expect) return { target: CREATE_REVISION, key, createRevision: 0 };
+  // An absent key has revision 0 in etcd, and so a revision from before the first must match nothing.
+  const toEtcd = (revision: number): number => (space.toEtcd(revision) > 0 ? space.toEtcd(revision) : NEVER);
+  if ('modRevision' in expect) return { target: MOD_REVISION, key, modRevision: toEtcd(expect.modRevision) };
+  return { target: CREATE_REVISION, key, createRevision: toEtcd(expect.createRevision) };
+}
+
+/** The first key whose expectation does not hold in what was found: the write's own, then its guards. */
+export function failedKey(
+  { key, expect, guards = [] }: Write,
+  found: readonly (EtcdKeyValue | undefined)[],
+  space: KeySpace,
+): { key: string; place: number } | undefined {
+  const demands = [{ key, expect }, ...guards];
+  const place = demands.findIndex((demand, i) => !holds(demand.expect, found[i], space));
+  const failed = demands[place];
+  return failed && { key: failed.key, place };
+}
+
+function holds(expect: Expectation, found: EtcdKeyValue | undefined, space: KeySpace): boolean {
+  if ('absent' in expect) return found === undefined;
+  if (found === undefined) return false;
+  if ('modRevision' in expect) return space.fromEtcd(found.modRevision) === expect.modRevision;
+  return space.fromEtcd(found.createRevision) === expect.createRevision;
+}

@@ -1,0 +1,24 @@
+import type { Guard } from './contract.ts';
+
+/**
+ * Which of several processes does what only one must do: compaction, probing, the rotation of keys. At most one leads
+ * at a time, as far as clocks can tell; where even that is not enough, the fence is exact.
+ */
+export interface Leadership {
+  /** True while this process is the one. Ask anew before every piece of work. */
+  leads(): boolean;
+  /**
+   * A guard for writes that only the leader may make: such a write fails once another leads, whatever this process
+   * still believes. Undefined when this process does not lead, or when nobody else ever can.
+   */
+  fence(): Guard | undefined;
+  /** Gives it up, so that another can take over at once. */
+  close(): Promise<void>;
+}
+
+/** For a store that only one process can have open. */
+export const soleLeadership: Leadership = {
+  leads: () => true,
+  fence: () => undefined,
+  close: async () => {},
+};

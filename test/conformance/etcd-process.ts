@@ -1,0 +1,133 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'vitest';
+import { ETCD, ETCD_PROBLEM } from '../../scripts/setup-etcd.mjs';
+
+/** A real etcd: one process for each member, on ports and in folders of their own. */
+export interface Etcd {
+  /** `host:port` of each member. */
+  readonly endpoints: readonly string[];
+  readonly members: readonly EtcdMember[];
+  /** Ends every member and removes what they stored. */
+  destroy(): Promise<void>;
+}
+
+export interface EtcdMember {
+  readonly endpoint: string;
+  signal(name: NodeJS.Signals): void;
+  kill(): Promise<void>;
+  /** Starts it again on what it stored. */
+  restart(): Promise<void>;
+}
+
+/** Ports that nobody listens on, right now. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
+}
+
+export async function startEtcd({
+  size = 1,
+  args = [],
+  scheme = 'http',
+}: {
+  size?: number;
+  args?: readonly string[];
+  scheme?: 'http' | 'https';
+} = {}): Promise<Etcd> {
+  const folder = await mkdtemp(join(tmpdir(), 'clusterpass-etcd-'));
+  const ports = await freePorts(size * 2);
+  const peers = Array.from({ length: size }, (_, i) => `http://127.0.0.1:${ports[size + i]}`);
+  const cluster = peers.map((url, i) => `m${i}=${url}`).join(',');
+  const members = Array.from({ length: size }, (_, i) => {
+    const client = `${scheme}://127.0.0.1:${ports[i]}`;
+    const command = [
+      ...['--name', `m${i}`, '--data-dir', join(folder, `m${i}`), '--log-level', 'error', '--unsafe-no-fsync'],
+      ...['--listen-client-urls', client, '--advertise-client-urls', client],
+      ...['--listen-peer-urls', peers[i] ?? '', '--initial-advertise-peer-urls', peers[i] ?? ''],
+      ...['--initial-cluster', cluster, '--initial-cluster-state', 'new'],
+      ...args,
+    ];
+    return createMember(`127.0.0.1:${ports[i]}`, client, command);
+  });
+  await Promise.all(members.map((member) => member.restart()));
+  return {
+    endpoints: members.map(({ endpoint }) => endpoint),
+    members,
+    async destroy() {
+      await Promise.all(members.map((member) => member.kill()));
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function createMember(endpoint: string, url: string, command: readonly string[]): EtcdMember {
+  let child: ChildProcess | undefined;
+  let stderr = '';
+  return {
+    endpoint,
+    signal(name) {
+      child?.kill(name);
+    },
+    async kill() {
+      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
+    async restart() {
+      const started = spawn(ETCD, command, { stdio: ['ignore', 'ignore', 'pipe'], env: { PATH: process.env.PATH } });
+      child = started;
+      started.stderr.setEncoding('utf8').on('data', (text: string) => {
+        stderr += text;
+      });
+      while (!(await isListening(endpoint))) {
+        if (started.exitCode !== null) throw new Error(`etcd at ${url} ended with ${started.exitCode}:\n${stderr}`);
+      }
+    },
+  };
+}
+
+function isListening(endpoint: string): Promise<boolean> {
+  const [host, port] = endpoint.split(':');
+  return new Promise((resolve) => {
+    const socket = connect({ host: host ?? '', port: Number(port) });
+    const answer = (is: boolean) => () => {
+      socket.destroy();
+      setTimeout(resolve, is ? 0 : 20, is);
+    };
+    socket.once('connect', answer(true)).once('error', answer(false));
+  });
+}
+
+function missing(): string | undefined {
+  try {
+    accessSync(ETCD, constants.X_OK);
+    return undefined;
+  } catch {
+    try {
+      return readFileSync(ETCD_PROBLEM, 'utf8').trim();
+    } catch {
+      return 'etcd was not fetched yet: node scripts/setup-etcd.mjs does it';
+    }
+  }
+}
+
+/** Tests that need etcd: without it they are skipped, with the reason in their name, and fail in CI. */
+export function describeWithEtcd(name: string, tests: () => void): void {
+  const reason = missing();
+  if (reason === undefined) describe(name, tests);
+  else if (process.env.CI === 'true') {
+    it(`${name}: needs etcd`, () => {
+      throw new Error(`etcd is missing: ${reason}`);
+    });
+  } else describe.skip(`${name} (skipped, etcd is missing: ${reason})`, tests);
+}

@@ -1,0 +1,31 @@
+import { afterAll, beforeAll } from 'vitest';
+import type { Store } from '../../src/storage/contract.ts';
+import { openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
+import { describeWithEtcd, type Etcd, startEtcd } from './etcd-process.ts';
+import { storeConformance } from './store-conformance.ts';
+
+describeWithEtcd('one etcd, a prefix for each store', () => {
+  let etcd: Etcd;
+  let stores = 0;
+  const prefixes = new WeakMap<Store, string>();
+  beforeAll(async () => {
+    etcd = await startEtcd();
+  });
+  afterAll(() => etcd.destroy());
+
+  async function openAt(prefix: string): Promise<Store> {
+    const { store } = await openEtcdStore({ endpoints: etcd.endpoints, prefix });
+    prefixes.set(store, prefix);
+    return store;
+  }
+
+  storeConformance('etcd', {
+    open: () => openAt(`/conformance-${stores++}`),
+    async reopen(store) {
+      await store.close();
+      return openAt(prefixes.get(store) ?? '');
+    },
+    // What is left lies below a prefix that no other test uses, and goes with the server.
+    destroy: (store) => store.close(),
+  });
+});

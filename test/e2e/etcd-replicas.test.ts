@@ -1,0 +1,133 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeWithEtcd, type Etcd, freePorts, startEtcd } from '../conformance/etcd-process.ts';
+import {
+  addCluster,
+  bindRole,
+  CLUSTERS,
+  listAs,
+  namesIn,
+  PUBLIC_LIST,
+  patchCluster,
+  setRole,
+  touch,
+} from './support/fleet.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+import { createAccount, createNamespace, tokenPath } from './support/token-world.ts';
+import { Watch } from './support/watch.ts';
+
+describeWithEtcd('replicas on one etcd', () => {
+  let etcd: Etcd;
+  let folder: string;
+  let replicas: readonly [Server, Server];
+  beforeAll(async () => {
+    [etcd, folder] = await Promise.all([startEtcd(), mkdtemp(join(tmpdir(), 'clusterpass-replicas-'))]);
+    const options = {
+      dataDir: folder,
+      users: { jane: [], admin: ['system:masters'] },
+      args: ['--store', `etcd://${etcd.endpoints.join(',')}/fleet`, '--base-url', 'https://pass.example'],
+    };
+    const [first = 0, second = 0] = await freePorts(2);
+    replicas = await Promise.all([startServer({ ...options, port: first }), startServer({ ...options, port: second })]);
+  });
+  afterAll(async () => {
+    await Promise.all((replicas ?? []).map((replica) => replica.kill()));
+    await Promise.all([etcd.destroy(), rm(folder, { recursive: true, force: true })]);
+  });
+
+  it('a write that one has acknowledged is in the next list, and the next get, at the other', async () => {
+    const LANES = 20;
+    const ROUNDS = 25;
+    let reads = 0;
+    await Promise.all(
+      Array.from({ length: LANES }, async (_, lane) => {
+        const name = `lane-${lane}`;
+        await addCluster(replicas[0], name);
+        for (let round = 0; round < ROUNDS; round++) {
+          const [writer, reader] = round % 2 === 0 ? replicas : replicas.toReversed();
+          if (writer === undefined || reader === undefined) throw new Error('there are two');
+          const version = await touch(writer, name, `${round}`);
+          const [list, get] = await Promise.all([
+            reader.call('GET', `${CLUSTERS}?fieldSelector=metadata.name=${name}`),
+            reader.call('GET', `${CLUSTERS}/${name}`),
+          ]);
+          expect(list.json.items[0].metadata.annotations.note).toBe(`${round}`);
+          expect(Number(list.json.metadata.resourceVersion)).toBeGreaterThanOrEqual(version);
+          expect(Number(get.json.metadata.resourceVersion)).toBe(version);
+          reads += 2;
+        }
+      }),
+    );
+    expect(reads).toBe(LANES * ROUNDS * 2);
+  });
+
+  it('of writers at both who saw the same version, one wins', async () => {
+    const version = String(await addCluster(replicas[0], 'contended'));
+    const body = (note: string) => ({ metadata: { resourceVersion: version, annotations: { note } } });
+    const results = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, i) => patchCluster(replicas[i % 2] ?? replicas[0], 'contended', body(`${i}`))),
+    );
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  });
+
+  it('L-34: a list that began at one is continued at the other, and its version holds there', async () => {
+    for (const name of ['page-a', 'page-b', 'page-c']) await addCluster(replicas[0], name, { labels: { page: 'yes' } });
+    const query = '?labelSelector=page%3Dyes&limit=2';
+    const first = await replicas[0].call('GET', `${CLUSTERS}${query}`);
+    expect(namesIn(first)).toEqual(['page-a', 'page-b']);
+    await touch(replicas[0], 'page-c', 'later');
+    const token = encodeURIComponent(first.json.metadata.continue);
+    const second = await replicas[1].call('GET', `${CLUSTERS}${query}&continue=${token}`);
+    expect(second.code, second.text).toBe(200);
+    expect(namesIn(second)).toEqual(['page-c']);
+    expect(second.json.items[0].metadata.annotations?.note).toBeUndefined();
+    expect(second.json.metadata.resourceVersion).toBe(first.json.metadata.resourceVersion);
+    const exact = `?resourceVersion=${first.json.metadata.resourceVersion}&resourceVersionMatch=Exact&labelSelector=page%3Dyes`;
+    expect(namesIn(await replicas[1].call('GET', `${CLUSTERS}${exact}`))).toEqual(['page-a', 'page-b', 'page-c']);
+  });
+
+  it('a watch at one shows what is written at the other, each once and in order, and is resumed at the other', async () => {
+    const start = await addCluster(replicas[0], 'watched');
+    const path = (version: number) =>
+      `${CLUSTERS}?watch=1&fieldSelector=metadata.name=watched&resourceVersion=${version}`;
+    const watch = await Watch.open(replicas[1], path(start));
+    const written: number[] = [];
+    for (let i = 0; i < 20; i++) written.push(await touch(replicas[i % 2] ?? replicas[0], 'watched', `${i}`));
+    const versions = (events: readonly { object: { metadata: { resourceVersion: string } } }[]) =>
+      events.map(({ object }) => Number(object.metadata.resourceVersion));
+    expect(versions(await watch.take(10))).toEqual(written.slice(0, 10));
+    watch.close();
+    const resumed = await Watch.open(replicas[0], path(written[9] ?? 0));
+    expect(versions(await resumed.take(10))).toEqual(written.slice(10));
+    resumed.close();
+  });
+
+  it('a token that one issued is accepted by the other, until its account is deleted at the first', async () => {
+    await addCluster(replicas[0], 'alpha');
+    await createNamespace(replicas[0], 'ci');
+    await createAccount(replicas[0], 'builder');
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [] } };
+    const issued = await replicas[0].call('POST', tokenPath(), { body });
+    expect(issued.code, issued.text).toBe(201);
+    const { token } = issued.json.status;
+    expect((await replicas[1].call('GET', PUBLIC_LIST, { token })).code).toBe(200);
+    await replicas[0].call('DELETE', '/orchestrator/alpha/api/v1/namespaces/ci/serviceaccounts/builder');
+    // The other hears of it through its watch: any fresh read there waits for that.
+    await replicas[1].call('GET', CLUSTERS);
+    expect((await replicas[1].call('GET', PUBLIC_LIST, { token })).code).toBe(401);
+  });
+
+  it('a permission that was given at one counts in the next list at the other', async () => {
+    for (let i = 0; i < 10; i++) {
+      const [writer, reader] = i % 2 === 0 ? replicas : replicas.toReversed();
+      if (writer === undefined || reader === undefined) throw new Error('there are two');
+      await addCluster(writer, `seen-${i}`);
+      await setRole(writer, `see-${i}`, { names: [`seen-${i}`] });
+      await bindRole(writer, `see-${i}`, 'jane');
+      expect(namesIn(await listAs(reader, 'jane'))).toContain(`seen-${i}`);
+    }
+    expect((await replicas[1].call('GET', PUBLIC_LIST, { token: tokenOf('nobody') })).code).toBe(401);
+  });
+});
