@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { createAddressRules } from './api/address-rules.ts';
 import { type Catalog, createCatalog } from './api/catalog.ts';
 import { kindPrefix } from './api/object-key.ts';
 import { openAdminToken } from './authn/admin-token.ts';
@@ -60,7 +61,8 @@ const CALLER_CHECK_MS = 5_000;
 
 /** Constructs every long-lived part and connects them. Nothing else does. */
 export async function compose(options: ServeOptions, version: string, logger: Logger): Promise<Program> {
-  const catalog = createCatalog({ productName: options.productName });
+  const rules = createAddressRules(options.allowedNetworks);
+  const catalog = createCatalog({ productName: options.productName, endpointChecks: { rules, now: Date.now } });
   const closers: (() => Promise<void> | void)[] = [];
   const stopAll = async (): Promise<void> => {
     for (const close of closers.toReversed()) {

@@ -1,5 +1,6 @@
 import type { Kind, VirtualType } from './kind.ts';
 import { clusterKind } from './kinds/cluster.ts';
+import type { EndpointChecks } from './kinds/cluster-endpoints.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
 import { clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind } from './kinds/rbac.ts';
 import { selfReviewTypes } from './kinds/reviews.ts';
@@ -26,9 +27,15 @@ export interface Catalog {
   findKind(apiVersion: string, kind: string): Kind | undefined;
 }
 
-export function createCatalog({ productName }: { productName: string }): Catalog {
+export interface CatalogOptions {
+  readonly productName: string;
+  /** Where clusters may be, and what time it is; without it, only what is safe for every desk. */
+  readonly endpointChecks?: EndpointChecks;
+}
+
+export function createCatalog({ productName, endpointChecks }: CatalogOptions): Catalog {
   const named = {
-    clusters: clusterKind(productName),
+    clusters: clusterKind(productName, endpointChecks),
     namespaces: namespaceKind,
     serviceAccounts: serviceAccountKind,
     pods: podKind,

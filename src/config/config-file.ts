@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { isAlias, isMap, isScalar, LineCounter, parseAllDocuments } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import { didYouMean } from './nearest.ts';
-import { keyOf, OPTION_NAMES, type OptionName } from './options.ts';
+import { keyOf, OPTION_NAMES, OPTIONS, type Option, type OptionName } from './options.ts';
 
 /** No honest file of options comes near it. */
 const MAX_BYTES = 1024 * 1024;
@@ -18,6 +18,8 @@ const NAMES = new Map(
   OPTION_NAMES.flatMap((name) => (keyOf(name) === undefined ? [] : [[keyOf(name), name] as const])),
 );
 const KEYS = [...NAMES.keys()].filter((key) => key !== undefined);
+
+const isText = (node: unknown): boolean => isScalar(node) && typeof node.value === 'string';
 
 /** Reads options from YAML: one mapping of known keys to plain values. Everything that is wrong is reported at once. */
 export function readConfigFile(path: string): ConfigFile {
@@ -58,6 +60,8 @@ export function parseConfig(text: string, path: string): ConfigFile {
     const known = NAMES.get(name);
     if (known === undefined) {
       problems.push(`${where}: unknown option ${JSON.stringify(name.slice(0, 100))}${didYouMean(name, KEYS)}`);
+    } else if ((OPTIONS[known] as Option).repeatable === true && isSeq(value) && value.items.every(isText)) {
+      values.set(known, value.items.map(String).join(','));
     } else if (!isScalar(value) || value.value === null || isAlias(value)) {
       problems.push(
         `${where}: ${name} needs a plain value, not ${isScalar(value) || value === null ? 'nothing' : 'a structure'}`,

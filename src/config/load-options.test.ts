@@ -48,6 +48,7 @@ describe('loadServeOptions', () => {
         maxConnections: 10_000,
         tokenAuthFile: undefined,
         manifests: undefined,
+        allowedNetworks: [],
         maxTokenExpirationSeconds: 86_400,
         signingAlgorithm: 'ES256',
         signingKeyRotationMs: 90 * 24 * 3_600_000,
@@ -59,6 +60,20 @@ describe('loadServeOptions', () => {
       },
       warnings: [],
     });
+  });
+
+  it('takes what may be given several times from repeated flags, a list in the file or a variable', () => {
+    const loopback = { text: '127.0.0.1', family: 'ipv4' } as const;
+    const neighbour = { text: '169.254.0.1', family: 'ipv4' } as const;
+    const config = file('list.yaml', 'allow-address: [127.0.0.0/8, 169.254.0.0/16]\n');
+    for (const { options } of [
+      load(['--allow-address', '127.0.0.0/8', '--allow-address', '169.254.0.0/16']),
+      load([], { CLUSTERPASS_ALLOW_ADDRESS: '127.0.0.0/8, 169.254.0.0/16' }),
+      load(['--config', config]),
+    ]) {
+      expect(options.allowedNetworks.map((network) => network.holds(loopback))).toEqual([true, false]);
+      expect(options.allowedNetworks.map((network) => network.holds(neighbour))).toEqual([false, true]);
+    }
   });
 
   it('takes flags over environment over file', () => {
@@ -169,6 +184,16 @@ describe('a mistake is named with its source', () => {
     expect(load([], env).warnings).toEqual([
       'CLUSTERPASS_LISTN: no option has this variable; did you mean CLUSTERPASS_LISTEN?',
     ]);
+  });
+
+  it('A13: a variable that turns the checks of certificates off', () => {
+    expect(() => load([], { NODE_TLS_REJECT_UNAUTHORIZED: '0' })).toThrow(/^NODE_TLS_REJECT_UNAUTHORIZED: .*unset it$/);
+    expect(() => load([], { NODE_TLS_REJECT_UNAUTHORIZED: '1' })).not.toThrow();
+  });
+
+  it('a network that is none', () => {
+    const [problem] = problems(['--allow-address', '127.0.0.0/8', '--allow-address', '10.0.0.0/33']);
+    expect(problem).toMatch(/^--allow-address: "127\.0\.0\.0\/8,10\.0\.0\.0\/33" cannot be used: expected a network/);
   });
 
   it('a password in an address is not repeated', () => {

@@ -49,13 +49,15 @@ interface Given {
 /** Declares the flags of the table on a command. Defaults are left out: commander must not hide what was not given. */
 export function addServeFlags(command: Command): Command {
   for (const name of OPTION_NAMES) {
-    const { value, doc, default: text, defaultText }: Option = OPTIONS[name];
+    const { value, doc, default: text, defaultText, repeatable }: Option = OPTIONS[name];
     const fallback = defaultText ?? text;
     const help = fallback === undefined || fallback === 'false' ? doc : `${doc} (default: ${fallback})`;
-    command.option(
-      value === undefined ? `${flagOf(name)} [true|false]` : `${flagOf(name)} <${value}>`,
-      help.replaceAll('`', ''),
-    );
+    const flag = value === undefined ? `${flagOf(name)} [true|false]` : `${flagOf(name)} <${value}>`;
+    const described = help.replaceAll('`', '');
+    if (repeatable === true) {
+      const joined = (next: string, before: string | undefined) => (before === undefined ? next : `${before},${next}`);
+      command.option(flag, `${described} Can be given several times.`, joined);
+    } else command.option(flag, described);
   }
   return command;
 }
@@ -95,9 +97,15 @@ function unknownVariables(env: OptionSources['env']): string[] {
     .map((name) => `${name}: no option has this variable${didYouMean(name, known)}`);
 }
 
+/** Node then trusts whoever answers, also where tokens are sent to. No part of this program asks for that. */
+const unsafeVariables = (env: OptionSources['env']): string[] =>
+  env.NODE_TLS_REJECT_UNAUTHORIZED === '0'
+    ? ['NODE_TLS_REJECT_UNAUTHORIZED: "0" turns off the checks of every certificate: unset it']
+    : [];
+
 /** Flags over environment over file over defaults. Throws OptionsError with every problem found. */
 export function loadServeOptions({ flags, env, cwd }: OptionSources): LoadedOptions {
-  const problems: string[] = [];
+  const problems: string[] = [...unsafeVariables(env)];
   const parse = (name: OptionName, { text, source }: Given): unknown => {
     try {
       return OPTIONS[name].parse(text, { cwd });

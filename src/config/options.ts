@@ -1,5 +1,6 @@
 import { storeUrl } from './store-url.ts';
 import {
+  addresses,
   baseUrl,
   boolean,
   duration,
@@ -20,6 +21,8 @@ export interface Option<T = unknown> {
   /** The placeholder in help and reference; none for a switch, which is on when its flag stands alone. */
   readonly value?: string;
   readonly parse: Parse<T>;
+  /** True: may be given several times, and as a list in the file; in a variable, separated by commas. */
+  readonly repeatable?: true;
   /** As it would be typed. Without one the option may stay unset. */
   readonly default?: string;
   /** What happens when it is unset and that is worth saying. */
@@ -134,6 +137,12 @@ export const OPTIONS = {
     value: 'PATH',
     parse: existing('file or folder'),
     doc: 'YAML files that are applied at start and whenever they change. Objects that live inside a cluster carry the annotation `clusterpass.dev/cluster: <name>`.',
+  }),
+  allowAddress: option({
+    value: 'CIDR',
+    parse: addresses,
+    repeatable: true,
+    doc: "UNSAFE for networks that hold more than clusters: a network that the desk may connect to although it is loopback, link-local, multicast, reserved or a cloud's metadata service, e.g. `127.0.0.0/8`.",
   }),
   serviceAccountMaxTokenExpiration: option({
     value: 'DURATION',

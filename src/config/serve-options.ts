@@ -1,3 +1,4 @@
+import type { Network } from '../api/network.ts';
 import type { OptionValues } from './options.ts';
 import { resolveStore, type StoreOptions } from './store-options.ts';
 import { defaultBaseUrl, isLoopback, isWildcard, type ListenAddress } from './values.ts';
@@ -14,6 +15,8 @@ export interface ServeOptions {
   readonly maxConnections: number;
   readonly tokenAuthFile: string | undefined;
   readonly manifests: string | undefined;
+  /** Networks that may be connected to although they would be refused. */
+  readonly allowedNetworks: readonly Network[];
   readonly maxTokenExpirationSeconds: number;
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
   /** 0: never. */
@@ -61,6 +64,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     maxConnections: values.maxConnections,
     tokenAuthFile: values.tokenAuthFile,
     manifests: values.manifests,
+    allowedNetworks: values.allowAddress ?? [],
     // A lifetime is granted in whole seconds, and never more than was allowed.
     maxTokenExpirationSeconds: Math.floor(values.serviceAccountMaxTokenExpiration / 1000),
     signingAlgorithm: values.signingAlgorithm,

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
+import { type Network, readNetwork } from '../api/network.ts';
 import { parseDuration } from './duration.ts';
 
 /** A value that cannot be used; the message says what would be right, and whoever knows adds where it came from. */
@@ -81,14 +82,24 @@ export function path(text: string, { cwd }: ParseContext): string {
 }
 
 /** The path of something that is there. A file may be a pipe, as in `<(command)`, but not a folder. */
-export function existing(what: 'file' | 'file or folder'): Parse<string> {
+export function existing(what: 'file' | 'folder' | 'file or folder'): Parse<string> {
   return (text, context) => {
     const full = path(text, context);
     const stats = statSync(full, { throwIfNoEntry: false });
     if (stats === undefined) throw new ValueError(`there is no such ${what}`);
+    if (what === 'folder' && !stats.isDirectory()) throw new ValueError('expected a folder, and this is a file');
     if (what === 'file' && stats.isDirectory()) throw new ValueError('expected a file, and this is a folder');
     return full;
   };
+}
+
+/** Networks, separated by commas. */
+export function addresses(text: string): readonly Network[] {
+  return text.split(',').map((cidr) => {
+    const network = readNetwork(cidr.trim());
+    if (network === undefined) throw new ValueError('expected a network in CIDR form, such as 127.0.0.0/8 or ::1/128');
+    return network;
+  });
 }
 
 const HOST_NAME =

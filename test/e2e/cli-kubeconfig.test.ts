@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +9,7 @@ import { parse } from 'yaml';
 import { Person } from './support/cli.ts';
 import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 import { createAccount, createNamespace } from './support/token-world.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.url));
@@ -16,7 +17,7 @@ const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.
 let server: Server;
 let jane: Person;
 
-const CA = Buffer.from('-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----\n').toString('base64');
+const CA = readFileSync(TLS.caFile).toString('base64');
 const AS = ['kubeconfig', '--as', 'ci/builder'];
 
 const endpoints = (...list: [cidr: string, address: string][]) => ({

@@ -22,7 +22,7 @@ describeWithKubectl('kubectl with the kubeconfig of a cluster', () => {
   let home: string;
 
   beforeAll(async () => {
-    server = await startServer({ tls: true });
+    server = await startServer({ tls: true, args: ['--allow-address', '127.0.0.0/8'] });
     home = await mkdtemp(join(tmpdir(), 'clusterpass-kubeconfig-'));
     await writeFile(join(home, 'clusterpass'), PLUGIN, { mode: 0o755 });
     // A cluster is reached without a path, and so is the fleet: it stands in for the cluster's API.

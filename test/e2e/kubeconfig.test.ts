@@ -1,12 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { KubeConfig } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
 import { addCluster, grant, patchCluster } from './support/fleet.ts';
-import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
 const GROUP = 'clusterregistry.k8s.io';
-const CA = Buffer.from('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n').toString('base64');
+const CA = readFileSync(TLS.caFile).toString('base64');
 const endpoint = (clientCIDR: string, serverAddress: string) => ({ clientCIDR, serverAddress });
 const spec = (serverEndpoints: object[], caBundle?: string) => ({
   orchestratorApiEndpoints: { serverEndpoints, caBundle },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createAuthority, selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { kindCase, kindDetails, objectOf } from './support/kinds.ts';
 import { type Server, startServer } from './support/server.ts';
@@ -229,6 +230,10 @@ describe('what is hidden', () => {
   });
 });
 
+const authority = createAuthority('ca');
+const expired = createAuthority('old ca', { notAfter: Date.now() - 1000 });
+const encoded = (text: string): string => Buffer.from(text).toString('base64');
+
 describe('C-F: an address means exactly what it shows', () => {
   const at = 'spec.orchestratorApiEndpoints.serverEndpoints[0].serverAddress';
   const withAddress = (name: string, serverAddress: string) =>
@@ -262,6 +267,40 @@ describe('C-F: an address means exactly what it shows', () => {
       expect(answer.code, answer.text).toBe(201);
     },
   );
+
+  it.each([
+    ...['https://127.0.0.1', 'https://127.9.9.9:6443', 'https://[::1]', 'https://[::ffff:7f00:1]', 'https://0.0.0.0'],
+    ...['https://169.254.169.254', 'https://[fe80::1]', 'https://[fd00:ec2::254]', 'https://[64:ff9b::a9fe:a9fe]'],
+    ...['https://localhost:6443', 'https://x.localhost', 'https://224.0.0.1', 'https://255.255.255.255'],
+  ])('A11: %j is not where a cluster is', async (address) => {
+    const answer = await server.call('POST', of.path, { body: withAddress('addressed', address) });
+    expect(answer.code, answer.text).toBe(422);
+    expect(answer.json.details.causes).toEqual([
+      { reason: 'FieldValueInvalid', message: expect.stringContaining('--allow-address'), field: at },
+    ]);
+  });
+
+  it.each([
+    ['there is none in it', 'bm90IGEgY2VydGlmaWNhdGU='],
+    ['certificate 1 in it cannot be read', encoded('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n')],
+    ['certificate 1 in it is not that of an authority', encoded(selfSigned('leaf').cert)],
+    ['certificate 2 in it is not that of an authority', encoded(authority.cert + selfSigned('leaf').cert)],
+    ['every certificate in it has expired', encoded(expired.cert)],
+    ['must hold at most 64 certificates', encoded(authority.cert.repeat(65))],
+    ['there is a private key in it', encoded(authority.cert + authority.key)],
+  ])('a caBundle is refused: %s', async (why, caBundle) => {
+    const spec = { orchestratorApiEndpoints: { caBundle } };
+    const answer = await server.call('POST', of.path, { body: objectOf(of, { name: 'bundled' }, { spec }) });
+    expect(answer.code, answer.text).toBe(422);
+    expect(answer.json.message).toContain('spec.orchestratorApiEndpoints.caBundle: Forbidden: ');
+    expect(answer.json.message).toContain(why);
+  });
+
+  it('a caBundle may hold an expired authority beside its successor', async () => {
+    const spec = { orchestratorApiEndpoints: { caBundle: encoded(`# both\n${expired.cert}${authority.cert}`) } };
+    const body = objectOf(of, { name: 'bundled' }, { spec });
+    expect((await server.call('POST', `${of.path}?dryRun=All`, { body })).code).toBe(201);
+  });
 
   it('a missing address, a network that is none, and a private key in the bundle are named', async () => {
     const caBundle = Buffer.from('-----BEGIN EC PRIVATE KEY-----\nabc\n-----END EC PRIVATE KEY-----\n').toString(

@@ -1,14 +1,8 @@
 import { Type } from 'typebox';
-import {
-  checkEach,
-  type FieldError,
-  forbiddenField,
-  invalidValue,
-  required,
-  unsupportedValue,
-} from '../field-error.ts';
+import { checkEach, type FieldError, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { ageColumn, nameColumn } from '../table-columns.ts';
+import { DEFAULT_CHECKS, type EndpointChecks, validateEndpoints } from './cluster-endpoints.ts';
 import { text, timestamp, typeMeta } from './meta.ts';
 
 export const CLUSTER_GROUP = 'clusterregistry.k8s.io';
@@ -113,71 +107,6 @@ const StatusSchema = Type.Object(
   { goType: 'ClusterStatus', description: 'What was observed. Written through the status subresource only.' },
 );
 
-const IPV4_CIDR = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/;
-const IPV6_CIDR = /^[0-9a-fA-F:.]{2,45}\/(\d{1,3})$/;
-
-function isCidr(value: string): boolean {
-  const v4 = IPV4_CIDR.exec(value);
-  if (v4 !== null) return v4.slice(1, 5).every((octet) => Number(octet) <= 255) && Number(v4[5]) <= 32;
-  const v6 = IPV6_CIDR.exec(value);
-  return v6 !== null && value.includes(':') && Number(v6[1]) <= 128 && URL.canParse(`https://[${value.split('/')[0]}]`);
-}
-
-const ADDRESS = /^https:\/\/([\x21-\x7e]+)$/;
-
-/**
- * A URL that means exactly what it shows: no credentials, no path, and nothing the parser had to repair. It
- * reads `https://0x7f.1` as 127.0.0.1 and `https://h:06443` as port 6443; people and other parsers may not.
- */
-function addressProblem(address: string): string | undefined {
-  if (address.length > 2048) return 'must be no more than 2048 bytes';
-  const authority = ADDRESS.exec(address)?.[1]?.replace(/\/$/, '').toLowerCase();
-  if (authority === undefined || !URL.canParse(address)) {
-    return 'must be an https URL with a host and an optional port, e.g. https://10.0.0.1:6443';
-  }
-  const url = new URL(address);
-  if (url.pathname !== '/' || /[/?#\\]/.test(authority)) return 'must not have a path, query or fragment';
-  if (url.port === '0') return 'must not use port 0';
-  if (url.hostname.length > 253) return 'must have a host of no more than 253 bytes';
-  if (authority !== url.host && authority !== `${url.host}:443`) {
-    return `must be written as it is understood, as https://${url.host}`;
-  }
-  return undefined;
-}
-
-/** Every caller sees the bundle, so the usual mistake with PEM files must not get that far. */
-function bundleProblem(caBundle: string): string | undefined {
-  const holdsKey = Buffer.from(caBundle, 'base64').toString('latin1').includes('PRIVATE KEY-----');
-  return holdsKey ? 'must hold certificates only, and there is a private key in it' : undefined;
-}
-
-function validateEndpoints(endpoints: ApiEndpoints, at: string): FieldError[] {
-  const errors = checkEach(endpoints.serverEndpoints ?? [], (endpoint, index) =>
-    validateEndpoint(endpoint, `${at}.serverEndpoints[${index}]`),
-  );
-  const bundle = bundleProblem(endpoints.caBundle ?? '');
-  if (bundle !== undefined) errors.push(forbiddenField(`${at}.caBundle`, bundle));
-  return errors;
-}
-
-function validateEndpoint(endpoint: ServerEndpoint, here: string): FieldError[] {
-  const errors: FieldError[] = [];
-  const address = endpoint.serverAddress ?? '';
-  if (address === '') errors.push(required(`${here}.serverAddress`));
-  else if (address.includes('@')) {
-    // Not quoted in the answer, which may end up in a log.
-    errors.push(forbiddenField(`${here}.serverAddress`, 'must not contain credentials'));
-  } else {
-    const problem = addressProblem(address);
-    if (problem !== undefined) errors.push(invalidValue(`${here}.serverAddress`, address, problem));
-  }
-  const cidr = endpoint.clientCIDR ?? '';
-  if (cidr !== '' && !isCidr(cidr)) {
-    errors.push(invalidValue(`${here}.clientCIDR`, cidr, 'must be a network in CIDR form, e.g. 10.0.0.0/8 or ::/0'));
-  }
-  return errors;
-}
-
 function validateStatus(status: ClusterStatus): FieldError[] {
   return checkEach(status.conditions ?? [], (condition, index) => {
     const errors: FieldError[] = [];
@@ -221,8 +150,10 @@ const wideColumn = (name: string, description: string, cell: TableColumn['cell']
   cell,
 });
 
-export function clusterKind(productName: string): Kind {
+export function clusterKind(productName: string, checks: EndpointChecks = DEFAULT_CHECKS): Kind {
   const field = endpointsField(productName);
+  const endpointsOf = (object: ApiObject | undefined): ApiEndpoints =>
+    (((object?.spec ?? {}) as Record<string, unknown>)[field] ?? {}) as ApiEndpoints;
   return {
     group: CLUSTER_GROUP,
     version: 'v1alpha1',
@@ -267,23 +198,21 @@ export function clusterKind(productName: string): Kind {
       { goType: 'Cluster', description: 'A cluster of the fleet, as its clients need to know it.' },
     ),
     applyDefaults: () => {},
-    validate: (object) => {
-      const spec = (object.spec ?? {}) as Record<string, unknown>;
-      return [
-        ...validateEndpoints((spec[field] ?? {}) as ApiEndpoints, `spec.${field}`),
-        ...validateStatus(statusOf(object)),
-      ];
-    },
+    validate: (object, old) => [
+      ...validateEndpoints(endpointsOf(object), endpointsOf(old), `spec.${field}`, checks),
+      ...validateStatus(statusOf(object)),
+    ],
     columns: [
       nameColumn,
       readyColumn,
       statusColumn('Type', 'type', 'The kind of cluster.'),
       statusColumn('Version', 'version', 'The version that the cluster runs.'),
       ageColumn,
-      wideColumn('Endpoint', 'The address of the API server, the first of several.', (object) => {
-        const endpoints = ((object.spec ?? {}) as Record<string, unknown>)[field] as ApiEndpoints | undefined;
-        return endpoints?.serverEndpoints?.[0]?.serverAddress ?? null;
-      }),
+      wideColumn(
+        'Endpoint',
+        'The address of the API server, the first of several.',
+        (object) => endpointsOf(object).serverEndpoints?.[0]?.serverAddress ?? null,
+      ),
       wideColumn('Labels', 'The labels of the cluster.', ({ metadata }) =>
         Object.entries(metadata.labels ?? {})
           .map(([key, value]) => `${key}=${value}`)

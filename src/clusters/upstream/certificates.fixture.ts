@@ -60,7 +60,9 @@ function make(options: CertificateOptions, issuer: Issuer | undefined) {
   );
   const signed = sign('sha256', toBeSigned, issuer?.key ?? privateKey);
   const signature = der(0x03, Buffer.concat([Buffer.from([0]), signed]));
-  const certificate = sequence(toBeSigned, ECDSA_SHA256, signature).toString('base64').replace(/.{64}/g, '$&\n');
+  const certificate = sequence(toBeSigned, ECDSA_SHA256, signature)
+    .toString('base64')
+    .replace(/.{64}(?!$)/g, '$&\n');
   const pair: Pair = {
     cert: `-----BEGIN CERTIFICATE-----\n${certificate}\n-----END CERTIFICATE-----\n`,
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),

@@ -1,0 +1,121 @@
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import { type AddressRules, createAddressRules } from '../address-rules.ts';
+import { checkEach, type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
+import { readNetwork } from '../network.ts';
+import type { ApiEndpoints, ServerEndpoint } from './cluster.ts';
+
+/** What cannot be said of an object alone. */
+export interface EndpointChecks {
+  readonly rules: AddressRules;
+  readonly now: () => number;
+}
+
+export const DEFAULT_CHECKS: EndpointChecks = { rules: createAddressRules(), now: Date.now };
+
+const ADDRESS = /^https:\/\/([\x21-\x7e]+)$/;
+
+/**
+ * What is stored already is not held against whoever changes something else: rules and clocks move on, and a
+ * label or a status must stay changeable. A credential is sent nowhere without a look at the address anyway.
+ */
+export function validateEndpoints(
+  endpoints: ApiEndpoints,
+  old: ApiEndpoints | undefined,
+  at: string,
+  checks: EndpointChecks,
+): FieldError[] {
+  const known = new Set(old?.serverEndpoints?.map(({ serverAddress }) => serverAddress));
+  const errors = checkEach(endpoints.serverEndpoints ?? [], (endpoint, index) =>
+    validateEndpoint(endpoint, `${at}.serverEndpoints[${index}]`, checks.rules, known),
+  );
+  const { caBundle = '' } = endpoints;
+  const bundle = keyProblem(caBundle) ?? (caBundle === old?.caBundle ? undefined : bundleProblem(caBundle, checks.now));
+  if (bundle !== undefined) errors.push(forbiddenField(`${at}.caBundle`, bundle));
+  return errors;
+}
+
+function validateEndpoint(
+  { serverAddress: address = '', clientCIDR: cidr = '' }: ServerEndpoint,
+  here: string,
+  rules: AddressRules,
+  known: ReadonlySet<string | undefined>,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  if (address === '') errors.push(required(`${here}.serverAddress`));
+  else if (address.includes('@')) {
+    // Not quoted in the answer, which may end up in a log.
+    errors.push(forbiddenField(`${here}.serverAddress`, 'must not contain credentials'));
+  } else {
+    const problem = addressProblem(address) ?? (known.has(address) ? undefined : hostProblem(address, rules));
+    if (problem !== undefined) errors.push(invalidValue(`${here}.serverAddress`, address, problem));
+  }
+  if (cidr !== '' && readNetwork(cidr) === undefined) {
+    errors.push(invalidValue(`${here}.clientCIDR`, cidr, 'must be a network in CIDR form, e.g. 10.0.0.0/8 or ::/0'));
+  }
+  return errors;
+}
+
+/**
+ * A URL that means exactly what it shows: no credentials, no path, and nothing the parser had to repair. It
+ * reads `https://0x7f.1` as 127.0.0.1 and `https://h:06443` as port 6443; people and other parsers may not.
+ */
+function addressProblem(address: string): string | undefined {
+  if (address.length > 2048) return 'must be no more than 2048 bytes';
+  const authority = ADDRESS.exec(address)?.[1]?.replace(/\/$/, '').toLowerCase();
+  if (authority === undefined || !URL.canParse(address)) {
+    return 'must be an https URL with a host and an optional port, e.g. https://10.0.0.1:6443';
+  }
+  const url = new URL(address);
+  if (url.pathname !== '/' || /[/?#\\]/.test(authority)) return 'must not have a path, query or fragment';
+  if (url.port === '0') return 'must not use port 0';
+  if (url.hostname.length > 253) return 'must have a host of no more than 253 bytes';
+  if (authority !== url.host && authority !== `${url.host}:443`) {
+    return `must be written as it is understood, as https://${url.host}`;
+  }
+  return undefined;
+}
+
+/** Of names only those that always mean this machine (RFC 6761 section 6.3); the others are looked at when used. */
+function hostProblem(address: string, rules: AddressRules): string | undefined {
+  const host = new URL(address).hostname.replace(/^\[|\]$/g, '');
+  const isLocal = /(?:^|\.)localhost\.?$/.test(host);
+  if (!isLocal && isIP(host) === 0) return undefined;
+  const refusal = rules.refusal(isLocal ? '127.0.0.1' : host);
+  return refusal === undefined
+    ? undefined
+    : `must be an address that the desk connects to: ${refusal}, and the desk was not started with --allow-address for it`;
+}
+
+/** Every caller sees the bundle, so the usual mistake with PEM files must not get that far. */
+function keyProblem(caBundle: string): string | undefined {
+  const holdsKey = Buffer.from(caBundle, 'base64').toString('latin1').includes('PRIVATE KEY-----');
+  return holdsKey ? 'must hold certificates only, and there is a private key in it' : undefined;
+}
+
+/** Reading a certificate takes time, and there is room for thousands in a request. */
+const MAX_CERTIFICATES = 64;
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g;
+
+function bundleProblem(caBundle: string, now: () => number): string | undefined {
+  if (caBundle === '') return undefined;
+  const texts = Buffer.from(caBundle, 'base64').toString('latin1').match(CERTIFICATE) ?? [];
+  if (texts.length === 0) return 'must hold certificates in PEM form, and there is none in it';
+  if (texts.length > MAX_CERTIFICATES) return `must hold at most ${MAX_CERTIFICATES} certificates`;
+  const certificates = texts.map(readCertificate);
+  const unreadable = certificates.indexOf(undefined);
+  if (unreadable !== -1) return `certificate ${unreadable + 1} in it cannot be read`;
+  const leaf = certificates.findIndex((certificate) => certificate?.ca !== true);
+  if (leaf !== -1) return `certificate ${leaf + 1} in it is not that of an authority`;
+  // One that has expired may stay beside its successor.
+  const isOver = certificates.every((certificate) => (certificate?.validToDate.getTime() ?? 0) < now());
+  return isOver ? 'every certificate in it has expired' : undefined;
+}
+
+function readCertificate(text: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(text);
+  } catch {
+    return undefined;
+  }
+}
