@@ -22,8 +22,10 @@ import { defaultBaseUrl } from './config/values.ts';
 import { DEMO_USERS } from './demo-users.ts';
 import { createContinueTokens } from './handlers/continue-token.ts';
 import { createDispatcher } from './handlers/dispatch.ts';
+import { createIssuerIndex } from './handlers/issuer-index.ts';
 import { createKubeconfigHandler } from './handlers/kubeconfig.ts';
 import { createReviewHandler } from './handlers/reviews/create-review.ts';
+import { signingKeyVerbs } from './handlers/signing-keys/signing-key-verbs.ts';
 import { createTokenHandler } from './handlers/token/create-token.ts';
 import { createViews } from './handlers/views.ts';
 import { WatchHub } from './handlers/watch/hub.ts';
@@ -110,6 +112,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     const signing = await openSigning({
       store,
       issuers,
+      objects: { kind: catalog.signingKeys, reader, writer },
       dataDir: options.dataDir,
       algorithm: options.signingAlgorithm,
       rotationMs: options.signingKeyRotationMs,
@@ -160,6 +163,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
         now: Date.now,
       }),
       getKubeconfig: createKubeconfigHandler({ catalog, reader, productName: options.productName, baseUrl }),
+      ownVerbs: signingKeyVerbs({ kind: catalog.signingKeys, reader, keyRing, board: signing.board }),
     });
 
     for (const folderOptions of manifestFolders(options)) {
@@ -176,8 +180,15 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     const compactor = startCompactor({ store, leads, retainMs: retentionMs, retainRevisions: revisions, logger });
     closers.push(() => compactor.stop());
 
-    const { documents } = signing;
-    front.open({ authenticator: callers.authenticator, authorizer: policy, dispatch, documents, store, cache: feed });
+    front.open({
+      authenticator: callers.authenticator,
+      authorizer: policy,
+      dispatch,
+      documents: signing.documents,
+      issuerIndex: createIssuerIndex({ catalog, reader, views, issuerOf: issuers.issuerFor }),
+      store,
+      cache: feed,
+    });
     closers.push(async () => {
       hub.shutDown();
       await front.server.drain();

@@ -4,6 +4,7 @@ import type { EndpointChecks } from './kinds/cluster-endpoints.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
 import { clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind } from './kinds/rbac.ts';
 import { selfReviewTypes } from './kinds/reviews.ts';
+import { signingKeyKind } from './kinds/signing-key.ts';
 import { tokenReviewType } from './kinds/token-review.ts';
 
 /** The table of kinds. Everything that serves, stores or documents objects is driven by it. */
@@ -20,6 +21,7 @@ export interface Catalog {
   readonly clusterRoleBindings: Kind;
   readonly roles: Kind;
   readonly roleBindings: Kind;
+  readonly signingKeys: Kind;
   /** By what a path names; undefined when nothing is served there. */
   find(path: { group: string; version: string; resource: string; inCluster: boolean }): Kind | undefined;
   findVirtual(path: { group: string; version: string; resource: string }): VirtualType | undefined;
@@ -44,6 +46,7 @@ export function createCatalog({ productName, endpointChecks }: CatalogOptions): 
     clusterRoleBindings: clusterRoleBindingKind,
     roles: roleKind,
     roleBindings: roleBindingKind,
+    signingKeys: signingKeyKind,
   };
   const kinds: readonly Kind[] = Object.values(named);
   const pathKey = (group: string, version: string, resource: string, inCluster: boolean): string =>

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import type { Verb } from './exchange.ts';
 import type { FieldError } from './field-error.ts';
 
 export interface OwnerReference {
@@ -92,6 +93,8 @@ export interface Kind extends ResourceType {
   readonly hasStatus: boolean;
   /** True: `metadata.generation` counts changes of everything but metadata and status. */
   readonly countsGenerations: boolean;
+  /** What callers may do with its objects; everything when absent. Others are made and kept by the server. */
+  readonly verbs?: ReadonlySet<Verb>;
   readonly nameRule: 'label' | 'subdomain' | 'path-segment';
   /** Field labels beyond `metadata.name` and, for namespaced kinds, `metadata.namespace`. */
   readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string>>;

@@ -7,6 +7,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   describe: 'Show the details of an object.',
   create: 'Create something.',
   auth: 'Ask about permissions.',
+  keys: 'See and change the keys that sign tokens.',
 };
 
 const output = (formats: string): Flag => ({
@@ -254,6 +255,41 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: ['clusterpass register dev-eu-3 --kubeconfig ./dev.yaml --context admin@dev --label env=dev'],
     load: () => import('./register.ts'),
+  },
+  {
+    path: ['keys', 'list'],
+    summary: 'Show the keys that sign tokens, or did, or will.',
+    details: 'Only what is public: the private half of a key never leaves the server.',
+    flags: [output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`')],
+    examples: ['clusterpass keys list'],
+    load: () => import('./keys-list.ts'),
+  },
+  {
+    path: ['keys', 'rotate'],
+    summary: 'Let the next key sign.',
+    details:
+      'It signs as soon as every verifier can know it: 70 minutes after it was first published, which is often long ago. ' +
+      'Tokens of the key before stay valid.',
+    flags: [
+      {
+        flags: '--force',
+        doc: 'At once, even if verifiers may not know the key yet and refuse its tokens for up to an hour.',
+      },
+      dryRun,
+    ],
+    examples: ['clusterpass keys rotate', 'clusterpass keys rotate --dry-run server'],
+    load: () => import('./keys-rotate.ts'),
+  },
+  {
+    path: ['keys', 'revoke'],
+    summary: 'Revoke a key, and with it every token that it signed.',
+    details:
+      'Its tokens are refused here at once, and it is no longer published. If it was the key that signs, the next one takes ' +
+      'its place.',
+    arguments: [{ name: '<KEY>', doc: 'The id of the key.' }],
+    flags: [dryRun],
+    examples: ['clusterpass keys revoke RkEm2pTSmmwLLLhIExcVnKNnyQGyZWRr9wHQyvDF0hc'],
+    load: () => import('./keys-revoke.ts'),
   },
   {
     path: ['completion'],

@@ -21,7 +21,11 @@ export interface HandlerParts extends GetParts, ListParts, WatchParts, WritePart
   readonly createToken: (request: ApiRequest) => Promise<ApiResponse>;
   readonly createReview: CreateReview;
   readonly getKubeconfig: (request: ApiRequest) => Promise<ApiResponse>;
+  /** Where a verb of a kind means something else than writing the object. */
+  readonly ownVerbs: OwnVerbs;
 }
+
+export type OwnVerbs = ReadonlyMap<Kind, Partial<Record<Verb, (request: ApiRequest) => Promise<ApiResponse>>>>;
 
 /** Every subresource there is, and '' for the object itself. */
 export const SUBRESOURCES = ['', 'status', 'token', 'kubeconfig'] as const;
@@ -87,7 +91,7 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
   if (subresource === 'token' && kind === catalog.serviceAccounts) return served(TOKEN_VERBS, subresource);
   if (subresource === 'status' && kind.hasStatus) return served(STATUS_VERBS, subresource);
   if (subresource !== '') return served(NO_VERBS);
-  return served(kind === catalog.namespaces ? NAMESPACE_VERBS : OBJECT_VERBS);
+  return served(kind.verbs ?? (kind === catalog.namespaces ? NAMESPACE_VERBS : OBJECT_VERBS));
 }
 
 /** There are no items to name: only the collection has a path. */
@@ -106,6 +110,8 @@ export function createDispatcher(
     const { kind, subresource } = resource;
     if (subresource === 'token') return parts.createToken(request);
     if (subresource === 'kubeconfig') return parts.getKubeconfig(request);
+    const own = parts.ownVerbs.get(kind)?.[request.target.verb];
+    if (own !== undefined) return own(request);
     switch (request.target.verb) {
       case 'get':
         return getObject(parts, request, kind);

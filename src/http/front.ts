@@ -1,4 +1,5 @@
 import type { Authorizer } from '../api/authorization.ts';
+import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { REGISTRY_PREFIX } from '../api/object-key.ts';
 import { unavailable } from '../api/status.ts';
@@ -23,6 +24,7 @@ export interface Interior {
   readonly authorizer: Authorizer;
   readonly dispatch: ReturnType<typeof createDispatcher>;
   readonly documents: IssuerDocuments;
+  readonly issuerIndex: (caller: Caller) => Promise<string>;
   readonly store: Pick<Store, 'get'>;
   readonly cache: { readonly ready: boolean };
 }
@@ -64,7 +66,10 @@ export function createFront({ catalog, productName, version, logger, ...listener
     },
     resources: resourceRoutes(catalog, (request, resource) => inside().dispatch(request, resource)),
     paths: firstOf([
-      issuerRoutes(() => inside().documents),
+      issuerRoutes(
+        () => inside().documents,
+        (caller) => inside().issuerIndex(caller),
+      ),
       discoveryRoutes(catalog),
       openApiRoutes({ catalog, productName, version, now: Date.now }),
     ]),

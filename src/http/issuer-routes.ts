@@ -1,4 +1,5 @@
-import { notAcceptable } from '../api/status.ts';
+import type { Caller } from '../api/caller.ts';
+import { notAcceptable, unauthorized } from '../api/status.ts';
 import { isClusterName } from '../tokens/claims.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { type AcceptClause, parseAccept } from './accept-header.ts';
@@ -8,11 +9,14 @@ const JSON_TYPE = 'application/json';
 /** RFC 7517 section 8.5.2. The documents are JSON under both names, and clients ask for either (O-04). */
 const KEY_SET_TYPE = 'application/jwk-set+json';
 
+/** At the fleet: the issuers of the clusters that the caller sees. */
+const ISSUER_INDEX = '/openid/v1/issuers';
+
 /**
  * What a verifier asks of an issuer (OpenID Connect Discovery), below the prefix of each cluster. Public, and served for
  * any name that a cluster could have: nobody learns here which clusters there are.
  */
-export function issuerRoutes(documents: () => IssuerDocuments): PathRoutes {
+export function issuerRoutes(documents: () => IssuerDocuments, index: (caller: Caller) => Promise<string>): PathRoutes {
   const route = (
     types: readonly string[],
     body: (documents: IssuerDocuments, cluster: string) => Uint8Array | string,
@@ -38,8 +42,19 @@ export function issuerRoutes(documents: () => IssuerDocuments): PathRoutes {
     ['/.well-known/openid-configuration', route([JSON_TYPE], (made, cluster) => made.configuration(cluster))],
     ['/openid/v1/jwks', route([KEY_SET_TYPE, JSON_TYPE], (made) => made.keySet())],
   ]);
+  const indexRoute: PathRoute = {
+    public: false,
+    methods: ['GET'],
+    async handle({ caller }) {
+      if (caller === undefined) throw unauthorized();
+      return { type: 'raw', code: 200, headers: { 'Content-Type': JSON_TYPE }, body: await index(caller) };
+    },
+  };
   return {
-    find: ({ cluster, path }) => (cluster !== undefined && isClusterName(cluster) ? routes.get(path) : undefined),
+    find({ cluster, path }) {
+      if (cluster === undefined) return path === ISSUER_INDEX ? indexRoute : undefined;
+      return isClusterName(cluster) ? routes.get(path) : undefined;
+    },
   };
 }
 

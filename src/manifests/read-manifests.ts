@@ -132,9 +132,13 @@ function readObject({ catalog, writtenFor = catalog }: ReadOptions, content: Jso
   const written = writtenFor.findKind(apiVersion, kindName);
   const kind = catalog.findKind(apiVersion, kindName);
   if (written === undefined || kind === undefined) {
-    const known = catalog.kinds.map((one) => `${one.kind} (${one.group === '' ? '' : `${one.group}/`}${one.version})`);
+    const known = catalog.kinds
+      .filter(({ verbs }) => verbs === undefined)
+      .map((one) => `${one.kind} (${one.group === '' ? '' : `${one.group}/`}${one.version})`);
     throw new Error(`kind: ${kindName} in ${apiVersion} is not kept here, only ${known.join(', ')}`);
   }
+  if (kind.verbs !== undefined)
+    throw new Error(`kind: a ${kindName} is made by the server, and can not come from a file`);
   const object = renamed(decodeValue(content, written, 'Strict').value, written, kind);
   return { kind, place: placeOf(kind, object), object };
 }

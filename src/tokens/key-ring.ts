@@ -189,6 +189,7 @@ class Ring implements StoredKeyRing {
 
   async rotate({ force, rehearse }: { force: boolean; rehearse: boolean }): Promise<KeyEntry> {
     const turned = (state: RingState): Promise<RingState> => this.#changes.rotate(state, this.#options.now(), force);
+    await this.#refresh();
     const state = rehearse ? await turned(this.#stored.state) : await this.#change(turned);
     // A change that happened at once has made a new next key, without a plan.
     const { entries } = await compile(state, this.#compiled);
@@ -201,6 +202,7 @@ class Ring implements StoredKeyRing {
 
   async revoke(kid: string): Promise<boolean> {
     let found = false;
+    await this.#refresh();
     await this.#change((state) => {
       found ||= state.keys.some((key) => key.kid === kid);
       return this.#changes.revoke(state, this.#options.now(), kid);
@@ -242,10 +244,15 @@ class Ring implements StoredKeyRing {
         return to;
       }
       if (attempt >= ATTEMPTS) throw new Error('the signing keys are being changed by others all the time');
-      const theirs = await this.#sealed.read();
-      if (theirs === undefined) throw new Error('the signing keys are no longer in the store');
-      await this.#adopt(theirs);
+      await this.#refresh();
     }
+  }
+
+  /** What others did counts, also when the watch has not brought it yet. */
+  async #refresh(): Promise<void> {
+    const theirs = await this.#sealed.read();
+    if (theirs === undefined) throw new Error('the signing keys are no longer in the store');
+    await this.#adopt(theirs);
   }
 
   /** Swapped whole, and never for something older. */

@@ -5,6 +5,7 @@ import type { Algorithm } from './algorithms.ts';
 import type { Issuers } from './claims.ts';
 import { openEncryptionKey } from './encryption-key.ts';
 import { createIssuerDocuments, type IssuerDocuments } from './issuer-documents.ts';
+import { createKeyBoard, type KeyBoard, type KeyBoardParts } from './key-board.ts';
 import { openKeyRing, type StoredKeyRing } from './key-ring.ts';
 import { createSigner, type Signer } from './signer.ts';
 
@@ -13,12 +14,15 @@ export interface Signing {
   readonly keyRing: StoredKeyRing;
   readonly signer: Signer;
   readonly documents: IssuerDocuments;
+  readonly board: KeyBoard;
   close(): Promise<void>;
 }
 
 export interface SigningOptions {
   readonly store: Store;
   readonly issuers: Issuers;
+  /** Where the keys are shown as objects. */
+  readonly objects: Omit<KeyBoardParts, 'keyRing'>;
   readonly dataDir: string;
   readonly algorithm: Algorithm;
   readonly rotationMs: number;
@@ -49,10 +53,19 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     },
     logger,
   });
+  const board = createKeyBoard({ ...options.objects, keyRing });
+  const show = (): Promise<void> =>
+    board.sync().catch((error: unknown) => logger.error({ err: error }, 'the signing keys could not be shown'));
+  // One replica is enough, and another one may not have heard of the newest change yet.
+  keyRing.onChange(() => {
+    if (leads()) void show();
+  });
+  await show();
   const onChange = (listener: () => void): void => keyRing.onChange(listener);
   return {
     keyRing,
     signer: createSigner(keyRing),
+    board,
     documents: createIssuerDocuments({ keyRing, issuers, onChange }),
     close: () => keyRing.close(),
   };

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectUnauthorized } from './support/expect-status.ts';
 import { type Server, startServer } from './support/server.ts';
 import { KEY_SET, keySetOf } from './support/signing-keys.ts';
-import { createWorld, issue, tokenPath } from './support/token-world.ts';
+import { bind, createWorld, issue, tokenPath } from './support/token-world.ts';
 
 /** What relying parties read to trust our tokens. */
 
@@ -139,5 +139,37 @@ describe('how they are asked for', () => {
     await server.stop();
     server = await server.restart();
     expect(await keySetOf(server)).toEqual(before);
+  });
+});
+
+describe('the index of issuers', () => {
+  const INDEX = '/openid/v1/issuers';
+  const names = async (token?: string): Promise<string[]> => {
+    const { code, json } = await server.call('GET', INDEX, token === undefined ? {} : { token });
+    expect(code).toBe(200);
+    return json.issuers.map(({ cluster }: { cluster: string }) => cluster);
+  };
+
+  it('A17: lists the issuers of the clusters that the caller sees, as the list does', async () => {
+    const { json, headers } = await server.call('GET', INDEX);
+    const issuer = `${server.url}/orchestrator/alpha`;
+    expect(json.issuers[0]).toEqual({ cluster: 'alpha', issuer, jwks_uri: `${issuer}/openid/v1/jwks` });
+    expect(headers.get('cache-control')).toBe('no-cache, private');
+    expect(await names()).toEqual(['alpha', 'beta']);
+    const builder = await issue(server);
+    expect(await names(builder)).toEqual([]);
+    await bind(
+      server,
+      'sees-dev',
+      { kind: 'User', name: 'system:cluster:alpha:serviceaccount:ci:builder' },
+      { verbs: ['list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] },
+      'env=dev',
+    );
+    expect(await names(builder)).toEqual(['beta']);
+  });
+
+  it('decision 8: is not public', async () => {
+    expectUnauthorized(await open(INDEX));
+    expect((await server.call('POST', INDEX, { body: {} })).code).toBe(405);
   });
 });

@@ -15,12 +15,17 @@ export async function deleteObject(parts: WriteParts, request: ApiRequest, kind:
   const place = placeOf(request, kind);
   const { object, uid, gone } = await remove(parts, kind, place, options);
   if (!gone) return written(parts, request, kind, object, { code: 200 });
+  return deleted(kind, place.name, uid);
+}
+
+/** The object is no more. */
+export function deleted(kind: Kind, name: string, uid: string): ApiResponse {
   const status: Omit<Status, 'code'> = {
     kind: 'Status',
     apiVersion: 'v1',
     metadata: {},
     status: 'Success',
-    details: { name: place.name, ...(kind.group === '' ? {} : { group: kind.group }), kind: kind.resource, uid },
+    details: { name, ...(kind.group === '' ? {} : { group: kind.group }), kind: kind.resource, uid },
   };
   return { type: 'value', code: 200, value: status };
 }

@@ -1,0 +1,103 @@
+import { Type } from 'typebox';
+import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import { ageColumn, nameColumn } from '../table-columns.ts';
+import { flag, text, timestamp, typeMeta } from './meta.ts';
+import { OWN_GROUP, OWN_VERSION } from './own-group.ts';
+
+export interface SigningKeySpec {
+  force?: boolean;
+}
+
+export interface SigningKeyStatus {
+  state?: string;
+  algorithm?: string;
+  created?: string;
+  signsFrom?: string;
+  expires?: string;
+  publicKey?: Readonly<Record<string, string>>;
+}
+
+const statusOf = (object: ApiObject): SigningKeyStatus => (object.status ?? {}) as SigningKeyStatus;
+
+const PublicKeySchema = Type.Object(
+  {
+    use: text('Always `sig`.'),
+    kty: text('The type of key: `EC` or `RSA`.'),
+    kid: text('The id of the key, which is also the name of the object.'),
+    crv: text('The curve.'),
+    alg: text('The algorithm of its signatures.'),
+    x: text('A coordinate on the curve.'),
+    y: text('A coordinate on the curve.'),
+    n: text('The modulus.'),
+    e: text('The exponent.'),
+  },
+  { goType: 'JSONWebKey', description: 'The public half, as it is in the key sets.' },
+);
+
+const column = (name: string, description: string, cell: TableColumn['cell']): TableColumn => ({
+  name,
+  type: 'string',
+  format: '',
+  description,
+  priority: 0,
+  cell,
+});
+
+/**
+ * A key that signs tokens, as much of it as is public. Creating one asks for a rotation, deleting one revokes it; what
+ * is stored under this kind is only shown, and believed by nobody.
+ */
+export const signingKeyKind: Kind = {
+  group: OWN_GROUP,
+  version: OWN_VERSION,
+  kind: 'SigningKey',
+  listKind: 'SigningKeyList',
+  resource: 'signingkeys',
+  singular: 'signingkey',
+  shortNames: [],
+  style: 'custom',
+  inCluster: false,
+  namespaced: false,
+  hasStatus: false,
+  countsGenerations: false,
+  verbs: new Set(['get', 'list', 'watch', 'create', 'delete']),
+  nameRule: 'path-segment',
+  selectableFields: { 'status.state': (object) => statusOf(object).state ?? '' },
+  schema: Type.Object(
+    {
+      ...typeMeta,
+      spec: Type.Optional(
+        Type.Object(
+          { force: flag('The key signs at once, even if verifiers may not know it yet.') },
+          { goType: 'SigningKeySpec', description: 'What is asked for when a rotation is.' },
+        ),
+      ),
+      status: Type.Optional(
+        Type.Object(
+          {
+            state: text(
+              '`Next`: published, and signs later. `Current`: signs. `Retired`: published until its last token has ended. `External`: belongs to the external signer.',
+            ),
+            algorithm: text('The algorithm of its signatures.'),
+            created: timestamp('Since when it is published.'),
+            signsFrom: timestamp('Since when it signs; of a next key, when it will, if that is planned.'),
+            expires: timestamp('When a retired key is no longer published.'),
+            publicKey: Type.Optional(PublicKeySchema),
+          },
+          { goType: 'SigningKeyStatus', description: 'What the server says of the key.' },
+        ),
+      ),
+    },
+    { goType: 'SigningKey', description: 'A key that signs tokens. The private half is never shown.' },
+  ),
+  applyDefaults: () => {},
+  validate: () => [],
+  columns: [
+    nameColumn,
+    column('State', 'Whether it signs, will sign or has signed.', (object) => statusOf(object).state ?? null),
+    column('Algorithm', 'The algorithm of its signatures.', (object) => statusOf(object).algorithm ?? null),
+    column('Signs From', 'Since when it signs, or will.', (object) => statusOf(object).signsFrom ?? null),
+    column('Expires', 'When it is no longer published.', (object) => statusOf(object).expires ?? null),
+    ageColumn,
+  ],
+};

@@ -1,0 +1,82 @@
+import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
+import { forbiddenField, invalid } from '../../api/field-error.ts';
+import type { ApiObject, Kind } from '../../api/kind.ts';
+import type { SigningKeySpec } from '../../api/kinds/signing-key.ts';
+import { conflict, notFound } from '../../api/status.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import { serialize } from '../../objects/stored-object.ts';
+import { checkPreconditions } from '../../objects/writer.ts';
+import { type KeyBoard, shownKey } from '../../tokens/key-board.ts';
+import type { StoredKeyRing } from '../../tokens/key-ring.ts';
+import { TooManyKeys } from '../../tokens/ring-state.ts';
+import type { OwnVerbs } from '../dispatch.ts';
+import { parseCreateOptions } from '../options/create-options.ts';
+import { parseDeleteOptions } from '../options/delete-options.ts';
+import { readObject } from '../write/body.ts';
+import { deleted } from '../write/delete.ts';
+
+export interface SigningKeyParts {
+  readonly kind: Kind;
+  readonly reader: ObjectReader;
+  readonly keyRing: Pick<StoredKeyRing, 'rotate' | 'revoke'>;
+  readonly board: Pick<KeyBoard, 'sync'>;
+}
+
+/** To create a key is to ask for a rotation, to delete one is to revoke it. */
+export const signingKeyVerbs = (parts: SigningKeyParts): OwnVerbs =>
+  new Map([
+    [
+      parts.kind,
+      {
+        create: (request: ApiRequest) => rotateKeys(parts, request),
+        delete: (request: ApiRequest) => revokeKey(parts, request),
+      },
+    ],
+  ]);
+
+/** Answers with the key that signs now, or that will. */
+async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<ApiResponse> {
+  const { kind, reader, keyRing, board } = parts;
+  const { dryRun, fieldValidation } = parseCreateOptions(request.query);
+  const sent = readObject(request, kind, fieldValidation);
+  const name = sent.metadata.name ?? '';
+  if (name !== '') {
+    throw invalid(kind, name, [
+      forbiddenField('metadata.name', 'a key is named by its id, which the server makes: leave it out'),
+    ]);
+  }
+  const { force = false } = (sent.spec ?? {}) as SigningKeySpec;
+  const chosen = await asConflict(kind, () => keyRing.rotate({ force, rehearse: dryRun }));
+  if (!dryRun) {
+    request.annotate('clusterpass.dev/signing-key', chosen.kid);
+    await board.sync();
+  }
+  const stored = dryRun ? undefined : reader.find(kind, { cluster: '', namespace: '', name: chosen.kid });
+  return { type: 'bytes', code: 201, json: serialize(kind, stored?.object() ?? shownKey(kind, chosen)) };
+}
+
+async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<ApiResponse> {
+  const { kind, reader, keyRing, board } = parts;
+  const { name } = request.target;
+  const { dryRun, preconditions } = parseDeleteOptions(request.query, request.body);
+  await reader.catchUp();
+  const shown = reader.find(kind, { cluster: '', namespace: '', name });
+  if (shown === undefined) throw notFound(kind, name);
+  const object: ApiObject = shown.object();
+  checkPreconditions(kind, object, preconditions);
+  if (!dryRun) {
+    await asConflict(kind, () => keyRing.revoke(name));
+    request.annotate('clusterpass.dev/signing-key', name);
+    await board.sync();
+  }
+  return deleted(kind, name, shown.uid);
+}
+
+async function asConflict<T>(kind: Kind, change: () => Promise<T>): Promise<T> {
+  try {
+    return await change();
+  } catch (error) {
+    if (error instanceof TooManyKeys) throw conflict(kind, '', error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,263 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { decodeProtectedHeader } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Person } from './support/cli.ts';
+import { expectStatus } from './support/expect-status.ts';
+import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
+import { grant, may } from './support/rbac.ts';
+import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { dataDirWithKey, keySetOf } from './support/signing-keys.ts';
+import { codeFor, createWorld, issue } from './support/token-world.ts';
+import { Watch } from './support/watch.ts';
+
+/** The keys that sign tokens: seen, rotated and revoked over HTTP, with kubectl and at the command line. */
+
+const KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
+const ROTATE = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey' };
+const FORCE = { ...ROTATE, spec: { force: true } };
+
+interface Shown {
+  readonly metadata: { readonly name: string; readonly uid: string };
+  readonly status: { readonly state: string; readonly signsFrom?: string; readonly expires?: string };
+}
+
+let server: Server;
+let privateScalar: string;
+
+beforeAll(async () => {
+  const { dataDir, key } = await dataDirWithKey();
+  privateScalar = key.export({ format: 'jwk' }).d ?? '';
+  server = await startServer({ dataDir, tls: true, users: { jane: [], viewer: [], keeper: [] } });
+  await createWorld(server);
+  const group = 'clusterpass.dev';
+  await grant(server, { to: 'viewer', rules: ['get', 'list', 'watch'].map((verb) => may(verb, 'signingkeys', group)) });
+  await grant(server, { to: 'keeper', rules: ['create', 'delete'].map((verb) => may(verb, 'signingkeys', group)) });
+});
+afterAll(() => server.destroy());
+
+const list = async (): Promise<Shown[]> => (await server.call('GET', KEYS)).json.items;
+const named = async (state: string): Promise<string> =>
+  (await list()).find(({ status }) => status.state === state)?.metadata.name ?? '';
+const rotate = (body: object = ROTATE, token = server.adminToken): Promise<Answer> =>
+  server.call('POST', KEYS, { body, token });
+const revoke = (name: string, token = server.adminToken, query = ''): Promise<Answer> =>
+  server.call('DELETE', `${KEYS}/${name}${query}`, { token });
+const kidOf = (token: string): string => decodeProtectedHeader(token).kid ?? '';
+
+describe('what is shown', () => {
+  it('is exactly what is public, and what the key set says', async () => {
+    const keys = await list();
+    expect(keys.map(({ status }) => status.state).sort()).toEqual(['Current', 'Next']);
+    const published = await keySetOf(server);
+    for (const key of keys) {
+      const { publicKey, ...status } = (key as unknown as { status: Record<string, unknown> }).status;
+      expect(publicKey).toEqual(published.find(({ kid }) => kid === key.metadata.name));
+      expect(Object.keys(status)).toEqual(
+        status.state === 'Current' ? ['algorithm', 'created', 'signsFrom', 'state'] : ['algorithm', 'created', 'state'],
+      );
+    }
+    expect(await named('Current')).toBe(kidOf(await issue(server)));
+  });
+
+  it('A1: nothing private, in no form, and not in the database', async () => {
+    const current = await named('Current');
+    const forms = ['application/json', 'application/yaml', 'application/json;as=Table;g=meta.k8s.io;v=v1'];
+    for (const Accept of forms) {
+      for (const path of [KEYS, `${KEYS}/${current}`, `${KEYS}/${current}?includeObject=Object`]) {
+        const { code, text } = await server.call('GET', path, { headers: { Accept } });
+        expect(code).toBe(200);
+        expect(text).not.toContain(privateScalar);
+        expect(text).not.toMatch(/"d"|privateKey|PRIVATE/);
+      }
+    }
+    for (const file of ['clusterpass.db', 'clusterpass.db-wal']) {
+      const bytes = await readFile(join(server.dataDir, file));
+      expect(bytes.includes(Buffer.from(privateScalar, 'base64url'))).toBe(false);
+      expect(bytes.includes(privateScalar)).toBe(false);
+    }
+    expect(server.output.stdout + server.output.stderr).not.toContain(privateScalar);
+  });
+
+  it('no other path leads to the keys', async () => {
+    for (const path of ['/apis/clusterpass.dev/v1alpha1/ring', '/internal/signing-keys/ring', `${KEYS}/ring`]) {
+      expect((await server.call('GET', path)).code, path).toBe(404);
+    }
+    const current = await named('Current');
+    for (const [method, path] of [
+      ['PUT', `${KEYS}/${current}`],
+      ['PATCH', `${KEYS}/${current}`],
+      ['DELETE', KEYS],
+    ] as const) {
+      const headers = { 'Content-Type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' };
+      expect((await server.call(method, path, { body: {}, headers })).code, `${method} ${path}`).toBe(405);
+    }
+    expect((await server.call('PUT', `${KEYS}/${current}/status`, { body: {} })).code).toBe(404);
+  });
+
+  it('RBAC decides, as for any kind', async () => {
+    const current = await named('Current');
+    const codes = async (user: string) => {
+      const token = tokenOf(user);
+      return [
+        (await server.call('GET', KEYS, { token })).code,
+        (await server.call('GET', `${KEYS}/${current}`, { token })).code,
+        (await server.call('POST', `${KEYS}?dryRun=All`, { token, body: ROTATE })).code,
+        (await revoke(current, token, '?dryRun=All')).code,
+      ];
+    };
+    expect(await codes('jane')).toEqual([403, 403, 403, 403]);
+    expect(await codes('viewer')).toEqual([200, 200, 403, 403]);
+    expect(await codes('keeper')).toEqual([403, 403, 201, 200]);
+    expect(await named('Current')).toBe(current);
+  });
+});
+
+describe('rotation', () => {
+  it('B9: is planned for when every verifier knows the key; a dry run only says so', async () => {
+    const [current, next] = [await named('Current'), await named('Next')];
+    const before = await list();
+    const rehearsed = await server.call('POST', `${KEYS}?dryRun=All`, { body: ROTATE });
+    expect(rehearsed.json).toMatchObject({ metadata: { name: next }, status: { state: 'Next' } });
+    expect(await list()).toEqual(before);
+    const { code, json } = await rotate();
+    expect(code).toBe(201);
+    expect(json).toMatchObject({ kind: 'SigningKey', metadata: { name: next }, status: { state: 'Next' } });
+    const wait = Date.parse(json.status.signsFrom) - Date.parse(json.status.created);
+    expect(wait).toBe(70 * 60_000);
+    expect((await rotate()).json.status.signsFrom).toBe(json.status.signsFrom);
+    expect(kidOf(await issue(server))).toBe(current);
+  });
+
+  it('C-D: by force happens at once; what the old key signed is accepted', async () => {
+    const [current, next] = [await named('Current'), await named('Next')];
+    const token = await issue(server);
+    const { json } = await rotate(FORCE);
+    expect(json).toMatchObject({ metadata: { name: next }, status: { state: 'Current' } });
+    expect(kidOf(await issue(server))).toBe(next);
+    expect(await codeFor(server, token)).toBe(200);
+    const old = (await list()).find(({ metadata }) => metadata.name === current);
+    expect(old?.status.state).toBe('Retired');
+    // The longest lifetime is a day.
+    const left = Date.parse(old?.status.expires ?? '') - Date.now();
+    expect(left).toBeGreaterThan(24 * 3_600_000);
+    expect(left).toBeLessThan(25 * 3_600_000);
+    expect((await keySetOf(server)).length).toBe(3);
+  });
+
+  it('is not a way to bring a key of your own', async () => {
+    const name = 'mine';
+    expectStatus(await rotate({ ...FORCE, metadata: { name } }), {
+      code: 422,
+      reason: 'Invalid',
+      message:
+        'SigningKey.clusterpass.dev "mine" is invalid: metadata.name: Forbidden: a key is named by its id, which the server makes: leave it out',
+      details: expect.anything() as never,
+    });
+    const before = (await keySetOf(server)).map(({ kid }) => kid);
+    const publicKey = { kty: 'EC', kid: name, crv: 'P-256', alg: 'ES256', x: 'AAAA', y: 'AAAA' };
+    expect((await rotate({ ...ROTATE, status: { state: 'Current', publicKey } })).code).toBe(201);
+    expect((await keySetOf(server)).map(({ kid }) => kid)).toEqual(before);
+    expect((await rotate({ ...ROTATE, spec: { force: 'yes' } })).code).toBe(422);
+    expect((await rotate({})).code).toBe(400);
+  });
+});
+
+describe('revoking', () => {
+  it('C-D: the current key: its tokens end at once, also in open watches, and the next key signs', async () => {
+    const [current, next] = [await named('Current'), await named('Next')];
+    const token = await issue(server);
+    expect(await codeFor(server, token)).toBe(200);
+    const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', token);
+    expect(watch.code).toBe(200);
+    const { code, json } = await revoke(current);
+    expect([code, json.status, json.details.name]).toEqual([200, 'Success', current]);
+    expect(await codeFor(server, token)).toBe(401);
+    const events = await watch.until(() => false);
+    expect(events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 401 } });
+    expect(kidOf(await issue(server))).toBe(next);
+    expect((await keySetOf(server)).map(({ kid }) => kid)).not.toContain(current);
+    expect((await server.call('GET', `${KEYS}/${current}`)).code).toBe(404);
+    expect((await revoke(current)).code).toBe(404);
+  });
+
+  it('a retired key: its tokens end, those of others do not', async () => {
+    const [retired, token] = [await named('Retired'), await issue(server)];
+    expect((await revoke(retired)).code).toBe(200);
+    expect(await codeFor(server, token)).toBe(200);
+    expect((await list()).map(({ status }) => status.state).sort()).toEqual(['Current', 'Next']);
+  });
+
+  it('means the key that was looked at', async () => {
+    const next = await named('Next');
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: 'another' } };
+    expect((await server.call('DELETE', `${KEYS}/${next}`, { body })).code).toBe(409);
+    expect(await named('Next')).toBe(next);
+  });
+
+  it('survives a restart', async () => {
+    const old = await issue(server);
+    await revoke(kidOf(old));
+    const token = await issue(server);
+    await server.stop();
+    server = await server.restart();
+    expect([await codeFor(server, old), await codeFor(server, token)]).toEqual([401, 200]);
+    expect(server.output.stderr).toContain('these files are no longer read');
+  });
+});
+
+describe('watching', () => {
+  it('shows a rotation as it happens', async () => {
+    const version = (await server.call('GET', KEYS)).json.metadata.resourceVersion;
+    const watch = await Watch.open(server, `${KEYS}?watch=true&resourceVersion=${version}`, tokenOf('viewer'));
+    const next = await named('Next');
+    await rotate(FORCE);
+    const events = await watch.until(({ type }) => type === 'ADDED');
+    const seen = events.map(({ type, object }) => [type, object.metadata.name, object.status.state]);
+    expect(seen).toContainEqual(['MODIFIED', next, 'Current']);
+    watch.close();
+  });
+});
+
+describeWithKubectl('kubectl', () => {
+  it('lists, rotates and revokes', async () => {
+    const table = await kubectlOk(server, ['get', 'signingkeys']);
+    expect(table).toMatch(/^NAME +STATE +ALGORITHM +SIGNS FROM +EXPIRES +AGE\n/);
+    expect(table).toMatch(new RegExp(`^${await named('Current')} +Current +ES256 `, 'm'));
+    const current = await named('Current');
+    // kubectl asks for a schema of patches before it validates, and keys are not patched.
+    const stdin = JSON.stringify({ ...FORCE, metadata: { generateName: 'key-' } });
+    expect(await kubectlOk(server, ['create', '--validate=false', '-f', '-'], { stdin })).toMatch(
+      /^signingkey\.clusterpass\.dev\/\S+ created/,
+    );
+    expect(await named('Current')).not.toBe(current);
+    expect(await kubectlOk(server, ['delete', 'signingkey', current])).toContain('deleted');
+    expect((await kubectl(server, ['get', 'signingkey', current])).code).toBe(1);
+  });
+});
+
+describe('the command line', () => {
+  it('lists, rotates and revokes', async () => {
+    const person = await Person.at({
+      CLUSTERPASS_SERVER: server.url,
+      CLUSTERPASS_TOKEN: server.adminToken,
+      NODE_EXTRA_CA_CERTS: join(import.meta.dirname, 'support/tls/ca.crt'),
+    });
+    try {
+      const current = await named('Current');
+      const [header, first, second] = (await person.ok(['keys', 'list'])).split('\n');
+      expect(header).toMatch(/^NAME +STATE +ALGORITHM +SIGNS FROM +EXPIRES +AGE$/);
+      expect(first).toMatch(new RegExp(`^${current} +Current +ES256 +20\\S+Z +<none> +\\d+s$`));
+      expect(second).toMatch(/ Next +ES256 +<not planned> /);
+      expect(await person.ok(['keys', 'rotate', '--dry-run', 'server'])).toMatch(
+        / signs from 20\S+Z on \(server dry run\)\n$/,
+      );
+      expect(await person.ok(['keys', 'rotate', '--force'])).toBe(`${await named('Current')} signs from now on\n`);
+      expect(await person.ok(['keys', 'revoke', current])).toBe(`${current} revoked\n`);
+      expect(await person.fails(['keys', 'revoke', current])).toContain('not found');
+      expect(await person.fails(['keys', 'revoke', '../ring'])).toContain('is not the id of a key');
+    } finally {
+      await person.leave();
+    }
+  });
+});
