@@ -10,6 +10,7 @@ import { openAdminToken } from './authn/admin-token.ts';
 import { type Authenticator, createAuthenticator } from './authn/chain.ts';
 import { ensureTokenFile, fixedToken } from './authn/generated-tokens.ts';
 import { createIssuedTokens } from './authn/issued-tokens.ts';
+import { openProviders } from './authn/providers/open-providers.ts';
 import { openStaticTokens } from './authn/static-tokens.ts';
 import { installBootstrapRoles } from './authz/install-bootstrap-roles.ts';
 import { createPolicy } from './authz/policy.ts';
@@ -29,6 +30,7 @@ import { signingKeyVerbs } from './handlers/signing-keys/signing-key-verbs.ts';
 import { createTokenHandler } from './handlers/token/create-token.ts';
 import { createViews } from './handlers/views.ts';
 import { WatchHub } from './handlers/watch/hub.ts';
+import { createFetchDocument } from './http/fetch-document.ts';
 import { createFront } from './http/front.ts';
 import { ManifestFolder, type ManifestFolderOptions } from './manifests/manifest-folder.ts';
 import { Cascade } from './objects/cascade.ts';
@@ -127,7 +129,13 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     keyRing.onChange(() => hub.checkCallers());
     const live = { lookup: createLiveLookup(catalog, reader) };
     const verifier = createVerifier({ keyRing, clusterOfIssuer: issuers.clusterOfIssuer, live, now: Date.now });
-    const callers = await openCallers(options, createIssuedTokens({ verifier }), issuers, logger);
+    const callers = await openCallers({
+      options,
+      version,
+      issuedTokens: createIssuedTokens({ verifier }),
+      issuers,
+      logger,
+    });
     closers.push(callers.close);
     const checks = setInterval(() => hub.checkCallers(), CALLER_CHECK_MS);
     closers.push(() => clearInterval(checks));
@@ -267,12 +275,14 @@ const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const randomSuffix = (): string =>
   [...randomBytes(5)].map((byte) => SUFFIX_ALPHABET[byte % SUFFIX_ALPHABET.length]).join('');
 
-async function openCallers(
-  options: ServeOptions,
-  issuedTokens: ReturnType<typeof createIssuedTokens>,
-  issuers: Issuers,
-  logger: Logger,
-): Promise<{ authenticator: Authenticator; close: () => void }> {
+async function openCallers(parts: {
+  options: ServeOptions;
+  version: string;
+  issuedTokens: ReturnType<typeof createIssuedTokens>;
+  issuers: Issuers;
+  logger: Logger;
+}): Promise<{ authenticator: Authenticator; close: () => void }> {
+  const { options, version, issuedTokens, issuers, logger } = parts;
   const fixedTokens = options.demo
     ? await Promise.all(
         DEMO_USERS.map(async (user) =>
@@ -281,18 +291,30 @@ async function openCallers(
       )
     : [];
   const adminToken = await openAdminToken(options.dataDir);
-  const file = options.tokenAuthFile;
-  // Last, because it starts a timer: had anything after it failed, nobody would stop that.
+  const { tokenAuthFile, authenticationConfig } = options;
+  // These two last, because they start timers: had anything after them failed, nobody would stop those.
   const staticTokens =
-    file === undefined
+    tokenAuthFile === undefined
       ? undefined
       : await openStaticTokens({
-          file,
-          every: (ms, task) => {
-            const timer = setInterval(task, ms);
-            return () => clearInterval(timer);
-          },
+          file: tokenAuthFile,
+          every,
           report: (problem) => logger.warn({ problem }, 'the token file'),
+        });
+  const providers =
+    authenticationConfig === undefined
+      ? undefined
+      : await openProviders({
+          file: authenticationConfig,
+          isOurs: (url) => url.startsWith(issuers.issuerFor('')),
+          createFetch: (certificateAuthority) =>
+            createFetchDocument({ certificateAuthority, userAgent: `clusterpass/${version}` }),
+          now: Date.now,
+          every,
+          report: (problem) => logger.warn({ problem }, 'an identity provider'),
+        }).catch((error: unknown) => {
+          staticTokens?.close();
+          throw error;
         });
   return {
     authenticator: createAuthenticator({
@@ -300,10 +322,19 @@ async function openCallers(
       adminToken,
       fixedTokens,
       issuedTokens,
+      providers,
       audienceOf: issuers.issuerFor,
     }),
-    close: () => staticTokens?.close(),
+    close: () => {
+      staticTokens?.close();
+      providers?.close();
+    },
   };
+}
+
+function every(milliseconds: number, task: () => void): () => void {
+  const timer = setInterval(task, milliseconds);
+  return () => clearInterval(timer);
 }
 
 function manifestFolders({

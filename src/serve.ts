@@ -1,3 +1,4 @@
+import { AuthenticationConfigError } from './authn/providers/read-config.ts';
 import { TokenFileError } from './authn/static-tokens.ts';
 import { compose } from './compose.ts';
 import { loadServeOptions, OptionsError } from './config/load-options.ts';
@@ -56,7 +57,7 @@ function stopSignal(): Promise<NodeJS.Signals> {
 }
 
 /** Errors whose message is all that an operator needs. */
-const SAY_ALL = [StorageError, UnsafeFile, TokenFileError];
+const SAY_ALL = [StorageError, UnsafeFile, TokenFileError, AuthenticationConfigError];
 
 /** One sentence for what an operator can mend; the whole story for what is our fault. */
 function explain(error: unknown, { listen }: ServeOptions): string {

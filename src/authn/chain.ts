@@ -23,6 +23,8 @@ export interface TokenSources {
   /** Further fixed tokens: those of the demo. */
   readonly fixedTokens?: readonly TokenSource[];
   readonly issuedTokens: TokenSource;
+  /** Configured identity providers. */
+  readonly providers?: TokenSource | undefined;
   /** What a cluster's API goes by among audiences. */
   readonly audienceOf: (cluster: string) => string;
 }
@@ -34,6 +36,7 @@ export function createAuthenticator(sources: TokenSources): Authenticator {
     sources.adminToken,
     ...(sources.fixedTokens ?? []),
     sources.issuedTokens,
+    ...(sources.providers === undefined ? [] : [sources.providers]),
   ];
   return {
     async authenticate(authorization, warn) {

@@ -1,12 +1,12 @@
 import { AUTHENTICATED, type Caller, type User } from '../api/caller.ts';
 
-/** A caller who is the same in every cluster: a person or a program from a token file. */
-export function plainCaller(user: User, isLive: () => boolean): Caller {
+/** A caller who is the same in every cluster: a person or a program from a token file or an identity provider. */
+export function plainCaller(user: User, isLive: () => boolean, expiresAt?: number): Caller {
   return {
     as: () => user,
     home: undefined,
     key: JSON.stringify([null, userKey(user)]),
-    expiresAt: undefined,
+    expiresAt,
     dependsOn: [],
     isLive,
   };

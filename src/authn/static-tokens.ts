@@ -1,9 +1,10 @@
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import type { Caller, User } from '../api/caller.ts';
 import { CsvError, parseCsv } from './csv.ts';
 import { plainCaller, userKey, withAuthenticated } from './plain-caller.ts';
 import { tokenDigest } from './token-digest.ts';
 import type { TokenSource } from './token-source.ts';
+import { openWatchedFile, type WatchParts } from './watched-file.ts';
 
 /**
  * kube-apiserver's `--token-auth-file`: `token,user,uid,"group1,group2"`. Unlike there it is read again when it
@@ -15,12 +16,8 @@ export interface StaticTokens extends TokenSource {
   close(): void;
 }
 
-export interface StaticTokenParts {
+export interface StaticTokenParts extends Pick<WatchParts, 'every' | 'report'> {
   readonly file: string;
-  /** Calls the task again and again, until the function it returns is called. */
-  readonly every: (milliseconds: number, task: () => void) => () => void;
-  /** Something the operator should know. Names the file and the line, never a token. */
-  readonly report: (problem: string) => void;
 }
 
 /** The file can not be used. The message is a sentence for the operator, and holds no token. */
@@ -30,58 +27,25 @@ export class TokenFileError extends Error {
 
 type Table = ReadonlyMap<string, User>;
 
-const REFRESH_MS = 5_000;
-
 /** Rejects when the file can not be used: a server must not start with fewer tokens than it was given. */
 export async function openStaticTokens({ file, every, report }: StaticTokenParts): Promise<StaticTokens> {
-  // Taken before reading: a change during the reading is then seen at the next look.
-  let stamp = await stampOf(file);
-  let table = await load(file, report);
-  let busy: Promise<void> | undefined;
-
-  async function reread(): Promise<void> {
-    try {
-      const current = await stampOf(file);
-      if (current === stamp) return;
-      stamp = current;
-      table = await load(file, report);
-    } catch (error) {
-      report(`${error instanceof Error ? error.message : 'unreadable'}; the tokens read before stay in force`);
-    }
-  }
-
-  const refresh = (): Promise<void> => {
-    busy ??= reread().finally(() => {
-      busy = undefined;
-    });
-    return busy;
-  };
-  const stop = every(REFRESH_MS, () => void refresh());
+  const watched = await openWatchedFile({ file, read: () => load(file, report), every, report });
 
   return {
     async find(token): Promise<Caller | undefined> {
       const digest = tokenDigest(token.reveal());
-      const user = table.get(digest);
+      const user = watched.current().get(digest);
       if (user === undefined) return undefined;
       const wanted = JSON.stringify(userKey(user));
       // Live as long as the file gives this token the very same user: a changed group is another caller.
       return plainCaller(user, () => {
-        const current = table.get(digest);
+        const current = watched.current().get(digest);
         return current === user || (current !== undefined && JSON.stringify(userKey(current)) === wanted);
       });
     },
-    refresh,
-    close: stop,
+    refresh: watched.refresh,
+    close: watched.close,
   };
-}
-
-async function stampOf(file: string): Promise<string> {
-  try {
-    const { mtimeNs, ctimeNs, size, ino } = await stat(file, { bigint: true });
-    return `${mtimeNs}/${ctimeNs}/${size}/${ino}`;
-  } catch {
-    return 'missing';
-  }
 }
 
 async function load(file: string, report: (problem: string) => void): Promise<Table> {

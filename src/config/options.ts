@@ -133,6 +133,11 @@ export const OPTIONS = {
     parse: existing('file'),
     doc: 'Static callers in the CSV format of kube-apiserver: `token,user,uid,"group1,group2"`.',
   }),
+  authenticationConfig: option({
+    value: 'FILE',
+    parse: existing('file'),
+    doc: 'Identity providers whose tokens are accepted, in the format of kube-apiserver: an `AuthenticationConfiguration` with JWT issuers. Read again when the file changes.',
+  }),
   manifests: option({
     value: 'PATH',
     parse: existing('file or folder'),

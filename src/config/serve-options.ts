@@ -14,6 +14,7 @@ export interface ServeOptions {
   readonly tls: { readonly certFile: string; readonly privateKeyFile: string } | undefined;
   readonly maxConnections: number;
   readonly tokenAuthFile: string | undefined;
+  readonly authenticationConfig: string | undefined;
   readonly manifests: string | undefined;
   /** Networks that may be connected to although they would be refused. */
   readonly allowedNetworks: readonly Network[];
@@ -63,6 +64,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     tls,
     maxConnections: values.maxConnections,
     tokenAuthFile: values.tokenAuthFile,
+    authenticationConfig: values.authenticationConfig,
     manifests: values.manifests,
     allowedNetworks: values.allowAddress ?? [],
     // A lifetime is granted in whole seconds, and never more than was allowed.

@@ -1,0 +1,129 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CompactSign } from 'jose';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Secret } from '../../observability/secret.ts';
+import { openProviders, type Providers } from './open-providers.ts';
+
+const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+
+let folder: string;
+let file: string;
+let reports: string[];
+let timers: Set<() => void>;
+let fetched: string[];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-providers-'));
+  file = join(folder, 'authentication.yaml');
+  reports = [];
+  fetched = [];
+  timers = new Set();
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const issuer = (name: string): string => `https://${name}.example.com`;
+
+const write = (names: readonly string[], { audience = 'desk', more = '' } = {}): Promise<void> =>
+  writeFile(
+    file,
+    `apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n${more}jwt:\n${names
+      .map(
+        (name) => `- issuer: {url: "${issuer(name)}", audiences: [${audience}]}
+  claimMappings: {username: {claim: sub, prefix: "${name}:"}}\n`,
+      )
+      .join('')}`,
+  );
+
+const open = (): Promise<Providers> =>
+  openProviders({
+    file,
+    isOurs: () => false,
+    createFetch: () => async (url) => {
+      fetched.push(url);
+      const { origin } = new URL(url);
+      return url.endsWith('/jwks')
+        ? { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k' }] }
+        : { issuer: origin, jwks_uri: `${origin}/jwks` };
+    },
+    now: Date.now,
+    every: (_, task) => {
+      timers.add(task);
+      return () => timers.delete(task);
+    },
+    report: (problem) => reports.push(problem),
+  });
+
+async function tokenOf(name: string): Promise<Secret> {
+  const claims = { iss: issuer(name), aud: 'desk', sub: 'jane', exp: Date.now() / 1000 + 3600 };
+  const jws = new CompactSign(Buffer.from(JSON.stringify(claims))).setProtectedHeader({ alg: 'ES256', kid: 'k' });
+  return new Secret(await jws.sign(privateKey));
+}
+
+const nameOf = async (providers: Providers, name: string): Promise<string | undefined> =>
+  (await providers.find(await tokenOf(name)))?.as(undefined).name;
+
+describe('the file of identity providers', () => {
+  it('each token is judged by the provider it names; what names none is not ours', async () => {
+    await write(['one', 'two']);
+    const providers = await open();
+    expect(await nameOf(providers, 'one')).toBe('one:jane');
+    expect(await nameOf(providers, 'two')).toBe('two:jane');
+    expect(await nameOf(providers, 'three')).toBeUndefined();
+    expect(await providers.find(new Secret('opaque'))).toBeUndefined();
+  });
+
+  it('a bad one is refused at the start, by name', async () => {
+    await write(['one'], { more: 'jtw: []\n' });
+    await expect(open()).rejects.toThrow(`authentication configuration ${file}: `);
+    await expect(open()).rejects.toThrow('unknown field "jtw"');
+    await rm(file);
+    await expect(open()).rejects.toThrow(`authentication configuration ${file} can not be read`);
+    expect(timers.size).toBe(0);
+  });
+
+  it('a change is taken up; whom it does not concern notices nothing', async () => {
+    await write(['one', 'two']);
+    const providers = await open();
+    const [one, two] = [await providers.find(await tokenOf('one')), await providers.find(await tokenOf('two'))];
+    fetched.length = 0;
+    await write(['three', 'two']);
+    await providers.refresh();
+    expect([one?.isLive(), two?.isLive()]).toEqual([false, true]);
+    expect(await nameOf(providers, 'one')).toBeUndefined();
+    expect(await nameOf(providers, 'three')).toBe('three:jane');
+    expect(fetched.every((url) => url.startsWith(issuer('three')))).toBe(true);
+    await write(['three', 'two'], { audience: 'elsewhere' });
+    await providers.refresh();
+    expect(two?.isLive()).toBe(false);
+    await expect(nameOf(providers, 'two')).rejects.toThrow('audience');
+  });
+
+  it('a bad change is reported once, and what was read before stays', async () => {
+    await write(['one']);
+    const providers = await open();
+    const caller = await providers.find(await tokenOf('one'));
+    await write(['one', 'one']);
+    await providers.refresh();
+    await providers.refresh();
+    expect(reports).toEqual([
+      expect.stringMatching(/jwt\[1\]\.issuer\.url: .* occurs before; what was read before stays/),
+    ]);
+    expect(caller?.isLive()).toBe(true);
+    expect(await nameOf(providers, 'one')).toBe('one:jane');
+  });
+
+  it('keys are fetched again from time to time, and closing ends it all', async () => {
+    await write(['one']);
+    const providers = await open();
+    await nameOf(providers, 'one');
+    fetched.length = 0;
+    for (const task of timers) task();
+    expect(await nameOf(providers, 'one')).toBe('one:jane');
+    expect(fetched[0]).toBe(`${issuer('one')}/.well-known/openid-configuration`);
+    providers.close();
+    expect(timers.size).toBe(0);
+  });
+});

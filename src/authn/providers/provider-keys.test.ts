@@ -1,0 +1,137 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createProviderKeys, type ProviderKeys } from './provider-keys.ts';
+
+const ISSUER = 'https://id.example.com';
+const DISCOVERY = `${ISSUER}/.well-known/openid-configuration`;
+const JWKS = `${ISSUER}/jwks`;
+
+const jwk = (kid: string): object => ({
+  ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
+  kid,
+});
+const [one, two] = [jwk('one'), jwk('two')];
+
+let now: number;
+let fetched: string[];
+let reports: string[];
+let documents: Record<string, unknown>;
+/** Runs while a document is being fetched. */
+let meanwhile: () => Promise<void> | void;
+let keys: ProviderKeys;
+
+beforeEach(() => {
+  now = 1_000_000;
+  fetched = [];
+  reports = [];
+  meanwhile = () => {};
+  documents = { [DISCOVERY]: { issuer: ISSUER, jwks_uri: JWKS }, [JWKS]: { keys: [one] } };
+  keys = createProviderKeys({
+    issuerUrl: ISSUER,
+    discoveryUrl: DISCOVERY,
+    fetchDocument: async (url) => {
+      fetched.push(url);
+      await meanwhile();
+      if (documents[url] === undefined) throw new Error(`${url}: answered with 503`);
+      return documents[url];
+    },
+    now: () => now,
+    report: (problem) => reports.push(problem),
+  });
+});
+
+const kids = async (kid?: string): Promise<unknown[]> => (await keys.candidates(kid)).map((key) => key.kid);
+
+describe('the keys of a provider', () => {
+  it('are fetched when first needed, through the discovery document, and kept', async () => {
+    expect(await kids('one')).toEqual(['one']);
+    expect(await kids('one')).toEqual(['one']);
+    expect(await kids()).toEqual(['one']);
+    expect(fetched).toEqual([DISCOVERY, JWKS]);
+  });
+
+  it('B9: a key that is not known is looked for once in ten seconds, however many ask', async () => {
+    await keys.refresh();
+    fetched.length = 0;
+    for (let turn = 0; turn < 1_000; turn += 1) {
+      now += 9;
+      await Promise.all([kids(`unknown-${turn}`), kids('__proto__')]);
+    }
+    // 9 seconds: nothing yet. The last look was the first one.
+    expect(fetched).toEqual([]);
+    now += 1_000;
+    documents[JWKS] = { keys: [one, two] };
+    expect(await Promise.all([kids('two'), kids('two'), kids('nope')])).toEqual([['two'], ['two'], []]);
+    expect(fetched).toEqual([DISCOVERY, JWKS]);
+  });
+
+  it('those who ask during a fetch share it', async () => {
+    let asked: Promise<unknown[]> | undefined;
+    meanwhile = async () => {
+      await Promise.resolve();
+      asked ??= kids('one');
+    };
+    await keys.refresh();
+    expect(await asked).toEqual(['one']);
+    expect(fetched).toEqual([DISCOVERY, JWKS]);
+  });
+
+  it('stay when they can not be fetched again, and that is reported once', async () => {
+    await keys.refresh();
+    const [before] = await keys.candidates('one');
+    documents = {};
+    await keys.refresh();
+    await keys.refresh();
+    expect(await keys.candidates('one')).toEqual([before]);
+    expect(reports).toEqual([`the keys of ${ISSUER} can not be had: ${DISCOVERY}: answered with 503`]);
+  });
+
+  it('one that is withdrawn is gone; one that stays is the same as before', async () => {
+    documents[JWKS] = { keys: [one, two] };
+    const [first, second] = await keys.candidates(undefined);
+    documents[JWKS] = { keys: [two] };
+    await keys.refresh();
+    if (first === undefined || second === undefined) throw new Error('no keys');
+    expect([keys.has(first.key), keys.has(second.key)]).toEqual([false, true]);
+    documents[JWKS] = { keys: [{ ...jwk('two') }] };
+    await keys.refresh();
+    expect(keys.has(second.key)).toBe(false);
+  });
+
+  it('a provider that never answered has none, and is asked again after ten seconds', async () => {
+    documents = {};
+    expect(await kids('one')).toEqual([]);
+    expect(await kids('one')).toEqual([]);
+    expect(fetched).toEqual([DISCOVERY]);
+    documents = { [DISCOVERY]: { issuer: ISSUER, jwks_uri: JWKS }, [JWKS]: { keys: [one] } };
+    now += 10_000;
+    expect(await kids('one')).toEqual(['one']);
+  });
+
+  it.each<[string, unknown, unknown, RegExp]>([
+    [
+      'of another issuer',
+      { issuer: 'https://evil.example.com', jwks_uri: JWKS },
+      undefined,
+      /of another issuer, "https:\/\/evil/,
+    ],
+    ['of an issuer with a slash', { issuer: `${ISSUER}/`, jwks_uri: JWKS }, undefined, /of another issuer/],
+    ['without keys', { issuer: ISSUER }, undefined, /has no jwks_uri/],
+    ['with keys over plain HTTP', { issuer: ISSUER, jwks_uri: 'http://127.0.0.1/jwks' }, undefined, /not an https URL/],
+    ['with keys in a file', { issuer: ISSUER, jwks_uri: 'file:///etc/keys' }, undefined, /not an https URL/],
+    ['that is no object', [], undefined, /not a JSON object/],
+    ['whose keys are no list', undefined, { keys: {} }, /has no list of keys/],
+    ['whose keys are too many', undefined, { keys: Array(101).fill(one) }, /more than 100 keys/],
+    [
+      'whose keys are of no use',
+      undefined,
+      { keys: [null, 7, { kty: 'oct', k: 'c2VjcmV0' }] },
+      /no key that can be used/,
+    ],
+  ])('a discovery document %s is refused', async (_, discovery, jwks, message) => {
+    if (discovery !== undefined) documents[DISCOVERY] = discovery;
+    if (jwks !== undefined) documents[JWKS] = jwks;
+    expect(await kids('one')).toEqual([]);
+    expect(reports).toEqual([expect.stringMatching(message)]);
+  });
+});

@@ -1,0 +1,121 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addCluster, grant, PUBLIC_LIST } from './support/fleet.ts';
+import { authenticationConfig, type IdentityProvider, startProvider } from './support/provider.ts';
+import { logLines, run } from './support/run.ts';
+import { type Server, startServer } from './support/server.ts';
+import { brief, Watch } from './support/watch.ts';
+
+let folder: string;
+let file: string;
+let provider: IdentityProvider;
+/** Never answers anybody. */
+let silent: IdentityProvider;
+let server: Server;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-provider-'));
+  file = join(folder, 'authentication.json');
+  [provider, silent] = await Promise.all([startProvider(), startProvider()]);
+  silent.hang();
+  await writeFile(file, authenticationConfig([provider, silent]));
+  server = await startServer({ args: ['--authentication-config', file] });
+  await addCluster(server, 'alpha');
+  await grant(server, 'jane-sees', 'id:jane');
+});
+afterAll(async () => {
+  await server.destroy();
+  await Promise.all([provider.close(), silent.close()]);
+  await rm(folder, { recursive: true, force: true });
+});
+
+const REVIEW = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+
+const whoIs = async (token: string): Promise<unknown> => {
+  const { code, json } = await server.call('POST', REVIEW, { token, body: {} });
+  return code === 201 ? json.status.userInfo : code;
+};
+
+const problems = (): unknown[] => logLines(server.output.stderr).map(({ problem }) => problem);
+
+describe('people from an identity provider', () => {
+  it('are known by name and groups, and see what they may', async () => {
+    const token = await provider.sign({ sub: 'jane', groups: ['devs'], jti: 'j1' });
+    expect(await whoIs(token)).toEqual({
+      username: 'id:jane',
+      groups: ['id:devs', 'system:authenticated'],
+      extra: { 'authentication.kubernetes.io/credential-id': ['JTI=j1'] },
+    });
+    const { code, json } = await server.call('GET', PUBLIC_LIST, { token });
+    expect([code, json.items.length]).toEqual([200, 1]);
+  });
+
+  it('A-01: whatever is wrong with a token, the answer is the same 401', async () => {
+    const bad = [
+      await provider.sign({ sub: 'jane', aud: 'vault' }),
+      await provider.sign({ sub: 'jane', exp: Date.now() / 1000 - 1 }),
+      await provider.sign({ sub: 'jane', iss: `${provider.url}/` }),
+      await provider.sign({ sub: 'jane' }, { kid: 'unknown' }),
+      `${await provider.sign({ sub: 'jane' })}x`,
+      await provider.sign({ sub: 'jane', groups: Array(1_025).fill('g') }),
+    ];
+    for (const token of bad) expect(await whoIs(token)).toBe(401);
+  });
+
+  it('decision 13: a watch ends with the token', async () => {
+    const end = Date.now() + 1_500;
+    const token = await provider.sign({ sub: 'jane', exp: end / 1000 });
+    const watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true`, token);
+    expect((await watch.rest()).map(brief)).toEqual(['ADDED alpha', 'ERROR 401']);
+    expect(Date.now()).toBeGreaterThanOrEqual(end);
+  });
+
+  it('a provider that never answered: 401 in bounded time, with a line in the log, and readiness is not touched', async () => {
+    const token = await silent.sign({ sub: 'jane' });
+    expect(await whoIs(token)).toBe(401);
+    expect(problems()).toContainEqual(expect.stringMatching(/^the keys of .* did not answer in time$/));
+    expect((await server.call('GET', '/readyz', { token: null })).code).toBe(200);
+    // Nor is it asked for every token.
+    expect(await whoIs(token)).toBe(401);
+    expect(silent.requests).toEqual(['GET /.well-known/openid-configuration']);
+  });
+
+  it('a provider that stops answering changes nothing for the keys that are known', async () => {
+    provider.hang();
+    expect(await whoIs(await provider.sign({ sub: 'jane' }))).toMatchObject({ username: 'id:jane' });
+  });
+});
+
+describe('the file', () => {
+  it('is read again when it changes; a bad one is reported, and the one before stays', async () => {
+    const token = await provider.sign({ sub: 'jane' });
+    await writeFile(file, authenticationConfig([provider], { claimMapping: {} }));
+    await expect
+      .poll(problems, { timeout: 15_000 })
+      .toContainEqual(expect.stringContaining('unknown field "jwt[0].claimMapping"'));
+    expect(await whoIs(token)).toMatchObject({ username: 'id:jane' });
+  });
+
+  it('A12: a server that is given a bad one does not start, and says what is wrong', async () => {
+    const bad = join(folder, 'bad.json');
+    await writeFile(bad, authenticationConfig([{ ...provider, url: 'http://id.example.com' }]));
+    const dataDir = join(folder, 'data');
+    const { code, stderr } = await run([
+      'serve',
+      '--data-dir',
+      dataDir,
+      '--listen',
+      '127.0.0.1:0',
+      '--authentication-config',
+      bad,
+      '--log-level',
+      'silent',
+    ]);
+    expect([code, stderr]).toEqual([
+      1,
+      `clusterpass: authentication configuration ${bad}: jwt[0].issuer.url: must be an https URL\n`,
+    ]);
+  });
+});

@@ -1,0 +1,177 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { CompactSign } from 'jose';
+import { Provider } from 'oidc-provider';
+import { TLS } from './server.ts';
+
+/** A real identity provider on loopback, over TLS. Anybody may sign in, with any password. */
+export interface IdentityProvider {
+  readonly url: string;
+  readonly ca: string;
+  /** Method and path of every request, in order. */
+  readonly requests: string[];
+  /** A token as the provider itself would sign it, but for what is given. */
+  sign(claims: object, header?: object): Promise<string>;
+  /** What a person does in a browser: signs in, agrees, and goes where they are sent. Gives the last page. */
+  visit(url: string, user: string): Promise<string>;
+  /** Stops answering, without closing a connection. */
+  hang(): void;
+  close(): Promise<void>;
+}
+
+export const CLIENT_ID = 'clusterpass';
+const KID = 'provider-key';
+
+export interface ProviderOptions {
+  readonly idTokenSeconds?: number;
+  /** By name; everybody else is in none. */
+  readonly groups?: Readonly<Record<string, readonly string[]>>;
+}
+
+export async function startProvider({
+  idTokenSeconds = 3600,
+  groups = {},
+}: ProviderOptions = {}): Promise<IdentityProvider> {
+  const [cert, key, ca] = await Promise.all(
+    [TLS.certFile, TLS.keyFile, TLS.caFile].map((file) => readFile(file, 'utf8')),
+  );
+  setDefaultCACertificates([...getCACertificates('default'), ca ?? '']);
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const requests: string[] = [];
+  const sockets = new Set<Socket>();
+  let isHanging = false;
+  let answer: RequestListener = () => {};
+  const server = createServer({ cert: cert ?? '', key: key ?? '' }, (request, response) => {
+    requests.push(`${request.method} ${new URL(request.url ?? '', 'https://x').pathname}`);
+    if (!isHanging) answer(request, response);
+  });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  const provider = new Provider(url, {
+    clients: [
+      {
+        client_id: CLIENT_ID,
+        token_endpoint_auth_method: 'none',
+        application_type: 'native',
+        redirect_uris: ['http://127.0.0.1/callback'],
+        response_types: ['code'],
+        grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+        id_token_signed_response_alg: 'ES256',
+      },
+    ],
+    jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid: KID, alg: 'ES256', use: 'sig' }] },
+    cookies: { keys: [randomBytes(16).toString('hex')] },
+    features: { deviceFlow: { enabled: true }, revocation: { enabled: true }, devInteractions: { enabled: true } },
+    scopes: ['openid', 'offline_access', 'groups'],
+    claims: { openid: ['sub'], groups: ['groups'] },
+    conformIdTokenClaims: false,
+    findAccount: (_: unknown, id: string) => ({
+      accountId: id,
+      claims: () => ({ sub: id, groups: Object.hasOwn(groups, id) ? groups[id] : [] }),
+    }),
+    rotateRefreshToken: true,
+    ttl: {
+      IdToken: idTokenSeconds,
+      AccessToken: 3600,
+      RefreshToken: 3600,
+      Grant: 3600,
+      Session: 3600,
+      Interaction: 600,
+      DeviceCode: 600,
+      AuthorizationCode: 60,
+    },
+  });
+  // Otherwise whoever waits for the device to be allowed asks every five seconds.
+  provider.use(async (context, next) => {
+    await next();
+    if (context.path === '/device/auth') context.body = { ...(context.body as object), interval: 1 };
+  });
+  answer = provider.callback();
+
+  return {
+    url,
+    ca: ca ?? '',
+    requests,
+    sign: (claims, header = {}) =>
+      new CompactSign(
+        Buffer.from(JSON.stringify({ iss: url, aud: CLIENT_ID, exp: Date.now() / 1000 + 600, ...claims })),
+      )
+        .setProtectedHeader({ alg: 'ES256', kid: KID, ...header })
+        .sign(privateKey),
+    visit: (address, user) => visit(address, user),
+    hang: () => {
+      isHanging = true;
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+const MAX_PAGES = 30;
+
+async function visit(address: string, user: string): Promise<string> {
+  const cookies = new Map<string, string>();
+  let next: { readonly url: string; readonly body?: URLSearchParams } = { url: address };
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const response = await fetch(next.url, {
+      redirect: 'manual',
+      headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '), accept: 'text/html' },
+      ...(next.body === undefined ? {} : { method: 'POST', body: next.body }),
+    });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      cookies.set(name, value);
+    }
+    const location = response.headers.get('location');
+    const text = await response.text();
+    if (location !== null) {
+      next = { url: new URL(location, next.url).href };
+      continue;
+    }
+    const form = formIn(text, user);
+    if (form === undefined) return text;
+    next = { url: new URL(form.action, next.url).href, body: form.fields };
+  }
+  throw new Error(`no end after ${MAX_PAGES} pages, the last at ${next.url}`);
+}
+
+function formIn(html: string, user: string): { action: string; fields: URLSearchParams } | undefined {
+  const [, attributes = '', inside = ''] = /<form([^>]*)>([\s\S]*?)<\/form>/.exec(html) ?? [];
+  const action = /action="([^"]+)"/.exec(attributes)?.[1];
+  if (action === undefined) return undefined;
+  const fields = new URLSearchParams();
+  for (const [, input = ''] of inside.matchAll(/<input([^>]*)>/g)) {
+    const name = /name="([^"]*)"/.exec(input)?.[1];
+    if (name !== undefined) fields.set(name, /value="([^"]*)"/.exec(input)?.[1] ?? user);
+  }
+  return { action, fields };
+}
+
+/** kube-apiserver's file for these providers. */
+export const authenticationConfig = (
+  providers: readonly Pick<IdentityProvider, 'url' | 'ca'>[],
+  more: object = {},
+): string =>
+  JSON.stringify({
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'AuthenticationConfiguration',
+    jwt: providers.map(({ url, ca }) => ({
+      issuer: { url, certificateAuthority: ca, audiences: [CLIENT_ID] },
+      claimMappings: { username: { claim: 'sub', prefix: 'id:' }, groups: { claim: 'groups', prefix: 'id:' } },
+      ...more,
+    })),
+  });
