@@ -60,6 +60,8 @@ export interface CallerRules {
   }[];
   /** True when the caller holds more than this, in some clusters only. */
   readonly restricted: boolean;
+  /** True when there are too many to list them all. */
+  readonly shortened: boolean;
   /** As `Decision.reason`: bindings that cannot be followed. */
   readonly reason: string;
 }

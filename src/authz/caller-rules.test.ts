@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { MAX_LISTED_WORDS } from './caller-rules.ts';
 import { account, binding, Fleet, person, role } from './rbac.fixture.ts';
 
 const pods = (...verbs: string[]) => ({ verbs, apiGroups: [''], resources: ['pods'] });
@@ -76,12 +77,25 @@ it('a service account holds at home what it does not hold elsewhere', () => {
   expect(at(undefined)).toEqual([]);
 });
 
+it('A19: lists so many words and says that there are more', () => {
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
+  const fleet = new Fleet().put(
+    role('a', [{ ...pods('get'), resourceNames: names(MAX_LISTED_WORDS - 3) }]),
+    binding('a', 'ClusterRole/a', ['User:jane']),
+  );
+  const list = () => fleet.policy.rulesFor(jane, { cluster: undefined, namespace: 'n' });
+  expect(list()).toMatchObject({ resourceRules: [{ resources: ['pods'] }], shortened: false });
+  fleet.put(role('b', [pods('list')]), binding('b', 'ClusterRole/b', ['User:jane']));
+  expect(list()).toMatchObject({ resourceRules: [{ verbs: ['get'] }], shortened: true });
+});
+
 it('P-19: masters hold everything, whatever is bound', () => {
   const { policy } = new Fleet();
   expect(policy.rulesFor(person('root', 'system:masters'), { cluster: 'c', namespace: 'n' })).toEqual({
     resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], resourceNames: [] }],
     nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
     restricted: false,
+    shortened: false,
     reason: '',
   });
 });

@@ -2,7 +2,7 @@ import type { CallerRules } from '../api/authorization.ts';
 import { holds } from './binding-pool.ts';
 import type { ClusterView } from './cluster-selector.ts';
 import type { CompiledBinding } from './compiled-binding.ts';
-import { ANY, type Rule, ruleText } from './rules.ts';
+import { ANY, type Rule, ruleText, wordCount } from './rules.ts';
 
 export interface CallerBindings {
   /** Those that count for resources: ClusterRoleBindings, and RoleBindings of the namespace asked about. */
@@ -14,11 +14,19 @@ export interface CallerBindings {
 }
 
 export function collectRules({ forResources, forPaths, view }: CallerBindings): Omit<CallerRules, 'reason'> {
-  const resourceRules = distinctRules(forResources.filter((binding) => holds(binding, view)));
-  const nonResourceRules = distinctRules(forPaths.filter((binding) => holds(binding, undefined)));
+  const list = new RuleList();
+  const resourceRules = list.distinct(
+    forResources.filter((binding) => holds(binding, view)),
+    'resources',
+  );
+  const nonResourceRules = list.distinct(
+    forPaths.filter((binding) => holds(binding, undefined)),
+    'nonResourceURLs',
+  );
   return {
-    resourceRules: resourceRules.filter(({ resources }) => resources.length > 0),
-    nonResourceRules: nonResourceRules.filter(({ nonResourceURLs }) => nonResourceURLs.length > 0),
+    shortened: list.isFull,
+    resourceRules,
+    nonResourceRules,
     restricted: view === undefined && forResources.some(({ facts }) => facts.reach.kind === 'clusters'),
   };
 }
@@ -28,14 +36,31 @@ export const RULES_OF_MASTERS: CallerRules = {
   resourceRules: [{ verbs: [ANY], apiGroups: [ANY], resources: [ANY], resourceNames: [] }],
   nonResourceRules: [{ verbs: [ANY], nonResourceURLs: [ANY] }],
   restricted: false,
+  shortened: false,
   reason: '',
 };
 
-/** Many bindings may lead to one role, and roles repeat each other. */
-function distinctRules(bindings: readonly CompiledBinding[]): Rule[] {
-  const rules = new Map<string, Rule>();
-  for (const role of new Set(bindings.map((binding) => binding.role))) {
-    for (const rule of role.index.rules) rules.set(ruleText(rule), rule);
+/** In one answer. Somebody may hold a hundred thousand words, and writing them down takes its time. */
+export const MAX_LISTED_WORDS = 10_000;
+
+class RuleList {
+  #left = MAX_LISTED_WORDS;
+
+  get isFull(): boolean {
+    return this.#left < 0;
   }
-  return [...rules.values()];
+
+  /** Many bindings may lead to one role, and roles repeat each other. */
+  distinct(bindings: readonly CompiledBinding[], about: 'resources' | 'nonResourceURLs'): Rule[] {
+    const rules = new Map<string, Rule>();
+    for (const role of new Set(bindings.map((binding) => binding.role))) {
+      for (const rule of role.index.rules) {
+        if (rule[about].length === 0) continue;
+        this.#left -= wordCount(rule);
+        if (this.isFull) return [...rules.values()];
+        rules.set(ruleText(rule), rule);
+      }
+    }
+    return [...rules.values()];
+  }
 }

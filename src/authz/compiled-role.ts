@@ -53,13 +53,14 @@ export class CompiledRole implements RoleNode {
     this.own = own;
     this.labels = labels;
     this.selectors = selectors;
-    this.forgetRules();
+    // Now, one role at a time, rather than all that somebody holds together when they are first asked for.
+    this.#index = selectors === undefined ? new RuleIndex(own) : undefined;
     return true;
   }
 
-  /** For an aggregating role: what it gathers may be different now. */
+  /** What an aggregating role gathers may be different now. */
   forgetRules(): void {
-    this.#index = undefined;
+    if (this.selectors !== undefined) this.#index = undefined;
   }
 
   /** Gathered on first use: while many roles are loaded, an aggregating one would be gathered as many times. */

@@ -6,9 +6,10 @@ import type { Rule } from './rules.ts';
 
 /**
  * A rule is compared in its smallest parts: one group, one resource, one verb, one name. A megabyte of
- * JSON can hold a rule with a billion of them, so there is a limit; real roles stay below a thousand.
+ * JSON can hold a rule with a billion of them, so there is a limit; real roles stay below a thousand. Rules that
+ * one held rule covers whole do not count.
  */
-export const MAX_PARTS = 10_000;
+export const MAX_PARTS = 2_000;
 
 export interface Coverage {
   /** The parts that are not covered. */
@@ -20,12 +21,15 @@ export interface Coverage {
 const NOTHING: Rule = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
 
 export function coverageOf(heldRules: readonly Rule[], wanted: readonly Rule[]): Coverage {
-  const held = new HeldRules(heldRules);
+  const held = new HeldRules(heldRules, wanted);
   // A rule that one held rule covers whole needs no taking apart.
   const open = wanted.flatMap((rule) => halves(withoutRepeats(rule))).filter((rule) => !held.cover(rule));
   const parts = open.reduce((sum, rule) => sum + partCount(rule), 0);
   if (held.isExhausted || parts > MAX_PARTS) return { missing: open, tooMany: true };
-  const missing = open.flatMap(takeApart).filter((part) => !held.cover(part));
+  // What cannot be taken apart was asked for already.
+  const missing = open.flatMap((rule) =>
+    partCount(rule) === 1 ? [rule] : takeApart(rule).filter((part) => !held.cover(part)),
+  );
   return { missing, tooMany: held.isExhausted };
 }
 
@@ -40,13 +44,15 @@ function halves(rule: Rule): Rule[] {
 
 function withoutRepeats(rule: Rule): Rule {
   return {
-    verbs: [...new Set(rule.verbs)],
-    apiGroups: [...new Set(rule.apiGroups)],
-    resources: [...new Set(rule.resources)],
-    resourceNames: [...new Set(rule.resourceNames)],
-    nonResourceURLs: [...new Set(rule.nonResourceURLs)],
+    verbs: distinct(rule.verbs),
+    apiGroups: distinct(rule.apiGroups),
+    resources: distinct(rule.resources),
+    resourceNames: distinct(rule.resourceNames),
+    nonResourceURLs: distinct(rule.nonResourceURLs),
   };
 }
+
+const distinct = (list: readonly string[]): readonly string[] => (list.length < 2 ? list : [...new Set(list)]);
 
 function partCount({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: Rule): number {
   const names = Math.max(1, resourceNames.length);

@@ -1,21 +1,23 @@
 import { PathSet } from './path-set.ts';
-import { ANY, type Rule } from './rules.ts';
+import { ANY, type Rule, wordCount } from './rules.ts';
+import { hasWord, type Words, wordsOf } from './words.ts';
 
 /**
  * The work of one comparison, in words looked at. Both sides may hold a hundred thousand of them, and each of
- * one side may have to be compared with each of the other.
+ * one side may have to be compared with each of the other. This much takes some 20 ms.
  */
-export const MAX_STEPS = 500_000;
+export const MAX_STEPS = 100_000;
+/** What a rule counts for besides its words: it is filed under each of them. */
+const STEPS_OF_RULE = 12;
+/** What a path that ends in a star counts for: those are sorted. */
+const STEPS_OF_PREFIX = 8;
 
-interface ResourceRule {
-  readonly verbs: ReadonlySet<string>;
-  readonly apiGroups: ReadonlySet<string>;
-  readonly resources: ReadonlySet<string>;
-  readonly resourceNames: ReadonlySet<string>;
-}
+const hasOrAny = (words: Words, word: string): boolean => hasWord(words, ANY) || hasWord(words, word);
+
+type ResourceRule = Readonly<Record<Dimension, Words>> & { readonly isUnnamed: boolean };
 
 interface PathRule {
-  readonly verbs: ReadonlySet<string>;
+  readonly verbs: Words;
   readonly paths: PathSet;
 }
 
@@ -28,9 +30,15 @@ const UNNAMED = '';
 export class HeldRules {
   readonly #rules: Readonly<Record<Dimension, Map<string, ResourceRule[]>>>;
   readonly #paths: readonly PathRule[];
+  /** The words for resources that can cover something that is asked about. */
+  readonly #asked: ReadonlySet<string>;
   #left = MAX_STEPS;
 
-  constructor(rules: readonly Rule[]) {
+  /** `wanted` is what will be asked about: rules about other resources are left out. */
+  constructor(rules: readonly Rule[], wanted: readonly Rule[]) {
+    this.#asked = new Set(
+      wanted.flatMap(({ resources }) => resources.flatMap((word) => coveringWords('resources', word))),
+    );
     this.#rules = { resources: new Map(), resourceNames: new Map(), verbs: new Map(), apiGroups: new Map() };
     // Whoever holds everything is never asked for too much, whatever else they hold.
     const everything = rules.find(isEverything);
@@ -53,17 +61,22 @@ export class HeldRules {
   #addResources(rule: Rule): void {
     const { verbs, apiGroups, resources, resourceNames } = rule;
     if (resources.length === 0) return;
-    if (!this.#spend(verbs.length + apiGroups.length + resources.length + resourceNames.length)) return;
+    if (!this.#isAsked(rule) || !this.#spend(STEPS_OF_RULE + wordCount(rule))) return;
     const held: ResourceRule = {
-      verbs: new Set(verbs),
-      apiGroups: new Set(apiGroups),
-      resources: new Set(resources),
-      resourceNames: new Set(resourceNames),
+      verbs: wordsOf(verbs),
+      apiGroups: wordsOf(apiGroups),
+      resources: wordsOf(resources),
+      resourceNames: wordsOf(resourceNames),
+      isUnnamed: resourceNames.length === 0,
     };
     for (const dimension of DIMENSIONS) {
       for (const word of held[dimension]) this.#file(dimension, word, held);
     }
-    if (resourceNames.length === 0) this.#file('resourceNames', UNNAMED, held);
+    if (held.isUnnamed) this.#file('resourceNames', UNNAMED, held);
+  }
+
+  #isAsked({ resources }: Rule): boolean {
+    return resources.some((word) => this.#asked.has(word));
   }
 
   #file(dimension: Dimension, word: string, held: ResourceRule): void {
@@ -74,12 +87,13 @@ export class HeldRules {
 
   /** Rules with the same verbs are one. Names of objects mean nothing to a path, so a rule with some holds none. */
   #pathRules(rules: readonly Rule[]): PathRule[] {
-    const byVerbs = new Map<string, { verbs: ReadonlySet<string>; patterns: string[] }>();
+    const byVerbs = new Map<string, { verbs: Words; patterns: string[] }>();
     for (const { verbs, resourceNames, nonResourceURLs } of rules) {
       if (nonResourceURLs.length === 0 || resourceNames.length > 0) continue;
-      if (!this.#spend(verbs.length + nonResourceURLs.length)) break;
+      const prefixes = nonResourceURLs.filter((path) => path.endsWith(ANY)).length;
+      if (!this.#spend(verbs.length + nonResourceURLs.length + prefixes * STEPS_OF_PREFIX)) break;
       const text = JSON.stringify(verbs);
-      const known = byVerbs.get(text) ?? { verbs: new Set(verbs), patterns: [] };
+      const known = byVerbs.get(text) ?? { verbs: wordsOf(verbs), patterns: [] };
       byVerbs.set(text, known);
       for (const pattern of nonResourceURLs) known.patterns.push(pattern);
     }
@@ -104,18 +118,19 @@ export class HeldRules {
 
   #covers(held: ResourceRule, wanted: Rule): boolean {
     return (
-      this.#all(wanted.verbs, (verb) => held.verbs.has(ANY) || held.verbs.has(verb)) &&
-      this.#all(wanted.apiGroups, (group) => held.apiGroups.has(ANY) || held.apiGroups.has(group)) &&
-      this.#all(wanted.resources, (word) => coveringWords('resources', word).some((w) => held.resources.has(w))) &&
+      this.#all(wanted.verbs, (verb) => hasOrAny(held.verbs, verb)) &&
+      this.#all(wanted.apiGroups, (group) => hasOrAny(held.apiGroups, group)) &&
+      this.#all(wanted.resources, (word) => coveringWords('resources', word).some((w) => hasWord(held.resources, w))) &&
       // No names means every name, and that is covered only by every name.
-      (held.resourceNames.size === 0 ||
-        (wanted.resourceNames.length > 0 && this.#all(wanted.resourceNames, (name) => held.resourceNames.has(name))))
+      (held.isUnnamed ||
+        (wanted.resourceNames.length > 0 &&
+          this.#all(wanted.resourceNames, (name) => hasWord(held.resourceNames, name))))
     );
   }
 
   #coversPaths(held: PathRule, wanted: Rule): boolean {
     return (
-      this.#all(wanted.verbs, (verb) => held.verbs.has(ANY) || held.verbs.has(verb)) &&
+      this.#all(wanted.verbs, (verb) => hasOrAny(held.verbs, verb)) &&
       this.#all(wanted.nonResourceURLs, (path) => held.paths.matches(path))
     );
   }
@@ -133,9 +148,11 @@ export class HeldRules {
 /** The words in a held rule any of which covers this one. */
 function coveringWords(dimension: Dimension, word: string): string[] {
   if (dimension === 'resourceNames') return word === UNNAMED ? [UNNAMED] : [word, UNNAMED];
+  if (word === ANY) return [ANY];
   const slash = dimension === 'resources' ? word.indexOf('/') : -1;
-  const words = slash === -1 ? [word, ANY] : [word, ANY, `*${word.slice(slash)}`];
-  return [...new Set(words)];
+  // `*/scale` stands for itself.
+  if (slash === -1 || word.startsWith('*/')) return [word, ANY];
+  return [word, ANY, `*${word.slice(slash)}`];
 }
 
 const isEverything = ({ verbs, apiGroups, resources, resourceNames }: Rule): boolean =>

@@ -1,4 +1,5 @@
 import { ANY, pathMatches, type Rule } from './rules.ts';
+import { hasWord, type Words, wordsOf } from './words.ts';
 
 /** A question about a resource, prepared once and put to many roles. */
 export class ResourceMatch {
@@ -62,24 +63,22 @@ const PATH_KEYS: readonly string[] = [PATH_KEY];
 /** Beyond this a role is looked at in turn: a rule of n resources and m names would need n times m keys. */
 const MAX_KEYS = 256;
 
-/** Undefined stands for any. */
-type Words = ReadonlySet<string> | undefined;
-
 interface PreparedRule {
-  readonly verbs: Words;
-  readonly groups: Words;
+  /** Undefined: any. */
+  readonly verbs: Words | undefined;
+  readonly groups: Words | undefined;
   /** Undefined: the rule is not restricted to names (P-13). */
-  readonly names: Words;
+  readonly names: ReadonlySet<string> | undefined;
 }
 
-const words = (list: readonly string[]): Words => (list.includes(ANY) ? undefined : new Set(list));
-const has = (set: Words, word: string): boolean => set === undefined || set.has(word);
+const unlessAny = (list: readonly string[]): Words | undefined => (list.includes(ANY) ? undefined : wordsOf(list));
+const has = (words: Words | undefined, word: string): boolean => words === undefined || hasWord(words, word);
 
 /** The rules of one role, arranged so that a decision looks only at those about the resource asked for. */
 export class RuleIndex {
   readonly rules: readonly Rule[];
   readonly #byElement = new Map<string, PreparedRule[]>();
-  readonly #paths: { readonly verbs: Words; readonly patterns: readonly string[] }[] = [];
+  readonly #paths: { readonly verbs: Words | undefined; readonly patterns: readonly string[] }[] = [];
   readonly #keys: readonly string[] | undefined;
 
   constructor(rules: readonly Rule[]) {
@@ -87,20 +86,20 @@ export class RuleIndex {
     let keyCount = 0;
     const keys = new Set<string>();
     for (const rule of rules) {
-      const verbs = words(rule.verbs);
+      const verbs = unlessAny(rule.verbs);
       if (rule.nonResourceURLs.length > 0) {
         this.#paths.push({ verbs, patterns: rule.nonResourceURLs });
         keys.add(PATH_KEY);
       }
       const names = rule.resourceNames.length === 0 ? undefined : new Set(rule.resourceNames);
-      const prepared: PreparedRule = { verbs, groups: words(rule.apiGroups), names };
-      const elements = new Set(rule.resources);
+      const prepared: PreparedRule = { verbs, groups: unlessAny(rule.apiGroups), names };
+      const elements = rule.resources.length === 1 ? rule.resources : [...new Set(rule.resources)];
       for (const element of elements) {
         const list = this.#byElement.get(element);
         if (list === undefined) this.#byElement.set(element, [prepared]);
         else list.push(prepared);
       }
-      keyCount += elements.size * (names?.size ?? 1);
+      keyCount += elements.length * (names?.size ?? 1);
       if (keyCount > MAX_KEYS) continue;
       for (const element of elements) for (const name of names ?? ['']) keys.add(keyOf(element, name));
     }
@@ -132,7 +131,7 @@ export class RuleIndex {
   }
 
   /** For each rule that allows the verb on the resource: the names it is restricted to, undefined for all. */
-  namesFor(match: ResourceMatch): Words[] {
+  namesFor(match: ResourceMatch): (ReadonlySet<string> | undefined)[] {
     return match.elements.flatMap((element) =>
       (this.#byElement.get(element) ?? [])
         .filter(({ verbs, groups }) => has(verbs, match.verb) && has(groups, match.group))

@@ -48,6 +48,9 @@ const isTexts = (value: unknown): value is readonly string[] =>
 /** Equal text for rules that say the same in the same words; used to fold repeats (P-18). */
 export const ruleText = (rule: Rule): string => JSON.stringify(FIELDS.map((name) => rule[name]));
 
+/** How much there is to look at in a rule. */
+export const wordCount = (rule: Rule): number => FIELDS.reduce((sum, name) => sum + rule[name].length, 0);
+
 export const rulesText = (rules: readonly Rule[]): string => JSON.stringify(rules.map(ruleText));
 
 /** P-15: exact, `*`, or a prefix that ends in `*`; `/apis/*` does not match `/apis`. */

@@ -75,6 +75,17 @@ describe('yaml', () => {
     expect(parse(text)).toEqual(JSON.parse(textOf(listOf(items), 'compact')));
   });
 
+  test('A19: a large item stays JSON, which is YAML too', () => {
+    const items = [
+      { a: 'x' },
+      { parts: Array.from({ length: 1_000 }, (_, b) => ({ b })) },
+      { text: 'x'.repeat(70_000) },
+    ];
+    const text = textOf(listOf(items), 'yaml');
+    expect(text).toContain('\n- a: x\n- {"parts":[{"b":0},');
+    expect(parse(text)).toEqual(JSON.parse(textOf(listOf(items), 'compact')));
+  });
+
   test('an empty list', () => {
     expect(parse(textOf(listOf([]), 'yaml'))).toMatchObject({ items: [], kind: 'ClusterList' });
   });

@@ -1,6 +1,7 @@
 import { encodeValue, toJson, toYaml } from '../api/codec/encode.ts';
 import type { ListResponse } from '../api/exchange.ts';
 import { indentJson } from './indent-json.ts';
+import { yamlBody } from './yaml-body.ts';
 
 /**
  * The bytes of a list, made as they are asked for: each step of a generator below costs one item, so
@@ -74,7 +75,7 @@ const BUILTIN_ORDER = [['kind', 'apiVersion', 'metadata'], []] as const;
 function* yamlPieces({ apiVersion, kind, metadata, items }: ListResponse): Generator<Uint8Array> {
   yield Buffer.from(`${toYaml({ apiVersion })}items:${items.length === 0 ? ' []' : ''}\n`);
   for (const item of items) {
-    const text = toYaml(JSON.parse(Buffer.from(item.buffer, item.byteOffset, item.length).toString()));
+    const text = yamlBody(item);
     // Blank lines stay blank. Exactly one newline ends each document; more of them belong to a text in it.
     yield Buffer.from(`- ${text.slice(0, -1).replace(/\n(?!\n|$)/g, '\n  ')}\n`);
   }

@@ -64,8 +64,10 @@ describe('one object', () => {
     expect(plain.bytes.length).toBe(131_073);
   });
 
-  test('YAML of a large object is its JSON, which is YAML too', async () => {
-    const content = { note: 'x'.repeat(70_000), a: [1, { b: null }] };
+  test.each<[string, object]>([
+    ['text', { note: 'x'.repeat(70_000), a: [1, { b: null }] }],
+    ['parts', { note: 'x', a: Array.from({ length: 1_000 }, () => ({})) }],
+  ])('A19: YAML of an object with much %s is its JSON, which is YAML too', async (_, content) => {
     const { send } = await startFixture(() => value(content));
     const reply = await send({ path, headers: { accept: 'application/yaml' } });
     expect(reply.headers['content-type']).toBe('application/yaml');

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { toJson, toYaml } from '../api/codec/encode.ts';
+import { toJson } from '../api/codec/encode.ts';
 import type { Accepted, ListResponse } from '../api/exchange.ts';
 import type { ApiError } from '../api/status.ts';
 import type { Answer, RawAnswer } from './answer.ts';
@@ -7,6 +7,7 @@ import { writeChunks, writeGzipped } from './flow.ts';
 import { indentJson } from './indent-json.ts';
 import { compactLength, type ListForm, listChunks } from './list-body.ts';
 import { WatchStream } from './watch-stream.ts';
+import { yamlBody } from './yaml-body.ts';
 
 /** How an answer is to be written; everything the request had to say about that. */
 export interface Envelope {
@@ -33,9 +34,9 @@ const GZIP_ABOVE = 131_072;
 export function respond(envelope: Envelope, answer: Answer): Promise<void> | undefined {
   switch (answer.type) {
     case 'value':
-      return write(envelope, answer.code, Buffer.from(toJson(answer.value)), () => answer.value);
+      return write(envelope, answer.code, Buffer.from(toJson(answer.value)));
     case 'bytes':
-      return write(envelope, answer.code, answer.json, () => JSON.parse(Buffer.from(answer.json).toString()));
+      return write(envelope, answer.code, answer.json);
     case 'status':
       return writeStatus(envelope, answer.error);
     case 'raw':
@@ -67,23 +68,16 @@ function headersFor({ auditId, warnings, close }: Envelope, contentType: string,
   return headers;
 }
 
-/**
- * The YAML library takes half a second for a large object, which nobody else could use meanwhile. JSON is YAML too
- * (YAML 1.2, section 1.3), so that is what a larger object is sent as.
- */
-const MAX_YAML_BYTES = 64 * 1024;
-
-/** One object: `json` is its compact form, `value` makes the value for formats that need it. */
+/** One object; `json` is its compact form. */
 function write(
   envelope: Envelope,
   code: number,
   json: Uint8Array,
-  value: () => unknown,
   extraHeaders: readonly string[] = [],
 ): Promise<void> | undefined {
   const { res, mediaType, pretty, gzip, headOnly } = envelope;
-  const yaml = mediaType === 'application/yaml' && json.length <= MAX_YAML_BYTES;
-  const body = yaml ? Buffer.from(toYaml(value())) : pretty ? indentJson(json) : withNewline(json);
+  const yaml = mediaType === 'application/yaml';
+  const body = yaml ? Buffer.from(yamlBody(json)) : pretty ? indentJson(json) : withNewline(json);
   const headers = headersFor(envelope, mediaType);
   headers.push(...extraHeaders);
   if (gzip && body.length > GZIP_ABOVE) {
@@ -112,7 +106,7 @@ function writeStatus(envelope: Envelope, { status }: ApiError): Promise<void> | 
   // N-05: a client that cannot be satisfied is probably a person trying things out.
   const pretty = envelope.pretty || status.code === 406;
   const json = Buffer.from(toJson(status));
-  return write({ ...envelope, mediaType: 'application/json', pretty }, status.code, json, () => status, extra);
+  return write({ ...envelope, mediaType: 'application/json', pretty }, status.code, json, extra);
 }
 
 function writeRaw(envelope: Envelope, { code, headers: own, body }: RawAnswer): void {

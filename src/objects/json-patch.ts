@@ -7,7 +7,7 @@ export type { JsonObject, JsonValue } from './json-value.ts';
 
 export const MAX_JSON_PATCH_OPERATIONS = 10_000;
 /** Copying a value into itself doubles it, so thirty operations would make a billion of one. */
-const MAX_JSON_PATCH_COPIED_BYTES = 1024 * 1024;
+const MAX_JSON_PATCH_COPIED_BYTES = 256 * 1024;
 /** What one copied value counts for at least: an empty object is two bytes of JSON, but far more work. */
 const MIN_COPIED_BYTES = 16;
 /** Inserting into or removing from an array moves the items behind; ten thousand times a million is long. */

@@ -18,6 +18,7 @@ import { compareKey, deleteListed, inOrderOf, mergeSets, type Positions, positio
 interface PatchSchema {
   readonly properties?: Readonly<Record<string, PatchSchema>>;
   readonly items?: PatchSchema;
+  readonly maxItems?: number;
   readonly patchStrategy?: string;
   readonly patchMergeKey?: string;
 }
@@ -71,7 +72,8 @@ function mergeObject(target: JsonObject, patch: JsonObject, schema: PatchSchema,
     const field = keyAfter(ORDER_PREFIX, key);
     if (field === undefined) continue;
     const order = listOf(key, value);
-    const mergeKey = propertyOf(schema, field).patchMergeKey;
+    const { patchMergeKey: mergeKey, maxItems } = propertyOf(schema, field);
+    checkLength(order, maxItems);
     checkOrder(field, member(patch, field), order, mergeKey);
     const list = member(target, field);
     if (Array.isArray(list)) {
@@ -100,6 +102,7 @@ function mergeValue(target: JsonValue | undefined, change: JsonValue, schema: Pa
   if (!Array.isArray(change)) return change;
   if (!Array.isArray(target) || schema.patchStrategy !== 'merge') return freshList(change, depth);
   guardDepth(depth);
+  checkLength(change, schema.maxItems);
   if (schema.patchMergeKey === undefined) return mergeSets(target, freshList(change, depth) as JsonValue[]);
   return mergeElements(target, change, schema, schema.patchMergeKey, depth);
 }
@@ -197,6 +200,11 @@ function checkOrder(
     from = ordered.indexOf(compareKey(element, mergeKey), from) + 1;
     if (from === 0) throw badRequest(`the order in patch list ${field} doesn't match $setElementOrder list`);
   }
+}
+
+/** A list that is merged has an end, and so has what is said about it. */
+function checkLength(list: readonly JsonValue[], maxItems = Number.POSITIVE_INFINITY): void {
+  if (list.length > maxItems) throw badRequest(`a list of the patch has more than ${maxItems} elements`);
 }
 
 const isDirective = (key: string): boolean =>

@@ -1,15 +1,18 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RBAC, user } from './support/rbac.ts';
-import { type Answer, type CallOptions, type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
 import { CLUSTERS, create, createCluster, createNamespace, inNamespace, tokenPath } from './support/token-world.ts';
 
-/** A19, C-B: one request must not hold up the others, nor be answered with many times its size. */
+/**
+ * A19, C-B: one request must not hold up the others, nor be answered with many times its size. These look at the limits
+ * that see to it; what is left to do within them is measured by bench/event-loop.mjs.
+ */
 
 let server: Server;
 const ACCOUNTS = inNamespace('serviceaccounts');
 const STRATEGIC = { 'Content-Type': 'application/strategic-merge-patch+json' };
 const MERGE = { 'Content-Type': 'application/merge-patch+json' };
+const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 
 beforeAll(async () => {
@@ -20,73 +23,63 @@ beforeAll(async () => {
 });
 afterAll(() => server.destroy());
 
-/** The longest that a health check had to wait while the request was under way, in milliseconds. */
-async function longestPause(method: string, path: string, options: CallOptions): Promise<[Answer, number]> {
-  let done = false;
-  let longest = 0;
-  const pings = (async () => {
-    while (!done) {
-      const start = performance.now();
-      await server.call('GET', '/livez', { token: null }).catch(() => undefined);
-      longest = Math.max(longest, performance.now() - start);
-      await sleep(5);
-    }
-  })();
-  const answer = await server.call(method, path, options);
-  done = true;
-  await pings;
-  return [answer, longest];
-}
-
-/** Far above what a busy machine adds, below what these took when they were quadratic: 1.5 to 31 seconds. */
-const MUCH_TOO_LONG_MS = 1_000;
-
-describe('work that grows with the square of a body', () => {
-  it('a strategic merge patch that deletes elements', async () => {
-    await create(server, ACCOUNTS, { metadata: { name: 'many' }, secrets: times(9_900, (i) => ({ name: `s${i}` })) });
-    const body = { secrets: times(1_500, (i) => ({ $patch: 'delete', name: `t${i}` })) };
-    const [{ code }, pause] = await longestPause('PATCH', `${ACCOUNTS}/many?dryRun=All`, { body, headers: STRATEGIC });
-    expect(code).toBe(200);
-    expect(pause).toBeLessThan(MUCH_TOO_LONG_MS);
-  });
-
-  it('finalizers added to an object that is being deleted', async () => {
-    const finalizers = times(18_000, (i) => `a.io/${i}`);
-    await create(server, ACCOUNTS, { metadata: { name: 'held', finalizers } });
-    await server.call('DELETE', `${ACCOUNTS}/held`);
-    const body = { metadata: { finalizers: times(20_000, (i) => `b.io/${i}`) } };
-    const [{ code }, pause] = await longestPause('PATCH', `${ACCOUNTS}/held?dryRun=All`, { body, headers: MERGE });
+describe('A19: what would take too long is refused', () => {
+  it.each<[string, string, object, Record<string, string>]>([
+    ['finalizers', ACCOUNTS, { metadata: { name: 'x', finalizers: times(101, (i) => `a.io/${i}`) } }, {}],
+    ['owners', ACCOUNTS, { metadata: { name: 'x', ownerReferences: times(101, (i) => ({ uid: `${i}` })) } }, {}],
+    [
+      'labels',
+      ACCOUNTS,
+      { metadata: { name: 'x', labels: Object.fromEntries(times(1_001, (i) => [`l${i}`, 'x'])) } },
+      {},
+    ],
+    ['secrets', ACCOUNTS, { metadata: { name: 'x' }, secrets: times(1_001, (i) => ({ name: `s${i}` })) }, {}],
+    [
+      'requirements',
+      REVIEWS,
+      { spec: { resourceAttributes: { labelSelector: { requirements: times(101, () => ({})) } } } },
+      { Accept: 'application/yaml' },
+    ],
+  ])('too many %s', async (field, path, body, headers) => {
+    const { code, json } = await server.call('POST', path, { body, headers });
     expect(code).toBe(422);
-    expect(pause).toBeLessThan(MUCH_TOO_LONG_MS);
+    expect(json.details.causes).toHaveLength(1);
+    expect(json.details.causes[0].reason).toBe('FieldValueTooMany');
+    expect(json.details.causes[0].field.toLowerCase()).toContain(field.slice(0, 5));
   });
 
-  it('a role with many paths, compared with the many paths of who writes it', async () => {
+  it('a patch of more elements than the list may have', async () => {
+    await create(server, ACCOUNTS, { metadata: { name: 'many' }, secrets: times(1_000, (i) => ({ name: `s${i}` })) });
+    const body = { secrets: times(1_001, (i) => ({ $patch: 'delete', name: `t${i}` })) };
+    const answer = await server.call('PATCH', `${ACCOUNTS}/many?dryRun=All`, { body, headers: STRATEGIC });
+    expect(answer.code).toBe(400);
+    expect(answer.json.message).toBe('a list of the patch has more than 1000 elements');
+  });
+
+  it('a role that would have to be compared with too much', async () => {
     const role = (name: string, rules: object[]) => ({ metadata: { name }, rules });
-    const binding = (name: string) => ({
-      metadata: { name },
-      subjects: [user('granter')],
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-    });
     const paths = (prefix: string, count: number) => [
-      { verbs: ['get'], nonResourceURLs: times(count, (i) => `${prefix}/${i}`) },
+      { verbs: ['get'], nonResourceURLs: times(count, (i) => `${prefix}/${i}/*`) },
     ];
-    const writes = {
-      verbs: ['create'],
-      apiGroups: ['rbac.authorization.k8s.io'],
-      resources: ['clusterroles', 'clusterrolebindings'],
-    };
-    await create(server, `${RBAC}/clusterroles`, role('granter', [writes]));
-    await create(server, `${RBAC}/clusterrolebindings`, binding('granter'));
-    for (const part of ['a', 'b', 'c', 'd']) {
-      await create(server, `${RBAC}/clusterroles`, role(`held-${part}`, paths(`/held/${part}`, 15_000)));
-      await create(server, `${RBAC}/clusterrolebindings`, binding(`held-${part}`));
+    const writes = { verbs: ['create'], apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'] };
+    for (const [name, rules] of [
+      ['granter', [writes]],
+      ['held-a', paths('/held/a', 9_000)],
+      ['held-b', paths('/held/b', 9_000)],
+    ] as const) {
+      await create(server, `${RBAC}/clusterroles`, role(name, [...rules]));
+      await create(server, `${RBAC}/clusterrolebindings`, {
+        metadata: { name },
+        subjects: [user('granter')],
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+      });
     }
-    const [{ code }, pause] = await longestPause('POST', `${RBAC}/clusterroles`, {
-      body: role('wanted-paths', paths('/wanted', 9_000)),
-      token: tokenOf('granter'),
-    });
-    expect(code).toBe(403);
-    expect(pause).toBeLessThan(MUCH_TOO_LONG_MS);
+    const grant = (rules: object[]) =>
+      server.call('POST', `${RBAC}/clusterroles`, { body: role('wanted', rules), token: tokenOf('granter') });
+    const refused = await grant(paths('/held/a', 1_000));
+    expect(refused.code).toBe(403);
+    expect(refused.json.message).toContain('more RBAC permissions at once than can be compared');
+    expect((await grant([writes])).code).toBe(403);
   });
 });
 
@@ -97,7 +90,7 @@ const cluster = (spec: object) => ({
   metadata: { name: 'x' },
   spec,
 });
-const EMPTY = times(15_000, () => ({}));
+const EMPTY = times(9_000, () => ({}));
 
 describe('an answer that lists faults has an end', () => {
   it.each<[string, string, () => object]>([
@@ -108,11 +101,11 @@ describe('an answer that lists faults has an end', () => {
       () => ({ metadata: { name: 'x' }, roleRef: { kind: 'ClusterRole', name: 'x' }, subjects: EMPTY }),
     ],
     ['endpoints', CLUSTERS, () => cluster({ orchestratorApiEndpoints: { serverEndpoints: EMPTY } })],
-    ['finalizers', ACCOUNTS, () => ({ metadata: { name: 'x', finalizers: times(15_000, () => '!') } })],
+    ['finalizers', ACCOUNTS, () => ({ metadata: { name: 'x', finalizers: times(100, () => '!') } })],
     [
       'labels',
       ACCOUNTS,
-      () => ({ metadata: { name: 'x', labels: Object.fromEntries(times(9_000, (i) => [`!${i}`, '!'])) } }),
+      () => ({ metadata: { name: 'x', labels: Object.fromEntries(times(1_000, (i) => [`!${i}`, '!'])) } }),
     ],
   ])('%s', async (_, path, body) => {
     const { code, text } = await server.call('POST', path, { body: body() });
@@ -130,7 +123,6 @@ describe('an answer that lists faults has an end', () => {
 
 /** Two megabytes that take a while to put in quotes. */
 const LONG = '\u{1f600}'.repeat(500_000);
-const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 const about = (boundObjectRef: object) => ({ spec: { audiences: [], boundObjectRef } });
 
 describe('an answer that quotes the caller does not quote megabytes', () => {
@@ -182,6 +174,7 @@ describe('bodies that are refused or answered at once', () => {
       'application/json',
       `{"spec":{"expirationSeconds":${'1'.repeat(3_000_000)}}}`,
     ],
+    ['131,000 lines of YAML', 400, 'application/yaml', '\n'.repeat(131_000)],
     ['130,000 commas of YAML', 400, 'application/yaml', `[${','.repeat(130_000)}]`],
     ['60,000 levels of YAML', 400, 'application/yaml', '- '.repeat(60_000)],
     ['aliases', 400, 'application/yaml', 'a: &a [x, x]\nb: [*a, *a]\n'],
@@ -189,9 +182,8 @@ describe('bodies that are refused or answered at once', () => {
   ])('%s', async (name, code, type, body) => {
     const encoding = name === 'something compressed' ? { 'Content-Encoding': 'gzip' } : undefined;
     const headers = { 'Content-Type': type, ...encoding };
-    const [answer, pause] = await longestPause('POST', tokenPath(), { body, headers });
+    const answer = await server.call('POST', tokenPath(), { body, headers });
     expect(answer.code).toBe(code);
     expect(answer.text.length).toBeLessThan(4_096);
-    expect(pause).toBeLessThan(MUCH_TOO_LONG_MS);
   });
 });

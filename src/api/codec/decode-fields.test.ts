@@ -7,6 +7,38 @@ import { decodeValue, type FieldValidation } from './decode.ts';
 import { encodeValue } from './encode.ts';
 import type { JsonValue } from './tree.ts';
 
+describe('A19: lists and maps have an end', () => {
+  const finalizers = (count: number) => Array.from({ length: count }, (_, index) => `a.io/${index}`);
+  const labels = (count: number) => Object.fromEntries(finalizers(count).map((key) => [key, 'x']));
+  const head = { kind: 'Cluster', apiVersion: 'clusterregistry.k8s.io/v1alpha1' };
+
+  test.each([
+    ['of a built-in type', sample, { kind: 'Sample', apiVersion: 'example.dev/v1' }],
+    ['of a custom one', cluster, head],
+  ])('%s', (_, type, typeMeta) => {
+    const body = (metadata: object) => JSON.stringify({ ...typeMeta, metadata: { name: 'x', ...metadata } });
+    expect(decode(body({ finalizers: finalizers(100), labels: labels(1_000) }), type).violations).toEqual([]);
+    expect(refusal(() => decode(body({ finalizers: finalizers(101), labels: labels(1_001) }), type))).toMatchObject({
+      code: 422,
+      details: {
+        name: 'x',
+        causes: [
+          {
+            reason: 'FieldValueTooMany',
+            field: 'metadata.finalizers',
+            message: 'Too many: 101: must have at most 100 items',
+          },
+          {
+            reason: 'FieldValueTooMany',
+            field: 'metadata.labels',
+            message: 'Too many: 1001: must have at most 1000 items',
+          },
+        ],
+      },
+    });
+  });
+});
+
 describe('unknown and repeated fields', () => {
   const body =
     '{"x":1,"spec":{"audiences":["a"],"y":{"z":1,"z":2},"audiences":["b"]},"x":2,"metadata":{"labels":{"a":"1","a":"2"},"ownerReferences":[{"q":1}]},"Spec":{}}';

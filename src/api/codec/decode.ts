@@ -51,7 +51,8 @@ const decodedMediaTypes = (style: BodyType['style']): readonly string[] => DECOD
  * Reads the body of a request. `T` is what the type's schema describes.
  *
  * @throws ApiError 400 when it cannot be read or is of another type, 413 when YAML is too large, 415 for
- * other media types, 422 when the values of a custom resource do not fit its schema.
+ * other media types, 422 when a list or map is longer than its schema allows, or when the values of a custom
+ * resource do not fit it.
  */
 export function decodeBody<T extends object = ApiObject>(
   body: RequestBody,
@@ -136,6 +137,7 @@ function decodeSource<T extends object>(
   if (reader.goError !== undefined) throw refuse(reader.goError);
   if (mode === 'Strict' && violations.length > 0) throw refuse(strictText(source, violations));
   if (type.style === 'custom') checkCustom(sent, type, value, reader);
+  if (reader.tooLong.length > 0) throw invalid(type, nameIn(value), reader.tooLong);
   return { value: value as T, violations: mode === 'Ignore' ? [] : violations };
 }
 
@@ -196,9 +198,10 @@ function checkCustom(sent: GroupVersionKind, type: BodyType, value: object, { fi
   }
   const errors = [...fieldErrors];
   if (sent.kind !== type.kind) errors.unshift(invalidValue('kind', clip(sent.kind), `must be ${type.kind}`));
-  const { metadata } = value as { metadata?: { name?: string } };
-  if (errors.length > 0) throw invalid(type, clip(metadata?.name ?? ''), errors);
+  if (errors.length > 0) throw invalid(type, nameIn(value), errors);
 }
+
+const nameIn = (value: object): string => clip((value as { metadata?: { name?: string } }).metadata?.name ?? '');
 
 function read(source: Source, type: BodyType): { value: object; reader: SchemaReader; violations: string[] } {
   const shape = shapeOf(type.schema);

@@ -39,16 +39,6 @@ const LOWER_U = 0x75;
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 const isHex = (code: number): boolean =>
   isDigit(code) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66);
-/** One of `"` `\\` `/` `b` `f` `n` `r` `t`. */
-const isEscapeLetter = (code: number): boolean =>
-  code === QUOTE ||
-  code === BACKSLASH ||
-  code === 0x2f ||
-  code === 0x62 ||
-  code === 0x66 ||
-  code === 0x6e ||
-  code === 0x72 ||
-  code === 0x74;
 
 class Parser {
   readonly #text: string;
@@ -72,12 +62,10 @@ class Parser {
   }
 
   #skipSpace(): number {
-    let code = this.#code();
-    while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
-      this.#at++;
-      code = this.#code();
-    }
-    return code;
+    const near = this.#at + NEAR;
+    while (this.#at < near && isSpace(this.#code())) this.#at++;
+    if (this.#at === near) this.#at = endOf(SOME_SPACE, this.#text, near);
+    return this.#code();
   }
 
   #unexpected(where: string): JsonSyntaxError {
@@ -171,46 +159,66 @@ class Parser {
 
   #digits(where: string): void {
     if (!isDigit(this.#code())) throw this.#unexpected(where);
-    while (isDigit(this.#code())) this.#at++;
+    this.#at = endOf(SOME_DIGITS, this.#text, this.#at);
   }
 
   #string(): string {
     const text = this.#text;
     const open = this.#at;
-    let escaped = false;
     let at = open + 1;
-    for (;;) {
-      const code = text.charCodeAt(at);
-      if (code === QUOTE) break;
-      if (code === BACKSLASH) {
-        escaped = true;
-        const letter = text.charCodeAt(at + 1);
-        // `at` is a local for speed; the slow path gets it through the field.
-        if (isEscapeLetter(letter)) at += 2;
-        else at = this.#unicodeEscape(at + 1);
-      } else if (code >= 0x20) {
-        at++;
-      } else {
-        this.#at = at;
-        throw this.#unexpected('in string literal');
-      }
-    }
-    this.#at = at + 1;
-    if (!escaped) return text.slice(open + 1, at);
+    // Most strings are short and plain, and faster looked at here than by an expression.
+    const near = Math.min(text.length, at + NEAR);
+    while (at < near && isPlain(text.charCodeAt(at))) at++;
+    if (text.charCodeAt(at) !== QUOTE) at = endOfText(text, at);
+    this.#at = at;
+    if (this.#code() !== QUOTE) this.#refuseText();
+    this.#at++;
+    const inside = text.slice(open + 1, at);
+    if (!inside.includes('\\')) return inside;
     // The literal is known to be right. Putting megabytes of escapes together here, piece by piece,
     // would block for longer than the native parser needs for all of it.
     return String(JSON.parse(text.slice(open, at + 1))).toWellFormed();
   }
 
-  /** Checks the escape whose letter is at `letter`, and returns where the text goes on. */
-  #unicodeEscape(letter: number): number {
-    this.#at = letter;
+  /** At what stands in a string and may not: a control character, a wrong escape, or the end of the text. */
+  #refuseText(): never {
+    if (this.#code() !== BACKSLASH) throw this.#unexpected('in string literal');
+    this.#at++;
     if (this.#code() !== LOWER_U) throw this.#unexpected('in string escape code');
-    while (++this.#at <= letter + 4) {
-      if (!isHex(this.#code())) throw this.#unexpected('in \\u hexadecimal character escape');
-    }
-    return this.#at;
+    do this.#at++;
+    while (isHex(this.#code()));
+    throw this.#unexpected('in \\u hexadecimal character escape');
   }
+}
+
+/** So far text is looked at here, as most of it is short; from there on by an expression. */
+const NEAR = 64;
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+const isPlain = (code: number): boolean => code >= 0x20 && code !== QUOTE && code !== BACKSLASH;
+
+/**
+ * Expressions run as machine code from their second use on, when a loop written here is still interpreted: three
+ * megabytes would take that one 60 ms. Each is counted, so that it remembers little, and used again and again.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it stops at.
+const SOME_TEXT = /(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){1,1024}/y;
+const SOME_SPACE = /[ \n\r\t]{1,4096}/y;
+const SOME_DIGITS = /[0-9]{1,4096}/y;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
+const SPECIAL = /["\\\u0000-\u001f]/g;
+
+/** Where what the sticky expression matches ends. */
+function endOf(some: RegExp, text: string, start: number): number {
+  let at = start;
+  some.lastIndex = start;
+  while (some.test(text)) at = some.lastIndex;
+  return at;
+}
+
+/** Where the text of a string ends: at its quote, or at what is wrong with it. */
+function endOfText(text: string, start: number): number {
+  SPECIAL.lastIndex = start;
+  return endOf(SOME_TEXT, text, SPECIAL.test(text) ? SPECIAL.lastIndex - 1 : text.length);
 }
 
 const BYTE_ESCAPES: ReadonlyMap<number, string> = new Map([

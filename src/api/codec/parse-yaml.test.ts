@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ApiError } from '../status.ts';
-import { MAX_YAML_BYTES, parseYaml, parseYamlDocuments } from './parse-yaml.ts';
+import { MAX_YAML_BYTES, MAX_YAML_LINES, parseYaml, parseYamlDocuments } from './parse-yaml.ts';
 import { NumberNode, toPlain } from './tree.ts';
 import { MAX_YAML_TOKENS, YamlSyntaxError } from './yaml-tokens.ts';
 
@@ -87,6 +87,8 @@ describe('what is refused', () => {
     ['depth of maps', Array.from({ length: 70 }, (_, at) => `${' '.repeat(at)}a:\n`).join('')],
     ['nesting without end', '['.repeat(100_000)],
     ['tokens', `[${'1,'.repeat(MAX_YAML_TOKENS)}]`],
+    ['blank lines', '\n'.repeat(MAX_YAML_LINES + 1)],
+    ['lines of a text', `a: |\n${' x\n'.repeat(MAX_YAML_LINES + 1)}`],
   ])('C-B: %s', (_, text) => {
     expect(() => parseYaml(text)).toThrow(ApiError);
   });
@@ -94,6 +96,10 @@ describe('what is refused', () => {
   test('depth as in JSON', () => {
     expect(read('['.repeat(64) + ']'.repeat(64))).toBeDefined();
     expect(() => parseYaml('['.repeat(65) + ']'.repeat(65))).toThrow('nests values more than 64 levels deep');
+  });
+
+  test('A19: as many lines as are allowed', () => {
+    expect(read(`a: |\n${' x\n'.repeat(MAX_YAML_LINES - 1)}`)).toBeDefined();
   });
 
   test('size', () => {

@@ -1,12 +1,15 @@
 import { Composer, type Document, isMap, isScalar, isSeq, type LineCounter, type Scalar, type YAMLMap } from 'yaml';
 import { goQuote } from '../go-quote.ts';
-import { tooLarge } from '../status.ts';
+import { badRequest, tooLarge } from '../status.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
 import { clip, MAX_VIOLATIONS } from './violations.ts';
 import { MAX_YAML_TOKENS, readYamlTokens, YamlSyntaxError, yamlFault } from './yaml-tokens.ts';
 
-/** With the limit on tokens, what is left to cost time is long text over many lines: this much takes up to 40 ms. */
+/** With the limits on tokens and lines, what is left to cost time is long text: this much takes up to 15 ms. */
 export const MAX_YAML_BYTES = 128 * 1024;
+
+/** Lines cost as much as tokens where they are none: between the words of a text, or at the end of a block. */
+export const MAX_YAML_LINES = 4_000;
 
 export interface YamlDocument {
   readonly root: JsonNode;
@@ -24,12 +27,22 @@ export interface YamlDocument {
  */
 export function parseYaml(text: string): YamlDocument {
   if (Buffer.byteLength(text) > MAX_YAML_BYTES) throw tooLarge(MAX_YAML_BYTES);
+  checkLines(text);
   let first: YamlDocument | undefined;
   for (const document of parseYamlDocuments(text, MAX_YAML_TOKENS)) {
     if (first !== undefined) throw new YamlSyntaxError('yaml: expected a single document in the stream');
     first = document;
   }
   return first ?? { root: null, duplicates: [] };
+}
+
+function checkLines(text: string): void {
+  let lines = 0;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) {
+    if (++lines > MAX_YAML_LINES) {
+      throw badRequest(`the body of the request has more than ${MAX_YAML_LINES} lines of YAML: send it as JSON`);
+    }
+  }
 }
 
 /** A stream of documents, as in files of manifests. `maxTokens` bounds the time that reading them takes. */

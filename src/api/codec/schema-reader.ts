@@ -1,4 +1,4 @@
-import { type FieldError, invalidValue } from '../field-error.ts';
+import { type FieldError, invalidValue, tooMany } from '../field-error.ts';
 import { parseGoInt64 } from '../go-errors.ts';
 import { Base64Error, canonicalBase64 } from './go-base64.ts';
 import { compareBytes } from './go-json-text.ts';
@@ -26,6 +26,8 @@ export class SchemaReader {
   /** The first fault, in the words of Go's decoder. */
   goError: string | undefined;
   readonly fieldErrors: FieldError[] = [];
+  /** Lists and maps that are longer than their schema allows: that is a 422 whatever the style. */
+  readonly tooLong: FieldError[] = [];
 
   constructor(options: ReaderOptions) {
     this.#options = options;
@@ -73,6 +75,7 @@ export class SchemaReader {
 
   #map(node: ObjectNode, shape: MapShape, at: Path | undefined): Record<string, unknown> {
     const result: Record<string, unknown> = Object.create(null);
+    if (this.#isTooLong(node.keys.length, shape, at)) return result;
     const seen = new Set<string>();
     for (const index of this.#order(node)) {
       const key = node.keys[index] ?? '';
@@ -85,7 +88,14 @@ export class SchemaReader {
   }
 
   #array(items: readonly JsonNode[], shape: ArrayShape, at: Path | undefined): unknown[] {
+    if (this.#isTooLong(items.length, shape, at)) return [];
     return items.map((item, key) => this.#element(item, shape.items, { up: at, key, owner: undefined }));
+  }
+
+  #isTooLong(length: number, { maxItems }: ArrayShape | MapShape, at: Path | undefined): boolean {
+    if (length <= maxItems) return false;
+    if (this.tooLong.length < MAX_VIOLATIONS) this.tooLong.push(tooMany(pathText(at), length, maxItems));
+    return true;
   }
 
   /** A map or list cannot leave a place empty: null becomes the zero value in Go, and is an error in a schema. */

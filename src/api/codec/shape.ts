@@ -23,12 +23,15 @@ export interface MapShape {
   readonly type: 'map';
   readonly goType: string;
   readonly values: Shape;
+  readonly maxItems: number;
 }
 
 export interface ArrayShape {
   readonly type: 'array';
   readonly goType: string;
   readonly items: Shape;
+  /** More are refused before any of them is looked at. */
+  readonly maxItems: number;
 }
 
 export interface LeafShape {
@@ -42,6 +45,8 @@ interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
   readonly items?: SchemaNode;
+  readonly maxItems?: number;
+  readonly maxProperties?: number;
   readonly anyOf?: readonly SchemaNode[];
   readonly format?: string;
   readonly goType?: string;
@@ -70,7 +75,8 @@ function work(schema: SchemaNode): Shape {
       return schema.patternProperties === undefined ? struct(schema) : map(schema, schema.patternProperties);
     case 'array': {
       const items = compile(schema.items ?? {});
-      return { type: 'array', goType: goType ?? `[]${items.goType}`, items };
+      const { maxItems = Number.POSITIVE_INFINITY } = schema;
+      return { type: 'array', goType: goType ?? `[]${items.goType}`, items, maxItems };
     }
     case 'string':
       if (schema.format === 'byte') return { type: 'byte', goType: '[]uint8' };
@@ -109,7 +115,8 @@ function struct(schema: SchemaNode): StructShape {
 
 function map(schema: SchemaNode, patterns: Readonly<Record<string, SchemaNode>>): MapShape {
   const values = compile(Object.values(patterns)[0] ?? {});
-  return { type: 'map', goType: schema.goType ?? `map[string]${values.goType}`, values };
+  const { maxProperties: maxItems = Number.POSITIVE_INFINITY } = schema;
+  return { type: 'map', goType: schema.goType ?? `map[string]${values.goType}`, values, maxItems };
 }
 
 /** As Go prints the type: names declared in an API package carry the package, `[]v1.OwnerReference`. */

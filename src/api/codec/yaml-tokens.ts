@@ -9,9 +9,9 @@ export class YamlSyntaxError extends Error {
 
 /**
  * What the parser costs grows with tokens more than with bytes: a thousand commas take it as long as
- * 100 KiB of text in quotes. This many take some 30 ms, and 50 the first time; 800 lines have fewer.
+ * 100 KiB of text in quotes. This many take some 15 ms, and 25 the first time; 400 lines have fewer.
  */
-export const MAX_YAML_TOKENS = 8_000;
+export const MAX_YAML_TOKENS = 4_000;
 
 /** A document, its value and a scalar in it lie on the parser's stack besides the containers. */
 const MAX_STACK = MAX_DEPTH + 4;

@@ -22,6 +22,9 @@ const core = {
   columns: [nameColumn, ageColumn],
 } as const;
 
+/** Of one service account. */
+const MAX_SECRETS = 1_000;
+
 const textAt = (object: ApiObject, part: string, field: string): string => {
   const inner = object[part];
   const value = inner !== null && typeof inner === 'object' ? (inner as Record<string, unknown>)[field] : undefined;
@@ -89,6 +92,7 @@ export const serviceAccountKind: Kind = {
           ),
           {
             goType: '[]ObjectReference',
+            maxItems: MAX_SECRETS,
             patchStrategy: 'merge',
             patchMergeKey: 'name',
             description: 'Secrets that pods of this account may use.',
@@ -98,6 +102,7 @@ export const serviceAccountKind: Kind = {
       imagePullSecrets: Type.Optional(
         Type.Array(LocalObjectReferenceSchema, {
           goType: '[]LocalObjectReference',
+          maxItems: MAX_SECRETS,
           description: 'Secrets for pulling the images of pods of this account.',
         }),
       ),

@@ -1,5 +1,10 @@
 import { Type } from 'typebox';
 
+/** Of lists that name a few others. Real objects have one or two; each is looked at whenever the object is written. */
+const MAX_REFERENCES = 100;
+/** Of labels and of annotations. */
+const MAX_NOTES = { maxProperties: 1_000 };
+
 /** Schema pieces that every kind shares. Property order is the order in which kube-apiserver writes them. */
 
 const about = (description: string | undefined) => (description === undefined ? {} : { description });
@@ -11,10 +16,11 @@ export const texts = (description?: string) =>
   Type.Optional(Type.Array(Type.String({ goType: 'string' }), { goType: '[]string', ...about(description) }));
 export const flag = (description?: string) => Type.Optional(Type.Boolean({ goType: 'bool', ...about(description) }));
 export const int64 = (description?: string) => Type.Optional(Type.Integer({ goType: 'int64', ...about(description) }));
-export const stringMap = (description?: string) =>
+export const stringMap = (description?: string, limits: { maxProperties?: number } = {}) =>
   Type.Optional(
     Type.Record(Type.String(), Type.String({ goType: 'string' }), {
       goType: 'map[string]string',
+      ...limits,
       ...about(description),
     }),
   );
@@ -43,11 +49,12 @@ const ObjectMetaSchema = Type.Object(
     creationTimestamp: timestamp('When the object was created. Set by the server.'),
     deletionTimestamp: timestamp('Since when the object is being deleted; it waits for its finalizers.'),
     deletionGracePeriodSeconds: int64('How long the object may take to end.'),
-    labels: stringMap('Short words to select objects by.'),
-    annotations: stringMap('Notes of people and tools; nothing is selected by them.'),
+    labels: stringMap('Short words to select objects by.', MAX_NOTES),
+    annotations: stringMap('Notes of people and tools; nothing is selected by them.', MAX_NOTES),
     ownerReferences: Type.Optional(
       Type.Array(OwnerReferenceSchema, {
         goType: '[]OwnerReference',
+        maxItems: MAX_REFERENCES,
         patchStrategy: 'merge',
         patchMergeKey: 'uid',
         description: 'The objects that this one belongs to.',
@@ -56,6 +63,7 @@ const ObjectMetaSchema = Type.Object(
     finalizers: Type.Optional(
       Type.Array(Type.String({ goType: 'string' }), {
         goType: '[]string',
+        maxItems: MAX_REFERENCES,
         patchStrategy: 'merge',
         description: 'Who has to let go before a deleted object is gone.',
       }),

@@ -18,9 +18,15 @@ export const UserInfoSchema = Type.Object(
   { goType: 'UserInfo' },
 );
 
+/** The answer repeats them all. */
+const MAX_REQUIREMENTS = 100;
+
 const requirementsOf = (goType: string) =>
   Type.Optional(
-    Type.Array(Type.Object({ key: text(), operator: text(), values: texts() }, { goType }), { goType: `[]${goType}` }),
+    Type.Array(Type.Object({ key: text(), operator: text(), values: texts() }, { goType }), {
+      goType: `[]${goType}`,
+      maxItems: MAX_REQUIREMENTS,
+    }),
   );
 
 const selectorOf = (what: 'Field' | 'Label') =>

@@ -12,6 +12,8 @@ interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
   readonly items?: SchemaNode;
+  readonly maxItems?: number;
+  readonly maxProperties?: number;
   readonly patchStrategy?: string;
   readonly patchMergeKey?: string;
 }
@@ -105,7 +107,13 @@ export class SchemaComponents {
       case 'object':
         return this.#container(node, owner, described);
       case 'array':
-        return { type: 'array', ...described, items: this.#value(node.items ?? {}, owner), ...listRules(node, owner) };
+        return {
+          type: 'array',
+          ...described,
+          items: this.#value(node.items ?? {}, owner),
+          ...limitsOf(node),
+          ...listRules(node, owner),
+        };
       case 'integer':
         return { type: 'integer', format: node.goType ?? 'int64', ...described };
       case 'string':
@@ -120,7 +128,7 @@ export class SchemaComponents {
   #container(node: SchemaNode, owner: Owner, described: Json): Json {
     if (node.patternProperties !== undefined) {
       const values = Object.values(node.patternProperties)[0] ?? {};
-      return { type: 'object', ...described, additionalProperties: this.#value(values, owner) };
+      return { type: 'object', ...described, ...limitsOf(node), additionalProperties: this.#value(values, owner) };
     }
     const goType = node.goType ?? '';
     if (goType === '' || (owner.inline && !META_TYPES.has(goType))) return this.#object(node, owner);
@@ -134,6 +142,11 @@ export class SchemaComponents {
     return node.description === undefined ? ref(name) : { allOf: [ref(name)], ...described };
   }
 }
+
+const limitsOf = ({ maxItems, maxProperties }: SchemaNode): Json => ({
+  ...(maxItems === undefined ? {} : { maxItems }),
+  ...(maxProperties === undefined ? {} : { maxProperties }),
+});
 
 interface Owner {
   readonly group: string;

@@ -4,12 +4,15 @@ import type { Review } from './create-review.ts';
 
 const RESTRICTED = 'rules that hold in some clusters only are not listed here, but below the path of each cluster';
 
+const SHORTENED = 'there are more rules than are listed';
+
 /** Everything the caller may do in one namespace: of the cluster asked, or of those it may do everything in. */
 export const reviewRules: Review = ({ authorizer }, { caller, target }, sent) => {
   const { namespace = '' } = (sent as SelfSubjectRulesReview).spec ?? {};
   if (namespace === '') throw badRequest('no namespace on request');
   const rules = authorizer.rulesFor(caller, { cluster: target.cluster, namespace });
-  const problems = [rules.reason, rules.restricted ? RESTRICTED : ''].filter((text) => text !== '');
+  const texts = [rules.reason, rules.restricted ? RESTRICTED : '', rules.shortened ? SHORTENED : ''];
+  const problems = texts.filter((text) => text !== '');
   return {
     metadata: {},
     // Kubernetes does not repeat the question.
@@ -23,7 +26,7 @@ export const reviewRules: Review = ({ authorizer }, { caller, target }, sent) =>
         verbs,
         ...unlessEmpty({ nonResourceURLs }),
       })),
-      incomplete: rules.restricted,
+      incomplete: rules.restricted || rules.shortened,
       ...(problems.length === 0 ? {} : { evaluationError: problems.join('; ') }),
     },
   };
