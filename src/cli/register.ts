@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { distributionOf } from '../api/distribution.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP, endpointsField } from '../api/kinds/cluster.ts';
 import { type Client, createClient } from '../client/create-client.ts';
@@ -48,7 +49,7 @@ export const run: Run = async (context, invocation) => {
   const query = { fieldManager: 'clusterpass', fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) };
   await client.request('POST', FULL_CLUSTERS, { query, body: cluster });
   if (version !== undefined && !dryRun) {
-    const body = { status: { version, type: typeOf(version) } };
+    const body = { status: { version, type: distributionOf(version) } };
     const contentType = 'application/merge-patch+json';
     try {
       await client.request('PATCH', `${FULL_CLUSTERS}/${encodeURIComponent(name)}/status`, { body, contentType });
@@ -116,16 +117,6 @@ async function askIdentity(context: Context, client: Client): Promise<string | u
     return undefined;
   }
 }
-
-/** Distributions put their names into the version: `v1.36.4-eks-1a2b3c`, `v1.36.4+k3s1`. */
-const TYPES: readonly (readonly [RegExp, string])[] = [
-  [/-eks-/, 'EKS'],
-  [/-gke\./, 'GKE'],
-  [/\+k3s/, 'k3s'],
-  [/\+rke2/, 'RKE2'],
-];
-
-const typeOf = (version: string): string => TYPES.find(([pattern]) => pattern.test(version))?.[1] ?? 'Kubernetes';
 
 function labelsFrom(invocation: Invocation): Record<string, string> {
   return Object.fromEntries(
