@@ -10,6 +10,8 @@ export interface Address {
 }
 
 export interface Network {
+  /** As it was written. */
+  readonly cidr: string;
   readonly prefix: number;
   holds(address: Address): boolean;
 }
@@ -35,6 +37,7 @@ export function readNetwork(cidr: string): Network | undefined {
   const list = new BlockList();
   list.addSubnet(address, prefix, family);
   return {
+    cidr,
     prefix,
     // The list counts IPv4 among IPv6, mapped; but `::/0` stands for clients that speak IPv6.
     holds: (client) =>

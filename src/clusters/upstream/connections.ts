@@ -11,9 +11,14 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-/** Sets of connections that are kept. Each has a TLS context, which costs some ten kilobytes. */
-const MAX_POOLS = 1024;
-const CONNECTIONS = 32;
+export interface ConnectionLimits {
+  /** Clusters for which something is kept. Each has a TLS context, which costs some thirty kilobytes. */
+  readonly clusters: number;
+  /** Connections to one cluster; what comes while all are busy waits. */
+  readonly connections: number;
+}
+
+const LIMITS: ConnectionLimits = { clusters: 1024, connections: 32 };
 const CONNECT_MS = 10_000;
 /** Less than any API server waits for the next request, so that none is sent into a connection that just closed. */
 const IDLE_MS = 4_000;
@@ -23,7 +28,8 @@ const IDLE_MS = 4_000;
  * clusters can have one address, and an address can come to belong to another cluster. A connection opened with
  * a certificate speaks for whoever owns it, so those without a credential have their own.
  */
-export function createConnections(dial: Dial): Connections {
+export function createConnections(dial: Dial, given: Partial<ConnectionLimits> = {}): Connections {
+  const limits = { ...LIMITS, ...given };
   const pools = new Map<string, { key: string; pool: Pool }>();
   const drop = (slot: string): void => {
     const dropped = pools.get(slot);
@@ -43,10 +49,10 @@ export function createConnections(dial: Dial): Connections {
       // Taken out and put back: the first of the map is the one that was not used for the longest time.
       if (kept?.key === key) pools.delete(slot);
       else drop(slot);
-      const entry = kept?.key === key ? kept : { key, pool: openPool(cluster, origin, credential, dial) };
+      const entry = kept?.key === key ? kept : { key, pool: openPool(cluster, origin, credential, dial, limits) };
       pools.set(slot, entry);
       const [oldest] = pools.keys();
-      if (pools.size > MAX_POOLS && oldest !== undefined) drop(oldest);
+      if (pools.size > limits.clusters && oldest !== undefined) drop(oldest);
       return entry.pool;
     },
     close: async () => {
@@ -56,10 +62,16 @@ export function createConnections(dial: Dial): Connections {
   };
 }
 
-function openPool(cluster: UpstreamCluster, origin: string, credential: Credential | undefined, dial: Dial): Pool {
+function openPool(
+  cluster: UpstreamCluster,
+  origin: string,
+  credential: Credential | undefined,
+  dial: Dial,
+  { connections }: ConnectionLimits,
+): Pool {
   const url = new URL(origin);
   return new Pool(origin, {
-    connections: CONNECTIONS,
+    connections,
     pipelining: 1,
     allowH2: false,
     keepAliveTimeout: IDLE_MS,

@@ -26,6 +26,8 @@ export interface UpstreamRequest {
   /** For all of it, from the look-up of the name to the last byte of the answer. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** True: nothing follows soon, and the connection is closed with the answer. */
+  readonly last?: boolean;
 }
 
 export interface UpstreamAnswer {

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import type { AddressRules } from '../../api/address-rules.ts';
 import { chooseEndpoint } from '../../api/choose-endpoint.ts';
-import { createConnections } from './connections.ts';
+import { type ConnectionLimits, createConnections } from './connections.ts';
 import {
   type Upstream,
   type UpstreamAnswer,
@@ -21,17 +21,19 @@ export interface UpstreamOptions {
   readonly resolve?: Resolve;
   /** The addresses of the machine that the desk runs on. */
   readonly ownAddresses?: () => readonly string[];
+  /** For a client with another rhythm than that of requests that come when they come. */
+  readonly limits?: Partial<ConnectionLimits>;
 }
 
 /** The desk's way to the API servers of registered clusters; its promises are on the contract. */
 export function createUpstream(options: UpstreamOptions): Upstream {
-  const { rules, credentials, ownPort, resolve = systemResolve, ownAddresses = interfaceAddresses } = options;
+  const { rules, credentials, ownPort, resolve = systemResolve, ownAddresses = interfaceAddresses, limits } = options;
   const dial = createDial({
     rules,
     resolve,
     isOwnListener: (address, port) => port === ownPort && ownAddresses().includes(address),
   });
-  const connections = createConnections(dial);
+  const connections = createConnections(dial, limits);
   return {
     request: async (cluster, request) => {
       const origin = originOf(cluster, ownAddresses());
@@ -43,12 +45,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       const deadline = AbortSignal.timeout(request.timeoutMs);
       const signal = request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal]);
       try {
-        const { method, path, body } = request;
+        const { method, path, body, last = false } = request;
         const answer = await pool.request({
           method,
           path,
           headers: headersFor(request, credential),
           ...(body === undefined ? {} : { body }),
+          reset: last,
           signal,
         });
         return notRedirect({
@@ -66,7 +69,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   };
 }
 
-const interfaceAddresses = (): string[] =>
+export const interfaceAddresses = (): string[] =>
   Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 
 /** Here the desk is the client: the endpoint is the one meant for a client at one of its own addresses. */
