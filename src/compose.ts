@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createAddressRules } from './api/address-rules.ts';
@@ -17,6 +17,7 @@ import { createPolicy } from './authz/policy.ts';
 import { PolicyFeed, rbacKinds, rbacSnapshotAt } from './authz/policy-feed.ts';
 import { refuseGrant } from './authz/refuse-grant.ts';
 import { watchRefusal } from './authz/watch-refusal.ts';
+import { openProber } from './clusters/prober/open-prober.ts';
 import { COMPUTED_ANNOTATIONS, createPublicView } from './clusters/public-view.ts';
 import type { ServeOptions } from './config/serve-options.ts';
 import { defaultBaseUrl } from './config/values.ts';
@@ -57,6 +58,8 @@ export interface Program {
 }
 
 const DEMO_FOLDER = fileURLToPath(new URL('../demo', import.meta.url));
+/** In a published package the files beside this one are JavaScript. */
+const PROBER_THREAD = new URL(`./prober-thread${extname(import.meta.url)}`, import.meta.url);
 /** The word that the files of the demo are written with, whatever word is served. */
 const DEMO_PRODUCT_NAME = 'orchestrator';
 const MANIFEST_POLL_MS = 1_000;
@@ -187,6 +190,25 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     const { retentionMs, revisions } = options.history;
     const compactor = startCompactor({ store, leads, retainMs: retentionMs, retainRevisions: revisions, logger });
     closers.push(() => compactor.stop());
+    const prober = openProber({
+      intervalMs: options.probeIntervalMs,
+      productName: options.productName,
+      catalog,
+      reader,
+      writer,
+      feed,
+      thread: {
+        entry: PROBER_THREAD,
+        settings: {
+          allowedNetworks: options.allowedNetworks.map(({ cidr }) => cidr),
+          credentialsDir: undefined,
+          ownPort: bound.port,
+        },
+      },
+      leads,
+      logger,
+    });
+    closers.push(() => prober.stop());
 
     front.open({
       authenticator: callers.authenticator,

@@ -53,6 +53,7 @@ describe('loadServeOptions', () => {
         signingAlgorithm: 'ES256',
         signingKeyRotationMs: 90 * 24 * 3_600_000,
         encryptionKeyFile: undefined,
+        probeIntervalMs: 30_000,
         productName: 'orchestrator',
         workers: 1,
         logLevel: 'info',

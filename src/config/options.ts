@@ -174,6 +174,12 @@ export const OPTIONS = {
     defaultText: '`<data-dir>/keys/encryption.key`, made at the first start',
     doc: 'The key that encrypts the signing keys in the store: 32 random bytes, as they are or in base64, in a file that only this user can read. Without it the signing keys are lost, so keep a copy.',
   }),
+  probeInterval: option({
+    value: 'DURATION',
+    parse: durationOrNever('1s', '1h'),
+    default: '30s',
+    doc: 'How often each cluster is asked whether it is ready and what it runs; `0` for never. Clusters whose condition `Ready` is maintained by somebody else are left alone.',
+  }),
   productName: option({
     value: 'WORD',
     parse: productName,

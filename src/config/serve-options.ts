@@ -23,6 +23,8 @@ export interface ServeOptions {
   /** 0: never. */
   readonly signingKeyRotationMs: number;
   readonly encryptionKeyFile: string | undefined;
+  /** 0: clusters are not looked at. */
+  readonly probeIntervalMs: number;
   readonly productName: string;
   readonly workers: 1;
   readonly logLevel: OptionValues['logLevel'];
@@ -72,6 +74,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     signingAlgorithm: values.signingAlgorithm,
     signingKeyRotationMs: values.signingKeyRotation,
     encryptionKeyFile: values.encryptionKeyFile,
+    probeIntervalMs: values.probeInterval,
     productName: values.productName,
     workers: values.workers,
     logLevel: values.logLevel,

@@ -19,6 +19,7 @@ export const catalog = createCatalog({ productName: 'orchestrator' });
 
 /** Objects over a real database, with a say in which writes get through. */
 export interface Objects {
+  readonly feed: Feed<StoredObject>;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
   readonly cascade: Cascade;
@@ -71,6 +72,7 @@ export async function openObjects(file: string, gate: Gate = (_, next) => next()
     computedAnnotations: [],
   });
   return {
+    feed,
     reader,
     writer,
     cascade: new Cascade({ store, reader, writer, catalog }),

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { checkEach, type FieldError, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import { validateProbeChoice } from '../probe-annotation.ts';
 import { ageColumn, nameColumn } from '../table-columns.ts';
 import { DEFAULT_CHECKS, type EndpointChecks, validateEndpoints } from './cluster-endpoints.ts';
 import { text, timestamp, typeMeta } from './meta.ts';
@@ -200,6 +201,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
     applyDefaults: () => {},
     validate: (object, old) => [
       ...validateEndpoints(endpointsOf(object), endpointsOf(old), `spec.${field}`, checks),
+      ...validateProbeChoice(object.metadata),
       ...validateStatus(statusOf(object)),
     ],
     columns: [

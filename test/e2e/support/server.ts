@@ -69,7 +69,9 @@ export const tokenOf = (user: string): string => `token-of-${user}-0123456789`;
 
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'clusterpass-e2e-')));
-  const args = ['serve', '--data-dir', dataDir, '--listen', `127.0.0.1:${options.port ?? 0}`, ...(options.args ?? [])];
+  const args = ['serve', '--data-dir', dataDir, '--listen', `127.0.0.1:${options.port ?? 0}`];
+  // Most clusters of the tests have invented addresses. Those who want them looked at say how often: the last one counts.
+  args.push('--probe-interval', '0', ...(options.args ?? []));
   if (options.users !== undefined) {
     const file = join(dataDir, 'users.csv');
     const rows = Object.entries(options.users).map(

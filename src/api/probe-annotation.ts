@@ -1,0 +1,16 @@
+import { type FieldError, unsupportedValue } from './field-error.ts';
+import type { ObjectMeta } from './kind.ts';
+
+/** On a cluster: whether the prober finds out its readiness. Without it, that depends on who does so already. */
+export const PROBE_ANNOTATION = 'clusterpass.dev/probe';
+
+const CHOICES = ['enabled', 'disabled'] as const;
+
+export const probeChoice = ({ annotations }: ObjectMeta): (typeof CHOICES)[number] | undefined =>
+  CHOICES.find((choice) => choice === annotations?.[PROBE_ANNOTATION]);
+
+export function validateProbeChoice({ annotations }: ObjectMeta): FieldError[] {
+  const value = annotations?.[PROBE_ANNOTATION];
+  if (value === undefined || CHOICES.some((choice) => choice === value)) return [];
+  return [unsupportedValue(`metadata.annotations[${PROBE_ANNOTATION}]`, value, CHOICES)];
+}

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { afterProbe, afterSilence, beginHistory, type History } from './history.ts';
+import type { Fault, Outcome } from './outcome.ts';
+
+const READY: Outcome = { ready: true, version: 'v1.36.4' };
+const down = (fault: Fault, message: string = fault): Outcome => ({ ready: false, fault, message });
+
+/** What the condition says after each of the looks, in brief. */
+function verdicts(start: History, ...outcomes: Outcome[]): (string | undefined)[] {
+  let history = start;
+  return outcomes.map((outcome, index) => {
+    history = afterProbe(history, outcome, index);
+    const { status, reason } = history.verdict ?? {};
+    return status === undefined ? undefined : `${status} ${reason}`;
+  });
+}
+
+const UP = afterProbe(beginHistory(undefined, 0), READY, 0);
+
+describe('the condition Ready', () => {
+  it('is True after one success, whatever was before', () => {
+    expect(verdicts(beginHistory(undefined, 0), READY)).toEqual(['True ProbeSucceeded']);
+    const failures = [down('tls'), down('tls'), down('tls'), READY];
+    expect(verdicts(UP, ...failures).at(-1)).toBe('True ProbeSucceeded');
+  });
+
+  it('is False after three failures in a row, not after two', () => {
+    const start = beginHistory(undefined, 0);
+    expect(verdicts(start, down('network'), down('network'), down('network'))).toEqual([
+      undefined,
+      undefined,
+      'False ProbeNetworkFailed',
+    ]);
+    const interrupted = [down('network'), down('network'), READY, down('network'), down('network')];
+    expect(new Set(verdicts(UP, ...interrupted))).toEqual(new Set(['True ProbeSucceeded']));
+  });
+
+  it('names the last of three different faults, and then holds on to it while they alternate', () => {
+    const faults = [down('network'), down('timeout'), down('unready'), down('network'), down('unready')];
+    expect(verdicts(UP, ...faults).slice(2)).toEqual(Array(3).fill('False ProbeServerNotReady'));
+  });
+
+  it('changes its reason when another fault has come three times in a row', () => {
+    const faults = ['tls', 'tls', 'tls', 'credential', 'credential', 'credential'].map((fault) => down(fault as Fault));
+    expect(verdicts(UP, ...faults).slice(2)).toEqual([
+      'False ProbeTLSFailed',
+      'False ProbeTLSFailed',
+      'False ProbeTLSFailed',
+      'False ProbeCredentialFailed',
+    ]);
+  });
+
+  it('takes up the newest words for the same reason', () => {
+    let history = UP;
+    for (const words of ['a', 'b', 'c', 'd']) history = afterProbe(history, down('unready', words), 0);
+    expect(history.verdict?.message).toBe('d');
+  });
+
+  it('goes on from what is stored: a cluster that was down is down, one that was well needs three failures', () => {
+    const stored = { status: 'False', reason: 'ProbeTLSFailed', message: '' } as const;
+    expect(verdicts(beginHistory(stored, 0), down('network'))).toEqual(['False ProbeTLSFailed']);
+    const well = { status: 'True', reason: 'ProbeSucceeded', message: '' } as const;
+    expect(verdicts(beginHistory(well, 0), down('tls'), down('tls'))).toEqual(Array(2).fill('True ProbeSucceeded'));
+  });
+});
+
+describe('silence', () => {
+  it('makes the condition Unknown after five intervals without any result, not before', () => {
+    expect(afterSilence(UP, 149_999, 30_000)).toBe(UP);
+    const silent = afterSilence(UP, 150_000, 30_000);
+    expect(silent.verdict).toMatchObject({ status: 'Unknown', reason: 'ProbeMissing' });
+    expect(afterSilence(silent, 200_000, 30_000)).toBe(silent);
+  });
+
+  it('is not failure: an answer counts from the last look, also from one that failed', () => {
+    const failed = afterProbe(UP, down('network'), 100_000);
+    expect(afterSilence(failed, 200_000, 30_000)).toBe(failed);
+  });
+
+  it('ends a row of failures', () => {
+    const failing = afterProbe(afterProbe(UP, down('network'), 0), down('network'), 0);
+    const silent = afterSilence(failing, 150_000, 30_000);
+    expect(verdicts(silent, down('network'), down('network'), down('network'))).toEqual([
+      'Unknown ProbeMissing',
+      'Unknown ProbeMissing',
+      'False ProbeNetworkFailed',
+    ]);
+  });
+});

@@ -1,0 +1,71 @@
+import type { Catalog } from '../../api/catalog.ts';
+import { endpointsField } from '../../api/kinds/cluster.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import type { ObjectWriter } from '../../objects/writer.ts';
+import type { Logger } from '../../observability/logger.ts';
+import type { Feed } from '../../storage/cache/feed.ts';
+import { describeCluster } from '../upstream/describe-cluster.ts';
+import { openProbeThread, type ProbeThreadOptions } from './probe-thread.ts';
+import { Prober, type ProberClock } from './prober.ts';
+
+export interface ProberParts {
+  /** 0: nobody looks. */
+  readonly intervalMs: number;
+  readonly productName: string;
+  readonly catalog: Catalog;
+  readonly reader: ObjectReader;
+  readonly writer: ObjectWriter;
+  readonly feed: Feed<StoredObject>;
+  readonly thread: Pick<ProbeThreadOptions, 'entry' | 'settings'>;
+  readonly leads: () => boolean;
+  readonly logger: Logger;
+}
+
+const systemClock: ProberClock = {
+  now: () => performance.now(),
+  wall: Date.now,
+  after: (ms, task) => {
+    const timer = setTimeout(task, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** At most this often, however many clusters there are: when the store is away it is away for all. */
+const REPORT_EVERY_MS = 60_000;
+
+/** Starts to look at the clusters of the store, and to write what it finds. */
+export function openProber(parts: ProberParts): { stop(): Promise<void> } {
+  const { intervalMs, productName, catalog, reader, writer, feed, leads, logger } = parts;
+  if (intervalMs === 0) return { stop: async () => {} };
+  const thread = openProbeThread({ ...parts.thread, now: systemClock.now });
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  const prober = new Prober({
+    intervalMs,
+    endpointsField: endpointsField(productName),
+    clusters: reader.cache(catalog.clusters),
+    probe: (cluster, signal) => thread.probe(describeCluster(cluster, productName), signal),
+    update: (name, uid, change) =>
+      writer.update(catalog.clusters, { cluster: '', namespace: '', name }, change, {
+        dryRun: false,
+        part: 'status',
+        preconditions: { uid },
+      }),
+    leads,
+    clock: systemClock,
+    random: Math.random,
+    report: (problem) => {
+      if (systemClock.now() - reportedAt < REPORT_EVERY_MS) return;
+      reportedAt = systemClock.now();
+      logger.warn({ err: problem }, 'what is known of a cluster could not be brought up to date; it is tried again');
+    },
+  });
+  feed.listen(prober);
+  prober.start();
+  return {
+    stop: async () => {
+      await prober.stop();
+      await thread.close();
+    },
+  };
+}

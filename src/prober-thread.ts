@@ -1,0 +1,77 @@
+import { constants, setPriority } from 'node:os';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { createAddressRules } from './api/address-rules.ts';
+import { readNetwork } from './api/network.ts';
+import { createCachedResolve } from './clusters/prober/cached-resolve.ts';
+import { createProbe } from './clusters/prober/probe.ts';
+import type { FromProbeThread, ProbeThreadSettings, ToProbeThread } from './clusters/prober/thread-protocol.ts';
+import type { UpstreamCluster } from './clusters/upstream/contract.ts';
+import { createCredentials } from './clusters/upstream/credentials.ts';
+import { systemResolve } from './clusters/upstream/dial.ts';
+import { createUpstream, interfaceAddresses } from './clusters/upstream/upstream.ts';
+import { readSecretFile } from './tokens/secret-file.ts';
+
+/** The thread in which clusters are looked at: what compose.ts is to the process, this is to the thread. */
+
+const ADDRESSES_MS = 10_000;
+const NAMES_MS = 120_000;
+/**
+ * Twice as many as are looked at in one moment. One connection for both questions of a look: a second question that
+ * comes while the end of the first answer is being dealt with would open another one, with another handshake.
+ */
+const LIMITS = { clusters: 100, connections: 1 };
+
+/** The value of a function that takes long, anew after some time. */
+function remembered<T>(make: () => T, keepMs: number): () => T {
+  let value: T | undefined;
+  let madeAt = 0;
+  return () => {
+    if (value === undefined || performance.now() - madeAt > keepMs) {
+      value = make();
+      madeAt = performance.now();
+    }
+    return value;
+  };
+}
+
+function run(port: MessagePort, { allowedNetworks, credentialsDir, ownPort }: ProbeThreadSettings): void {
+  // On Linux this is about the calling thread alone: where the processor is short, requests go first.
+  if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
+  const names = createCachedResolve(systemResolve, NAMES_MS, () => performance.now());
+  const upstream = createUpstream({
+    rules: createAddressRules(allowedNetworks.map(readNetwork).filter((network) => network !== undefined)),
+    // What is wrong with a credential is logged when a token is asked for; here the condition says it.
+    credentials: createCredentials({ dir: credentialsDir, readSecret: readSecretFile, report: () => {} }),
+    ownPort,
+    resolve: names.resolve,
+    ownAddresses: remembered(interfaceAddresses, ADDRESSES_MS),
+    limits: LIMITS,
+  });
+  const probe = createProbe({ upstream, hasCredentials: credentialsDir !== undefined });
+  const looks = new Map<number, AbortController>();
+
+  const look = async (id: number, cluster: UpstreamCluster): Promise<FromProbeThread> => {
+    const abort = new AbortController();
+    looks.set(id, abort);
+    try {
+      const outcome = await probe(cluster, abort.signal);
+      if (!outcome.ready) for (const hostname of hostnamesOf(cluster)) names.forget(hostname);
+      return { id, outcome };
+    } catch (error) {
+      return abort.signal.aborted ? { id } : { id, problem: error instanceof Error ? error.message : String(error) };
+    } finally {
+      looks.delete(id);
+    }
+  };
+  port.on('message', (message: ToProbeThread) => {
+    if (message.type === 'abort') looks.get(message.id)?.abort();
+    else void look(message.id, message.cluster).then((answer) => port.postMessage(answer));
+  });
+}
+
+const hostnamesOf = ({ endpoints }: UpstreamCluster): string[] =>
+  (endpoints.serverEndpoints ?? []).flatMap(({ serverAddress = '' }) =>
+    URL.canParse(serverAddress) ? [new URL(serverAddress).hostname] : [],
+  );
+
+if (parentPort !== null) run(parentPort, workerData as ProbeThreadSettings);

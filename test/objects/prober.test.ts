@@ -1,0 +1,299 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { ApiObject } from '../../src/api/kind.ts';
+import type { ClusterStatus } from '../../src/api/kinds/cluster.ts';
+import type { Outcome } from '../../src/clusters/prober/outcome.ts';
+import { Prober, type ProberOptions } from '../../src/clusters/prober/prober.ts';
+import { at, catalog, type Gate, inFolder, make, type Objects, openObjects } from './object-store.ts';
+
+const MINUTE = 60_000;
+const OK: Outcome = { ready: true, version: 'v1.36.4+k3s1' };
+const DOWN: Outcome = { ready: false, fault: 'network', message: 'gone' };
+
+/** Time that passes when it is told to. */
+class ManualClock {
+  time = 0;
+  #tasks: { readonly at: number; readonly task: () => void }[] = [];
+  readonly now = (): number => this.time;
+  readonly wall = (): number => Date.UTC(2026, 0, 1) + this.time;
+  readonly after = (ms: number, task: () => void): (() => void) => {
+    const entry = { at: this.time + ms, task };
+    this.#tasks.push(entry);
+    return () => {
+      this.#tasks = this.#tasks.filter((other) => other !== entry);
+    };
+  };
+
+  /** Step by step, with pauses in which what was started can end. */
+  async pass(ms: number): Promise<void> {
+    const end = this.time + ms;
+    for (;;) {
+      await turn();
+      const next = this.#tasks.reduce((least, { at: due }) => Math.min(least, due), Number.POSITIVE_INFINITY);
+      if (next > end) break;
+      this.time = Math.max(this.time, next);
+      const due = this.#tasks.filter((entry) => entry.at <= this.time);
+      this.#tasks = this.#tasks.filter((entry) => entry.at > this.time);
+      for (const { task } of due) task();
+    }
+    this.time = end;
+  }
+}
+
+interface World {
+  readonly objects: Objects;
+  readonly clock: ManualClock;
+  readonly prober: Prober;
+  /** What the next looks find; by name, or for all. */
+  outcome: Outcome | ((cluster: ApiObject, signal: AbortSignal) => Promise<Outcome>);
+  leads: boolean;
+  looks: string[];
+  ready(name: string): { status?: string; reason?: string; lastHeartbeatTime?: string } | undefined;
+  status(name: string): ClusterStatus;
+  /** Waits until this holds, however long the store takes. */
+  until(holds: () => boolean): Promise<void>;
+}
+
+async function inWorld(test: (world: World) => Promise<void>, gate?: Gate): Promise<void> {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file, gate);
+    const clock = new ManualClock();
+    const status = (name: string): ClusterStatus =>
+      (objects.reader.find(catalog.clusters, at('', '', name))?.object().status ?? {}) as ClusterStatus;
+    const options: ProberOptions = {
+      intervalMs: 30_000,
+      endpointsField: 'orchestratorApiEndpoints',
+      clusters: objects.reader.cache(catalog.clusters),
+      probe: async (cluster, signal) => {
+        world.looks.push(cluster.metadata.name ?? '');
+        return typeof world.outcome === 'function' ? world.outcome(cluster, signal) : world.outcome;
+      },
+      update: (name, uid, change) =>
+        objects.writer.update(catalog.clusters, at('', '', name), change, {
+          dryRun: false,
+          part: 'status',
+          preconditions: { uid },
+        }),
+      leads: () => world.leads,
+      clock,
+      random: () => 0.5,
+      report: (problem) => {
+        throw problem;
+      },
+    };
+    const prober = new Prober(options);
+    objects.feed.listen(prober);
+    const world: World = {
+      objects,
+      clock,
+      prober,
+      outcome: OK,
+      leads: true,
+      looks: [],
+      status,
+      ready: (name) => status(name).conditions?.find(({ type }) => type === 'Ready'),
+      until: async (holds) => {
+        while (!holds()) await turn();
+      },
+    };
+    try {
+      await test(world);
+    } finally {
+      await prober.stop();
+      await objects.close();
+    }
+  });
+}
+
+async function register({ objects }: World, name: string, address = 'https://10.0.0.1:6443'): Promise<void> {
+  const cluster: ApiObject = {
+    apiVersion: '',
+    kind: '',
+    metadata: { name },
+    spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: address }] } },
+  };
+  await objects.writer.create(catalog.clusters, at('', '', ''), cluster, { dryRun: false });
+}
+
+const change = ({ objects }: World, name: string, part: 'object' | 'status', edit: (cluster: ApiObject) => ApiObject) =>
+  objects.writer.update(catalog.clusters, at('', '', name), edit, { dryRun: false, part });
+
+const judge = (world: World, name: string, conditions: ClusterStatus['conditions']) =>
+  change(world, name, 'status', (cluster) => ({ ...cluster, status: { ...(cluster.status as object), conditions } }));
+
+const annotate = (world: World, name: string, value: string) =>
+  change(world, name, 'object', (cluster) => ({
+    ...cluster,
+    metadata: { ...cluster.metadata, annotations: { 'clusterpass.dev/probe': value } },
+  }));
+
+describe('the prober', () => {
+  it('looks at a new cluster at once, and writes condition, version and type', async () => {
+    await inWorld(async (world) => {
+      world.prober.start();
+      await register(world, 'a');
+      await world.clock.pass(10);
+      await world.until(() => world.ready('a')?.status === 'True');
+      expect(world.status('a')).toMatchObject({ version: 'v1.36.4+k3s1', type: 'k3s' });
+    });
+  });
+
+  it('spreads the fleet it finds at the start, and looks at each cluster once in an interval', async () => {
+    await inWorld(async (world) => {
+      for (const name of ['a', 'b', 'c']) await register(world, name);
+      world.prober.start();
+      await world.clock.pass(14_900);
+      expect(world.looks).toEqual([]);
+      await world.clock.pass(10 * 30_000);
+      expect(world.looks).toHaveLength(30);
+    });
+  });
+
+  it('says False after three failures and True after one success', async () => {
+    await inWorld(async (world) => {
+      world.outcome = DOWN;
+      world.prober.start();
+      await register(world, 'a');
+      await world.clock.pass(59_000);
+      expect([world.looks.length, world.ready('a')]).toEqual([2, undefined]);
+      await world.clock.pass(2_000);
+      await world.until(() => world.ready('a')?.status === 'False');
+      expect(world.ready('a')).toMatchObject({ reason: 'ProbeNetworkFailed', message: 'gone' });
+      world.outcome = OK;
+      await world.clock.pass(30_000);
+      await world.until(() => world.ready('a')?.status === 'True');
+    });
+  });
+
+  it('writes nothing for looks that find what is known, but the time of the last one after five minutes', async () => {
+    await inWorld(async (world) => {
+      world.prober.start();
+      await register(world, 'a');
+      await world.clock.pass(10);
+      await world.until(() => world.ready('a') !== undefined);
+      const first = world.ready('a');
+      const { revision } = world.objects.reader;
+      await world.clock.pass(4.9 * MINUTE);
+      expect([world.looks.length, world.objects.reader.revision]).toEqual([10, revision]);
+      await world.clock.pass(1.1 * MINUTE);
+      await world.until(() => world.ready('a')?.lastHeartbeatTime !== first?.lastHeartbeatTime);
+      expect(world.objects.reader.revision).toBe(revision + 1);
+      expect(world.ready('a')).toEqual({ ...first, lastHeartbeatTime: world.ready('a')?.lastHeartbeatTime });
+    });
+  });
+
+  it('leaves conditions of other types alone, also one that is written in the same moment', async () => {
+    let between: (() => Promise<unknown>) | undefined;
+    const gate: Gate = async (_, next) => {
+      const first = between;
+      between = undefined;
+      await first?.();
+      return next();
+    };
+    await inWorld(async (world) => {
+      world.prober.start();
+      await register(world, 'a');
+      between = () => judge(world, 'a', [{ type: 'CredentialUsable', status: 'False', reason: 'Unconfirmed' }]);
+      await world.clock.pass(10);
+      await world.until(() => world.status('a').conditions?.length === 2);
+      expect(world.status('a').conditions?.map(({ type }) => type)).toEqual(['CredentialUsable', 'Ready']);
+    }, gate);
+  });
+
+  it('leaves a cluster to whoever else judges it, until it is told to take it over', async () => {
+    await inWorld(async (world) => {
+      await register(world, 'a');
+      await judge(world, 'a', [{ type: 'Ready', status: 'False', reason: 'NodesLost' }]);
+      world.prober.start();
+      await world.clock.pass(2 * MINUTE);
+      expect([world.looks, world.ready('a')?.reason]).toEqual([[], 'NodesLost']);
+      await annotate(world, 'a', 'enabled');
+      await world.clock.pass(10);
+      await world.until(() => world.ready('a')?.reason === 'ProbeSucceeded');
+    });
+  });
+
+  it('stops looking when told so, and says that it does not know', async () => {
+    await inWorld(async (world) => {
+      world.prober.start();
+      await register(world, 'a');
+      await world.clock.pass(10);
+      await world.until(() => world.ready('a')?.status === 'True');
+      await annotate(world, 'a', 'disabled');
+      await world.until(() => world.ready('a')?.reason === 'ProbeDisabled');
+      const looks = world.looks.length;
+      await world.clock.pass(2 * MINUTE);
+      expect([world.looks.length, world.ready('a')?.status]).toEqual([looks, 'Unknown']);
+    });
+  });
+
+  it('looks at once at a changed address, and drops what it was finding out about the old one', async () => {
+    await inWorld(async (world) => {
+      const old = Promise.withResolvers<Outcome>();
+      world.outcome = () => old.promise;
+      world.prober.start();
+      await register(world, 'a');
+      await world.clock.pass(10);
+      world.outcome = { ready: true, version: 'v2' };
+      await change(world, 'a', 'object', (cluster) => ({
+        ...cluster,
+        spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.2' }] } },
+      }));
+      old.resolve({ ready: true, version: 'v1' });
+      await world.clock.pass(10);
+      await world.until(() => world.status('a').version !== undefined);
+      expect([world.looks, world.status('a').version]).toEqual([['a', 'a'], 'v2']);
+    });
+  });
+
+  it('says Unknown when no look ends for five intervals', async () => {
+    await inWorld(async (world) => {
+      world.prober.start();
+      await register(world, 'a');
+      await world.clock.pass(10);
+      await world.until(() => world.ready('a')?.status === 'True');
+      world.outcome = (_, signal) =>
+        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      await world.clock.pass(149_000);
+      expect(world.ready('a')?.status).toBe('True');
+      await world.clock.pass(31_000);
+      await world.until(() => world.ready('a')?.status === 'Unknown');
+      expect(world.ready('a')?.reason).toBe('ProbeMissing');
+    });
+  });
+
+  it('looks only while it leads', async () => {
+    await inWorld(async (world) => {
+      world.leads = false;
+      world.prober.start();
+      await register(world, 'a');
+      await world.clock.pass(2 * MINUTE);
+      expect(world.looks).toEqual([]);
+      world.leads = true;
+      await world.clock.pass(40_000);
+      expect(world.looks).toEqual(['a']);
+      world.leads = false;
+      await world.clock.pass(2 * MINUTE);
+      expect(world.looks).toEqual(['a']);
+    });
+  });
+
+  it('forgets a deleted cluster, and ends the looks under way when it stops', async () => {
+    await inWorld(async (world) => {
+      const signals: AbortSignal[] = [];
+      world.outcome = (_, signal) => {
+        signals.push(signal);
+        return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      };
+      world.prober.start();
+      await register(world, 'a');
+      await make(world.objects, catalog.clusters, at('', '', 'no-address'));
+      await world.clock.pass(10);
+      await world.objects.writer.remove(catalog.clusters, at('', '', 'a'), { dryRun: false });
+      await world.prober.stop();
+      expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+      await world.clock.pass(2 * MINUTE);
+      expect(world.looks).toEqual(['a']);
+    });
+  });
+});
