@@ -257,6 +257,17 @@ export const COMMANDS: readonly Command[] = [
     load: () => import('./register.ts'),
   },
   {
+    path: ['trust'],
+    summary: 'Write what makes the API server of a cluster accept tokens that are issued here.',
+    details:
+      'An `AuthenticationConfiguration` for `--authentication-config` of kube-apiserver. A token then stands for the service ' +
+      'account that it names, with its groups and its UID. The authority in it is the one of `--certificate-authority` or ' +
+      'of the login; without one, the root of what the issuer shows, if this machine trusts it and it is not a public one.',
+    arguments: [{ name: '<CLUSTER>', doc: 'The cluster.' }],
+    examples: ['clusterpass trust prod-eu-1 > authentication.yaml'],
+    load: () => import('./trust.ts'),
+  },
+  {
     path: ['keys', 'list'],
     summary: 'Show the keys that sign tokens, or did, or will.',
     details: 'Only what is public: the private half of a key never leaves the server.',

@@ -1,5 +1,6 @@
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Person } from './support/cli.ts';
 import { expectUnauthorized } from './support/expect-status.ts';
 import { type Server, startServer } from './support/server.ts';
 import { KEY_SET, keySetOf } from './support/signing-keys.ts';
@@ -171,5 +172,19 @@ describe('the index of issuers', () => {
   it('decision 8: is not public', async () => {
     expectUnauthorized(await open(INDEX));
     expect((await server.call('POST', INDEX, { body: {} })).code).toBe(405);
+  });
+});
+
+describe('clusterpass trust', () => {
+  it('O-06: warns that kube-apiserver takes no issuer of plain HTTP', async () => {
+    const person = await Person.as(server);
+    try {
+      const { code, stdout, stderr } = await person.run(['trust', 'alpha']);
+      expect(code).toBe(0);
+      expect(stderr).toMatch(/^Warning: http:\S+ is plain HTTP, and kube-apiserver accepts https issuers only/);
+      expect(stdout).toContain('# No certificateAuthority: the issuer has no certificate.');
+    } finally {
+      await person.leave();
+    }
   });
 });

@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises';
+import { createServer, type Server as TlsServer } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { servedRoot } from '../../src/cli/served-root.ts';
+import { Person } from './support/cli.ts';
+import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
+import { createWorld } from './support/token-world.ts';
+
+/** `clusterpass trust`: what a cluster needs to believe us. */
+
+let server: Server;
+let person: Person;
+
+beforeAll(async () => {
+  server = await startServer({ tls: true, users: { jane: [] } });
+  await createWorld(server);
+  person = await Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken });
+});
+afterAll(async () => {
+  await person.leave();
+  await server.destroy();
+});
+
+const withoutNewline = (text: string): string => text.trimEnd();
+
+describe('clusterpass trust', () => {
+  it('names the issuer, its audience and the authority that was given', async () => {
+    const out = await person.ok(['trust', 'alpha', '--certificate-authority', TLS.caFile]);
+    const { issuer } = parse(out).jwt[0];
+    const url = `${server.url}/orchestrator/alpha`;
+    expect(issuer).toMatchObject({ url, audiences: [url], certificateAuthority: await readFile(TLS.caFile, 'utf8') });
+  });
+
+  it('takes the authority that the issuer shows, if this machine trusts it', async () => {
+    const out = await person.ok(['trust', 'alpha'], { env: { NODE_EXTRA_CA_CERTS: TLS.caFile } });
+    const { certificateAuthority } = parse(out).jwt[0].issuer;
+    expect(withoutNewline(certificateAuthority)).toBe(withoutNewline(await readFile(TLS.caFile, 'utf8')));
+  });
+
+  it('never takes the word of somebody whose certificate was not verified', async () => {
+    const out = await person.ok(['trust', 'alpha', '--insecure-skip-tls-verify']);
+    expect(parse(out).jwt[0].issuer).not.toHaveProperty('certificateAuthority');
+    expect(out).toContain('# No certificateAuthority: the certificate of the issuer was not verified.');
+  });
+
+  it('is not written for a cluster that is not there, or not for you', async () => {
+    const ca = ['--certificate-authority', TLS.caFile];
+    expect(await person.fails(['trust', 'alhpa', ...ca])).toContain('"alhpa" not found');
+    const env = { CLUSTERPASS_TOKEN: tokenOf('jane') };
+    expect(await person.fails(['trust', 'alpha', ...ca], { env })).toContain('cannot get resource "clusters"');
+  });
+});
+
+describe('looking at a certificate', () => {
+  it('A13: one that this machine does not trust is a problem, and so is no answer', async () => {
+    const other: TlsServer = createServer({ cert: await readFile(TLS.certFile), key: await readFile(TLS.keyFile) });
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as { port: number };
+    // For the name that it is asked by, the certificate says nothing.
+    expect(await servedRoot({ host: 'localhost.localdomain', port })).toHaveProperty('problem');
+    await new Promise((resolve) => other.close(resolve));
+    expect(await servedRoot({ host: '127.0.0.1', port })).toHaveProperty('problem');
+  });
+});
