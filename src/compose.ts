@@ -16,7 +16,7 @@ import { installBootstrapRoles } from './authz/install-bootstrap-roles.ts';
 import { createPolicy } from './authz/policy.ts';
 import { PolicyFeed, rbacKinds, rbacSnapshotAt } from './authz/policy-feed.ts';
 import { refuseGrant } from './authz/refuse-grant.ts';
-import { watchRefusal } from './authz/watch-refusal.ts';
+import { refusalOf, watchRefusal } from './authz/watch-refusal.ts';
 import { openProber } from './clusters/prober/open-prober.ts';
 import { COMPUTED_ANNOTATIONS, createPublicView } from './clusters/public-view.ts';
 import type { ServeOptions } from './config/serve-options.ts';
@@ -24,6 +24,7 @@ import { defaultBaseUrl } from './config/values.ts';
 import { DEMO_USERS } from './demo-users.ts';
 import { createContinueTokens } from './handlers/continue-token.ts';
 import { createDispatcher } from './handlers/dispatch.ts';
+import { issuedTokenVerbs } from './handlers/issued-tokens/issued-token-verbs.ts';
 import { createIssuerIndex } from './handlers/issuer-index.ts';
 import { createKubeconfigHandler } from './handlers/kubeconfig.ts';
 import { createReviewHandler } from './handlers/reviews/create-review.ts';
@@ -48,6 +49,7 @@ import type { Store } from './storage/contract.ts';
 import { createIssuers, type Issuers } from './tokens/claims.ts';
 import { openSigning } from './tokens/open-signing.ts';
 import { openSealKey } from './tokens/seal-key.ts';
+import { openTokenRecords } from './tokens/token-records.ts';
 import { createVerifier } from './tokens/verifier.ts';
 
 /** A running program. */
@@ -131,7 +133,17 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     // Whoever came with a token of a revoked key has to go at once.
     keyRing.onChange(() => hub.checkCallers());
     const live = { lookup: createLiveLookup(catalog, reader) };
-    const verifier = createVerifier({ keyRing, clusterOfIssuer: issuers.clusterOfIssuer, live, now: Date.now });
+    const { maxTokenExpirationSeconds: maxExpirationSeconds, maxTrackedTokensPerCaller: maxTrackedPerCaller } = options;
+    const limits = { maxExpirationSeconds, maxTrackedPerCaller };
+    const records = await openTokenRecords({ catalog, reader, writer, store, ...limits, leads, now: Date.now, logger });
+    closers.push(records.close);
+    const verifier = createVerifier({
+      keyRing,
+      clusterOfIssuer: issuers.clusterOfIssuer,
+      live,
+      isRevoked: records.revocations.isRevoked,
+      now: Date.now,
+    });
     const callers = await openCallers({
       options,
       version,
@@ -153,7 +165,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       hub,
       publicView: objects.publicView,
       continueTokens: createContinueTokens({ key: await openSealKey(join(options.dataDir, 'keys')) }),
-      refusal: (request, kind) => (kind === catalog.clusters ? undefined : watchRefusal(policy, request)),
+      refusal: (request, kind) => (views.isFiltered(kind) ? undefined : watchRefusal(policy, request)),
       escalation: (caller, kind, object, old) => refuseGrant(policy, caller, kind, object, old),
       now: Date.now,
       random: Math.random,
@@ -161,6 +173,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
         catalog,
         reader,
         signer: signing.signer,
+        tracked: records.tracked,
         issuerOf: issuers.issuerFor,
         maxExpirationSeconds: options.maxTokenExpirationSeconds,
         now: Date.now,
@@ -174,7 +187,17 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
         now: Date.now,
       }),
       getKubeconfig: createKubeconfigHandler({ catalog, reader, productName: options.productName, baseUrl }),
-      ownVerbs: signingKeyVerbs({ kind: catalog.signingKeys, reader, keyRing, board: signing.board }),
+      ownVerbs: new Map([
+        ...signingKeyVerbs({ kind: catalog.signingKeys, reader, keyRing, board: signing.board }),
+        ...issuedTokenVerbs({
+          kind: catalog.issuedTokens,
+          reader,
+          writer,
+          views,
+          revocations: records.revocations,
+          refusalOf: (request) => refusalOf(policy, request),
+        }),
+      ]),
     });
 
     for (const folderOptions of manifestFolders(options)) {
@@ -245,12 +268,11 @@ function createObjects(parts: {
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
   });
   const caches = new Map(
-    catalog.kinds.map((kind) => {
-      const isCluster = kind === catalog.clusters;
+    catalog.storedKinds.map((kind) => {
       const cache = new KindCache<StoredObject>({
         prefix: kindPrefix(kind),
-        project: (stored) => new StoredObject(kind, stored, isCluster ? publicView : undefined),
-        indexLabels: isCluster,
+        project: (stored) => new StoredObject(kind, stored, kind === catalog.clusters ? publicView : undefined),
+        indexLabels: kind.indexLabels === true,
         windowSize: options.history.revisions,
       });
       return [kind, cache] as const;

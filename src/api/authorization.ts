@@ -1,5 +1,6 @@
 import type { Caller } from './caller.ts';
 import { CLUSTER_GROUP } from './kinds/cluster.ts';
+import { issuedTokenKind } from './kinds/issued-token.ts';
 
 /** What is asked of authz/: may this caller do this? Mirrors the attributes of a Kubernetes request (P-01..P-04). */
 export interface ResourceQuestion {
@@ -85,14 +86,27 @@ export const namespaceAskedAbout = ({
 }: Omit<ResourceQuestion, 'verb' | 'subresource' | 'cluster'>): string =>
   group === '' && resource === 'namespaces' ? name : namespace;
 
-/** Decision 9: listing clusters is never refused as a whole; what is listed is filtered cluster by cluster. */
-export const isFilteredList = (
-  asked: Pick<ResourceQuestion, 'verb' | 'group' | 'resource' | 'subresource' | 'cluster'>,
-): boolean =>
+type Asked = Pick<ResourceQuestion, 'verb' | 'group' | 'resource' | 'subresource' | 'cluster'>;
+
+/**
+ * Decision 9: listing clusters is never refused as a whole; what is listed is filtered cluster by cluster. Nor is
+ * listing issued tokens: whoever may not see all of them is shown their own.
+ */
+export const isFilteredList = (asked: Asked): boolean =>
   asked.cluster === undefined &&
-  isClusters(asked) &&
+  (isClusters(asked) || isIssuedTokens(asked)) &&
   asked.subresource === '' &&
   (asked.verb === 'list' || asked.verb === 'watch');
+
+/** One's own issued tokens can be seen and revoked without a rule, so the handler has to look whose it is. */
+export const isForOwners = (asked: Asked): boolean =>
+  asked.cluster === undefined &&
+  isIssuedTokens(asked) &&
+  asked.subresource === '' &&
+  (asked.verb === 'get' || asked.verb === 'delete');
+
+const isIssuedTokens = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
+  group === issuedTokenKind.group && resource === issuedTokenKind.resource;
 
 const isClusters = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
   group === CLUSTER_GROUP && resource === 'clusters';
@@ -122,6 +136,8 @@ export interface ClusterRule {
       }
     | undefined;
 }
+
+export const ALL_CLUSTERS: ClusterRule = { all: true, none: false, admits: () => true, candidates: undefined };
 
 export const NO_CLUSTERS: ClusterRule = {
   all: false,

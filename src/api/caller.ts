@@ -22,7 +22,7 @@ export interface Caller {
   readonly key: string;
   /** When the credential stops being accepted (epoch milliseconds); undefined when it has no end. */
   readonly expiresAt: number | undefined;
-  /** Storage keys of the objects whose deletion or replacement ends the credential. */
+  /** Storage keys of the objects whose appearance, deletion or replacement ends the credential. */
   readonly dependsOn: readonly string[];
   /** Whether the credential would still be accepted now. Looks only at memory. */
   isLive(): boolean;

@@ -2,14 +2,18 @@ import type { Kind, VirtualType } from './kind.ts';
 import { clusterKind } from './kinds/cluster.ts';
 import type { EndpointChecks } from './kinds/cluster-endpoints.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
+import { issuedTokenKind } from './kinds/issued-token.ts';
 import { clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind } from './kinds/rbac.ts';
 import { selfReviewTypes } from './kinds/reviews.ts';
+import { revokedTokenKind } from './kinds/revoked-token.ts';
 import { signingKeyKind } from './kinds/signing-key.ts';
 import { tokenReviewType } from './kinds/token-review.ts';
 
 /** The table of kinds. Everything that serves, stores or documents objects is driven by it. */
 export interface Catalog {
   readonly kinds: readonly Kind[];
+  /** Everything that is kept: those, and what no path leads to. */
+  readonly storedKinds: readonly Kind[];
   /** What is answered and never stored. */
   readonly virtualTypes: readonly VirtualType[];
   readonly clusters: Kind;
@@ -22,6 +26,9 @@ export interface Catalog {
   readonly roles: Kind;
   readonly roleBindings: Kind;
   readonly signingKeys: Kind;
+  readonly issuedTokens: Kind;
+  /** Not served. */
+  readonly revokedTokens: Kind;
   /** By what a path names; undefined when nothing is served there. */
   find(path: { group: string; version: string; resource: string; inCluster: boolean }): Kind | undefined;
   findVirtual(path: { group: string; version: string; resource: string }): VirtualType | undefined;
@@ -47,6 +54,7 @@ export function createCatalog({ productName, endpointChecks }: CatalogOptions): 
     roles: roleKind,
     roleBindings: roleBindingKind,
     signingKeys: signingKeyKind,
+    issuedTokens: issuedTokenKind,
   };
   const kinds: readonly Kind[] = Object.values(named);
   const pathKey = (group: string, version: string, resource: string, inCluster: boolean): string =>
@@ -57,7 +65,9 @@ export function createCatalog({ productName, endpointChecks }: CatalogOptions): 
   const virtualByPath = new Map(virtualTypes.map((type) => [`${type.group}/${type.version}/${type.resource}`, type]));
   return {
     ...named,
+    revokedTokens: revokedTokenKind,
     kinds,
+    storedKinds: [...kinds, revokedTokenKind],
     virtualTypes,
     find: ({ group, version, resource, inCluster }) => byPath.get(pathKey(group, version, resource, inCluster)),
     findVirtual: ({ group, version, resource }) => virtualByPath.get(`${group}/${version}/${resource}`),

@@ -96,6 +96,13 @@ export interface Kind extends ResourceType {
   /** What callers may do with its objects; everything when absent. Others are made and kept by the server. */
   readonly verbs?: ReadonlySet<Verb>;
   readonly nameRule: 'label' | 'subdomain' | 'path-segment';
+  /** True: its cache can be asked by label. */
+  readonly indexLabels?: boolean;
+  /**
+   * For objects that end by themselves: when (epoch milliseconds). From then on they are not shown, and somebody
+   * removes them in the background.
+   */
+  readonly expiresAt?: (object: ApiObject) => number;
   /** Field labels beyond `metadata.name` and, for namespaced kinds, `metadata.namespace`. */
   readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string>>;
   /** Fills what was left out. May change the object. */

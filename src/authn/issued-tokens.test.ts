@@ -70,6 +70,7 @@ describe('identity', () => {
 describe('the end of a credential', () => {
   test('dependsOn names every object it hangs on', async () => {
     const common = [
+      `/registry/revokedtokens/${JTI}`,
       '/registry/clusters/alpha',
       '/registry/namespaces/alpha/ci',
       '/registry/serviceaccounts/alpha/ci/builder',
@@ -91,6 +92,14 @@ describe('the end of a credential', () => {
     expect(caller.isLive()).toBe(false);
     fixture.world.put('serviceaccounts', 'alpha', 'ci', ACCOUNT.name, { uid: 'uid-new' });
     expect(caller.isLive()).toBe(false);
+  });
+
+  test('isLive follows revocation', async () => {
+    const caller = await callerOf();
+    expect(caller.isLive()).toBe(true);
+    fixture.revoked.add(JTI);
+    expect(caller.isLive()).toBe(false);
+    fixture.revoked.clear();
   });
 });
 

@@ -71,14 +71,17 @@ function userElsewhere(verified: Verified): User {
 
 const place = (resource: string, inCluster: boolean, namespaced: boolean) => ({ resource, inCluster, namespaced });
 const CLUSTERS = place('clusters', false, false);
+const REVOKED_TOKENS = place('revokedtokens', false, false);
 const NAMESPACES = place('namespaces', true, false);
 const SERVICE_ACCOUNTS = place('serviceaccounts', true, true);
 const PODS = place('pods', true, true);
 const SECRETS = place('secrets', true, true);
 
-function dependencies({ cluster, namespace, serviceAccount, pod, secret }: Verified): readonly string[] {
+/** What exists ends the credential by going away, and its revocation by appearing. */
+function dependencies({ cluster, namespace, serviceAccount, pod, secret, jti }: Verified): readonly string[] {
   const inside = (name: string) => ({ cluster, namespace, name });
   return [
+    objectKey(REVOKED_TOKENS, { cluster: '', namespace: '', name: jti }),
     objectKey(CLUSTERS, { cluster: '', namespace: '', name: cluster }),
     objectKey(NAMESPACES, { cluster, namespace: '', name: namespace }),
     objectKey(SERVICE_ACCOUNTS, inside(serviceAccount.name)),

@@ -1,6 +1,7 @@
 import { AUTHENTICATED, MASTERS } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { issuedTokenKind } from '../api/kinds/issued-token.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { selfReviewTypes } from '../api/kinds/reviews.ts';
 
@@ -37,6 +38,13 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly ApiObject[] = [
   ]),
   clusterRole('clusterpass:token-creator', [
     { verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] },
+  ]),
+  clusterRole('clusterpass:token-revoker', [
+    {
+      verbs: ['get', 'list', 'watch', 'delete'],
+      apiGroups: [issuedTokenKind.group],
+      resources: [issuedTokenKind.resource],
+    },
   ]),
   // Callers may ask about themselves, as in Kubernetes; nobody learns about others.
   clusterRole(

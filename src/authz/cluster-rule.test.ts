@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { NO_CLUSTERS } from '../api/authorization.ts';
+import { ALL_CLUSTERS, NO_CLUSTERS } from '../api/authorization.ts';
 import { parseLabelSelector } from '../objects/label-selector.ts';
-import { ALL_CLUSTERS, type ClusterGrant, ClusterRules } from './cluster-rule.ts';
+import { type ClusterGrant, ClusterRules } from './cluster-rule.ts';
 import { ClusterSelector } from './cluster-selector.ts';
 import { binding, Fleet, person, role } from './rbac.fixture.ts';
 

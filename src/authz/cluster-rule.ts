@@ -1,4 +1,10 @@
-import { type ClusterLabels, type ClusterRule, type ClusterVisibility, NO_CLUSTERS } from '../api/authorization.ts';
+import {
+  ALL_CLUSTERS,
+  type ClusterLabels,
+  type ClusterRule,
+  type ClusterVisibility,
+  NO_CLUSTERS,
+} from '../api/authorization.ts';
 import {
   type ClusterSelector,
   type ClusterView,
@@ -163,8 +169,6 @@ class ClauseIndex {
 
 const admitsBy = ({ names, selector }: Clause, view: ClusterView): boolean =>
   (names?.has(view.name) ?? true) && selector.holdsIn(view);
-
-export const ALL_CLUSTERS: ClusterRule = { all: true, none: false, admits: () => true, candidates: undefined };
 
 /**
  * Makes rules, and the same rule from the same grants, so that `===` tells whether a change mattered.

@@ -1,5 +1,5 @@
 import { type Authorizer, namespaceAskedAbout } from '../api/authorization.ts';
-import type { ApiRequest } from '../api/exchange.ts';
+import type { ApiRequest, Verb } from '../api/exchange.ts';
 import type { ApiError } from '../api/status.ts';
 import { parseFieldSelector } from '../objects/field-selector.ts';
 import { forbiddenFor } from './forbidden.ts';
@@ -8,12 +8,20 @@ import { forbiddenFor } from './forbidden.ts';
  * Asks again, in the middle of a watch, what was asked when it began. For kinds that are allowed or not as
  * a whole; the list of clusters is filtered instead.
  */
-export function watchRefusal(authorizer: Authorizer, request: ApiRequest): ApiError | undefined {
+export const watchRefusal = (authorizer: Authorizer, request: ApiRequest): ApiError | undefined =>
+  refusalOf(authorizer, request, 'watch');
+
+/** What a request is answered with that no rule allows; undefined when one does. */
+export function refusalOf(
+  authorizer: Authorizer,
+  request: ApiRequest,
+  verb: Verb = request.target.verb,
+): ApiError | undefined {
   const { group, resource, cluster } = request.target;
   const selector = parseFieldSelector(request.query.get('fieldSelector') ?? '');
   const name = request.target.name || (selector.exactValue('metadata.name') ?? '');
   const namespace = namespaceAskedAbout(request.target);
-  const question = { verb: 'watch', group, resource, subresource: '', namespace, name, cluster };
+  const question = { verb, group, resource, subresource: '', namespace, name, cluster };
   const decision = authorizer.decide(request.caller, question);
   return decision.allowed ? undefined : forbiddenFor(request.caller.as(cluster), question, decision);
 }

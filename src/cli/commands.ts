@@ -8,6 +8,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   create: 'Create something.',
   auth: 'Ask about permissions.',
   keys: 'See and change the keys that sign tokens.',
+  token: 'See which tokens are out, and revoke them.',
 };
 
 const output = (formats: string): Flag => ({
@@ -109,6 +110,7 @@ export const COMMANDS: readonly Command[] = [
       },
       { flags: '--min-duration <duration>', doc: 'Fail rather than take a token that is good for less than this.' },
       { flags: '--for-cluster', doc: "Warn if the audiences are such that the cluster's own API will not accept it." },
+      { flags: '--tracked', doc: 'Keep a record of it until it ends, for `token list`.' },
       { flags: '--bound-object-kind <kind>', doc: 'Ends with this object: `Pod` or `Secret`.' },
       { flags: '--bound-object-name <name>', doc: 'The name of that object.' },
       { flags: '--bound-object-uid <uid>', doc: 'Its UID, if it must be this very one.' },
@@ -121,6 +123,38 @@ export const COMMANDS: readonly Command[] = [
       'clusterpass create token builder -n ci --cluster prod-eu-1 --duration 12h --min-duration 8h',
     ],
     load: () => import('./create-token.ts'),
+  },
+  {
+    path: ['token', 'list'],
+    summary: 'Show the tokens that are out.',
+    details:
+      'Those that were asked for with `--tracked`: all of them for those who may list `issuedtokens`, else your own. ' +
+      'Tokens that have ended or were revoked are not shown.',
+    flags: [
+      cluster('Only those of this cluster.'),
+      {
+        flags: '--field-selector <selector>',
+        doc: 'Only those whose fields match, e.g. `spec.requestedBy.username=jane`.',
+      },
+      { flags: '--no-headers', doc: 'Leave out the line of headers.' },
+      output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`, `custom-columns=HEADER:PATH,...`'),
+    ],
+    examples: ['clusterpass token list', 'clusterpass token list --cluster prod-eu-1'],
+    load: () => import('./token-list.ts'),
+  },
+  {
+    path: ['token', 'revoke'],
+    summary: 'Revoke tokens before they end.',
+    details:
+      'By the id of the token (its claim `jti`), or by the token itself on stdin, which is not printed and not sent: ' +
+      'only its id is. It need not be tracked. Your own tracked tokens you can always revoke; others take the ' +
+      'permission to `delete` `issuedtokens`.',
+    arguments: [{ name: '<JTI|-...>', doc: 'The ids; `-` reads a token or an id from stdin.' }],
+    examples: [
+      'clusterpass token revoke 2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d',
+      'clusterpass token revoke - < leaked-token',
+    ],
+    load: () => import('./token-revoke.ts'),
   },
   {
     path: ['kubeconfig'],

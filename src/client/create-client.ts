@@ -1,9 +1,19 @@
 import { createToken } from './create-token.ts';
+import { listIssuedTokens, revokeToken } from './issued-tokens.ts';
 import { clusterPages, listClusters } from './list-clusters.ts';
 import { realTiming, type Timing } from './timing.ts';
 import { createTokenSource, type TokenSource } from './token-source.ts';
 import { type Fetch, type Reply, type RequestOptions, type TokenProvider, Transport } from './transport.ts';
-import type { ClusterEvent, ClusterList, IssuedToken, ListOptions, TokenOptions, WatchOptions } from './types.ts';
+import type {
+  ClusterEvent,
+  ClusterList,
+  IssuedToken,
+  ListOptions,
+  TokenOptions,
+  TokenSelection,
+  TrackedToken,
+  WatchOptions,
+} from './types.ts';
 import { watchClusters } from './watch-clusters.ts';
 
 export interface ClientOptions {
@@ -36,6 +46,10 @@ export interface Client {
   createToken(options: TokenOptions): Promise<IssuedToken>;
   /** A token of a service account that is refreshed before it ends. */
   tokenSource(options: Omit<TokenOptions, 'dryRun' | 'signal'>): TokenSource;
+  /** The tokens that are out and tracked: all of them, or the caller's own, as the rules say. */
+  listIssuedTokens(options?: TokenSelection): Promise<TrackedToken[]>;
+  /** By the id of the token, its claim `jti`; it need not be tracked. */
+  revokeToken(jti: string, options?: { readonly signal?: AbortSignal }): Promise<void>;
   /** Anything else that the server serves as JSON. */
   request<T>(method: string, path: string, options?: RequestOptions): Promise<Reply<T>>;
 }
@@ -63,6 +77,8 @@ export function createClient(options: ClientOptions): Client {
     watchClusters: (watch) => watchClusters(watchParts, watch),
     createToken: (request) => createToken(tokenParts, request),
     tokenSource: (request) => createTokenSource(() => createToken(tokenParts, request), timing),
+    listIssuedTokens: (selection) => listIssuedTokens(transport, selection),
+    revokeToken: (jti, revoke) => revokeToken(transport, jti, revoke?.signal),
     request: (method, path, request) => transport.request(method, path, request),
   };
 }

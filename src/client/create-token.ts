@@ -49,12 +49,13 @@ export async function createToken(parts: TokenParts, options: TokenOptions): Pro
 }
 
 /** Kubernetes has no fields for these. */
-function metadataFor({ minExpirationSeconds, forCluster }: TokenOptions): Pick<TokenRequest, 'metadata'> {
+function metadataFor({ minExpirationSeconds, forCluster, tracked }: TokenOptions): Pick<TokenRequest, 'metadata'> {
   const annotations = {
     ...(minExpirationSeconds === undefined
       ? {}
       : { [TOKEN_ANNOTATIONS.minExpirationSeconds]: String(minExpirationSeconds) }),
     ...(forCluster === true ? { [TOKEN_ANNOTATIONS.for]: 'cluster' } : {}),
+    ...(tracked === true ? { [TOKEN_ANNOTATIONS.tracked]: 'true' } : {}),
   };
   return Object.keys(annotations).length === 0 ? {} : { metadata: { annotations } };
 }

@@ -1,5 +1,6 @@
 /** `clusterpass/client`: a typed client of the service, for Node and browsers. */
 export type { ApiEndpoints, ClusterCondition, ClusterStatus, ServerEndpoint } from '../api/kinds/cluster.ts';
+export type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
 export type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
 export type { Status, StatusCause, StatusDetails } from '../api/status.ts';
 export { type Client, type ClientOptions, createClient } from './create-client.ts';
@@ -16,5 +17,7 @@ export {
   type IssuedToken,
   type ListOptions,
   type TokenOptions,
+  type TokenSelection,
+  type TrackedToken,
   type WatchOptions,
 } from './types.ts';

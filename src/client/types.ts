@@ -1,5 +1,6 @@
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
 import type { ApiEndpoints, ClusterStatus } from '../api/kinds/cluster.ts';
+import type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
 import type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
 
 /** What goes over the wire, as the client's callers see it. */
@@ -70,6 +71,8 @@ export interface TokenOptions {
   readonly minExpirationSeconds?: number;
   /** It is to be used at the cluster's own API: warns if the audiences are such that it will not be accepted there. */
   readonly forCluster?: boolean;
+  /** A record of it is kept until it ends: `listIssuedTokens` shows it. */
+  readonly tracked?: boolean;
   readonly boundObjectRef?: BoundObjectReference;
   /** Every check, no token. */
   readonly dryRun?: boolean;
@@ -86,6 +89,19 @@ export interface IssuedToken {
   readonly warnings: readonly string[];
   /** The whole answer. */
   readonly answer: TokenRequest;
+}
+
+/** The record of a token that is out. The token itself is not in it. */
+export interface TrackedToken extends ApiObject {
+  /** The name is the id of the token, its claim `jti`. */
+  metadata: ObjectMeta & { name: string };
+  spec: IssuedTokenSpec;
+}
+
+export interface TokenSelection {
+  /** E.g. `spec.cluster=prod-eu-1`. */
+  readonly fieldSelector?: string;
+  readonly signal?: AbortSignal;
 }
 
 const ENDPOINTS = /^[a-z0-9]+ApiEndpoints$/i;

@@ -50,6 +50,7 @@ describe('loadServeOptions', () => {
         manifests: undefined,
         allowedNetworks: [],
         maxTokenExpirationSeconds: 86_400,
+        maxTrackedTokensPerCaller: 1000,
         signingAlgorithm: 'ES256',
         signingKeyRotationMs: 90 * 24 * 3_600_000,
         encryptionKeyFile: undefined,

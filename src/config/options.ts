@@ -156,6 +156,12 @@ export const OPTIONS = {
     default: '24h',
     doc: 'The longest lifetime that is granted; a request for more is shortened, with a warning.',
   }),
+  maxTrackedTokensPerCaller: option({
+    value: 'N',
+    parse: integer(1, 100_000),
+    default: '1000',
+    doc: 'How many tokens one caller may have out that are tracked (`clusterpass.dev/tracked`); more are refused.',
+  }),
   signingAlgorithm: option({
     value: 'ALGORITHM',
     parse: oneOf('ES256', 'ES384', 'RS256'),

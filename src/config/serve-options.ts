@@ -19,6 +19,7 @@ export interface ServeOptions {
   /** Networks that may be connected to although they would be refused. */
   readonly allowedNetworks: readonly Network[];
   readonly maxTokenExpirationSeconds: number;
+  readonly maxTrackedTokensPerCaller: number;
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
   /** 0: never. */
   readonly signingKeyRotationMs: number;
@@ -71,6 +72,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     allowedNetworks: values.allowAddress ?? [],
     // A lifetime is granted in whole seconds, and never more than was allowed.
     maxTokenExpirationSeconds: Math.floor(values.serviceAccountMaxTokenExpiration / 1000),
+    maxTrackedTokensPerCaller: values.maxTrackedTokensPerCaller,
     signingAlgorithm: values.signingAlgorithm,
     signingKeyRotationMs: values.signingKeyRotation,
     encryptionKeyFile: values.encryptionKeyFile,

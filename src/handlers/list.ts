@@ -54,11 +54,13 @@ export async function listObjects(
       : stillHolding(rule, (name) => reader.find(kind, { cluster: '', namespace: '', name }));
   const selection = { ...asked, rule: inForce(asked.rule) };
   const policyRevision = views.changedAt(kind, request.caller);
-  // What is left of a list depends on the rules, and where they ask for labels also on today's labels.
+  // What is left of a list depends on the rules, where they ask for labels also on today's labels, and where objects
+  // end by themselves on the time.
   const countHolds =
     state?.remaining !== undefined &&
     state.policyRevision === policyRevision &&
     state.revision !== -1 &&
+    asked.now === undefined &&
     (asked.rule === undefined || asked.rule.all);
   const page = selectPage(source.snapshot, selection, {
     limit: source.limit,
@@ -88,6 +90,7 @@ export function selectionFor(request: ApiRequest, kind: Kind, options: ListOptio
     labels: options.labelSelector,
     fields: options.fieldSelector,
     rule: views.rule(kind, request.caller, verb === 'watch' ? 'watch' : 'list'),
+    now: kind.expiresAt === undefined ? undefined : views.now,
   };
 }
 

@@ -13,7 +13,12 @@ export interface Selection {
   readonly fields: FieldSelector;
   /** Undefined for kinds whose visibility is decided as a whole, before the handler. */
   readonly rule: ClusterRule | undefined;
+  /** The clock (epoch milliseconds), for kinds whose objects end by themselves; undefined for the others. */
+  readonly now?: (() => number) | undefined;
 }
+
+/** Not to be shown any more, though still there. What it was is still part of the story that a watch tells. */
+export const isOver = ({ now }: Selection, entry: StoredObject): boolean => now !== undefined && entry.isOver(now());
 
 export const isVisible = (selection: Selection, entry: StoredObject): boolean =>
   selection.rule === undefined || selection.rule.admits(entry.name, entry.labels);
@@ -27,6 +32,9 @@ export function includes(selection: Selection, entry: StoredObject): boolean {
     selection.fields.matches((field) => entry.field(field))
   );
 }
+
+const isListed = (selection: Selection, entry: StoredObject): boolean =>
+  includes(selection, entry) && !isOver(selection, entry);
 
 export interface Page {
   readonly items: readonly StoredObject[];
@@ -49,14 +57,14 @@ export function selectPage(snapshot: Snapshot<StoredObject>, selection: Selectio
   const candidates = narrow(snapshot, selection);
   if (candidates !== undefined) {
     const matching = candidates.filter(
-      (entry) => (after === undefined || entry.key > after) && includes(selection, entry),
+      (entry) => (after === undefined || entry.key > after) && isListed(selection, entry),
     );
     const items = limit === 0 ? matching : matching.slice(0, limit);
     return { items, remaining: matching.length - items.length };
   }
   const items: StoredObject[] = [];
   for (const entry of snapshot.scan(selection.prefix, after)) {
-    if (!includes(selection, entry)) continue;
+    if (!isListed(selection, entry)) continue;
     items.push(entry);
     if (items.length === limit) break;
   }
@@ -68,10 +76,13 @@ export function selectPage(snapshot: Snapshot<StoredObject>, selection: Selectio
 /** How many are selected after this key. */
 function countAll(snapshot: Snapshot<StoredObject>, selection: Selection, after: string | undefined): number {
   const everything =
-    (selection.rule === undefined || selection.rule.all) && selection.labels.isEmpty && selection.fields.isEmpty;
+    (selection.rule === undefined || selection.rule.all) &&
+    selection.labels.isEmpty &&
+    selection.fields.isEmpty &&
+    selection.now === undefined;
   if (everything && after === undefined) return snapshot.count(selection.prefix);
   let count = 0;
-  for (const entry of snapshot.scan(selection.prefix, after)) if (includes(selection, entry)) count++;
+  for (const entry of snapshot.scan(selection.prefix, after)) if (isListed(selection, entry)) count++;
   return count;
 }
 

@@ -1,14 +1,23 @@
-import { type ClusterLabels, type ClusterRule, type ClusterVisibility, NO_CLUSTERS } from '../api/authorization.ts';
+import {
+  type Authorizer,
+  type ClusterLabels,
+  type ClusterRule,
+  type ClusterVisibility,
+  NO_CLUSTERS,
+} from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiRequest } from '../api/exchange.ts';
 import { goQuote } from '../api/go-quote.ts';
 import type { Kind } from '../api/kind.ts';
-import { ApiError, badRequest } from '../api/status.ts';
+import { ApiError, badRequest, gone } from '../api/status.ts';
+import { visibleTokens } from './issued-tokens/own-tokens.ts';
 import type { Form, IncludeObject, Representation } from './representation.ts';
 
 /** Decides, in one place for get, list and watch, what of a kind a caller is shown. */
 export interface Views {
+  /** Whether a list of this kind is allowed to everyone, and shows each caller something else. */
+  isFiltered(kind: Kind): boolean;
   /** Which objects: undefined for kinds that are allowed or not as a whole. */
   rule(kind: Kind, caller: Caller, verb: 'list' | 'watch'): ClusterRule | undefined;
   ruleAt(kind: Kind, caller: Caller, verb: 'list' | 'watch', revision: number): ClusterRule | undefined;
@@ -19,16 +28,32 @@ export interface Views {
   now(): number;
 }
 
-export function createViews(catalog: Catalog, visibility: ClusterVisibility, now = Date.now): Views {
-  const filtered = (kind: Kind): boolean => kind === catalog.clusters;
+export function createViews(
+  catalog: Catalog,
+  visibility: ClusterVisibility & Pick<Authorizer, 'decide'>,
+  now = Date.now,
+): Views {
+  const { clusters, issuedTokens } = catalog;
+  const rule: Views['rule'] = (kind, caller, verb) => {
+    if (kind === clusters) return visibility.ruleFor(caller, verb);
+    return kind === issuedTokens ? visibleTokens(visibility, caller, verb) : undefined;
+  };
+  const isFiltered = (kind: Kind): boolean => kind === clusters || kind === issuedTokens;
   return {
-    rule: (kind, caller, verb) => (filtered(kind) ? visibility.ruleFor(caller, verb) : undefined),
-    ruleAt: (kind, caller, verb, revision) => (filtered(kind) ? visibility.ruleAt(caller, verb, revision) : undefined),
+    isFiltered,
+    rule,
+    ruleAt: (kind, caller, verb, revision) => {
+      if (kind === clusters) return visibility.ruleAt(caller, verb, revision);
+      const changedAt = visibility.changedAt(caller);
+      // What rules said in the past is kept for clusters only: here the client lists anew.
+      if (isFiltered(kind) && changedAt > revision) throw gone(`too old resource version: ${revision} (${changedAt})`);
+      return rule(kind, caller, verb);
+    },
     whole: (kind, caller, alwaysPublic) => {
-      if (!filtered(kind)) return undefined;
+      if (kind !== clusters) return undefined;
       return alwaysPublic ? NO_CLUSTERS : visibility.ruleFor(caller, 'update');
     },
-    changedAt: (kind, caller) => (filtered(kind) ? visibility.changedAt(caller) : 0),
+    changedAt: (kind, caller) => (isFiltered(kind) ? visibility.changedAt(caller) : 0),
     now,
   };
 }

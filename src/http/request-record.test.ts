@@ -36,3 +36,16 @@ test('one line per request, without query, headers or bodies', async () => {
   expect(unknown).toMatchObject({ level: 'info', verb: 'get', path: '/nothing', code: 401, user: '' });
   expect(bad).toMatchObject({ level: 'info', path: '/bad%2fpath', code: 400 });
 });
+
+test('A8: a token that stands where a name should is not kept', async () => {
+  const lines: string[] = [];
+  const observe = logRequests(createLogger({ level: 'debug', write: (line) => lines.push(line) }));
+  const { send } = await startFixture(() => ({ type: 'value', code: 200, value: {} }), { observe });
+  const token = `eyJhbGciOiJFUzI1NiJ9.${'x'.repeat(40)}.canary`;
+  await send({ path: `${CLUSTERS_PATH}/${token}` });
+  await send({ path: `${CLUSTERS_PATH}/%20${token}`, token: '' });
+  await send({ path: `${CLUSTERS_PATH}/x%2f${token}` });
+  await expect.poll(() => lines).toHaveLength(3);
+  for (const line of lines) expect(JSON.parse(line).path).toBe(`${CLUSTERS_PATH}/<redacted>`);
+  expect(lines.join('')).not.toContain('canary');
+});

@@ -29,7 +29,7 @@ export function recordOf(x: Exchange, milliseconds: number): RequestRecord {
     auditId: x.auditId,
     method,
     verb: resource?.target.verb ?? method.toLowerCase(),
-    path: x.path === '' ? (x.req.url ?? '').split('?', 1).join('') : x.path,
+    path: withoutTokens(x.path === '' ? (x.req.url ?? '').split('?', 1).join('') : x.path),
     cluster: resource?.question.cluster ?? (names?.type === 'path' ? names.cluster : undefined),
     resource: resource === undefined || route === undefined ? undefined : resourceName(resource.target),
     user: x.caller?.as(resource?.question.cluster).name ?? '',
@@ -37,6 +37,20 @@ export function recordOf(x: Exchange, milliseconds: number): RequestRecord {
     milliseconds,
     annotations: x.annotations,
   };
+}
+
+/** How every JWT begins, and shorter than any. */
+const TOKEN_START = 'eyJ';
+const MIN_TOKEN_LENGTH = 32;
+
+/** Somebody will take a token for its id, as in `kubectl delete issuedtoken TOKEN`; then it must not be kept here. */
+function withoutTokens(path: string): string {
+  if (!path.includes(TOKEN_START)) return path;
+  const isToken = (segment: string): boolean => segment.length >= MIN_TOKEN_LENGTH && segment.includes(TOKEN_START);
+  return path
+    .split('/')
+    .map((segment) => (isToken(segment) ? '<redacted>' : segment))
+    .join('/');
 }
 
 function resourceName({ group, resource, subresource }: Target): string {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Authorizer, isFilteredList, type ResourceQuestion } from '../api/authorization.ts';
+import { type Authorizer, isFilteredList, isForOwners, type ResourceQuestion } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Target } from '../api/exchange.ts';
 import { parseGoDuration, toGoInt64 } from '../api/go-errors.ts';
@@ -88,7 +88,7 @@ export const authorize: StageRun = (x, { authorizer }) => {
     return;
   }
   const { target, question } = x.names;
-  if (isFilteredList(target)) return;
+  if (isFilteredList(target) || isForOwners(target)) return;
   const decision = authorizer.decide(caller, question);
   if (!decision.allowed) throw forbiddenFor(caller.as(question.cluster), question, decision);
 };

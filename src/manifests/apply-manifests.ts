@@ -105,7 +105,8 @@ async function prune(
   // A file that can not be read in full says nothing about what it no longer holds.
   const unclear = new Set(read.problems.map(({ file }) => `${source}:${file}`));
   let removed = 0;
-  for (const kind of catalog.kinds.toReversed()) {
+  // What the server keeps for itself never came from a file, and there can be a lot of it.
+  for (const kind of catalog.kinds.filter(({ verbs }) => verbs === undefined).toReversed()) {
     const surplus = [...reader.cache(kind).current.scan(kindPrefix(kind))].filter((entry) => {
       // An object on its way out was removed before, and waits for its finalizers.
       if (wanted.has(entry.key) || entry.deletionTimestamp !== undefined) return false;

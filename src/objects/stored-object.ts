@@ -23,6 +23,8 @@ export class StoredObject implements CacheEntry, ObjectPlace {
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>> | undefined;
   readonly deletionTimestamp: string | undefined;
+  /** For objects that end by themselves: when (epoch milliseconds). */
+  readonly expiresAt: number | undefined;
   readonly #value: Uint8Array;
   readonly #publicView: PublicView | undefined;
   readonly #fields: Readonly<Record<string, string>>;
@@ -44,6 +46,7 @@ export class StoredObject implements CacheEntry, ObjectPlace {
     this.uid = object.metadata.uid ?? '';
     this.labels = object.metadata.labels;
     this.deletionTimestamp = object.metadata.deletionTimestamp;
+    this.expiresAt = kind.expiresAt?.(object);
     this.#fields = fieldsOf(kind, object, place);
     if (publicView !== undefined) this.#publicJson = serialize(kind, publicView(object));
   }
@@ -55,6 +58,11 @@ export class StoredObject implements CacheEntry, ObjectPlace {
     const object = this.kind.storedForm?.fromStored(stored) ?? stored;
     object.metadata.resourceVersion = String(this.revision);
     return object;
+  }
+
+  /** It has ended, whether or not the store has let go of it. A time that can not be read counts as past. */
+  isOver(now: number): boolean {
+    return this.expiresAt !== undefined && !(this.expiresAt > now);
   }
 
   /** The same content under another revision: how a deletion is shown (V-13). */

@@ -277,7 +277,13 @@ describe('C-D: rotation', () => {
     const keys = new Map(fixture.ring.all().map((key) => [key.kid, key]));
     const keyRing = { find: (id: string) => keys.get(id), all: () => [...keys.values()] };
     const { clusterOfIssuer } = ISSUERS;
-    const verifier = createVerifier({ keyRing, clusterOfIssuer, live: fixture.world, now: () => START });
+    const verifier = createVerifier({
+      keyRing,
+      clusterOfIssuer,
+      live: fixture.world,
+      isRevoked: () => false,
+      now: () => START,
+    });
     const token = await fixture.issue();
     const verified = await verifier.verify(token);
     keys.clear();

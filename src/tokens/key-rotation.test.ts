@@ -47,7 +47,13 @@ async function live(
 ): Promise<number> {
   const { clock, ring } = fixture;
   const verifiers = [ring, other].map((keyRing) =>
-    createVerifier({ keyRing, clusterOfIssuer: ISSUERS.clusterOfIssuer, live: fixture.world, now: () => clock.now }),
+    createVerifier({
+      keyRing,
+      clusterOfIssuer: ISSUERS.clusterOfIssuer,
+      live: fixture.world,
+      isRevoked: () => false,
+      now: () => clock.now,
+    }),
   );
   let checked = 0;
   const published = documentsOf(other);

@@ -63,6 +63,8 @@ export interface Fixture {
   readonly publicKey: KeyObject;
   /** How many signatures were checked. */
   readonly checks: { count: number };
+  /** Ids of tokens. */
+  readonly revoked: Set<string>;
   issue(grant?: Partial<Grant>): Promise<string>;
   verifier: ReturnType<typeof createVerifier>;
   accepted(token: string, audiences?: readonly string[]): Promise<Verified>;
@@ -92,6 +94,7 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
   const clock = { now: START };
   const ring = await openTestRing({ store, clock, legacyDir: join(dir, 'keys'), rules: { algorithm } });
   const checks = { count: 0 };
+  const revoked = new Set<string>();
   const counted = (key: VerificationKey) => ({
     ...key,
     verify: (data: Uint8Array, signature: Uint8Array) => {
@@ -109,6 +112,7 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
     },
     clusterOfIssuer: ISSUERS.clusterOfIssuer,
     live: world,
+    isRevoked: (jti) => revoked.has(jti),
     now: () => clock.now,
   });
   return {
@@ -120,6 +124,7 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
     privateKey,
     publicKey: createPublicKey(privateKey),
     checks,
+    revoked,
     issue: (grant) => createSigner(ring).sign(buildClaims(grantOf(grant))),
     verifier,
     async accepted(token, audiences) {

@@ -52,6 +52,26 @@ test('an issued token is who it was issued for', async () => {
   expect(verified.claims.sub).toBe('system:serviceaccount:ci:builder');
 });
 
+describe('revocation', () => {
+  test('goes by the id: another spelling of the signature does not get around it, another token is not hit', async () => {
+    const token = await fixture.issue();
+    // Signed anew: the same claims under other bytes.
+    const twin = forge(fixture);
+    const other = await fixture.issue({ randomUUID: () => 'ffffffff-52a4-4f0a-9c37-3e1f0a2b4c5d' });
+    expect(twin).not.toBe(token);
+    const verified = await fixture.accepted(token);
+    await fixture.accepted(twin);
+    fixture.revoked.add(JTI);
+    // K-24: the signature is still remembered, and that makes no difference.
+    expect(await rejection(token)).toBe('service account token has been revoked');
+    expect(await rejection(twin)).toBe('service account token has been revoked');
+    expect(fixture.verifier.isLive(verified)).toBe(false);
+    await fixture.accepted(other);
+    fixture.revoked.clear();
+    await fixture.accepted(token);
+  });
+});
+
 describe('K-10: not mine', () => {
   test.each([
     ['nothing', ''],

@@ -14,6 +14,7 @@ const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 const ROLES = [
   'cluster-admin',
   'clusterpass:token-creator',
+  'clusterpass:token-revoker',
   'clusterpass:viewer',
   'system:basic-user',
   'system:discovery',

@@ -42,12 +42,26 @@ export async function openObjects(file: string, gate: Gate = (_, next) => next()
     compact: (revision) => sqlite.compact(revision),
     close: () => sqlite.close(),
   };
+  const { stop, ...objects } = await openReplica(store);
+  return {
+    ...objects,
+    keys: async () => (await sqlite.list({ prefix: '/registry/' })).items.map(({ key }) => key),
+    close: async () => {
+      await stop();
+      await sqlite.close();
+    },
+  };
+}
+
+/** One of several programs that share a store: caches of its own, which follow the store's watch. */
+export async function openReplica(store: Store) {
   const caches = new Map(
-    catalog.kinds.map((kind) => [
+    catalog.storedKinds.map((kind) => [
       kind,
       new KindCache<StoredObject>({
         prefix: kindPrefix(kind),
         project: (stored) => new StoredObject(kind, stored),
+        indexLabels: kind.indexLabels === true,
       }),
     ]),
   );
@@ -71,17 +85,8 @@ export async function openObjects(file: string, gate: Gate = (_, next) => next()
     randomSuffix: () => 'xxxxx',
     computedAnnotations: [],
   });
-  return {
-    feed,
-    reader,
-    writer,
-    cascade: new Cascade({ store, reader, writer, catalog }),
-    keys: async () => (await sqlite.list({ prefix: '/registry/' })).items.map(({ key }) => key),
-    close: async () => {
-      await feed.stop();
-      await sqlite.close();
-    },
-  };
+  const cascade = new Cascade({ store, reader, writer, catalog });
+  return { feed, reader, writer, cascade, stop: () => feed.stop() };
 }
 
 /** A folder for a database, removed when the test is done with it. */

@@ -169,6 +169,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
     hasStatus: true,
     countsGenerations: true,
     nameRule: 'subdomain',
+    indexLabels: true,
     selectableFields: {
       'status.type': (object) => statusOf(object).type ?? '',
       'status.version': (object) => statusOf(object).version ?? '',

@@ -55,6 +55,8 @@ export const TOKEN_ANNOTATIONS = {
   minExpirationSeconds: 'clusterpass.dev/min-expiration-seconds',
   /** `cluster`: warn if the token would not open the API of the cluster. */
   for: 'clusterpass.dev/for',
+  /** `true`: keep a record that lists can show, until the token ends. */
+  tracked: 'clusterpass.dev/tracked',
 } as const;
 
 export interface BoundObjectReference {

@@ -50,7 +50,7 @@ function resourceStatus(
   const decision = authorizer.decide(caller, question);
   // The answer is about the request, and that one is let through to be filtered.
   if (!decision.allowed && name === '' && isFilteredList(question)) {
-    return { allowed: true, reason: 'everyone may list clusters, and is shown those that they may see' };
+    return { allowed: true, reason: `everyone may list ${resource}, and is shown those that they may see` };
   }
   return statusOf(decision, caller.as(cluster));
 }

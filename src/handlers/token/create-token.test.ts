@@ -17,27 +17,30 @@ import { KindCache } from '../../storage/cache/kind-cache.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
 import type { TokenClaims } from '../../tokens/claims.ts';
 import type { Signer } from '../../tokens/signer.ts';
+import { createTrackedTokens } from '../../tokens/tracked-tokens.ts';
 import { createTokenHandler } from './create-token.ts';
 
 /** The operation over a real store, with a clock that stands still and a signer that shows what it is given. */
 
 const catalog = createCatalog({ productName: 'orchestrator' });
+const JTI = '2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d';
 const NOW = Date.UTC(2026, 7, 1, 12, 0, 0, 999);
 
 let dir: string;
 let reader: ObjectReader;
+let writer: ObjectWriter;
 let close: () => Promise<void>;
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'clusterpass-token-'));
   const store = await openSqliteStore({ file: join(dir, 'a.db'), logger: createLogger({ level: 'silent' }) });
   const caches = new Map<Kind, KindCache<StoredObject>>(
-    catalog.kinds.map((kind) => [
+    catalog.storedKinds.map((kind) => [
       kind,
       new KindCache<StoredObject>({
         prefix: kindPrefix(kind),
         project: (stored) => new StoredObject(kind, stored, undefined),
-        indexLabels: false,
+        indexLabels: kind.indexLabels === true,
         windowSize: 100,
       }),
     ]),
@@ -56,7 +59,7 @@ beforeAll(async () => {
     await store.close();
     await rm(dir, { recursive: true, force: true });
   };
-  const writer = new ObjectWriter({
+  writer = new ObjectWriter({
     store,
     reader,
     catalog,
@@ -80,13 +83,26 @@ interface Outcome {
   readonly warnings: string[];
 }
 
-async function ask(signer: Signer, query = '', spec: object = { audiences: [] }): Promise<Outcome> {
+interface Asked {
+  readonly query?: string;
+  readonly spec?: object;
+  readonly annotations?: Record<string, string>;
+  readonly create?: ObjectWriter['create'];
+  readonly jti?: string;
+}
+
+async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
+  const { query = '', spec = { audiences: [] }, jti = JTI, create = (...args) => writer.create(...args) } = asked;
   const annotations = new Map<string, string>();
   const warnings: string[] = [];
   const request = {
     target: { cluster: 'alpha', namespace: 'ci', name: 'builder' },
     query: new URLSearchParams(query),
-    body: { bytes: Buffer.from(JSON.stringify({ spec })), mediaType: 'application/json' },
+    body: {
+      bytes: Buffer.from(JSON.stringify({ metadata: { annotations: asked.annotations ?? {} }, spec })),
+      mediaType: 'application/json',
+    },
+    caller: { as: () => ({ name: 'jane', uid: 'u', groups: [], extra: {} }) },
     warn: (text: string) => warnings.push(text),
     annotate: (key: string, value: string) => annotations.set(key, value),
     accept: { mediaType: 'application/json', as: 'object' },
@@ -95,10 +111,11 @@ async function ask(signer: Signer, query = '', spec: object = { audiences: [] })
     catalog,
     reader,
     signer,
+    tracked: createTrackedTokens({ catalog, reader, writer: { create }, maxPerCaller: 2, now: () => NOW }),
     issuerOf: (cluster) => `https://pass.example/orchestrator/${cluster}`,
     maxExpirationSeconds: 7200,
     now: () => NOW,
-    randomUuid: () => 'a-uuid',
+    randomUuid: () => jti,
   });
   const response = await handle(request);
   if (response.type !== 'bytes') throw new Error('an object was expected');
@@ -119,16 +136,16 @@ function recorder(): { signer: Signer; signed: TokenClaims[] } {
 describe('time', () => {
   test('B10, T-10: the answer and the token agree to the second, whatever the milliseconds', async () => {
     const { signer, signed } = recorder();
-    const { json } = await ask(signer, '', { audiences: [], expirationSeconds: 600 });
+    const { json } = await ask(signer, { spec: { audiences: [], expirationSeconds: 600 } });
     const second = Math.floor(NOW / 1000);
-    expect(signed).toMatchObject([{ iat: second, nbf: second, exp: second + 600, jti: 'a-uuid' }]);
+    expect(signed).toMatchObject([{ iat: second, nbf: second, exp: second + 600, jti: JTI }]);
     expect(json.metadata.creationTimestamp).toBe('2026-08-01T12:00:00Z');
     expect(json.status).toEqual({ token: 'the-token', expirationTimestamp: '2026-08-01T12:10:00Z' });
   });
 
   test('T-27: nothing longer than the maximum is ever signed', async () => {
     const { signer, signed } = recorder();
-    const { warnings } = await ask(signer, '', { audiences: [], expirationSeconds: 2 ** 32 });
+    const { warnings } = await ask(signer, { spec: { audiences: [], expirationSeconds: 2 ** 32 } });
     expect(signed.map(({ iat, exp }) => exp - iat)).toEqual([7200]);
     expect(warnings).toEqual(['requested expiration of 4294967296 seconds shortened to 7200 seconds']);
   });
@@ -137,12 +154,12 @@ describe('time', () => {
 describe('signing', () => {
   test('the audit trail names the credential by its id, never by itself', async () => {
     const { annotations } = await ask(recorder().signer);
-    expect([...annotations]).toEqual([['authentication.kubernetes.io/issued-credential-id', 'JTI=a-uuid']]);
+    expect([...annotations]).toEqual([['authentication.kubernetes.io/issued-credential-id', `JTI=${JTI}`]]);
   });
 
   test('decision 3: a dry run does not come near the key', async () => {
     const { signer, signed } = recorder();
-    const { json, annotations } = await ask(signer, 'dryRun=All');
+    const { json, annotations } = await ask(signer, { query: 'dryRun=All' });
     expect(signed).toEqual([]);
     expect(annotations.size).toBe(0);
     expect(json.status).toEqual({ token: '', expirationTimestamp: '2026-08-01T13:00:00Z' });
@@ -163,5 +180,69 @@ describe('signing', () => {
       code: 500,
     });
     expect(error.cause).toBe(cause);
+  });
+});
+
+describe('a tracked token', () => {
+  const annotations = { 'clusterpass.dev/tracked': 'true' };
+  const recorded = (jti: string) => reader.find(catalog.issuedTokens, { cluster: '', namespace: '', name: jti });
+  const idOf = (last: number): string => `2b1f7f0e-52a4-4f0a-9c37-00000000000${last}`;
+
+  test('A9: is released when its record is durable, and not before', async () => {
+    const steps: string[] = [];
+    const signer: Signer = {
+      sign: async () => {
+        steps.push('signed');
+        return 'the-token';
+      },
+    };
+    const create: ObjectWriter['create'] = async (...args) => {
+      const object = await writer.create(...args);
+      steps.push('recorded');
+      return object;
+    };
+    const jti = idOf(1);
+    const outcome = ask(signer, { annotations, create, jti }).then(({ json }) => {
+      steps.push('released');
+      return json;
+    });
+    expect((await outcome).status.token).toBe('the-token');
+    expect(steps).toEqual(['signed', 'recorded', 'released']);
+    const record = recorded(jti)?.object();
+    expect(record?.spec).toEqual({
+      cluster: 'alpha',
+      serviceAccount: { namespace: 'ci', name: 'builder', uid: expect.any(String) },
+      audiences: ['https://pass.example/orchestrator/alpha'],
+      requestedBy: { username: 'jane', uid: 'u' },
+      issuedTimestamp: '2026-08-01T12:00:00Z',
+      expirationTimestamp: '2026-08-01T13:00:00Z',
+    });
+    expect(JSON.stringify(record)).not.toContain('the-token');
+  });
+
+  test('A9: is not released when the record can not be written', async () => {
+    const create = () => Promise.reject(new Error('the disk is full'));
+    await expect(ask(recorder().signer, { annotations, create, jti: idOf(2) })).rejects.toThrow('the disk is full');
+    expect(recorded(idOf(2))).toBeUndefined();
+  });
+
+  test('leaves no record of a dry run, nor of one that could not be signed', async () => {
+    await ask(recorder().signer, { annotations, query: 'dryRun=All', jti: idOf(3) });
+    const failing: Signer = { sign: () => Promise.reject(new Error('no key')) };
+    await expect(ask(failing, { annotations, jti: idOf(3) })).rejects.toThrow('failed to generate token');
+    expect(recorded(idOf(3))).toBeUndefined();
+  });
+
+  test('is refused to a caller who has as many as one may have', async () => {
+    await ask(recorder().signer, { annotations, jti: idOf(4) });
+    const { signer, signed } = recorder();
+    const error = (await ask(signer, { annotations, jti: idOf(5) }).catch((thrown: unknown) => thrown)) as ApiError;
+    expect(error.status).toMatchObject({ code: 403, reason: 'Forbidden' });
+    expect(error.message).toBe(
+      'serviceaccounts "builder" is forbidden: User "jane" has 2 tracked tokens, the most that one caller may have: ' +
+        'revoke some, or wait until 2026-08-01T13:00:00Z when the first of them ends, or ask for one that is not tracked',
+    );
+    expect(signed).toEqual([]);
+    expect((await ask(signer, { jti: idOf(5) })).json.status.token).toBe('the-token');
   });
 });

@@ -12,6 +12,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { buildClaims, type TokenClaims } from '../../tokens/claims.ts';
 import type { Signer } from '../../tokens/signer.ts';
+import type { TrackedTokens } from '../../tokens/tracked-tokens.ts';
 import { parseCreateOptions } from '../options/create-options.ts';
 import { partialMetadata } from '../representation.ts';
 import { bodyOf } from '../write/body.ts';
@@ -23,6 +24,7 @@ export interface CreateTokenParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly signer: Signer;
+  readonly tracked: TrackedTokens;
   /** The issuer of a cluster's tokens, which is also its API audience. */
   readonly issuerOf: (cluster: string) => string;
   readonly maxExpirationSeconds: number;
@@ -35,7 +37,7 @@ const ABOUT = { group: tokenRequestType.group, kind: tokenRequestType.kind, reso
 
 /**
  * Operation 1: a short-lived token for a service account. The order of the checks is part of the contract
- * (T-12): the first that fails decides the answer. Nothing here waits for the store.
+ * (T-12): the first that fails decides the answer. Nothing here waits for the store, unless a record is to be kept.
  */
 export function createTokenHandler(parts: CreateTokenParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader } = parts;
@@ -74,7 +76,7 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
     // T-27: never silently.
     if (granted < asked) request.warn(`requested expiration of ${asked} seconds shortened to ${granted} seconds`);
     if (wishes.forCluster && !claims.aud.includes(issuer)) request.warn(doesNotOpen(cluster, issuer));
-    const token = options.dryRun ? '' : await sign(parts.signer, claims);
+    const token = await issue(parts, request, claims, { ...options, tracked: wishes.tracked });
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
     const answered = answer(sent, account, claims, token, now);
     return {
@@ -123,6 +125,25 @@ function refuseIfInvalid(errors: readonly FieldError[]): void {
 
 const doesNotOpen = (cluster: string, audience: string): string =>
   `this token will not open the API of cluster "${cluster}": its audiences do not include "${audience}"`;
+
+/** A9: what is to be known of a token is durable before anybody has it. */
+async function issue(
+  { signer, tracked }: CreateTokenParts,
+  { caller, target }: ApiRequest,
+  claims: TokenClaims,
+  how: { readonly dryRun: boolean; readonly tracked: boolean },
+): Promise<string> {
+  if (!how.tracked) return how.dryRun ? '' : sign(signer, claims);
+  const place = tracked.reserve(caller.as(undefined), target.name);
+  try {
+    if (how.dryRun) return '';
+    const token = await sign(signer, claims);
+    await place.record(target.cluster ?? '', claims);
+    return token;
+  } finally {
+    place.release();
+  }
+}
 
 /** T-25 */
 async function sign(signer: Signer, claims: TokenClaims): Promise<string> {

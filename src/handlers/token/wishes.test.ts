@@ -4,18 +4,25 @@ import { lifetimeErrors, readWishes } from './wishes.ts';
 
 const MIN = 'clusterpass.dev/min-expiration-seconds';
 const FOR = 'clusterpass.dev/for';
+const TRACKED = 'clusterpass.dev/tracked';
 const read = (annotations?: Record<string, string>) => readWishes(annotations === undefined ? {} : { annotations });
 const text = (errors: ReturnType<typeof lifetimeErrors>) => invalid({ group: 'g', kind: 'K' }, '', errors).message;
 
 describe('wishes', () => {
   test('none, and all of them', () => {
-    const none = { wishes: { minExpirationSeconds: undefined, forCluster: false }, errors: [], unknown: [] };
+    const none = {
+      wishes: { minExpirationSeconds: undefined, forCluster: false, tracked: false },
+      errors: [],
+      unknown: [],
+    };
     expect(read()).toEqual(none);
     expect(read({ other: 'x', 'example.com/for': 'x' })).toEqual(none);
-    expect(read({ [MIN]: '4294967296', [FOR]: 'cluster' }).wishes).toEqual({
+    expect(read({ [MIN]: '4294967296', [FOR]: 'cluster', [TRACKED]: 'true' }).wishes).toEqual({
       minExpirationSeconds: 2 ** 32,
       forCluster: true,
+      tracked: true,
     });
+    expect(read({ [TRACKED]: 'false' })).toEqual(none);
   });
 
   test.each(['', '0', '-1', '+1', '1.5', '1e3', ' 600', '600s', '0600', '4294967297', '9'.repeat(400), '٣'])(
@@ -29,6 +36,10 @@ describe('wishes', () => {
 
   test.each(['', 'Cluster', 'cluster ', 'true'])('a purpose of %j is one, too', (value) => {
     expect(read({ [FOR]: value }).errors).toMatchObject([{ field: `metadata.annotations[${FOR}]` }]);
+  });
+
+  test.each(['', 'True', 'yes', '1'])('tracked %j is one, too', (value) => {
+    expect(read({ [TRACKED]: value }).errors).toMatchObject([{ field: `metadata.annotations[${TRACKED}]` }]);
   });
 
   test('what looks like a wish and is none is named, briefly', () => {
@@ -48,7 +59,7 @@ describe('wishes', () => {
 
 describe('the least lifetime', () => {
   const errors = (minExpirationSeconds: number | undefined, asked: number, granted: number) =>
-    lifetimeErrors({ minExpirationSeconds, forCluster: false }, { asked, granted });
+    lifetimeErrors({ minExpirationSeconds, forCluster: false, tracked: false }, { asked, granted });
 
   test('is met, or it is said what stands against it', () => {
     expect(errors(undefined, 7200, 600)).toEqual([]);

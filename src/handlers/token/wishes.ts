@@ -10,6 +10,8 @@ export interface Wishes {
   readonly minExpirationSeconds: number | undefined;
   /** The token is to be used at the cluster's own API. */
   readonly forCluster: boolean;
+  /** A record of it is kept until it ends. */
+  readonly tracked: boolean;
 }
 
 export interface ReadWishes {
@@ -41,8 +43,12 @@ export function readWishes({ annotations = {} }: ObjectMeta): ReadWishes {
   if (purpose !== undefined && purpose !== 'cluster') {
     errors.push(unsupportedValue(annotationField(TOKEN_ANNOTATIONS.for), purpose, ['cluster']));
   }
+  const tracked = given(TOKEN_ANNOTATIONS.tracked);
+  if (tracked !== undefined && tracked !== 'true' && tracked !== 'false') {
+    errors.push(unsupportedValue(annotationField(TOKEN_ANNOTATIONS.tracked), tracked, ['true', 'false']));
+  }
   return {
-    wishes: { minExpirationSeconds, forCluster: purpose === 'cluster' },
+    wishes: { minExpirationSeconds, forCluster: purpose === 'cluster', tracked: tracked === 'true' },
     errors,
     unknown: Object.keys(annotations)
       .filter((name) => name.startsWith(PREFIX) && !KNOWN.has(name))

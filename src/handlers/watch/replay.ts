@@ -2,7 +2,7 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import type { CacheEvent } from '../../storage/cache/kind-cache.ts';
 import type { Snapshot } from '../../storage/cache/snapshot.ts';
 import type { Representation } from '../representation.ts';
-import { includes, isVisible, type Selection, selectAll } from '../selection.ts';
+import { includes, isOver, isVisible, type Selection, selectAll } from '../selection.ts';
 import { addedFrame, frameFor, hiddenFrame } from './frames.ts';
 
 /** What a watcher is shown. Replaced as a whole when permissions change. */
@@ -70,7 +70,7 @@ export function* changesOfView(
   if (before.rule === after.rule) return;
   const revision = changedAt - 1;
   for (const entry of selectAll(state, after)) {
-    if (includes(before, entry)) continue;
+    if (includes(before, entry) || isOver(after, entry)) continue;
     const { selection, representation } = now();
     yield isVisible(selection, entry)
       ? addedFrame(representation, entry)

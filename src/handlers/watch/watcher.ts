@@ -4,7 +4,7 @@ import { ApiError, gone, unauthorized } from '../../api/status.ts';
 import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Snapshot } from '../../storage/cache/snapshot.ts';
-import { isVisible, type Selection, selectAll } from '../selection.ts';
+import { isOver, isVisible, type Selection, selectAll } from '../selection.ts';
 import { addedFrame, bookmarkFrame, errorFrame } from './frames.ts';
 import type { WatchHub } from './hub.ts';
 import { changesOfView, replay, type Turn, type WatchView } from './replay.ts';
@@ -101,7 +101,7 @@ export class Watcher {
     for (const entry of selectAll(snapshot, then)) {
       // A slow client may still be reading this when it is no longer allowed to.
       const { selection, representation } = currentView();
-      if (isVisible(selection, entry)) yield addedFrame(representation, entry);
+      if (isVisible(selection, entry) && !isOver(selection, entry)) yield addedFrame(representation, entry);
     }
     if (markedRevision !== undefined) yield bookmarkFrame(currentView().representation, markedRevision, true);
   }

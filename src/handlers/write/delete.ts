@@ -19,13 +19,18 @@ export async function deleteObject(parts: WriteParts, request: ApiRequest, kind:
 }
 
 /** The object is no more. */
-export function deleted(kind: Kind, name: string, uid: string): ApiResponse {
+export function deleted(kind: Kind, name: string, uid?: string): ApiResponse {
   const status: Omit<Status, 'code'> = {
     kind: 'Status',
     apiVersion: 'v1',
     metadata: {},
     status: 'Success',
-    details: { name, ...(kind.group === '' ? {} : { group: kind.group }), kind: kind.resource, uid },
+    details: {
+      name,
+      ...(kind.group === '' ? {} : { group: kind.group }),
+      kind: kind.resource,
+      ...(uid === undefined ? {} : { uid }),
+    },
   };
   return { type: 'value', code: 200, value: status };
 }

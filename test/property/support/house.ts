@@ -58,7 +58,7 @@ export async function openHouse(store: Store, windowSize: number): Promise<House
     maxExpirationSeconds: 3_600,
   });
   const caches = new Map(
-    catalog.kinds.map((kind) => {
+    catalog.storedKinds.map((kind) => {
       const isCluster = kind === catalog.clusters;
       const cache = new KindCache<StoredObject>({
         prefix: kindPrefix(kind),

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { ALL_CLUSTERS, NO_CLUSTERS } from '../../api/authorization.ts';
+import type { ApiRequest } from '../../api/exchange.ts';
+import { issuedTokenKind as kind } from '../../api/kinds/issued-token.ts';
+import { kindPrefix } from '../../api/object-key.ts';
+import { parseFieldSelector } from '../../objects/field-selector.ts';
+import { parseLabelSelector } from '../../objects/label-selector.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import { StoredObject } from '../../objects/stored-object.ts';
+import { Snapshot } from '../../storage/cache/snapshot.ts';
+import { getObject } from '../get.ts';
+import type { Representation } from '../representation.ts';
+import { type Selection, selectPage } from '../selection.ts';
+import type { Views } from '../views.ts';
+import { frameFor } from '../watch/frames.ts';
+import { changesOfView } from '../watch/replay.ts';
+
+/** A token that has ended is not shown any more, whether or not the store has let go of its record. */
+
+const prefix = kindPrefix(kind);
+const END = '2026-08-01T12:00:00Z';
+const NOW = Date.parse(END);
+
+function token(name: string, expirationTimestamp: string | undefined): StoredObject {
+  const value = Buffer.from(JSON.stringify({ metadata: { name }, spec: { expirationTimestamp } }));
+  return new StoredObject(kind, { key: `${prefix}${name}`, value, modRevision: 7, createRevision: 7 });
+}
+
+const ended = token('a-ended', END);
+const out = [token('b-out', '2026-08-01T12:00:01Z'), token('d-out', '2026-08-02T12:00:00Z')];
+const unreadable = token('c-unreadable', undefined);
+const snapshot = Snapshot.empty<StoredObject>({ indexLabels: true });
+for (const entry of [ended, unreadable, ...out]) snapshot.replace(undefined, entry);
+
+const selection: Selection = {
+  prefix,
+  namesAreUnique: true,
+  labels: parseLabelSelector(''),
+  fields: parseFieldSelector(''),
+  rule: ALL_CLUSTERS,
+  now: () => NOW,
+};
+const representation: Representation = {
+  kind,
+  form: 'object',
+  includeObject: 'None',
+  whole: undefined,
+  now: () => NOW,
+};
+
+describe('a token that has ended', () => {
+  it('is not listed and not counted, by index or without', () => {
+    const names = (limit: number, chosen: Selection) => {
+      const { items, remaining } = selectPage(snapshot, chosen, { limit });
+      return [items.map(({ name }) => name), remaining];
+    };
+    expect(names(0, selection)).toEqual([['b-out', 'd-out'], 0]);
+    expect(names(1, selection)).toEqual([['b-out'], 1]);
+    expect(names(0, { ...selection, fields: parseFieldSelector('metadata.name=a-ended') })).toEqual([[], 0]);
+    expect(names(1, { ...selection, now: () => NOW - 1 })).toEqual([['a-ended'], 2]);
+  });
+
+  it('is not found, from the second on in which it ends', async () => {
+    const get = (name: string, now: number) =>
+      getObject(
+        {
+          reader: { catchUp: async () => {}, find: () => snapshot.get(`${prefix}${name}`) } as unknown as ObjectReader,
+          views: { now: () => now, whole: () => undefined } as unknown as Views,
+        },
+        {
+          target: { name, namespace: '', alwaysPublic: false },
+          query: new URLSearchParams(),
+          accept: { as: 'object' },
+        } as unknown as ApiRequest,
+        kind,
+      );
+    await expect(get('a-ended', NOW)).rejects.toMatchObject({ status: { code: 404 } });
+    await expect(get('c-unreadable', NOW)).rejects.toMatchObject({ status: { code: 404 } });
+    expect(await get('a-ended', NOW - 1)).toMatchObject({ code: 200 });
+    expect(await get('b-out', NOW)).toMatchObject({ code: 200 });
+  });
+
+  it('is not told of to a watcher who gains sight of it, and is taken back from one who knew it', () => {
+    const view = { selection, representation };
+    const gained = [...changesOfView(snapshot, { ...selection, rule: NO_CLUSTERS }, selection, 9, () => view)];
+    expect(gained.map((frame) => JSON.parse(String(frame)).object.metadata.name)).toEqual(['b-out', 'd-out']);
+    const event = { cache: undefined as never, revision: 9, before: ended, after: undefined };
+    expect(JSON.parse(String(frameFor(selection, representation, event)))).toMatchObject({
+      type: 'DELETED',
+      object: { metadata: { name: 'a-ended' } },
+    });
+  });
+});

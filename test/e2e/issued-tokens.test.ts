@@ -1,0 +1,332 @@
+import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
+import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
+import { grant, may } from './support/rbac.ts';
+import { inCluster, review, TOKEN } from './support/reviews.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+import { asUser, bind, codeFor, createWorld, issue, tokenPath } from './support/token-world.ts';
+import { brief, Watch } from './support/watch.ts';
+
+/** Which tokens are out, and how one is taken back before it ends. */
+
+const GROUP = 'clusterpass.dev';
+const PATH = `/apis/${GROUP}/v1alpha1/issuedtokens`;
+const UNKNOWN = '00000000-0000-4000-8000-000000000000';
+
+let server: Server;
+
+beforeAll(async () => {
+  const args = ['--max-tracked-tokens-per-caller', '5'];
+  server = await startServer({ users: { jane: ['devs'], joe: [], auditor: [], full: [] }, tls: true, args });
+  await createWorld(server);
+  for (const user of ['jane', 'joe', 'full']) await bind(server, `${user}-issues`, { kind: 'User', name: user });
+  await grant(server, {
+    to: 'auditor',
+    rules: [may('list', 'issuedtokens', GROUP), may('watch', 'issuedtokens', GROUP)],
+  });
+});
+afterAll(() => server.destroy());
+
+const jtiOf = (token: string): string => decodeJwt(token).jti ?? '';
+
+interface Tracked {
+  readonly token: string;
+  readonly jti: string;
+}
+
+async function track(user: string, spec: object = {}): Promise<Tracked> {
+  const metadata = { annotations: { 'clusterpass.dev/tracked': 'true' } };
+  const body = { metadata, spec: { audiences: [], ...spec } };
+  const { code, json, text } = await server.call('POST', tokenPath(), { body, ...asUser(user) });
+  expect(code, text).toBe(201);
+  const { token } = json.status;
+  return { token, jti: jtiOf(token) };
+}
+
+const revoke = (jti: string, user?: string, options: { body?: unknown; query?: string } = {}) =>
+  server.call('DELETE', `${PATH}/${jti}${options.query ?? ''}`, {
+    ...(user === undefined ? {} : asUser(user)),
+    ...(options.body === undefined ? {} : { body: options.body }),
+  });
+
+const namesFor = async (user: string, query = ''): Promise<string[]> => {
+  const { code, json } = await server.call('GET', `${PATH}${query}`, asUser(user));
+  expect(code).toBe(200);
+  return json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+};
+
+const forbidden = (user: string, verb: string, jti: string) => ({
+  code: 403,
+  reason: 'Forbidden',
+  message: `issuedtokens.clusterpass.dev "${jti}" is forbidden: User "${user}" cannot ${verb} resource "issuedtokens" in API group "clusterpass.dev" at the cluster scope`,
+  details: { name: jti, group: GROUP, kind: 'issuedtokens' },
+});
+
+const success = (jti: string, uid?: string) => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Success',
+  details: { name: jti, group: GROUP, kind: 'issuedtokens', ...(uid === undefined ? {} : { uid }) },
+});
+
+describe('a tracked token', () => {
+  it('is listed with what was granted to whom, and never itself', async () => {
+    const { token, jti } = await track('jane', {
+      audiences: ['vault', 'registry'],
+      expirationSeconds: 900,
+      boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'web-0' },
+    });
+    const { exp = 0, iat = 0 } = decodeJwt(token);
+    const { json, text } = await server.call('GET', `${PATH}/${jti}`, asUser('jane'));
+    expect(json).toEqual({
+      apiVersion: 'clusterpass.dev/v1alpha1',
+      kind: 'IssuedToken',
+      metadata: {
+        name: jti,
+        uid: expect.any(String),
+        labels: { 'clusterpass.dev/requested-by': expect.stringMatching(/^[0-9a-f]{32}$/) },
+        creationTimestamp: expect.any(String),
+        resourceVersion: expect.any(String),
+      },
+      spec: {
+        cluster: 'alpha',
+        serviceAccount: { namespace: 'ci', name: 'builder', uid: expect.any(String) },
+        audiences: ['vault', 'registry'],
+        boundObjectRef: { kind: 'Pod', name: 'web-0', uid: expect.any(String) },
+        requestedBy: { username: 'jane', uid: 'uid-jane' },
+        issuedTimestamp: new Date(iat * 1000).toISOString().replace('.000', ''),
+        expirationTimestamp: new Date(exp * 1000).toISOString().replace('.000', ''),
+      },
+    });
+    expect(text).not.toContain(token.split('.')[2]);
+    expect(await namesFor('jane')).toContain(jti);
+    expect((await revoke(jti, 'jane')).code).toBe(200);
+  });
+
+  it('an untracked one is not, nor is one of a dry run', async () => {
+    const token = await issue(server);
+    const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
+    const dry = await server.call('POST', `${tokenPath()}?dryRun=All`, { body, ...asUser('jane') });
+    expect([dry.code, dry.json.status.token]).toEqual([201, '']);
+    const { json } = await server.call('GET', PATH);
+    expect(JSON.stringify(json)).not.toContain(jtiOf(token));
+    expect(await namesFor('jane')).toEqual([]);
+  });
+
+  it('must say so in words that are known', async () => {
+    const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'yes' } }, spec: { audiences: [] } };
+    const { code, json } = await server.call('POST', tokenPath(), { body });
+    expect([code, json.details.causes[0].field]).toEqual([422, 'metadata.annotations[clusterpass.dev/tracked]']);
+  });
+
+  it('is refused to a caller who has too many, until one is revoked; untracked ones are not counted', async () => {
+    const out = await Promise.all(Array.from({ length: 5 }, () => track('full')));
+    const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
+    const refused = await server.call('POST', tokenPath(), { body, ...asUser('full') });
+    expect(refused.code).toBe(403);
+    expect(refused.json.message).toMatch(
+      /^serviceaccounts "builder" is forbidden: User "full" has 5 tracked tokens, the most that one caller may have: revoke some, or wait until .*Z when the first of them ends, or ask for one that is not tracked$/,
+    );
+    expect(
+      (await server.call('POST', tokenPath(), { body: { spec: { audiences: [] } }, ...asUser('full') })).code,
+    ).toBe(201);
+    expect((await revoke(out[0]?.jti ?? '', 'full')).code).toBe(200);
+    await track('full');
+  });
+});
+
+describe('who sees and revokes what', () => {
+  it('one’s own without a rule, those of others with one; and without, no word on what exists', async () => {
+    const [janes, joes] = [await track('jane'), await track('joe')];
+    expect(await namesFor('jane')).toEqual([janes.jti]);
+    expect(await namesFor('joe')).toEqual([joes.jti]);
+    expect(await namesFor('auditor')).toEqual(expect.arrayContaining([janes.jti, joes.jti]));
+    const field = `?fieldSelector=spec.requestedBy.username%3Djane,spec.cluster%3Dalpha`;
+    expect(await namesFor('auditor', field)).toEqual([janes.jti]);
+    expect(await namesFor('joe', field)).toEqual([]);
+
+    for (const jti of [janes.jti, UNKNOWN, 'not-a-jti']) {
+      expectStatus(await server.call('GET', `${PATH}/${jti}`, asUser('joe')), forbidden('joe', 'get', jti));
+      expectStatus(await revoke(jti, 'joe'), forbidden('joe', 'delete', jti));
+      expectStatus(await revoke(jti, 'auditor'), forbidden('auditor', 'delete', jti));
+    }
+    expect(await codeFor(server, janes.token)).toBe(200);
+
+    const uid = (await server.call('GET', `${PATH}/${janes.jti}`, asUser('jane'))).json.metadata.uid;
+    expect((await revoke(janes.jti, 'jane')).json).toEqual(success(janes.jti, uid));
+    expect((await revoke(joes.jti)).code).toBe(200);
+    // Not known as one's own any more, so it is as if there were none.
+    expectStatus(await revoke(janes.jti, 'jane'), forbidden('jane', 'delete', janes.jti));
+  });
+
+  it('a page at a time, counted by what the caller may see', async () => {
+    const tokens = await Promise.all([track('jane'), track('jane'), track('jane'), track('joe')]);
+    const first = (await server.call('GET', `${PATH}?limit=2`, asUser('jane'))).json;
+    expect([first.items.length, first.metadata.remainingItemCount]).toEqual([2, 1]);
+    const rest = await namesFor('jane', `?limit=2&continue=${first.metadata.continue}`);
+    expect(rest).toHaveLength(1);
+    for (const { jti } of tokens) await revoke(jti);
+  });
+
+  it('nothing else can be done with them', async () => {
+    const body = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'IssuedToken', metadata: { name: UNKNOWN } };
+    for (const [method, path] of [
+      ['POST', PATH],
+      ['PUT', `${PATH}/${UNKNOWN}`],
+      ['DELETE', PATH],
+    ] as const) {
+      expect((await server.call(method, path, { body })).code, method).toBe(405);
+    }
+    for (const path of [`${PATH}/${UNKNOWN}/status`, `/orchestrator/alpha${PATH}`, PATH.replace('issued', 'revoked')]) {
+      expect((await server.call('GET', path)).code, path).toBe(404);
+    }
+    expect((await server.call('GET', PATH, { token: null })).code).toBe(401);
+  });
+
+  it('can-i knows', async () => {
+    const may = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+    const ask = (verb: string) =>
+      review(
+        server,
+        may,
+        { spec: { resourceAttributes: { verb, group: GROUP, resource: 'issuedtokens' } } },
+        tokenOf('joe'),
+      );
+    expect(await ask('list')).toEqual({
+      allowed: true,
+      reason: 'everyone may list issuedtokens, and is shown those that they may see',
+    });
+    expect(await ask('delete')).toEqual({ allowed: false });
+  });
+});
+
+describe('a revoked token', () => {
+  const isGood = async (token: string): Promise<unknown> =>
+    review(server, inCluster(TOKEN), { spec: { token } }, server.adminToken);
+
+  it('is refused at once, everywhere, and after a crash', async () => {
+    const { token, jti } = await track('jane');
+    const other = await track('jane');
+    expect(await codeFor(server, token)).toBe(200);
+    expect((await revoke(jti)).code).toBe(200);
+    const expectRefused = async () => {
+      expectUnauthorized(await server.call('GET', '/auth/v1/clusters', { token }));
+      expectUnauthorized(await server.call('POST', tokenPath(), { token, body: { spec: { audiences: [] } } }));
+      expect(await isGood(token)).toEqual({ user: {}, error: 'service account token has been revoked' });
+      expect(await codeFor(server, other.token)).toBe(200);
+      expect(await namesFor('jane')).toEqual([other.jti]);
+    };
+    await expectRefused();
+    await server.kill();
+    server = await server.restart();
+    await expectRefused();
+    await revoke(other.jti);
+  });
+
+  it('need not be tracked: its id is enough', async () => {
+    const token = await issue(server);
+    expect((await revoke(jtiOf(token))).json).toEqual(success(jtiOf(token)));
+    expect(await codeFor(server, token)).toBe(401);
+    expect((await revoke(jtiOf(token))).code, 'a second time').toBe(200);
+    expect((await server.call('GET', `${PATH}/${jtiOf(token)}`)).code).toBe(404);
+    expect((await revoke(randomUUID())).code, 'one that nobody has').toBe(200);
+  });
+
+  it.each(['x', 'ABCDEF00-0000-4000-8000-000000000000', '00000000-0000-4000-8000-0000000000000'])(
+    '%j is the id of no token',
+    async (name) => {
+      const { code, json } = await revoke(name);
+      expect([code, json.details.causes[0].field]).toEqual([422, 'metadata.name']);
+      expect(json.message).toContain('must be the id of a token (its claim jti): a UUID in lower case');
+    },
+  );
+
+  it('A8: nor is a token, and then it is not kept in the log', async () => {
+    const token = await issue(server);
+    expect((await revoke(token)).code).toBe(422);
+    expectStatus(await revoke(token, 'joe'), forbidden('joe', 'delete', token));
+    expect(await codeFor(server, token)).toBe(200);
+  });
+
+  it('a dry run and a precondition that does not hold leave it alone', async () => {
+    const { token, jti } = await track('jane');
+    const { uid } = (await server.call('GET', `${PATH}/${jti}`)).json.metadata;
+    expect((await revoke(jti, undefined, { query: '?dryRun=All' })).json).toEqual(success(jti, uid));
+    expect((await revoke(jti, undefined, { body: { preconditions: { uid: 'other' } } })).code).toBe(409);
+    expect((await revoke(UNKNOWN, undefined, { body: { preconditions: { uid } } })).code).toBe(404);
+    expect(await codeFor(server, token)).toBe(200);
+    expect((await revoke(jti, undefined, { body: { preconditions: { uid } } })).code).toBe(200);
+    expect(await codeFor(server, token)).toBe(401);
+  });
+
+  it('decision 13, A18: an open watch of its bearer ends with ERROR 401', async () => {
+    const { token, jti } = await track('jane');
+    const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', token);
+    const pods = await Watch.open(server, `${PATH}?watch=true`, token);
+    await revoke(jti);
+    expect((await watch.rest()).map(brief).at(-1)).toBe('ERROR 401');
+    expect((await pods.rest()).map(brief)).toEqual(['ERROR 401']);
+  });
+});
+
+describe('a watch of them', () => {
+  it('tells each caller of what they see, and follows permission', async () => {
+    const before = await track('joe');
+    const own = await Watch.open(server, `${PATH}?watch=true`, tokenOf('jane'));
+    const janes = await track('jane');
+    expect((await own.take(1)).map(brief)).toEqual([`ADDED ${janes.jti}`]);
+    const takeBack = await grant(server, { to: 'jane', rules: [may('watch', 'issuedtokens', GROUP)] });
+    expect((await own.until((event) => brief(event) === `ADDED ${before.jti}`)).length).toBeGreaterThan(0);
+    await takeBack();
+    const gone = await own.until((event) => brief(event) === `DELETED ${before.jti}`);
+    expect(Object.keys(gone.at(-1)?.object.metadata ?? {}).sort()).toEqual(['name', 'resourceVersion']);
+    expect(gone.map(brief)).not.toContain(`DELETED ${janes.jti}`);
+    await revoke(before.jti);
+    await revoke(janes.jti);
+    const last = (await own.until((event) => brief(event) === `DELETED ${janes.jti}`)).map(brief);
+    expect(last).not.toContain(`DELETED ${before.jti}`);
+    own.close();
+  });
+
+  it('V-10: across a change of the caller’s rules it starts anew', async () => {
+    const { resourceVersion } = (await server.call('GET', PATH, asUser('joe'))).json.metadata;
+    const takeBack = await grant(server, { to: 'joe', rules: [may('watch', 'issuedtokens', GROUP)] });
+    const watch = await Watch.open(server, `${PATH}?watch=true&resourceVersion=${resourceVersion}`, tokenOf('joe'));
+    expect((await watch.rest()).map(brief)).toEqual(['ERROR 410']);
+    await takeBack();
+  });
+});
+
+describeWithKubectl('kubectl', () => {
+  it('shows and deletes them, also for a caller without rules', async () => {
+    const { jti, token } = await track('jane', { audiences: ['vault'] });
+    const rows = (await kubectlOk(server, ['get', 'issuedtokens'], asUser('jane'))).split('\n');
+    expect(rows[0]?.split(/ {2,}/).map((cell) => cell.trim())).toEqual([
+      'NAME',
+      'CLUSTER',
+      'ACCOUNT',
+      'AUDIENCE',
+      'CALLER',
+      'ISSUED',
+      'EXPIRES',
+    ]);
+    const row = rows.find((line) => line.startsWith(jti))?.split(/ {2,}/);
+    expect(row?.slice(1, 5)).toEqual(['alpha', 'ci/builder', 'vault', 'jane']);
+    expect(row?.[6]).toMatch(/^\d{4}-\d\d-\d\dT/);
+    expect(await kubectlOk(server, ['delete', 'issuedtoken', jti], asUser('jane'))).toContain(`"${jti}" deleted`);
+    expect(await namesFor('jane')).not.toContain(jti);
+    const status = await review(server, inCluster(TOKEN), { spec: { token, audiences: ['vault'] } }, server.adminToken);
+    expect(status.error).toBe('service account token has been revoked');
+    const untracked = await issue(server);
+    await kubectlOk(server, ['delete', 'issuedtoken', jtiOf(untracked)]);
+    expect(await codeFor(server, untracked)).toBe(401);
+    expect((await kubectl(server, ['explain', 'issuedtokens.spec'])).stdout).toContain('requestedBy');
+  });
+});
+
+it('A8: no token is in what the server wrote', () => {
+  expect(`${server.output.stdout}${server.output.stderr}`).not.toContain('eyJ');
+});

@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it, vi } from 'vitest';
+import type { User } from '../../src/api/caller.ts';
+import type { Store } from '../../src/storage/contract.ts';
+import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
+import { buildClaims } from '../../src/tokens/claims.ts';
+import { openLongestLifetime } from '../../src/tokens/longest-lifetime.ts';
+import { createRevocations } from '../../src/tokens/revocations.ts';
+import { createSweep } from '../../src/tokens/sweep-ended.ts';
+import { createTrackedTokens } from '../../src/tokens/tracked-tokens.ts';
+import { at, catalog, inFolder, openReplica } from './object-store.ts';
+
+/** What is kept about tokens, over a real database that several programs share. */
+
+const JANE: User = { name: 'jane', uid: 'u-1', groups: ['a'], extra: {} };
+const START = Date.UTC(2026, 7, 1, 12);
+const HOUR = 3_600_000;
+
+interface Program extends Awaited<ReturnType<typeof start>> {}
+
+async function start(store: Store, { max = 3600, perCaller = 3 } = {}) {
+  const clock = { now: START };
+  const now = () => clock.now;
+  const replica = await openReplica(store);
+  const { reader, writer } = replica;
+  const longestLifetime = await openLongestLifetime(store, max);
+  const revocations = createRevocations({ catalog, reader, writer, longestLifetime, now });
+  const kinds = [catalog.issuedTokens, catalog.revokedTokens];
+  const isDone = ({ kind, name }: { kind: unknown; name: string }) =>
+    kind === catalog.issuedTokens && revocations.isRevoked(name);
+  const recordOf = (jti: string) => reader.find(catalog.revokedTokens, at('', '', jti))?.object().spec;
+  return {
+    ...replica,
+    clock,
+    revocations,
+    recordOf,
+    tracked: createTrackedTokens({ catalog, reader, writer, maxPerCaller: perCaller, now }),
+    sweep: createSweep({ kinds, reader, store, isDone, now }),
+  };
+}
+
+async function withStore(test: (store: Store) => Promise<void>): Promise<void> {
+  await inFolder(async (file) => {
+    const store = await openSqliteStore({ file });
+    await test(store);
+    await store.close();
+  });
+}
+
+const keys = async (store: Store): Promise<string[]> =>
+  (await store.list({ prefix: '/registry/' })).items.map(({ key }) => key.replace('/registry/', ''));
+
+const claimsOf = (jti: string, expirationSeconds = 3600) =>
+  buildClaims({
+    issuer: 'https://pass.example/orchestrator/alpha',
+    audiences: ['vault'],
+    namespace: 'ci',
+    serviceAccount: { name: 'builder', uid: 'u' },
+    secret: { name: 'tls', uid: 's' },
+    expirationSeconds,
+    now: START,
+    randomUUID: () => jti,
+  });
+
+async function track({ tracked }: Program, jti = randomUUID(), user = JANE): Promise<string> {
+  const place = tracked.reserve(user, 'builder');
+  await place.record('alpha', claimsOf(jti));
+  place.release();
+  return jti;
+}
+
+it('A18: a revocation made by one program holds in another within a second, and after a restart', async () => {
+  await withStore(async (store) => {
+    const [one, other] = [await start(store), await start(store)];
+    const jti = randomUUID();
+    expect(other.revocations.isRevoked(jti)).toBe(false);
+    await one.revocations.revoke(jti, JANE, START + HOUR);
+    expect(one.revocations.isRevoked(jti)).toBe(true);
+    await vi.waitFor(() => expect(other.revocations.isRevoked(jti)).toBe(true), { timeout: 1_000, interval: 5 });
+    await Promise.all([one.stop(), other.stop()]);
+    const later = await start(store);
+    expect(later.revocations.isRevoked(jti)).toBe(true);
+    await later.stop();
+  });
+});
+
+it('a revocation lasts as long as the token, or as any token that can be out', async () => {
+  await withStore(async (store) => {
+    // A day was granted once; another program, started later, grants an hour, and a third two days.
+    const day = await start(store, { max: 86_400 });
+    await day.stop();
+    const hour = await start(store, { max: 3600 });
+    const [known, unknown, later] = [randomUUID(), randomUUID(), randomUUID()];
+    await hour.revocations.revoke(known, JANE, START + HOUR);
+    await hour.revocations.revoke(unknown, JANE, undefined);
+    expect(hour.recordOf(known)).toEqual({
+      revokedBy: { username: 'jane', uid: 'u-1' },
+      expirationTimestamp: '2026-08-01T13:05:00Z',
+    });
+    expect(hour.recordOf(unknown)).toMatchObject({ expirationTimestamp: '2026-08-02T12:05:00Z' });
+    const twoDays = await start(store, { max: 2 * 86_400 });
+    await hour.revocations.revoke(later, JANE, undefined);
+    expect(hour.recordOf(later)).toMatchObject({ expirationTimestamp: '2026-08-03T12:05:00Z' });
+
+    // Once more is no error; it may make a record last longer, never shorter.
+    await hour.revocations.revoke(known, JANE, undefined);
+    expect(hour.recordOf(known)).toMatchObject({ expirationTimestamp: '2026-08-03T12:05:00Z' });
+    await hour.revocations.revoke(known, JANE, START + HOUR);
+    expect(hour.recordOf(known)).toMatchObject({ expirationTimestamp: '2026-08-03T12:05:00Z' });
+    await Promise.all([hour.stop(), twoDays.stop()]);
+  });
+});
+
+it('programs that start together agree on the longest lifetime', async () => {
+  await withStore(async (store) => {
+    const opened = await Promise.all([7200, 600, 86_400, 3600].map((own) => openLongestLifetime(store, own)));
+    expect(await Promise.all(opened.map((one) => one.read()))).toEqual([86_400, 86_400, 86_400, 86_400]);
+  });
+});
+
+it('what has ended goes, by whichever program comes first, and nothing else', async () => {
+  await withStore(async (store) => {
+    const [one, other] = [await start(store), await start(store)];
+    const [ends, stays, left] = [await track(one), randomUUID(), await track(one)];
+    await one.revocations.revoke(stays, JANE, START + 10 * HOUR);
+    await other.reader.catchUp();
+    await Promise.all([one.sweep(), other.sweep()]);
+    expect(await keys(store)).toHaveLength(3);
+    // A crash between the revocation and the removal of the record.
+    await one.revocations.revoke(left, JANE, START + HOUR);
+    await one.sweep();
+    expect(await keys(store)).not.toContain(`issuedtokens/${left}`);
+    for (const program of [one, other]) program.clock.now = START + HOUR;
+    await other.reader.catchUp();
+    await Promise.all([one.sweep(), other.sweep()]);
+    expect(await keys(store)).not.toContain(`issuedtokens/${ends}`);
+    expect(await keys(store)).toEqual([`revokedtokens/${left}`, `revokedtokens/${stays}`].sort());
+    one.clock.now = START + 11 * HOUR;
+    await one.reader.catchUp();
+    await one.sweep();
+    expect(await keys(store)).toEqual([]);
+    await Promise.all([one.stop(), other.stop()]);
+  });
+});
+
+it('many that have ended go a part at a time', async () => {
+  await withStore(async (store) => {
+    const program = await start(store, { perCaller: 200 });
+    await Promise.all(Array.from({ length: 150 }, () => track(program)));
+    program.clock.now = START + HOUR;
+    for (const left of [86, 22, 0, 0]) {
+      await program.sweep();
+      await program.reader.catchUp();
+      expect(await keys(store)).toHaveLength(left);
+    }
+    await program.stop();
+  });
+});
+
+it('the limit of one caller holds among requests at the same time, and is free again when tokens end', async () => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const { tracked, clock } = program;
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, async () => track(program)));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+    expect(() => tracked.reserve(JANE, 'builder')).toThrow('has 3 tracked tokens, the most that one caller may have');
+    // Joining a group does not make another caller of anybody; another uid does.
+    expect(() => tracked.reserve({ ...JANE, groups: [] }, 'builder')).toThrow('tracked tokens');
+    tracked.reserve({ ...JANE, uid: 'u-2' }, 'builder').release();
+    clock.now = START + HOUR;
+    const places = [1, 2, 3].map(() => tracked.reserve(JANE, 'builder'));
+    expect(() => tracked.reserve(JANE, 'builder')).toThrow('revoke some, or ask for one that is not tracked');
+    places[0]?.release();
+    tracked.reserve(JANE, 'builder');
+    await program.stop();
+  });
+});
