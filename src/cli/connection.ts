@@ -1,17 +1,20 @@
-import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { type Client, createClient } from '../client/create-client.ts';
-import type { Fetch, TokenProvider } from '../client/transport.ts';
+import type { TokenProvider } from '../client/transport.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
+import { fetchFor } from './fetch-for.ts';
+import { readGiven, readPem } from './given-files.ts';
 import { type Login, loginFor, readLogins } from './logins.ts';
-import { fileProblem } from './private-files.ts';
 import { whileWaiting } from './progress.ts';
+import { sessionToken } from './session-token.ts';
 
 /** Where to, as whom, trusting whom. */
 export interface Connection {
   readonly server: string;
   readonly token: TokenProvider | undefined;
+  /** The session that the tokens are from, as long as it lasts; undefined when it is one token and no other. */
+  readonly sessionId: string | undefined;
   readonly certificateAuthority: string | undefined;
   readonly insecureSkipTlsVerify: boolean;
   readonly productName: string;
@@ -35,10 +38,12 @@ export async function resolveConnection(context: Context, invocation: Invocation
   const login = loginFor(logins, server);
   const insecureSkipTlsVerify = invocation.is('insecureSkipTlsVerify') || login?.insecureSkipTlsVerify === true;
   refusePlainHttp(server, insecureSkipTlsVerify);
+  const token = givenToken(context, invocation);
   const caFile = invocation.text('certificateAuthority') ?? (env.CLUSTERPASS_CA || undefined);
   return {
     server,
-    token: tokenFrom(context, invocation, login),
+    token: token ?? loginToken(context, server, login),
+    sessionId: token === undefined ? login?.session?.id : undefined,
     certificateAuthority:
       caFile === undefined ? login?.certificateAuthority : await readPem(resolve(context.cwd, caFile)),
     insecureSkipTlsVerify,
@@ -72,16 +77,6 @@ export async function clientFor(context: Context, connection: Connection): Promi
   });
 }
 
-/** The package that can trust other authorities is loaded only where it is needed. */
-export async function fetchFor(
-  connection: Pick<Connection, 'certificateAuthority' | 'insecureSkipTlsVerify'>,
-): Promise<Fetch> {
-  const { certificateAuthority: ca, insecureSkipTlsVerify } = connection;
-  if (ca === undefined && !insecureSkipTlsVerify) return (input, init) => globalThis.fetch(input, init);
-  const { createNodeFetch } = await import('../client/node.ts');
-  return createNodeFetch({ insecureSkipTlsVerify, ...(ca === undefined ? {} : { ca }) });
-}
-
 /** One spelling for each server, since logins are found by it. */
 export function serverUrl(given: string): string {
   const text = given.includes('://') ? given : `https://${given}`;
@@ -104,7 +99,12 @@ function refusePlainHttp(server: string, allowed: boolean): void {
 const isLoopback = (hostname: string): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));
 
-function tokenFrom(context: Context, invocation: Invocation, login: Login | undefined): TokenProvider | undefined {
+function loginToken(context: Context, server: string, login: Login | undefined): TokenProvider | undefined {
+  if (login === undefined) return undefined;
+  return login.session === undefined ? () => login.token : sessionToken(context, server);
+}
+
+function givenToken(context: Context, invocation: Invocation): TokenProvider | undefined {
   const given = invocation.text('token');
   if (given !== undefined) return () => checkedToken(given, '--token');
   const file = invocation.text('tokenFile');
@@ -119,7 +119,7 @@ function tokenFrom(context: Context, invocation: Invocation, login: Login | unde
   if (file !== undefined) return async () => checkedToken(await readGiven(resolve(context.cwd, file)), file);
   const variable = context.env.CLUSTERPASS_TOKEN;
   if (variable) return () => checkedToken(variable, 'CLUSTERPASS_TOKEN');
-  return login === undefined ? undefined : () => login.token;
+  return undefined;
 }
 
 /** A token that no header can carry would come back in the error message of whoever tries. */
@@ -127,18 +127,4 @@ function checkedToken(text: string, source: string): string {
   const token = text.trim();
   if (!/^[\x21-\x7e]+$/.test(token)) throw new CliError(`${source} is empty or not a bearer token`);
   return token;
-}
-
-async function readPem(path: string): Promise<string> {
-  const text = await readGiven(path);
-  if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new CliError(`${path} has no certificate in it`);
-  return text;
-}
-
-async function readGiven(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    throw new CliError(`cannot read ${path}: ${fileProblem(error)}`);
-  }
 }

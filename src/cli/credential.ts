@@ -22,7 +22,8 @@ export const run: Run = async (context, invocation) => {
       audiences,
       ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
     });
-  const caller = (await connection.token?.()) ?? '';
+  // A session outlives its tokens; whoever gave one token is known by it.
+  const caller = connection.sessionId ?? (await connection.token?.()) ?? '';
   const identity = [caller, cluster, account, audiences, expirationSeconds ?? null];
   try {
     const { token, refreshAt } = invocation.isOff('cache')

@@ -1,27 +1,21 @@
 import type { Client } from '../client/create-client.ts';
 import { isStatus } from '../client/errors.ts';
-import { CliError, type Run } from './command.ts';
-import { clientFor, resolveConnection } from './connection.ts';
-import { changeLogins, type Login } from './logins.ts';
+import { CliError, type Context, type Invocation, type Run } from './command.ts';
+import { type Connection, clientFor, resolveConnection } from './connection.ts';
+import { changeLogins, type Login, loginFor, readLogins } from './logins.ts';
 import { printable } from './printable.ts';
 import { reviewSelf } from './reviews.ts';
+import { clientSettings, signIn } from './sign-in.ts';
 
-/** Tries the token, then keeps it. */
+/** Gets a token, or takes the one that is given; tries it, then keeps it. */
 export const run: Run = async (context, invocation) => {
-  const given = [invocation.text('token'), invocation.text('tokenFile'), context.env.CLUSTERPASS_TOKEN];
-  if (!given.some((value) => value !== undefined && value !== '')) {
-    const named = invocation.text('server') ?? (context.env.CLUSTERPASS_SERVER || undefined);
-    throw new CliError(
-      `give ${named === undefined ? 'the server by --server URL and ' : ''}the token by --token-file FILE ` +
-        '(or --token-file - for stdin); signing in at an identity provider is not possible yet',
-    );
-  }
-  const connection = await resolveConnection(context, invocation);
+  const { connection, session } = await credentials(context, invocation);
   const { server, certificateAuthority, insecureSkipTlsVerify } = connection;
   const client = await clientFor(context, connection);
   const user = await userOf(client);
   const login: Login = {
     token: (await connection.token?.()) ?? '',
+    ...(session === undefined ? {} : { session }),
     ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
     ...(insecureSkipTlsVerify ? { insecureSkipTlsVerify } : {}),
     productName: invocation.text('productName') ?? (await learnProductName(client)) ?? connection.productName,
@@ -30,6 +24,32 @@ export const run: Run = async (context, invocation) => {
   context.out.write(`Logged in to ${server} as ${JSON.stringify(printable(user))}.\n`);
   return undefined;
 };
+
+interface Credentials {
+  readonly connection: Connection;
+  readonly session: Login['session'];
+}
+
+/** A token that is given, unless an identity provider is named on the command line. */
+async function credentials(context: Context, invocation: Invocation): Promise<Credentials> {
+  const isGiven = [invocation.text('token'), invocation.text('tokenFile')].some((value) => value !== undefined);
+  const names = invocation.text('issuerUrl') !== undefined || invocation.is('device');
+  if (isGiven && names) throw new CliError('give either a token or an identity provider, not both');
+  if (isGiven || (!names && context.env.CLUSTERPASS_TOKEN)) {
+    return { connection: await resolveConnection(context, invocation), session: undefined };
+  }
+  const logins = await readLogins(context);
+  const server = invocation.text('server') ?? (context.env.CLUSTERPASS_SERVER || undefined) ?? logins.current;
+  if (server === undefined) throw new CliError(`give the server by --server URL, and ${WAYS}`);
+  const connection = await resolveConnection(context, invocation);
+  const settings = await clientSettings(context, invocation, loginFor(logins, connection.server)?.session);
+  if (settings === undefined) throw new CliError(`give ${WAYS}`);
+  const { token, session } = await signIn(context, invocation, settings);
+  return { connection: { ...connection, token: () => token }, session };
+}
+
+const WAYS =
+  'an identity provider by --issuer-url URL and --client-id ID, or a token by --token-file FILE (- is stdin)';
 
 async function userOf(client: Client): Promise<string> {
   try {

@@ -2,11 +2,14 @@ import { join } from 'node:path';
 import { CliError, type Context } from './command.ts';
 import { withLock } from './file-lock.ts';
 import { configFolder } from './folders.ts';
+import type { Session } from './oidc/session.ts';
 import { readPrivate, writePrivate } from './private-files.ts';
 
 /** How to reach one server, and as whom. */
 export interface Login {
   readonly token: string;
+  /** Where the token is from and how it is refreshed, if it is from an identity provider. */
+  readonly session?: Session;
   /** PEM */
   readonly certificateAuthority?: string;
   readonly insecureSkipTlsVerify?: boolean;

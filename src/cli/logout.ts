@@ -1,7 +1,7 @@
-import { CliError, type Run } from './command.ts';
+import { CliError, type Context, type Run } from './command.ts';
 import { serverUrl } from './connection.ts';
 import { forgetCredentials } from './credential-cache.ts';
-import { changeLogins, type Logins, loginFor, readLogins } from './logins.ts';
+import { changeLogins, type Login, type Logins, loginFor, readLogins } from './logins.ts';
 
 /** Forgets one login, or all; other programs' files are not touched. */
 export const run: Run = async (context, invocation) => {
@@ -10,12 +10,14 @@ export const run: Run = async (context, invocation) => {
     ? Object.keys(found.logins)
     : [chosen(invocation.text('server') ?? found.current, found)];
   for (const server of servers) {
-    if (loginFor(found, server) === undefined) throw new CliError(`not logged in to ${server}`);
+    const login = loginFor(found, server);
+    if (login === undefined) throw new CliError(`not logged in to ${server}`);
     await changeLogins(context, ({ current, logins }) => {
       const { [server]: _, ...rest } = logins;
       return { ...(current === undefined || current === server ? {} : { current }), logins: rest };
     });
     await forgetCredentials(context, server);
+    await endSession(context, login);
     context.out.write(`Logged out of ${server}.\n`);
   }
   // None of them becomes the current one by itself: the next command would be sent where nobody meant it to go.
@@ -26,6 +28,18 @@ export const run: Run = async (context, invocation) => {
   }
   return undefined;
 };
+
+/** Here the login is forgotten in any case; that the provider forgets it, too, is only asked for. */
+async function endSession({ err }: Context, { session }: Login): Promise<void> {
+  if (session?.refreshToken === undefined) return;
+  const { revoke } = await import('./oidc/provider-client.ts');
+  try {
+    await revoke(session, session.refreshToken);
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    err.write(`Warning: the identity provider could not be told: ${error.message}\n`);
+  }
+}
 
 function chosen(server: string | undefined, { logins }: Logins): string {
   if (server === undefined) {

@@ -86,7 +86,13 @@ const SERVICE_LINK =
   /^CLUSTERPASS(?:_[A-Z0-9_]+)?_(?:SERVICE_(?:HOST|PORT(?:_[A-Z0-9_]+)?)|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_[A-Z]+)?)?)$/;
 
 /** For the commands that are clients; whoever serves may be one, too. */
-const CLIENT_VARIABLES = new Set(['CLUSTERPASS_SERVER', 'CLUSTERPASS_TOKEN', 'CLUSTERPASS_CA']);
+const CLIENT_VARIABLES = new Set([
+  'CLUSTERPASS_SERVER',
+  'CLUSTERPASS_TOKEN',
+  'CLUSTERPASS_CA',
+  'CLUSTERPASS_ISSUER_URL',
+  'CLUSTERPASS_CLIENT_ID',
+]);
 
 /** An unknown variable only warns: the environment is not ours alone, and refusing to start over it would be worse. */
 function unknownVariables(env: OptionSources['env']): string[] {

@@ -53,9 +53,11 @@ describe('clusterpass login', () => {
 
   it('says what is missing, and never asks', async () => {
     expect(await person.fails(['login', '--server', server.url])).toMatch(
-      /^error: .*--token-file.*identity provider is not possible yet\n$/,
+      /^error: give an identity provider by --issuer-url URL and --client-id ID, or a token by --token-file FILE/,
     );
-    expect(await person.fails(['login'])).toMatch(/^error: give the server by --server URL and .*--token-file FILE/);
+    expect(await person.fails(['login'])).toMatch(
+      /^error: give the server by --server URL, and an identity provider by .*--token-file FILE/,
+    );
     expect(await person.fails(['whoami'])).toMatch(/^error: no server is known: run clusterpass login/);
     expect(await person.fails(['whoami', '--server', server.url])).toMatch(/^error: not logged in to http/);
   });

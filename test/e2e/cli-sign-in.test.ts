@@ -1,0 +1,196 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Person, type Running } from './support/cli.ts';
+import { addCluster, grant } from './support/fleet.ts';
+import { authenticationConfig, CLIENT_ID, type IdentityProvider, startProvider } from './support/provider.ts';
+import { type Server, startServer, TLS } from './support/server.ts';
+import { createAccount, createNamespace } from './support/token-world.ts';
+
+let folder: string;
+let provider: IdentityProvider;
+let server: Server;
+let person: Person;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-sign-in-'));
+  provider = await startProvider({ groups: { jane: ['devs'] } });
+  const file = join(folder, 'authentication.json');
+  await writeFile(file, authenticationConfig([provider]));
+  server = await startServer({ args: ['--authentication-config', file] });
+  await addCluster(server, 'alpha');
+  await createNamespace(server, 'ci');
+  await createAccount(server, 'builder');
+  await grant(server, 'jane-sees', 'id:jane');
+  await server.call('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    body: {
+      metadata: { name: 'devs-create-tokens' },
+      subjects: [{ kind: 'Group', name: 'id:devs' }],
+      roleRef: { kind: 'ClusterRole', name: 'clusterpass:token-creator' },
+    },
+  });
+});
+afterAll(async () => {
+  await server.destroy();
+  await provider.close();
+  await rm(folder, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  person = await Person.at();
+});
+afterEach(() => person.leave());
+
+const loginsFile = (): string => join(person.home, '.config/clusterpass/logins.json');
+const logins = async () => JSON.parse(await readFile(loginsFile(), 'utf8'));
+const sessionOf = async () => (await logins()).logins[server.url].session;
+
+/** As if time had passed: the token is about to end, and has to be refreshed. */
+async function age(changes: object = { refreshAt: 0 }): Promise<void> {
+  const found = await logins();
+  Object.assign(found.logins[server.url].session, changes);
+  await writeFile(loginsFile(), JSON.stringify(found), { mode: 0o600 });
+}
+
+const refreshes = (): number => provider.requests.filter((request) => request === 'POST /token').length;
+
+const LOGIN = (): string[] => [
+  'login',
+  '--server',
+  server.url,
+  '--issuer-url',
+  provider.url,
+  '--client-id',
+  CLIENT_ID,
+  '--issuer-certificate-authority',
+  TLS.caFile,
+];
+
+/** The address that a command asks to open. */
+async function addressFrom(running: Running): Promise<string> {
+  const pattern = /^ {2}(https:\S+)\n/m;
+  await running.until(({ stderr }) => pattern.test(stderr));
+  return pattern.exec(running.stderr)?.[1] ?? '';
+}
+
+async function signIn(args: readonly string[] = LOGIN()): Promise<void> {
+  const running = person.start(args);
+  await provider.visit(await addressFrom(running), 'jane');
+  const { code, stdout, stderr } = await running.ended;
+  expect([code, stdout], stderr).toEqual([0, `Logged in to ${server.url} as "id:jane".\n`]);
+}
+
+const WHO = ['whoami', '-o', 'jsonpath={.status.userInfo.username}'];
+
+describe('clusterpass login at an identity provider', () => {
+  it('in a browser on this machine: PKCE, state and nonce, and a file for its owner only', async () => {
+    const running = person.start(LOGIN());
+    const address = new URL(await addressFrom(running));
+    expect(Object.fromEntries(address.searchParams)).toMatchObject({
+      client_id: CLIENT_ID,
+      response_type: 'code',
+      prompt: 'consent',
+      scope: 'openid groups offline_access',
+      code_challenge_method: 'S256',
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+      state: expect.stringMatching(/^[\w-]{43}$/),
+      nonce: expect.stringMatching(/^[\w-]{43}$/),
+    });
+    // Somebody else's answer is not taken, and does not end the login.
+    const back = address.searchParams.get('redirect_uri') ?? '';
+    expect((await fetch(`${back}?code=evil&state=evil`)).status).toBe(400);
+    expect(await provider.visit(address.href, 'jane')).toBe(
+      'Signed in. You can close this window and go back to the terminal.\n',
+    );
+    expect(await running.ended).toMatchObject({ code: 0, stdout: `Logged in to ${server.url} as "id:jane".\n` });
+    expect((await stat(loginsFile())).mode & 0o777).toBe(0o600);
+    expect(await sessionOf()).toMatchObject({ issuerUrl: provider.url, clientId: CLIENT_ID, subject: 'jane' });
+    expect(await person.ok(WHO)).toBe('id:jane');
+
+    // The next login needs to be told nothing again.
+    await signIn(['login']);
+  });
+
+  it('in a browser anywhere: the device flow', async () => {
+    const running = person.start([...LOGIN(), '--device']);
+    const page = await addressFrom(running);
+    expect(running.stderr).toMatch(/^Open https:\S+\/device in any browser, and enter the code [A-Z]{4}-[A-Z]{4}$/m);
+    await provider.visit(page, 'jane');
+    expect(await running.ended).toMatchObject({ code: 0, stdout: `Logged in to ${server.url} as "id:jane".\n` });
+  });
+
+  it('says what is wrong, and keeps nothing', async () => {
+    const refused = [...LOGIN()];
+    refused[4] = 'https://127.0.0.1:4';
+    expect(await person.fails(refused)).toMatch(/^error: 127\.0\.0\.1:4: .*ECONNREFUSED/);
+    expect(await person.fails([...LOGIN(), '--token', 'x'])).toBe(
+      'error: give either a token or an identity provider, not both\n',
+    );
+    expect(await person.fails(LOGIN().slice(0, -2))).toMatch(/^error: 127\.0\.0\.1:\d+: .*certificate/);
+    const running = person.start([...LOGIN(), '--no-browser']);
+    const address = new URL(await addressFrom(running));
+    const back = new URL(address.searchParams.get('redirect_uri') ?? '');
+    back.search = String(
+      new URLSearchParams({
+        error: 'access_denied',
+        state: address.searchParams.get('state') ?? '',
+        iss: provider.url,
+        error_description: 'not you',
+      }),
+    );
+    expect(await (await fetch(back)).text()).toBe('Signing in did not work. The terminal says why.\n');
+    const { code, stderr } = await running.ended;
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/refused: not you\n$/)]);
+    await expect(stat(loginsFile())).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('one login serves every command', () => {
+  it('of many processes one refreshes the token, and a refresh token is used once', async () => {
+    await signIn();
+    const { refreshToken: before, id } = await sessionOf();
+    await age();
+    const count = refreshes();
+    const names = await Promise.all([1, 2, 3].map(() => person.ok(WHO)));
+    expect(names).toEqual(['id:jane', 'id:jane', 'id:jane']);
+    expect(refreshes() - count).toBe(1);
+    const after = await sessionOf();
+    expect(after.id).toBe(id);
+    expect(after.refreshToken).not.toBe(before);
+    // The provider ends a session whose refresh token comes twice: it has not.
+    await age();
+    expect(await person.ok(WHO)).toBe('id:jane');
+  });
+
+  it('E-05: kubectl keeps its credential when the token of the login is another', async () => {
+    await signIn();
+    const credential = ['credential', '--cluster', 'alpha', '--as', 'ci/builder'];
+    const first = await person.ok(credential);
+    await age();
+    await person.ok(WHO);
+    expect(await person.ok(credential)).toBe(first);
+  });
+
+  it('a session that the provider has ended is told, with what to do', async () => {
+    await signIn();
+    await age({ refreshAt: 0, endsAt: 0, refreshToken: 'gone' });
+    expect(await person.fails(WHO)).toMatch(
+      /^error: the login for \S+ has ended \(\S+ refused: .*\): run clusterpass login --server http/,
+    );
+    await age({ refreshAt: 0, endsAt: 0, refreshToken: undefined });
+    expect(await person.fails(WHO)).toMatch(/has ended, and the identity provider gave no refresh token: run/);
+  });
+
+  it('logout ends it at the provider, too', async () => {
+    await signIn();
+    const { refreshToken } = await sessionOf();
+    expect(await person.run(['logout'])).toEqual({ code: 0, stdout: `Logged out of ${server.url}.\n`, stderr: '' });
+    expect(provider.requests).toContain('POST /token/revocation');
+    const body = new URLSearchParams({
+      grant_type: 'refresh_token',
+      refresh_token: refreshToken,
+      client_id: CLIENT_ID,
+    });
+    expect((await fetch(`${provider.url}/token`, { method: 'POST', body })).status).toBe(400);
+  });
+});
