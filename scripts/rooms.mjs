@@ -78,12 +78,12 @@ const SQL =
 const GRPC =
   'gRPC stops at storage/etcd/: the rest of the program sees the storage contract, so that any engine can stand in.';
 
-/** Modules that open sockets. The helpers of node:net that only look at addresses are free to use. */
+/** Modules that open sockets. The helpers that only look at addresses and certificates are free to use. */
 const SOCKET_MODULES = {
   'node:http': SOCKETS,
   'node:https': SOCKETS,
   'node:http2': SOCKETS,
-  'node:tls': SOCKETS,
+  'node:tls': { allowImportNames: ['checkServerIdentity', 'PeerCertificate'], message: SOCKETS },
   'node:dgram': SOCKETS,
   'node:net': {
     allowImportNames: ['isIP', 'isIPv4', 'isIPv6', 'BlockList', 'SocketAddress'],

@@ -48,7 +48,6 @@ import { startCompactor } from './storage/compactor.ts';
 import type { Store } from './storage/contract.ts';
 import { createIssuers, type Issuers } from './tokens/claims.ts';
 import { openSigning } from './tokens/open-signing.ts';
-import { openSealKey } from './tokens/seal-key.ts';
 import { openTokenRecords } from './tokens/token-records.ts';
 import { createVerifier } from './tokens/verifier.ts';
 
@@ -164,7 +163,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       views,
       hub,
       publicView: objects.publicView,
-      continueTokens: createContinueTokens({ key: await openSealKey(join(options.dataDir, 'keys')) }),
+      continueTokens: createContinueTokens({ key: signing.sealKey }),
       refusal: (request, kind) => (views.isFiltered(kind) ? undefined : watchRefusal(policy, request)),
       escalation: (caller, kind, object, old) => refuseGrant(policy, caller, kind, object, old),
       now: Date.now,

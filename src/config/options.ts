@@ -178,7 +178,7 @@ export const OPTIONS = {
     value: 'FILE',
     parse: existing('file'),
     defaultText: '`<data-dir>/keys/encryption.key`, made at the first start',
-    doc: 'The key that encrypts the signing keys in the store: 32 random bytes, as they are or in base64, in a file that only this user can read. Without it the signing keys are lost, so keep a copy.',
+    doc: 'The key that encrypts the signing keys in the store and seals continue tokens, the same for all replicas: 32 random bytes, as they are or in base64, in a file that only this user can read. Without it the signing keys are lost, so keep a copy.',
   }),
   probeInterval: option({
     value: 'DURATION',

@@ -35,6 +35,13 @@ describe('sealing', () => {
     }
   });
 
+  test('keys that are derived differ by purpose and by key, and are the same every time', () => {
+    const others = [encryptionKey(Buffer.alloc(32, 2)).derive('a'), key.derive('b'), Buffer.alloc(32, 1)];
+    expect(key.derive('a')).toHaveLength(32);
+    expect(key.derive('a')).toEqual(encryptionKey(Buffer.alloc(32, 1)).derive('a'));
+    for (const other of others) expect(Buffer.compare(key.derive('a'), other)).not.toBe(0);
+  });
+
   test('the same text is never sealed the same way twice', () => {
     expect(key.seal(PLAIN, 'ring').equals(key.seal(PLAIN, 'ring'))).toBe(false);
   });

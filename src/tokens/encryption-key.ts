@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensurePrivateDirectory, ensureSecretFile, readSecretFile, UnsafeFile } from './secret-file.ts';
@@ -14,6 +14,8 @@ export interface EncryptionKey {
   seal(plain: Uint8Array, purpose: string): Buffer;
   /** Undefined when it was not sealed with this key for this purpose, or was changed since. */
   open(sealed: Uint8Array, purpose: string): Buffer | undefined;
+  /** 32 bytes for one purpose, the same wherever this key is. They say nothing about it (HKDF, RFC 5869). */
+  derive(purpose: string): Uint8Array;
 }
 
 const KEY_BYTES = 32;
@@ -49,6 +51,7 @@ function keyIn(path: string, content: Buffer): Buffer {
 
 export function encryptionKey(key: Uint8Array): EncryptionKey {
   return {
+    derive: (purpose) => new Uint8Array(hkdfSync('sha256', key, '', `clusterpass ${purpose}`, KEY_BYTES)),
     id: createHash('sha256').update('clusterpass encryption key').update(key).digest('hex').slice(0, 16),
     seal(plain, purpose) {
       const nonce = randomBytes(NONCE_BYTES);

@@ -13,6 +13,8 @@ import { createSigner, type Signer } from './signer.ts';
 export interface Signing {
   readonly keyRing: StoredKeyRing;
   readonly signer: Signer;
+  /** Seals continue tokens: a list that was begun at one replica, or before a restart, is continued at any. */
+  readonly sealKey: Uint8Array;
   readonly documents: IssuerDocuments;
   readonly board: KeyBoard;
   close(): Promise<void>;
@@ -35,9 +37,10 @@ export interface SigningOptions {
 export async function openSigning(options: SigningOptions): Promise<Signing> {
   const { store, issuers, dataDir, leads, logger } = options;
   const dir = join(dataDir, 'keys');
+  const encryptionKey = await openEncryptionKey({ file: options.encryptionKeyFile, dir });
   const keyRing = await openKeyRing({
     store,
-    encryptionKey: await openEncryptionKey({ file: options.encryptionKeyFile, dir }),
+    encryptionKey,
     rules: {
       algorithm: options.algorithm,
       lifetimeSeconds: options.maxLifetimeSeconds,
@@ -66,6 +69,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     keyRing,
     signer: createSigner(keyRing),
     board,
+    sealKey: encryptionKey.derive('continue tokens'),
     documents: createIssuerDocuments({ keyRing, issuers, onChange }),
     close: () => keyRing.close(),
   };

@@ -4,7 +4,7 @@ import { link, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * Files that hold a secret: private keys, the seal key, generated tokens. Whoever can read one can forge what it
+ * Files that hold a secret: keys, generated tokens. Whoever can read one can forge what it
  * protects, so a file that others may read is refused at start rather than used with a warning.
  */
 

@@ -1,8 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeWithEtcd, type Etcd, freePorts, startEtcd } from '../conformance/etcd-process.ts';
+import { describeWithEtcd, type Etcd, startEtcd } from '../conformance/etcd-process.ts';
 import {
   addCluster,
   bindRole,
@@ -14,27 +11,23 @@ import {
   setRole,
   touch,
 } from './support/fleet.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Replicas, startReplicas } from './support/replicas.ts';
+import { type Server, tokenOf } from './support/server.ts';
 import { createAccount, createNamespace, tokenPath } from './support/token-world.ts';
 import { Watch } from './support/watch.ts';
 
 describeWithEtcd('replicas on one etcd', () => {
   let etcd: Etcd;
-  let folder: string;
+  let started: Replicas;
   let replicas: readonly [Server, Server];
   beforeAll(async () => {
-    [etcd, folder] = await Promise.all([startEtcd(), mkdtemp(join(tmpdir(), 'clusterpass-replicas-'))]);
-    const options = {
-      dataDir: folder,
-      users: { jane: [], admin: ['system:masters'] },
-      args: ['--store', `etcd://${etcd.endpoints.join(',')}/fleet`, '--base-url', 'https://pass.example'],
-    };
-    const [first = 0, second = 0] = await freePorts(2);
-    replicas = await Promise.all([startServer({ ...options, port: first }), startServer({ ...options, port: second })]);
+    etcd = await startEtcd();
+    started = await startReplicas(etcd, { users: { jane: [] } });
+    replicas = [started.servers[0], started.servers[1]];
   });
   afterAll(async () => {
-    await Promise.all((replicas ?? []).map((replica) => replica.kill()));
-    await Promise.all([etcd.destroy(), rm(folder, { recursive: true, force: true })]);
+    await started?.destroy();
+    await etcd?.destroy();
   });
 
   it('a write that one has acknowledged is in the next list, and the next get, at the other', async () => {

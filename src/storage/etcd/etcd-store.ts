@@ -28,15 +28,16 @@ export interface StoreLogger {
 }
 
 /** A question is soon put to another member; who asks waits for an answer. */
-const QUESTION: Patience = { tryMs: 1_500, totalMs: 4_000 };
+const QUESTION: Patience = { tryMs: 1_000, totalMs: 3_000 };
 /** A page of a list is more work. */
 const PAGE: Patience = { tryMs: 5_000, totalMs: 10_000 };
-const WRITE_MS = 5_000;
+/** Whatever has not happened by then, e.g. because the leader hangs, is better begun anew by the caller. */
+const WRITE_MS = 3_000;
 const COMPACTION: Patience = { tryMs: 20_000, totalMs: 30_000 };
 /** Items in one answer of etcd: some hundred kilobytes. */
 const PAGE_ITEMS = 500;
 const RESUME_MS = 100;
-const DEAD_MS = { first: 4_000, most: 60_000 };
+const DEAD_MS = { first: 3_000, most: 60_000 };
 
 /** The contract on etcd. Several processes may have the same store open. */
 export class EtcdStore implements Store {

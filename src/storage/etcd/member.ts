@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { type ChannelCredentials, Client, type ClientDuplexStream, credentials, Metadata } from '@grpc/grpc-js';
 import type { UnaryMethod } from './messages.ts';
 import type { Message } from './protobuf.ts';
@@ -28,7 +30,9 @@ export class Member {
 
   constructor(address: string, tls: TlsMaterial | undefined) {
     this.address = address;
-    this.#client = new Client(`dns:///${address}`, channelCredentials(tls), {
+    const host = hostOf(address);
+    this.#client = new Client(`dns:///${address}`, channelCredentials(host, tls), {
+      ...serverName(host),
       'grpc.keepalive_time_ms': KEEPALIVE.everyMs,
       'grpc.keepalive_timeout_ms': KEEPALIVE.timeoutMs,
       'grpc.initial_reconnect_backoff_ms': RECONNECT.initialMs,
@@ -96,7 +100,20 @@ function callMetadata(token: string | undefined): Metadata {
   return metadata;
 }
 
-function channelCredentials(tls: TlsMaterial | undefined): ChannelCredentials {
+function channelCredentials(host: string, tls: TlsMaterial | undefined): ChannelCredentials {
   if (tls === undefined) return credentials.createInsecure();
-  return credentials.createSsl(tls.ca, tls.key ?? null, tls.cert ?? null);
+  // By the name or address that the operator gave, whatever name the handshake carried.
+  return credentials.createSsl(tls.ca, tls.key ?? null, tls.cert ?? null, {
+    checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate as PeerCertificate),
+  });
 }
+
+/**
+ * RFC 6066, section 3: a server name in the handshake is a DNS name, never an address, and Node refuses one. gRPC would
+ * send it all the same, unless it is given a name.
+ */
+const serverName = (host: string): object => (isIP(host) === 0 ? {} : { 'grpc.ssl_target_name_override': NO_NAME });
+const NO_NAME = 'etcd.invalid';
+
+/** Without the port, and without the brackets of an IPv6 address. */
+const hostOf = (address: string): string => address.slice(0, address.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');

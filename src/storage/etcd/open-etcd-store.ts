@@ -1,5 +1,6 @@
 import { StorageError, type Store } from '../contract.ts';
 import type { Leadership } from '../leadership.ts';
+import { toStorageError } from './etcd-errors.ts';
 import { EtcdLeadership } from './etcd-leadership.ts';
 import { EtcdStore, type StoreLogger } from './etcd-store.ts';
 import { KeySpace } from './key-space.ts';
@@ -11,9 +12,9 @@ export interface EtcdStoreOptions extends EtcdAccess {
   /** What every key begins with, e.g. `/clusterpass`: starts with `/`, and does not end with it. */
   readonly prefix: string;
   readonly logger?: StoreLogger;
+  /** How long it is tried to reach etcd at all. Default: ten seconds. */
+  readonly openWithinMs?: number;
 }
-
-const OPENING: Patience = { tryMs: 3_000, totalMs: 10_000 };
 
 export interface OpenedEtcd {
   readonly store: Store;
@@ -22,12 +23,14 @@ export interface OpenedEtcd {
 }
 
 /** Opens the store in etcd. Rejects with `unavailable` when it can not be reached, or `unreadable`. */
-export async function openEtcdStore({ prefix, logger, ...access }: EtcdStoreOptions): Promise<OpenedEtcd> {
+export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEtcd> {
+  const { prefix, logger, openWithinMs = 10_000, ...access } = options;
+  const patience: Patience = { tryMs: 3_000, totalMs: openWithinMs };
   const members = new Members(access);
   try {
-    const { version } = await members.ask(STATUS, {}, OPENING, { doing: 'be reached' });
+    const { version } = await members.ask(STATUS, {}, patience, { doing: 'be reached' });
     requireVersion(version);
-    const meta = await readMeta(members, prefix, OPENING);
+    const meta = await readMeta(members, prefix, patience);
     logger?.info({ endpoints: access.endpoints, prefix, version }, 'store opened');
     const space = new KeySpace(prefix, meta.offset);
     return {
@@ -36,7 +39,7 @@ export async function openEtcdStore({ prefix, logger, ...access }: EtcdStoreOpti
     };
   } catch (error) {
     members.close();
-    throw error;
+    throw toStorageError(error, 'be opened');
   }
 }
 

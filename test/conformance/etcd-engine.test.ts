@@ -1,0 +1,245 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Secret } from '../../src/observability/secret.ts';
+import type { Store } from '../../src/storage/contract.ts';
+import { type EtcdStoreOptions, type OpenedEtcd, openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
+import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from './etcd-process.ts';
+import { bytes, create, failure, readable, remove, update, watchUntil } from './harness.ts';
+
+/** What only an engine that shares its server with others can go through. */
+
+const opened: OpenedEtcd[] = [];
+async function open(options: EtcdStoreOptions): Promise<OpenedEtcd> {
+  const etcd = await openEtcdStore({ openWithinMs: 500, ...options });
+  opened.push(etcd);
+  return etcd;
+}
+const closeAll = () => Promise.all(opened.splice(0).map(({ store }) => store.close()));
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const tls = (name: string): string => fileURLToPath(new URL(`../e2e/support/tls/${name}`, import.meta.url));
+
+describeWithEtcd('the engine on an etcd that others use, too', () => {
+  let etcd: Etcd;
+  let stores = 0;
+  const fresh = async (prefix = `/own-${stores++}`): Promise<Store> =>
+    (await open({ endpoints: etcd.endpoints, prefix, openWithinMs: 10_000 })).store;
+  const putElsewhere = (key = '/others/x') =>
+    etcdCall(etcd, '/v3/kv/put', { key: base64(key), value: base64('theirs') });
+  beforeAll(async () => {
+    etcd = await startEtcd({ args: ['--max-request-bytes', '1500000'] });
+  });
+  afterAll(async () => {
+    await closeAll();
+    await etcd.destroy();
+  });
+
+  it('writes of others leave gaps between revisions, and nothing else', async () => {
+    const store = await fresh();
+    const neighbour = await fresh();
+    const start = await store.revision();
+    const first = await create(store, '/a/x', 'one');
+    await putElsewhere();
+    await create(neighbour, '/a/x', 'not ours');
+    const second = await update(store, '/a/x', first, 'two');
+    expect(second).toBe(first + 3);
+    for (let i = 0; i < 5; i++) await putElsewhere();
+    const now = await store.revision();
+    expect(now).toBe(second + 5);
+    expect((await store.list({ prefix: '/' })).items.map(readable)).toEqual([
+      { key: '/a/x', value: 'two', mod: second, created: first },
+    ]);
+    // The last of these revisions is none of ours, and the watch gets there all the same.
+    expect((await watchUntil(store, '/a/', start, now)).map(({ modRevision }) => modRevision)).toEqual([first, second]);
+  });
+
+  it('a prefix that another one begins with is another store', async () => {
+    const [store, ...others] = [await fresh('/pre'), await fresh('/pre-fix'), await fresh('/pre/fix')];
+    for (const other of others) await create(other, '/a/x', 'not ours');
+    expect((await store?.list({ prefix: '/' }))?.items).toEqual([]);
+  });
+
+  it('what others compacted is compacted here: reads and watches say so, and from where', async () => {
+    const store = await fresh();
+    const first = await create(store, '/a/x', 'one');
+    const second = await update(store, '/a/x', first, 'two');
+    const third = await update(store, '/a/x', second, 'three');
+    await etcdCall(etcd, '/v3/kv/compaction', { revision: third });
+    const gone = { code: 'compacted', revision: third - 1 };
+    expect(await failure(store.get('/a/x', first))).toEqual(gone);
+    expect(await failure(watchUntil(await fresh(), '/a/', first, third))).toEqual(gone);
+    expect(await store.compactedRevision()).toBe(third - 1);
+    // Less than they did is done already.
+    await store.compact(second);
+    expect(readable(await store.get('/a/x', third))).toMatchObject({ value: 'three' });
+  });
+
+  it('a deletion at the very revision of a compaction is not skipped by a watch from just before it', async () => {
+    const store = await fresh();
+    const made = await create(store, '/a/x', 'one');
+    const deleted = await remove(store, '/a/x', made);
+    await etcdCall(etcd, '/v3/kv/compaction', { revision: deleted });
+    expect(await failure(watchUntil(await fresh(), '/a/', made, deleted))).toMatchObject({ code: 'compacted' });
+  });
+
+  it('a long history comes in pieces and arrives whole', async () => {
+    const store = await fresh();
+    const start = await store.revision();
+    const value = new Uint8Array(100_000).fill(0x61);
+    const written: number[] = [];
+    for (let i = 0; i < 60; i++) {
+      const result = await store.write({ key: `/a/${i}`, value, expect: { absent: true } });
+      written.push(result.revision);
+    }
+    const seen = await watchUntil(store, '/a/', start, written.at(-1) ?? 0);
+    expect(seen.map(({ modRevision }) => modRevision)).toEqual(written);
+  });
+
+  it('a value that etcd does not take is too large, and the store goes on', async () => {
+    const store = await fresh();
+    const value = new Uint8Array(2_000_000);
+    expect(await failure(store.write({ key: '/a/x', value, expect: { absent: true } }))).toMatchObject({
+      code: 'too-large',
+    });
+    await create(store, '/a/x', 'small');
+  });
+
+  it('a store that was replaced while it was open takes no more writes', async () => {
+    const store = await fresh('/replaced');
+    await create(store, '/a/x', 'one');
+    await etcdCall(etcd, '/v3/kv/put', {
+      key: base64('/replaced/meta'),
+      value: base64(JSON.stringify({ format: 1, offset: 1_000_000, oldest: 1_000_000 })),
+    });
+    const write = store.write({ key: '/a/y', value: bytes('y'), expect: { absent: true } });
+    expect(await failure(write)).toMatchObject({ code: 'unavailable' });
+    expect(await failure(store.revision())).toMatchObject({ code: 'unavailable' });
+    // Whoever opens it anew counts from where the other store was.
+    const again = await fresh('/replaced');
+    expect(await again.revision()).toBeGreaterThan(1_000_000);
+    expect(await failure(again.get('/a/x', 5))).toEqual({ code: 'compacted', revision: 999_999 });
+    const made = await create(again, '/a/y', 'y');
+    expect(made).toBeGreaterThan(1_000_000);
+    expect((await watchUntil(again, '/a/', made - 1, made)).map(({ modRevision }) => modRevision)).toEqual([made]);
+    expect((await again.write({ key: '/a/y', value: null, expect: { modRevision: made } })).ok).toBe(true);
+  });
+
+  it.each([
+    ['not JSON', 'x'],
+    ['a newer format', JSON.stringify({ format: 2, offset: 0, oldest: 0 })],
+    ['no numbers', JSON.stringify({ format: 1, offset: '1', oldest: null })],
+    ['null', 'null'],
+  ])('what is not ours is not touched: %s', async (name, value) => {
+    const prefix = `/foreign-${name.replaceAll(' ', '-')}`;
+    await etcdCall(etcd, '/v3/kv/put', { key: base64(`${prefix}/meta`), value: base64(value) });
+    expect(await failure(fresh(prefix))).toMatchObject({ code: 'unreadable' });
+  });
+
+  it('many who ask for the revision at once share a question, and none gets an answer from before it asked', async () => {
+    const store = await fresh();
+    await Promise.all(
+      Array.from({ length: 200 }, async (_, i) => {
+        const written = i % 4 === 0 ? await create(store, `/a/${i}`, 'x') : 0;
+        expect(await store.revision()).toBeGreaterThanOrEqual(written);
+      }),
+    );
+  });
+
+  it('one leads; when it goes another does, and what the first one fenced no longer passes', async () => {
+    const prefix = '/led';
+    const parties = await Promise.all([1, 2].map(() => open({ endpoints: etcd.endpoints, prefix })));
+    const [first, second] = parties.map((party) => party.campaign());
+    if (first === undefined || second === undefined) throw new Error('there are two');
+    await expect.poll(() => Number(first.leads()) + Number(second.leads()), { timeout: 20_000 }).toBe(1);
+    const [leader, follower] = first.leads() ? [first, second] : [second, first];
+    const fence = leader.fence();
+    if (fence === undefined) throw new Error('a leader has a fence');
+    expect(follower.fence()).toBeUndefined();
+    const store = parties[0]?.store as Store;
+    const guarded = (key: string) => store.write({ key, value: bytes('x'), expect: { absent: true }, guards: [fence] });
+    expect(await guarded('/a/while')).toMatchObject({ ok: true });
+    await leader.close();
+    expect(leader.leads()).toBe(false);
+    expect(await guarded('/a/after')).toMatchObject({ ok: false, key: fence.key });
+    await expect.poll(() => follower.leads(), { timeout: 20_000 }).toBe(true);
+    expect(await guarded('/a/later')).toMatchObject({ ok: false, key: fence.key });
+    expect(follower.fence()).not.toEqual(fence);
+    await follower.close();
+  });
+});
+
+describeWithEtcd('who may come in', () => {
+  const servers: Etcd[] = [];
+  afterAll(async () => {
+    await closeAll();
+    await Promise.all(servers.map((server) => server.destroy()));
+  });
+
+  it('a user with a password, also when the token that it got for it is no longer known', async () => {
+    const etcd = await startEtcd();
+    servers.push(etcd);
+    const role = {
+      name: 'fleet',
+      perm: { permType: 'READWRITE', key: base64('/fleet/'), range_end: base64('/fleet0') },
+    };
+    await etcdCall(etcd, '/v3/auth/user/add', { name: 'root', password: 'r' });
+    await etcdCall(etcd, '/v3/auth/role/add', { name: 'root' });
+    await etcdCall(etcd, '/v3/auth/user/grant', { user: 'root', role: 'root' });
+    await etcdCall(etcd, '/v3/auth/user/add', { name: 'desk', password: 'hunter2' });
+    await etcdCall(etcd, '/v3/auth/role/add', { name: 'fleet' });
+    await etcdCall(etcd, '/v3/auth/role/grant', role);
+    await etcdCall(etcd, '/v3/auth/user/grant', { user: 'desk', role: 'fleet' });
+    await etcdCall(etcd, '/v3/auth/enable', {});
+    const { endpoints } = etcd;
+    const user = { name: 'desk', password: new Secret('hunter2') };
+    const { store } = await open({ endpoints, prefix: '/fleet', user, openWithinMs: 10_000 });
+    const made = await create(store, '/a/x', 'one');
+    // It keeps them in memory.
+    await etcd.members[0]?.kill();
+    await etcd.members[0]?.restart();
+    await update(store, '/a/x', made, 'two');
+    expect((await watchUntil(store, '/a/', made - 1, made)).map(({ key }) => key)).toEqual(['/a/x']);
+
+    const wrong = { name: 'desk', password: new Secret('hunter3') };
+    for (const refused of [
+      { endpoints, prefix: '/fleet', user: wrong },
+      { endpoints, prefix: '/fleet' },
+      { endpoints, prefix: '/elsewhere', user },
+    ]) {
+      const error = await open(refused).catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ code: 'unavailable' });
+      expect(String(error)).not.toMatch(/hunter/);
+    }
+  });
+
+  it('a client certificate over TLS, and nobody without', async () => {
+    const etcd = await startEtcd({
+      scheme: 'https',
+      args: [
+        ...['--cert-file', tls('server.crt'), '--key-file', tls('server.key')],
+        ...['--client-cert-auth', '--trusted-ca-file', tls('client.crt')],
+      ],
+    });
+    servers.push(etcd);
+    const [ca, cert, key] = await Promise.all(
+      ['ca.crt', 'client.crt', 'client.key'].map((name) => readFile(tls(name))),
+    );
+    if (ca === undefined || cert === undefined || key === undefined) throw new Error('three files');
+    const { endpoints } = etcd;
+    const { store } = await open({ endpoints, prefix: '/fleet', tls: { ca, cert, key }, openWithinMs: 10_000 });
+    await create(store, '/a/x', 'one');
+    // Not who it says, from our side and from theirs.
+    for (const refused of [{ tls: { ca } }, { tls: { ca: cert, cert, key } }, {}]) {
+      await expect(open({ endpoints, prefix: '/fleet', ...refused })).rejects.toMatchObject({ code: 'unavailable' });
+    }
+  });
+});
+
+describe('nobody there', () => {
+  it('is told by name, and without waiting for ever', async () => {
+    const failed = await open({ endpoints: ['127.0.0.1:1'], prefix: '/fleet' }).catch((reason: unknown) => reason);
+    expect(failed).toMatchObject({ code: 'unavailable' });
+    expect(String(failed)).toMatch(/127\.0\.0\.1:1/);
+  });
+});

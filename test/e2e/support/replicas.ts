@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Etcd, freePorts } from '../../conformance/etcd-process.ts';
+import { type Server, startServer } from './server.ts';
+
+/** Several real servers on one etcd, as they would be on several machines: a folder for each, and one key for all. */
+export interface Replicas {
+  readonly servers: readonly [Server, Server, ...Server[]];
+  destroy(): Promise<void>;
+}
+
+export async function startReplicas(
+  etcd: Etcd,
+  { count = 2, users = {} }: { count?: number; users?: Readonly<Record<string, readonly string[]>> } = {},
+): Promise<Replicas> {
+  const shared = await mkdtemp(join(tmpdir(), 'clusterpass-replicas-'));
+  const keyFile = join(shared, 'encryption.key');
+  await writeFile(keyFile, randomBytes(32).toString('base64'), { mode: 0o600 });
+  const ports = await freePorts(count);
+  const args = [
+    ...['--store', `etcd://${etcd.endpoints.join(',')}/fleet`, '--encryption-key-file', keyFile],
+    ...['--base-url', 'https://pass.example'],
+  ];
+  const started = await Promise.allSettled(ports.map((port) => startServer({ args, users, port })));
+  const servers = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  const destroy = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server.destroy()));
+    await rm(shared, { recursive: true, force: true });
+  };
+  const [first, second, ...more] = servers;
+  const failed = started.find((result) => result.status === 'rejected');
+  if (failed !== undefined || first === undefined || second === undefined) {
+    await destroy();
+    throw failed?.reason ?? new Error('at least two replicas');
+  }
+  return { servers: [first, second, ...more], destroy };
+}
