@@ -9,8 +9,10 @@ const CHOICES = ['enabled', 'disabled'] as const;
 export const probeChoice = ({ annotations }: ObjectMeta): (typeof CHOICES)[number] | undefined =>
   CHOICES.find((choice) => choice === annotations?.[PROBE_ANNOTATION]);
 
-export function validateProbeChoice({ annotations }: ObjectMeta): FieldError[] {
+/** What is stored already is not held against whoever changes something else. */
+export function validateProbeChoice({ annotations }: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
   const value = annotations?.[PROBE_ANNOTATION];
-  if (value === undefined || CHOICES.some((choice) => choice === value)) return [];
+  if (value === undefined || value === old?.annotations?.[PROBE_ANNOTATION]) return [];
+  if (CHOICES.some((choice) => choice === value)) return [];
   return [unsupportedValue(`metadata.annotations[${PROBE_ANNOTATION}]`, value, CHOICES)];
 }

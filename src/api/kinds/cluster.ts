@@ -202,7 +202,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
     applyDefaults: () => {},
     validate: (object, old) => [
       ...validateEndpoints(endpointsOf(object), endpointsOf(old), `spec.${field}`, checks),
-      ...validateProbeChoice(object.metadata),
+      ...validateProbeChoice(object.metadata, old?.metadata),
       ...validateStatus(statusOf(object)),
     ],
     columns: [

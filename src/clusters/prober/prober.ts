@@ -4,18 +4,10 @@ import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { FeedListener } from '../../storage/cache/feed.ts';
 import type { CacheEvent } from '../../storage/cache/kind-cache.ts';
+import { firstHeartbeat, nextHeartbeat } from './heartbeat.ts';
 import { afterProbe, afterSilence, beginHistory, type History, type Verdict } from './history.ts';
 import type { Outcome } from './outcome.ts';
-import {
-  ABANDONED,
-  identityOf,
-  isAbandoned,
-  isNews,
-  isProbed,
-  type Observation,
-  storedHeartbeat,
-  storedVerdict,
-} from './readiness.ts';
+import { ABANDONED, identityOf, isAbandoned, isNews, isProbed, type Observation, storedVerdict } from './readiness.ts';
 import { ProbeSchedule } from './schedule.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
@@ -58,11 +50,10 @@ const STARTS_PER_TURN = 4;
 const LEAST_WAIT_MS = 1;
 /** How often a process that does not lead asks whether it does by now. */
 const LEAD_CHECK_MS = 1_000;
+const TAKEN_UP_PER_TURN = 1_000;
 /** Each is parsed, which takes some thirty microseconds. */
 const SILENT_PER_TURN = 100;
 const SWEEP_PAUSE_MS = 100;
-const HEARTBEAT_MS = 5 * 60_000;
-const HEARTBEAT_SPREAD_MS = 30_000;
 
 /**
  * Looks at every cluster once in an interval and keeps its condition `Ready`, its version and its type. What is new
@@ -75,6 +66,8 @@ export class Prober implements FeedListener<StoredObject> {
   readonly #running = new Set<Promise<void>>();
   #memory = new Map<string, Memory>();
   #schedule: ProbeSchedule;
+  /** What the cache held when all of it had to be taken up, as far as that is not done yet. */
+  #unread: Iterator<StoredObject> | undefined;
   #abort = new AbortController();
   #cancelTimer: () => void = () => {};
   #leading = false;
@@ -142,18 +135,26 @@ export class Prober implements FeedListener<StoredObject> {
     if (cluster !== undefined && isAbandoned(cluster)) this.#put(name, cluster, ABANDONED, undefined);
   }
 
-  /** Takes up what the cache holds and drops what it no longer does. */
+  /** Clusters that are gone without an event are forgotten when it is their turn. */
   #reload(): void {
-    const { clusters, clock } = this.#options;
-    const present = new Set<string>();
-    for (const { name } of clusters.current.scan(clusters.prefix)) {
-      present.add(name);
+    const { clusters } = this.#options;
+    this.#unread = clusters.present.scan(clusters.prefix);
+    this.#arm();
+  }
+
+  /** Takes up some of what the cache holds; a large fleet in several turns, with requests in between. */
+  #takeUp(now: number): void {
+    for (let count = 0; count < TAKEN_UP_PER_TURN; count++) {
+      const next = this.#unread?.next();
+      if (next === undefined || next.done === true) {
+        this.#unread = undefined;
+        return;
+      }
+      const { name } = next.value;
       if (this.#schedule.has(name)) continue;
       this.#remember(name);
-      this.#schedule.addSometime(name, clock.now());
+      this.#schedule.addSometime(name, now);
     }
-    for (const name of [...this.#schedule.names()]) if (!present.has(name)) this.#forget(name, undefined);
-    this.#arm();
   }
 
   /** Another process may have begun or ceased to look. */
@@ -165,6 +166,7 @@ export class Prober implements FeedListener<StoredObject> {
     this.#abort = new AbortController();
     this.#memory = new Map();
     this.#schedule = this.#newSchedule();
+    this.#unread = undefined;
     this.#sweepAt = this.#options.clock.now() + this.#options.intervalMs;
     if (leads) this.#reload();
   }
@@ -173,6 +175,7 @@ export class Prober implements FeedListener<StoredObject> {
     if (this.#stopped) return;
     this.#checkLead();
     const now = this.#options.clock.now();
+    this.#takeUp(now);
     if (this.#leading && now >= this.#sweepAt) this.#sweep(now);
     for (let started = 0; started < STARTS_PER_TURN; started++) {
       const taken = this.#schedule.take(now);
@@ -191,7 +194,8 @@ export class Prober implements FeedListener<StoredObject> {
     if (this.#stopped) return;
     const { clock } = this.#options;
     const now = clock.now();
-    const next = this.#leading ? Math.min(this.#schedule.nextAt() ?? Number.POSITIVE_INFINITY, this.#sweepAt) : now;
+    const nextLook = this.#unread === undefined ? (this.#schedule.nextAt() ?? Number.POSITIVE_INFINITY) : now;
+    const next = Math.min(nextLook, this.#sweepAt);
     const wait = this.#leading ? Math.max(next - now, LEAST_WAIT_MS) : LEAD_CHECK_MS;
     this.#cancelTimer();
     this.#cancelTimer = clock.after(Math.min(wait, LEAD_CHECK_MS), () => this.#turn());
@@ -202,14 +206,22 @@ export class Prober implements FeedListener<StoredObject> {
     const { name } = taken;
     let failed = false;
     try {
-      const cluster = this.#find(name);
-      if (cluster === undefined || !this.#isProbed(cluster)) {
+      const stored = this.#stored(name);
+      const cluster = stored?.object();
+      if (stored === undefined || cluster === undefined || !this.#isProbed(cluster)) {
         this.#forget(name, cluster);
         return;
       }
       const outcome = await probe(cluster, signal);
       failed = !outcome.ready;
-      if (!signal.aborted) this.#conclude(name, identityOf(cluster), outcome);
+      if (signal.aborted) return;
+      const current = this.#stored(name);
+      // Nearly always nothing has happened in between, and what was parsed serves once more.
+      const now = current === stored ? cluster : current?.object();
+      // What was found out about a cluster that has changed is void; the schedule has put it first in the queue.
+      if (now === cluster || (now !== undefined && identityOf(now) === identityOf(cluster))) {
+        this.#conclude(name, now, outcome);
+      }
     } catch (error) {
       if (!signal.aborted) report(error);
     } finally {
@@ -217,31 +229,25 @@ export class Prober implements FeedListener<StoredObject> {
     }
   }
 
-  #find(name: string): ApiObject | undefined {
+  #stored(name: string): StoredObject | undefined {
     const { clusters } = this.#options;
-    return clusters.current.get(`${clusters.prefix}${name}`)?.object();
+    return clusters.current.get(`${clusters.prefix}${name}`);
   }
 
-  #conclude(name: string, identity: string, outcome: Outcome): void {
+  #conclude(name: string, cluster: ApiObject, outcome: Outcome): void {
     const memory = this.#memory.get(name);
-    const cluster = this.#find(name);
-    // It was changed while we looked: the schedule has put it first in the queue again.
-    if (memory === undefined || cluster === undefined || identityOf(cluster) !== identity) return;
+    if (memory === undefined) return;
     const now = this.#options.clock.now();
-    this.#read(memory, cluster, now);
+    this.#read(memory, cluster);
     memory.history = afterProbe(memory.history, outcome, now);
     this.#tell(name, cluster, memory, outcome.ready ? outcome.version : undefined);
   }
 
-  #read(memory: Memory, cluster: ApiObject, now: number): void {
+  #read(memory: Memory, cluster: ApiObject): void {
     if (memory.isRead) return;
     const { clock, random } = this.#options;
-    const heartbeat = storedHeartbeat(cluster);
-    const age = heartbeat === undefined ? HEARTBEAT_MS : Math.max(clock.wall() - heartbeat, 0);
-    // After a pause the heartbeats of the whole fleet are overdue; they are spread over the time they have.
-    const wait = age < HEARTBEAT_MS ? HEARTBEAT_MS - age : random() * HEARTBEAT_MS;
     memory.isRead = true;
-    memory.heartbeatAt = now + wait;
+    memory.heartbeatAt = firstHeartbeat(cluster, clock, random);
     memory.history = beginHistory(storedVerdict(cluster), memory.history.knownAt);
   }
 
@@ -250,7 +256,7 @@ export class Prober implements FeedListener<StoredObject> {
     if (verdict === undefined) return;
     const now = this.#options.clock.now();
     if (now < memory.heartbeatAt && !isNews(cluster, { verdict, version })) return;
-    memory.heartbeatAt = now + HEARTBEAT_MS + this.#options.random() * HEARTBEAT_SPREAD_MS;
+    memory.heartbeatAt = nextHeartbeat(now, this.#options.random);
     this.#put(name, cluster, verdict, version);
   }
 
@@ -271,12 +277,12 @@ export class Prober implements FeedListener<StoredObject> {
         this.#sweepAt = now + SWEEP_PAUSE_MS;
         return;
       }
-      const cluster = this.#find(name);
+      const cluster = this.#stored(name)?.object();
       if (cluster === undefined || !this.#isProbed(cluster)) {
         this.#forget(name, cluster);
         continue;
       }
-      this.#read(memory, cluster, now);
+      this.#read(memory, cluster);
       memory.history = next;
       this.#tell(name, cluster, memory, undefined);
     }
