@@ -177,7 +177,7 @@ const writes = [
         },
       },
     }),
-    codes: [201, 422],
+    codes: [422],
   },
   {
     name: 'A19: strategic merge of 9,900 finalizers in reverse',

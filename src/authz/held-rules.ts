@@ -23,6 +23,8 @@ interface PathRule {
 
 type Dimension = Exclude<keyof Rule, 'nonResourceURLs'>;
 const DIMENSIONS: readonly Dimension[] = ['resources', 'resourceNames', 'verbs', 'apiGroups'];
+/** So few candidates are looked at rather than narrowed down further. */
+const FEW = 4;
 /** Where rules without names are found among those by name. No object has an empty name. */
 const UNNAMED = '';
 
@@ -111,6 +113,7 @@ export class HeldRules {
         const size = lists.reduce((sum, list) => sum + list.length, 0);
         if (size === 0) return [];
         if (size < least) [fewest, least] = [lists, size];
+        if (least <= FEW) return this.#spend(least) ? (fewest ?? []).flat() : [];
       }
     }
     return this.#spend(Math.min(least, MAX_STEPS)) ? (fewest ?? []).flat() : [];

@@ -66,6 +66,9 @@ const ConditionSchema = Type.Object(
   { goType: 'ClusterCondition', description: 'One thing that was found out about the cluster.' },
 );
 
+/** Of addresses and of conditions; each is checked whenever the cluster is written. */
+const MAX_ENTRIES = 100;
+
 const EndpointsSchema = Type.Object(
   {
     serverEndpoints: Type.Optional(
@@ -79,6 +82,7 @@ const EndpointsSchema = Type.Object(
         ),
         {
           goType: '[]ServerAddressByClientCIDR',
+          maxItems: MAX_ENTRIES,
           description: 'Addresses of the API server; a client uses the first whose network holds its own address.',
         },
       ),
@@ -99,6 +103,7 @@ const StatusSchema = Type.Object(
     conditions: Type.Optional(
       Type.Array(ConditionSchema, {
         goType: '[]ClusterCondition',
+        maxItems: MAX_ENTRIES,
         description: 'What is known about the state of the cluster.',
       }),
     ),
