@@ -117,7 +117,7 @@ export const findRoute: StageRun = (x, { resources, paths }) => {
   }
   const { target } = x.names;
   const route = resources.find(target);
-  if (route === undefined) throw pathNotFound();
+  if (route === undefined) throw isFleetNamespace(target) ? namespaceOfFleet() : pathNotFound();
   if (route.verbs.size === 0) throw subresourceNotFound(route, target);
   if (!isServed(route, target, x.wire.method)) throw verbNotAllowed(route, target);
   // T-12a: only an empty segment before a subresource gets here without a name.
@@ -183,6 +183,16 @@ async function servePath(x: Exchange, { cluster, path }: PathTarget, route: Path
     signal: x.signal,
   });
 }
+
+/**
+ * The roles of the fleet are in namespaces, and any name will do for one: the namespaces themselves live in clusters.
+ * When kubectl does not find a role it asks for the role's namespace, and if that is a 404 too, it says so instead.
+ */
+const isFleetNamespace = ({ cluster, group, resource, name, subresource }: Target): boolean =>
+  cluster === undefined && group === '' && resource === 'namespaces' && name !== '' && subresource === '';
+
+const namespaceOfFleet = (): ApiError =>
+  new ApiError(405, 'MethodNotAllowed', 'namespaces live inside clusters: ask below the path of one');
 
 /** for custom resources. */
 const subresourceNotFound = ({ style }: ResourceRoute, target: Target): ApiError =>

@@ -200,6 +200,35 @@ describeWithKubectl('kubectl looks around', () => {
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('timed out waiting for the condition')]);
   });
 
+  it('wait --for=condition=Ready ends when that becomes true', async () => {
+    const status = (ready: string) =>
+      server.call('PATCH', `${CLUSTERS}/gamma/status`, {
+        body: { status: { conditions: [{ type: 'Ready', status: ready }] } },
+        headers: { 'Content-Type': 'application/merge-patch+json' },
+      });
+    expect((await status('False')).code).toBe(200);
+    const watches = Promise.withResolvers<void>();
+    const waiting = kubectl(server, ['wait', '--for=condition=Ready', 'cluster/gamma', '--timeout=25s', '-v=6'], {
+      // It says each request that it has sent.
+      onSaid: (text) => /[?&]watch=true/.test(text) && watches.resolve(),
+    });
+    await Promise.race([watches.promise, waiting]);
+    expect((await status('True')).code).toBe(200);
+    expect(await waiting).toMatchObject({ code: 0, stdout: 'cluster.clusterregistry.k8s.io/gamma condition met\n' });
+  });
+
+  it('a role that is not there is what is missing, not its namespace', async () => {
+    const { code, stderr } = await kubectl(server, ['get', 'role', 'x', '-n', 'ci']);
+    expect([code, stderr]).toEqual([
+      1,
+      'Error from server (NotFound): roles.rbac.authorization.k8s.io "x" not found\n',
+    ]);
+    const asked = await server.call('GET', '/api/v1/namespaces/ci');
+    expect([asked.code, asked.json.reason]).toEqual([405, 'MethodNotAllowed']);
+    expect((await server.call('GET', '/api/v1/namespaces')).code).toBe(404);
+    expect((await server.call('GET', '/api/v1/namespaces/ci', { token: tokenOf('nobody') })).code).toBe(403);
+  });
+
   it('at a cluster: get of several kinds at once', async () => {
     const text = await kubectlOk(server, ['get', 'ns,sa,pods,secrets', '-A', '-o', 'name'], ALPHA);
     expect(text).toBe('namespace/ci\n');

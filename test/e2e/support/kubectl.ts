@@ -18,6 +18,8 @@ export interface KubectlOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Ends it (SIGTERM) when this is true of what it has written so far: for what does not end by itself. */
   readonly until?: (stdout: string) => boolean;
+  /** Called with what it has said so far, whenever it says something. */
+  readonly onSaid?: (stderr: string) => void;
 }
 
 export interface KubectlResult {
@@ -30,7 +32,7 @@ export interface KubectlResult {
 export async function kubectl(
   server: Pick<Server, 'url' | 'adminToken'>,
   args: readonly string[],
-  { stdin, clusterPath = '', token = server.adminToken, env = {}, until }: KubectlOptions = {},
+  { stdin, clusterPath = '', token = server.adminToken, env = {}, until, onSaid }: KubectlOptions = {},
 ): Promise<KubectlResult> {
   const home = await mkdtemp(join(tmpdir(), 'clusterpass-kubectl-'));
   try {
@@ -52,6 +54,7 @@ export async function kubectl(
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       output.stderr += text;
+      onSaid?.(output.stderr);
     });
     child.stdin.on('error', () => {});
     child.stdin.end(stdin ?? '');
