@@ -1,16 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { Command } from 'commander';
 import { processContext } from './cli/context.ts';
-import { addCommands } from './cli/program.ts';
+import { addCommands, newProgram } from './cli/program.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
 
-const program = new Command('clusterpass')
-  .description('The front desk of a fleet of Kubernetes clusters.')
-  .version(version, '--version')
-  .showHelpAfterError("See 'clusterpass --help' for usage.");
+const context = processContext(version);
+const program = newProgram(context);
 
 const serveCommand = program.command('serve').description('Serve the API.');
 // Loaded only where it is asked for: the other commands are clients, and must not wait for a server's parts.
@@ -26,7 +23,7 @@ if (process.argv.includes('serve')) {
     });
 }
 
-addCommands(program, processContext(version), (code) => {
+addCommands(program, context, (code) => {
   process.exitCode = code;
 });
 

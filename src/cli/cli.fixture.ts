@@ -1,4 +1,5 @@
 import type { Context } from './command.ts';
+import { NO_PROGRESS } from './progress.ts';
 
 /** Surroundings that a test looks into. */
 export function fakeContext(
@@ -21,6 +22,7 @@ export function fakeContext(
     out: writer('out'),
     err: writer('err'),
     readStdin: async () => '',
+    progress: NO_PROGRESS,
     stopped: () => new AbortController().signal,
   };
   return context;

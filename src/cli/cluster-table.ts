@@ -14,13 +14,20 @@ export interface ClusterTableOptions {
   readonly wide: boolean;
   readonly withHeaders: boolean;
   readonly withLabels: boolean;
+  /** Labels that have a column of their own. */
+  readonly labelColumns: readonly string[];
   readonly now: () => number;
 }
 
 /** Clusters as rows; the columns are those of the server's own tables. */
-export function clusterTable({ productName, wide, withHeaders, withLabels, now }: ClusterTableOptions): ClusterTable {
+export function clusterTable(options: ClusterTableOptions): ClusterTable {
+  const { productName, wide, withHeaders, withLabels, labelColumns, now } = options;
   const columns = clusterKind(productName).columns.filter(({ priority }) => wide || priority === 0);
-  const names = [...columns.map(({ name }) => name.toUpperCase()), ...(withLabels ? ['LABELS'] : [])];
+  const names = [
+    ...columns.map(({ name }) => name.toUpperCase()),
+    ...labelColumns.map((key) => printable((key.split('/').at(-1) ?? '').toUpperCase())),
+    ...(withLabels ? ['LABELS'] : []),
+  ];
   return {
     headers: withHeaders ? [names] : [],
     row: (cluster) => {
@@ -29,7 +36,9 @@ export function clusterTable({ productName, wide, withHeaders, withLabels, now }
         if (column.type === 'date') return humanAge(value, now());
         return value === null || value === '' ? '<none>' : printable(String(value));
       });
-      return withLabels ? [...cells, labelsOf(cluster)] : cells;
+      const { labels = {} } = cluster.metadata;
+      const own = labelColumns.map((key) => (Object.hasOwn(labels, key) ? printable(labels[key] ?? '') : ''));
+      return [...cells, ...own, ...(withLabels ? [labelsOf(cluster)] : [])];
     },
   };
 }

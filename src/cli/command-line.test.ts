@@ -22,6 +22,9 @@ it.each([
   ['--server x --help', '--server x --help'],
   ['--version', '--version'],
   ['constructor', 'constructor'],
+  ['get cluster/a cluster/b -o=name', 'get cluster cluster/a cluster/b --output name'],
+  ['describe Clusters.clusterregistry.k8s.io/a', 'describe clusters Clusters.clusterregistry.k8s.io/a'],
+  ['get pods/x', 'get pods/x'],
   ['get', 'get'],
 ])('%s: %s', (given, expected) => {
   expect(commandLine(given.split(' '))).toEqual(expected.split(' '));

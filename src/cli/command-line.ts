@@ -1,3 +1,4 @@
+import { isClusterType } from './cluster-names.ts';
 import { CliError, type Command, type Flag } from './command.ts';
 import { COMMANDS, GROUPS } from './commands.ts';
 import { CONNECTION_FLAGS } from './connection-flags.ts';
@@ -7,11 +8,22 @@ import { CONNECTION_FLAGS } from './connection-flags.ts';
  * before the command, `-o=name` is `-o name`, and `--watch=true` is `--watch`.
  */
 export function commandLine(args: readonly string[]): string[] {
-  const { words, early, rest } = findCommand(args);
+  const { words: given, early, rest: after } = findCommand(args);
+  const { words, name } = withoutName(given);
+  const rest = name === undefined ? after : [name, ...after];
   const command = commandOf(words);
   if (command === undefined) return [...words, ...early, ...rest];
   const flags = [...(command.flags ?? []), ...(command.connects === false ? [] : CONNECTION_FLAGS)];
   return [...words, ...plainFlags([...early, ...rest], namesOf(flags))];
+}
+
+/** `get cluster/NAME`: the command is `get cluster`, and the name in this form is its first argument. */
+function withoutName(words: readonly string[]): { words: readonly string[]; name?: string } {
+  const [group = '', second = ''] = words;
+  const [type = ''] = second.split('/', 1);
+  if (!Object.hasOwn(GROUPS, group) || !isClusterType(type)) return { words };
+  const bare = [group, /s(\.|$)/i.test(type) ? 'clusters' : 'cluster'];
+  return second === type ? { words: bare } : { words: bare, name: second };
 }
 
 interface Name {

@@ -1,3 +1,5 @@
+import type { Progress } from './progress.ts';
+
 /** What a command is: a row of the table in commands.ts, and a file with its `run`. */
 
 export interface Flag {
@@ -45,6 +47,7 @@ export interface Context {
   readonly out: Output;
   readonly err: Output;
   readonly readStdin: () => Promise<string>;
+  readonly progress: Progress;
   /** Aborted when the user wants it to stop. From the first use on, the command has to end by itself. */
   readonly stopped: () => AbortSignal;
 }

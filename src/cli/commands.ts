@@ -21,6 +21,11 @@ const account: Flag = {
   doc: 'The service account whose tokens are used, in every cluster.',
 };
 const dryRun: Flag = { flags: '--dry-run <server|none>', doc: '`server`: every check, no change.', default: 'none' };
+const dryRunWhere: Flag = {
+  flags: '--dry-run <none|client|server>',
+  doc: '`client`: send no change, and say what would be done. `server`: every check, no change.',
+  default: 'none',
+};
 const files: Flag = {
   flags: '-f, --filename <file>',
   doc: 'A file, a folder with `.yaml`, `.yml` and `.json` files, or `-` for stdin.',
@@ -104,7 +109,7 @@ export const COMMANDS: readonly Command[] = [
     path: ['get', 'clusters'],
     aliases: ['cluster'],
     summary: 'List the clusters that you may see.',
-    arguments: [{ name: '[NAME...]', doc: 'Only these.' }],
+    arguments: [{ name: '[NAME...]', doc: 'Only these; also as in `get cluster/NAME`.' }],
     flags: [
       output('`wide`, `json`, `yaml`, `name`, `jsonpath=TEMPLATE`, `custom-columns=HEADER:PATH,...`'),
       { flags: '-l, --selector <selector>', doc: 'Only those whose labels match, e.g. `env in (dev,staging)`.' },
@@ -114,10 +119,18 @@ export const COMMANDS: readonly Command[] = [
       { flags: '--chunk-size <number>', doc: 'How many are asked for at a time; 0 is all at once.', default: '500' },
       { flags: '--no-headers', doc: 'Leave out the line of headers.' },
       { flags: '--show-labels', doc: 'Add a column with all labels.' },
+      {
+        flags: '-L, --label-columns <labels>',
+        doc: 'Add a column for each of these labels, e.g. `env,region`.',
+        repeatable: true,
+      },
+      { flags: '--sort-by <path>', doc: 'In the order of a field, e.g. `.status.version`.' },
+      { flags: '-A, --all-namespaces', doc: 'Makes no difference: clusters are in no namespace.' },
     ],
     examples: [
       'clusterpass get clusters',
       'clusterpass get clusters -l env=prod -o wide',
+      'clusterpass get clusters prod-eu-1 dev-eu-1 -L env,region --sort-by .status.version',
       `clusterpass get clusters -o jsonpath='{range .items[*]}{.metadata.name}{"\\n"}{end}'`,
     ],
     load: () => import('./get-clusters.ts'),
@@ -202,7 +215,7 @@ export const COMMANDS: readonly Command[] = [
       'written by this command are left alone, and a name that is taken is reported. What it wrote it knows again by ' +
       'an extension in the entry: a context that you renamed keeps its name, and your namespace, proxy and other ' +
       'settings in it stay. No secret is written: kubectl runs `clusterpass credential` when it needs a token. The ' +
-      "address is that of the first endpoint whose network holds one of this machine's own addresses. Whether tokens " +
+      'address is that of the first endpoint whose network holds the address from which this machine talks to the server. Whether tokens ' +
       'of the account would be granted is tried in the first cluster; if not, that is a warning.',
     flags: [
       account,
@@ -254,13 +267,23 @@ export const COMMANDS: readonly Command[] = [
       'field that was taken out of the file stays in the object: set it to `null`, or use `kubectl apply`, which ' +
       'remembers. Objects that live inside a cluster name it in the annotation `clusterpass.dev/cluster`, or take ' +
       '`--cluster`.',
-    flags: [files, cluster('For objects that live inside a cluster and name none.'), namespace, dryRun],
-    examples: ['clusterpass apply -f cluster.yaml', 'clusterpass apply -f fleet/ --dry-run server'],
+    flags: [
+      files,
+      cluster('For objects that live inside a cluster and name none.'),
+      namespace,
+      dryRunWhere,
+      output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`'),
+    ],
+    examples: [
+      'clusterpass apply -f cluster.yaml',
+      'clusterpass apply -f fleet/ --dry-run=server',
+      'clusterpass apply -f cluster.yaml -o name',
+    ],
     load: () => import('./apply.ts'),
   },
   {
     path: ['delete'],
-    summary: 'Delete objects, by name or by file.',
+    summary: 'Delete objects, by name, by label or by file.',
     arguments: [
       { name: '[TYPE]', doc: 'E.g. `cluster`, `serviceaccount`; or `TYPE/NAME`.' },
       { name: '[NAME...]', doc: 'The objects.' },
@@ -269,13 +292,18 @@ export const COMMANDS: readonly Command[] = [
       files,
       cluster('For objects that live inside a cluster.'),
       namespace,
+      { flags: '-l, --selector <selector>', doc: 'Those of TYPE whose labels match.' },
+      { flags: '--all', doc: 'All of TYPE.' },
+      { flags: '-A, --all-namespaces', doc: 'With `-l` or `--all`: in every namespace.' },
       { flags: '--ignore-not-found', doc: 'What does not exist counts as deleted.' },
-      dryRun,
+      dryRunWhere,
+      output('`name`'),
     ],
     examples: [
       'clusterpass delete cluster dev-eu-1',
       'clusterpass delete serviceaccount builder -n ci --cluster prod-eu-1',
       'clusterpass delete -f cluster.yaml',
+      'clusterpass delete clusters -l env=dev --dry-run=client',
     ],
     load: () => import('./delete.ts'),
   },

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Context, Output } from './command.ts';
+import { NO_PROGRESS } from './progress.ts';
 
 /** The surroundings of this process. */
 export function processContext(version: string): Context {
@@ -12,6 +13,7 @@ export function processContext(version: string): Context {
     out: outputOf(process.stdout),
     err: outputOf(process.stderr),
     readStdin: () => text(process.stdin),
+    progress: NO_PROGRESS,
     stopped: () => {
       if (stopped !== undefined) return stopped.signal;
       const controller = new AbortController();

@@ -3,6 +3,7 @@ import { humanAge } from '../api/human-age.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
 import type { Client } from '../client/create-client.ts';
 import { type Cluster, endpointsOf } from '../client/types.ts';
+import { clusterNames } from './cluster-names.ts';
 import type { Context, Run } from './command.ts';
 import { connect } from './connection.ts';
 import { getCluster } from './get-clusters.ts';
@@ -16,7 +17,7 @@ export const run: Run = async (context, invocation) => {
   const client = await connect(context, invocation);
   const problems: unknown[] = [];
   let shown = 0;
-  for (const name of invocation.args) {
+  for (const name of clusterNames(invocation.args)) {
     try {
       const cluster = await publicCluster(client, name);
       const text = describe(context, cluster, await whyVisible(client, name));

@@ -1,20 +1,27 @@
 import type { Client } from '../client/create-client.ts';
 import { FULL_CLUSTERS } from '../client/list-clusters.ts';
 import type { Cluster, ClusterList, ClusterSelection } from '../client/types.ts';
+import { clusterNames } from './cluster-names.ts';
 import { type ClusterTable, clusterTable } from './cluster-table.ts';
 import { CliError, type Context, type Invocation, type Run } from './command.ts';
 import { connect } from './connection.ts';
 import { asList, type Printer, printerFor } from './output.ts';
 import { describeError, isAboutOne } from './report-error.ts';
+import { sorterFor } from './sort-by.ts';
 import { renderTable, widthsOf } from './table.ts';
 
 /** `get clusters`, with the flags and the forms of kubectl. */
 export const run: Run = async (context, invocation) => {
-  const { args: names } = invocation;
+  const names = clusterNames(invocation.args);
   const print = await printerFor(invocation.text('output'));
   const labelSelector = invocation.text('selector');
   const fieldSelector = invocation.text('fieldSelector');
   const watching = invocation.is('watch') || invocation.is('watchOnly');
+  const order = invocation.text('sortBy');
+  const sorted = order === undefined ? (list: readonly Cluster[]) => list : sorterFor<Cluster>(order);
+  if (watching && order !== undefined) {
+    context.err.write('warning: --watch or --watch-only requested, --sort-by will be ignored\n');
+  }
   if (names.length > 0 && (labelSelector !== undefined || fieldSelector !== undefined)) {
     throw new CliError('selectors cannot be combined with names');
   }
@@ -26,9 +33,9 @@ export const run: Run = async (context, invocation) => {
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
     ...(names.length === 1 ? { fieldSelector: `metadata.name=${escaped(names[0] ?? '')}` } : {}),
   };
-  if (watching) return watch(context, invocation, client, selection, print);
+  if (watching) return watch(context, invocation, client, { selection, print, name: names[0] });
   const one = names.length === 1;
-  const { items, problems } =
+  const { items: found, problems } =
     names.length > 0
       ? await getEach(client, names)
       : {
@@ -38,6 +45,7 @@ export const run: Run = async (context, invocation) => {
           problems: [],
         };
   if (one && problems[0] !== undefined) throw problems[0];
+  const items = sorted(found);
   if (print !== undefined) {
     context.out.write(print(one ? items[0] : asList(items)));
   } else if (items.length === 0) {
@@ -71,16 +79,21 @@ export async function getCluster(client: Client, name: string): Promise<Cluster>
 /** L-40: in a field selector these mean something. */
 const escaped = (value: string): string => value.replaceAll(/[\\,=]/g, (sign) => `\\${sign}`);
 
+interface WatchPlan {
+  readonly selection: ClusterSelection;
+  readonly print: Printer | undefined;
+  readonly name: string | undefined;
+}
+
 async function watch(
   context: Context,
   invocation: Invocation,
   client: Client,
-  selection: ClusterSelection,
-  print: Printer | undefined,
+  { selection, print, name }: WatchPlan,
 ): Promise<number> {
   const from: ClusterList = await client.listClusters(selection);
   // A name that does not exist, or that is not for this caller, is an error and not a long silence.
-  if (invocation.args.length === 1 && from.items.length === 0) await getCluster(client, invocation.args[0] ?? '');
+  if (name !== undefined && from.items.length === 0) await getCluster(client, name);
   const { headers, row } = tableFor(context, invocation, client);
   const widths = widthsOf([...headers, ...from.items.map(row)]);
   let head = headers;
@@ -100,5 +113,6 @@ const tableFor = (context: Context, invocation: Invocation, { productName }: Cli
     wide: invocation.text('output') === 'wide',
     withHeaders: !invocation.isOff('headers'),
     withLabels: invocation.is('showLabels'),
+    labelColumns: invocation.list('labelColumns').flatMap((text) => text.split(',').filter((key) => key !== '')),
     now: context.now,
   });

@@ -1,4 +1,3 @@
-import { networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { chooseEndpoint } from '../api/choose-endpoint.ts';
@@ -13,6 +12,7 @@ import { execCommand } from './exec-command.ts';
 import { withLock } from './file-lock.ts';
 import { kubeconfigFile } from './folders.ts';
 import { type MergeResult, mergeKubeconfig, type WantedContext } from './kubeconfig-merge.ts';
+import { localAddressTo } from './local-address.ts';
 import { printable } from './printable.ts';
 import { readText, writePrivate } from './private-files.ts';
 import { accountProblem } from './try-account.ts';
@@ -27,7 +27,7 @@ interface Plan {
   readonly account: Account;
   readonly template: string;
   readonly command: string;
-  readonly extraArgs: readonly string[];
+  readonly productName: string;
   /** Names of the clusters that keep their contexts; undefined when nothing is pruned. */
   readonly keep: ((written: readonly Cluster[]) => Promise<ReadonlySet<string>>) | undefined;
 }
@@ -51,7 +51,7 @@ export const run: Run = async (context, invocation) => {
     account,
     template: checkedTemplate(invocation.text('contextName') ?? '{cluster}'),
     command: invocation.text('execCommand') ?? (await execCommand(context)),
-    extraArgs: productName === 'orchestrator' ? [] : ['--product-name', productName],
+    productName,
     keep: invocation.is('prune') ? keep : undefined,
   };
   if (invocation.is('watch')) return watch(context, invocation, client, plan, selection);
@@ -119,8 +119,10 @@ async function write(
 ): Promise<MergeResult> {
   const say = (text: string): void => context.err.write(`${text}\n`);
   const wanted: WantedContext[] = [];
+  // Each time: who watches may come home, or leave.
+  const from = await localAddressTo(plan.server);
   for (const cluster of clusters) {
-    const found = wantedContext(plan, cluster);
+    const found = wantedContext(plan, cluster, from);
     if (typeof found === 'string') say(`Warning: ${found}`);
     else wanted.push(found);
   }
@@ -183,16 +185,16 @@ const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** What belongs into the file, or why nothing can be written. */
-function wantedContext(plan: Plan, cluster: Cluster): WantedContext | string {
-  const { server: desk, account, template } = plan;
+function wantedContext(plan: Plan, cluster: Cluster, from: string | undefined): WantedContext | string {
+  const { server: desk, account, template, productName } = plan;
   const { name } = cluster.metadata;
   // It becomes an argument of a program.
   if (isDns1123Subdomain(name).length > 0)
     return `${JSON.stringify(name)} is left out: it is not the name of a cluster`;
   const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
-  const server = chooseEndpoint(serverEndpoints, ownAddresses())?.serverAddress;
+  const server = chooseEndpoint(serverEndpoints, from === undefined ? [] : [from])?.serverAddress;
   if (server === undefined || !server.startsWith('https://')) return `${name} is left out: it has no address`;
-  const entry = kubeconfigFor({ cluster: name, server, caBundle, baseUrl: desk, account });
+  const entry = kubeconfigFor({ cluster: name, server, caBundle, baseUrl: desk, account, productName });
   const [first, user] = [entry.clusters[0], entry.users[0]];
   if (first === undefined || user === undefined) return `${name} is left out`;
   const contextName = fill(template, {
@@ -207,13 +209,10 @@ function wantedContext(plan: Plan, cluster: Cluster): WantedContext | string {
     contextName,
     userName: `${account.namespace}:${account.name}@${contextName}`,
     cluster: first.cluster,
-    exec: { ...exec, command: plan.command, args: [...exec.args, ...plan.extraArgs] },
+    exec: { ...exec, command: plan.command },
     namespace: account.namespace,
   };
 }
-
-const ownAddresses = (): string[] =>
-  Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 
 const PLACEHOLDERS = ['cluster', 'namespace', 'account', 'server'];
 

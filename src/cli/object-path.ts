@@ -12,7 +12,11 @@ export interface Place {
 }
 
 /** The path of a collection: where objects of this kind are created. */
-export function collectionPath(client: Client, kind: Kind, place: Place): string {
+export const collectionPath = (client: Client, kind: Kind, place: Place): string =>
+  listPath(client, kind, place, false);
+
+/** `everywhere`: in all namespaces, where objects can be listed and not created. */
+export function listPath(client: Client, kind: Kind, place: Place, everywhere: boolean): string {
   const { cluster, namespace } = place;
   if (kind.inCluster && !cluster) {
     const other = place.isFromFile === true ? ', or the annotation clusterpass.dev/cluster' : '';
@@ -20,7 +24,7 @@ export function collectionPath(client: Client, kind: Kind, place: Place): string
   }
   const prefix = kind.inCluster ? pathPrefix(client, cluster) : '';
   const group = kind.group === '' ? '/api/v1' : `/apis/${apiVersionOf(kind)}`;
-  const scope = kind.namespaced ? `/namespaces/${encodeURIComponent(namespace || 'default')}` : '';
+  const scope = kind.namespaced && !everywhere ? `/namespaces/${encodeURIComponent(namespace || 'default')}` : '';
   return `${prefix}${group}${scope}/${kind.resource}`;
 }
 

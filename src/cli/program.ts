@@ -1,8 +1,9 @@
-import { type Command as Commander, Option } from 'commander';
+import { Command as Commander, Option } from 'commander';
 import { CliError, type Command, type Context, type Flag, Invocation } from './command.ts';
 import { commandLine } from './command-line.ts';
 import { COMMANDS, GROUPS } from './commands.ts';
 import { CONNECTION_FLAGS } from './connection-flags.ts';
+import { ProgressLine } from './progress.ts';
 import { describeError } from './report-error.ts';
 
 /** Every flag of a command, its own first. */
@@ -10,6 +11,14 @@ export const flagsOf = ({ flags = [], connects = true }: Command): readonly Flag
   ...flags,
   ...(connects ? CONNECTION_FLAGS : []),
 ];
+
+/** The program without its commands. What it says itself goes where the commands' output goes. */
+export const newProgram = ({ version, out, err }: Pick<Context, 'version' | 'out' | 'err'>): Commander =>
+  new Commander('clusterpass')
+    .description('The front desk of a fleet of Kubernetes clusters.')
+    .version(version, '--version')
+    .showHelpAfterError("See 'clusterpass --help' for usage.")
+    .configureOutput({ writeOut: (text) => out.write(text), writeErr: (text) => err.write(text) });
 
 /** Puts the table's commands on a program; `finish` gets the exit code. */
 export function addCommands(program: Commander, context: Context, finish: (code: number) => void): void {
@@ -90,12 +99,16 @@ const plain = (text: string): string => text.replaceAll('`', '');
 
 /** Runs one command to its end; gives the exit code. */
 export async function runCommand(command: Command, context: Context, invocation: Invocation): Promise<number> {
+  const line = context.err.isTerminal ? new ProgressLine(context.err) : undefined;
   try {
     const { run } = await command.load();
-    return (await run(context, invocation)) ?? 0;
+    return (await run(line?.in(context) ?? context, invocation)) ?? 0;
   } catch (error) {
+    line?.end();
     const text = describeError(error);
     context.err.write(`${text ?? `error: ${error instanceof Error ? error.stack : String(error)}`}\n`);
     return 1;
+  } finally {
+    line?.end();
   }
 }

@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process';
-import { mkdir, symlink } from 'node:fs/promises';
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -9,6 +9,10 @@ import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { type Server, startServer } from './support/server.ts';
 
+const hasFish = spawnSync('fish', ['--version']).status === 0;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what terminals take for a change of colour.
+const COLOUR = /\u001b\[[0-9;]*m/;
+const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.url));
 
 let server: Server;
@@ -147,6 +151,62 @@ describe('clusterpass get clusters', () => {
     expect(await admin.fails(['get', 'clusters', 'dev-1', '-l', 'a'])).toMatch(/^error: selectors cannot be combined/);
   });
 
+  it('cluster/NAME, and the names of the type that kubectl takes', async () => {
+    const names = 'cluster.clusterregistry.k8s.io/prod-1\ncluster.clusterregistry.k8s.io/dev-1\n';
+    const get = (...words: string[]) => admin.ok(['get', ...words, '-o', 'name']);
+    expect(await get('cluster/prod-1', 'cluster/dev-1')).toBe(names);
+    expect(await get('Clusters.clusterregistry.k8s.io', 'prod-1', 'dev-1')).toBe(names);
+    expect(await admin.ok(['describe', 'cluster/prod-1'])).toMatch(/^Name: +prod-1\n/);
+    expect(await admin.fails(['get', 'cluster/prod-1', 'dev-1'])).toBe(
+      'error: arguments in resource/name form must have a single resource and name\n',
+    );
+    expect(await admin.fails(['get', 'cluster', 'pod/x'])).toMatch(/^error: arguments in resource\/name form/);
+  });
+
+  it('-L, --sort-by, -A', async () => {
+    const table = await admin.ok([
+      'get',
+      'clusters',
+      '-A',
+      '-L',
+      'env',
+      '-L',
+      'example.com/x,region',
+      '--sort-by',
+      '.metadata.labels.env',
+    ]);
+    const [header = '', ...rows] = table.trimEnd().split('\n');
+    expect(header).toMatch(/^NAME .* ENV +X +REGION$/);
+    expect(rows.map((row) => row.split(/ +/)[0])).toEqual(['dev-1', 'prod-1']);
+    expect(rows[0]).toMatch(/ dev$/);
+    expect(rows[1]).toMatch(/ prod +eu$/);
+    expect(
+      await admin.ok(['get', 'clusters', '--sort-by', '{.status.version}', '-o', 'jsonpath={.items[*].metadata.name}']),
+    ).toBe('dev-1 prod-1');
+    expect(await admin.fails(['get', 'clusters', '--sort-by', '.nope'])).toBe(
+      `error: couldn't find any field with path ".nope" in the list of objects\n`,
+    );
+  });
+
+  it('NO_COLOR: there is no colour, not even for a person at a terminal', async () => {
+    // `script` gives it a terminal; whoever asks for colour by FORCE_COLOR gets none either.
+    const command = `'${process.execPath}' '${PROGRAM}' get clusters nope prod-1; '${process.execPath}' '${PROGRAM}' get --help`;
+    for (const wish of [{ NO_COLOR: '1' }, { FORCE_COLOR: '1' }]) {
+      const env = {
+        PATH: process.env.PATH,
+        HOME: admin.home,
+        TERM: 'xterm-256color',
+        CLUSTERPASS_SERVER: server.url,
+        CLUSTERPASS_TOKEN: server.adminToken,
+        ...wish,
+      };
+      const { stdout } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], { env });
+      expect(stdout).toContain('prod-1');
+      expect(stdout).toContain('Usage: clusterpass get');
+      expect(stdout).not.toMatch(COLOUR);
+    }
+  });
+
   it('-w shows what there is, then every change', async () => {
     const running = admin.start(['get', 'clusters', '-w', '-l', 'env=dev']);
     await running.until(({ stdout }) => stdout.includes('dev-1'));
@@ -189,7 +249,7 @@ describe('clusterpass get clusters', () => {
     expect(await admin.ok(['help', 'get', 'cluster'])).toBe(help);
     expect(await admin.ok(['help', 'get'])).toBe(await admin.ok(['get', '--help']));
     expect(await admin.ok(['help'])).toBe(await admin.ok(['--help']));
-    expect(await admin.ok(['help', 'serve'])).toContain('--listen');
+    expect(await admin.ok(['help', 'serve'], { inProcess: false })).toContain('--listen');
     expect(await admin.fails(['help', 'get', 'pods'])).toBe(
       "error: unknown command 'pods'\nSee 'clusterpass get --help' for usage.\n",
     );
@@ -261,6 +321,24 @@ describe('clusterpass version and completion', () => {
     expect(script).toMatch(/-n __fish_use_subcommand -a serve -d/);
     expect(script).toMatch(/-l cluster -x -a "\(string split ' ' \(clusterpass get clusters .*\)\)" -d/);
   });
+
+  it.skipIf(!hasFish)(
+    `completion fish completes in the real shell${hasFish ? '' : ' (skipped: there is no fish)'}`,
+    async () => {
+      const file = join(admin.home, 'clusterpass.fish');
+      await writeFile(file, await admin.ok(['completion', 'fish']));
+      const lines = ['clusterpass ku', 'clusterpass auth ', 'clusterpass get clusters --show'];
+      const script = [`source ${file}`, ...lines.map((line) => `complete -C '${line}'`)].join('; ');
+      const env = { PATH: process.env.PATH, HOME: admin.home };
+      const { stdout } = await promisify(execFile)('fish', ['--no-config', '-c', script], { env });
+      expect(stdout.split('\n').map((line) => line.split('\t')[0])).toEqual([
+        'kubeconfig',
+        'can-i',
+        '--show-labels',
+        '',
+      ]);
+    },
+  );
 
   it.each(['bash', 'zsh', 'fish'])('completion %s names commands and flags', async (shell) => {
     const script = await admin.ok(['completion', shell]);

@@ -55,6 +55,33 @@ describe('clusterpass apply', () => {
     expect((await server.call('GET', `${CLUSTERS}/gamma`)).json.metadata.labels).toEqual({ env: 'dev' });
   });
 
+  it('-o prints the objects, and --dry-run=client sends nothing', async () => {
+    const file = FLEET.replaceAll('gamma', 'zeta');
+    const apply = (...flags: string[]) => admin.ok(['apply', '-f', '-', ...flags], { stdin: file });
+    expect(await apply('--dry-run=client')).toBe(
+      'cluster.clusterregistry.k8s.io/zeta created (dry run)\nnamespace/shop created (dry run)\n',
+    );
+    expect((await server.call('GET', `${CLUSTERS}/zeta`)).code).toBe(404);
+    expect(await apply('-o', 'name')).toBe('cluster.clusterregistry.k8s.io/zeta\nnamespace/shop\n');
+    expect(await apply('--dry-run=client')).toMatch(
+      /zeta unchanged \(dry run\)\nnamespace\/shop unchanged \(dry run\)\n$/,
+    );
+    expect(
+      await admin.ok(['apply', '-f', '-', '--dry-run=client'], { stdin: file.replace('env: test', 'env: dev') }),
+    ).toMatch(/zeta configured \(dry run\)/);
+    const list = JSON.parse(await apply('-o', 'json'));
+    expect(list).toMatchObject({
+      kind: 'List',
+      items: [{ metadata: { name: 'zeta' } }, { metadata: { name: 'shop' } }],
+    });
+    expect(list.items[0].metadata.uid).toEqual(expect.any(String));
+    const one = file.split('---')[0] ?? '';
+    expect(await admin.ok(['apply', '-f', '-', '-o', 'jsonpath={.metadata.labels.env}'], { stdin: one })).toBe('test');
+    expect(await admin.fails(['apply', '-f', '-', '--dry-run=maybe'], { stdin: one })).toBe(
+      'error: --dry-run: "maybe" must be one of "none", "server", "client"\n',
+    );
+  });
+
   it('files, folders, JSON, --cluster and -n', async () => {
     const folder = join(admin.home, 'manifests');
     await mkdir(folder);
@@ -163,6 +190,35 @@ describe('clusterpass delete', () => {
       'namespace "shop" deleted\ncluster.clusterregistry.k8s.io "gamma" deleted\n',
     );
     expect(await admin.ok(['delete', 'sa', 'other', '-n', 'ci', '--cluster', 'beta', '--ignore-not-found'])).toBe('');
+  });
+
+  it('by label, in one namespace or in all', async () => {
+    const account = (namespace: string, name: string, labels: object) =>
+      server.call('POST', `/orchestrator/alpha/api/v1/namespaces/${namespace}/serviceaccounts`, {
+        body: { metadata: { name, labels } },
+      });
+    await server.call('POST', '/orchestrator/alpha/api/v1/namespaces', { body: { metadata: { name: 'two' } } });
+    await Promise.all([
+      account('ci', 'old-1', { age: 'old' }),
+      account('ci', 'new-1', { age: 'new' }),
+      account('two', 'old-2', { age: 'old' }),
+    ]);
+    const remove = (...flags: string[]) =>
+      admin.ok(['delete', 'sa', '--cluster', 'alpha', '-n', 'ci', '-l', 'age=old', ...flags]);
+    expect(await remove('--dry-run=client', '-A')).toBe(
+      'serviceaccount "old-1" deleted (dry run)\nserviceaccount "old-2" deleted (dry run)\n',
+    );
+    expect(await remove('-o', 'name')).toBe('serviceaccount/old-1\n');
+    expect(await remove('-A')).toBe('serviceaccount "old-2" deleted\n');
+    expect(await admin.run(['delete', 'sa', '--cluster', 'alpha', '-n', 'ci', '-l', 'age=old'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'No resources found\n',
+    });
+    expect(await admin.fails(['delete', 'sa', 'x', '-l', 'a', '--cluster', 'alpha'])).toBe(
+      'error: name cannot be provided when a selector is specified\n',
+    );
+    expect(await admin.fails(['delete', 'cluster/nope', '--dry-run=client'])).toMatch(/NotFound/);
   });
 
   it('says what is not there', async () => {

@@ -1,0 +1,17 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { expect, it } from 'vitest';
+import { localAddressTo } from './local-address.ts';
+
+it('is the address that the server would see', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const seen = once(server, 'connection').then(([socket]) => socket.remoteAddress);
+  const address = await localAddressTo(`http://127.0.0.1:${port}/base`);
+  expect(address).toBe(await seen);
+  server.close();
+  await once(server, 'close');
+  // Nobody listens there any more.
+  expect(await localAddressTo(`http://127.0.0.1:${port}`)).toBeUndefined();
+});
