@@ -2,6 +2,7 @@ import { MASTERS } from '../api/caller.ts';
 import { humanAge } from '../api/human-age.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
 import type { Client } from '../client/create-client.ts';
+import { reviewAccess, reviewSelf } from '../client/reviews.ts';
 import { type Cluster, endpointsOf } from '../client/types.ts';
 import { clusterNames } from './cluster-names.ts';
 import type { Context, Run } from './command.ts';
@@ -9,7 +10,6 @@ import { connect } from './connection.ts';
 import { getCluster } from './get-clusters.ts';
 import { printable } from './printable.ts';
 import { describeError, isAboutOne } from './report-error.ts';
-import { reviewAccess, reviewSelf } from './reviews.ts';
 import { renderTable } from './table.ts';
 
 /** Everything about a cluster that helps a person to use it. */

@@ -1,8 +1,8 @@
 import type { Catalog } from '../api/catalog.ts';
 import { apiVersionOf, type Kind } from '../api/kind.ts';
 import type { Client } from '../client/create-client.ts';
+import { pathPrefix } from '../client/reviews.ts';
 import { CliError } from './command.ts';
-import { pathPrefix } from './reviews.ts';
 
 export interface Place {
   readonly cluster: string | undefined;

@@ -12,6 +12,7 @@ import type {
   TokenOptions,
   TokenSelection,
   TrackedToken,
+  UsableAccounts,
   WatchOptions,
 } from './types.ts';
 import { watchClusters } from './watch-clusters.ts';
@@ -50,6 +51,10 @@ export interface Client {
   listIssuedTokens(options?: TokenSelection): Promise<TrackedToken[]>;
   /** By the id of the token, its claim `jti`; it need not be tracked. */
   revokeToken(jti: string, options?: { readonly signal?: AbortSignal }): Promise<void>;
+  /** A kubeconfig in YAML for one cluster, as the account that is named. There is no secret in it. */
+  kubeconfig(options: { readonly cluster: string; readonly namespace: string; readonly name: string }): Promise<string>;
+  /** The service accounts of a cluster that the caller may ask a token of. */
+  usableAccounts(cluster: string): Promise<UsableAccounts>;
   /** Anything else that the server serves as JSON. */
   request<T>(method: string, path: string, options?: RequestOptions): Promise<Reply<T>>;
 }
@@ -79,6 +84,15 @@ export function createClient(options: ClientOptions): Client {
     tokenSource: (request) => createTokenSource(() => createToken(tokenParts, request), timing),
     listIssuedTokens: (selection) => listIssuedTokens(transport, selection),
     revokeToken: (jti, revoke) => revokeToken(transport, jti, revoke?.signal),
+    kubeconfig: async ({ cluster, namespace, name }) => {
+      const path = `/auth/v1/clusters/${encodeURIComponent(cluster)}/kubeconfig`;
+      const query = { as: `${namespace}/${name}` };
+      return (await transport.text('GET', path, { query, accept: 'application/yaml' })).value;
+    },
+    usableAccounts: async (cluster) => {
+      const path = `/auth/v1/clusters/${encodeURIComponent(cluster)}/accounts`;
+      return (await transport.request<UsableAccounts>('GET', path)).value;
+    },
     request: (method, path, request) => transport.request(method, path, request),
   };
 }

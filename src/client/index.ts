@@ -5,6 +5,16 @@ export type { BoundObjectReference, TokenRequest } from '../api/kinds/token-requ
 export type { Status, StatusCause, StatusDetails } from '../api/status.ts';
 export { type Client, type ClientOptions, createClient } from './create-client.ts';
 export { ConnectionError, isStatus, StatusError } from './errors.ts';
+export {
+  type AccessAnswer,
+  pathPrefix,
+  type ResourceAttributes,
+  type RulesAnswer,
+  reviewAccess,
+  reviewRules,
+  reviewSelf,
+  type UserInfo,
+} from './reviews.ts';
 export type { Timing } from './timing.ts';
 export type { TokenSource } from './token-source.ts';
 export type { Fetch, Reply, RequestOptions, TokenProvider } from './transport.ts';
@@ -19,5 +29,6 @@ export {
   type TokenOptions,
   type TokenSelection,
   type TrackedToken,
+  type UsableAccounts,
   type WatchOptions,
 } from './types.ts';

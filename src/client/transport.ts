@@ -54,16 +54,21 @@ export class Transport {
 
   /** A JSON answer, read whole. */
   async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<Reply<T>> {
-    const timeout = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
-    const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
-    const response = await this.open(method, path, { ...options, signal });
-    const text = await this.#read(response, options.signal);
-    const warnings = warningsIn(response.headers);
+    const { value: text, ...reply } = await this.text(method, path, options);
     try {
-      return { code: response.status, value: JSON.parse(text) as T, headers: response.headers, warnings };
+      return { ...reply, value: JSON.parse(text) as T };
     } catch (error) {
       throw new ConnectionError(`${this.#root} answered with something that is not JSON`, { cause: error });
     }
+  }
+
+  /** An answer read whole, as it came. */
+  async text(method: string, path: string, options: RequestOptions = {}): Promise<Reply<string>> {
+    const timeout = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+    const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
+    const response = await this.open(method, path, { ...options, signal });
+    const value = await this.#read(response, options.signal);
+    return { code: response.status, value, headers: response.headers, warnings: warningsIn(response.headers) };
   }
 
   /** An answer that went well, its body unread. Throws StatusError for any other. */

@@ -55,6 +55,8 @@ export interface WatchOptions extends ClusterSelection {
   readonly from?: ClusterList;
   /** Called when the whole state has been told: at the start, and after an interruption that was too long to resume. */
   readonly onSynced?: () => void;
+  /** Called whenever a stream has been opened: at the start, and after each interruption. */
+  readonly onConnected?: () => void;
   /** Called before each new attempt, with what ended the last one. */
   readonly onInterruption?: (cause: unknown, delayMs: number) => void;
 }
@@ -102,6 +104,12 @@ export interface TokenSelection {
   /** E.g. `spec.cluster=prod-eu-1`. */
   readonly fieldSelector?: string;
   readonly signal?: AbortSignal;
+}
+
+export interface UsableAccounts {
+  readonly items: readonly { readonly namespace: string; readonly name: string }[];
+  /** There are more than the server tells. */
+  readonly incomplete: boolean;
 }
 
 const ENDPOINTS = /^[a-z0-9]+ApiEndpoints$/i;

@@ -87,6 +87,7 @@ class Watch {
         signal: signal === undefined ? ended.signal : AbortSignal.any([signal, ended.signal]),
       });
       if (response.body === null) throw new ConnectionError('the watch has no body');
+      this.#options.onConnected?.();
       if (!resuming) this.#known.beginState();
       const stop = (): void => ended.abort();
       for await (const event of watchEvents(response.body, { idleMs: this.#parts.idleMs, stop })) {

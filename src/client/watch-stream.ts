@@ -24,11 +24,15 @@ export async function* watchEvents(
     stop();
   };
   let timer = setTimeout(fail, idleMs);
+  // Not every browser can iterate over a stream.
+  const reader = body.getReader();
   try {
-    for await (const chunk of body) {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
       clearTimeout(timer);
       timer = setTimeout(fail, idleMs);
-      rest += decoder.decode(chunk, { stream: true });
+      rest += decoder.decode(value, { stream: true });
       const lines = rest.split('\n');
       rest = lines.pop() ?? '';
       if (rest.length > MAX_LINE) throw new ConnectionError('the watch sent a line without an end');
@@ -39,6 +43,7 @@ export async function* watchEvents(
     throw error instanceof ConnectionError ? error : new ConnectionError('the watch was interrupted', { cause: error });
   } finally {
     clearTimeout(timer);
+    reader.releaseLock();
   }
 }
 

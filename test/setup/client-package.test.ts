@@ -27,7 +27,17 @@ describe('the published client', () => {
     const module = (await import(pathToFileURL(built(file)).href)) as Record<string, unknown>;
     expect(Object.keys(module).sort()).toEqual(
       name === './client'
-        ? ['ConnectionError', 'StatusError', 'createClient', 'endpointsOf', 'isStatus']
+        ? [
+            'ConnectionError',
+            'StatusError',
+            'createClient',
+            'endpointsOf',
+            'isStatus',
+            'pathPrefix',
+            'reviewAccess',
+            'reviewRules',
+            'reviewSelf',
+          ]
         : ['createNodeFetch'],
     );
   });

@@ -1,4 +1,4 @@
-import type { Client } from '../client/create-client.ts';
+import type { Client } from './create-client.ts';
 
 /** What a caller may ask the server about itself. */
 
