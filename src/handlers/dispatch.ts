@@ -23,12 +23,13 @@ export interface HandlerParts extends GetParts, ListParts, WatchParts, WritePart
   readonly getKubeconfig: (request: ApiRequest) => Promise<ApiResponse>;
   /** Where a verb of a kind means something else than writing the object. */
   readonly ownVerbs: OwnVerbs;
+  readonly getUsableAccounts: (request: ApiRequest) => Promise<ApiResponse>;
 }
 
 export type OwnVerbs = ReadonlyMap<Kind, Partial<Record<Verb, (request: ApiRequest) => Promise<ApiResponse>>>>;
 
 /** Every subresource there is, and '' for the object itself. */
-export const SUBRESOURCES = ['', 'status', 'token', 'kubeconfig'] as const;
+export const SUBRESOURCES = ['', 'status', 'token', 'kubeconfig', 'accounts'] as const;
 
 /** What is served at a path: which verbs, for objects of which kind. */
 export type Resource = StoredResource | VirtualResource;
@@ -64,7 +65,8 @@ const ACROSS_NAMESPACES_VERBS: Verbs = new Set<Verb>(['list', 'watch']);
 const PUBLIC_LIST_VERBS: Verbs = new Set<Verb>(['list', 'watch']);
 const STATUS_VERBS: Verbs = new Set<Verb>(['get', 'update', 'patch']);
 const TOKEN_VERBS: Verbs = new Set<Verb>(['create']);
-const KUBECONFIG_VERBS: Verbs = new Set<Verb>(['get']);
+/** What a person needs to use a cluster: read with the right to get the cluster's own entry. */
+const USE_VERBS: Verbs = new Set<Verb>(['get']);
 const VIRTUAL_VERBS: Verbs = new Set<Verb>(['create']);
 const NO_VERBS: Verbs = new Set();
 
@@ -82,7 +84,8 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
   // Scope is part of the match: an object is never reachable by a path that was authorized for another scope.
   if (!kind.namespaced && target.namespace !== '') return undefined;
   if (target.alwaysPublic) {
-    return subresource === 'kubeconfig' ? served(KUBECONFIG_VERBS, subresource) : served(PUBLIC_LIST_VERBS);
+    if (subresource === 'kubeconfig' || subresource === 'accounts') return served(USE_VERBS, subresource);
+    return served(PUBLIC_LIST_VERBS);
   }
   if (kind.namespaced && target.namespace === '') {
     // without a namespace it can be listed and watched, nothing else.
@@ -112,6 +115,7 @@ export function createDispatcher(
     if (subresource === 'kubeconfig') return parts.getKubeconfig(request);
     const own = parts.ownVerbs.get(kind)?.[request.target.verb];
     if (own !== undefined) return own(request);
+    if (subresource === 'accounts') return parts.getUsableAccounts(request);
     switch (request.target.verb) {
       case 'get':
         return getObject(parts, request, kind);

@@ -170,7 +170,9 @@ function resourceIn(
   );
 }
 
-/** `/auth/v1/clusters` and `/auth/v1/clusters/{name}/kubeconfig` */
+const PUBLIC_SUBRESOURCES: ReadonlySet<string> = new Set(['kubeconfig', 'accounts']);
+
+/** `/auth/v1/clusters`, and `kubeconfig` and `accounts` below `/auth/v1/clusters/{name}/` */
 function publicTarget(
   [auth, version, clusters, name = '', subresource = '', ...more]: readonly string[],
   method: Method,
@@ -178,7 +180,7 @@ function publicTarget(
 ): ResourceTarget | undefined {
   if (auth !== 'auth' || version !== 'v1' || clusters !== 'clusters' || more.length > 0) return undefined;
   const isList = name === '' && subresource === '';
-  if (!isList && (name === '' || subresource !== 'kubeconfig')) return undefined;
+  if (!isList && (name === '' || !PUBLIC_SUBRESOURCES.has(subresource))) return undefined;
   const verb = verbOf(method, name, query);
   const target: Target = {
     verb,
@@ -192,7 +194,7 @@ function publicTarget(
     alwaysPublic: true,
   };
   const { question, ...rest } = named(target, selectedName(verb, name, query));
-  // A kubeconfig tells what the cluster's own entry tells, so it takes the same right to get it.
+  // Both are for those who may use the cluster: they take the right to get its entry.
   return { ...rest, question: { ...question, subresource: '' } };
 }
 

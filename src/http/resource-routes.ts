@@ -17,6 +17,7 @@ const SUBRESOURCE_OFFERS: Readonly<Record<Resource['subresource'], ReadonlySet<A
   status: OFFERS,
   token: ANSWER_OFFERS,
   kubeconfig: new Set(['object']),
+  accounts: new Set(['object']),
 };
 
 /** What the handlers serve, as the pipeline asks for it. */

@@ -119,6 +119,7 @@ export async function openHouse(store: Store, windowSize: number): Promise<House
     createReview: () => Promise.reject(new Error('no reviews are asked for here')),
     ownVerbs: new Map(),
     getKubeconfig: () => Promise.reject(new Error('no kubeconfigs are asked for here')),
+    getUsableAccounts: () => Promise.reject(new Error('no accounts are asked for here')),
   });
   await feed.start();
 

@@ -1,0 +1,63 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Authorizer } from '../api/authorization.ts';
+import type { Catalog } from '../api/catalog.ts';
+import type { ApiRequest, ApiResponse } from '../api/exchange.ts';
+import { collectionPrefix } from '../api/object-key.ts';
+import { notFound } from '../api/status.ts';
+import type { ObjectReader } from '../objects/reader.ts';
+
+export interface UsableAccountsParts {
+  readonly catalog: Catalog;
+  readonly reader: ObjectReader;
+  readonly authorizer: Authorizer;
+}
+
+/** More than a person can choose from. Whoever has more is told that there are more. */
+const MOST_LISTED = 1_000;
+/** However many accounts a cluster has, so many are looked at. */
+const MOST_LOOKED_AT = 20_000;
+/** Decisions in one turn of the event loop: about a millisecond. */
+const IN_ONE_TURN = 250;
+
+/**
+ * The service accounts of a cluster that the caller may ask a token of. It tells only of those: each of them the
+ * caller could find by asking for a token, and of the others nobody learns whether they exist.
+ */
+export function createUsableAccountsHandler(parts: UsableAccountsParts): (request: ApiRequest) => Promise<ApiResponse> {
+  const { catalog, reader, authorizer } = parts;
+  return async ({ caller, target: { name: cluster }, signal }) => {
+    await reader.catchUp();
+    if (reader.find(catalog.clusters, { cluster: '', namespace: '', name: cluster }) === undefined) {
+      throw notFound(catalog.clusters, cluster);
+    }
+    const items: { namespace: string; name: string }[] = [];
+    let lookedAt = 0;
+    let incomplete = false;
+    const accounts = reader.cache(catalog.serviceAccounts).present;
+    for (const { namespace, name } of accounts.scan(collectionPrefix(catalog.serviceAccounts, cluster, ''))) {
+      if (items.length >= MOST_LISTED || lookedAt >= MOST_LOOKED_AT) {
+        incomplete = true;
+        break;
+      }
+      if (++lookedAt % IN_ONE_TURN === 0) await nextTurn(undefined, { signal });
+      const decision = authorizer.decide(caller, {
+        verb: 'create',
+        group: '',
+        resource: 'serviceaccounts',
+        subresource: 'token',
+        namespace,
+        name,
+        cluster,
+      });
+      if (decision.allowed) items.push({ namespace, name });
+    }
+    const value = {
+      apiVersion: 'clusterpass.dev/v1alpha1',
+      kind: 'UsableAccountList',
+      metadata: {},
+      incomplete,
+      items,
+    };
+    return { type: 'value', code: 200, value };
+  };
+}
