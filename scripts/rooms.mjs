@@ -136,6 +136,21 @@ function restriction(room, { engine, sockets = room === 'http' || room === 'cli'
   };
 }
 
+/** The web page is a client like any other: it runs where none of the server's modules do. */
+const consoleRestriction = () => ({
+  level: 'error',
+  options: {
+    patterns: [
+      {
+        group: ['node:*', ...Object.keys(ROOMS).filter((room) => room !== 'client' && room !== 'api')].map((room) =>
+          room.includes(':') ? room : `**/src/${room}/**`,
+        ),
+        message: 'console/ runs in browsers: import only client/, and from api/ what needs nothing of Node.',
+      },
+    ],
+  },
+});
+
 /** The Biome configuration that biome.json extends. In Biome the last override that matches a file wins. */
 export function biomeRooms() {
   return {
@@ -144,8 +159,10 @@ export function biomeRooms() {
       ...Object.keys(ROOMS).map((room) => override(`src/${room}/**`, restriction(room))),
       ...ENGINES.map((engine) => override(`src/storage/${engine}/**`, restriction('storage', { engine }))),
       override('src/clusters/upstream/**', restriction('clusters', { sockets: true })),
+      override('console/**', consoleRestriction()),
       // A test may set up whatever it needs; nothing imports a test, and only tests import fixtures.
       override('src/**/*.test.ts', 'off'),
+      override('console/**/*.test.ts', 'off'),
       override('src/**/*.fixture.ts', 'off'),
     ],
   };

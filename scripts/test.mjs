@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { finish, runVitest } from './run-vitest.mjs';
+import { setUpChromium } from './setup-chromium.mjs';
 import { setUpEtcd } from './setup-etcd.mjs';
 import { setUpKubectl } from './setup-kubectl.mjs';
 
@@ -13,6 +14,7 @@ const inRoot = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 /** Each runs on this Node and writes nothing. @type {Record<string, string[]>} */
 const CHECKS = {
   'types (tsc)': [inRoot('node_modules/typescript/bin/tsc'), '--noEmit', '-p', '.'],
+  'types of the console (tsc)': [inRoot('node_modules/typescript/bin/tsc'), '--noEmit', '-p', 'console'],
   // Warnings count: one that nobody has to mend is one that nobody reads.
   'lint, format, import edges (biome)': [
     inRoot('node_modules/@biomejs/biome/bin/biome'),
@@ -43,5 +45,6 @@ for (const [name, args] of Object.entries(CHECKS)) {
 
 setUpKubectl();
 setUpEtcd();
+setUpChromium();
 const tests = await runVitest(process.argv.slice(2));
 finish({ passed: passed + tests.passed, failed: failed + tests.failed, skipped: tests.skipped });

@@ -6,12 +6,14 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endLike, runChild } from '../bin/run-child.mjs';
 import { projectNode, ROOT, setUp } from './setup.mjs';
+import { setUpConsole } from './setup-console.mjs';
 
 /** @type {Record<string, string>} */
 const SCRIPTS = {
   test: 'test.mjs',
   'test:crash': 'test-crash.mjs',
   generate: 'generate.mjs',
+  'build:console': 'build-console.mjs',
 };
 
 const [task = '', ...args] = process.argv.slice(2);
@@ -49,6 +51,7 @@ if (task !== 'start' && !(task in SCRIPTS)) {
 } else if (!(await setUp())) {
   process.exitCode = 1;
 } else if (task === 'start') {
+  await setUpConsole(projectNode());
   // Whole: a bare `--demo` would take the next word for its value.
   process.argv.splice(2, process.argv.length, 'serve', '--demo=true', ...args);
   await import('../bin/clusterpass.mjs');

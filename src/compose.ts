@@ -30,8 +30,10 @@ import { createKubeconfigHandler } from './handlers/kubeconfig.ts';
 import { createReviewHandler } from './handlers/reviews/create-review.ts';
 import { signingKeyVerbs } from './handlers/signing-keys/signing-key-verbs.ts';
 import { createTokenHandler } from './handlers/token/create-token.ts';
+import { createUsableAccountsHandler } from './handlers/usable-accounts.ts';
 import { createViews } from './handlers/views.ts';
 import { WatchHub } from './handlers/watch/hub.ts';
+import { readConsoleFiles } from './http/console-files.ts';
 import { createFetchDocument } from './http/fetch-document.ts';
 import { createFront } from './http/front.ts';
 import { ManifestFolder, type ManifestFolderOptions } from './manifests/manifest-folder.ts';
@@ -61,6 +63,7 @@ export interface Program {
 const DEMO_FOLDER = fileURLToPath(new URL('../demo', import.meta.url));
 /** In a published package the files beside this one are JavaScript. */
 const PROBER_THREAD = new URL(`./prober-thread${extname(import.meta.url)}`, import.meta.url);
+const CONSOLE_FOLDER = fileURLToPath(new URL('../console/dist', import.meta.url));
 /** The word that the files of the demo are written with, whatever word is served. */
 const DEMO_PRODUCT_NAME = 'orchestrator';
 const MANIFEST_POLL_MS = 1_000;
@@ -94,6 +97,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       productName: options.productName,
       version,
       catalog,
+      consoleFiles: await readConsoleFiles(CONSOLE_FOLDER),
       logger,
     });
     closers.push(() => front.server.close());
@@ -197,6 +201,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
           refusalOf: (request) => refusalOf(policy, request),
         }),
       ]),
+      getUsableAccounts: createUsableAccountsHandler({ catalog, reader, authorizer: policy }),
     });
 
     for (const folderOptions of manifestFolders(options)) {

@@ -13,6 +13,8 @@ export function welcome({ dataDir, productName, demo }: ServeOptions, baseUrl: s
     `Clusterpass serves ${baseUrl}`,
     `The admin token is in ${token}`,
     '',
+    `Look at the fleet in a browser: ${baseUrl}/console/`,
+    '',
     'List the clusters:',
     `  curl -H "Authorization: Bearer $(cat ${token})" ${baseUrl}/auth/v1/clusters`,
     '',

@@ -8,6 +8,8 @@ import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Store } from '../storage/contract.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
+import type { ConsoleFiles } from './console-files.ts';
+import { consoleRoutes } from './console-routes.ts';
 import { discoveryRoutes } from './discovery-routes.ts';
 import { issuerRoutes } from './issuer-routes.ts';
 import { openApiRoutes } from './openapi-routes.ts';
@@ -37,6 +39,7 @@ export interface FrontOptions {
   readonly productName: string;
   readonly version: string;
   readonly catalog: Catalog;
+  readonly consoleFiles: ConsoleFiles | undefined;
   readonly logger: Logger;
 }
 
@@ -47,7 +50,7 @@ export interface Front {
 }
 
 /** The listener, which is up before the rest: until then it answers health checks, and 503 to everyone else. */
-export function createFront({ catalog, productName, version, logger, ...listener }: FrontOptions): Front {
+export function createFront({ catalog, productName, version, consoleFiles, logger, ...listener }: FrontOptions): Front {
   let interior: Interior | undefined;
   const inside = (): Interior => {
     if (interior === undefined) throw unavailable('the server is starting, please try again');
@@ -72,6 +75,7 @@ export function createFront({ catalog, productName, version, logger, ...listener
       ),
       discoveryRoutes(catalog),
       openApiRoutes({ catalog, productName, version, now: Date.now }),
+      consoleRoutes({ files: consoleFiles, settings: { productName, version } }),
     ]),
     checks: {
       // A real read: the revision alone is known without asking the disk.

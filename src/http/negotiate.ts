@@ -116,5 +116,7 @@ export function prettyByDefault(query: URLSearchParams, userAgent: string | unde
 }
 
 /** N-09: the exact token and nothing else; a quality on it makes it unknown. */
-export const acceptsGzip = (acceptEncoding: string | undefined): boolean =>
-  acceptEncoding?.split(',').some((token) => token.trim() === 'gzip') === true;
+export const acceptsGzip = (acceptEncoding: string | undefined): boolean => acceptsCoding(acceptEncoding, 'gzip');
+
+export const acceptsCoding = (acceptEncoding: string | undefined, coding: string): boolean =>
+  acceptEncoding?.split(',').some((token) => token.trim() === coding) === true;

@@ -50,9 +50,12 @@ export interface PathRequest {
   readonly cluster: string | undefined;
   /** As in PathTarget. */
   readonly path: string;
+  /** The path as it was sent: with its slashes, and not decoded. */
+  readonly asked: string;
   readonly query: URLSearchParams;
   /** The first `Accept` line. */
   readonly accept: string | undefined;
+  readonly acceptEncoding: string | undefined;
   readonly ifNoneMatch: string | undefined;
   readonly signal: AbortSignal;
 }

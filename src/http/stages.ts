@@ -177,8 +177,10 @@ async function servePath(x: Exchange, { cluster, path }: PathTarget, route: Path
     method,
     cluster,
     path,
+    asked: x.path,
     query: x.query,
     accept,
+    acceptEncoding: x.req.headers['accept-encoding']?.toString(),
     ifNoneMatch: x.req.headers['if-none-match'],
     signal: x.signal,
   });

@@ -1,0 +1,100 @@
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { ClusterPage } from './cluster/cluster-page.tsx';
+import { FleetPage } from './fleet/fleet-page.tsx';
+import { FleetStore } from './fleet/fleet-store.ts';
+import { NO_FILTER } from './fleet/select-rows.ts';
+import { Empty } from './parts/notice.tsx';
+import { TopBar } from './parts/top-bar.tsx';
+import { parseRoute, useHash } from './router.ts';
+import { Session, type SignedIn } from './session/session.ts';
+import { loadSettings, type Settings, serverRoot } from './session/settings.ts';
+import { SignInPage } from './session/sign-in-page.tsx';
+import { tokenStorage } from './session/token-storage.ts';
+import { WhyPage } from './why/why-page.tsx';
+
+export function App() {
+  const [settings, setSettings] = useState<Settings | Error | undefined>();
+  const load = (): void => {
+    setSettings(undefined);
+    loadSettings().then(setSettings, setSettings);
+  };
+  useEffect(load, []);
+  if (settings === undefined) return <Starting />;
+  if (settings instanceof Error) {
+    return (
+      <main className="sign-in">
+        <Empty title="The server does not answer">
+          <p>{settings.message}</p>
+          <button type="button" className="button" onClick={load}>
+            Try again
+          </button>
+        </Empty>
+      </main>
+    );
+  }
+  return <WithSession settings={settings} />;
+}
+
+/** Empty on purpose: what takes a moment should not flash. */
+const Starting = () => <main className="sign-in" aria-busy="true" />;
+
+function WithSession({ settings }: { settings: Settings }) {
+  const session = useMemo(
+    () => new Session({ server: serverRoot(), productName: settings.productName, storage: tokenStorage }),
+    [settings],
+  );
+  const state = useSyncExternalStore(session.subscribe, () => session.state);
+  useEffect(() => void session.restore(), [session]);
+  if (state.phase === 'restoring') return <Starting />;
+  if (state.phase === 'signed-out') return <SignInPage session={session} notice={state.notice} />;
+  return <Desk signedIn={state} settings={settings} onSignOut={() => session.signOut()} />;
+}
+
+function Desk({ signedIn, settings, onSignOut }: { signedIn: SignedIn; settings: Settings; onSignOut: () => void }) {
+  const { client } = signedIn;
+  const fleet = useMemo(() => new FleetStore(client), [client]);
+  const snapshot = useSyncExternalStore(fleet.subscribe, fleet.snapshot);
+  const route = parseRoute(useHash());
+  const [filter, setFilter] = useState(NO_FILTER);
+  useEffect(() => {
+    const ended = new AbortController();
+    void fleet.run(ended.signal);
+    return () => ended.abort();
+  }, [fleet]);
+  const title = route.page === 'cluster' ? route.name : route.page === 'why' ? 'Can I …?' : 'Fleet';
+  useEffect(() => {
+    document.title = `${title} · Clusterpass`;
+  }, [title]);
+  return (
+    <>
+      <button type="button" className="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to the content
+      </button>
+      <TopBar
+        user={signedIn.user}
+        endsAt={signedIn.endsAt}
+        connection={snapshot.connection}
+        page={route.page}
+        version={settings.version}
+        onRetry={signedIn.wake}
+        onSignOut={onSignOut}
+      />
+      <main id="main" tabIndex={-1} className={`page page-${route.page}`}>
+        {route.page === 'fleet' && <FleetPage snapshot={snapshot} filter={filter} onFilter={setFilter} />}
+        {route.page === 'cluster' && (
+          <ClusterPage key={route.name} name={route.name} fleet={fleet} snapshot={snapshot} client={client} />
+        )}
+        {route.page === 'why' && (
+          <WhyPage
+            key={`${route.cluster} ${route.account}`}
+            client={client}
+            username={signedIn.user.username ?? ''}
+            rows={snapshot.rows}
+            cluster={route.cluster}
+            account={route.account}
+          />
+        )}
+      </main>
+    </>
+  );
+}

@@ -1,0 +1,124 @@
+import { useEffect, useId, useRef } from 'react';
+import { CloseIcon, SearchIcon } from '../parts/icons.tsx';
+import { StateDot } from '../parts/state-badge.tsx';
+import { STATE_NAMES, STATES, type State } from './cluster-row.ts';
+import type { FleetFilter, StateCounts } from './select-rows.ts';
+
+interface StateTilesProps {
+  readonly counts: StateCounts;
+  readonly state: State | undefined;
+  readonly onState: (state: State | undefined) => void;
+}
+
+/** How many there are in each state; pressing one shows only those. */
+export function StateTiles({ counts, state, onState }: StateTilesProps) {
+  const total = STATES.reduce((sum, each) => sum + counts[each], 0);
+  return (
+    <fieldset className="tiles">
+      <legend className="unseen">Show by readiness</legend>
+      <button type="button" className="tile" aria-pressed={state === undefined} onClick={() => onState(undefined)}>
+        <span className="tile-number">{total.toLocaleString()}</span>
+        <span className="tile-name">All clusters</span>
+      </button>
+      {STATES.map((each) => (
+        <button
+          key={each}
+          type="button"
+          className="tile"
+          aria-pressed={state === each}
+          onClick={() => onState(state === each ? undefined : each)}
+        >
+          <span className="tile-number">{counts[each].toLocaleString()}</span>
+          <span className="tile-name">
+            <StateDot state={each} />
+            {STATE_NAMES[each]}
+          </span>
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+interface SearchBarProps {
+  readonly filter: FleetFilter;
+  readonly labels: readonly { readonly label: string; readonly count: number }[];
+  readonly shown: number;
+  readonly total: number;
+  readonly onFilter: (filter: FleetFilter) => void;
+  readonly onToggleLabel: (label: string) => void;
+}
+
+/** Search, labels as chips, and how many are left. */
+export function SearchBar({ filter, labels, shown, total, onFilter, onToggleLabel }: SearchBarProps) {
+  const id = useId();
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    // As in many consoles: a slash goes to the search, unless somebody is typing one.
+    const focus = (event: KeyboardEvent): void => {
+      const typing = event.target instanceof Element && event.target.closest('input, textarea, select') !== null;
+      if (event.key !== '/' || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      field.current?.focus();
+    };
+    addEventListener('keydown', focus);
+    return () => removeEventListener('keydown', focus);
+  }, []);
+  const left = labels.filter(({ label }) => !filter.labels.includes(label));
+  return (
+    <search className="search-bar">
+      <div className="search">
+        <SearchIcon />
+        <label className="unseen" htmlFor={`${id}search`}>
+          Search clusters
+        </label>
+        <input
+          ref={field}
+          id={`${id}search`}
+          type="search"
+          placeholder="Search name, label, version, endpoint"
+          spellCheck={false}
+          autoComplete="off"
+          value={filter.search}
+          onChange={(event) => onFilter({ ...filter, search: event.target.value })}
+        />
+        <kbd title="Press / to search">/</kbd>
+      </div>
+      <div className="label-choice">
+        <label className="unseen" htmlFor={`${id}label`}>
+          Add a label
+        </label>
+        <select
+          id={`${id}label`}
+          value=""
+          disabled={left.length === 0}
+          onChange={(event) => onToggleLabel(event.target.value)}
+        >
+          <option value="" disabled>
+            Add label…
+          </option>
+          {left.map(({ label, count }) => (
+            <option key={label} value={label}>
+              {`${label} (${count.toLocaleString()})`}
+            </option>
+          ))}
+        </select>
+      </div>
+      <ul className="chips" aria-label="Chosen labels">
+        {filter.labels.map((label) => (
+          <li key={label}>
+            <button type="button" className="chip" onClick={() => onToggleLabel(label)}>
+              <span className="mono">{label}</span>
+              <CloseIcon />
+              <span className="unseen">remove</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      <p className="shown muted" role="status">
+        {shown === total
+          ? `${total.toLocaleString()} clusters`
+          : `${shown.toLocaleString()} of ${total.toLocaleString()}`}
+      </p>
+    </search>
+  );
+}

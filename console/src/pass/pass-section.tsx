@@ -1,0 +1,59 @@
+import { useState } from 'react';
+import type { Client, IssuedToken } from '../../../src/client/index.ts';
+import type { ClusterFacts } from '../cluster/cluster-facts.ts';
+import type { Account } from '../cluster/cluster-page.tsx';
+import { Section } from '../cluster/section.tsx';
+import { useLoaded } from '../parts/loaded.ts';
+import { Empty } from '../parts/notice.tsx';
+import { hrefOf } from '../router.ts';
+import { PassForm } from './pass-form.tsx';
+import { PassResult } from './pass-result.tsx';
+
+interface PassSectionProps {
+  readonly client: Client;
+  readonly cluster: string;
+  readonly facts: ClusterFacts;
+  readonly account: Account;
+  readonly onAccount: (account: Account) => void;
+}
+
+/** From the wish for a pass to the pass. It lives in this part of the page only, and is gone when that is left. */
+export function PassSection({ client, cluster, facts, account, onAccount }: PassSectionProps) {
+  const [pass, setPass] = useState<IssuedToken | undefined>();
+  const [typed, setTyped] = useState(false);
+  const accounts = useLoaded(cluster, async () => {
+    const usable = await client.usableAccounts(cluster);
+    const [first] = usable.items;
+    if (first !== undefined) onAccount(first);
+    return usable;
+  });
+  return (
+    <Section title="Get a pass">
+      {pass !== undefined ? (
+        <PassResult client={client} cluster={cluster} facts={facts} pass={pass} onDone={() => setPass(undefined)} />
+      ) : accounts.phase === 'loading' ? (
+        <p className="muted pass-room">Looking for accounts that you may use…</p>
+      ) : accounts.phase === 'loaded' && accounts.value.items.length === 0 && !typed ? (
+        <Empty title="There is no account here that you may use">
+          <p>
+            <a href={hrefOf({ page: 'why', cluster, account: '' })}>What would I need?</a>
+          </p>
+          <button type="button" className="button quiet" onClick={() => setTyped(true)}>
+            Name one all the same
+          </button>
+        </Empty>
+      ) : (
+        <PassForm
+          client={client}
+          cluster={cluster}
+          facts={facts}
+          accounts={accounts.phase === 'loaded' && !typed ? accounts.value.items : []}
+          account={account}
+          onAccount={onAccount}
+          onTypeInstead={accounts.phase === 'loaded' && !typed ? () => setTyped(true) : undefined}
+          onIssued={setPass}
+        />
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,82 @@
+import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
+import { isStatus } from '../../../src/client/index.ts';
+import { PassMark } from '../parts/icons.tsx';
+import { Notice } from '../parts/notice.tsx';
+import type { Session } from './session.ts';
+
+export function SignInPage({ session, notice }: { session: Session; notice: 'expired' | undefined }) {
+  const id = useId();
+  const field = useRef<HTMLInputElement>(null);
+  const [keep, setKeep] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState('');
+  useEffect(() => field.current?.focus(), []);
+
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    const text = field.current?.value ?? '';
+    if (text.trim() === '') {
+      setProblem('Paste a token first.');
+      field.current?.focus();
+      return;
+    }
+    setBusy(true);
+    setProblem('');
+    try {
+      await session.signIn(text, keep);
+    } catch (error) {
+      setBusy(false);
+      setProblem(isStatus(error, 401) ? 'The server does not know this token, or it has ended.' : messageOf(error));
+      field.current?.select();
+    }
+  };
+
+  return (
+    <main className="sign-in">
+      <form className="card sign-in-card" onSubmit={submit} aria-busy={busy}>
+        <header>
+          <PassMark size={40} />
+          <h1>Clusterpass</h1>
+          <p className="muted">See your clusters, and get a pass to them.</p>
+        </header>
+        {notice === 'expired' && problem === '' && (
+          <Notice tone="warning" title="Your sign-in has ended">
+            Sign in again to go on where you were.
+          </Notice>
+        )}
+        <div className="field">
+          <label htmlFor={`${id}token`}>Token</label>
+          <input
+            ref={field}
+            id={`${id}token`}
+            name="token"
+            type="password"
+            autoComplete="off"
+            spellCheck={false}
+            placeholder="Paste your bearer token"
+            aria-describedby={`${id}help`}
+            aria-invalid={problem !== ''}
+          />
+        </div>
+        <label className="check">
+          <input type="checkbox" checked={keep} onChange={(event) => setKeep(event.target.checked)} />
+          <span>
+            Keep me signed in until this tab is closed
+            <span className="muted hint">Otherwise reloading the page forgets the token.</span>
+          </span>
+        </label>
+        <button type="submit" className="button primary wide" disabled={busy}>
+          {busy ? 'Signing in…' : 'Sign in'}
+        </button>
+        <div className="sign-in-problem" aria-live="assertive">
+          {problem !== '' && <p className="problem">{problem}</p>}
+        </div>
+        <p className="muted hint" id={`${id}help`}>
+          The token stays in this page: it is sent to this server only, and never stored on disk.
+        </p>
+      </form>
+    </main>
+  );
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,57 @@
+/** `node scripts/build-console.mjs`: builds the console into console/dist, with each file compressed beside it. */
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import { build } from 'vite';
+import { CONSOLE_DIST, SOURCES_NOTE, sourcesHash } from './setup-console.mjs';
+
+const CONSOLE = fileURLToPath(new URL('../console', import.meta.url));
+const compressed = { br: promisify(brotliCompress), gz: promisify(gzip) };
+
+/** @param {string} folder */
+async function compressIn(folder) {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const bytes = readFileSync(path);
+    const br = await compressed.br(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
+    const gz = await compressed.gz(bytes, { level: 9 });
+    writeFileSync(`${path}.br`, br);
+    writeFileSync(`${path}.gz`, gz);
+  }
+}
+
+// Built aside and put in place whole: a server that starts meanwhile must not read half of it.
+const work = join(CONSOLE, `.dist-${process.pid}`);
+const hash = sourcesHash();
+// Whoever starts this may be running tests: what is built is always the same.
+process.env.NODE_ENV = 'production';
+try {
+  await build({
+    root: CONSOLE,
+    configFile: false,
+    // Relative, so that the console can be served below any path.
+    base: './',
+    logLevel: 'warn',
+    build: {
+      outDir: work,
+      emptyOutDir: true,
+      target: ['chrome123', 'firefox121', 'safari17.5'],
+      // Inlined files and scripts would be against the content security policy.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
+    },
+  });
+  await compressIn(work);
+  writeFileSync(join(work, SOURCES_NOTE), `${hash}\n`);
+  const old = join(CONSOLE, `.dist-${process.pid}-old`);
+  mkdirSync(CONSOLE_DIST, { recursive: true });
+  renameSync(CONSOLE_DIST, old);
+  renameSync(work, CONSOLE_DIST);
+  rmSync(old, { recursive: true, force: true });
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}

@@ -1,0 +1,68 @@
+/**
+ * `node scripts/setup-console.mjs`: builds the console where it is missing or older than its sources. Quick when
+ * there is nothing to do. Plain JavaScript without dependencies, because it runs on Node 20, before the build.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { runChild } from '../bin/run-child.mjs';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+export const CONSOLE_DIST = join(ROOT, 'console/dist');
+/** Names the sources that a build was made from. */
+export const SOURCES_NOTE = 'sources.txt';
+
+/** Everything the bundle is made of. */
+const SOURCES = ['console', 'src/client', 'src/api', 'package-lock.json', 'scripts/build-console.mjs'];
+
+/**
+ * @param {string} path
+ * @returns {string[]}
+ */
+function filesIn(path) {
+  try {
+    return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
+      if (entry.name.startsWith('.') || entry.name === 'dist' || /\.test\.tsx?$/.test(entry.name)) return [];
+      return entry.isDirectory() ? filesIn(join(path, entry.name)) : [join(path, entry.name)];
+    });
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ENOTDIR') return [path];
+    throw error;
+  }
+}
+
+/** By content: a checkout sets times as it likes. */
+export function sourcesHash() {
+  const hash = createHash('sha256');
+  for (const file of SOURCES.flatMap((path) => filesIn(join(ROOT, path))).sort()) {
+    const content = readFileSync(file);
+    hash.update(`${relative(ROOT, file)} ${content.length}\n`).update(content);
+  }
+  return hash.digest('hex');
+}
+
+function isBuilt() {
+  try {
+    return readFileSync(join(CONSOLE_DIST, SOURCES_NOTE), 'utf8').trim() === sourcesHash();
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Sees to it that the console is built. A server without it works, and says at its path what is missing.
+ * @param {string} [node] one that can run the build
+ */
+export async function setUpConsole(node = process.execPath) {
+  if (isBuilt()) return;
+  console.error('Building the console, once.');
+  const script = fileURLToPath(new URL('build-console.mjs', import.meta.url));
+  const { code } = await runChild(node, [script], { cwd: ROOT });
+  if (code !== 0) console.error('The console could not be built; its messages are above.');
+}
+
+/** As vitest calls it, once before all tests. */
+export const setup = () => setUpConsole();
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await setUpConsole();
