@@ -1,8 +1,15 @@
-import { TOKEN_ANNOTATIONS, type TokenRequest } from '../api/kinds/token-request.ts';
+import type { TOKEN_ANNOTATIONS, TokenRequest } from '../api/kinds/token-request.ts';
 import { ConnectionError } from './errors.ts';
 import type { Timing } from './timing.ts';
 import type { Transport } from './transport.ts';
 import type { IssuedToken, TokenOptions } from './types.ts';
+
+/** Written out, because the client takes nothing but types from the server: the compiler compares the two. */
+const ANNOTATIONS: typeof TOKEN_ANNOTATIONS = {
+  minExpirationSeconds: 'clusterpass.dev/min-expiration-seconds',
+  for: 'clusterpass.dev/for',
+  tracked: 'clusterpass.dev/tracked',
+};
 
 export interface TokenParts {
   readonly transport: Transport;
@@ -51,11 +58,9 @@ export async function createToken(parts: TokenParts, options: TokenOptions): Pro
 /** Kubernetes has no fields for these. */
 function metadataFor({ minExpirationSeconds, forCluster, tracked }: TokenOptions): Pick<TokenRequest, 'metadata'> {
   const annotations = {
-    ...(minExpirationSeconds === undefined
-      ? {}
-      : { [TOKEN_ANNOTATIONS.minExpirationSeconds]: String(minExpirationSeconds) }),
-    ...(forCluster === true ? { [TOKEN_ANNOTATIONS.for]: 'cluster' } : {}),
-    ...(tracked === true ? { [TOKEN_ANNOTATIONS.tracked]: 'true' } : {}),
+    ...(minExpirationSeconds === undefined ? {} : { [ANNOTATIONS.minExpirationSeconds]: String(minExpirationSeconds) }),
+    ...(forCluster === true ? { [ANNOTATIONS.for]: 'cluster' } : {}),
+    ...(tracked === true ? { [ANNOTATIONS.tracked]: 'true' } : {}),
   };
   return Object.keys(annotations).length === 0 ? {} : { metadata: { annotations } };
 }
