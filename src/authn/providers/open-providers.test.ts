@@ -123,7 +123,8 @@ describe('the file of identity providers', () => {
     for (const task of timers) task();
     expect(await nameOf(providers, 'one')).toBe('one:jane');
     expect(fetched[0]).toBe(`${issuer('one')}/.well-known/openid-configuration`);
+    const caller = await providers.find(await tokenOf('one'));
     providers.close();
-    expect(timers.size).toBe(0);
+    expect([timers.size, caller?.isLive()]).toEqual([0, false]);
   });
 });

@@ -77,6 +77,7 @@ export async function openProviders(parts: ProvidersParts): Promise<Providers> {
     close() {
       watched.close();
       stopRefreshing();
+      for (const provider of providers.values()) provider.close();
     },
   };
 }

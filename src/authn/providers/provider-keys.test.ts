@@ -14,6 +14,7 @@ const [one, two] = [jwk('one'), jwk('two')];
 
 let now: number;
 let fetched: string[];
+let signals: AbortSignal[];
 let reports: string[];
 let documents: Record<string, unknown>;
 /** Runs while a document is being fetched. */
@@ -23,14 +24,16 @@ let keys: ProviderKeys;
 beforeEach(() => {
   now = 1_000_000;
   fetched = [];
+  signals = [];
   reports = [];
   meanwhile = () => {};
   documents = { [DISCOVERY]: { issuer: ISSUER, jwks_uri: JWKS }, [JWKS]: { keys: [one] } };
   keys = createProviderKeys({
     issuerUrl: ISSUER,
     discoveryUrl: DISCOVERY,
-    fetchDocument: async (url) => {
+    fetchDocument: async (url, signal) => {
       fetched.push(url);
+      signals.push(signal);
       await meanwhile();
       if (documents[url] === undefined) throw new Error(`${url}: answered with 503`);
       return documents[url];
@@ -74,6 +77,16 @@ describe('the keys of a provider', () => {
     await keys.refresh();
     expect(await asked).toEqual(['one']);
     expect(fetched).toEqual([DISCOVERY, JWKS]);
+  });
+
+  it('closing ends a fetch that is under way, and that is no trouble to report', async () => {
+    meanwhile = () => {
+      keys.close();
+      throw new Error('aborted');
+    };
+    await keys.refresh();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    expect(reports).toEqual([]);
   });
 
   it('stay when they can not be fetched again, and that is reported once', async () => {

@@ -17,6 +17,8 @@ export interface ProviderKeys {
   has(key: KeyObject): boolean;
   /** Fetches the keys anew. Those in force stay when that fails. */
   refresh(): Promise<void>;
+  /** Ends what is under way: a provider that does not answer must not hold up a stop. */
+  close(): void;
 }
 
 export interface KeyParts {
@@ -36,16 +38,18 @@ export function createProviderKeys({ issuerUrl, discoveryUrl, fetchDocument, now
   let running: Promise<void> | undefined;
   let lastStart = Number.NEGATIVE_INFINITY;
   let reported = '';
+  const closing = new AbortController();
 
   async function fetchKeys(): Promise<void> {
     try {
-      const signal = AbortSignal.timeout(FETCH_TIMEOUT_MS);
+      const signal = AbortSignal.any([AbortSignal.timeout(FETCH_TIMEOUT_MS), closing.signal]);
       const jwksUri = readDiscovery(await fetchDocument(discoveryUrl, signal), issuerUrl);
       const found = readKeySet(await fetchDocument(jwksUri, signal));
       if (found.length === 0) throw new Error('its key set has no key that can be used');
       keys = keptWhereSame(keys, found);
       reported = '';
     } catch (error) {
+      if (closing.signal.aborted) return;
       const problem = error instanceof Error ? error.message : String(error);
       // A trouble that lasts is said once, not every ten seconds.
       if (problem !== reported) report(`the keys of ${issuerUrl} can not be had: ${problem}`);
@@ -75,6 +79,7 @@ export function createProviderKeys({ issuerUrl, discoveryUrl, fetchDocument, now
     },
     has: (key) => keys.some((known) => known.key === key),
     refresh: () => running ?? start(),
+    close: () => closing.abort(),
   };
 }
 

@@ -90,6 +90,7 @@ export function createProvider({ config, keys, now }: ProviderParts): Provider {
     refreshKeys: () => keys.refresh(),
     close() {
       isClosed = true;
+      keys.close();
     },
   };
 }
