@@ -42,6 +42,7 @@ export function addCommands(program: Commander, context: Context, finish: (code:
     });
   }
   addHelp(program);
+  program.addHelpText('after', connectionHelp);
   // The one place that sees the whole command line before any of it is understood.
   const parseOptions = program.parseOptions.bind(program);
   program.parseOptions = (args) => parseOptions(understood(program, args));
@@ -74,13 +75,24 @@ function addHelp(program: Commander): void {
   });
 }
 
+/** They may stand anywhere, so whoever has not got as far as a command has to learn of them, too. */
+function connectionHelp({ command }: { command: Commander }): string {
+  const helper = command.createHelp();
+  const options = CONNECTION_FLAGS.map(optionFor);
+  const width = Math.max(...options.map(({ flags }) => flags.length));
+  helper.prepareContext({ helpWidth: command.configureOutput().getOutHelpWidth?.() ?? 80 });
+  const lines = options.map(({ flags, description }) => helper.formatItem(flags, width, description, helper));
+  return `\nConnection options (before or after any command that talks to a server):\n${lines.join('\n')}`;
+}
+
 function parentOf(program: Commander, parents: Map<string, Commander>, name: string): Commander {
   const known = parents.get(name);
   if (known !== undefined) return known;
   const made = program
     .command(name)
     .description(GROUPS[name] ?? '')
-    .showHelpAfterError(`See 'clusterpass ${name} --help' for usage.`);
+    .showHelpAfterError(`See 'clusterpass ${name} --help' for usage.`)
+    .addHelpText('after', connectionHelp);
   parents.set(name, made);
   return made;
 }

@@ -317,8 +317,8 @@ describe('clusterpass version and completion', () => {
 
   it('completion fish offers shells, clusters and serve', async () => {
     const script = await admin.ok(['completion', 'fish']);
-    expect(script).toContain("-n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n");
-    expect(script).toMatch(/-n __fish_use_subcommand -a serve -d/);
+    expect(script).toContain(`-n '__clusterpass_is "completion"' -a 'bash zsh fish'\n`);
+    expect(script).toMatch(/-n '__clusterpass_is ""' -a serve -d/);
     expect(script).toMatch(/-l cluster -x -a "\(string split ' ' \(clusterpass get clusters .*\)\)" -d/);
   });
 
@@ -352,7 +352,8 @@ describe('clusterpass version and completion', () => {
     await symlink(LAUNCHER, join(bin, 'clusterpass'));
     const complete = async (...words: string[]): Promise<string[]> => {
       const line = words.map((word) => `'${word}'`).join(' ');
-      const text = `${script}\nCOMP_WORDS=(clusterpass ${line}); COMP_CWORD=${words.length}; _clusterpass; echo "\${COMPREPLY[@]}"`;
+      const text = `${script}\nCOMP_WORDS=(clusterpass ${line}); COMP_CWORD=${words.length}
+        COMP_LINE='clusterpass ${words.join(' ')}'; COMP_POINT=\${#COMP_LINE}; _clusterpass; echo "\${COMPREPLY[@]}"`;
       const env = {
         PATH: `${bin}:${process.env.PATH}`,
         HOME: admin.home,
@@ -364,6 +365,9 @@ describe('clusterpass version and completion', () => {
     };
     expect(await complete('ku')).toEqual(['kubeconfig']);
     expect(await complete('auth', '')).toEqual(['can-i']);
+    expect(await complete('--server', 'https://desk:8443', '-s', 'x', 'auth', '')).toEqual(['can-i']);
+    expect(await complete('--server', '')).toEqual(['']);
+    expect(await complete('auth', '--insecure-skip')).toEqual(['--insecure-skip-tls-verify']);
     expect(await complete('completion', '')).toEqual(['bash', 'zsh', 'fish']);
     expect(await complete('create', 'token', 'x', '--bound')).toEqual([
       '--bound-object-kind',
