@@ -71,7 +71,7 @@ export const ROOMS = {
 };
 
 const SOCKETS =
-  'Sockets live in http/, in clusters/upstream/ towards clusters, and in cli/ and client/: anywhere else a transport would escape the limits that are set there.';
+  'Sockets live in http/, in clusters/upstream/ towards clusters, in tokens/external/ towards a signer, and in cli/ and client/: anywhere else a transport would escape the limits that are set there.';
 const SQL =
   'SQL stops at storage/sqlite/: the rest of the program sees the storage contract, so that any engine can stand in.';
 
@@ -159,6 +159,7 @@ export function biomeRooms() {
       ...Object.keys(ROOMS).map((room) => override(`src/${room}/**`, restriction(room))),
       ...ENGINES.map((engine) => override(`src/storage/${engine}/**`, restriction('storage', { engine }))),
       override('src/clusters/upstream/**', restriction('clusters', { sockets: true })),
+      override('src/tokens/external/**', restriction('tokens', { sockets: true })),
       override('console/**', consoleRestriction()),
       // A test may set up whatever it needs; nothing imports a test, and only tests import fixtures.
       override('src/**/*.test.ts', 'off'),

@@ -128,6 +128,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       rotationMs: options.signingKeyRotationMs,
       maxLifetimeSeconds: options.maxTokenExpirationSeconds,
       encryptionKeyFile: options.encryptionKeyFile,
+      externalSigner: options.externalSigner,
       leads,
       logger,
     });

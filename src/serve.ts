@@ -5,6 +5,7 @@ import { loadServeOptions, OptionsError } from './config/load-options.ts';
 import type { ServeOptions } from './config/serve-options.ts';
 import { createLogger } from './observability/logger.ts';
 import { StorageError } from './storage/contract.ts';
+import { SignerFailed } from './tokens/external/line-channel.ts';
 import { UnsafeFile } from './tokens/secret-file.ts';
 import { welcome } from './welcome.ts';
 
@@ -57,7 +58,7 @@ function stopSignal(): Promise<NodeJS.Signals> {
 }
 
 /** Errors whose message is all that an operator needs. */
-const SAY_ALL = [StorageError, UnsafeFile, TokenFileError, AuthenticationConfigError];
+const SAY_ALL = [StorageError, UnsafeFile, TokenFileError, AuthenticationConfigError, SignerFailed];
 
 /** One sentence for what an operator can mend; the whole story for what is our fault. */
 function explain(error: unknown, { listen }: ServeOptions): string {

@@ -54,6 +54,7 @@ describe('loadServeOptions', () => {
         signingAlgorithm: 'ES256',
         signingKeyRotationMs: 90 * 24 * 3_600_000,
         encryptionKeyFile: undefined,
+        externalSigner: undefined,
         probeIntervalMs: 30_000,
         productName: 'orchestrator',
         workers: 1,

@@ -6,6 +6,7 @@ import {
   duration,
   durationOrNever,
   existing,
+  externalSigner,
   integer,
   listenAddress,
   oneOf,
@@ -173,6 +174,11 @@ export const OPTIONS = {
     parse: durationOrNever('2h', '87600h'),
     default: '2160h',
     doc: 'How long a signing key signs before the next one takes its place; `0` changes keys only when somebody asks. What an older key signed stays valid.',
+  }),
+  externalSigner: option({
+    value: 'ADDRESS',
+    parse: externalSigner,
+    doc: 'Somebody else holds the signing keys and is asked for every signature: `unix:PATH`, a socket, or `exec:PROGRAM ARGUMENTS`, a program that is started and answers on its standard output.',
   }),
   encryptionKeyFile: option({
     value: 'FILE',

@@ -1,4 +1,5 @@
 import type { Network } from '../api/network.ts';
+import type { SignerAddress } from '../api/signer-address.ts';
 import type { OptionValues } from './options.ts';
 import { resolveStore, type StoreOptions } from './store-options.ts';
 import { defaultBaseUrl, isLoopback, isWildcard, type ListenAddress } from './values.ts';
@@ -24,6 +25,7 @@ export interface ServeOptions {
   /** 0: never. */
   readonly signingKeyRotationMs: number;
   readonly encryptionKeyFile: string | undefined;
+  readonly externalSigner: SignerAddress | undefined;
   /** 0: clusters are not looked at. */
   readonly probeIntervalMs: number;
   readonly productName: string;
@@ -76,6 +78,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     signingAlgorithm: values.signingAlgorithm,
     signingKeyRotationMs: values.signingKeyRotation,
     encryptionKeyFile: values.encryptionKeyFile,
+    externalSigner: values.externalSigner,
     probeIntervalMs: values.probeInterval,
     productName: values.productName,
     workers: values.workers,

@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
 import { BlockList, isIP, isIPv6 } from 'node:net';
-import { resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { type Network, readNetwork } from '../api/network.ts';
+import type { SignerAddress } from '../api/signer-address.ts';
 import { parseDuration } from './duration.ts';
 
 /** A value that cannot be used; the message says what would be right, and whoever knows adds where it came from. */
@@ -182,6 +183,15 @@ export function productName(text: string): string {
   if (TAKEN.has(text))
     throw new ValueError(`expected a word that is not the start of another path (${[...TAKEN].join(', ')})`);
   return text;
+}
+
+/** A program is named by its full path: which one runs must not depend on the surroundings. */
+export function externalSigner(text: string, context: ParseContext): SignerAddress {
+  const [, scheme, rest = ''] = /^(unix|exec):(.*)$/s.exec(text) ?? [];
+  if (scheme === 'unix') return { type: 'unix', path: path(rest, context) };
+  const [command = '', ...args] = rest.split(/\s+/).filter((word) => word !== '');
+  if (scheme === 'exec' && isAbsolute(command)) return { type: 'exec', command: path(command, context), args };
+  throw new ValueError('expected unix:PATH, or exec: and the full path of a program, with arguments');
 }
 
 export function workers(text: string): 1 {

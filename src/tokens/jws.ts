@@ -8,8 +8,8 @@ import { TokenRejected } from './token-rejected.ts';
  * which base64 makes 175,000. Above this nothing is looked at.
  */
 const MAX_TOKEN_LENGTH = 256 * 1024;
-/** `{"alg":"ES256","kid":"<43 characters>"}` is 96 characters when encoded. */
-const MAX_HEADER_LENGTH = 1024;
+/** An id of 1,024 bytes, each written with a backslash, is 2,800 characters when encoded; our own have 96. */
+const MAX_HEADER_LENGTH = 3 * 1024;
 
 export interface Segments {
   readonly header: string;

@@ -25,9 +25,15 @@ export interface KeyRing {
   all(): readonly VerificationKey[];
 }
 
-/** A key without what signs. */
-export interface KeyEntry extends Omit<KeyRecord, 'privateKey'> {
+/** A key as it is shown: without what signs. */
+export interface KeyEntry extends Pick<KeyRecord, 'kid' | 'algorithm' | 'created' | 'signsFrom' | 'expires'> {
+  readonly state: KeyRecord['state'] | 'external';
   readonly verification: VerificationKey;
+}
+
+/** The keys are not ours to change. */
+export class KeysElsewhere extends Error {
+  override readonly name = 'KeysElsewhere';
 }
 
 /** The ring of the whole fleet, which every replica has and any may change. */
@@ -111,9 +117,9 @@ const ORDER: Readonly<Record<KeyRecord['state'], number>> = { current: 0, next: 
 async function compile({ keys }: RingState, before: Compiled | undefined): Promise<Compiled> {
   const entries = keys
     .toSorted((a, b) => ORDER[a.state] - ORDER[b.state] || b.created - a.created)
-    .map(({ privateKey: _, ...record }): KeyEntry => {
-      const verification = before?.keys.get(record.kid) ?? readVerificationKey(record);
-      return { ...record, verification };
+    .map((record): KeyEntry => {
+      const { privateKey: _, publicKey: _public, lifetimeSeconds: _lifetime, ...shown } = record;
+      return { ...shown, verification: before?.keys.get(record.kid) ?? readVerificationKey(record) };
     });
   const verifying = new Map(entries.map(({ kid, verification }) => [kid, verification]));
   const current = currentOf({ keys });

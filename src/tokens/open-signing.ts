@@ -1,9 +1,14 @@
 import { join } from 'node:path';
+import type { SignerAddress } from '../api/signer-address.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Store } from '../storage/contract.ts';
 import type { Algorithm } from './algorithms.ts';
 import type { Issuers } from './claims.ts';
 import { openEncryptionKey } from './encryption-key.ts';
+import { openExternalSigner } from './external/external-signer.ts';
+import { createLineChannel } from './external/line-channel.ts';
+import { ringWithSigner } from './external/ring-with-signer.ts';
+import { openSignerLine } from './external/signer-line.ts';
 import { createIssuerDocuments, type IssuerDocuments } from './issuer-documents.ts';
 import { createKeyBoard, type KeyBoard, type KeyBoardParts } from './key-board.ts';
 import { openKeyRing, type StoredKeyRing } from './key-ring.ts';
@@ -30,32 +35,50 @@ export interface SigningOptions {
   readonly rotationMs: number;
   readonly maxLifetimeSeconds: number;
   readonly encryptionKeyFile: string | undefined;
+  readonly externalSigner: SignerAddress | undefined;
   readonly leads: () => boolean;
   readonly logger: Logger;
 }
+
+const every = (ms: number, task: () => void): (() => void) => {
+  const timer = setInterval(task, ms);
+  timer.unref();
+  return () => clearInterval(timer);
+};
 
 export async function openSigning(options: SigningOptions): Promise<Signing> {
   const { store, issuers, dataDir, leads, logger } = options;
   const dir = join(dataDir, 'keys');
   const encryptionKey = await openEncryptionKey({ file: options.encryptionKeyFile, dir });
-  const keyRing = await openKeyRing({
+  const { externalSigner: address } = options;
+  const external =
+    address &&
+    (await openExternalSigner({
+      channel: createLineChannel({ open: () => openSignerLine(address), now: Date.now }),
+      now: Date.now,
+      every,
+      logger,
+    }));
+  const opened = openKeyRing({
     store,
     encryptionKey,
     rules: {
-      algorithm: options.algorithm,
+      // No key is made here that would never sign.
+      algorithm: external === undefined ? options.algorithm : undefined,
       lifetimeSeconds: options.maxLifetimeSeconds,
       rotationMs: options.rotationMs,
     },
     legacyDir: dir,
     leads,
     now: Date.now,
-    every: (ms, task) => {
-      const timer = setInterval(task, ms);
-      timer.unref();
-      return () => clearInterval(timer);
-    },
+    every,
     logger,
   });
+  const ring = await opened.catch((error: unknown) => {
+    external?.close();
+    throw error;
+  });
+  const keyRing = external === undefined ? ring : ringWithSigner(ring, external);
   const board = createKeyBoard({ ...options.objects, keyRing });
   const show = (): Promise<void> =>
     board.sync().catch((error: unknown) => logger.error({ err: error }, 'the signing keys could not be shown'));
@@ -67,7 +90,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
   const onChange = (listener: () => void): void => keyRing.onChange(listener);
   return {
     keyRing,
-    signer: createSigner(keyRing),
+    signer: external ?? createSigner(keyRing),
     board,
     sealKey: encryptionKey.derive('continue tokens'),
     documents: createIssuerDocuments({ keyRing, issuers, onChange }),

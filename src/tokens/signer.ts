@@ -38,7 +38,7 @@ export function createSigner(keyRing: Pick<KeyRing, 'signing'>): Signer {
  * rate of issuing to less than a third, while a damaged key is found when the ring is opened, and a signature that
  * went wrong harms nobody: it is refused everywhere.
  */
-function assertSays(token: string, claims: TokenClaims, key: SigningKey): void {
+export function assertSays(token: string, claims: TokenClaims, key: Pick<SigningKey, 'signatureLength'>): void {
   const segments = splitToken(token);
   const signature = segments && decodeSegment(segments.signature);
   if (signature?.length !== key.signatureLength || !isDeepStrictEqual(claimsIn(segments?.payload ?? ''), claims)) {

@@ -7,7 +7,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import { serialize } from '../../objects/stored-object.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
 import { type KeyBoard, shownKey } from '../../tokens/key-board.ts';
-import type { StoredKeyRing } from '../../tokens/key-ring.ts';
+import { KeysElsewhere, type StoredKeyRing } from '../../tokens/key-ring.ts';
 import { TooManyKeys } from '../../tokens/ring-state.ts';
 import type { OwnVerbs } from '../dispatch.ts';
 import { parseCreateOptions } from '../options/create-options.ts';
@@ -76,7 +76,7 @@ async function asConflict<T>(kind: Kind, change: () => Promise<T>): Promise<T> {
   try {
     return await change();
   } catch (error) {
-    if (error instanceof TooManyKeys) throw conflict(kind, '', error.message);
+    if (error instanceof TooManyKeys || error instanceof KeysElsewhere) throw conflict(kind, '', error.message);
     throw error;
   }
 }

@@ -1,0 +1,207 @@
+import { createHmac } from 'node:crypto';
+import { join } from 'node:path';
+import { createLocalJWKSet, jwtVerify } from 'jose';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { buildClaims } from '../claims.ts';
+import { publicJwk } from '../jwk.ts';
+import { API, grantOf, ISSUERS, START, temporaryDirectory, World } from '../tokens.fixture.ts';
+import { createVerifier } from '../verifier.ts';
+import { type ExternalSigner, openExternalSigner } from './external-signer.ts';
+import { createLineChannel, MAX_LINE_BYTES, SignerFailed } from './line-channel.ts';
+import { encoded, honest, newTestKey, signed, startTestSigner, type TestSigner } from './signer.fixture.ts';
+import { openSignerLine } from './signer-line.ts';
+
+const KEY = newTestKey('key-1');
+const OTHER = newTestKey('key-2');
+const CLAIMS = buildClaims(grantOf());
+const clock = { now: START };
+
+let remove: () => Promise<void>;
+let signer: TestSigner;
+let external: ExternalSigner;
+
+const open = (timeoutMs = 5_000, path = signer.path): Promise<ExternalSigner> =>
+  openExternalSigner({
+    channel: createLineChannel({ open: () => openSignerLine({ type: 'unix', path }), now: () => clock.now, timeoutMs }),
+    now: () => clock.now,
+    every: () => () => {},
+    logger: { info: () => {}, error: () => {} },
+  });
+
+beforeAll(async () => {
+  const directory = await temporaryDirectory();
+  remove = directory.remove;
+  signer = await startTestSigner(join(directory.dir, 'signer.sock'), honest(KEY));
+  external = await open();
+});
+beforeEach(() => {
+  signer.answer = honest(KEY);
+  // Later than any limit on how often it is asked.
+  clock.now += 60_000;
+});
+afterAll(async () => {
+  external.close();
+  await signer.close();
+  await remove();
+});
+
+describe('an honest signer', () => {
+  test.each([
+    ['alg and kid', { alg: 'ES256', kid: 'key-1' }],
+    ['typ, too', { alg: 'ES256', kid: 'key-1', typ: 'JWT' }],
+    ['another order', { typ: 'JWT', kid: 'key-1', alg: 'ES256' }],
+  ])('A1: signs with %s, and both our verifier and another library accept it', async (_name, header) => {
+    signer.answer = honest(KEY, header);
+    const token = await external.sign(CLAIMS);
+    const keySet = createLocalJWKSet({ keys: external.keys().map((key) => ({ ...publicJwk(key) })) });
+    await jwtVerify(token, keySet, { issuer: API, currentDate: new Date(START) });
+    const keyRing = { find: external.find, all: external.keys };
+    const { clusterOfIssuer } = ISSUERS;
+    const verifier = createVerifier({ keyRing, clusterOfIssuer, live: new World(), now: () => START });
+    expect(await verifier.verify(token)).toMatchObject({ kid: 'key-1', claims: CLAIMS });
+  });
+
+  test('is told the claims and nothing else', async () => {
+    signer.asked.length = 0;
+    await external.sign(CLAIMS);
+    expect(signer.asked).toEqual([{ id: expect.any(Number), op: 'sign', payload: encoded(CLAIMS) }]);
+  });
+
+  test('many at once, answered in any order', async () => {
+    const held: string[] = [];
+    signer.answer = (question) => {
+      held.unshift(`${JSON.stringify(honest(KEY)(question))}\n`);
+      return held.length === 20 ? held.join('') : undefined;
+    };
+    const wanted = Array.from({ length: 20 }, (_, at) => buildClaims(grantOf({ randomUUID: () => `jti-${at}` })));
+    const tokens = await Promise.all(wanted.map((claims) => external.sign(claims)));
+    expect(tokens.map((token) => token.split('.')[1])).toEqual(wanted.map(encoded));
+  });
+
+  test('that changes its key is asked for the new one, once', async () => {
+    signer.answer = (question) => ({
+      ...(honest(OTHER)(question) as object),
+      ...(question.op === 'keys' ? { keys: [KEY.published, OTHER.published] } : {}),
+    });
+    signer.asked.length = 0;
+    let told = 0;
+    external.onChange(() => {
+      told += 1;
+    });
+    await Promise.all(Array.from({ length: 10 }, () => external.sign(CLAIMS)));
+    expect(signer.asked.filter(({ op }) => op === 'keys').length).toBe(1);
+    expect(told).toBe(1);
+    expect(external.keys().map(({ kid }) => kid)).toEqual(['key-1', 'key-2']);
+    signer.answer = honest(KEY);
+    await external.refresh();
+    expect(external.find('key-2')).toBeUndefined();
+  });
+
+  test('that hangs up is called again, but not more often than once a second', async () => {
+    signer.answer = () => {
+      signer.hangUp();
+      return undefined;
+    };
+    await expect(external.sign(CLAIMS)).rejects.toThrow('closed the connection');
+    signer.answer = honest(KEY);
+    await expect(external.sign(CLAIMS)).rejects.toThrow('closed the connection');
+    clock.now += 1_000;
+    expect(await external.sign(CLAIMS)).toMatch(/^ey/);
+  });
+});
+
+describe('A1: an answer that is not as it must be gives no token', () => {
+  const payload = encoded(CLAIMS);
+  const answer = (header: object | string, changes: object = {}) => {
+    const text = typeof header === 'string' ? header : encoded(header);
+    return { header: text, signature: signed(KEY, text, payload), ...changes };
+  };
+  const GOOD = { alg: 'ES256', kid: 'key-1' };
+  const hmac = (header: string): string =>
+    createHmac('sha256', JSON.stringify(KEY.published.jwk)).update(`${header}.${payload}`).digest('base64url');
+
+  test.each<[string, object]>([
+    ['alg HS256', { header: encoded({ ...GOOD, alg: 'HS256' }), signature: hmac(encoded({ ...GOOD, alg: 'HS256' })) }],
+    ['alg none', answer({ ...GOOD, alg: 'none' })],
+    ['alg of another kind of key', answer({ ...GOOD, alg: 'RS256' })],
+    ['no alg', answer({ kid: 'key-1' })],
+    ['an extra member in the header', answer({ ...GOOD, jku: 'https://evil.example' })],
+    ['typ at+jwt', answer({ ...GOOD, typ: 'at+jwt' })],
+    ['typ jwt', answer({ ...GOOD, typ: 'jwt' })],
+    ['no kid', answer({ alg: 'ES256' })],
+    ['an empty kid', answer({ alg: 'ES256', kid: '' })],
+    ['a kid of 1,025 bytes', answer({ alg: 'ES256', kid: 'k'.repeat(1025) })],
+    ['a kid that is not published', answer({ alg: 'ES256', kid: 'key-9' })],
+    ['a kid of the prototype', answer({ alg: 'ES256', kid: '__proto__' })],
+    ['a header with white space', answer(Buffer.from('{"alg": "ES256","kid":"key-1"}').toString('base64url'))],
+    [
+      'a header with a duplicate',
+      answer(Buffer.from('{"alg":"none","alg":"ES256","kid":"key-1"}').toString('base64url')),
+    ],
+    ['a header with padding', answer(`${encoded(GOOD)}=`)],
+    ['an empty signature', answer(GOOD, { signature: '' })],
+    ['a short signature', answer(GOOD, { signature: signed(KEY, encoded(GOOD), payload).slice(0, 40) })],
+    ['a signature of another key', answer(GOOD, { signature: signed(OTHER, encoded(GOOD), payload) })],
+    ['a signature of other claims', answer(GOOD, { signature: signed(KEY, encoded(GOOD), encoded({ sub: 'root' })) })],
+    ['a signature with a newline', answer(GOOD, { signature: `${signed(KEY, encoded(GOOD), payload)}\n` })],
+    ['an unknown member', answer(GOOD, { payload: encoded({ sub: 'root' }) })],
+    ['no signature', { header: encoded(GOOD) }],
+    ['numbers', { header: 1, signature: 2 }],
+    ['an error', { error: 'the device is locked' }],
+  ])('%s', async (_name, given) => {
+    signer.answer = ({ id, op }) => (op === 'keys' ? { id, keys: [KEY.published] } : { id, ...given });
+    await expect(external.sign(CLAIMS)).rejects.toThrow(SignerFailed);
+  });
+
+  test.each<[string, string]>([
+    ['no JSON', 'hello\n'],
+    ['a list', '[]\n'],
+    ['no id', '{"header":"x"}\n'],
+    ['a line without end', 'x'.repeat(MAX_LINE_BYTES + 1)],
+  ])('%s ends the connection', async (_name, text) => {
+    signer.answer = () => text;
+    await expect(external.sign(CLAIMS)).rejects.toThrow(SignerFailed);
+    clock.now += 1_000;
+    signer.answer = honest(KEY);
+    expect(await external.sign(CLAIMS)).toMatch(/^ey/);
+  });
+
+  test('silence ends after a while, and the answer of somebody else is not ours', async () => {
+    const impatient = await open(50);
+    try {
+      signer.answer = (question) => honest(KEY)({ ...question, id: question.id + 1_000 });
+      await expect(impatient.sign(CLAIMS)).rejects.toThrow('did not answer in 50 ms');
+    } finally {
+      impatient.close();
+    }
+  });
+});
+
+describe('keys that are not as they must be', () => {
+  const { jwk } = KEY.published as { jwk: { x: string } };
+
+  test.each<[string, object]>([
+    ['none', { keys: [] }],
+    ['no list', { keys: {} }],
+    ['too many', { keys: Array.from({ length: 33 }, (_, at) => ({ ...KEY.published, kid: `k${at}` })) }],
+    ['two of one id', { keys: [KEY.published, { ...OTHER.published, kid: 'key-1' }] }],
+    ['an unknown member', { keys: [{ ...KEY.published, use: 'sig' }] }],
+    ['an unknown member of the answer', { keys: [KEY.published], more: true }],
+    ['a private half', { keys: [{ ...KEY.published, jwk: KEY.privateKey.export({ format: 'jwk' }) }] }],
+    ['a symmetric key', { keys: [{ ...KEY.published, jwk: { kty: 'oct', k: 'AAAA' } }] }],
+    ['another algorithm', { keys: [{ ...KEY.published, alg: 'ES384' }] }],
+    ['an algorithm of the prototype', { keys: [{ ...KEY.published, alg: 'constructor' }] }],
+    ['a point that is not on the curve', { keys: [{ ...KEY.published, jwk: { ...jwk, x: 'AAAA' } }] }],
+    ['a kid of 1,025 bytes', { keys: [{ ...KEY.published, kid: 'é'.repeat(513) }] }],
+    ['a kid with a newline', { keys: [{ ...KEY.published, kid: 'a\nb' }] }],
+  ])('%s', async (_name, given) => {
+    signer.answer = ({ id }) => ({ id, ...given });
+    await expect(external.refresh()).rejects.toThrow(SignerFailed);
+    expect(external.keys().map(({ kid }) => kid)).toEqual(['key-1']);
+    await expect(open()).rejects.toThrow(SignerFailed);
+  });
+
+  test('nobody there', async () => {
+    await expect(open(5_000, `${signer.path}.none`)).rejects.toThrow(/the signer can not be reached: .*ENOENT/);
+  });
+});

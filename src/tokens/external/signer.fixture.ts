@@ -1,0 +1,80 @@
+import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createServer, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+
+/** A signer on a Unix socket, as honest as the test wants it. */
+
+export interface Question {
+  readonly id: number;
+  readonly op: string;
+  readonly payload?: string;
+}
+
+export type Answering = (question: Question) => object | string | undefined;
+
+export const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+export interface TestKey {
+  readonly kid: string;
+  readonly privateKey: KeyObject;
+  readonly published: { readonly kid: string; readonly alg: string; readonly jwk: object };
+}
+
+export function newTestKey(kid: string): TestKey {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { kty, crv, x, y } = createPublicKey(privateKey).export({ format: 'jwk' });
+  return { kid, privateKey, published: { kid, alg: 'ES256', jwk: { kty, crv, x, y } } };
+}
+
+export const signed = ({ privateKey }: TestKey, header: string, payload: string): string =>
+  sign('sha256', Buffer.from(`${header}.${payload}`), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString(
+    'base64url',
+  );
+
+/** Answers as it should. */
+export const honest =
+  (key: TestKey, header: object = { alg: 'ES256', kid: key.kid }): Answering =>
+  ({ id, op, payload = '' }) =>
+    op === 'keys'
+      ? { id, keys: [key.published] }
+      : { id, header: encoded(header), signature: signed(key, encoded(header), payload) };
+
+export interface TestSigner {
+  readonly path: string;
+  /** From now on. */
+  answer: Answering;
+  readonly asked: Question[];
+  /** Cuts every connection. */
+  hangUp(): void;
+  close(): Promise<void>;
+}
+
+export async function startTestSigner(path: string, answer: Answering): Promise<TestSigner> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+    createInterface({ input: socket }).on('line', (line) => {
+      const question = JSON.parse(line) as Question;
+      signer.asked.push(question);
+      const given = signer.answer(question);
+      if (given !== undefined) socket.write(typeof given === 'string' ? given : `${JSON.stringify(given)}\n`);
+    });
+  });
+  const hangUp = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const signer: TestSigner = {
+    path,
+    answer,
+    asked: [],
+    hangUp,
+    async close() {
+      hangUp();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  return signer;
+}

@@ -1,0 +1,111 @@
+import { spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectStatus } from './support/expect-status.ts';
+import { type Server, startServer } from './support/server.ts';
+import { dataDirWithKey, KEY_SET, keySetOf } from './support/signing-keys.ts';
+import { ASK, codeFor, createWorld, issue, post } from './support/token-world.ts';
+
+/** A1: the key is elsewhere, and the server only asks for signatures. */
+
+const SIGNER = fileURLToPath(new URL('support/external-signer.mjs', import.meta.url));
+const KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
+
+let server: Server;
+let before: string;
+let lie: string;
+
+beforeAll(async () => {
+  const { dataDir } = await dataDirWithKey();
+  server = await startServer({ dataDir });
+  await createWorld(server);
+  before = await issue(server);
+  await server.stop();
+  const key = join(dataDir, 'elsewhere.pem');
+  lie = join(dataDir, 'lie');
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  await writeFile(key, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  const port = Number(new URL(server.url).port);
+  server = await startServer({
+    dataDir,
+    port,
+    args: ['--external-signer', `exec:${process.execPath} ${SIGNER} ${key} ${lie}`],
+  });
+});
+afterAll(() => server.destroy());
+
+describe('with an external signer', () => {
+  it('tokens are signed by it, published with its key, and accepted here and elsewhere', async () => {
+    const token = await issue(server);
+    expect(decodeProtectedHeader(token)).toEqual({ alg: 'ES256', kid: 'hsm/slot 1', typ: 'JWT' });
+    expect(await codeFor(server, token)).toBe(200);
+    const keySet = createRemoteJWKSet(new URL(`${server.url}${KEY_SET}`));
+    await jwtVerify(token, keySet, { issuer: `${server.url}/orchestrator/alpha` });
+  });
+
+  it('what was signed here before stays valid and published', async () => {
+    expect(await codeFor(server, before)).toBe(200);
+    const { kid } = decodeProtectedHeader(before);
+    expect((await keySetOf(server)).map((key) => key.kid)).toEqual(['hsm/slot 1', kid]);
+    const shown = (await server.call('GET', KEYS)).json.items;
+    expect(
+      shown.map(({ status }: { status: { state: string; publicKey: { kid: string } } }) => [
+        status.publicKey.kid,
+        status.state,
+      ]),
+    ).toEqual(
+      expect.arrayContaining([
+        ['hsm/slot 1', 'External'],
+        [kid, 'Retired'],
+      ]),
+    );
+  });
+
+  it('its keys are not ours to rotate or revoke', async () => {
+    const body = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey' };
+    expect((await server.call('POST', KEYS, { body })).code).toBe(409);
+    const shown: { metadata: { name: string }; status: { state: string } }[] = (await server.call('GET', KEYS)).json
+      .items;
+    const name = shown.find(({ status }) => status.state === 'External')?.metadata.name;
+    const answer = await server.call('DELETE', `${KEYS}/${name}`);
+    expect([answer.code, answer.json.message]).toEqual([409, expect.stringContaining('rotate and revoke them there')]);
+  });
+
+  it.each(['HS256', 'crash'])('A1: %s gives 500 and no token; afterwards it goes on', async (wrong) => {
+    await writeFile(lie, wrong);
+    const answer = await post(server, ASK);
+    expectStatus(answer, {
+      code: 500,
+      reason: 'InternalError',
+      message: 'Internal error occurred: failed to generate token',
+      details: { causes: [{ message: 'failed to generate token' }] },
+    });
+    expect(answer.text).not.toContain('eyJ');
+    await rm(lie);
+    await expect.poll(async () => (await post(server, ASK)).code, { timeout: 10_000 }).toBe(201);
+  });
+});
+
+describe('without one that answers', () => {
+  it('the program does not start, and says why', async () => {
+    const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+    const { dataDir } = await dataDirWithKey();
+    const args = [
+      'serve',
+      '--data-dir',
+      dataDir,
+      '--listen',
+      '127.0.0.1:0',
+      '--external-signer',
+      'unix:/nowhere/signer.sock',
+    ];
+    const { status, stderr } = spawnSync(process.execPath, [program, ...args], { encoding: 'utf8', timeout: 60_000 });
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^clusterpass: the signer can not be reached: connect ENOENT \/nowhere\/signer\.sock$/m);
+    await rm(dataDir, { recursive: true });
+  });
+});
