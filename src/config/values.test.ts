@@ -7,7 +7,9 @@ import {
   boolean,
   defaultBaseUrl,
   duration,
+  durationOrNever,
   existing,
+  externalSigner,
   integer,
   isLoopback,
   isWildcard,
@@ -178,6 +180,38 @@ describe('plain values', () => {
     expect(path('a/../b', context)).toBe('/srv/b');
     expect(() => path('', context)).toThrow(ValueError);
   });
+});
+
+describe('durationOrNever', () => {
+  const parse = durationOrNever('2h', '87600h');
+
+  it('is a duration within limits, or 0', () => {
+    expect(['0', '0s', '2h', '2160h'].map((text) => parse(text, context))).toEqual([0, 0, 7_200_000, 7_776_000_000]);
+    for (const text of ['', '1h', '90d', '-1h', '87601h']) {
+      expect(() => parse(text, context), text).toThrow(/or 0 for never$/);
+    }
+  });
+});
+
+describe('externalSigner', () => {
+  it('is a socket, or a program by its full path with arguments that no shell reads', () => {
+    expect(externalSigner('unix:run/signer.sock', { cwd: '/srv' })).toEqual({
+      type: 'unix',
+      path: '/srv/run/signer.sock',
+    });
+    expect(externalSigner('exec:/bin/signer  --slot 1 $(id)', { cwd: '/' })).toEqual({
+      type: 'exec',
+      command: '/bin/signer',
+      args: ['--slot', '1', '$(id)'],
+    });
+  });
+
+  it.each(['', 'unix:', 'exec:', 'exec:signer', 'exec:./signer', 'tcp:127.0.0.1:1', '/run/signer.sock'])(
+    '%j is refused',
+    (text) => {
+      expect(() => externalSigner(text, { cwd: '/' })).toThrow(ValueError);
+    },
+  );
 });
 
 describe('existing', () => {

@@ -57,7 +57,13 @@ describe('an honest signer', () => {
     await jwtVerify(token, keySet, { issuer: API, currentDate: new Date(START) });
     const keyRing = { find: external.find, all: external.keys };
     const { clusterOfIssuer } = ISSUERS;
-    const verifier = createVerifier({ keyRing, clusterOfIssuer, live: new World(), now: () => START });
+    const verifier = createVerifier({
+      keyRing,
+      clusterOfIssuer,
+      live: new World(),
+      isRevoked: () => false,
+      now: () => START,
+    });
     expect(await verifier.verify(token)).toMatchObject({ kid: 'key-1', claims: CLAIMS });
   });
 
