@@ -12,9 +12,10 @@ import {
   touch,
 } from './support/fleet.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
+import { inCluster, TOKEN } from './support/reviews.ts';
 import { type Server, tokenOf } from './support/server.ts';
 import { createAccount, createNamespace, tokenPath } from './support/token-world.ts';
-import { Watch } from './support/watch.ts';
+import { brief, Watch } from './support/watch.ts';
 
 describeWithEtcd('replicas on one etcd', () => {
   let etcd: Etcd;
@@ -112,6 +113,29 @@ describeWithEtcd('replicas on one etcd', () => {
     expect((await replicas[1].call('GET', PUBLIC_LIST, { token })).code).toBe(401);
   });
 
+  it('A18: a token that was revoked at one is refused by the other within a second, and its watch there ends', async () => {
+    await createAccount(replicas[0], 'revoked');
+    const metadata = { annotations: { 'clusterpass.dev/tracked': 'true' } };
+    const body = { metadata, spec: { audiences: [] } };
+    const { token } = (await replicas[0].call('POST', tokenPath('revoked'), { body })).json.status;
+    const issuedTokens = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
+    const [listed] = (await replicas[1].call('GET', issuedTokens)).json.items;
+    const watch = await Watch.open(replicas[1], `${PUBLIC_LIST}?watch=true`, token);
+    expect(watch.code).toBe(200);
+    expect((await replicas[0].call('DELETE', `${issuedTokens}/${listed.metadata.name}`)).code).toBe(200);
+    // A review waits until it knows; a bearer is judged by what has arrived.
+    const review = { body: { spec: { token } } };
+    expect((await replicas[1].call('POST', inCluster(TOKEN), review)).json.status).toEqual({
+      user: {},
+      error: 'service account token has been revoked',
+    });
+    await expect
+      .poll(async () => (await replicas[1].call('GET', PUBLIC_LIST, { token })).code, { timeout: 1_000, interval: 10 })
+      .toBe(401);
+    expect((await watch.rest()).map(brief)).toEqual(['ERROR 401']);
+    expect((await replicas[1].call('GET', issuedTokens)).json.items).toEqual([]);
+  });
+
   it('a permission that was given at one counts in the next list at the other', async () => {
     for (let i = 0; i < 10; i++) {
       const [writer, reader] = i % 2 === 0 ? replicas : replicas.toReversed();
@@ -122,5 +146,20 @@ describeWithEtcd('replicas on one etcd', () => {
       expect(namesIn(await listAs(reader, 'jane'))).toContain(`seen-${i}`);
     }
     expect((await replicas[1].call('GET', PUBLIC_LIST, { token: tokenOf('nobody') })).code).toBe(401);
+  });
+
+  it('B12: while etcd does not answer, a review calls no token good, and none bad', async () => {
+    await createAccount(replicas[0], 'reviewed');
+    const { token } = (await replicas[0].call('POST', tokenPath('reviewed'), { body: { spec: { audiences: [] } } }))
+      .json.status;
+    const ask = () => replicas[1].call('POST', inCluster(TOKEN), { body: { spec: { token } } });
+    expect((await ask()).json.status.authenticated).toBe(true);
+    await etcd.members[0]?.kill();
+    const { code, json, headers } = await ask();
+    expect([code, json.kind, json.reason]).toEqual([503, 'Status', 'ServiceUnavailable']);
+    expect(headers.get('retry-after')).toMatch(/^\d+$/);
+    await etcd.members[0]?.restart();
+    await expect.poll(async () => (await ask()).code, { timeout: 20_000, interval: 100 }).toBe(201);
+    expect((await ask()).json.status.authenticated).toBe(true);
   });
 });
