@@ -195,7 +195,7 @@ describeWithBrowser('the console', () => {
     expect(config?.toJS()).toMatchObject({ kind: 'Config', 'current-context': 'prod-eu-1' });
   });
 
-  it('issues a pass: predicted, hidden until asked for, decoded, and good', async () => {
+  it('issues a pass: predicted, hidden until asked for, decoded, good, and revoked', async () => {
     const page = await visitAs('carl', '#/clusters/prod-eu-1');
     await page.getByText('good for 1 hour').waitFor();
     expect(await page.getByLabel('Service account').locator('option').allTextContents()).toEqual(['builder']);
@@ -215,9 +215,23 @@ describeWithBrowser('the console', () => {
     const self = '/orchestrator/prod-eu-1/apis/authentication.k8s.io/v1/selfsubjectreviews';
     const review = await server.call('POST', self, { token, body: {} });
     expect(review.json.status.userInfo.username).toBe('system:serviceaccount:ci:builder');
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('button', { name: 'Revoke it now' }).click();
+    await page.getByText('Revoked', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Check it' }).click();
+    await page.getByText('Refused', { exact: true }).waitFor();
+    expect((await server.call('POST', self, { token, body: {} })).code).toBe(401);
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('button', { name: 'Issue the pass' }).waitFor();
     expect(await page.content()).not.toContain(token);
+  });
+
+  it('says who may not revoke a pass', async () => {
+    const page = await visitAs('carl', '#/clusters/prod-eu-1');
+    await page.getByLabel('Keep a record of it').uncheck();
+    await page.getByText('good for 1 hour').waitFor();
+    await page.getByRole('button', { name: 'Issue the pass' }).click();
+    await page.getByText('You may not revoke it').waitFor();
   });
 
   it('binds a pass to a Pod, and says beforehand when that cannot be', async () => {

@@ -17,7 +17,7 @@ interface PassFormProps {
   readonly account: Account;
   readonly onAccount: (account: Account) => void;
   readonly onTypeInstead: (() => void) | undefined;
-  readonly onIssued: (pass: IssuedToken) => void;
+  readonly onIssued: (pass: IssuedToken, tracked: boolean) => void;
 }
 
 /** The person is still choosing: the server is asked when they pause. */
@@ -52,7 +52,7 @@ export function PassForm(props: PassFormProps) {
     setBusy(true);
     setProblem('');
     try {
-      onIssued(await client.createToken(request));
+      onIssued(await client.createToken(request), draft.tracked);
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
       setBusy(false);
@@ -86,6 +86,17 @@ export function PassForm(props: PassFormProps) {
         draft={draft}
         onDraft={setDraft}
       />
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={draft.tracked}
+          onChange={(event) => setDraft({ ...draft, tracked: event.target.checked })}
+        />
+        <span>
+          Keep a record of it
+          <span className="muted hint">With one you can revoke it yourself. The token is not in it.</span>
+        </span>
+      </label>
       <PassPreview preview={preview} problem={problem} cluster={cluster} account={account} />
       <button
         type="submit"

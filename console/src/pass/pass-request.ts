@@ -7,9 +7,11 @@ export interface PassDraft {
   readonly seconds: number;
   readonly boundKind: '' | 'Pod' | 'Secret';
   readonly boundName: string;
+  /** A record is kept of it, by which the person can revoke it. */
+  readonly tracked: boolean;
 }
 
-export const NEW_DRAFT: PassDraft = { audiences: '', seconds: 3_600, boundKind: '', boundName: '' };
+export const NEW_DRAFT: PassDraft = { audiences: '', seconds: 3_600, boundKind: '', boundName: '', tracked: true };
 
 export const audiencesIn = (text: string): string[] =>
   text
@@ -21,7 +23,7 @@ export const audiencesIn = (text: string): string[] =>
 export function requestFor(
   cluster: string,
   account: { readonly namespace: string; readonly name: string },
-  { audiences, seconds, boundKind, boundName }: PassDraft,
+  { audiences, seconds, boundKind, boundName, tracked }: PassDraft,
 ): TokenOptions | undefined {
   if (account.namespace === '' || account.name === '') return undefined;
   if (boundKind !== '' && boundName === '') return undefined;
@@ -32,6 +34,7 @@ export function requestFor(
     ...account,
     audiences: audiencesIn(audiences),
     expirationSeconds: seconds,
+    tracked,
     ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
   };
 }

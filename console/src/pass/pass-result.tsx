@@ -5,30 +5,34 @@ import { useNow } from '../parts/clock.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { EyeIcon } from '../parts/icons.tsx';
 import { serverRoot } from '../session/settings.ts';
+import { ClaimList } from './claim-list.tsx';
 import { type Claims, claimsOf } from './claims.ts';
 import { countdown } from './lifetime.ts';
+import { RevokeButton } from './revoke-button.tsx';
 
 interface PassResultProps {
   readonly client: Client;
   readonly cluster: string;
   readonly facts: ClusterFacts;
   readonly pass: IssuedToken;
+  readonly tracked: boolean;
   readonly onDone: () => void;
 }
 
 /** The pass, once: hidden until the person wants to see it, with what it says and how long it is good. */
-export function PassResult({ client, cluster, facts, pass, onDone }: PassResultProps) {
+export function PassResult({ client, cluster, facts, pass, tracked, onDone }: PassResultProps) {
   const [shown, setShown] = useState(false);
+  const [revoked, setRevoked] = useState(false);
   const now = useNow(1_000);
   const endsAt = Date.parse(pass.expirationTimestamp);
-  const left = endsAt - now;
+  const left = revoked ? 0 : endsAt - now;
   const claims = claimsOf(pass.token) ?? {};
   return (
     <div className="pass">
-      <div className="ticket">
+      <div className={left > 0 ? 'ticket' : 'ticket ticket-ended'}>
         <div className="ticket-head">
           <div>
-            <span className="muted">{left > 0 ? 'Good for' : 'Ended'}</span>
+            <span className="muted">{revoked ? 'Revoked' : left > 0 ? 'Good for' : 'Ended'}</span>
             <span className="countdown" role="timer">
               {countdown(left)}
             </span>
@@ -65,6 +69,9 @@ export function PassResult({ client, cluster, facts, pass, onDone }: PassResultP
           token={pass.token}
           opens={audiences(claims).includes(facts.audience)}
         />
+        {!revoked && typeof claims.jti === 'string' && (
+          <RevokeButton client={client} jti={claims.jti} tracked={tracked} onRevoked={() => setRevoked(true)} />
+        )}
         <button type="button" className="button primary" onClick={onDone}>
           Done
         </button>
@@ -74,48 +81,6 @@ export function PassResult({ client, cluster, facts, pass, onDone }: PassResultP
 }
 
 const audiences = ({ aud = [] }: Claims): readonly string[] => (typeof aud === 'string' ? [aud] : aud);
-
-/** In the order in which people look for them. */
-const CLAIMS: readonly (readonly [string, string])[] = [
-  ['sub', 'Subject'],
-  ['aud', 'Audience'],
-  ['iss', 'Issuer'],
-  ['iat', 'Issued'],
-  ['nbf', 'Not before'],
-  ['exp', 'Ends'],
-  ['jti', 'Identifier'],
-];
-
-function ClaimList({ claims }: { claims: Claims }) {
-  const known = new Set(CLAIMS.map(([name]) => name));
-  const rest = Object.entries(claims).filter(([name]) => !known.has(name));
-  return (
-    <details className="claims" open>
-      <summary>What it says</summary>
-      <dl className="facts dense">
-        {CLAIMS.map(([name, title]) => (
-          <div key={name}>
-            <dt>
-              {title} <span className="mono muted">{name}</span>
-            </dt>
-            <dd className="mono breaks">{shownClaim(name, claims[name])}</dd>
-          </div>
-        ))}
-      </dl>
-      {rest.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-        <pre tabIndex={0}>{JSON.stringify(Object.fromEntries(rest), undefined, 2)}</pre>
-      )}
-    </details>
-  );
-}
-
-function shownClaim(name: string, value: unknown): string {
-  if (typeof value === 'number' && ['iat', 'nbf', 'exp'].includes(name)) {
-    return new Date(value * 1000).toISOString().replace('.000Z', 'Z');
-  }
-  return Array.isArray(value) ? value.join(', ') : String(value ?? '');
-}
 
 interface CheckButtonProps {
   readonly client: Client;

@@ -19,7 +19,7 @@ interface PassSectionProps {
 
 /** From the wish for a pass to the pass. It lives in this part of the page only, and is gone when that is left. */
 export function PassSection({ client, cluster, facts, account, onAccount }: PassSectionProps) {
-  const [pass, setPass] = useState<IssuedToken | undefined>();
+  const [issued, setIssued] = useState<{ readonly pass: IssuedToken; readonly tracked: boolean } | undefined>();
   const [typed, setTyped] = useState(false);
   const accounts = useLoaded(cluster, async () => {
     const usable = await client.usableAccounts(cluster);
@@ -29,8 +29,8 @@ export function PassSection({ client, cluster, facts, account, onAccount }: Pass
   });
   return (
     <Section title="Get a pass">
-      {pass !== undefined ? (
-        <PassResult client={client} cluster={cluster} facts={facts} pass={pass} onDone={() => setPass(undefined)} />
+      {issued !== undefined ? (
+        <PassResult {...issued} client={client} cluster={cluster} facts={facts} onDone={() => setIssued(undefined)} />
       ) : accounts.phase === 'loading' ? (
         <p className="muted pass-room">Looking for accounts that you may use…</p>
       ) : accounts.phase === 'loaded' && accounts.value.items.length === 0 && !typed ? (
@@ -51,7 +51,7 @@ export function PassSection({ client, cluster, facts, account, onAccount }: Pass
           account={account}
           onAccount={onAccount}
           onTypeInstead={accounts.phase === 'loaded' && !typed ? () => setTyped(true) : undefined}
-          onIssued={setPass}
+          onIssued={(pass, tracked) => setIssued({ pass, tracked })}
         />
       )}
     </Section>

@@ -54,6 +54,7 @@ describe('the request for a pass', () => {
       ...account,
       audiences: [],
       expirationSeconds: 3_600,
+      tracked: true,
     });
     expect(requestFor('a', account, { ...NEW_DRAFT, audiences: ' vault, ,sts ' })?.audiences).toEqual(['vault', 'sts']);
   });

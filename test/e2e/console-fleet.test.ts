@@ -1,0 +1,104 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { catalog, openObjects } from '../objects/object-store.ts';
+import { type Browser, describeWithBrowser, launchBrowser, namesShown, openPage, signIn } from './support/browser.ts';
+import { type Server, startServer } from './support/server.ts';
+
+const COUNT = 10_000;
+const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+/** More than fit on the screen, and no matter how many there are in all. */
+const MOST_DRAWN = 100;
+
+let server: Server;
+let browser: Browser;
+
+const nameOf = (index: number): string => `fleet-${index}`;
+const condition = (ready: string) => ({
+  type: 'Ready',
+  status: ready,
+  reason: 'Told',
+  lastTransitionTime: '2026-11-01T00:00:00Z',
+});
+
+/** Written straight into a database: over HTTP it would take longer than everything else here. */
+async function manyClusters(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-e2e-'));
+  const objects = await openObjects(join(dataDir, 'clusterpass.db'));
+  const create = (index: number) =>
+    objects.writer.create(
+      catalog.clusters,
+      { cluster: '', namespace: '' },
+      {
+        apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+        kind: 'Cluster',
+        metadata: {
+          name: nameOf(index),
+          labels: { env: ['dev', 'staging', 'prod'][index % 3] ?? '', shard: `${index % 50}` },
+        },
+        spec: {
+          orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: `https://${nameOf(index)}.example.com` }] },
+        },
+        status: { type: 'k3s', version: 'v1.36.4', conditions: [condition('True')] },
+      },
+      { dryRun: false, keepStatus: true },
+    );
+  await Promise.all(Array.from({ length: COUNT }, (_, index) => create(index)));
+  await objects.close();
+  return dataDir;
+}
+
+describeWithBrowser('the console with ten thousand clusters', () => {
+  beforeAll(async () => {
+    server = await startServer({ dataDir: await manyClusters() });
+    browser = await launchBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.destroy();
+  });
+
+  it('draws what is in view, finds one among all, and keeps up with a hundred changes a second', async () => {
+    const { page, problems, close } = await openPage(browser);
+    const drawn = (): Promise<number> => page.locator('tr[data-index]').count();
+    await signIn(page, server, server.adminToken);
+    await page.getByText('10,000 clusters').waitFor();
+    expect(await drawn()).toBeLessThan(MOST_DRAWN);
+    expect(await namesShown(page)).toContain('fleet-3');
+
+    await page.locator('tr[data-index="0"] a').focus();
+    await page.keyboard.press('End');
+    await expect.poll(() => namesShown(page)).toContain(nameOf(COUNT - 1));
+    expect(await drawn()).toBeLessThan(MOST_DRAWN);
+
+    const changes = (async () => {
+      for (let batch = 0; batch < 20; batch += 1) {
+        const bodies = Array.from({ length: 10 }, (_, index) => batch * 10 + index);
+        const answers = await Promise.all(
+          bodies.map((index) =>
+            server.call('PATCH', `${CLUSTERS}/${nameOf(index)}/status`, {
+              body: { status: { conditions: [condition('False')] } },
+              headers: { 'Content-Type': 'application/merge-patch+json' },
+            }),
+          ),
+        );
+        expect(answers.map(({ code }) => code)).toEqual(bodies.map(() => 200));
+        await delay(100);
+      }
+    })();
+    // The person goes on working meanwhile.
+    await page.keyboard.press('/');
+    await page.keyboard.type('fleet-7777');
+    await page.getByText('1 of 10,000').waitFor();
+    expect(await namesShown(page)).toEqual(['fleet-7777']);
+    await page.getByLabel('Search clusters').fill('');
+    await changes;
+    await page.getByRole('button', { name: /^200 Not ready/ }).click();
+    await page.getByText('200 of 10,000').waitFor();
+    expect(await drawn()).toBeLessThan(MOST_DRAWN);
+    expect(problems).toEqual([]);
+    await close();
+  });
+});
