@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createAddressRules } from './api/address-rules.ts';
 import { type Catalog, createCatalog } from './api/catalog.ts';
+import { controllerOf } from './api/confirmed-endpoint.ts';
 import { kindPrefix } from './api/object-key.ts';
 import { openAdminToken } from './authn/admin-token.ts';
 import { type Authenticator, createAuthenticator } from './authn/chain.ts';
@@ -15,10 +16,12 @@ import { openStaticTokens } from './authn/static-tokens.ts';
 import { installBootstrapRoles } from './authz/install-bootstrap-roles.ts';
 import { createPolicy } from './authz/policy.ts';
 import { PolicyFeed, rbacKinds, rbacSnapshotAt } from './authz/policy-feed.ts';
+import { refuseConfirmation } from './authz/refuse-confirmation.ts';
 import { refuseGrant } from './authz/refuse-grant.ts';
 import { refusalOf, watchRefusal } from './authz/watch-refusal.ts';
 import { openProber } from './clusters/prober/open-prober.ts';
 import { COMPUTED_ANNOTATIONS, createPublicView } from './clusters/public-view.ts';
+import { openUpstream } from './clusters/upstream/open-upstream.ts';
 import type { ServeOptions } from './config/serve-options.ts';
 import { defaultBaseUrl } from './config/values.ts';
 import { DEMO_USERS } from './demo-users.ts';
@@ -30,6 +33,7 @@ import { createKubeconfigHandler } from './handlers/kubeconfig.ts';
 import { createReviewHandler } from './handlers/reviews/create-review.ts';
 import { signingKeyVerbs } from './handlers/signing-keys/signing-key-verbs.ts';
 import { createTokenHandler } from './handlers/token/create-token.ts';
+import { openForwarding } from './handlers/token/open-forwarding.ts';
 import { createUsableAccountsHandler } from './handlers/usable-accounts.ts';
 import { createViews } from './handlers/views.ts';
 import { WatchHub } from './handlers/watch/hub.ts';
@@ -50,6 +54,7 @@ import { startCompactor } from './storage/compactor.ts';
 import type { Store } from './storage/contract.ts';
 import { createIssuers, type Issuers } from './tokens/claims.ts';
 import { openSigning } from './tokens/open-signing.ts';
+import { readMountedSecret } from './tokens/secret-file.ts';
 import { openTokenRecords } from './tokens/token-records.ts';
 import { createVerifier } from './tokens/verifier.ts';
 
@@ -159,6 +164,30 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     const checks = setInterval(() => hub.checkCallers(), CALLER_CHECK_MS);
     closers.push(() => clearInterval(checks));
 
+    const upstream = openUpstream({
+      rules,
+      credentialsDir: options.credentialsDir,
+      readSecret: readMountedSecret,
+      ownPort: bound.port,
+      logger,
+    });
+    closers.push(() => upstream.close());
+    const forwarding =
+      options.credentialsDir === undefined
+        ? undefined
+        : openForwarding({
+            catalog,
+            reader,
+            writer,
+            upstream,
+            listen: (listener) => feed.listen(listener),
+            productName: options.productName,
+            maxExpirationSeconds: options.maxTokenExpirationSeconds,
+            now: Date.now,
+            logger,
+          });
+    closers.push(() => forwarding?.close());
+
     const views = createViews(catalog, policy);
     const dispatch = createDispatcher({
       catalog,
@@ -170,7 +199,8 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       publicView: objects.publicView,
       continueTokens: createContinueTokens({ key: signing.sealKey }),
       refusal: (request, kind) => (views.isFiltered(kind) ? undefined : watchRefusal(policy, request)),
-      escalation: (caller, kind, object, old) => refuseGrant(policy, caller, kind, object, old),
+      escalation: (caller, kind, object, old) =>
+        refuseGrant(policy, caller, kind, object, old) ?? refuseConfirmation(policy, caller, kind, object, old),
       now: Date.now,
       random: Math.random,
       createToken: createTokenHandler({
@@ -179,6 +209,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
         signer: signing.signer,
         tracked: records.tracked,
         issuerOf: issuers.issuerFor,
+        forward: forwarding?.forward,
         maxExpirationSeconds: options.maxTokenExpirationSeconds,
         now: Date.now,
         randomUuid: randomUUID,
@@ -229,7 +260,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
         entry: PROBER_THREAD,
         settings: {
           allowedNetworks: options.allowedNetworks.map(({ cidr }) => cidr),
-          credentialsDir: undefined,
+          credentialsDir: options.credentialsDir,
           ownPort: bound.port,
         },
       },
@@ -271,6 +302,7 @@ function createObjects(parts: {
     productName: options.productName,
     issuerOf: issuers.issuerFor,
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
+    issuesItself: (object) => options.credentialsDir !== undefined && controllerOf(object) !== undefined,
   });
   const caches = new Map(
     catalog.storedKinds.map((kind) => {

@@ -9,7 +9,7 @@ import type { UpstreamCluster } from './clusters/upstream/contract.ts';
 import { createCredentials } from './clusters/upstream/credentials.ts';
 import { systemResolve } from './clusters/upstream/dial.ts';
 import { createUpstream, interfaceAddresses } from './clusters/upstream/upstream.ts';
-import { readSecretFile } from './tokens/secret-file.ts';
+import { readMountedSecret } from './tokens/secret-file.ts';
 
 /** The thread in which clusters are looked at: what compose.ts is to the process, this is to the thread. */
 
@@ -41,7 +41,7 @@ function run(port: MessagePort, { allowedNetworks, credentialsDir, ownPort }: Pr
   const upstream = createUpstream({
     rules: createAddressRules(allowedNetworks.map(readNetwork).filter((network) => network !== undefined)),
     // What is wrong with a credential is logged when a token is asked for; here the condition says it.
-    credentials: createCredentials({ dir: credentialsDir, readSecret: readSecretFile, report: () => {} }),
+    credentials: createCredentials({ dir: credentialsDir, readSecret: readMountedSecret, report: () => {} }),
     ownPort,
     resolve: names.resolve,
     ownAddresses: remembered(interfaceAddresses, ADDRESSES_MS),

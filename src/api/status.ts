@@ -149,6 +149,11 @@ export function timeout(message: string, details: StatusDetails = {}): ApiError 
   return new ApiError(504, 'Timeout', `Timeout: ${message}`, { details });
 }
 
+/** Somebody behind us gave no answer that could be passed on. */
+export function badGateway(message: string, cause?: unknown): ApiError {
+  return new ApiError(502, 'BadGateway', message, { details: {}, ...(cause === undefined ? {} : { cause }) });
+}
+
 /** Bland on purpose: the audit id is the caller's handle, the log has the cause. */
 export function internal(cause: unknown): ApiError {
   return new ApiError(500, 'InternalError', 'Internal error occurred', { details: {}, cause });

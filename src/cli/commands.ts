@@ -368,6 +368,24 @@ export const COMMANDS: readonly Command[] = [
     load: () => import('./trust.ts'),
   },
   {
+    path: ['confirm'],
+    summary: "Confirm where a cluster's credential is sent.",
+    details:
+      'A cluster whose `spec.authInfo.controller` names a credential is asked for its tokens with that credential, once ' +
+      'somebody who may `confirm` clusters has confirmed its addresses and its CA. A change of any of them needs a new ' +
+      'confirmation. The command shows what is confirmed: look at it, above all after a change that you did not make.',
+    arguments: [{ name: '<CLUSTER>', doc: 'The cluster.' }],
+    flags: [
+      {
+        flags: '--print',
+        doc: 'Print the value for the annotation `clusterpass.dev/confirmed-endpoint`, and change nothing.',
+      },
+      dryRun,
+    ],
+    examples: ['clusterpass confirm prod-eu-1', 'clusterpass confirm prod-eu-1 --print'],
+    load: () => import('./confirm.ts'),
+  },
+  {
     path: ['keys', 'list'],
     summary: 'Show the keys that sign tokens, or did, or will.',
     details: 'Only what is public: the private half of a key never leaves the server.',

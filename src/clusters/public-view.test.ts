@@ -5,6 +5,7 @@ const view = createPublicView({
   productName: 'orchestrator',
   issuerOf: (cluster) => `https://passes.example/orchestrator/${cluster}`,
   maxExpirationSeconds: 3_600,
+  issuesItself: ({ spec }) => JSON.stringify(spec)?.includes('controller') === true,
 });
 const CLUSTER = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster' };
 const COMPUTED = {
@@ -59,6 +60,13 @@ describe('the public view of a cluster', () => {
       data: 'hidden',
     };
     expect(view(hidden)).toEqual({ ...CLUSTER, metadata: { name: 'a', annotations: COMPUTED } });
+  });
+
+  it('does not say which issuer and audience tokens have that are not ours', () => {
+    const spec = { authInfo: { controller: { namespace: 'a', name: 'b' } } };
+    expect(view({ ...CLUSTER, metadata: { name: 'a' }, spec }).metadata.annotations).toEqual({
+      'clusterpass.dev/max-expiration-seconds': '3600',
+    });
   });
 
   it('leaves the object as it was', () => {

@@ -15,6 +15,8 @@ export interface PublicViewOptions {
   readonly productName: string;
   readonly issuerOf: (cluster: string) => string;
   readonly maxExpirationSeconds: number;
+  /** Whether the tokens of this cluster are its own, under an issuer and an audience that only it knows. */
+  readonly issuesItself: (object: ApiObject) => boolean;
 }
 
 /**
@@ -28,22 +30,25 @@ export function createPublicView(options: PublicViewOptions): (object: ApiObject
     return {
       apiVersion: object.apiVersion,
       kind: object.kind,
-      metadata: publicMetadata(object.metadata, options),
+      metadata: publicMetadata(object, options),
       ...(spec[endpoints] === undefined ? {} : { spec: { [endpoints]: spec[endpoints] } }),
       ...(object.status === undefined ? {} : { status: object.status }),
     };
   };
 }
 
-function publicMetadata(metadata: ObjectMeta, options: PublicViewOptions): ObjectMeta {
+function publicMetadata(object: ApiObject, options: PublicViewOptions): ObjectMeta {
+  const { metadata } = object;
   const { name, uid, labels, creationTimestamp, generation, resourceVersion } = metadata;
   const issuer = options.issuerOf(name ?? '');
   const annotations: Record<string, string> = {};
   for (const [key, value] of Object.entries(metadata.annotations ?? {})) {
     if (!HIDDEN_PREFIXES.some((prefix) => key.startsWith(prefix))) annotations[key] = value;
   }
-  annotations[COMPUTED_ANNOTATIONS.issuer] = issuer;
-  annotations[COMPUTED_ANNOTATIONS.audience] = issuer;
+  if (!options.issuesItself(object)) {
+    annotations[COMPUTED_ANNOTATIONS.issuer] = issuer;
+    annotations[COMPUTED_ANNOTATIONS.audience] = issuer;
+  }
   annotations[COMPUTED_ANNOTATIONS.maxExpiration] = String(options.maxExpirationSeconds);
   return dropUndefined({ name, uid, labels, annotations, creationTimestamp, generation, resourceVersion });
 }

@@ -48,6 +48,7 @@ describe('loadServeOptions', () => {
         maxConnections: 10_000,
         tokenAuthFile: undefined,
         manifests: undefined,
+        credentialsDir: undefined,
         allowedNetworks: [],
         maxTokenExpirationSeconds: 86_400,
         maxTrackedTokensPerCaller: 1000,

@@ -144,6 +144,11 @@ export const OPTIONS = {
     parse: existing('file or folder'),
     doc: 'YAML files that are applied at start and whenever they change. Objects that live inside a cluster carry the annotation `clusterpass.dev/cluster: <name>`.',
   }),
+  credentialsDir: option({
+    value: 'DIR',
+    parse: existing('folder'),
+    doc: "Credentials for clusters that issue their tokens themselves: `<namespace>/<name>/token`, or `tls.crt` and `tls.key` there, for the credential that a cluster's `spec.authInfo.controller` names. Mode 0600; read at each use.",
+  }),
   allowAddress: option({
     value: 'CIDR',
     parse: addresses,

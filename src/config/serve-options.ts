@@ -17,6 +17,7 @@ export interface ServeOptions {
   readonly tokenAuthFile: string | undefined;
   readonly authenticationConfig: string | undefined;
   readonly manifests: string | undefined;
+  readonly credentialsDir: string | undefined;
   /** Networks that may be connected to although they would be refused. */
   readonly allowedNetworks: readonly Network[];
   readonly maxTokenExpirationSeconds: number;
@@ -71,6 +72,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     tokenAuthFile: values.tokenAuthFile,
     authenticationConfig: values.authenticationConfig,
     manifests: values.manifests,
+    credentialsDir: values.credentialsDir,
     allowedNetworks: values.allowAddress ?? [],
     // A lifetime is granted in whole seconds, and never more than was allowed.
     maxTokenExpirationSeconds: Math.floor(values.serviceAccountMaxTokenExpiration / 1000),

@@ -36,10 +36,14 @@ export async function ensurePrivateDirectory(dir: string): Promise<void> {
  * The content, or undefined when there is no such file. Everything is checked on the open descriptor, so that
  * what was checked is what is read. O_NONBLOCK keeps a FIFO in the file's place from hanging the start.
  */
-export async function readSecretFile(path: string): Promise<Buffer | undefined> {
+export async function readSecretFile(
+  path: string,
+  { followLink = false }: { followLink?: boolean } = {},
+): Promise<Buffer | undefined> {
   let handle: Awaited<ReturnType<typeof open>>;
   try {
-    handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const link = followLink ? 0 : constants.O_NOFOLLOW;
+    handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | link);
   } catch (error) {
     const code = errorCode(error);
     if (code === 'ENOENT') return undefined;
@@ -65,6 +69,10 @@ export async function readSecretFile(path: string): Promise<Buffer | undefined> 
     await handle.close();
   }
 }
+
+/** A secret that somebody else puts in its place: what Kubernetes mounts consists of links. */
+export const readMountedSecret = (path: string): Promise<Buffer | undefined> =>
+  readSecretFile(path, { followLink: true });
 
 /**
  * Makes the file, complete and durable or not at all. False when somebody else made it first: `link` never

@@ -14,7 +14,7 @@ export interface FakeApiServer {
   /** Bytes of requests: what came through TLS. */
   receivedBytes: number;
   /** What the next requests are answered with. */
-  answer: (request: SeenRequest, socket: Socket) => FakeAnswer | undefined;
+  answer: (request: SeenRequest, socket: Socket) => FakeAnswer | undefined | Promise<FakeAnswer>;
   close(): Promise<void>;
 }
 
@@ -67,7 +67,7 @@ export async function startApiServer(
       clientName: socket.getPeerCertificate().subject?.CN as string | undefined,
     };
     fake.requests.push(seen);
-    const given = fake.answer(seen, socket);
+    const given = await fake.answer(seen, socket);
     if (given === undefined) return;
     response.writeHead(given.status, { 'content-type': 'application/json', ...given.headers });
     response.end(given.body ?? '{}');

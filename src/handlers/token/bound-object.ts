@@ -45,6 +45,12 @@ export async function resolveBinding(
   return { pod: { name, uid: referent.uid }, ...(nodeName === '' ? {} : { node: { name: nodeName } }) };
 }
 
+/** What can be said of a reference without looking anything up. */
+export function checkReference(catalog: Catalog, reference: BoundObjectReference): void {
+  bindableKind(catalog, reference);
+  referentName(reference);
+}
+
 /** T-18, T-12m. Unlike the names in a path nobody has looked at this one yet, and it becomes part of a key. */
 function referentName({ name = '' }: BoundObjectReference): string {
   if (name === '') throw badRequest('Name parameter required.');

@@ -112,6 +112,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     reader,
     signer,
     tracked: createTrackedTokens({ catalog, reader, writer: { create }, maxPerCaller: 2, now: () => NOW }),
+    forward: undefined,
     issuerOf: (cluster) => `https://pass.example/orchestrator/${cluster}`,
     maxExpirationSeconds: 7200,
     now: () => NOW,

@@ -2,10 +2,9 @@ import type { Catalog } from '../../api/catalog.ts';
 import { decodeBody } from '../../api/codec/decode.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
 import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
-import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
-import { ApiError, badRequest, conflict, notFound } from '../../api/status.ts';
+import { ApiError, conflict, notFound } from '../../api/status.ts';
 import { requireParents } from '../../objects/parents.ts';
 import { toTimestamp } from '../../objects/prepare.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -17,6 +16,8 @@ import { parseCreateOptions } from '../options/create-options.ts';
 import { partialMetadata } from '../representation.ts';
 import { bodyOf } from '../write/body.ts';
 import { resolveBinding } from './bound-object.ts';
+import type { Forwarding } from './forward-token.ts';
+import { ABOUT, checkName, checkNamespace, refuseIfInvalid } from './request-checks.ts';
 import { DEFAULT_SECONDS, foldAudiences, validateSpec } from './validate-spec.ts';
 import { lifetimeErrors, readWishes } from './wishes.ts';
 
@@ -27,13 +28,12 @@ export interface CreateTokenParts {
   readonly tracked: TrackedTokens;
   /** The issuer of a cluster's tokens, which is also its API audience. */
   readonly issuerOf: (cluster: string) => string;
+  /** Answers for the clusters that issue their tokens themselves; undefined when there are none. */
+  readonly forward: Forwarding | undefined;
   readonly maxExpirationSeconds: number;
   readonly now: () => number;
   readonly randomUuid: () => string;
 }
-
-/** The kind and group that errors about the request itself name. */
-const ABOUT = { group: tokenRequestType.group, kind: tokenRequestType.kind, resource: tokenRequestType.kind };
 
 /**
  * Operation 1: a short-lived token for a service account. The order of the checks is part of the contract
@@ -46,6 +46,8 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
     const options = parseCreateOptions(request.query);
     const sent = decode(request, options.fieldValidation);
     checkNamespace(sent, namespace);
+    const forwarded = await parts.forward?.(request, sent, options);
+    if (forwarded !== undefined) return respond(request, forwarded);
     await requireParents(catalog, reader, catalog.serviceAccounts, { cluster, namespace, name });
     checkName(sent, name);
     const account = await reader.findFresh(catalog.serviceAccounts, { cluster, namespace, name });
@@ -78,33 +80,20 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
     if (wishes.forCluster && !claims.aud.includes(issuer)) request.warn(doesNotOpen(cluster, issuer));
     const token = await issue(parts, request, claims, { ...options, tracked: wishes.tracked });
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
-    const answered = answer(sent, account, claims, token, now);
-    return {
-      type: 'bytes',
-      code: 201,
-      json: encode(request.accept.as === 'object' ? answered : partialMetadata(answered)),
-    };
+    return respond(request, answer(sent, account, claims, token, now));
   };
 }
+
+const respond = ({ accept }: ApiRequest, answered: ApiObject): ApiResponse => ({
+  type: 'bytes',
+  code: 201,
+  json: encode(accept.as === 'object' ? answered : partialMetadata(answered)),
+});
 
 function decode(request: ApiRequest, mode: 'Ignore' | 'Warn' | 'Strict'): TokenRequest {
   const { value, violations } = decodeBody<TokenRequest>(bodyOf(request), tokenRequestType, mode);
   for (const violation of violations) request.warn(violation);
   return value;
-}
-
-/** T-12h */
-function checkNamespace({ metadata }: TokenRequest, namespace: string): void {
-  if ((metadata?.namespace ?? '') !== '' && metadata?.namespace !== namespace) {
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
-  }
-}
-
-/** T-12l */
-function checkName({ metadata }: TokenRequest, name: string): void {
-  const sent = metadata?.name ?? '';
-  if (sent === '' || sent === name) return;
-  throw invalid(ABOUT, name, [invalidValue('metadata.name', sent, 'must match the service account name if specified')]);
 }
 
 /** T-13 */
@@ -116,11 +105,6 @@ function checkUid({ metadata }: TokenRequest, account: StoredObject): void {
     account.name,
     `the UID in the token request (${sent}) does not match the UID of the service account (${account.uid})`,
   );
-}
-
-/** T-14: Kubernetes leaves the name of the invalid request empty. */
-function refuseIfInvalid(errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw invalid(ABOUT, '', [...errors]);
 }
 
 const doesNotOpen = (cluster: string, audience: string): string =>

@@ -53,6 +53,7 @@ export interface House {
 export async function openHouse(store: Store, windowSize: number): Promise<House> {
   const catalog = createCatalog({ productName: 'orchestrator' });
   const publicView = createPublicView({
+    issuesItself: () => false,
     productName: 'orchestrator',
     issuerOf: (cluster) => `https://passes.example/orchestrator/${cluster}`,
     maxExpirationSeconds: 3_600,

@@ -1,0 +1,108 @@
+import { expect, it } from 'vitest';
+import { at, catalog, inFolder, object, openObjects } from '../../test/objects/object-store.ts';
+import { CONFIRMED_ANNOTATION, endpointDigest } from '../api/confirmed-endpoint.ts';
+import type { ClusterStatus } from '../api/kinds/cluster.ts';
+import { createLogger } from '../observability/logger.ts';
+import { CredentialConditions, type CredentialFinding } from './credential-condition.ts';
+
+const NOW = Date.UTC(2026, 7, 1);
+const ACCEPTED: CredentialFinding = { status: 'True', reason: 'Accepted', message: 'Fine.' };
+const REFUSED: CredentialFinding = { status: 'False', reason: 'Refused', message: 'Not fine.' };
+const CONTROLLER = { authInfo: { controller: { namespace: 'fleet', name: 'x' } } };
+
+/** Clusters over a real store, some of which name a credential. */
+const withClusters = (count: number, test: (world: Awaited<ReturnType<typeof open>>) => Promise<void>) =>
+  inFolder(async (file) => {
+    const world = await open(file);
+    try {
+      await Promise.all(
+        Array.from({ length: count }, (_, index) =>
+          world.writer.create(
+            catalog.clusters,
+            { cluster: '', namespace: '' },
+            { ...object({ name: `c-${index}` }), ...(index % 2 === 0 ? { spec: CONTROLLER } : {}) },
+            { dryRun: false },
+          ),
+        ),
+      );
+      await test(world);
+    } finally {
+      world.conditions.close();
+      await world.close();
+    }
+  });
+
+async function open(file: string) {
+  const objects = await openObjects(file);
+  const { reader, writer } = objects;
+  const logger = createLogger({ level: 'silent' });
+  const conditions = new CredentialConditions({
+    catalog,
+    reader,
+    writer,
+    productName: 'orchestrator',
+    now: () => NOW,
+    logger,
+  });
+  const stored = (name: string) => {
+    const found = reader.find(catalog.clusters, at('', '', name));
+    if (found === undefined) throw new Error(`there is no ${name}`);
+    return found;
+  };
+  const conditionsOf = (name: string) => ((stored(name).object().status ?? {}) as ClusterStatus).conditions;
+  const confirm = (name: string) =>
+    writer.update(
+      catalog.clusters,
+      at('', '', name),
+      (current) => {
+        const annotations = { [CONFIRMED_ANNOTATION]: endpointDigest(current, 'orchestrator') };
+        return { ...current, metadata: { ...current.metadata, annotations } };
+      },
+      { dryRun: false, part: 'object' },
+    );
+  return { ...objects, conditions, stored, conditionsOf, confirm };
+}
+
+it('a start looks at all clusters, and writes on those that name a credential', () =>
+  withClusters(250, async ({ conditions, conditionsOf }) => {
+    await conditions.lookAtAll();
+    await expect.poll(() => conditionsOf('c-248')?.[0]?.reason).toBe('NotConfirmed');
+    await expect
+      .poll(() => Array.from({ length: 250 }, (_, index) => conditionsOf(`c-${index}`)?.length ?? 0))
+      .toEqual(Array.from({ length: 250 }, (_, index) => (index % 2 === 0 ? 1 : 0)));
+  }));
+
+it('what a use has shown is written once, and only if it is about this state of the cluster', () =>
+  withClusters(1, async ({ conditions, conditionsOf, confirm, stored, feed, writer }) => {
+    feed.listen(conditions);
+    const before = stored('c-0');
+    conditions.report(before, ACCEPTED);
+    // Nobody has confirmed it: whatever was found, that comes first.
+    await expect.poll(() => conditionsOf('c-0')?.[0]?.reason).toBe('NotConfirmed');
+    await confirm('c-0');
+    await expect.poll(() => conditionsOf('c-0')?.[0]?.reason).toBe('NotUsedYet');
+    conditions.report(stored('c-0'), REFUSED);
+    await expect
+      .poll(() => conditionsOf('c-0')?.[0])
+      .toEqual({
+        type: 'CredentialUsable',
+        ...REFUSED,
+        lastHeartbeatTime: '2026-08-01T00:00:00Z',
+        lastTransitionTime: '2026-08-01T00:00:00Z',
+      });
+    const { revision } = stored('c-0');
+    conditions.report(stored('c-0'), REFUSED);
+    // A write of somebody else, after which ours would have been seen.
+    await writer.create(catalog.clusters, { cluster: '', namespace: '' }, object({ name: 'z' }), { dryRun: false });
+    expect(stored('c-0').revision).toBe(revision);
+
+    const old = stored('c-0');
+    await writer.update(
+      catalog.clusters,
+      at('', '', 'c-0'),
+      (current) => ({ ...current, spec: { authInfo: { controller: { namespace: 'fleet', name: 'y' } } } }),
+      { dryRun: false, part: 'object' },
+    );
+    conditions.report(old, ACCEPTED);
+    await expect.poll(() => conditionsOf('c-0')?.[0]?.reason).toBe('NotConfirmed');
+  }));

@@ -1,0 +1,90 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { readMountedSecret } from '../../tokens/secret-file.ts';
+import { createCredentials } from './credentials.ts';
+
+let dir: string;
+let reports: string[];
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'clusterpass-credentials-'));
+  reports = [];
+  await mkdir(join(dir, 'fleet/alpha'), { recursive: true });
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+const open = (folder: string | undefined = dir) =>
+  createCredentials({
+    dir: folder,
+    readSecret: readMountedSecret,
+    report: ({ message, error }) => reports.push(`${message} ${error}`),
+  });
+const write = (name: string, text: string, mode = 0o600) => writeFile(join(dir, 'fleet/alpha', name), text, { mode });
+const ALPHA = { namespace: 'fleet', name: 'alpha' };
+const refused = { name: 'UpstreamError', reason: 'credential' };
+
+it('a token, without the end of its line', async () => {
+  await write('token', 'abc.DEF-123_~+/==\n');
+  const credential = await open().read(ALPHA);
+  expect(credential.type === 'token' && credential.token.reveal()).toBe('abc.DEF-123_~+/==');
+  expect(JSON.stringify(credential)).not.toContain('abc');
+});
+
+it('a certificate and its key, told apart from another pair', async () => {
+  await write('tls.crt', 'cert');
+  await write('tls.key', 'key');
+  const first = await open().read(ALPHA);
+  expect(first).toMatchObject({ type: 'certificate', cert: Buffer.from('cert') });
+  expect(JSON.stringify(first)).not.toContain('"key":"key"');
+  await write('tls.key', 'other');
+  const second = await open().read(ALPHA);
+  expect(first.type === 'certificate' && second.type === 'certificate' && first.digest === second.digest).toBe(false);
+});
+
+it('as Kubernetes mounts a Secret: links to a folder that is swapped', async () => {
+  await mkdir(join(dir, 'fleet/alpha/..data'));
+  await write('..data/token', 'mounted');
+  await symlink('..data/token', join(dir, 'fleet/alpha/token'));
+  expect((await open().read(ALPHA)).type).toBe('token');
+});
+
+it.each([
+  ['nothing', {}],
+  ['half a pair', { 'tls.crt': 'x' }],
+  ['the other half', { 'tls.key': 'x' }],
+  ['an empty token', { token: '\n' }],
+  ['two tokens', { token: 'canary\ncanary' }],
+  ['a token that is none', { token: 'canary canary' }],
+])('%s cannot be used; the report names the place and not the content', async (_, files) => {
+  for (const [name, text] of Object.entries(files)) await write(name, text);
+  await expect(open().read(ALPHA)).rejects.toMatchObject(refused);
+  expect(reports).toHaveLength(1);
+  expect(reports[0]).toContain('fleet/alpha');
+  expect(reports[0]).not.toContain('canary');
+});
+
+it('what others can read is not used', async () => {
+  await write('token', 'canary', 0o644);
+  await expect(open().read(ALPHA)).rejects.toMatchObject(refused);
+  expect(reports[0]).toContain('chmod 600');
+});
+
+it.each([
+  ['..', 'alpha'],
+  ['fleet', '..'],
+  ['fleet/..', 'alpha'],
+  ['fleet', 'a/../../b'],
+  ['', 'alpha'],
+  ['fleet', ''],
+  ['fleet', '/etc'],
+  ['FLEET', 'alpha'],
+  ['fleet\0', 'alpha'],
+])('A16: %j/%j is no name', async (namespace, name) => {
+  await expect(open().read({ namespace, name })).rejects.toMatchObject(refused);
+});
+
+it('without a folder there is none', async () => {
+  const none = createCredentials({ dir: undefined, readSecret: async () => Buffer.from('x'), report: () => {} });
+  await expect(none.read(ALPHA)).rejects.toThrow('--credentials-dir');
+});

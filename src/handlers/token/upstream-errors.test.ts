@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { UpstreamError } from '../../clusters/upstream/contract.ts';
+import { fromAnswer, fromFailure } from './upstream-errors.ts';
+
+const answered = (status: number, body: string) => ({ status, headers: {}, body: Buffer.from(body) });
+
+describe('C-I: failures of a cluster', () => {
+  it.each([
+    ['timeout', 504, 'Timeout'],
+    ['address', 502, 'BadGateway'],
+    ['network', 502, 'BadGateway'],
+    ['tls', 502, 'BadGateway'],
+    ['credential', 502, 'BadGateway'],
+    ['server', 502, 'BadGateway'],
+  ] as const)('%s is a %i', (reason, code, word) => {
+    const { status } = fromFailure('alpha', new UpstreamError(reason, 'so it was'));
+    expect([status.code, status.reason]).toEqual([code, word]);
+    expect(status.message).toContain('cluster "alpha" did not issue a token: so it was');
+  });
+
+  it('words of the cluster are cut and made harmless', () => {
+    const message = `\u001b]0;x\u0007\r\n\u202e${'a'.repeat(100_000)}`;
+    const { status } = fromAnswer('alpha', answered(404, JSON.stringify({ message })));
+    expect(status.message).toMatch(/^cluster "alpha": {2}\]0;x {4}a{900,1100}$/);
+  });
+
+  it.each(['', 'null', '[]', '{"message":{}}', '{"__proto__":{"message":"x"}}', '<html>'])(
+    'a refusal without words is still one: %j',
+    (body) => {
+      expect(fromAnswer('alpha', answered(404, body)).status).toMatchObject({
+        code: 404,
+        reason: 'NotFound',
+        message: 'cluster "alpha": it answered 404',
+      });
+    },
+  );
+
+  it.each(['-1', 'soon', '1e9', '0'])('a pause of %j is none that is passed on', (retryAfter) => {
+    const answer = { status: 429, headers: { 'retry-after': retryAfter }, body: Buffer.from('') };
+    expect(fromAnswer('alpha', answer).status.details?.retryAfterSeconds).toSatisfy((s: number) => s >= 1 && s <= 60);
+  });
+});

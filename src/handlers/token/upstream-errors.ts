@@ -1,0 +1,74 @@
+import { goQuote } from '../../api/go-quote.ts';
+import { isPrint } from '../../api/printable.ts';
+import { ApiError, badGateway, timeout, tooManyRequests } from '../../api/status.ts';
+import type { UpstreamAnswer, UpstreamError } from '../../clusters/upstream/contract.ts';
+import { readForeignJson } from '../../tokens/forwarding/foreign-json.ts';
+
+/** A refusal of the cluster, or none at all, in the desk's own words and codes. */
+
+/** About the request, and so for whoever made it: passed on in meaning. */
+const PASSED_ON: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  404: 'NotFound',
+  409: 'Conflict',
+  422: 'Invalid',
+};
+
+const MAX_TEXT = 1024;
+const MAX_RETRY_SECONDS = 60;
+
+const named = (cluster: string): string => `cluster ${goQuote(cluster)}`;
+
+/** Whether the cluster refuses the desk's credential, rather than what was asked with it. */
+export function refusesCredential({ status, body }: UpstreamAnswer): boolean {
+  return status === 401 || (status === 403 && !isTerminating(readStatus(body)));
+}
+
+export function fromAnswer(cluster: string, answer: UpstreamAnswer): ApiError {
+  const { status, headers, body } = answer;
+  if (refusesCredential(answer)) {
+    return badGateway(`${named(cluster)} does not accept the credential of the desk (it answered ${status})`);
+  }
+  const said = readStatus(body);
+  const reason = status === 403 ? 'Forbidden' : PASSED_ON[status];
+  if (reason !== undefined) {
+    const text = textOf(said.message);
+    return new ApiError(status, reason, `${named(cluster)}: ${text === '' ? `it answered ${status}` : text}`);
+  }
+  if (status === 429) {
+    const seconds = Number(headers['retry-after']);
+    const wait = Number.isInteger(seconds) && seconds > 0 ? Math.min(seconds, MAX_RETRY_SECONDS) : 1;
+    return tooManyRequests(`${named(cluster)} has too many requests to answer, please try again later`, wait);
+  }
+  return badGateway(`${named(cluster)} did not issue a token (it answered ${status})`);
+}
+
+export function fromFailure(cluster: string, error: UpstreamError): ApiError {
+  const message = `${named(cluster)} did not issue a token: ${error.message}`;
+  return error.reason === 'timeout' ? timeout(message) : badGateway(message, error);
+}
+
+interface SaidStatus {
+  readonly message: unknown;
+  readonly causes: readonly unknown[];
+}
+
+/** Whatever can be read of a Status in an answer that may be anything. */
+function readStatus(body: Buffer): SaidStatus {
+  const status = members(readForeignJson(body));
+  const { causes } = members(status.details);
+  return { message: status.message, causes: Array.isArray(causes) ? causes : [] };
+}
+
+const members = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+
+/** T-12j: a 403 that is about the namespace and not about who asks. */
+const isTerminating = ({ causes }: SaidStatus): boolean =>
+  causes.some((cause) => members(cause).reason === 'NamespaceTerminating');
+
+/** Somebody else's text: one line of it, without anything that a terminal would obey. */
+function textOf(value: unknown): string {
+  if (typeof value !== 'string') return '';
+  return [...value.slice(0, MAX_TEXT)].map((rune) => (isPrint(rune) ? rune : ' ')).join('');
+}

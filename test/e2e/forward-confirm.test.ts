@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { CONFIRMED_ANNOTATION, endpointDigest } from '../../src/api/confirmed-endpoint.ts';
+import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
+import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
+import { Person } from './support/cli.ts';
+import {
+  clusterObject,
+  conditionOf,
+  type Desk,
+  goodAnswer,
+  patchSpec,
+  register,
+  startDesk,
+  writeCredential,
+} from './support/forwarding.ts';
+import { type Answer, type Server, tokenOf } from './support/server.ts';
+import { asUser, bind, CLUSTERS, create, tokenPath } from './support/token-world.ts';
+
+const authority = createAuthority('cluster CA');
+const thief = createAuthority('another CA');
+
+let desk: Desk;
+let server: Server;
+let cluster: FakeApiServer;
+let other: FakeApiServer;
+
+beforeAll(async () => {
+  desk = await startDesk({ users: { registrar: [], confirmer: [] } });
+  ({ server } = desk);
+  cluster = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), goodAnswer);
+  other = await startApiServer(thief.issue({ names: ['127.0.0.1'] }), goodAnswer);
+  const clusters = (verbs: string[]) => ({ verbs, apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] });
+  const registrar = clusters(['get', 'list', 'create', 'update', 'patch', 'delete']);
+  await bind(server, 'registrar', { kind: 'User', name: 'registrar' }, registrar);
+  await bind(server, 'confirmer', { kind: 'User', name: 'confirmer' }, clusters(['get', 'update', 'patch', 'confirm']));
+});
+beforeEach(() => {
+  for (const one of [cluster, other]) one.requests.length = 0;
+});
+afterAll(async () => {
+  await desk.destroy();
+  await Promise.all([cluster.close(), other.close()]);
+});
+
+const ask = (name: string): Promise<Answer> =>
+  server.call('POST', tokenPath('builder', 'ci', name), { body: { spec: { audiences: [] } } });
+const registered = (name: string) => register(desk, { name, port: cluster.port, ca: authority.cert }, `canary-${name}`);
+const digestOf = async (name: string): Promise<string> =>
+  endpointDigest((await server.call('GET', `${CLUSTERS}/${name}`)).json, 'orchestrator');
+const annotate = (name: string, value: string | null, token?: string) =>
+  patchSpec(server, name, { metadata: { annotations: { [CONFIRMED_ANNOTATION]: value } } }, token);
+const endpoint = (port: number) => [{ serverAddress: `https://127.0.0.1:${port}` }];
+
+describe('A14: a credential is bound to the address and the CA', () => {
+  it('one that nobody confirmed is not used, and the condition has the command that does it', async () => {
+    await writeCredential(desk, 'fresh', { token: 'canary-fresh' });
+    await create(server, CLUSTERS, clusterObject({ name: 'fresh', port: cluster.port, ca: authority.cert }));
+    const condition = await conditionOf(desk, 'fresh', 'NotConfirmed');
+    expect(condition).toMatchObject({
+      status: 'False',
+      message: expect.stringMatching(/: clusterpass confirm fresh$/),
+    });
+    const answer = await ask('fresh');
+    expect([answer.code, answer.json.reason]).toEqual([502, 'BadGateway']);
+    expect(answer.json.message).toContain('no administrator has confirmed it');
+    expect(cluster.requests).toEqual([]);
+
+    const admin = await Person.as(server);
+    const said = await admin.ok(['confirm', 'fresh']);
+    expect(said).toContain('fleet/fresh');
+    expect(said).toContain(`https://127.0.0.1:${cluster.port}`);
+    expect(said).toMatch(/CN=cluster CA \(SHA-256 (?:[0-9A-F]{2}:){31}[0-9A-F]{2}\)/);
+    expect(said).toContain('cluster.clusterregistry.k8s.io/fresh confirmed\n');
+    expect(await conditionOf(desk, 'fresh', 'NotUsedYet')).toMatchObject({ status: 'Unknown' });
+    expect((await ask('fresh')).code).toBe(201);
+    expect(await conditionOf(desk, 'fresh', 'Accepted')).toMatchObject({ status: 'True' });
+    expect(await admin.ok(['confirm', 'fresh', '--print'])).toBe(`${await digestOf('fresh')}\n`);
+  });
+
+  it.each<[string, () => object]>([
+    [
+      'the address',
+      () => ({
+        orchestratorApiEndpoints: {
+          serverEndpoints: endpoint(other.port),
+          caBundle: Buffer.from(thief.cert).toString('base64'),
+        },
+      }),
+    ],
+    ['the CA', () => ({ orchestratorApiEndpoints: { caBundle: Buffer.from(thief.cert).toString('base64') } })],
+    [
+      'the order of addresses',
+      () => ({ orchestratorApiEndpoints: { serverEndpoints: [...endpoint(1), ...endpoint(2)] } }),
+    ],
+    ['the credential', () => ({ authInfo: { controller: { name: 'fresh' } } })],
+  ])('whoever changes %s without being allowed to confirm stops its use', async (what, spec) => {
+    const name = `moved-${what.replaceAll(' ', '-').toLowerCase()}`;
+    await registered(name);
+    expect((await ask(name)).code).toBe(201);
+    await conditionOf(desk, name, 'Accepted');
+    cluster.requests.length = 0;
+    const changed = await patchSpec(server, name, { spec: spec() }, tokenOf('registrar'));
+    expect(changed.code, changed.text).toBe(200);
+    expect((await ask(name)).code).toBe(502);
+    expect(await conditionOf(desk, name, 'NotConfirmed')).toMatchObject({ status: 'False' });
+    expect([cluster.requests, other.requests]).toEqual([[], []]);
+    // Nor can they confirm it, in any way of writing.
+    const value = await digestOf(name);
+    expect((await annotate(name, value, tokenOf('registrar'))).json.message).toBe(
+      `clusters.clusterregistry.k8s.io "${name}" is forbidden: User "registrar" cannot confirm resource "clusters" in API group "clusterregistry.k8s.io" at the cluster scope`,
+    );
+    const { json } = await server.call('GET', `${CLUSTERS}/${name}`, asUser('registrar'));
+    json.metadata.annotations = { [CONFIRMED_ANNOTATION]: value };
+    expect((await server.call('PUT', `${CLUSTERS}/${name}`, { body: json, ...asUser('registrar') })).code).toBe(403);
+    expect((await ask(name)).code).toBe(502);
+  });
+
+  it('whoever registers a cluster anew with the name of a credential does not get it', async () => {
+    await registered('replaced');
+    expect((await server.call('DELETE', `${CLUSTERS}/replaced`, asUser('registrar'))).code).toBe(200);
+    const body = clusterObject({ name: 'replaced', port: other.port, ca: thief.cert });
+    body.metadata.annotations[CONFIRMED_ANNOTATION] = endpointDigest(body, 'orchestrator');
+    expect((await server.call('POST', CLUSTERS, { body, ...asUser('registrar') })).code).toBe(403);
+    body.metadata.annotations = {};
+    expect((await server.call('POST', CLUSTERS, { body, ...asUser('registrar') })).code).toBe(201);
+    expect((await ask('replaced')).code).toBe(502);
+    expect(other.requests).toEqual([]);
+  });
+
+  it('who may confirm does, with kubectl’s patch, and a changed CA is then the one that counts', async () => {
+    await registered('rotated');
+    const caBundle = Buffer.from(thief.cert).toString('base64');
+    await patchSpec(server, 'rotated', {
+      spec: { orchestratorApiEndpoints: { caBundle, serverEndpoints: endpoint(other.port) } },
+    });
+    expect((await annotate('rotated', 'sha256-0', tokenOf('confirmer'))).code).toBe(200);
+    expect((await ask('rotated')).code).toBe(502);
+    expect((await annotate('rotated', await digestOf('rotated'), tokenOf('confirmer'))).code).toBe(200);
+    expect((await ask('rotated')).code).toBe(201);
+    expect(other.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer canary-rotated']);
+    expect(cluster.requests).toEqual([]);
+  });
+
+  it('a confirmation can be taken back by whoever may update the cluster', async () => {
+    await registered('stopped');
+    expect((await annotate('stopped', null, tokenOf('registrar'))).code).toBe(200);
+    expect((await ask('stopped')).code).toBe(502);
+  });
+
+  it('conditions of others stay, and a cluster that names no credential any more has none of ours', async () => {
+    await registered('mixed');
+    await conditionOf(desk, 'mixed', 'NotUsedYet');
+    const conditions = [{ type: 'Ready', status: 'True', reason: 'Fine' }];
+    const body = { status: { conditions, version: 'v1' } };
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    expect((await server.call('PATCH', `${CLUSTERS}/mixed/status`, { body, headers })).code).toBe(200);
+    // Overwritten by somebody who knew of no other condition: it comes back beside theirs.
+    await conditionOf(desk, 'mixed', 'NotUsedYet');
+    await patchSpec(server, 'mixed', { spec: { authInfo: { controller: null } } });
+    await expect
+      .poll(async () => (await server.call('GET', `${CLUSTERS}/mixed`)).json.status)
+      .toEqual({ conditions, version: 'v1' });
+  });
+
+  it('neither the condition nor the refusal tells which credential it is', async () => {
+    const list = await server.call('GET', '/auth/v1/clusters');
+    expect(list.text).toContain('NotConfirmed');
+    for (const secret of ['"fleet', 'canary', 'confirmed-endpoint', 'sha256-']) expect(list.text).not.toContain(secret);
+  });
+});

@@ -1,0 +1,384 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
+import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
+import {
+  claimsFor,
+  conditionOf,
+  type Desk,
+  goodAnswer,
+  jwt,
+  patchSpec,
+  register,
+  startDesk,
+  statusAnswer,
+  tokenAnswer,
+  writeCredential,
+} from './support/forwarding.ts';
+import { rawCall, sendRaw } from './support/raw-http.ts';
+import { type Answer, type CallOptions, type Server, startServer, TLS } from './support/server.ts';
+import {
+  asUser,
+  bind,
+  create,
+  createAccount,
+  createCluster,
+  createNamespace,
+  createPod,
+  tokenPath,
+} from './support/token-world.ts';
+
+const authority = createAuthority('cluster CA');
+const CREDENTIAL = 'canary-credential-of-the-desk';
+
+let desk: Desk;
+let server: Server;
+let cluster: FakeApiServer;
+
+beforeAll(async () => {
+  desk = await startDesk({ users: { creator: [], nobody: [] } });
+  ({ server } = desk);
+  cluster = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), goodAnswer);
+  await register(desk, { name: 'real', port: cluster.port, ca: authority.cert }, CREDENTIAL);
+  await bind(server, 'creator', { kind: 'User', name: 'creator' });
+});
+beforeEach(() => {
+  cluster.answer = goodAnswer;
+  cluster.requests.length = 0;
+});
+afterAll(async () => {
+  // A8: whatever happened in this file.
+  const output = `${server.output.stdout}${server.output.stderr}`;
+  await desk.destroy();
+  await cluster.close();
+  expect(output).not.toContain(CREDENTIAL);
+  expect(output).not.toContain('eyJ');
+});
+
+const PATH = tokenPath('builder', 'ci', 'real');
+const ask = (spec: object = { audiences: [] }, options: CallOptions & { path?: string; metadata?: object } = {}) =>
+  server.call('POST', options.path ?? PATH, { body: { metadata: options.metadata, spec }, ...options });
+
+const refusal = (answer: Answer) => [answer.code, answer.json.reason, answer.json.message];
+
+describe('a cluster that issues for itself', () => {
+  it('is asked with the credential of the desk, in a request made anew', async () => {
+    const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'web-0', uid: 'uid-of-web-0' };
+    cluster.answer = (seen) => {
+      const claims = claimsFor(seen);
+      const kubernetes = { ...(claims['kubernetes.io'] as object), pod: { name: 'web-0', uid: 'uid-of-web-0' } };
+      return tokenAnswer(jwt({ ...claims, 'kubernetes.io': kubernetes }));
+    };
+    const answer = await server.call('POST', `${PATH}?fieldManager=me&pretty=true`, {
+      ...asUser('creator'),
+      headers: {
+        'X-Remote-User': 'admin',
+        'X-Remote-Group': 'system:masters',
+        Cookie: 'a=b',
+        Forwarded: 'for=1.2.3.4',
+      },
+      body: {
+        metadata: { uid: 'uid-there', labels: { a: 'b' }, annotations: { note: 'x' } },
+        spec: { audiences: ['a', 'b', 'a'], expirationSeconds: 1200, boundObjectRef },
+        status: { token: 'preset' },
+      },
+    });
+    expect(answer.code, answer.text).toBe(201);
+    expect(cluster.requests).toHaveLength(1);
+    const [seen] = cluster.requests;
+    expect([seen?.method, seen?.path]).toEqual(['POST', '/api/v1/namespaces/ci/serviceaccounts/builder/token']);
+    // A15: exactly these, whatever the caller sent.
+    expect(Object.keys(seen?.headers ?? {}).sort()).toEqual(
+      ['accept', 'authorization', 'connection', 'content-length', 'content-type', 'host', 'user-agent'].sort(),
+    );
+    expect(seen?.headers.authorization).toBe(`Bearer ${CREDENTIAL}`);
+    expect(JSON.parse(seen?.body ?? '')).toEqual({
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      metadata: { name: 'builder', namespace: 'ci', uid: 'uid-there' },
+      spec: { audiences: ['a', 'b'], expirationSeconds: 1200, boundObjectRef },
+    });
+    expect(answer.json).toMatchObject({
+      kind: 'TokenRequest',
+      metadata: { name: 'builder', namespace: 'ci', uid: 'uid-there', labels: { a: 'b' } },
+      spec: { audiences: ['a', 'b'], expirationSeconds: 1200, boundObjectRef },
+    });
+    expect(answer.json.status.token).toMatch(/^eyJ/);
+    expect(Date.parse(answer.json.status.expirationTimestamp)).toBeGreaterThan(Date.now());
+    await conditionOf(desk, 'real', 'Accepted');
+  });
+
+  it('gives a token that the cluster accepts, for an account that only the cluster knows', async () => {
+    const real = await startServer({ tls: true });
+    try {
+      await createCluster(real, 'itself');
+      // Without --credentials-dir a desk issues, whatever a cluster names.
+      await patchSpec(real, 'itself', { spec: { authInfo: { controller: { namespace: 'fleet', name: 'x' } } } });
+      await createNamespace(real, 'ci', 'itself');
+      await createAccount(real, 'builder', 'ci', 'itself');
+      await createPod(real, 'web-0', { serviceAccountName: 'builder' }, 'ci', 'itself');
+      // Another Clusterpass has its API below a prefix; a real API server has it at the root.
+      cluster.answer = async (seen) => {
+        const path = `/orchestrator/itself${seen.path}`;
+        const { code, text } = await real.call('POST', path, { body: seen.body });
+        return { status: code, body: text };
+      };
+      const answer = await ask({ audiences: [], boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'web-0' } });
+      expect(answer.code, answer.text).toBe(201);
+      const { token } = answer.json.status;
+      const spec = { token };
+      const review = '/orchestrator/itself/apis/authentication.k8s.io/v1/tokenreviews';
+      const { json } = await real.call('POST', review, { body: { spec } });
+      expect(json.status.user.username).toBe('system:serviceaccount:ci:builder');
+      // The desk did not issue it, and does not take it.
+      expect((await server.call('GET', '/auth/v1/clusters', { token })).code).toBe(401);
+      const absent = await ask(undefined, { path: tokenPath('absent', 'ci', 'real') });
+      expect(refusal(absent)).toEqual([404, 'NotFound', 'cluster "real": serviceaccounts "absent" not found']);
+    } finally {
+      await real.destroy();
+    }
+  });
+
+  it('over TLS, with only the CA that it was registered with', async () => {
+    // The second desk’s own certificate was signed by another authority than the one that is registered.
+    const secure = await startApiServer(
+      { cert: await readFile(TLS.certFile, 'utf8'), key: await readFile(TLS.keyFile, 'utf8') },
+      goodAnswer,
+    );
+    await register(desk, { name: 'other-ca', port: secure.port, ca: authority.cert }, CREDENTIAL);
+    const answer = await ask(undefined, { path: tokenPath('builder', 'ci', 'other-ca') });
+    expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining('not in the caBundle')]);
+    expect(secure.receivedBytes).toBe(0);
+    await secure.close();
+  });
+
+  it('A15: whoever may not create tokens here is refused before the cluster hears of it', async () => {
+    expect((await ask(undefined, asUser('nobody'))).code).toBe(403);
+    expect(cluster.requests).toEqual([]);
+  });
+
+  it('A15: a header that names others as belonging to the connection takes nothing away', async () => {
+    const body = JSON.stringify({ spec: { audiences: [] } });
+    const answer = await sendRaw(
+      server,
+      [
+        `POST ${PATH} HTTP/1.1`,
+        'Host: clusterpass',
+        'Connection: Authorization, X-Remote-User, close',
+        `Authorization: Bearer ${server.adminToken}`,
+        'X-Remote-User: admin',
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+        '',
+        body,
+      ].join('\r\n'),
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 201 /);
+    expect(cluster.requests[0]?.headers.authorization).toBe(`Bearer ${CREDENTIAL}`);
+    expect(cluster.requests[0]?.headers['x-remote-user']).toBeUndefined();
+  });
+
+  it('A16: what is no name reaches no path', async () => {
+    for (const name of ['..', '%2e%2e', '..%2f..', 'a%2fb', 'A', 'a_b', '%00', '.', 'x'.repeat(254)]) {
+      for (const path of [tokenPath(name, 'ci', 'real'), tokenPath('builder', name, 'real')]) {
+        expect((await rawCall(server, 'POST', path, { body: '{"spec":{"audiences":[]}}' })).code).toBeGreaterThan(399);
+      }
+    }
+    expect(cluster.requests).toEqual([]);
+  });
+
+  it('decision 3: a dry run asks nobody, and predicts', async () => {
+    const answer = await ask({ audiences: ['a'], expirationSeconds: 90_000 }, { path: `${PATH}?dryRun=All` });
+    expect(answer.code, answer.text).toBe(201);
+    expect(answer.json.status.token).toBe('');
+    expect(answer.json.spec.expirationSeconds).toBe(86_400);
+    expect(answer.warnings).toEqual(['requested expiration of 90000 seconds shortened to 86400 seconds']);
+    expect(cluster.requests).toEqual([]);
+  });
+
+  it('decision 6: a lifetime that kube-apiserver would turn into a year is not asked for', async () => {
+    expect((await ask({ audiences: [], expirationSeconds: 3607 })).code).toBe(201);
+    expect(JSON.parse(cluster.requests[0]?.body ?? '').spec.expirationSeconds).toBe(3606);
+  });
+
+  it('what the cluster shortens is said, and refused to whoever insisted on more', async () => {
+    cluster.answer = (seen) => {
+      const claims = claimsFor(seen);
+      return tokenAnswer(jwt({ ...claims, exp: (claims.iat as number) + 900 }));
+    };
+    const shortened = await ask({ audiences: [], expirationSeconds: 3600 });
+    expect(shortened.warnings).toEqual(['requested expiration of 3600 seconds shortened to 900 seconds']);
+    expect(shortened.json.spec.expirationSeconds).toBe(900);
+    const annotations = { 'clusterpass.dev/min-expiration-seconds': '1800' };
+    const insisted = await ask({ audiences: [], expirationSeconds: 3600 }, { metadata: { annotations } });
+    expect(insisted.code).toBe(422);
+    expect(insisted.text).not.toContain('eyJ');
+  });
+
+  it('decision 5: the same references are refused here as elsewhere', async () => {
+    const boundObjectRef = { kind: 'Node', apiVersion: 'v1', name: 'n' };
+    expect((await ask({ audiences: [], boundObjectRef })).code).toBe(400);
+    expect((await ask({ audiences: [''] })).code).toBe(422);
+    expect((await ask({})).code).toBe(422);
+    expect(cluster.requests).toEqual([]);
+  });
+
+  it('a record is not kept of a token that could not be revoked here', async () => {
+    const metadata = { annotations: { 'clusterpass.dev/tracked': 'true' } };
+    const answer = await ask(undefined, { metadata });
+    expect(answer.code).toBe(422);
+    expect(answer.json.message).toContain('can be neither listed nor revoked here');
+    expect(cluster.requests).toEqual([]);
+  });
+
+  it('its view says nothing about an issuer that is not ours', async () => {
+    const { json } = await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dreal');
+    expect(json.items[0].metadata.annotations).toEqual({ 'clusterpass.dev/max-expiration-seconds': '86400' });
+  });
+});
+
+describe('C-I: what the cluster answers', () => {
+  it.each([
+    [400, 'BadRequest'],
+    [404, 'NotFound'],
+    [409, 'Conflict'],
+    [422, 'Invalid'],
+  ])('a %i is about the request, and is passed on', async (code, reason) => {
+    cluster.answer = () => statusAnswer(code, reason, 'because\r\nof \u001b[31mthis');
+    expect(refusal(await ask())).toEqual([code, reason, 'cluster "real": because  of  [31mthis']);
+  });
+
+  it('a namespace that is going away is about the request, too', async () => {
+    const details = { causes: [{ reason: 'NamespaceTerminating' }] };
+    cluster.answer = () => statusAnswer(403, 'Forbidden', 'being terminated', details);
+    expect(refusal(await ask())).toEqual([403, 'Forbidden', 'cluster "real": being terminated']);
+  });
+
+  it('a 429 is passed on with a pause', async () => {
+    cluster.answer = () => ({ status: 429, headers: { 'retry-after': '7' } });
+    const answer = await ask();
+    expect([answer.code, answer.headers.get('retry-after')]).toEqual([429, '7']);
+  });
+
+  it.each([401, 403])('a %i is about the credential of the desk: 502, and a condition on the cluster', async (code) => {
+    cluster.answer = () => statusAnswer(code, 'Forbidden', 'system:serviceaccount:fleet:desk may not');
+    const answer = await ask();
+    expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining(`it answered ${code}`)]);
+    expect(answer.headers.get('www-authenticate')).toBeNull();
+    const refused = await conditionOf(desk, 'real', 'Refused');
+    expect(refused).toMatchObject({ status: 'False', message: expect.stringContaining(`answered ${code}`) });
+    expect(JSON.stringify(refused)).not.toContain('fleet');
+    cluster.answer = goodAnswer;
+    expect((await ask()).code).toBe(201);
+    expect(await conditionOf(desk, 'real', 'Accepted')).toMatchObject({ status: 'True' });
+  });
+
+  it.each([
+    ['a 500', { status: 500 }],
+    ['a 503', { status: 503, headers: { 'retry-after': '3600' } }],
+    ['a 204', { status: 204 }],
+    ['a 202', { status: 202, body: '{}' }],
+    ['HTML', { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>hello</html>' }],
+    ['an empty body', { status: 201, body: '' }],
+    ['no object', { status: 201, body: '[]' }],
+    ['another kind', { status: 201, body: '{"kind":"Secret","status":{"token":"eyJ.eyJ.x"}}' }],
+    ['deep JSON', { status: 201, body: '['.repeat(100_000) }],
+    ['100 MB', { status: 201, body: Buffer.alloc(2 * 1024 * 1024, ' ') }],
+    ['many headers', { status: 201, headers: { 'x-a': 'a'.repeat(20_000) } }],
+    ['gzip that is none', { status: 201, headers: { 'content-encoding': 'gzip' }, body: 'x' }],
+  ])('%s is a 502', async (_, given) => {
+    cluster.answer = () => given;
+    const answer = await ask();
+    expect([answer.code, answer.json.reason]).toEqual([502, 'BadGateway']);
+    expect(cluster.requests).toHaveLength(1);
+  });
+
+  it.each([301, 302, 307, 308])('A12: a %i is not followed, and is a 502', async (status) => {
+    const second = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), goodAnswer);
+    cluster.answer = () => ({ status, headers: { location: `https://127.0.0.1:${second.port}${PATH}` } });
+    expect(refusal(await ask())).toEqual([502, 'BadGateway', expect.stringContaining('redirect')]);
+    expect([second.connections, cluster.requests.length]).toEqual([0, 1]);
+    await second.close();
+  });
+
+  it('headers of the answer are not relayed', async () => {
+    cluster.answer = (seen) => {
+      const { body } = goodAnswer(seen);
+      return {
+        status: 201,
+        headers: { 'set-cookie': 'session=1', warning: '299 - "x"', 'audit-id': 'theirs', 'x-other': 'y' },
+        body: body ?? '',
+      };
+    };
+    const answer = await ask();
+    expect(answer.code).toBe(201);
+    expect(answer.headers.getSetCookie()).toEqual([]);
+    expect([answer.headers.get('warning'), answer.headers.get('x-other')]).toEqual([null, null]);
+    expect(answer.headers.get('audit-id')).not.toBe('theirs');
+  });
+
+  it('a header that breaks the line is no answer', async () => {
+    cluster.answer = (_, socket) => {
+      socket.end('HTTP/1.1 201 Created\r\nWarning: 299 - "a\rSet-Cookie: b"\r\nContent-Length: 2\r\n\r\n{}');
+      return undefined;
+    };
+    const answer = await ask();
+    expect(answer.code).toBe(502);
+    expect(answer.headers.getSetCookie()).toEqual([]);
+  });
+
+  it.each<[string, (claims: Record<string, unknown>) => unknown]>([
+    ['another account', (claims) => jwt({ ...claims, sub: 'system:serviceaccount:ci:admin' })],
+    ['another audience', (claims) => jwt({ ...claims, aud: ['b'] })],
+    ['one audience more', (claims) => jwt({ ...claims, aud: ['a', 'b'] })],
+    ['a longer life', (claims) => jwt({ ...claims, exp: (claims.exp as number) + 3600 })],
+    ['a life that is over', (claims) => jwt({ ...claims, exp: (claims.iat as number) - 1 })],
+    ['no signature', (claims) => jwt(claims).replace(/[^.]*$/, '')],
+    ['no private key', (claims) => jwt(claims, { alg: 'none' })],
+    ['no text', () => 7],
+  ])('a token with %s is not released', async (_, made) => {
+    cluster.answer = (seen) => tokenAnswer(made(claimsFor(seen)));
+    const answer = await ask({ audiences: ['a'] });
+    expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining('the answer of cluster "real"')]);
+    expect(answer.text).not.toContain('eyJ');
+  });
+});
+
+describe('the credential', () => {
+  const unusable = async (files: Record<string, string>, mode?: number) => {
+    const name = `c-${Math.random().toString(36).slice(2)}`;
+    await register(desk, { name, port: cluster.port, ca: authority.cert }, CREDENTIAL);
+    await writeCredential(desk, name, files, mode);
+    return name;
+  };
+
+  it('is read at each use, and a renewed one is in use at once', async () => {
+    await register(desk, { name: 'renewed', port: cluster.port, ca: authority.cert }, 'first');
+    const path = tokenPath('builder', 'ci', 'renewed');
+    await ask(undefined, { path });
+    await writeCredential(desk, 'renewed', { token: 'second' });
+    await ask(undefined, { path });
+    expect(cluster.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer first', 'Bearer second']);
+  });
+
+  it.each([
+    ['two lines', 'a\nb'],
+    ['nothing', ''],
+    ['a header', 'a\r\nX: y'],
+  ])('that holds %s is not sent', async (_, token) => {
+    const name = await unusable({ token });
+    const answer = await ask(undefined, { path: tokenPath('builder', 'ci', name) });
+    expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining('the log of the desk says why')]);
+    expect(await conditionOf(desk, name, 'Unusable')).toMatchObject({ status: 'False' });
+    expect(cluster.requests).toEqual([]);
+  });
+
+  it('of a cluster that names none there is 502, never a token of the desk', async () => {
+    const body = { ...(await server.call('GET', `/apis/clusterregistry.k8s.io/v1alpha1/clusters/real`)).json };
+    const metadata = { name: 'odd' };
+    const spec = { ...body.spec, authInfo: { controller: { namespace: '../etc', name: 'passwd' } } };
+    await create(server, '/apis/clusterregistry.k8s.io/v1alpha1/clusters', { ...body, metadata, spec });
+    const answer = await ask(undefined, { path: tokenPath('builder', 'ci', 'odd') });
+    expect([answer.code, cluster.requests]).toEqual([502, []]);
+  });
+});
