@@ -14,6 +14,7 @@ let provider: IdentityProvider;
 /** Never answers anybody. */
 let silent: IdentityProvider;
 let server: Server;
+let started: number;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-provider-'));
@@ -21,6 +22,7 @@ beforeAll(async () => {
   [provider, silent] = await Promise.all([startProvider(), startProvider()]);
   silent.hang();
   await writeFile(file, authenticationConfig([provider, silent]));
+  started = Date.now();
   server = await startServer({ args: ['--authentication-config', file] });
   await addCluster(server, 'alpha');
   await grant(server, 'jane-sees', 'id:jane');
@@ -37,6 +39,17 @@ const whoIs = async (token: string): Promise<unknown> => {
   const { code, json } = await server.call('POST', REVIEW, { token, body: {} });
   return code === 201 ? json.status.userInfo : code;
 };
+
+/** A watch with a token that ends soon: on a busy machine the first one may have ended before the watch is open. */
+async function shortWatch(): Promise<{ watch: Watch; end: number }> {
+  for (let patience = 1_500; ; patience *= 3) {
+    const end = Date.now() + patience;
+    const token = await provider.sign({ sub: 'jane', exp: end / 1000 });
+    const watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true`, token);
+    if (watch.code === 200) return { watch, end };
+    expect([watch.code, patience < 20_000]).toEqual([401, true]);
+  }
+}
 
 const problems = (): unknown[] => logLines(server.output.stderr).map(({ problem }) => problem);
 
@@ -65,9 +78,7 @@ describe('people from an identity provider', () => {
   });
 
   it('decision 13: a watch ends with the token', async () => {
-    const end = Date.now() + 1_500;
-    const token = await provider.sign({ sub: 'jane', exp: end / 1000 });
-    const watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true`, token);
+    const { watch, end } = await shortWatch();
     expect((await watch.rest()).map(brief)).toEqual(['ADDED alpha', 'ERROR 401']);
     expect(Date.now()).toBeGreaterThanOrEqual(end);
   });
@@ -78,8 +89,8 @@ describe('people from an identity provider', () => {
     expect(problems()).toContainEqual(expect.stringMatching(/^the keys of .* did not answer in time$/));
     expect((await server.call('GET', '/readyz', { token: null })).code).toBe(200);
     // Nor is it asked for every token.
-    expect(await whoIs(token)).toBe(401);
-    expect(silent.requests).toEqual(['GET /.well-known/openid-configuration']);
+    expect(await Promise.all([1, 2, 3, 4, 5].map(() => whoIs(token)))).toEqual([401, 401, 401, 401, 401]);
+    expect(silent.requests.length).toBeLessThanOrEqual(1 + Math.floor((Date.now() - started) / 10_000));
   });
 
   it('a provider that stops answering changes nothing for the keys that are known', async () => {
