@@ -3,6 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 let count = 0;
+process.on('disconnect', () => process.exit());
 process.on('message', (message: 'count' | { cert: string; key: string }) => {
   if (message === 'count') process.send?.({ count });
   else open(message);
