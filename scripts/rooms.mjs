@@ -48,6 +48,10 @@ export const ROOMS = {
     imports: ['api', 'observability'],
     why: `${WALK} storage/ is the floor, and its contract does not know its engines: compose.ts picks one.`,
   },
+  transfer: {
+    imports: ['storage', 'api', 'observability'],
+    why: 'transfer/ moves and checks what is stored, as bytes under keys: it answers no request and knows no caller.',
+  },
   config: {
     imports: ['api', 'observability'],
     why: 'config/ turns flags, variables and files into values. It must not reach into the parts those values configure.',

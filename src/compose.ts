@@ -264,7 +264,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
           ownPort: bound.port,
         },
       },
-      leads,
+      leadership,
       logger,
     });
     closers.push(() => prober.stop());

@@ -23,6 +23,26 @@ if (process.argv.includes('serve')) {
     });
 }
 
+const storeCommand = program
+  .command('store')
+  .description('Work on a store without a server: export and import a fleet, check that all is well.');
+if (process.argv.includes('store')) {
+  const { addStoreFlags } = await import('./config/load-options.ts');
+  const declare = (task: 'export' | 'import' | 'check', summary: string) =>
+    addStoreFlags(storeCommand.command(task).description(summary)).action(async (flags: Record<string, unknown>) => {
+      const { runStoreCommand } = await import('./store-command.ts');
+      process.exitCode = await runStoreCommand(task, flags);
+    });
+  declare('export', 'Write everything that is stored to a file.').option(
+    '-f, --file <file>',
+    'Where to (default: stdout).',
+  );
+  declare('import', 'Fill an empty store from a file.').option('-f, --file <file>', 'Where from (default: stdin).');
+  declare('check', 'Read everything that is stored, and say what does not fit together.')
+    .option('--server <url>', 'Also compare it with what this running server has in its caches.')
+    .option('--token-file <file>', 'The token of an administrator of that server.');
+}
+
 addCommands(program, context, (code) => {
   process.exitCode = code;
 });

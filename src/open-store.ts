@@ -3,10 +3,12 @@ import { dirname } from 'node:path';
 import type { StoreOptions } from './config/store-options.ts';
 import type { Logger } from './observability/logger.ts';
 import { Secret } from './observability/secret.ts';
-import type { Store } from './storage/contract.ts';
+import { IMPORT_KEY, type Revision, StorageError, type Store } from './storage/contract.ts';
+import { liftEtcd } from './storage/etcd/lift.ts';
 import type { EtcdAccess } from './storage/etcd/members.ts';
 import { openEtcdStore } from './storage/etcd/open-etcd-store.ts';
 import { type Leadership, soleLeadership } from './storage/leadership.ts';
+import { liftSqlite } from './storage/sqlite/lift.ts';
 import { openSqliteStore } from './storage/sqlite/sqlite-store.ts';
 import { readSecretFile, UnsafeFile } from './tokens/secret-file.ts';
 
@@ -16,19 +18,46 @@ export interface OpenedStore {
   campaign(): Leadership;
 }
 
-/** The one place that knows which engines there are. */
-export async function openStore(options: StoreOptions, logger: Logger): Promise<OpenedStore> {
-  if (options.engine === 'sqlite') {
-    await mkdir(dirname(options.path), { recursive: true, mode: 0o700 });
-    return { store: await openSqliteStore({ file: options.path, logger }), campaign: () => soleLeadership };
+/** The one place that knows which engines there are. A store that an import has not finished with is refused. */
+export async function openStore(
+  options: StoreOptions,
+  logger: Logger,
+  { unfinished = false }: { unfinished?: boolean } = {},
+): Promise<OpenedStore> {
+  const opened = await openEngine(options, logger);
+  try {
+    if (!unfinished && (await opened.store.get(IMPORT_KEY)) !== undefined) {
+      throw new StorageError(
+        'unreadable',
+        'an import into this store was not finished: run `clusterpass store import` again',
+      );
+    }
+    return opened;
+  } catch (error) {
+    await opened.store.close();
+    throw error;
   }
-  const { endpoints, prefix, tls, user } = options;
-  const access: EtcdAccess = {
+}
+
+/** Makes every later revision greater than this one. The store must hold nothing yet, and not be open. */
+export async function liftStore(options: StoreOptions, revision: Revision): Promise<void> {
+  if (options.engine === 'sqlite') liftSqlite(options.path, revision);
+  else await liftEtcd(await readAccess(options), options.prefix, revision);
+}
+
+async function openEngine(options: StoreOptions, logger: Logger): Promise<OpenedStore> {
+  if (options.engine === 'etcd')
+    return openEtcdStore({ ...(await readAccess(options)), prefix: options.prefix, logger });
+  await mkdir(dirname(options.path), { recursive: true, mode: 0o700 });
+  return { store: await openSqliteStore({ file: options.path, logger }), campaign: () => soleLeadership };
+}
+
+async function readAccess({ endpoints, tls, user }: Extract<StoreOptions, { engine: 'etcd' }>): Promise<EtcdAccess> {
+  return {
     endpoints,
     ...(tls && { tls: await readTls(tls) }),
     ...(user && { user: { name: user.name, password: await readPassword(user.passwordFile) } }),
   };
-  return openEtcdStore({ ...access, prefix, logger });
 }
 
 async function readTls({

@@ -12,6 +12,7 @@ import {
   variableOf,
 } from './options.ts';
 import { resolveOptions, type ServeOptions } from './serve-options.ts';
+import { resolveStore, type StoreOptions } from './store-options.ts';
 import { ValueError } from './values.ts';
 
 /** Everything that is wrong with the options, so that one start shows all of it. */
@@ -46,9 +47,17 @@ interface Given {
   readonly source: string;
 }
 
+/** What a command needs that works on a store without serving it. */
+const STORE_OPTION_NAMES = OPTION_NAMES.filter(
+  (name) => ['config', 'dataDir', 'productName', 'store'].includes(name) || name.startsWith('etcd'),
+);
+
 /** Declares the flags of the table on a command. Defaults are left out: commander must not hide what was not given. */
-export function addServeFlags(command: Command): Command {
-  for (const name of OPTION_NAMES) {
+export const addServeFlags = (command: Command): Command => addFlags(command, OPTION_NAMES);
+export const addStoreFlags = (command: Command): Command => addFlags(command, STORE_OPTION_NAMES);
+
+function addFlags(command: Command, names: readonly OptionName[]): Command {
+  for (const name of names) {
     const { value, doc, default: text, defaultText, repeatable }: Option = OPTIONS[name];
     const fallback = defaultText ?? text;
     const help = fallback === undefined || fallback === 'false' ? doc : `${doc} (default: ${fallback})`;
@@ -109,8 +118,26 @@ const unsafeVariables = (env: OptionSources['env']): string[] =>
     ? ['NODE_TLS_REJECT_UNAUTHORIZED: "0" turns off the checks of every certificate: unset it']
     : [];
 
+export function loadServeOptions(sources: OptionSources): LoadedOptions {
+  // Every value was made by its own parser, which is what the type says.
+  const resolved = resolveOptions(loadValues(sources, OPTION_NAMES) as OptionValues);
+  if (resolved.problems.length > 0) throw new OptionsError(resolved.problems);
+  return { options: resolved.options, warnings: unknownVariables(sources.env) };
+}
+
+/** The same options, for a command that works on a store without serving it. */
+export function loadStoreOptions(sources: OptionSources): { store: StoreOptions; productName: string } {
+  const values = loadValues(sources, STORE_OPTION_NAMES) as OptionValues;
+  const { store, problems } = resolveStore(values);
+  if (problems.length > 0) throw new OptionsError(problems);
+  return { store, productName: values.productName };
+}
+
 /** Flags over environment over file over defaults. Throws OptionsError with every problem found. */
-export function loadServeOptions({ flags, env, cwd }: OptionSources): LoadedOptions {
+function loadValues(
+  { flags, env, cwd }: OptionSources,
+  names: readonly OptionName[],
+): Partial<Record<OptionName, unknown>> {
   const problems: string[] = [...unsafeVariables(env)];
   const parse = (name: OptionName, { text, source }: Given): unknown => {
     try {
@@ -136,16 +163,12 @@ export function loadServeOptions({ flags, env, cwd }: OptionSources): LoadedOpti
   }
 
   const values: Partial<Record<OptionName, unknown>> = { config: path };
-  for (const name of OPTION_NAMES) {
+  for (const name of names) {
     if (name === 'config') continue;
     const { default: text }: Option = OPTIONS[name];
     const value = given.get(name) ?? (text === undefined ? undefined : { text, source: 'default' });
     values[name] = value === undefined ? undefined : parse(name, value);
   }
   if (problems.length > 0) throw new OptionsError(problems);
-
-  // Every value was made by its own parser just above, which is what the type says.
-  const resolved = resolveOptions(values as OptionValues);
-  if (resolved.problems.length > 0) throw new OptionsError(resolved.problems);
-  return { options: resolved.options, warnings: unknownVariables(env) };
+  return values;
 }

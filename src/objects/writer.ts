@@ -3,7 +3,7 @@ import { type FieldError, invalid, invalidValue } from '../api/field-error.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { type ObjectPlace, objectKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict, notFound } from '../api/status.ts';
-import type { Store, Write, WriteResult } from '../storage/contract.ts';
+import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import { requireParents } from './parents.ts';
 import { isSameObject, prepareCreate, prepareDeletion, prepareUpdate, type UpdatePart } from './prepare.ts';
 import type { ObjectReader } from './reader.ts';
@@ -45,6 +45,8 @@ export interface UpdateOptions {
   readonly dryRun: boolean;
   readonly part: UpdatePart;
   readonly preconditions?: Preconditions;
+  /** What must be true of other keys at the instant of the write. */
+  readonly guards?: readonly Guard[];
   readonly admit?: Admit;
 }
 
@@ -133,14 +135,19 @@ export class ObjectWriter {
       const next = prepareUpdate(kind, await change(current.object()), old, part, { computedAnnotations });
       admit?.(next, old);
       refuseIfInvalid(kind, place.name, validateObject(kind, next, old));
-      const result = await this.#replace(kind, current, next, options.dryRun);
+      const result = await this.#replace(kind, current, next, options);
       if (result !== 'lost') return result;
       if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, place.name);
     }
   }
 
   /** `lost`: someone else wrote first, and nothing was written here. */
-  async #replace(kind: Kind, current: StoredObject, next: ApiObject, dryRun: boolean): Promise<ApiObject | 'lost'> {
+  async #replace(
+    kind: Kind,
+    current: StoredObject,
+    next: ApiObject,
+    { dryRun, guards = [] }: Pick<UpdateOptions, 'dryRun' | 'guards'>,
+  ): Promise<ApiObject | 'lost'> {
     // An update that changes nothing is not written: no event, no new version.
     if (dryRun || isSameObject(current.object(), next)) return versioned(next, current.revision);
     const finished = next.metadata.deletionTimestamp !== undefined && !hasFinalizers(next);
@@ -148,8 +155,12 @@ export class ObjectWriter {
       key: current.key,
       value: finished && !holdsOthers(kind) ? null : toStoredBytes(kind, next),
       expect: { modRevision: current.revision },
+      guards,
     });
     await this.#options.reader.sawOwnWrite(result.revision);
+    if (!result.ok && result.key !== current.key) {
+      throw conflict(kind, current.name, 'whoever wanted this change may no longer make it');
+    }
     return result.ok ? versioned(next, result.revision) : 'lost';
   }
 

@@ -14,6 +14,13 @@
  */
 export type Revision = number;
 
+/** There while a store is being filled from another one: it is no store to serve from yet. */
+export const IMPORT_KEY = '/internal/import';
+/** Held by the replica that leads. */
+export const LEADER_KEY = '/internal/leader';
+/** What belongs to one store and does not move to another. */
+export const ENGINE_KEYS: readonly string[] = [IMPORT_KEY, LEADER_KEY];
+
 export interface KeyValue {
   readonly key: string;
   readonly value: Uint8Array;

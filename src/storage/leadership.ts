@@ -1,4 +1,4 @@
-import type { Guard } from './contract.ts';
+import { type Guard, StorageError } from './contract.ts';
 
 /**
  * Which of several processes does what only one must do: compaction, probing, the rotation of keys. At most one leads
@@ -22,3 +22,11 @@ export const soleLeadership: Leadership = {
   fence: () => undefined,
   close: async () => {},
 };
+
+/** The guards of a write that only the leader may make. Throws when this process does not lead. */
+export function leaderGuards(leadership: Pick<Leadership, 'leads' | 'fence'>): readonly Guard[] {
+  const fence = leadership.fence();
+  if (fence !== undefined) return [fence];
+  if (leadership.leads()) return [];
+  throw new StorageError('unavailable', 'this replica no longer leads, and leaves the work to the one that does');
+}

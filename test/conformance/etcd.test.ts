@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { Store } from '../../src/storage/contract.ts';
+import { liftEtcd } from '../../src/storage/etcd/lift.ts';
 import { openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
 import { describeWithEtcd, type Etcd, startEtcd } from './etcd-process.ts';
 import { storeConformance } from './store-conformance.ts';
@@ -24,6 +25,12 @@ describeWithEtcd('one etcd, a prefix for each store', () => {
     async reopen(store) {
       await store.close();
       return openAt(prefixes.get(store) ?? '');
+    },
+    async lift(store, revision) {
+      await store.close();
+      const prefix = prefixes.get(store) ?? '';
+      await liftEtcd({ endpoints: etcd.endpoints }, prefix, revision);
+      return openAt(prefix);
     },
     // What is left lies below a prefix that no other test uses, and goes with the server.
     destroy: (store) => store.close(),

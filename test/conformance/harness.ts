@@ -13,6 +13,8 @@ export interface StoreUnderTest {
   open(): Promise<Store>;
   /** Closes the store and opens what it stored again. */
   reopen(store: Store): Promise<Store>;
+  /** Closes the store, lifts what it stored above a revision, and opens it again. */
+  lift(store: Store, revision: Revision): Promise<Store>;
   /** Closes the store, if it is open, and removes what it stored. */
   destroy(store: Store): Promise<void>;
 }

@@ -51,6 +51,36 @@ export function lifetimePromises(fixture: Fixture): void {
       );
     });
 
+    it('lifted above a revision, it counts on from there, and what was before is compacted', async () => {
+      const { engine } = fixture;
+      const before = await fixture.store.revision();
+      const source = before + 1_000_000;
+      // Twice, as when what follows was cut off; and what is lower than where it is leaves no revision to be given again.
+      for (const revision of [source, source, before]) {
+        fixture.store = await engine.lift(fixture.store, revision);
+        expect(await fixture.store.revision()).toBeGreaterThan(source);
+        expect(await fixture.store.compactedRevision()).toBeGreaterThanOrEqual(source);
+      }
+      const now = await fixture.store.revision();
+      expect((await fixture.store.list({ prefix: '/', revision: now })).items).toEqual([]);
+      for (const revision of [before, source]) {
+        expect(await failure(fixture.store.get('/a/x', revision))).toMatchObject({ code: 'compacted' });
+        expect(await failure(watchUntil(fixture.store, '/a/', revision, now + 1))).toMatchObject({ code: 'compacted' });
+      }
+      const made = await create(fixture.store, '/a/x', 'one');
+      const changed = await update(fixture.store, '/a/x', made, 'two');
+      expect(made).toBeGreaterThan(source);
+      const seen = [made, changed];
+      expect((await watchUntil(fixture.store, '/a/', now, changed)).map(({ modRevision }) => modRevision)).toEqual(
+        seen,
+      );
+      expect(readable(await fixture.store.get('/a/x', made))).toMatchObject({ value: 'one', mod: made, created: made });
+      await fixture.store.compact(changed);
+      expect(await failure(fixture.store.get('/a/x', made))).toEqual({ code: 'compacted', revision: changed - 1 });
+      fixture.store = await engine.reopen(fixture.store);
+      expect(readable(await fixture.store.get('/a/x'))).toMatchObject({ value: 'two', mod: changed, created: made });
+    });
+
     it('every call after close fails with closed; close itself may be called again', async () => {
       const { store } = fixture;
       await store.close();

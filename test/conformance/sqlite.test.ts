@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '../../src/storage/contract.ts';
+import { liftSqlite } from '../../src/storage/sqlite/lift.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { storeConformance } from './store-conformance.ts';
 
@@ -18,6 +19,12 @@ storeConformance('SQLite', {
   async reopen(store) {
     await store.close();
     return openIn(directories.get(store) ?? '');
+  },
+  async lift(store, revision) {
+    await store.close();
+    const directory = directories.get(store) ?? '';
+    liftSqlite(join(directory, 'store.db'), revision);
+    return openIn(directory);
   },
   async destroy(store) {
     await store.close();

@@ -19,6 +19,7 @@ export const catalog = createCatalog({ productName: 'orchestrator' });
 
 /** Objects over a real database, with a say in which writes get through. */
 export interface Objects {
+  readonly store: Store;
   readonly feed: Feed<StoredObject>;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
@@ -45,6 +46,7 @@ export async function openObjects(file: string, gate: Gate = (_, next) => next()
   const { stop, ...objects } = await openReplica(store);
   return {
     ...objects,
+    store,
     keys: async () => (await sqlite.list({ prefix: '/registry/' })).items.map(({ key }) => key),
     close: async () => {
       await stop();

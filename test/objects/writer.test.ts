@@ -76,3 +76,28 @@ it('a store that fails is a 503, and nothing is believed to be written', async (
     expect((await statusOf(objects.writer.remove(clusters, at('', '', 'a'), { dryRun: false }))).code).toBe(503);
   });
 });
+
+it('an update that is guarded by another key happens only while that key is as it was', async () => {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file);
+    await make(objects, clusters, at('', '', 'a'));
+    const held = await objects.store.write({
+      key: '/internal/leader',
+      value: Buffer.from('x'),
+      expect: { absent: true },
+    });
+    const guards = [{ key: '/internal/leader', expect: { createRevision: held.revision } }];
+    const label = (value: string) =>
+      objects.writer.update(
+        clusters,
+        at('', '', 'a'),
+        (current) => ({ ...current, metadata: { ...current.metadata, labels: { value } } }),
+        { dryRun: false, part: 'object', guards },
+      );
+    expect((await label('one')).metadata.labels).toEqual({ value: 'one' });
+    await objects.store.write({ key: '/internal/leader', value: null, expect: { modRevision: held.revision } });
+    expect(await statusOf(label('two'))).toMatchObject({ code: 409 });
+    expect(objects.reader.find(clusters, at('', '', 'a'))?.labels).toEqual({ value: 'one' });
+    await objects.close();
+  });
+});

@@ -5,6 +5,7 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Feed } from '../../storage/cache/feed.ts';
+import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import { describeCluster } from '../upstream/describe-cluster.ts';
 import { openProbeThread, type ProbeThreadOptions } from './probe-thread.ts';
 import { Prober, type ProberClock } from './prober.ts';
@@ -18,7 +19,7 @@ export interface ProberParts {
   readonly writer: ObjectWriter;
   readonly feed: Feed<StoredObject>;
   readonly thread: Pick<ProbeThreadOptions, 'entry' | 'settings'>;
-  readonly leads: () => boolean;
+  readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly logger: Logger;
 }
 
@@ -36,7 +37,7 @@ const REPORT_EVERY_MS = 60_000;
 
 /** Starts to look at the clusters of the store, and to write what it finds. */
 export function openProber(parts: ProberParts): { stop(): Promise<void> } {
-  const { intervalMs, productName, catalog, reader, writer, feed, leads, logger } = parts;
+  const { intervalMs, productName, catalog, reader, writer, feed, leadership, logger } = parts;
   if (intervalMs === 0) return { stop: async () => {} };
   const thread = openProbeThread({ ...parts.thread, now: systemClock.now });
   let reportedAt = Number.NEGATIVE_INFINITY;
@@ -45,13 +46,15 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
     endpointsField: endpointsField(productName),
     clusters: reader.cache(catalog.clusters),
     probe: (cluster, signal) => thread.probe(describeCluster(cluster, productName), signal),
-    update: (name, uid, change) =>
+    update: async (name, uid, change) =>
       writer.update(catalog.clusters, { cluster: '', namespace: '', name }, change, {
         dryRun: false,
         part: 'status',
         preconditions: { uid },
+        // One that was asleep for too long must not write over what its successor found.
+        guards: leaderGuards(leadership),
       }),
-    leads,
+    leads: () => leadership.leads(),
     clock: systemClock,
     random: Math.random,
     report: (problem) => {

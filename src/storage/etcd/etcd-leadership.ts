@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Guard, Revision } from '../contract.ts';
+import { type Guard, LEADER_KEY, type Revision } from '../contract.ts';
 import type { Leadership } from '../leadership.ts';
 import { toStorageError } from './etcd-errors.ts';
 import type { StoreLogger } from './etcd-store.ts';
@@ -17,9 +17,6 @@ import {
   TXN,
 } from './messages.ts';
 
-/** Held by the leader's lease: it goes when the leader stops renewing, however that came about. */
-export const LEADER_KEY = '/internal/leader';
-
 /** A leader that dies is replaced after the lease, half a second of etcd's, and one look of the others: under ten seconds. */
 const LEASE_SECONDS = 6;
 const RENEW_MS = 2_000;
@@ -35,7 +32,10 @@ interface Term {
   validUntil: number;
 }
 
-/** Campaigns until it is closed. */
+/**
+ * Campaigns until it is closed. The leader's key hangs on a lease: it goes when the leader stops renewing, however that
+ * came about.
+ */
 export class EtcdLeadership implements Leadership {
   readonly #members: Members;
   readonly #space: KeySpace;

@@ -1,0 +1,106 @@
+import { createHash, type Hash } from 'node:crypto';
+import type { Revision } from '../storage/contract.ts';
+
+/**
+ * A store in a file: lines of JSON. The first says what it is and which revision it is true at, each further one holds
+ * a key, and the last says how many there were and what the lines before it hash to: half a file is not a smaller store.
+ */
+const FORMAT = 'clusterpass-store';
+const VERSION = 1;
+
+export interface ArchiveItem {
+  readonly key: string;
+  readonly value: Uint8Array;
+  /** The order in which keys were made matters: a parent is older than what is inside it. */
+  readonly createRevision: Revision;
+}
+
+export interface Archive {
+  readonly revision: Revision;
+  readonly items: readonly ArchiveItem[];
+}
+
+/** What the operator gave can not be used; the message is a sentence for them. */
+export class ArchiveError extends Error {
+  override readonly name = 'ArchiveError';
+}
+
+/** Makes the lines, each with its newline. */
+export class ArchiveWriter {
+  readonly #hash: Hash = createHash('sha256');
+  #items = 0;
+
+  head(revision: Revision): string {
+    return this.#line({ format: FORMAT, version: VERSION, revision });
+  }
+
+  item({ key, value, createRevision }: ArchiveItem): string {
+    this.#items += 1;
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    return this.#line({ key, created: createRevision, value: bytes.toString('base64') });
+  }
+
+  end(): string {
+    return `${JSON.stringify({ items: this.#items, sha256: this.#hash.digest('hex') })}\n`;
+  }
+
+  #line(value: object): string {
+    const line = `${JSON.stringify(value)}\n`;
+    this.#hash.update(line);
+    return line;
+  }
+}
+
+/** Reads lines without their newline, to the end. Throws ArchiveError unless the file is whole. */
+export async function readArchive(lines: AsyncIterable<string>): Promise<Archive> {
+  const hash = createHash('sha256');
+  const items: ArchiveItem[] = [];
+  let revision: Revision | undefined;
+  let ended = false;
+  let number = 0;
+  for await (const line of lines) {
+    number += 1;
+    if (ended) throw new ArchiveError(`line ${number}: there is more after the end`);
+    const value = parseLine(line, number);
+    if (revision === undefined) {
+      revision = readHead(value);
+    } else if ('sha256' in value) {
+      if (value.items !== items.length || value.sha256 !== hash.digest('hex')) {
+        throw new ArchiveError('the file was changed since it was written, or is not whole');
+      }
+      ended = true;
+      continue;
+    } else {
+      items.push(readItem(value, number));
+    }
+    hash.update(`${line}\n`);
+  }
+  if (revision === undefined || !ended) throw new ArchiveError('the file is not whole: its end is missing');
+  return { revision, items };
+}
+
+function parseLine(line: string, number: number): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+  } catch {
+    // The text itself stays out of the message: it may hold what is secret.
+  }
+  throw new ArchiveError(`line ${number} is not a JSON object`);
+}
+
+const isRevision = (value: unknown): value is Revision => Number.isSafeInteger(value) && Number(value) >= 1;
+
+function readHead({ format, version, revision }: Record<string, unknown>): Revision {
+  if (format !== FORMAT) throw new ArchiveError('this is not a file that `clusterpass store export` wrote');
+  if (version !== VERSION) throw new ArchiveError(`written by a newer release (version ${Number(version)})`);
+  if (!isRevision(revision)) throw new ArchiveError('line 1: revision: expected a whole number of at least 1');
+  return revision;
+}
+
+function readItem({ key, value, created }: Record<string, unknown>, number: number): ArchiveItem {
+  if (typeof key !== 'string' || !key.startsWith('/')) throw new ArchiveError(`line ${number}: key: expected a path`);
+  if (typeof value !== 'string') throw new ArchiveError(`line ${number}: value: expected base64`);
+  if (!isRevision(created)) throw new ArchiveError(`line ${number}: created: expected a whole number of at least 1`);
+  return { key, value: Buffer.from(value, 'base64'), createRevision: created };
+}

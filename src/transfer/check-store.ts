@@ -1,0 +1,83 @@
+import type { Catalog } from '../api/catalog.ts';
+import type { Kind } from '../api/kind.ts';
+import { kindPrefix, objectKey, REGISTRY_PREFIX } from '../api/object-key.ts';
+import type { KeyValue, Revision, Store } from '../storage/contract.ts';
+
+export interface CheckReport {
+  readonly revision: Revision;
+  /** By resource; what is not an object counts as `internal`. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** One sentence each. */
+  readonly problems: readonly string[];
+}
+
+const PAGE = 500;
+
+/** Reads everything at one revision, and says what does not fit together. */
+export async function checkStore(store: Store, catalog: Catalog): Promise<CheckReport> {
+  const revision = await store.revision();
+  const counts = new Map<string, number>();
+  const problems: string[] = [];
+  const created = new Map<string, Revision>();
+  const uids = new Map<string, string>();
+  const inside: { key: string; parents: string[] }[] = [];
+  for await (const item of everything(store, revision)) {
+    const kind = catalog.storedKinds.find((one) => item.key.startsWith(kindPrefix(one)));
+    const label = kind?.resource ?? (item.key.startsWith(REGISTRY_PREFIX) ? 'unknown' : 'internal');
+    counts.set(label, (counts.get(label) ?? 0) + 1);
+    if (label === 'unknown') problems.push(`${item.key}: no kind of this release is kept there`);
+    if (kind === undefined) continue;
+    created.set(item.key, item.createRevision);
+    if (item.createRevision > item.modRevision || item.modRevision > revision) {
+      problems.push(`${item.key}: its revisions are out of order`);
+    }
+    problems.push(...checkObject(kind, item, uids).map((problem) => `${item.key}: ${problem}`));
+    inside.push({ key: item.key, parents: parentsOf(catalog, kind, item.key) });
+  }
+  for (const { key, parents } of inside) {
+    for (const parent of parents) {
+      const made = created.get(parent);
+      if (made === undefined) problems.push(`${key}: what it lives in (${parent}) does not exist`);
+      else if (made > (created.get(key) ?? 0)) problems.push(`${key}: is older than what it lives in (${parent})`);
+    }
+  }
+  return { revision, counts, problems };
+}
+
+async function* everything(store: Store, revision: Revision): AsyncGenerator<KeyValue> {
+  let after: string | undefined;
+  for (;;) {
+    const page = await store.list({ prefix: '/', limit: PAGE, revision, ...(after === undefined ? {} : { after }) });
+    yield* page.items;
+    after = page.items.at(-1)?.key;
+    if (!page.more || after === undefined) return;
+  }
+}
+
+function checkObject(kind: Kind, { key, value }: KeyValue, uids: Map<string, string>): string[] {
+  let metadata: Record<string, unknown>;
+  try {
+    metadata = Object(JSON.parse(Buffer.from(value).toString('utf8')).metadata);
+  } catch {
+    return ['can not be read'];
+  }
+  const { name, namespace = '', uid } = metadata;
+  const problems: string[] = [];
+  const parts = key.slice(kindPrefix(kind).length).split('/');
+  const cluster = kind.inCluster ? (parts[0] ?? '') : '';
+  if (objectKey(kind, { cluster, namespace: String(namespace), name: String(name) }) !== key) {
+    problems.push('says that it is another object');
+  }
+  if (typeof uid !== 'string' || uid === '') problems.push('has no uid');
+  else if (uids.has(uid)) problems.push(`has the same uid as ${uids.get(uid)}`);
+  else uids.set(uid, key);
+  return problems;
+}
+
+function parentsOf(catalog: Catalog, kind: Kind, key: string): string[] {
+  if (!kind.inCluster) return [];
+  const [cluster = '', namespace = ''] = key.slice(kindPrefix(kind).length).split('/');
+  const outer = objectKey(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+  if (!kind.namespaced) return [outer];
+  return [outer, objectKey(catalog.namespaces, { cluster, namespace: '', name: namespace })];
+}

@@ -1,0 +1,164 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeWithEtcd, type Etcd, etcdCall, freePorts, startEtcd } from '../conformance/etcd-process.ts';
+import { addCluster, CLUSTERS, RBAC } from './support/fleet.ts';
+import { type Server, startServer } from './support/server.ts';
+import { createAccount, createNamespace, inNamespace, tokenPath } from './support/token-world.ts';
+import { Watch } from './support/watch.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+async function store(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [PROGRAM, 'store', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  }
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, ...output };
+}
+
+/** Everything that has a uid, by path: its uid and its version. */
+async function everything(server: Server): Promise<Map<string, { uid: string; version: number }>> {
+  const found = new Map<string, { uid: string; version: number }>();
+  for (const path of [CLUSTERS, `${RBAC}/clusterroles`, inNamespace('serviceaccounts'), inNamespace('pods')]) {
+    const { json } = await server.call('GET', path);
+    for (const { metadata } of json.items) {
+      found.set(`${path}/${metadata.name}`, { uid: metadata.uid, version: Number(metadata.resourceVersion) });
+    }
+  }
+  return found;
+}
+
+describeWithEtcd('clusterpass store', () => {
+  let etcd: Etcd;
+  let folder: string;
+  const running: Server[] = [];
+  beforeAll(async () => {
+    [etcd, folder] = await Promise.all([startEtcd(), mkdtemp(join(tmpdir(), 'clusterpass-store-'))]);
+  });
+  afterAll(async () => {
+    await Promise.all(running.map((server) => server.kill()));
+    await Promise.all([etcd.destroy(), rm(folder, { recursive: true, force: true })]);
+  });
+  const inFolder = (name: string): string => join(folder, name);
+  const serve = async (url: string | undefined): Promise<Server> => {
+    const dataDir = inFolder('data');
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    const args = ['--base-url', 'http://127.0.0.1:1', ...(url === undefined ? [] : ['--store', url])];
+    const [port = 0] = await freePorts(1);
+    const server = await startServer({ dataDir, args, port });
+    running.push(server);
+    return server;
+  };
+
+  let objects: Awaited<ReturnType<typeof everything>>;
+  let version: string;
+  let token: string;
+  const etcdUrl = (): string => `etcd://${etcd.endpoints.join(',')}/moved`;
+
+  const move = async (from: readonly string[], file: string, to: string): Promise<void> => {
+    const exported = await store('export', ...from, '-f', file);
+    expect(exported, exported.stderr).toMatchObject({ code: 0, stdout: '' });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const imported = await store('import', '--store', to, '-f', file);
+    expect(imported, imported.stderr).toMatchObject({ code: 0 });
+  };
+
+  /** What a client of the old store meets at the new one. */
+  const expectMoved = async (server: Server): Promise<void> => {
+    const now = await everything(server);
+    expect([...now].map(([path, { uid }]) => [path, uid])).toEqual([...objects].map(([path, { uid }]) => [path, uid]));
+    for (const { version: stored } of now.values()) expect(stored).toBeGreaterThan(Number(version));
+    const watch = await Watch.open(server, `${CLUSTERS}?watch=1&resourceVersion=${version}`);
+    expect(watch.code === 200 ? (await watch.next())?.object.code : watch.code).toBe(410);
+    watch.close();
+    const exact = `?resourceVersion=${version}&resourceVersionMatch=Exact`;
+    expect((await server.call('GET', `${CLUSTERS}${exact}`)).code).toBe(410);
+    expect((await server.call('GET', '/auth/v1/clusters', { token })).code).toBe(200);
+    objects = now;
+    version = (await server.call('GET', CLUSTERS)).json.metadata.resourceVersion;
+  };
+
+  it('moves a fleet from SQLite to etcd: uids stay, versions only grow, and who watched lists anew', async () => {
+    const server = await serve(undefined);
+    await addCluster(server, 'alpha');
+    await createNamespace(server, 'ci');
+    await createAccount(server, 'builder');
+    for (let i = 0; i < 10; i++) await addCluster(server, `c-${i}`);
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [] } };
+    token = (await server.call('POST', tokenPath(), { body })).json.status.token;
+    objects = await everything(server);
+    version = (await server.call('GET', CLUSTERS)).json.metadata.resourceVersion;
+    await server.stop();
+    await move(['--data-dir', inFolder('data')], inFolder('archive-0'), etcdUrl());
+
+    const moved = await serve(etcdUrl());
+    await expectMoved(moved);
+    const tokenFile = join(moved.dataDir, 'admin.token');
+    const compared = await store('check', '--store', etcdUrl(), '--server', moved.url, '--token-file', tokenFile);
+    expect(compared, compared.stderr).toMatchObject({ code: 0 });
+    expect(compared.stdout).toMatch(/ [1-9]\d* objects compared .* 0 problems/);
+    await moved.stop();
+  });
+
+  it('and back', async () => {
+    await move(['--store', etcdUrl()], inFolder('archive-1'), `sqlite:${inFolder('back.db')}`);
+    const server = await serve(`sqlite:${inFolder('back.db')}`);
+    await expectMoved(server);
+    // The server has the file.
+    const used = await store('export', '--store', `sqlite:${inFolder('back.db')}`, '-f', inFolder('early'));
+    expect([used.code, used.stderr]).toEqual([1, expect.stringContaining('is in use')]);
+    await server.stop();
+  });
+
+  it('an import that was cut off is no store to serve from, and is begun anew', async () => {
+    const url = `etcd://${etcd.endpoints.join(',')}/cut`;
+    const put = (key: string, value: string) =>
+      etcdCall(etcd, '/v3/kv/put', {
+        key: Buffer.from(key).toString('base64'),
+        value: Buffer.from(value).toString('base64'),
+      });
+    await put('/cut/data/internal/import', 'import');
+    await put('/cut/data/registry/clusters/half', '{}');
+    await expect(startServer({ args: ['--store', url] })).rejects.toThrow(/was not finished/);
+    const imported = await store('import', '--store', url, '-f', inFolder('archive-0'));
+    expect(imported, imported.stderr).toMatchObject({ code: 0 });
+    const checked = await store('check', '--store', url);
+    expect(checked.stdout).toMatch(/ 11 {2}clusters\n/);
+  });
+
+  it('a damaged file is refused before anything is written, and damage in a store is named', async () => {
+    const url = `etcd://${etcd.endpoints.join(',')}/damaged`;
+    const text = await readFile(inFolder('archive-0'), 'utf8');
+    await writeFile(inFolder('half'), text.slice(0, text.length / 2));
+    expect(await store('import', '--store', url, '-f', inFolder('half'))).toMatchObject({ code: 1 });
+    const put = inFolder('archive-0');
+    expect(await store('import', '--store', url, '-f', put)).toMatchObject({ code: 0 });
+    const again = await store('import', '--store', url, '-f', put);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('not empty')]);
+    expect((await store('export', '--store', url, '-f', put)).code, 'never over a file').toBe(1);
+    const key = Buffer.from('/damaged/data/registry/serviceaccounts/none/ci/x').toString('base64');
+    await etcdCall(etcd, '/v3/kv/put', { key, value: Buffer.from('{"metadata":{"name":"y"}}').toString('base64') });
+    const checked = await store('check', '--store', url);
+    expect(checked.code).toBe(1);
+    expect(checked.stderr).toMatch(/serviceaccounts\/none\/ci\/x: says that it is another object/);
+    expect(checked.stderr).toMatch(/serviceaccounts\/none\/ci\/x: has no uid/);
+    expect(checked.stderr).toMatch(/what it lives in \(\/registry\/clusters\/none\) does not exist/);
+  });
+
+  it('options that make no sense are named', async () => {
+    expect(await store('check', '--store', 'mysql://x')).toMatchObject({ code: 2 });
+    expect(await store('check', '--store', 'etcd://h:1/x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--etcd-cafile'),
+    });
+  });
+});
