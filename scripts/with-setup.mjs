@@ -12,6 +12,7 @@ import { setUpConsole } from './setup-console.mjs';
 const SCRIPTS = {
   test: 'test.mjs',
   'test:crash': 'test-crash.mjs',
+  'test:chaos': 'test-chaos.mjs',
   generate: 'generate.mjs',
   'build:console': 'build-console.mjs',
 };

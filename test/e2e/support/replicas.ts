@@ -13,17 +13,26 @@ export interface Replicas {
 
 export async function startReplicas(
   etcd: Etcd,
-  { count = 2, users = {} }: { count?: number; users?: Readonly<Record<string, readonly string[]>> } = {},
+  {
+    count = 2,
+    users = {},
+    endpointsOf = () => etcd.endpoints,
+  }: {
+    count?: number;
+    users?: Readonly<Record<string, readonly string[]>>;
+    /** Through which addresses the n-th replica reaches the members. */
+    endpointsOf?: (replica: number) => readonly string[];
+  } = {},
 ): Promise<Replicas> {
   const shared = await mkdtemp(join(tmpdir(), 'clusterpass-replicas-'));
   const keyFile = join(shared, 'encryption.key');
   await writeFile(keyFile, randomBytes(32).toString('base64'), { mode: 0o600 });
   const ports = await freePorts(count);
-  const args = [
-    ...['--store', `etcd://${etcd.endpoints.join(',')}/fleet`, '--encryption-key-file', keyFile],
+  const argsOf = (replica: number): string[] => [
+    ...['--store', `etcd://${endpointsOf(replica).join(',')}/fleet`, '--encryption-key-file', keyFile],
     ...['--base-url', 'https://pass.example'],
   ];
-  const started = await Promise.allSettled(ports.map((port) => startServer({ args, users, port })));
+  const started = await Promise.allSettled(ports.map((port, i) => startServer({ args: argsOf(i), users, port })));
   const servers = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   const destroy = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.destroy()));
