@@ -10,7 +10,7 @@ import { openEtcdStore } from './storage/etcd/open-etcd-store.ts';
 import { type Leadership, soleLeadership } from './storage/leadership.ts';
 import { liftSqlite } from './storage/sqlite/lift.ts';
 import { openSqliteStore } from './storage/sqlite/sqlite-store.ts';
-import { readSecretFile, UnsafeFile } from './tokens/secret-file.ts';
+import { readMountedSecret, UnsafeFile } from './tokens/secret-file.ts';
 
 export interface OpenedStore {
   readonly store: Store;
@@ -75,7 +75,7 @@ async function readTls({
 }
 
 async function readPassword(file: string): Promise<Secret> {
-  const text = (await readSecretFile(file))?.toString('utf8').replace(/\r?\n$/, '') ?? '';
+  const text = (await readMountedSecret(file))?.toString('utf8').replace(/\r?\n$/, '') ?? '';
   if (text === '' || /[\r\n]/.test(text)) throw new UnsafeFile(`${file} must hold a password, on one line.`);
   return new Secret(text);
 }

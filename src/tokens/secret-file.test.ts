@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ensurePrivateDirectory, ensureSecretFile } from './secret-file.ts';
+import { ensurePrivateDirectory, ensureSecretFile, isOpenToOthers } from './secret-file.ts';
 import { placeKey, temporaryDirectory } from './tokens.fixture.ts';
 
 let dir: string;
@@ -46,4 +46,16 @@ test('a secret file that another process makes in the meantime is not replaced',
   });
   expect(content.toString()).toBe('theirs');
   expect(await readdir(dir)).toEqual(['x']);
+});
+
+test.each([
+  ['0600, our own', { uid: 1000, gid: 1000, mode: 0o100600 }, false],
+  ["0440, root's, in a group of ours: a secret that Kubernetes mounts", { uid: 0, gid: 65532, mode: 0o100440 }, false],
+  ['0440, our own: we could close it', { uid: 65532, gid: 65532, mode: 0o100440 }, true],
+  ["0440, root's, in a group that is not ours", { uid: 0, gid: 100, mode: 0o100440 }, true],
+  ["0440, root's group: whoever is in it is somebody else", { uid: 0, gid: 0, mode: 0o100440 }, true],
+  ['0460: the group could change it', { uid: 0, gid: 65532, mode: 0o100460 }, true],
+  ['0444: everybody can read it', { uid: 0, gid: 65532, mode: 0o100444 }, true],
+])('A1: %s', (_, found, open) => {
+  expect(isOpenToOthers(found, [0, 65532])).toBe(open);
 });

@@ -54,7 +54,7 @@ export async function readSecretFile(
   try {
     const found = await handle.stat();
     if (!found.isFile()) throw new UnsafeFile(`${path} is not a regular file.`);
-    if ((found.mode & 0o077) !== 0) {
+    if (isOpenToOthers(found, ownGroups())) {
       throw new UnsafeFile(
         `${path} holds a secret and is open to its group or to others (mode ${octal(found.mode)}). Run: chmod 600 ${path}`,
       );
@@ -68,6 +68,21 @@ export async function readSecretFile(
   } finally {
     await handle.close();
   }
+}
+
+const ownGroups = (): readonly number[] => [...(process.getgroups?.() ?? []), process.getegid?.() ?? 0];
+
+/**
+ * One exception: what root has placed for a group of ours to read. Kubernetes mounts secrets like that for a process
+ * that is not root (`fsGroup`); the group is then the pod's own, and we could not make it any narrower.
+ */
+export function isOpenToOthers(
+  { uid, gid, mode }: { readonly uid: number; readonly gid: number; readonly mode: number },
+  groups: readonly number[],
+): boolean {
+  const others = mode & 0o077;
+  const mountedForUs = uid === 0 && gid !== 0 && others === 0o040 && groups.includes(gid);
+  return others !== 0 && !mountedForUs;
 }
 
 /** A secret that somebody else puts in its place: what Kubernetes mounts consists of links. */
