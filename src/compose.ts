@@ -46,6 +46,7 @@ import { createLiveLookup } from './objects/live-objects.ts';
 import { ObjectReader } from './objects/reader.ts';
 import { StoredObject } from './objects/stored-object.ts';
 import { ObjectWriter } from './objects/writer.ts';
+import { openAudit } from './observability/audit/open-audit.ts';
 import type { Logger } from './observability/logger.ts';
 import { openStore } from './open-store.ts';
 import { Feed } from './storage/cache/feed.ts';
@@ -91,6 +92,8 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     }
   };
   try {
+    const audit = await openAudit(options.audit, logger);
+    closers.push(() => audit.close());
     // The address is taken first: it is part of what tokens say, and may be chosen by the system.
     const front = createFront({
       host: options.listen.host,
@@ -103,6 +106,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       version,
       catalog,
       consoleFiles: await readConsoleFiles(CONSOLE_FOLDER),
+      audit,
       logger,
     });
     closers.push(() => front.server.close());

@@ -59,6 +59,12 @@ describe('loadServeOptions', () => {
         probeIntervalMs: 30_000,
         productName: 'orchestrator',
         workers: 1,
+        audit: {
+          path: join(cwd, '.clusterpass', 'audit', 'audit.log'),
+          maxBytes: 104_857_600,
+          maxAgeMs: 2_592_000_000,
+          maxBackups: 50,
+        },
         logLevel: 'info',
         demo: false,
       },

@@ -209,6 +209,30 @@ export const OPTIONS = {
     default: '1',
     doc: 'Processes that serve. This release knows only 1.',
   }),
+  auditLogPath: option({
+    value: 'FILE',
+    parse: path,
+    defaultText: '`<data-dir>/audit/audit.log`',
+    doc: 'Where every request is recorded, as lines of JSON in the form of `audit.k8s.io/v1`. No token leaves before its line is on the disk. `/dev/null` keeps none.',
+  }),
+  auditLogMaxsize: option({
+    value: 'MEGABYTES',
+    parse: integer(1, 1_000_000),
+    default: '100',
+    doc: 'An audit log that reaches this size is put aside, under a name with the time.',
+  }),
+  auditLogMaxage: option({
+    value: 'DAYS',
+    parse: integer(0, 36_500),
+    default: '30',
+    doc: 'How long audit logs that were put aside are kept, and `0` for ever. With a limit each holds one day at most.',
+  }),
+  auditLogMaxbackup: option({
+    value: 'N',
+    parse: integer(0, 1_000_000),
+    default: '50',
+    doc: 'How many audit logs that were put aside are kept, and `0` for all of them.',
+  }),
   logLevel: option({
     value: 'LEVEL',
     parse: oneOf('debug', 'info', 'warn', 'error', 'silent'),

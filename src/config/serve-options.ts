@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Network } from '../api/network.ts';
 import type { SignerAddress } from '../api/signer-address.ts';
 import type { OptionValues } from './options.ts';
@@ -31,6 +32,14 @@ export interface ServeOptions {
   readonly probeIntervalMs: number;
   readonly productName: string;
   readonly workers: 1;
+  readonly audit: {
+    readonly path: string;
+    readonly maxBytes: number;
+    /** 0: for ever. */
+    readonly maxAgeMs: number;
+    /** 0: all. */
+    readonly maxBackups: number;
+  };
   readonly logLevel: OptionValues['logLevel'];
   readonly demo: boolean;
 }
@@ -84,6 +93,13 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     probeIntervalMs: values.probeInterval,
     productName: values.productName,
     workers: values.workers,
+    audit: {
+      path: values.auditLogPath ?? join(values.dataDir, 'audit', 'audit.log'),
+      // As kube-apiserver counts them.
+      maxBytes: values.auditLogMaxsize * 1024 * 1024,
+      maxAgeMs: values.auditLogMaxage * 86_400_000,
+      maxBackups: values.auditLogMaxbackup,
+    },
     logLevel: values.logLevel,
     demo: values.demo,
   };

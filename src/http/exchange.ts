@@ -21,6 +21,12 @@ export interface Arrival {
   readonly refusal?: ApiError;
 }
 
+/** What authorization came to, for the audit trail. */
+export interface Decided {
+  readonly allowed: boolean;
+  readonly why: string;
+}
+
 /**
  * One request on its way down the pipeline. Fields without a value yet are set by the stage named beside
  * them, and only read by later ones.
@@ -37,11 +43,17 @@ export class Exchange {
   query = NO_QUERY; //        target
   names!: RequestTarget; //   target
   caller?: Caller; //         authenticate
+  decision?: Decided; //      authorize
   route!: ResourceRoute; //   route
   accept?: NegotiatedAnswer; // negotiate
   mediaType = ''; //          content type
   body?: RequestBody; //      body
   answer?: Answer;
+
+  /** The reason in the Status of an answer that is an error. */
+  failure?: string;
+  /** The code with which this request stands in the audit log already, because nothing was to leave before. */
+  recordedAs?: number;
 
   /** Somebody has started to answer: the stages, or the deadline before them. */
   settled = false;

@@ -5,9 +5,11 @@ import { REGISTRY_PREFIX } from '../api/object-key.ts';
 import { unavailable } from '../api/status.ts';
 import type { Authenticator } from '../authn/chain.ts';
 import type { createDispatcher } from '../handlers/dispatch.ts';
+import type { AuditLog } from '../observability/audit/audit-log.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Store } from '../storage/contract.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
+import { createAuditor } from './auditor.ts';
 import type { ConsoleFiles } from './console-files.ts';
 import { consoleRoutes } from './console-routes.ts';
 import { discoveryRoutes } from './discovery-routes.ts';
@@ -40,6 +42,7 @@ export interface FrontOptions {
   readonly version: string;
   readonly catalog: Catalog;
   readonly consoleFiles: ConsoleFiles | undefined;
+  readonly audit: Pick<AuditLog, 'write' | 'commit'>;
   readonly logger: Logger;
 }
 
@@ -50,7 +53,10 @@ export interface Front {
 }
 
 /** The listener, which is up before the rest: until then it answers health checks, and 503 to everyone else. */
-export function createFront({ catalog, productName, version, consoleFiles, logger, ...listener }: FrontOptions): Front {
+export function createFront(options: FrontOptions): Front {
+  const { catalog, productName, version, consoleFiles, audit, logger, ...listener } = options;
+  const auditor = createAuditor(audit, Date.now);
+  const log = logRequests(logger);
   let interior: Interior | undefined;
   const inside = (): Interior => {
     if (interior === undefined) throw unavailable('the server is starting, please try again');
@@ -59,7 +65,12 @@ export function createFront({ catalog, productName, version, consoleFiles, logge
   const server = createHttpServer({
     ...listener,
     logger,
-    observe: logRequests(logger),
+    beforeRelease: auditor.beforeRelease,
+    observeStart: auditor.started,
+    observe: (record) => {
+      log(record);
+      auditor.ended(record);
+    },
     version: { version },
     parseTarget: createTargetParser({ productName }),
     authenticate: async (authorization, warn) => inside().authenticator.authenticate(authorization, warn),

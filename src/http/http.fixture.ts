@@ -86,6 +86,8 @@ export async function startFixture(
     paths: { find: () => undefined },
     logger: createLogger({ level: 'debug', write: (line) => lines.push(line) }),
     observe: (record) => records.push(record),
+    observeStart: () => {},
+    beforeRelease: async () => {},
     version: { version: '0.1.0' },
     checks: {},
     ...overrides,

@@ -49,8 +49,12 @@ const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
 /** T-35: non-watch work is bounded. */
 const DEADLINE_MS = 34_000;
 
-export interface PipelineOptions extends Omit<StageParts, 'startDeadline'> {
+export interface PipelineOptions extends Omit<StageParts, 'startDeadline' | 'beforeRelease'> {
   readonly logger: Logger;
+  /** Resolves when the record is durable; until then nothing of the credential leaves. Throws an ApiError. */
+  readonly beforeRelease: (record: RequestRecord) => Promise<void>;
+  /** Called when the headers of a watch are out. */
+  readonly observeStart: (record: RequestRecord) => void;
   /** Called once per request when its connection is done with it, e.g. for logs and metrics. */
   readonly observe: (record: RequestRecord) => void;
   /** True while the server drains: answers ask clients to reconnect elsewhere. */
@@ -67,6 +71,8 @@ export function createPipeline(options: PipelineOptions): Serve {
   const {
     logger,
     observe,
+    observeStart,
+    beforeRelease,
     isDraining,
     keepWatch,
     deadlineMs = DEADLINE_MS,
@@ -82,6 +88,10 @@ export function createPipeline(options: PipelineOptions): Serve {
 
   const parts: StageParts = {
     ...options,
+    async beforeRelease(x, code) {
+      await beforeRelease(recordOf(x, now() - x.startedAt, code));
+      x.recordedAs = code;
+    },
     startDeadline(x, wishMs) {
       deadlines.start(x);
       // A wish beyond the server's own limit, or for no time at all, changes nothing (C-07).
@@ -125,6 +135,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     // The socket is asked of the request: a pipelined answer has none before its turn.
     if (res.destroyed || res.headersSent || !req.socket.writable) return;
     const isError = answer.type === 'status';
+    if (isError) x.failure = answer.error.status.reason ?? '';
     try {
       await respond(
         {
@@ -146,6 +157,7 @@ export function createPipeline(options: PipelineOptions): Serve {
         },
         answer,
       );
+      if (answer.type === 'watch') observeStart(recordOf(x, now() - x.startedAt));
     } catch (error) {
       logger.error({ auditId: x.auditId, err: error }, 'answer could not be written');
       if (!res.headersSent && !isError) {

@@ -1,6 +1,8 @@
+import type { User } from '../api/caller.ts';
 import type { Target } from '../api/exchange.ts';
 import type { Logger } from '../observability/logger.ts';
-import type { Exchange } from './exchange.ts';
+import type { Decided, Exchange } from './exchange.ts';
+import { credentialOf, productOf, withoutTokens } from './redact.ts';
 
 /** What is remembered of a request. Never its query, its headers or its body: those may hold secrets. */
 export interface RequestRecord {
@@ -13,44 +15,58 @@ export interface RequestRecord {
   /** `group/resource/subresource` as far as there is one; bounded, so it can label metrics once routed. */
   readonly resource: string | undefined;
   readonly user: string;
+  /** As the cluster that the request is about knows the caller; undefined when nobody was let in. */
+  readonly who: User | undefined;
+  readonly target: Target | undefined;
+  readonly decision: Decided | undefined;
+  /** The reason in the Status of an error. */
+  readonly failure: string | undefined;
+  readonly recordedAs: number | undefined;
+  readonly clientAddress: string;
+  /** Program and version, when the client says so in the usual form. */
+  readonly userAgent: string;
+  /** Cleans what else of the request is to be kept. */
+  readonly withoutTokens: (text: string) => string;
   /** 0 when the client left before there was an answer. */
   readonly code: number;
   readonly milliseconds: number;
   readonly annotations: ReadonlyMap<string, string>;
 }
 
-export function recordOf(x: Exchange, milliseconds: number): RequestRecord {
+export function recordOf(
+  x: Exchange,
+  milliseconds: number,
+  code = x.res.headersSent ? x.res.statusCode : 0,
+): RequestRecord {
   // The request may have failed before these were known.
   const names: Exchange['names'] | undefined = x.names;
   const route: Exchange['route'] | undefined = x.route;
   const resource = names?.type === 'resource' ? names : undefined;
   const method = x.req.method ?? '';
+  const { authorization } = x.req.headers;
+  const clean = (text: string): string => withoutTokens(text, credentialOf(authorization));
+  const cluster = resource?.question.cluster ?? (names?.type === 'path' ? names.cluster : undefined);
+  const who = x.caller?.as(resource?.question.cluster);
   return {
-    auditId: x.auditId,
+    auditId: clean(x.auditId),
     method,
     verb: resource?.target.verb ?? method.toLowerCase(),
-    path: withoutTokens(x.path === '' ? (x.req.url ?? '').split('?', 1).join('') : x.path),
-    cluster: resource?.question.cluster ?? (names?.type === 'path' ? names.cluster : undefined),
+    path: clean(x.path === '' ? (x.req.url ?? '').split('?', 1).join('') : x.path),
+    cluster: cluster === undefined ? undefined : clean(cluster),
     resource: resource === undefined || route === undefined ? undefined : resourceName(resource.target),
-    user: x.caller?.as(resource?.question.cluster).name ?? '',
-    code: x.res.headersSent ? x.res.statusCode : 0,
+    user: who?.name ?? '',
+    who,
+    target: resource?.target,
+    decision: x.decision,
+    failure: x.failure,
+    recordedAs: x.recordedAs,
+    clientAddress: (x.req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
+    userAgent: productOf(x.req.headers['user-agent']),
+    withoutTokens: clean,
+    code,
     milliseconds,
     annotations: x.annotations,
   };
-}
-
-/** How every JWT begins, and shorter than any. */
-const TOKEN_START = 'eyJ';
-const MIN_TOKEN_LENGTH = 32;
-
-/** Somebody will take a token for its id, as in `kubectl delete issuedtoken TOKEN`; then it must not be kept here. */
-function withoutTokens(path: string): string {
-  if (!path.includes(TOKEN_START)) return path;
-  const isToken = (segment: string): boolean => segment.length >= MIN_TOKEN_LENGTH && segment.includes(TOKEN_START);
-  return path
-    .split('/')
-    .map((segment) => (isToken(segment) ? '<redacted>' : segment))
-    .join('/');
 }
 
 function resourceName({ group, resource, subresource }: Target): string {

@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { type Authorizer, isFilteredList, isForOwners, type ResourceQuestion } from '../api/authorization.ts';
-import type { Caller } from '../api/caller.ts';
+import {
+  type Authorizer,
+  type Decision,
+  isFilteredList,
+  isForOwners,
+  type ResourceQuestion,
+} from '../api/authorization.ts';
+import type { Caller, User } from '../api/caller.ts';
+import { whyAllowed } from '../api/decision-reason.ts';
 import type { Target } from '../api/exchange.ts';
 import { parseGoDuration, toGoInt64 } from '../api/go-errors.ts';
 import { ApiError, badRequest, notFound, pathNotFound, qualified, unauthorized } from '../api/status.ts';
@@ -20,6 +27,8 @@ export interface StageParts {
   readonly authorizer: Authorizer;
   readonly resources: ResourceRoutes;
   readonly paths: PathRoutes;
+  /** Resolves when it is durable that this request is answered with a credential, and throws when it can not be. */
+  readonly beforeRelease: (exchange: Exchange, code: number) => Promise<void>;
   /** Starts the clock for the whole request; answers 504 when it runs out. */
   readonly startDeadline: (exchange: Exchange, wishMs: number | undefined) => void;
 }
@@ -84,14 +93,23 @@ export const authorize: StageRun = (x, { authorizer }) => {
   if (x.names.type === 'path') {
     const question = { verb: x.names.verb, path: x.names.path };
     const decision = authorizer.decidePath(caller, question);
+    note(x, decision, caller.as(undefined));
     if (!decision.allowed) throw forbiddenFor(caller.as(x.names.cluster), question, decision);
     return;
   }
   const { target, question } = x.names;
-  if (isFilteredList(target) || isForOwners(target)) return;
+  if (isFilteredList(target) || isForOwners(target)) {
+    x.decision = { allowed: true, why: 'decided object by object' };
+    return;
+  }
   const decision = authorizer.decide(caller, question);
+  note(x, decision, caller.as(question.cluster));
   if (!decision.allowed) throw forbiddenFor(caller.as(question.cluster), question, decision);
 };
+
+function note(x: Exchange, decision: Decision, user: User): void {
+  x.decision = { allowed: decision.allowed, why: decision.allowed ? whyAllowed(decision, user) : decision.reason };
+}
 
 /** We do not impersonate. To ignore the wish would run the request with more rights than were asked for. */
 function refuseImpersonation(x: Exchange, caller: Caller): void {
@@ -106,7 +124,9 @@ function refuseImpersonation(x: Exchange, caller: Caller): void {
     name: impersonation.value,
     cluster: undefined,
   };
-  throw forbiddenFor(caller.as(undefined), question, { allowed: false, reason: 'impersonation is not supported' });
+  const decision = { allowed: false, reason: 'impersonation is not supported' };
+  note(x, decision, caller.as(undefined));
+  throw forbiddenFor(caller.as(undefined), question, decision);
 }
 
 export const findRoute: StageRun = (x, { resources, paths }) => {
@@ -164,9 +184,12 @@ export const receiveBody: StageRun = (x, parts) => {
   });
 };
 
-export const handle: StageRun = async (x) => {
+export const handle: StageRun = async (x, { beforeRelease }) => {
   if (x.accept === undefined) throw new Error('a handler needs a negotiated answer');
-  x.answer = await x.route.handle(new HandlerRequest(x, callerOf(x), x.accept));
+  const answer = await x.route.handle(new HandlerRequest(x, callerOf(x), x.accept));
+  // A9. By the path, not by what the handler says of its answer: one that forgot to would release it unrecorded.
+  if (targetOf(x).subresource === 'token' && 'code' in answer) await beforeRelease(x, answer.code);
+  x.answer = answer;
 };
 
 async function servePath(x: Exchange, { cluster, path }: PathTarget, route: PathRoute): Promise<void> {

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { safeLine } from './safe-line.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
@@ -34,7 +35,7 @@ export function createLogger({ level, write = writeToStderr() }: LoggerOptions):
       },
       serializers: { err: (error: unknown) => error },
     },
-    { write: (line: string) => write(withoutSecrets(escaped(line))) },
+    { write: (line: string) => write(safeLine(line)) },
   );
 }
 
@@ -76,19 +77,4 @@ function errorFields(error: Error, depth: number): Record<string, unknown> {
 
 function cut(text: string, limit: number): string {
   return text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}...`;
-}
-
-/** JSON leaves these as they are; terminals and line readers do not (C1 controls, U+2028, U+2029). */
-const UNSAFE = /[\u007f-\u009f\u2028\u2029]/g;
-
-function escaped(line: string): string {
-  return line.replace(UNSAFE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-/** The last net under "never log a token": what looks like a JWT or a bearer header is not written. */
-const JWT = /eyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)*/g;
-const BEARER = /(bearer\s+)[\w\-.~+/=]{8,}/gi;
-
-function withoutSecrets(line: string): string {
-  return line.replace(JWT, '<redacted>').replace(BEARER, '$1<redacted>');
 }

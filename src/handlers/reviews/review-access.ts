@@ -1,8 +1,8 @@
 import { clusterAskedAbout, type Decision, isFilteredList, type ResourceQuestion } from '../../api/authorization.ts';
 import type { User } from '../../api/caller.ts';
+import { whyAllowed } from '../../api/decision-reason.ts';
 import type { ApiRequest } from '../../api/exchange.ts';
 import { type FieldError, invalid, invalidValue, required } from '../../api/field-error.ts';
-import { goQuote } from '../../api/go-quote.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
 import {
   type NonResourceAttributes,
@@ -59,18 +59,6 @@ const statusOf = (decision: Decision, user: User): AccessStatus => {
   const reason = decision.allowed ? whyAllowed(decision, user) : decision.reason;
   return { allowed: decision.allowed, ...(reason === '' ? {} : { reason }) };
 };
-
-/** In the words of kube-apiserver, which has none for a caller who needs no binding. */
-function whyAllowed({ grant }: Decision, user: User): string {
-  if (grant === undefined) return '';
-  const { kind, namespace, name, target, subjects } = grant;
-  const binding = `${kind} ${goQuote(namespace === '' ? name : `${name}/${namespace}`)}`;
-  const subject = subjects.find((each) =>
-    each.kind === 'user' ? each.name === user.name : user.groups.includes(each.name),
-  );
-  const to = subject === undefined ? '' : ` to ${subject.kind === 'user' ? 'User' : 'Group'} ${goQuote(subject.name)}`;
-  return `RBAC: allowed by ${binding} of ${target.kind} ${goQuote(target.name)}${to}`;
-}
 
 function specErrors(spec: NonNullable<SelfSubjectAccessReview['spec']>): FieldError[] {
   const { resourceAttributes, nonResourceAttributes } = spec;

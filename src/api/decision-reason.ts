@@ -1,0 +1,15 @@
+import type { Decision } from './authorization.ts';
+import type { User } from './caller.ts';
+import { goQuote } from './go-quote.ts';
+
+/** Why something is allowed, in the words of kube-apiserver, which has none for a caller who needs no binding. */
+export function whyAllowed({ grant }: Decision, user: User): string {
+  if (grant === undefined) return '';
+  const { kind, namespace, name, target, subjects } = grant;
+  const binding = `${kind} ${goQuote(namespace === '' ? name : `${name}/${namespace}`)}`;
+  const subject = subjects.find((each) =>
+    each.kind === 'user' ? each.name === user.name : user.groups.includes(each.name),
+  );
+  const to = subject === undefined ? '' : ` to ${subject.kind === 'user' ? 'User' : 'Group'} ${goQuote(subject.name)}`;
+  return `RBAC: allowed by ${binding} of ${target.kind} ${goQuote(target.name)}${to}`;
+}

@@ -1,0 +1,84 @@
+import type { User } from '../api/caller.ts';
+import type { Target } from '../api/exchange.ts';
+import { safeLine } from '../observability/safe-line.ts';
+import type { RequestRecord } from './request-record.ts';
+
+/** Longer texts are cut: a caller decides how long a path is, not how much of it is kept. */
+const MAX_PATH = 1024;
+const MAX_NAME = 256;
+/** What proxies write when a client left before there was an answer. */
+const CLIENT_LEFT = { status: 'Failure', reason: 'ClientClosedRequest', code: 499 };
+
+/**
+ * One event in the form of `audit.k8s.io/v1` at the level Metadata, as kube-apiserver writes it, with less in it: no
+ * query, no free text of a user agent, and of an error its reason but not its message. All of these can hold what
+ * a caller sent by mistake.
+ */
+export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'ResponseComplete', now: number): string {
+  const { target, who, decision, annotations, clientAddress, userAgent, cluster } = record;
+  const event = {
+    kind: 'Event',
+    apiVersion: 'audit.k8s.io/v1',
+    level: 'Metadata',
+    auditID: record.auditId,
+    stage,
+    requestURI: cut(record.path, MAX_PATH),
+    verb: record.verb,
+    user: who === undefined ? {} : userInfo(who),
+    ...(clientAddress === '' ? {} : { sourceIPs: [clientAddress] }),
+    ...(userAgent === '' ? {} : { userAgent }),
+    ...(target === undefined ? {} : { objectRef: objectRef(target, record.withoutTokens) }),
+    responseStatus: { metadata: {}, ...statusOf(record) },
+    requestReceivedTimestamp: microTime(now - record.milliseconds),
+    stageTimestamp: microTime(now),
+    annotations: {
+      ...(decision === undefined
+        ? {}
+        : {
+            'authorization.k8s.io/decision': decision.allowed ? 'allow' : 'forbid',
+            'authorization.k8s.io/reason': decision.why,
+          }),
+      ...(cluster === undefined ? {} : { 'clusterpass.dev/cluster': cut(cluster, MAX_NAME) }),
+      ...Object.fromEntries(annotations),
+    },
+  };
+  return safeLine(JSON.stringify(event));
+}
+
+const userInfo = ({ name, uid, groups, extra }: User) => ({
+  username: name,
+  ...(uid === '' ? {} : { uid }),
+  groups,
+  ...(Object.keys(extra).length === 0 ? {} : { extra }),
+});
+
+function objectRef(target: Target, clean: (text: string) => string) {
+  const texts = {
+    resource: target.resource,
+    namespace: target.namespace,
+    name: target.name,
+    apiGroup: target.group,
+    apiVersion: target.version,
+    subresource: target.subresource,
+  };
+  return Object.fromEntries(
+    Object.entries(texts)
+      .filter(([, text]) => text !== '')
+      .map(([key, text]) => [key, cut(clean(text), MAX_NAME)]),
+  );
+}
+
+function statusOf({ code, failure }: RequestRecord) {
+  if (code === 0) return CLIENT_LEFT;
+  return failure === undefined ? { code } : { status: 'Failure', reason: failure, code };
+}
+
+const cut = (text: string, limit: number): string =>
+  text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}...`;
+
+/** `metav1.MicroTime`: six digits, also when fewer are known. */
+function microTime(milliseconds: number): string {
+  const whole = Math.floor(milliseconds);
+  const micros = Math.floor((milliseconds - whole) * 1000);
+  return `${new Date(whole).toISOString().slice(0, -1)}${String(micros).padStart(3, '0')}Z`;
+}

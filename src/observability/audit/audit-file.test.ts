@@ -1,0 +1,163 @@
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { AuditFile, type AuditFileOptions } from './audit-file.ts';
+
+const DAY = 86_400_000;
+let dir: string;
+let path: string;
+let now: number;
+const problems: unknown[] = [];
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'clusterpass-audit-'));
+  path = join(dir, 'audit.log');
+  now = Date.now();
+  problems.length = 0;
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+const fileWith = (options: Partial<AuditFileOptions> = {}): AuditFile =>
+  new AuditFile({
+    path,
+    maxBytes: 100,
+    maxAgeMs: 0,
+    maxBackups: 0,
+    now: () => now,
+    onProblem: (problem) => problems.push(problem),
+    ...options,
+  });
+const line = (text: string): Buffer => Buffer.from(`${text}\n`);
+const backups = async (): Promise<string[]> => (await readdir(dir)).filter((name) => name !== 'audit.log').sort();
+const contentOf = (name: string): Promise<string> => readFile(join(dir, name), 'utf8');
+
+test('appends for this user only, and goes on where it was', async () => {
+  const nested = join(dir, 'a', 'b', 'audit.log');
+  const first = fileWith({ path: nested });
+  await first.append(line('one'), true);
+  await first.close();
+  const second = fileWith({ path: nested });
+  await second.append(line('two'), false);
+  await second.close();
+  expect(await readFile(nested, 'utf8')).toBe('one\ntwo\n');
+  expect((await stat(nested)).mode & 0o777).toBe(0o600);
+  expect((await stat(join(dir, 'a', 'b'))).mode & 0o777).toBe(0o700);
+});
+
+test('a line that a power cut left unfinished does not spoil the next', async () => {
+  await writeFile(path, '{"whole":1}\n{"half":');
+  const file = fileWith();
+  await file.append(line('{"next":1}'), true);
+  await file.append(line('{"last":1}'), true);
+  await file.close();
+  expect(await readFile(path, 'utf8')).toBe('{"whole":1}\n{"half":\n{"next":1}\n{"last":1}\n');
+});
+
+describe('putting aside', () => {
+  test('by size, under the time, and never in the middle of what is appended', async () => {
+    const file = fileWith();
+    await file.append(line('a'.repeat(59)), true);
+    now = Date.UTC(2030, 0, 2, 3, 4, 5, 6);
+    await file.append(line('b'.repeat(59)), true);
+    // The same millisecond: the name is taken.
+    await file.append(line('c'.repeat(200)), true);
+    await file.close();
+    expect(await backups()).toEqual(['audit-2030-01-02T03-04-05.006.log', 'audit-2030-01-02T03-04-05.007.log']);
+    expect(await contentOf('audit-2030-01-02T03-04-05.006.log')).toBe(`${'a'.repeat(59)}\n`);
+    expect(await contentOf('audit.log')).toBe(`${'c'.repeat(200)}\n`);
+  });
+
+  test('keeps so many', async () => {
+    const file = fileWith({ maxBackups: 2 });
+    await writeFile(join(dir, 'audit-notes.log'), 'not ours');
+    for (const letter of 'abcde') {
+      now += 1000;
+      await file.append(line(letter.repeat(80)), false);
+    }
+    await file.close();
+    const kept = await backups();
+    expect(kept).toHaveLength(3);
+    expect(kept).toContain('audit-notes.log');
+    expect(await contentOf(kept[0] ?? '')).toBe(`${'c'.repeat(80)}\n`);
+  });
+
+  test('by age: a day in each file, and old ones go', async () => {
+    const file = fileWith({ maxBytes: 1e6, maxAgeMs: 3 * DAY });
+    for (let day = 0; day < 8; day++) {
+      await file.append(line(`morning ${day}`), false);
+      now += DAY / 2;
+      await file.append(line(`evening ${day}`), false);
+      now += DAY / 2;
+    }
+    await file.close();
+    const texts = await Promise.all((await backups()).map(contentOf));
+    expect(texts).toEqual([3, 4, 5, 6].map((day) => `morning ${day}\nevening ${day}\n`));
+  });
+
+  test('what can not be put aside is written on, and told', async () => {
+    const file = fileWith();
+    await file.append(line('a'.repeat(90)), false);
+    await rename(path, join(dir, 'moved'));
+    await file.append(line('b'.repeat(90)), false);
+    await file.close();
+    expect(problems).toHaveLength(1);
+    expect(await contentOf('moved')).toBe(`${'a'.repeat(90)}\n${'b'.repeat(90)}\n`);
+  });
+
+  test('where the path leads, when it is a link', async () => {
+    await mkdir(join(dir, 'disk'));
+    await symlink(join(dir, 'disk', 'real.log'), path);
+    const file = fileWith();
+    await file.append(line('a'.repeat(90)), false);
+    await file.append(line('b'.repeat(90)), false);
+    await file.close();
+    expect(await readdir(join(dir, 'disk'))).toHaveLength(2);
+    expect(await readFile(path, 'utf8')).toBe(`${'b'.repeat(90)}\n`);
+  });
+});
+
+describe('sharing', () => {
+  test('two processes with one file lose no line when it is put aside', async () => {
+    const [one, two] = [fileWith(), fileWith()];
+    for (let round = 0; round < 20; round++) {
+      now += 1000;
+      await Promise.all([one.append(line(`one ${round}`), true), two.append(line(`two ${round}`), true)]);
+    }
+    await one.close();
+    await two.close();
+    const texts = await Promise.all((await readdir(dir)).map(contentOf));
+    const lines = texts.join('').split('\n').filter(Boolean);
+    const rounds = Array.from({ length: 20 }, (_, round) => [`one ${round}`, `two ${round}`]).flat();
+    expect(lines.sort()).toEqual(rounds.sort());
+    expect(texts.length).toBeGreaterThan(2);
+  });
+
+  test('a file that somebody moved away is followed by a new one', async () => {
+    const file = fileWith();
+    await file.append(line('before'), false);
+    await unlink(path);
+    now += 1000;
+    await file.append(line('after'), true);
+    await file.close();
+    expect(await readFile(path, 'utf8')).toBe('after\n');
+  });
+});
+
+test('A9: a full disk is an error, and when there is room again nothing has to be reopened', async () => {
+  await symlink('/dev/full', path);
+  const file = fileWith();
+  await file.open();
+  await expect(file.append(line('lost'), true)).rejects.toMatchObject({ code: 'ENOSPC' });
+  await unlink(path);
+  await file.append(line('kept'), true);
+  await file.close();
+  expect(await readFile(path, 'utf8')).toBe('kept\n');
+});
+
+test('devices and pipes take lines as well', async () => {
+  const file = fileWith({ path: '/dev/null' });
+  await file.open();
+  await file.append(line('x'.repeat(500)), true);
+  await file.close();
+});

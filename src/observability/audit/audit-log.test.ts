@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest';
+import { createLogger } from '../logger.ts';
+import { AuditLog } from './audit-log.ts';
+
+/** A disk that does what the test says, one append at a time. */
+function setUp(maxWaitingBytes?: number) {
+  const appended: { lines: string[]; durable: boolean }[] = [];
+  const timers: (() => void)[] = [];
+  const messages: string[] = [];
+  let broken = false;
+  let held: (() => void) | undefined;
+  let holding = false;
+  const file = {
+    async append(bytes: Uint8Array, durable: boolean): Promise<void> {
+      if (holding) await new Promise<void>((resolve) => (held = resolve));
+      if (broken) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+      appended.push({ lines: Buffer.from(bytes).toString().trimEnd().split('\n'), durable });
+    },
+    close: async () => {},
+  };
+  const log = new AuditLog({
+    file,
+    logger: createLogger({ level: 'info', write: (line) => messages.push(JSON.parse(line).msg) }),
+    later: (task) => timers.push(task),
+    ...(maxWaitingBytes === undefined ? {} : { maxWaitingBytes }),
+  });
+  return {
+    log,
+    appended,
+    messages,
+    timers,
+    tick: () => timers.splice(0).forEach((task) => void task()),
+    break: (now: boolean) => (broken = now),
+    hold: () => (holding = true),
+    letGo: () => {
+      holding = false;
+      held?.();
+    },
+  };
+}
+
+test('lines that nobody waits for are gathered, and not synchronized', async () => {
+  const { log, appended, tick } = setUp();
+  log.write('a');
+  log.write('b');
+  expect(appended).toEqual([]);
+  tick();
+  await expect.poll(() => appended).toEqual([{ lines: ['a', 'b'], durable: false }]);
+});
+
+test('A9: those who wait at the same time share one fsync, and lines keep their order', async () => {
+  const { log, appended, hold, letGo } = setUp();
+  hold();
+  const first = log.commit('1');
+  const others = ['2', '3', '4'].map((line) => log.commit(line));
+  log.write('5');
+  letGo();
+  await Promise.all([first, ...others]);
+  expect(appended.length).toBeLessThanOrEqual(2);
+  expect(appended.flatMap(({ lines }) => lines)).toEqual(['1', '2', '3', '4', '5']);
+  expect(appended.every(({ durable }) => durable)).toBe(true);
+});
+
+test('A9: nobody who waits is told that it is safe before it is', async () => {
+  const { log, hold, letGo } = setUp();
+  hold();
+  let done = false;
+  const committed = log.commit('1').then(() => {
+    done = true;
+  });
+  await new Promise(setImmediate);
+  expect(done).toBe(false);
+  letGo();
+  await committed;
+});
+
+test('A9: a full disk refuses those who wait, keeps the rest, and is tried again', async () => {
+  const { log, appended, messages, timers, tick, break: setBroken } = setUp();
+  setBroken(true);
+  log.write('read');
+  await expect(log.commit('token')).rejects.toMatchObject({ code: 'ENOSPC' });
+  await expect(log.commit('token')).rejects.toMatchObject({ code: 'ENOSPC' });
+  expect(log.counts).toEqual({ written: 0, lost: 0, failing: true });
+  expect(messages).toEqual(['the audit log can not be written: no tokens are issued until it can']);
+  setBroken(false);
+  await expect.poll(() => timers.length).toBeGreaterThan(0);
+  tick();
+  await expect.poll(() => appended).toEqual([{ lines: ['read'], durable: false }]);
+  await log.commit('token');
+  expect(log.counts).toEqual({ written: 2, lost: 0, failing: false });
+  expect(messages.at(-1)).toBe('the audit log can be written again');
+});
+
+test('while it can not be written, memory does not grow without end', async () => {
+  const { log, break: setBroken } = setUp(100);
+  setBroken(true);
+  for (let count = 0; count < 50; count++) log.write('x'.repeat(10));
+  expect(log.counts.lost).toBe(40);
+  await expect(log.commit('token')).rejects.toThrow();
+  setBroken(false);
+  await log.close();
+  expect(log.counts).toEqual({ written: 10, lost: 40, failing: false });
+});
+
+test('closing writes what is left', async () => {
+  const { log, appended } = setUp();
+  log.write('a');
+  await log.close();
+  expect(appended.flatMap(({ lines }) => lines)).toEqual(['a']);
+});

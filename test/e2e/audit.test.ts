@@ -1,0 +1,227 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, rename, rm, stat, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { allAuditBytes, eventsOf, readAudit } from './support/audit.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+import { ASK, asUser, bind, CLUSTERS, createWorld, post, tokenPath } from './support/token-world.ts';
+import { Watch } from './support/watch.ts';
+
+const REVIEWS = '/orchestrator/alpha/apis/authentication.k8s.io/v1/tokenreviews';
+const ISSUED = 'authentication.kubernetes.io/issued-credential-id';
+let server: Server;
+let dir: string;
+/** What `--audit-log-path` names: a link, so that the disk under it can be changed. */
+let path: string;
+let log: string;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'clusterpass-audit-e2e-'));
+  path = join(dir, 'link');
+  log = join(dir, 'logs', 'audit.log');
+  await symlink(log, path);
+  await mkdir(join(dir, 'logs'));
+  server = await startServer({
+    args: ['--audit-log-path', path, '--log-level', 'debug'],
+    users: { jane: ['dev'], nobody: [] },
+  });
+  await createWorld(server);
+  await bind(server, 'jane-tokens', { kind: 'User', name: 'jane' });
+});
+afterAll(async () => {
+  await server?.destroy();
+  await rm(dir, { recursive: true, force: true });
+});
+
+describe('one event per request', () => {
+  test('A9: a token: who, what, why, and its id; on the disk before the token is out', async () => {
+    const answer = await post(server, ASK, { ...asUser('jane'), headers: { 'User-Agent': 'kubectl/v1.36.4 (linux)' } });
+    // Not polled: whoever holds a token can rely on its line.
+    const found = (await readAudit(log)).filter(({ auditID }) => auditID === answer.headers.get('audit-id'));
+    expect(found).toHaveLength(1);
+    const [event] = found;
+    expect(event).toEqual({
+      kind: 'Event',
+      apiVersion: 'audit.k8s.io/v1',
+      level: 'Metadata',
+      auditID: answer.headers.get('audit-id'),
+      stage: 'ResponseComplete',
+      requestURI: tokenPath(),
+      verb: 'create',
+      user: { username: 'jane', uid: 'uid-jane', groups: ['dev', 'system:authenticated'] },
+      sourceIPs: ['127.0.0.1'],
+      userAgent: 'kubectl/v1.36.4',
+      objectRef: {
+        resource: 'serviceaccounts',
+        namespace: 'ci',
+        name: 'builder',
+        apiVersion: 'v1',
+        subresource: 'token',
+      },
+      responseStatus: { metadata: {}, code: 201 },
+      requestReceivedTimestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
+      stageTimestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
+      annotations: {
+        'authorization.k8s.io/decision': 'allow',
+        'authorization.k8s.io/reason':
+          'RBAC: allowed by ClusterRoleBinding "jane-tokens" of ClusterRole "jane-tokens" to User "jane"',
+        'clusterpass.dev/cluster': 'alpha',
+        [ISSUED]: `JTI=${decodeJwt(answer.json.status.token).jti}`,
+      },
+    });
+    expect(event.requestReceivedTimestamp <= event.stageTimestamp).toBe(true);
+  });
+
+  test('whoever uses an issued token is known by its id', async () => {
+    const { token } = (await post(server, ASK)).json.status;
+    const answer = await server.call('GET', '/auth/v1/clusters', { token });
+    const [event] = await eventsOf(log, answer.headers.get('audit-id'));
+    expect(event.user).toMatchObject({
+      username: 'system:cluster:alpha:serviceaccount:ci:builder',
+      extra: { 'authentication.kubernetes.io/credential-id': [`JTI=${decodeJwt(token).jti}`] },
+    });
+  });
+
+  test('what is refused, and why, without the message', async () => {
+    const forbidden = await post(server, ASK, asUser('nobody'));
+    const [event] = await eventsOf(log, forbidden.headers.get('audit-id'));
+    expect(event.responseStatus).toEqual({ metadata: {}, status: 'Failure', reason: 'Forbidden', code: 403 });
+    expect(event.annotations['authorization.k8s.io/decision']).toBe('forbid');
+    const unknown = await post(server, ASK, { token: 'nobody-knows-this-token' });
+    const [second] = await eventsOf(log, unknown.headers.get('audit-id'));
+    expect(second).toMatchObject({ user: {}, responseStatus: { code: 401, reason: 'Unauthorized' } });
+    expect(second.annotations).not.toHaveProperty('authorization.k8s.io/decision');
+    const malformed = await server.call('GET', '/a%2fb');
+    const [third] = await eventsOf(log, malformed.headers.get('audit-id'));
+    expect(third).toMatchObject({ verb: 'get', requestURI: '/a%2fb', responseStatus: { code: 400 } });
+    expect(third).not.toHaveProperty('objectRef');
+  });
+
+  test('a dry run is recorded, and has no id', async () => {
+    const answer = await post(server, ASK, { path: `${tokenPath()}?dryRun=All` });
+    const [event] = await eventsOf(log, answer.headers.get('audit-id'));
+    expect(event.annotations).not.toHaveProperty(ISSUED);
+    expect(event.requestURI).toBe(tokenPath());
+  });
+
+  test('paths without credentials, and discovery', async () => {
+    const health = await server.call('GET', '/livez', { token: null });
+    const [event] = await eventsOf(log, health.headers.get('audit-id'));
+    expect(event).toMatchObject({ requestURI: '/livez', verb: 'get', user: {}, responseStatus: { code: 200 } });
+    const discovery = await server.call('GET', '/apis', asUser('jane'));
+    const [second] = await eventsOf(log, discovery.headers.get('audit-id'));
+    expect(second.annotations['authorization.k8s.io/reason']).toBe(
+      'RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "system:discovery" to Group "system:authenticated"',
+    );
+  });
+
+  test('a watch: when it starts, and when it ends', async () => {
+    const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', tokenOf('jane'));
+    const id = watch.headers.get('audit-id');
+    const [started] = await eventsOf(log, id);
+    expect(started).toMatchObject({ stage: 'ResponseStarted', verb: 'watch', responseStatus: { code: 200 } });
+    watch.close();
+    const [, ended] = await eventsOf(log, id, 2);
+    expect(ended).toMatchObject({ stage: 'ResponseComplete', verb: 'watch', responseStatus: { code: 200 } });
+  });
+
+  test('only its owner can read it', async () => {
+    expect((await stat(log)).mode & 0o777).toBe(0o600);
+  });
+});
+
+test('A8, A10: no secret is written anywhere, wherever it was put', async () => {
+  const canary = `canary-${randomBytes(8).toString('hex')}`;
+  const jwt = `eyJhbGciOiJFUzI1NiJ9.${Buffer.from(`{"sub":"${canary}"}`).toString('base64url')}.${canary}`;
+  const opaque = `Zk3vQ9wLmNoPqRsTuVwXyZaBcD${randomBytes(8).toString('hex')}`;
+  const good = (await post(server, ASK)).json.status.token as string;
+  const jane = tokenOf('jane');
+  const secrets = [canary, opaque, good, good.split('.')[2] ?? '', jane, server.adminToken];
+  const at = (name: string): string => `${CLUSTERS}/${encodeURIComponent(name)}`;
+  const call = (method: string, url: string, options: object = {}) => server.call(method, url, options);
+  const answers = [
+    await call('GET', '/auth/v1/clusters', { token: canary }),
+    await call('GET', '/auth/v1/clusters', { token: jwt }),
+    await call('GET', '/auth/v1/clusters', { token: `${good}x` }),
+    await call('GET', '/auth/v1/clusters', { token: null, headers: { Authorization: `Basic ${canary}` } }),
+    await call('GET', '/auth/v1/clusters', { token: null, headers: { Authorization: canary } }),
+    await call('GET', '/livez', { headers: { Cookie: canary, Referer: canary, 'X-Forwarded-For': canary } }),
+  ];
+  for (const { text } of answers) for (const secret of secrets) expect(text).not.toContain(secret);
+  const userAgents = [canary, jwt, `kubectl/v1.36.4 ${canary}`, `curl/${canary}`, `a{"level":"info"}${canary}`];
+  for (const agent of userAgents) await call('GET', '/auth/v1/clusters', { headers: { 'User-Agent': agent } });
+  await call('GET', '/livez', { token: null, headers: { 'User-Agent': good, 'Audit-ID': good } });
+  await call('GET', '/version', { headers: { 'Audit-ID': server.adminToken } });
+  await call('GET', `/auth/v1/clusters?token=${canary}&labelSelector=${canary}&continue=${canary}`);
+  await call('GET', `/nowhere?access_token=${good}`, { token: null });
+  await call('POST', `${tokenPath()}?fieldManager=${canary}&dryRun=${canary}`, { body: ASK });
+  for (const name of [jwt, good, opaque, server.adminToken]) {
+    await call('GET', at(name));
+    await call('DELETE', `/apis/clusterpass.dev/v1alpha1/issuedtokens/${name}`);
+    await post(server, ASK, { path: tokenPath(name) });
+    await post(server, ASK, { path: tokenPath('builder', name) });
+    await post(server, ASK, { path: tokenPath('builder', 'ci', name) });
+    await call('GET', `/orchestrator/${name}/healthz`);
+  }
+  await call('GET', at(jane), asUser('jane'));
+  const bodies = [
+    canary,
+    `{"spec": "${canary}`,
+    { spec: { audiences: [canary, 7] }, [canary]: 1 },
+    { spec: { audiences: [canary], expirationSeconds: canary } },
+    { metadata: { annotations: { 'clusterpass.dev/for': canary } }, spec: { audiences: [] } },
+  ];
+  for (const body of bodies) await post(server, body);
+  await post(server, { spec: { audiences: [canary] } });
+  for (const token of [good, jwt, canary]) await call('POST', REVIEWS, { body: { spec: { token } } });
+  await call('PUT', at('alpha'), { body: { metadata: { name: canary }, spec: { authInfo: canary } } });
+  const last = await call('GET', '/auth/v1/clusters');
+  await eventsOf(log, last.headers.get('audit-id'));
+
+  const outputs = { audit: await allAuditBytes(log), ...server.output };
+  for (const [name, text] of Object.entries(outputs)) {
+    for (const secret of secrets) expect(text.includes(secret), `${secret} in ${name}`).toBe(false);
+  }
+  // One line each, whatever was sent, and at the highest verbosity.
+  for (const line of server.output.stderr.trimEnd().split('\n')) JSON.parse(line);
+  expect(server.output.stderr).toContain('"level":"debug"');
+});
+
+/** The link leads somewhere else from one moment to the next. */
+async function changeDisk(target: string): Promise<void> {
+  await symlink(target, `${path}.new`);
+  await rename(`${path}.new`, path);
+}
+
+test('A9: a full disk stops tokens and nothing else, and what follows needs no restart', async () => {
+  const codeOfToken = async (): Promise<number> => (await post(server, ASK)).code;
+  await changeDisk('/dev/full');
+  await expect.poll(codeOfToken, { timeout: 10_000 }).toBe(503);
+  const refused = await post(server, ASK);
+  expect(refused.code).toBe(503);
+  expect(refused.json).toMatchObject({
+    reason: 'ServiceUnavailable',
+    message: 'the audit log can not be written, so no token is issued; please try again',
+  });
+  expect(refused.headers.get('retry-after')).toBe('5');
+  expect(refused.text).not.toContain('eyJ');
+  expect((await server.call('GET', '/auth/v1/clusters')).code).toBe(200);
+  const name = { metadata: { name: 'meanwhile' } };
+  expect((await server.call('POST', '/orchestrator/alpha/api/v1/namespaces', { body: name })).code).toBe(201);
+  expect((await server.call('GET', '/readyz')).code).toBe(200);
+
+  const next = join(dir, 'logs', 'second.log');
+  await changeDisk(next);
+  const answer = await post(server, ASK);
+  expect(answer.code).toBe(201);
+  const jti = `JTI=${decodeJwt(answer.json.status.token).jti}`;
+  const events = await readAudit(next);
+  expect(events.some(({ annotations }) => annotations[ISSUED] === jti)).toBe(true);
+  // What was refused is recorded as refused, and what happened meanwhile was kept.
+  const [event] = await eventsOf(next, refused.headers.get('audit-id'));
+  expect(event).toMatchObject({ responseStatus: { code: 503, reason: 'ServiceUnavailable' } });
+  expect(server.output.stderr).toContain('the audit log can not be written');
+  expect(server.output.stderr).toContain('the audit log can be written again');
+});
