@@ -15,6 +15,7 @@ const SCRIPTS = {
   'test:chaos': 'test-chaos.mjs',
   generate: 'generate.mjs',
   'build:console': 'build-console.mjs',
+  screenshots: 'screenshots.mjs',
 };
 
 const [task = '', ...args] = process.argv.slice(2);

@@ -105,8 +105,8 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       productName: options.productName,
       version,
       catalog,
-      consoleFiles: await readConsoleFiles(CONSOLE_FOLDER),
       audit,
+      console: { files: await readConsoleFiles(CONSOLE_FOLDER), provider: options.consoleProvider },
       logger,
     });
     closers.push(() => front.server.close());

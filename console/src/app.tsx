@@ -6,6 +6,7 @@ import { NO_FILTER } from './fleet/select-rows.ts';
 import { Empty } from './parts/notice.tsx';
 import { TopBar } from './parts/top-bar.tsx';
 import { parseRoute, useHash } from './router.ts';
+import { isBackFromProvider, tokenFromProvider } from './session/provider-sign-in.ts';
 import { Session, type SignedIn } from './session/session.ts';
 import { loadSettings, type Settings, serverRoot } from './session/settings.ts';
 import { SignInPage } from './session/sign-in-page.tsx';
@@ -44,9 +45,13 @@ function WithSession({ settings }: { settings: Settings }) {
     [settings],
   );
   const state = useSyncExternalStore(session.subscribe, () => session.state);
-  useEffect(() => void session.restore(), [session]);
+  const { provider } = settings;
+  useEffect(() => {
+    if (provider !== undefined && isBackFromProvider()) void session.arrive(tokenFromProvider(provider));
+    else void session.restore();
+  }, [session, provider]);
   if (state.phase === 'restoring') return <Starting />;
-  if (state.phase === 'signed-out') return <SignInPage session={session} notice={state.notice} />;
+  if (state.phase === 'signed-out') return <SignInPage session={session} provider={provider} {...state} />;
   return <Desk signedIn={state} settings={settings} onSignOut={() => session.signOut()} />;
 }
 

@@ -152,6 +152,15 @@ describe('decision 14: plain HTTP only on loopback', () => {
     ]);
   });
 
+  it('signing in to the console needs a provider and a client', () => {
+    expect(problems(['--console-oidc-issuer', 'https://id.example.com'])).toEqual([
+      '--console-oidc-issuer is set and --console-oidc-client-id is not: signing in needs both',
+    ]);
+    expect(problems(['--console-oidc-client-id', 'clusterpass'])).toEqual([
+      '--console-oidc-client-id is set and --console-oidc-issuer is not: signing in needs both',
+    ]);
+  });
+
   it('an address that names no host needs a base URL', () => {
     expect(problems(['--listen', '0.0.0.0:8080', '--insecure-http'])).toEqual([
       expect.stringMatching(/set --base-url$/),

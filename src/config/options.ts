@@ -8,6 +8,7 @@ import {
   existing,
   externalSigner,
   integer,
+  issuerUrl,
   listenAddress,
   oneOf,
   type Parse,
@@ -138,6 +139,16 @@ export const OPTIONS = {
     value: 'FILE',
     parse: existing('file'),
     doc: 'Identity providers whose tokens are accepted, in the format of kube-apiserver: an `AuthenticationConfiguration` with JWT issuers. Read again when the file changes.',
+  }),
+  consoleOidcIssuer: option({
+    value: 'URL',
+    parse: issuerUrl,
+    doc: 'The identity provider at which people sign in to the console, with `--console-oidc-client-id`. Its tokens are accepted if `--authentication-config` says so.',
+  }),
+  consoleOidcClientId: option({
+    value: 'ID',
+    parse: word,
+    doc: 'What the console is called at that provider: a public client (PKCE, no secret) with the redirect address `<base-url>/console/`.',
   }),
   manifests: option({
     value: 'PATH',

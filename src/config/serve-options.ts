@@ -17,6 +17,8 @@ export interface ServeOptions {
   readonly maxConnections: number;
   readonly tokenAuthFile: string | undefined;
   readonly authenticationConfig: string | undefined;
+  /** Where people sign in to the console. */
+  readonly consoleProvider: { readonly issuer: string; readonly clientId: string } | undefined;
   readonly manifests: string | undefined;
   readonly credentialsDir: string | undefined;
   /** Networks that may be connected to although they would be refused. */
@@ -66,6 +68,12 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     problems.push(`--listen ${listen.host} names no address that callers could use: set --base-url`);
   }
 
+  const { consoleOidcIssuer: issuer, consoleOidcClientId: clientId } = values;
+  if ((issuer === undefined) !== (clientId === undefined)) {
+    const [one, other] = issuer === undefined ? ['client-id', 'issuer'] : ['issuer', 'client-id'];
+    problems.push(`--console-oidc-${one} is set and --console-oidc-${other} is not: signing in needs both`);
+  }
+
   const store = resolveStore(values);
   problems.push(...store.problems);
 
@@ -80,6 +88,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     maxConnections: values.maxConnections,
     tokenAuthFile: values.tokenAuthFile,
     authenticationConfig: values.authenticationConfig,
+    consoleProvider: issuer === undefined || clientId === undefined ? undefined : { issuer, clientId },
     manifests: values.manifests,
     credentialsDir: values.credentialsDir,
     allowedNetworks: values.allowAddress ?? [],

@@ -12,6 +12,7 @@ import {
   externalSigner,
   integer,
   isLoopback,
+  issuerUrl,
   isWildcard,
   listenAddress,
   oneOf,
@@ -89,6 +90,22 @@ describe('what an address means', () => {
     expect(defaultBaseUrl({ host: '0:0::1', port: 8443 }, 'https')).toBe('https://[::1]:8443');
     expect(defaultBaseUrl({ host: 'Example.com', port: 443 }, 'https')).toBe('https://example.com');
   });
+});
+
+describe('issuerUrl', () => {
+  it.each(['https://id.example.com', 'https://id.example.com/', 'https://id.example.com/realms/one'])(
+    '%s stays as it is written',
+    (text) => expect(issuerUrl(text)).toBe(text),
+  );
+
+  it.each([
+    ['http://id.example.com', /an https address/],
+    ['id.example.com', /an https address/],
+    ['https://user:word@id.example.com', /without a user or a password/],
+    ['https://id.example.com?a=b', /without a query/],
+    ['https://id.example.com; script-src *', /an https address/],
+    ['https://id.example.com/a b', /without a query/],
+  ])('%s is refused', (text, message) => expect(() => issuerUrl(text)).toThrow(message));
 });
 
 describe('baseUrl', () => {

@@ -167,6 +167,16 @@ export function baseUrl(text: string): string {
   return text;
 }
 
+/** Kept as it is written: issuers are compared byte by byte, and some end in a slash. */
+export function issuerUrl(text: string): string {
+  const shape = 'expected an https address such as https://id.example.com';
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'https:') throw new ValueError(shape);
+  if (url.username !== '' || url.password !== '') throw new ValueError(`${shape}, without a user or a password`);
+  if (/[?#\s]/.test(text)) throw new ValueError(`${shape}, without a query or a fragment`);
+  return text;
+}
+
 /** First path segments the server uses itself, now or in kube-apiserver, whose clients may ask for them. */
 const TAKEN = new Set(
   'api apis auth openid openapi version healthz livez readyz metrics console assets static logs debug swagger'.split(

@@ -13,7 +13,7 @@ const settings = { productName: 'orchestrator', version: '0' };
 test('a console that was not built says so, and how to build it', async () => {
   const files = await readConsoleFiles(join(tmpdir(), 'no-such-folder'));
   expect(files).toBeUndefined();
-  const { send } = await startFixture(undefined, { paths: consoleRoutes({ files, settings }) });
+  const { send } = await startFixture(undefined, { paths: consoleRoutes({ files, ...settings }) });
   const reply = await send({ path: '/console/', token: '' });
   expect(reply.code).toBe(503);
   expect(reply.text).toContain('npm run build');
@@ -26,7 +26,7 @@ test('files come from memory: what changes on the disk afterwards changes nothin
     await writeFile(join(folder, 'index.html'), '<!doctype html>first');
     await writeFile(join(folder, 'notes.txt'), 'not for the public');
     const files = await readConsoleFiles(folder);
-    const { send } = await startFixture(undefined, { paths: consoleRoutes({ files, settings }) });
+    const { send } = await startFixture(undefined, { paths: consoleRoutes({ files, ...settings }) });
     await writeFile(join(folder, 'index.html'), 'second');
     await writeFile(join(folder, 'late.js'), 'late');
     expect((await send({ path: '/console/', token: '' })).text).toBe('<!doctype html>first');

@@ -3,17 +3,16 @@ import { type CodedBytes, type ConsoleFile, type ConsoleFiles, madeFile } from '
 import { acceptsCoding } from './negotiate.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
-/** What the page has to know about this server before anyone signs in. Public, like the page itself. */
-export interface ConsoleSettings {
-  readonly productName: string;
-  readonly version: string;
-}
-
 export interface ConsoleOptions {
   /** Undefined when the console was not built. */
   readonly files: ConsoleFiles | undefined;
-  readonly settings: ConsoleSettings;
+  readonly productName: string;
+  readonly version: string;
+  /** Where people sign in; the page asks it for a token. */
+  readonly provider?: { readonly issuer: string; readonly clientId: string } | undefined;
 }
+
+type Headers = RawAnswer['headers'];
 
 const ROOT = '/console';
 const INDEX = 'index.html';
@@ -21,16 +20,16 @@ const SETTINGS = 'settings.json';
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
 /**
- * Nothing but our own files runs, is shown or is asked; nobody frames the page; text cannot become markup or code
+ * Nothing but our own files runs or is shown, and nobody but this server and the identity provider is asked; nobody frames the page; text cannot become markup or code
  * where the browser has Trusted Types. The page writes to the clipboard when a person asks it to.
  */
-const GUARD: Readonly<Record<string, string>> = {
+const guardFor = ({ provider }: ConsoleOptions): Readonly<Record<string, string>> => ({
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
     "img-src 'self'",
-    "connect-src 'self'",
+    `connect-src 'self'${provider === undefined ? '' : ` ${new URL(provider.issuer).origin}`}`,
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
@@ -43,28 +42,31 @@ const GUARD: Readonly<Record<string, string>> = {
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
-};
+});
 
 /**
  * The web page, at `/console/`. Files are looked up in a table of those that were built, never on the disk: a path
  * that was not in it at the start does not exist.
  */
-export function consoleRoutes({ files, settings }: ConsoleOptions): PathRoutes {
+export function consoleRoutes(options: ConsoleOptions): PathRoutes {
+  // What the page has to know before anyone signs in is public, like the page itself.
+  const { files, ...settings } = options;
+  const guard = guardFor(options);
   const served = new Map(files);
   if (files !== undefined) served.set(SETTINGS, madeFile('application/json', JSON.stringify(settings)));
   const routes = new Map<string, PathRoute>();
   for (const [name, file] of served)
     routes.set(
       `${ROOT}/${name}`,
-      page((request) => serveFile(file, request)),
+      page((request) => serveFile(file, request, guard)),
     );
   const index = served.get(INDEX);
   routes.set(
     ROOT,
     page((request) => {
-      if (index === undefined) return notBuilt();
+      if (index === undefined) return notBuilt(guard);
       // Everything that the page loads is named relative to it.
-      return request.asked.endsWith('/') ? serveFile(index, request) : toFolder();
+      return request.asked.endsWith('/') ? serveFile(index, request, guard) : toFolder(guard);
     }),
   );
   return { find: ({ cluster, path }) => (cluster === undefined ? routes.get(path) : undefined) };
@@ -72,10 +74,10 @@ export function consoleRoutes({ files, settings }: ConsoleOptions): PathRoutes {
 
 const page = (handle: (request: PathRequest) => RawAnswer): PathRoute => ({ public: true, methods: ['GET'], handle });
 
-function serveFile(file: ConsoleFile, { acceptEncoding, ifNoneMatch }: PathRequest): RawAnswer {
+function serveFile(file: ConsoleFile, { acceptEncoding, ifNoneMatch }: PathRequest, guard: Headers): RawAnswer {
   const chosen = choose(file, acceptEncoding);
   const headers: Record<string, string> = {
-    ...GUARD,
+    ...guard,
     'Content-Type': file.contentType,
     'Cache-Control': file.immutable ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache',
     ETag: chosen.tag,
@@ -101,18 +103,20 @@ const isKnown = ({ codings }: ConsoleFile, ifNoneMatch: string): boolean =>
     .some((tag) => tag === '*' || codings.some((coded) => coded.tag === tag));
 
 /** Relative, so that it holds behind a proxy that serves us below a path of its own. */
-const toFolder = (): RawAnswer => text(308, 'the console is at console/\n', { Location: 'console/' });
+const toFolder = (guard: Headers): RawAnswer =>
+  text(308, 'the console is at console/\n', { ...guard, Location: 'console/' });
 
-const notBuilt = (): RawAnswer =>
+const notBuilt = (guard: Headers): RawAnswer =>
   text(
     503,
     'The console was not built. Build it with "npm run build" in the folder of Clusterpass, and start the server again;\n' +
       '"npm start" does both.\n',
+    guard,
   );
 
-const text = (code: number, body: string, headers: Readonly<Record<string, string>> = {}): RawAnswer => ({
+const text = (code: number, body: string, headers: Headers): RawAnswer => ({
   type: 'raw',
   code,
-  headers: { ...GUARD, 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-cache', ...headers },
+  headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-cache', ...headers },
   body,
 });

@@ -10,8 +10,7 @@ import type { Logger } from '../observability/logger.ts';
 import type { Store } from '../storage/contract.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { createAuditor } from './auditor.ts';
-import type { ConsoleFiles } from './console-files.ts';
-import { consoleRoutes } from './console-routes.ts';
+import { type ConsoleOptions, consoleRoutes } from './console-routes.ts';
 import { discoveryRoutes } from './discovery-routes.ts';
 import { issuerRoutes } from './issuer-routes.ts';
 import { openApiRoutes } from './openapi-routes.ts';
@@ -41,8 +40,8 @@ export interface FrontOptions {
   readonly productName: string;
   readonly version: string;
   readonly catalog: Catalog;
-  readonly consoleFiles: ConsoleFiles | undefined;
   readonly audit: Pick<AuditLog, 'write' | 'commit'>;
+  readonly console: Pick<ConsoleOptions, 'files' | 'provider'>;
   readonly logger: Logger;
 }
 
@@ -54,7 +53,7 @@ export interface Front {
 
 /** The listener, which is up before the rest: until then it answers health checks, and 503 to everyone else. */
 export function createFront(options: FrontOptions): Front {
-  const { catalog, productName, version, consoleFiles, audit, logger, ...listener } = options;
+  const { catalog, productName, version, console, audit, logger, ...listener } = options;
   const auditor = createAuditor(audit, Date.now);
   const log = logRequests(logger);
   let interior: Interior | undefined;
@@ -86,7 +85,7 @@ export function createFront(options: FrontOptions): Front {
       ),
       discoveryRoutes(catalog),
       openApiRoutes({ catalog, productName, version, now: Date.now }),
-      consoleRoutes({ files: consoleFiles, settings: { productName, version } }),
+      consoleRoutes({ ...console, productName, version }),
     ]),
     checks: {
       // A real read: the revision alone is known without asking the disk.

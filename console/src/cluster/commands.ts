@@ -22,8 +22,10 @@ export function commandsFor({ server, productName, cluster, namespace, account }
       title: 'clusterpass',
       note: 'The program itself. Sign in once, then ask for passes.',
       text: [
-        `clusterpass login --server ${server}${word} --token-file ./token`,
-        `clusterpass create token ${account} --namespace ${namespace} --cluster ${cluster}`,
+        `clusterpass login --token-file ./token \\`,
+        `  --server ${server}${word}`,
+        `clusterpass create token ${account} \\`,
+        `  --namespace ${namespace} --cluster ${cluster}`,
       ].join('\n'),
     },
     {
@@ -35,7 +37,8 @@ export function commandsFor({ server, productName, cluster, namespace, account }
       title: 'curl',
       note: 'Anything that can send a request, with your own token in TOKEN.',
       text: [
-        `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\`,
+        `curl -H "Authorization: Bearer $TOKEN" \\`,
+        `  -H 'Content-Type: application/json' \\`,
         `  -d '{"spec":{"audiences":[]}}' \\`,
         `  ${path}`,
       ].join('\n'),

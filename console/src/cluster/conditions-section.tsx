@@ -65,7 +65,7 @@ export function ConditionsSection({ conditions, transitions, createdAt }: Condit
                 </p>
                 <p className="muted">{condition.message}</p>
               </div>
-              <p className="muted end">looked at {age(condition.lastHeartbeatTime) || 'never'}</p>
+              <p className="muted end">checked {age(condition.lastHeartbeatTime) || 'never'}</p>
             </li>
           ))}
         </ul>

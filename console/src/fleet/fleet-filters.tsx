@@ -5,19 +5,21 @@ import { STATE_NAMES, STATES, type State } from './cluster-row.ts';
 import type { FleetFilter, StateCounts } from './select-rows.ts';
 
 interface StateTilesProps {
-  readonly counts: StateCounts;
+  /** Undefined while nothing is known yet. */
+  readonly counts: StateCounts | undefined;
   readonly state: State | undefined;
   readonly onState: (state: State | undefined) => void;
 }
 
 /** How many there are in each state; pressing one shows only those. */
 export function StateTiles({ counts, state, onState }: StateTilesProps) {
-  const total = STATES.reduce((sum, each) => sum + counts[each], 0);
+  const total = STATES.reduce((sum, each) => sum + (counts?.[each] ?? 0), 0);
+  const shown = (count: number | undefined): string => (counts === undefined ? '–' : (count ?? 0).toLocaleString());
   return (
     <fieldset className="tiles">
       <legend className="unseen">Show by readiness</legend>
       <button type="button" className="tile" aria-pressed={state === undefined} onClick={() => onState(undefined)}>
-        <span className="tile-number">{total.toLocaleString()}</span>
+        <span className="tile-number">{shown(total)}</span>
         <span className="tile-name">All clusters</span>
       </button>
       {STATES.map((each) => (
@@ -28,7 +30,7 @@ export function StateTiles({ counts, state, onState }: StateTilesProps) {
           aria-pressed={state === each}
           onClick={() => onState(state === each ? undefined : each)}
         >
-          <span className="tile-number">{counts[each].toLocaleString()}</span>
+          <span className="tile-number">{shown(counts?.[each])}</span>
           <span className="tile-name">
             <StateDot state={each} />
             {STATE_NAMES[each]}
@@ -44,12 +46,13 @@ interface SearchBarProps {
   readonly labels: readonly { readonly label: string; readonly count: number }[];
   readonly shown: number;
   readonly total: number;
+  readonly loading: boolean;
   readonly onFilter: (filter: FleetFilter) => void;
   readonly onToggleLabel: (label: string) => void;
 }
 
 /** Search, labels as chips, and how many are left. */
-export function SearchBar({ filter, labels, shown, total, onFilter, onToggleLabel }: SearchBarProps) {
+export function SearchBar({ filter, labels, shown, total, loading, onFilter, onToggleLabel }: SearchBarProps) {
   const id = useId();
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -115,9 +118,11 @@ export function SearchBar({ filter, labels, shown, total, onFilter, onToggleLabe
         ))}
       </ul>
       <p className="shown muted" role="status">
-        {shown === total
-          ? `${total.toLocaleString()} clusters`
-          : `${shown.toLocaleString()} of ${total.toLocaleString()}`}
+        {loading
+          ? 'Loading…'
+          : shown === total
+            ? `${total.toLocaleString()} clusters`
+            : `${shown.toLocaleString()} of ${total.toLocaleString()}`}
       </p>
     </search>
   );

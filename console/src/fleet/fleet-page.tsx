@@ -27,6 +27,7 @@ interface FleetPageProps {
 
 export function FleetPage({ snapshot, filter, onFilter }: FleetPageProps) {
   const { rows, synced, connection } = snapshot;
+  const loading = !synced && rows.length === 0;
   // Typing comes first: what it selects among thousands may follow a moment later.
   const applied = useDeferredValue(filter);
   const matching = useMemo(() => matchingRows(rows, applied), [rows, applied]);
@@ -48,7 +49,11 @@ export function FleetPage({ snapshot, filter, onFilter }: FleetPageProps) {
     <>
       <h1 className="unseen">Fleet</h1>
       <div className="summary">
-        <StateTiles counts={counts} state={filter.state} onState={(state) => onFilter({ ...filter, state })} />
+        <StateTiles
+          counts={loading ? undefined : counts}
+          state={filter.state}
+          onState={(state) => onFilter({ ...filter, state })}
+        />
         <ReadinessChart environments={environments} chosen={filter.labels} onToggle={toggleLabel} />
       </div>
       <SearchBar
@@ -56,6 +61,7 @@ export function FleetPage({ snapshot, filter, onFilter }: FleetPageProps) {
         labels={labels}
         shown={shown.length}
         total={rows.length}
+        loading={loading}
         onFilter={onFilter}
         onToggleLabel={toggleLabel}
       />

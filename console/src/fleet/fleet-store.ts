@@ -68,7 +68,7 @@ export class FleetStore {
         onConnected: () => this.#connect({ kind: 'live' }),
         onSynced: () => {
           this.#synced = true;
-          this.#flushSoon();
+          this.#flush();
         },
         onInterruption: (cause, delayMs) => {
           // A stream that just ended comes back at once as a rule; that is nothing to alarm anyone with.

@@ -1,4 +1,4 @@
-import { useId } from 'react';
+import { type CSSProperties, useId } from 'react';
 import { durationWords, lifetimeSteps } from './lifetime.ts';
 
 interface LifetimeSliderProps {
@@ -22,8 +22,7 @@ export function LifetimeSlider({ seconds, maxSeconds, onSeconds }: LifetimeSlide
         <label htmlFor={`${id}lifetime`}>Lifetime</label>
         <output htmlFor={`${id}lifetime`}>{durationWords(steps[index] ?? seconds)}</output>
       </div>
-      <div className="slider">
-        <span className="slider-beyond" style={{ left: place(limitIndex) }} aria-hidden="true" />
+      <div className="slider" style={{ '--done': index / last } as CSSProperties}>
         <input
           id={`${id}lifetime`}
           type="range"
@@ -36,6 +35,11 @@ export function LifetimeSlider({ seconds, maxSeconds, onSeconds }: LifetimeSlide
             const step = Math.min(Number(event.target.value), limitIndex);
             onSeconds(steps[step] ?? maxSeconds);
           }}
+        />
+        <span
+          className="slider-beyond"
+          style={{ left: `calc(${place(limitIndex)} + var(--thumb) / 2)` }}
+          aria-hidden="true"
         />
         <span className="slider-limit" style={{ left: place(limitIndex) }} aria-hidden="true">
           limit {durationWords(maxSeconds)}

@@ -61,7 +61,6 @@ export function PassResult({ client, cluster, facts, pass, tracked, onDone }: Pa
           {warning}
         </p>
       ))}
-      <ClaimList claims={claims} />
       <div className="actions">
         <CheckButton
           client={client}
@@ -76,6 +75,7 @@ export function PassResult({ client, cluster, facts, pass, tracked, onDone }: Pa
           Done
         </button>
       </div>
+      <ClaimList claims={claims} />
     </div>
   );
 }

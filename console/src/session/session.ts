@@ -14,7 +14,7 @@ export interface SignedIn {
 }
 
 export type SessionState =
-  | { readonly phase: 'signed-out'; readonly notice: 'expired' | undefined }
+  | { readonly phase: 'signed-out'; readonly notice: 'expired' | undefined; readonly problem: string }
   | { readonly phase: 'restoring' }
   | ({ readonly phase: 'signed-in' } & SignedIn);
 
@@ -27,11 +27,17 @@ export interface SessionOptions {
 /** Anything else cannot stand in a header, and would only give a confusing error. */
 const TOKEN = /^[\x21-\x7e]{1,16384}$/;
 
+const SIGNED_OUT: Extract<SessionState, { phase: 'signed-out' }> = {
+  phase: 'signed-out',
+  notice: undefined,
+  problem: '',
+};
+
 /** Who is signed in. The token is in the closure of its client and, if the person wants that, kept for the tab. */
 export class Session {
   readonly #options: SessionOptions;
   readonly #listeners = new Set<() => void>();
-  #state: SessionState = { phase: 'signed-out', notice: undefined };
+  #state: SessionState = SIGNED_OUT;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -69,6 +75,17 @@ export class Session {
     }
   }
 
+  /** Goes on with a token that is still on its way; what goes wrong is shown where people sign in. */
+  async arrive(coming: Promise<{ readonly token: string; readonly keepForTab: boolean }>): Promise<void> {
+    this.#set({ phase: 'restoring' });
+    try {
+      const { token, keepForTab } = await coming;
+      await this.signIn(token, keepForTab);
+    } catch (error) {
+      this.#set({ ...SIGNED_OUT, problem: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
   signOut(): void {
     this.#end(undefined);
   }
@@ -80,7 +97,7 @@ export class Session {
 
   #end(notice: 'expired' | undefined): void {
     this.#options.storage.clear();
-    this.#set({ phase: 'signed-out', notice });
+    this.#set({ ...SIGNED_OUT, notice });
   }
 
   async #open(token: string): Promise<SignedIn> {

@@ -1,7 +1,11 @@
+import type { Provider } from './provider-sign-in.ts';
+
 /** What the server tells the page about itself (`settings.json` beside it). */
 export interface Settings {
   readonly productName: string;
   readonly version: string;
+  /** Where people sign in, if not with a token only. */
+  readonly provider?: Provider;
 }
 
 /** The root of the server: the page is in its folder `console/`. */

@@ -2,14 +2,23 @@ import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
 import { isStatus } from '../../../src/client/index.ts';
 import { PassMark } from '../parts/icons.tsx';
 import { Notice } from '../parts/notice.tsx';
+import { leaveForProvider, type Provider } from './provider-sign-in.ts';
 import type { Session } from './session.ts';
 
-export function SignInPage({ session, notice }: { session: Session; notice: 'expired' | undefined }) {
+interface SignInPageProps {
+  readonly session: Session;
+  readonly provider: Provider | undefined;
+  readonly notice: 'expired' | undefined;
+  /** What went wrong on the way here. */
+  readonly problem: string;
+}
+
+export function SignInPage({ session, provider, notice, problem: firstProblem }: SignInPageProps) {
   const id = useId();
   const field = useRef<HTMLInputElement>(null);
   const [keep, setKeep] = useState(false);
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState('');
+  const [problem, setProblem] = useState(firstProblem);
   useEffect(() => field.current?.focus(), []);
 
   const submit = async (event: FormEvent): Promise<void> => {
@@ -31,6 +40,18 @@ export function SignInPage({ session, notice }: { session: Session; notice: 'exp
     }
   };
 
+  const leave = async (): Promise<void> => {
+    if (provider === undefined) return;
+    setBusy(true);
+    setProblem('');
+    try {
+      await leaveForProvider(provider, keep);
+    } catch (error) {
+      setBusy(false);
+      setProblem(messageOf(error));
+    }
+  };
+
   return (
     <main className="sign-in">
       <form className="card sign-in-card" onSubmit={submit} aria-busy={busy}>
@@ -43,6 +64,14 @@ export function SignInPage({ session, notice }: { session: Session; notice: 'exp
           <Notice tone="warning" title="Your sign-in has ended">
             Sign in again to go on where you were.
           </Notice>
+        )}
+        {provider !== undefined && (
+          <>
+            <button type="button" className="button primary wide" disabled={busy} onClick={leave}>
+              Continue with {new URL(provider.issuer).host}
+            </button>
+            <p className="or muted">or with a token</p>
+          </>
         )}
         <div className="field">
           <label htmlFor={`${id}token`}>Token</label>
@@ -65,7 +94,11 @@ export function SignInPage({ session, notice }: { session: Session; notice: 'exp
             <span className="muted hint">Otherwise reloading the page forgets the token.</span>
           </span>
         </label>
-        <button type="submit" className="button primary wide" disabled={busy}>
+        <button
+          type="submit"
+          className={provider === undefined ? 'button primary wide' : 'button wide'}
+          disabled={busy}
+        >
           {busy ? 'Signing in…' : 'Sign in'}
         </button>
         <div className="sign-in-problem" aria-live="assertive">
