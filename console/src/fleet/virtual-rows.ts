@@ -21,11 +21,13 @@ export function useVirtualRows(
   const measure = useCallback(() => {
     const element = scroller.current;
     if (element === null) return;
-    const top = Math.floor(element.scrollTop / rowHeight);
+    // When rows have gone, the browser has yet to learn that there is less to scroll.
+    const lowest = Math.max(0, headHeight + count * rowHeight - element.clientHeight);
+    const top = Math.floor(Math.min(element.scrollTop, lowest) / rowHeight);
     const first = Math.max(0, Math.min(top - SPARE, count));
     const end = Math.min(count, top + Math.ceil(element.clientHeight / rowHeight) + SPARE);
     setRange((before) => (before.first === first && before.end === end ? before : { first, end }));
-  }, [scroller, count, rowHeight]);
+  }, [scroller, count, rowHeight, headHeight]);
   useLayoutEffect(measure, [measure]);
   useEffect(() => {
     const element = scroller.current;
