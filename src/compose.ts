@@ -102,6 +102,9 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
         ? {}
         : { tls: { certFile: options.tls.certFile, keyFile: options.tls.privateKeyFile } }),
       maxConnections: options.maxConnections,
+      maxConnectionsPerAddress: options.maxConnectionsPerAddress,
+      load: options.load,
+      drainDelayMs: options.shutdownDelayMs,
       productName: options.productName,
       version,
       catalog,
@@ -282,10 +285,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       store,
       cache: feed,
     });
-    closers.push(async () => {
-      hub.shutDown();
-      await front.server.drain();
-    });
+    closers.push(() => front.server.drain(() => hub.shutDown()));
     return { baseUrl, stop: stopAll };
   } catch (error) {
     await stopAll();

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { LoadLimits } from '../api/load-limits.ts';
 import type { Network } from '../api/network.ts';
 import type { SignerAddress } from '../api/signer-address.ts';
 import type { OptionValues } from './options.ts';
@@ -15,6 +16,10 @@ export interface ServeOptions {
   readonly history: { readonly retentionMs: number; readonly revisions: number };
   readonly tls: { readonly certFile: string; readonly privateKeyFile: string } | undefined;
   readonly maxConnections: number;
+  readonly maxConnectionsPerAddress: number;
+  readonly load: LoadLimits;
+  /** 0: none. */
+  readonly shutdownDelayMs: number;
   readonly tokenAuthFile: string | undefined;
   readonly authenticationConfig: string | undefined;
   /** Where people sign in to the console. */
@@ -86,6 +91,17 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     history: { retentionMs: values.historyRetention, revisions: values.historyRevisions },
     tls,
     maxConnections: values.maxConnections,
+    maxConnectionsPerAddress: values.maxConnectionsPerAddress,
+    load: {
+      tokensAtOnce: values.maxTokensAtOnce,
+      readsAtOnce: values.maxReadsAtOnce,
+      writesAtOnce: values.maxWritesAtOnce,
+      callerShare: values.callerShare,
+      waitingPerCaller: values.maxWaitingPerCaller,
+      watchesAtOnce: values.maxWatches,
+      watchesPerCaller: values.maxWatchesPerCaller,
+    },
+    shutdownDelayMs: values.shutdownDelay,
     tokenAuthFile: values.tokenAuthFile,
     authenticationConfig: values.authenticationConfig,
     consoleProvider: issuer === undefined || clientId === undefined ? undefined : { issuer, clientId },

@@ -3,6 +3,7 @@ import type { Caller } from '../api/caller.ts';
 import type { ApiRequest, RequestBody, Target } from '../api/exchange.ts';
 import type { ApiError } from '../api/status.ts';
 import type { Answer } from './answer.ts';
+import type { Ticket } from './lanes/lane.ts';
 import type { NegotiatedAnswer } from './negotiate.ts';
 import type { RequestTarget } from './request-target.ts';
 import type { ResourceRoute } from './routes.ts';
@@ -43,6 +44,7 @@ export class Exchange {
   query = NO_QUERY; //        target
   names!: RequestTarget; //   target
   caller?: Caller; //         authenticate
+  place?: Ticket; //          admit
   decision?: Decided; //      authorize
   route!: ResourceRoute; //   route
   accept?: NegotiatedAnswer; // negotiate

@@ -1,6 +1,7 @@
 import type { Authorizer } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
+import type { LoadLimits } from '../api/load-limits.ts';
 import { REGISTRY_PREFIX } from '../api/object-key.ts';
 import { unavailable } from '../api/status.ts';
 import type { Authenticator } from '../authn/chain.ts';
@@ -13,6 +14,7 @@ import { createAuditor } from './auditor.ts';
 import { type ConsoleOptions, consoleRoutes } from './console-routes.ts';
 import { discoveryRoutes } from './discovery-routes.ts';
 import { issuerRoutes } from './issuer-routes.ts';
+import { createLanes } from './lanes/lanes.ts';
 import { openApiRoutes } from './openapi-routes.ts';
 import { logRequests } from './request-record.ts';
 import { createTargetParser } from './request-target.ts';
@@ -37,6 +39,9 @@ export interface FrontOptions {
   readonly port: number;
   readonly tls?: TlsFiles;
   readonly maxConnections: number;
+  readonly maxConnectionsPerAddress: number;
+  readonly load: LoadLimits;
+  readonly drainDelayMs: number;
   readonly productName: string;
   readonly version: string;
   readonly catalog: Catalog;
@@ -64,6 +69,7 @@ export function createFront(options: FrontOptions): Front {
   const server = createHttpServer({
     ...listener,
     logger,
+    lanes: createLanes(listener.load),
     beforeRelease: auditor.beforeRelease,
     observeStart: auditor.started,
     observe: (record) => {

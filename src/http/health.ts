@@ -31,7 +31,17 @@ export function healthRoutes({ checks, isDraining, onFailure, checkTimeoutMs = 2
     ['readyz', new Map([['ping', ping], ...Object.entries(checks), ['shutdown', shutdown]])],
   ]);
 
-  const passes = async (name: string, check: HealthCheck): Promise<boolean> => {
+  // However many ask at the same time, each part is asked once: anybody may ask, and a check costs a read of the store.
+  const underWay = new Map<HealthCheck, Promise<boolean>>();
+  const passes = (name: string, check: HealthCheck): Promise<boolean> => {
+    const known = underWay.get(check);
+    if (known !== undefined) return known;
+    const outcome = run(name, check).finally(() => underWay.delete(check));
+    underWay.set(check, outcome);
+    return outcome;
+  };
+
+  const run = async (name: string, check: HealthCheck): Promise<boolean> => {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`no answer within ${checkTimeoutMs} ms`)), checkTimeoutMs);

@@ -4,8 +4,10 @@ import { afterEach } from 'vitest';
 import type { Authorizer } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../api/exchange.ts';
+import type { LoadLimits } from '../api/load-limits.ts';
 import { unauthorized } from '../api/status.ts';
 import { createLogger } from '../observability/logger.ts';
+import { createLanes } from './lanes/lanes.ts';
 import type { RequestRecord } from './request-record.ts';
 import { createTargetParser } from './request-target.ts';
 import type { ResourceRoute } from './routes.ts';
@@ -47,6 +49,17 @@ export interface Reply {
 export const TOKEN_PATH = '/orchestrator/a/api/v1/namespaces/ns/serviceaccounts/sa/token';
 export const CLUSTERS_PATH = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 
+/** Limits that a test only meets when it wants to. */
+export const AMPLE: LoadLimits = {
+  tokensAtOnce: 100,
+  readsAtOnce: 100,
+  writesAtOnce: 100,
+  callerShare: 100,
+  waitingPerCaller: 100,
+  watchesAtOnce: 100,
+  watchesPerCaller: 100,
+};
+
 const EVERY_VERB: readonly Verb[] = ['create', 'get', 'list', 'watch', 'update', 'patch', 'delete', 'deletecollection'];
 const started: HttpServer[] = [];
 
@@ -77,13 +90,14 @@ export async function startFixture(
     port: 0,
     parseTarget: createTargetParser({ productName: 'orchestrator' }),
     authenticate: async (authorization) => {
-      const token = /^Bearer (admin|nobody)$/.exec(authorization ?? '')?.[1];
+      const token = /^Bearer (admin|other|nobody)$/.exec(authorization ?? '')?.[1];
       if (token === undefined) throw unauthorized();
       return callerNamed(token);
     },
-    authorizer: adminOnly,
+    authorizer: allButNobody,
     resources: { find: (target) => routeFor(target, handle) },
     paths: { find: () => undefined },
+    lanes: createLanes(AMPLE),
     logger: createLogger({ level: 'debug', write: (line) => lines.push(line) }),
     observe: (record) => records.push(record),
     observeStart: () => {},
@@ -102,8 +116,8 @@ function callerNamed(name: string): Caller {
   return { as: () => user, home: undefined, key: name, expiresAt: undefined, dependsOn: [], isLive: () => true };
 }
 
-const allowAdmin = (caller: Caller) => ({ allowed: caller.as(undefined).name === 'admin', reason: '' });
-const adminOnly: Authorizer = { decide: allowAdmin, decidePath: allowAdmin };
+const allowMost = (caller: Caller) => ({ allowed: caller.as(undefined).name !== 'nobody', reason: '' });
+const allButNobody: Authorizer = { decide: allowMost, decidePath: allowMost };
 
 /** Clusters at the fleet (custom style, with `status`), service accounts with tokens in a cluster (built-in). */
 function routeFor(target: Target, handle: ResourceRoute['handle']): ResourceRoute | undefined {

@@ -15,6 +15,7 @@ test('the stages, in order', () => {
     'timeout',
     'public paths',
     'authenticate',
+    'admit',
     'authorize',
     'route',
     'negotiate',

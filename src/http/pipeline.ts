@@ -8,6 +8,7 @@ import { acceptsGzip, prettyByAccept, prettyByDefault } from './negotiate.ts';
 import { type RequestRecord, recordOf } from './request-record.ts';
 import { respond } from './respond.ts';
 import {
+  admit,
   assignAuditId,
   authenticate,
   authorize,
@@ -38,6 +39,7 @@ const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
   { name: 'timeout', run: checkTimeout },
   { name: 'public paths', run: servePublicPath },
   { name: 'authenticate', run: authenticate },
+  { name: 'admit', run: admit },
   { name: 'authorize', run: authorize },
   { name: 'route', run: findRoute },
   { name: 'negotiate', run: negotiate },
@@ -103,6 +105,8 @@ export function createPipeline(options: PipelineOptions): Serve {
     x.settled = true;
     deadlines.stop(x);
     if (x.ownDeadline !== undefined) clearTimeout(x.ownDeadline);
+    // A slow reader has a connection, but not a place: that is for work. An open watch is work until it ends.
+    if (x.answer?.type !== 'watch') x.place?.leave();
   };
 
   const walk = async (x: Exchange): Promise<void> => {
@@ -176,6 +180,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     res.on('error', ignore);
     res.on('close', () => {
       settle(x);
+      x.place?.leave();
       try {
         observe(recordOf(x, now() - x.startedAt));
       } catch (error) {

@@ -11,6 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import type { TlsOptions } from 'node:tls';
 import { ApiError } from '../api/status.ts';
+import { AddressLimit } from './address-limit.ts';
 import { onClientError, trackNewest } from './client-errors.ts';
 import type { Arrival } from './exchange.ts';
 import { type HealthOptions, healthRoutes } from './health.ts';
@@ -26,6 +27,8 @@ const LIMITS = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 5_000,
+  /** A connection on which nothing moves for so long is closed, unless it is a watch: longer than any answer takes. */
+  idleTimeoutMs: 60_000,
   maxHeaderBytes: 16_384,
   handshakeTimeoutMs: 10_000,
   /** How often Node looks for requests that have run out of time. */
@@ -42,6 +45,8 @@ export interface HttpServerOptions extends Omit<PipelineOptions, 'isDraining' | 
   readonly tls?: TlsFiles;
   /** Further connections are refused until one closes. */
   readonly maxConnections?: number;
+  /** The same for those from one address. */
+  readonly maxConnectionsPerAddress?: number;
   /** Between failing readiness and refusing connections, so that load balancers notice in time. */
   readonly drainDelayMs?: number;
   readonly sleep?: (ms: number) => Promise<unknown>;
@@ -53,8 +58,11 @@ export interface HttpServerOptions extends Omit<PipelineOptions, 'isDraining' | 
 
 export interface HttpServer {
   listen(): Promise<{ address: string; port: number }>;
-  /** Fails readiness, stops accepting, ends watches, lets requests in flight finish; bounded in time. */
-  drain(): Promise<void>;
+  /**
+   * Fails readiness, stops accepting, ends watches, lets requests in flight finish; bounded in time. `lastWords` is
+   * called right before the watches end.
+   */
+  drain(lastWords?: () => void): Promise<void>;
   /** Ends everything at once. */
   close(): Promise<void>;
   /** Looks now whether the certificate files have changed. */
@@ -62,7 +70,16 @@ export interface HttpServer {
 }
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { host, port, tls, maxConnections, drainDelayMs = 0, sleep = setTimeoutPromise, logger } = options;
+  const {
+    host,
+    port,
+    tls,
+    maxConnections,
+    maxConnectionsPerAddress,
+    drainDelayMs = 0,
+    sleep = setTimeoutPromise,
+    logger,
+  } = options;
   const limits: Limits = { ...LIMITS, ...options.limits };
   let draining = false;
   const watches = new Set<WatchStream>();
@@ -111,19 +128,30 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   // There is no tunnel here; an `Upgrade` header is ignored and the request answered as it is.
   server.on('connect', (_, socket) => socket.destroy());
   server.on('clientError', onClientError);
-  server.on('drop', () => logger.warn({ maxConnections }, 'connection refused: too many'));
+  // A flood of connections must not become a flood of lines.
+  const complain = oncePer(COMPLAIN_MS, (fields: object) => logger.warn(fields, 'connection refused: too many'));
+  server.on('drop', () => complain({ maxConnections }));
+  if (maxConnectionsPerAddress !== undefined) {
+    const limit = new AddressLimit(maxConnectionsPerAddress, (address) =>
+      complain({ maxConnectionsPerAddress, address }),
+    );
+    server.prependListener('connection', (socket) => limit.accept(socket));
+  }
+  // Node leaves alone connections whose answer nobody takes; a watch turns this off for itself.
+  server.timeout = limits.idleTimeoutMs;
 
   let certificateCheck: NodeJS.Timeout | undefined;
   const stopTimers = (): void => clearInterval(certificateCheck);
   let drained: Promise<void> | undefined;
 
-  const drainOnce = async (): Promise<void> => {
+  const drainOnce = async (lastWords: () => void): Promise<void> => {
     draining = true;
     if (drainDelayMs > 0) await sleep(drainDelayMs);
     stopTimers();
     const closed = new Promise<void>((resolve) => {
       server.close(() => resolve());
     });
+    lastWords();
     for (const stream of [...watches]) stream.shutdown();
     server.closeIdleConnections();
     const cut = setTimeout(() => server.closeAllConnections(), limits.drainTimeoutMs);
@@ -145,8 +173,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       const { address, port: bound } = server.address() as AddressInfo;
       return { address, port: bound };
     },
-    drain() {
-      drained ??= drainOnce();
+    drain(lastWords = () => {}) {
+      drained ??= drainOnce(lastWords);
       return drained;
     },
     async close() {
@@ -159,6 +187,18 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       await closed;
     },
     reloadCertificate: () => reloadCertificate(),
+  };
+}
+
+const COMPLAIN_MS = 1_000;
+
+function oncePer<A>(ms: number, act: (argument: A) => void): (argument: A) => void {
+  let next = 0;
+  return (argument) => {
+    const now = performance.now();
+    if (now < next) return;
+    next = now + ms;
+    act(argument);
   };
 }
 

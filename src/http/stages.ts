@@ -12,8 +12,10 @@ import type { Target } from '../api/exchange.ts';
 import { parseGoDuration, toGoInt64 } from '../api/go-errors.ts';
 import { ApiError, badRequest, notFound, pathNotFound, qualified, unauthorized } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';
+import { addressKey } from './address-limit.ts';
 import { readBody, refuseContentEncoding } from './body.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
+import { type Lanes, laneOf } from './lanes/lanes.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from './media-types.ts';
 import { negotiateAccept, negotiateContentType } from './negotiate.ts';
 import type { Method, PathTarget, TargetParser } from './request-target.ts';
@@ -29,6 +31,7 @@ export interface StageParts {
   readonly paths: PathRoutes;
   /** Resolves when it is durable that this request is answered with a credential, and throws when it can not be. */
   readonly beforeRelease: (exchange: Exchange, code: number) => Promise<void>;
+  readonly lanes: Lanes;
   /** Starts the clock for the whole request; answers 504 when it runs out. */
   readonly startDeadline: (exchange: Exchange, wishMs: number | undefined) => void;
 }
@@ -76,15 +79,46 @@ export const servePublicPath: StageRun = (x, parts) => {
   if (names.type !== 'path') return undefined;
   const route = parts.paths.find(names);
   if (route?.public !== true) return undefined;
+  const turn = takePlace(x, parts, addressKey(x.req.socket.remoteAddress), true);
+  return turn === undefined
+    ? servePublic(x, parts, names, route)
+    : turn.then(() => servePublic(x, parts, names, route));
+};
+
+function servePublic(x: Exchange, parts: StageParts, names: PathTarget, route: PathRoute): void | Promise<void> {
   if (route.refusesBadCredentials !== true || x.req.headers.authorization === undefined) {
     return servePath(x, names, route);
   }
   return Promise.resolve(authenticate(x, parts)).then(() => servePath(x, names, route));
+}
+
+/** Trying tokens out costs us signatures to check: whoever fails again and again is answered slowly. */
+export const authenticate: StageRun = async (x, { authenticate, lanes }) => {
+  try {
+    x.caller = await authenticate(x.req.headers.authorization, x.warn);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status.code !== 401) throw error;
+    await refuse(x, lanes, addressKey(x.req.socket.remoteAddress), error);
+  }
 };
 
-export const authenticate: StageRun = async (x, { authenticate }) => {
-  x.caller = await authenticate(x.req.headers.authorization, x.warn);
-};
+/** Whoever has enough under way waits for its turn, or is refused: before anything of its request is read or decided. */
+export const admit: StageRun = (x, parts) => takePlace(x, parts, callerOf(x).key, false);
+
+function takePlace(x: Exchange, { lanes }: StageParts, who: string, isPublic: boolean): Promise<void> | undefined {
+  const lane = laneOf(x.names, isPublic);
+  try {
+    x.place = lanes.enter(lane, who);
+  } catch (error) {
+    return refuse(x, lanes, `${lane} ${who}`, error);
+  }
+  return x.place.admitted;
+}
+
+async function refuse(x: Exchange, lanes: Lanes, who: string, error: unknown): Promise<never> {
+  if (!(await lanes.pace(who))) x.req.socket.destroy();
+  throw error;
+}
 
 /** Decision 12: before anything is looked up, so that a refusal says nothing about what exists. */
 export const authorize: StageRun = (x, { authorizer }) => {

@@ -20,6 +20,8 @@ export class WatchStream implements WatchSink {
     this.#onFailure = onFailure;
     // A client waits for the headers to know that the watch stands, even when nothing happens (V-01).
     res.flushHeaders();
+    // It may be silent for as long as nothing happens; the next request on this connection sets it again.
+    res.setTimeout(0);
     res.once('close', () => this.#close());
   }
 

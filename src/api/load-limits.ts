@@ -1,0 +1,12 @@
+/** How much is done at once, for each kind of work. */
+export interface LoadLimits {
+  readonly tokensAtOnce: number;
+  readonly readsAtOnce: number;
+  readonly writesAtOnce: number;
+  /** How much of these three one caller may have, in percent. */
+  readonly callerShare: number;
+  /** How many requests of one caller may wait for their turn, in each of the three. */
+  readonly waitingPerCaller: number;
+  readonly watchesAtOnce: number;
+  readonly watchesPerCaller: number;
+}

@@ -1,0 +1,55 @@
+import { isIPv4, isIPv6, type Socket } from 'node:net';
+
+/**
+ * Whom a connection counts for. Of an IPv6 address the first 64 bits: that is what one customer of a network gets, and
+ * within it anyone can have as many addresses as there are grains of sand.
+ */
+export function addressKey(address: string | undefined): string {
+  if (address === undefined) return '';
+  const mapped = /^::ffff:([0-9.]+)$/i.exec(address)?.[1];
+  if (mapped !== undefined && isIPv4(mapped)) return mapped;
+  const [plain = ''] = address.split('%', 1);
+  return isIPv6(plain) ? networkOf(plain) : address;
+}
+
+function networkOf(address: string): string {
+  const [head = '', tail] = address.toLowerCase().split('::', 2);
+  const groups = head === '' ? [] : head.split(':');
+  if (tail !== undefined) {
+    const after = tail === '' ? [] : tail.split(':');
+    while (groups.length + after.length < 8) groups.push('0');
+    groups.push(...after);
+  }
+  return `${groups.slice(0, 4).join(':')}::/64`;
+}
+
+/** Counts connections by address; `accept` closes those that are too many, and says so once in a while. */
+export class AddressLimit {
+  readonly #limit: number;
+  readonly #open = new Map<string, number>();
+  readonly #onRefused: (address: string) => void;
+
+  constructor(limit: number, onRefused: (address: string) => void) {
+    this.#limit = limit;
+    this.#onRefused = onRefused;
+  }
+
+  /** False when the connection was closed. */
+  accept(socket: Socket): boolean {
+    const key = addressKey(socket.remoteAddress);
+    const open = this.#open.get(key) ?? 0;
+    if (open >= this.#limit) {
+      this.#onRefused(key);
+      // A reset, not a farewell: a socket that waits for its end to be acknowledged is still one.
+      socket.resetAndDestroy();
+      return false;
+    }
+    this.#open.set(key, open + 1);
+    socket.once('close', () => {
+      const rest = (this.#open.get(key) ?? 1) - 1;
+      if (rest === 0) this.#open.delete(key);
+      else this.#open.set(key, rest);
+    });
+    return true;
+  }
+}

@@ -1,0 +1,132 @@
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { Lane, type LaneLimits, type Ticket } from './lane.ts';
+
+const open = (limits: LaneLimits, maxWaitMs = 1_000): Lane =>
+  new Lane({ ...limits, maxWaitMs, now: () => performance.now(), refusal: () => new Error('full') });
+
+/** Enters, and notes in `log` when the request gets its turn. */
+function enter(lane: Lane, who: string, log: string[], label = who): Ticket {
+  const ticket = lane.enter(who);
+  if (ticket.admitted === undefined) log.push(label);
+  else void ticket.admitted.then(() => log.push(label));
+  return ticket;
+}
+
+/** Lets promises that are resolved already call their listeners. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('B15: a lane', () => {
+  it('lets a newcomer in at once beside a caller who takes all it can', () => {
+    const lane = open({ atOnce: 4, perCaller: 3, waitingPerCaller: 100 });
+    const log: string[] = [];
+    for (let i = 0; i < 50; i += 1) enter(lane, 'greedy', log);
+    enter(lane, 'other', log);
+    expect(log).toEqual(['greedy', 'greedy', 'greedy', 'other']);
+    expect([lane.active, lane.waiting]).toEqual([4, 47]);
+  });
+
+  it('refuses the caller whose queue is full, and nobody else', () => {
+    const lane = open({ atOnce: 2, perCaller: 1, waitingPerCaller: 2 });
+    for (let i = 0; i < 3; i += 1) lane.enter('greedy');
+    expect(() => lane.enter('greedy')).toThrow('full');
+    expect(() => lane.enter('other')).not.toThrow();
+    expect(() => lane.enter('third')).not.toThrow();
+  });
+
+  it('serves those who wait in turns, however much one of them asks for', async () => {
+    const lane = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 10 });
+    const log: string[] = [];
+    const tickets = [enter(lane, 'a', log, 'a1')];
+    for (const label of ['a2', 'a3', 'a4', 'b1', 'b2', 'c1']) tickets.push(enter(lane, label.slice(0, 1), log, label));
+    for (let served = 0; served < tickets.length; served += 1) {
+      const next = log[served];
+      tickets[['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].indexOf(next ?? '')]?.leave();
+      await settled();
+    }
+    expect(log).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
+    expect([lane.active, lane.waiting]).toEqual([0, 0]);
+  });
+
+  it('passes over a caller who has its full share', async () => {
+    const lane = open({ atOnce: 3, perCaller: 2, waitingPerCaller: 10 });
+    const log: string[] = [];
+    const [first] = [enter(lane, 'a', log), enter(lane, 'a', log)];
+    const other = enter(lane, 'b', log);
+    enter(lane, 'a', log, 'a waits');
+    enter(lane, 'b', log, 'b waits');
+    other.leave();
+    await settled();
+    expect(log.at(-1)).toBe('b waits');
+    first?.leave();
+    await settled();
+    expect(log.at(-1)).toBe('a waits');
+  });
+
+  it('forgets those who leave while they wait', async () => {
+    const lane = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 1 });
+    const log: string[] = [];
+    const first = enter(lane, 'a', log);
+    const gone = enter(lane, 'a', log, 'gone');
+    gone.leave();
+    gone.leave();
+    enter(lane, 'a', log, 'a2');
+    first.leave();
+    first.leave();
+    await settled();
+    expect(log).toEqual(['a', 'a2']);
+    expect([lane.active, lane.waiting]).toEqual([1, 0]);
+  });
+
+  it('refuses whoever has waited too long, and gives the place to the next', async () => {
+    vi.useFakeTimers();
+    try {
+      const lane = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 5 }, 1_000);
+      const first = lane.enter('a');
+      const late = lane.enter('b');
+      const refused = expect(late.admitted).rejects.toThrow('full');
+      await vi.advanceTimersByTimeAsync(999);
+      const fresh = lane.enter('c');
+      await vi.advanceTimersByTimeAsync(2);
+      await refused;
+      late.leave();
+      first.leave();
+      await expect(fresh.admitted).resolves.toBeUndefined();
+      expect([lane.active, lane.waiting]).toEqual([1, 0]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('never has more under way than it may, never leaves a place empty, and never loses one', () => {
+    const limits = fc.record({
+      atOnce: fc.integer({ min: 1, max: 6 }),
+      perCaller: fc.integer({ min: 1, max: 4 }),
+      waitingPerCaller: fc.integer({ min: 0, max: 4 }),
+    });
+    const steps = fc.array(fc.oneof(fc.constantFrom('a', 'b', 'c'), fc.nat({ max: 20 })), { maxLength: 60 });
+    fc.assert(
+      fc.property(limits, steps, (given, script) => {
+        const lane = open(given, 60_000);
+        const inside: Ticket[] = [];
+        for (const step of script) {
+          if (typeof step === 'number') {
+            for (const ticket of inside.splice(step % Math.max(1, inside.length), 1)) ticket.leave();
+            continue;
+          }
+          try {
+            inside.push(lane.enter(step));
+          } catch {
+            expect(given.waitingPerCaller === 0 || lane.waiting >= given.waitingPerCaller).toBe(true);
+          }
+          expect(lane.active).toBeLessThanOrEqual(given.atOnce);
+          expect(lane.active + lane.waiting).toBe(inside.length);
+          expect(lane.waiting > 0 && lane.active < Math.min(given.atOnce, given.perCaller)).toBe(false);
+        }
+        for (const ticket of inside) ticket.leave();
+        expect([lane.active, lane.waiting]).toEqual([0, 0]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

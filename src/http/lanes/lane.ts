@@ -1,0 +1,174 @@
+import { Deadlines } from '../deadlines.ts';
+
+export interface LaneLimits {
+  /** Requests under way at once, of everyone together. */
+  readonly atOnce: number;
+  /** Of those, how many one caller may have. */
+  readonly perCaller: number;
+  /** How many more of one caller may wait for their turn; 0 for a lane in which nobody waits. */
+  readonly waitingPerCaller: number;
+}
+
+/** A place in a lane. */
+export interface Ticket {
+  /** Resolves when it is this request's turn, rejects when it waited too long; undefined when it may go on at once. */
+  readonly admitted: Promise<void> | undefined;
+  /** Gives the place back, or stops waiting for one. May be called again. */
+  leave(): void;
+}
+
+export interface LaneOptions extends LaneLimits {
+  /** Whoever has waited this long is refused. */
+  readonly maxWaitMs: number;
+  /** Made for each request that is refused. */
+  readonly refusal: () => Error;
+  /** Milliseconds on a monotonic clock. */
+  readonly now: () => number;
+}
+
+/** One caller in a lane, there as long as it has something under way or waiting. */
+interface Party {
+  readonly name: string;
+  active: number;
+  readonly waiting: Set<Waiting>;
+}
+
+interface Waiting {
+  readonly party: Party;
+  readonly admit: () => void;
+  readonly refuse: (reason: Error) => void;
+}
+
+/**
+ * A bounded number of requests at once, shared out fairly. Nobody may take all of it, so a newcomer is let in at once
+ * even beside a caller who asks without end. When there is a queue, each caller has one of its own and they take turns:
+ * who sends a thousand requests waits for its own thousand, and not the others for it.
+ */
+export class Lane {
+  readonly #options: LaneOptions;
+  readonly #parties = new Map<string, Party>();
+  /** Those with somebody waiting, the next to be served first. */
+  readonly #turns = new Set<Party>();
+  readonly #patience: Deadlines<Waiting>;
+  #active = 0;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+    this.#patience = new Deadlines({
+      afterMs: options.maxWaitMs,
+      now: options.now,
+      expire: (waiting) => {
+        this.#forget(waiting);
+        waiting.refuse(options.refusal());
+      },
+    });
+  }
+
+  get active(): number {
+    return this.#active;
+  }
+
+  get waiting(): number {
+    let sum = 0;
+    for (const party of this.#turns) sum += party.waiting.size;
+    return sum;
+  }
+
+  /** Throws the refusal when this caller has enough under way and waiting. */
+  enter(name: string): Ticket {
+    const { atOnce, waitingPerCaller, refusal } = this.#options;
+    const party = this.#parties.get(name) ?? { name, active: 0, waiting: new Set() };
+    // While others of the same caller wait, none may pass them.
+    if (this.#active < atOnce && party.waiting.size === 0 && this.#hasRoom(party)) {
+      this.#parties.set(name, party);
+      return this.#place(party);
+    }
+    if (party.waiting.size >= waitingPerCaller) throw refusal();
+    this.#parties.set(name, party);
+    return this.#queue(party);
+  }
+
+  #place(party: Party): Ticket {
+    this.#start(party);
+    let left = false;
+    return {
+      admitted: undefined,
+      leave: () => {
+        if (left) return;
+        left = true;
+        this.#end(party);
+      },
+    };
+  }
+
+  #queue(party: Party): Ticket {
+    let state: 'waiting' | 'active' | 'left' = 'waiting';
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiting: Waiting = {
+      party,
+      admit: () => {
+        state = 'active';
+        resolve();
+      },
+      refuse: (reason) => {
+        state = 'left';
+        reject(reason);
+      },
+    };
+    party.waiting.add(waiting);
+    this.#turns.add(party);
+    this.#patience.start(waiting);
+    return {
+      admitted: promise,
+      leave: () => {
+        if (state === 'waiting') this.#forget(waiting);
+        else if (state === 'active') this.#end(party);
+        state = 'left';
+      },
+    };
+  }
+
+  #hasRoom(party: Party): boolean {
+    return party.active < this.#options.perCaller;
+  }
+
+  #start(party: Party): void {
+    this.#active += 1;
+    party.active += 1;
+  }
+
+  #end(party: Party): void {
+    this.#active -= 1;
+    party.active -= 1;
+    this.#tidy(party);
+    this.#serveNext();
+  }
+
+  #serveNext(): void {
+    // At most a few are passed over: only so many can have their full share at once.
+    for (const party of this.#turns) {
+      if (this.#active >= this.#options.atOnce) return;
+      if (!this.#hasRoom(party)) continue;
+      const [oldest] = party.waiting;
+      if (oldest === undefined) continue;
+      this.#forget(oldest);
+      this.#start(party);
+      // Back to the end, if there are more.
+      if (this.#turns.delete(party)) this.#turns.add(party);
+      oldest.admit();
+      return;
+    }
+  }
+
+  #forget(waiting: Waiting): void {
+    const { party } = waiting;
+    this.#patience.stop(waiting);
+    party.waiting.delete(waiting);
+    if (party.waiting.size === 0) this.#turns.delete(party);
+    this.#tidy(party);
+  }
+
+  #tidy({ name, active, waiting }: Party): void {
+    if (active === 0 && waiting.size === 0) this.#parties.delete(name);
+  }
+}

@@ -1,0 +1,82 @@
+import type { LoadLimits } from '../../api/load-limits.ts';
+import { tooManyRequests } from '../../api/status.ts';
+import type { RequestTarget } from '../request-target.ts';
+import { Lane, type LaneLimits, type Ticket } from './lane.ts';
+import { RefusalPace } from './refusal-pace.ts';
+
+/** What is bounded on its own, so that much of one kind of work never takes the place of another. */
+export type LaneName = 'health' | 'public' | 'tokens' | 'reads' | 'writes' | 'watches';
+
+export interface Lanes {
+  /** A place for a request of this caller; throws 429 when it has enough already. */
+  enter(lane: LaneName, who: string): Ticket;
+  /** To be awaited before a refusal is sent; false when the connection is to be closed instead. */
+  pace(who: string): Promise<boolean>;
+  /** What is under way and waiting, for metrics. */
+  usage(): Readonly<Record<LaneName, { readonly active: number; readonly waiting: number }>>;
+}
+
+/** Public paths cost next to nothing; these keep one address from crowding out the probes of another. */
+const PUBLIC = { atOnce: 400, perCaller: 100, waitingPerCaller: 1_000 } as const;
+/** Longer than any of our own work takes, and shorter than clients wait. */
+const MAX_WAIT_MS = 10_000;
+/** Lanes empty fast; a watch may stand for an hour. */
+const RETRY_SECONDS = 1;
+const RETRY_WATCH_SECONDS = 5;
+
+const PACE = { perSecond: 100, holdMs: 1_000, maxHeld: 5_000 } as const;
+
+export function createLanes(limits: LoadLimits, now: () => number = performance.now.bind(performance)): Lanes {
+  const createLane = (name: LaneName, laneLimits: LaneLimits, retryAfterSeconds = RETRY_SECONDS): Lane =>
+    new Lane({
+      ...laneLimits,
+      maxWaitMs: MAX_WAIT_MS,
+      now,
+      refusal: () => tooManyRequests(`too many requests at once (${name}), please try again later`, retryAfterSeconds),
+    });
+  const shared = (name: LaneName, atOnce: number): Lane =>
+    createLane(name, {
+      atOnce,
+      perCaller: Math.max(1, Math.floor((atOnce * limits.callerShare) / 100)),
+      waitingPerCaller: limits.waitingPerCaller,
+    });
+  const watches = { atOnce: limits.watchesAtOnce, perCaller: limits.watchesPerCaller, waitingPerCaller: 0 };
+  const lanes: Readonly<Record<LaneName, Lane>> = {
+    health: createLane('health', PUBLIC),
+    public: createLane('public', PUBLIC),
+    tokens: shared('tokens', limits.tokensAtOnce),
+    reads: shared('reads', limits.readsAtOnce),
+    writes: shared('writes', limits.writesAtOnce),
+    watches: createLane('watches', watches, RETRY_WATCH_SECONDS),
+  };
+  const refusals = new RefusalPace({ ...PACE, now });
+  return {
+    enter: (lane, who) => lanes[lane].enter(who),
+    pace: (who) => refusals.wait(who),
+    usage: () => {
+      const used = Object.entries(lanes).map(([name, { active, waiting }]) => [name, { active, waiting }]);
+      return Object.fromEntries(used) as ReturnType<Lanes['usage']>;
+    },
+  };
+}
+
+const HEALTH = /^\/(?:livez|readyz|healthz)(?:\/|$)/;
+
+export function laneOf(names: RequestTarget, isPublic: boolean): LaneName {
+  if (names.type === 'path') {
+    if (!isPublic) return 'reads';
+    return HEALTH.test(names.path) ? 'health' : 'public';
+  }
+  const { verb, subresource, group } = names.target;
+  switch (verb) {
+    case 'watch':
+      return 'watches';
+    case 'get':
+    case 'list':
+      return 'reads';
+    default:
+      if (subresource === 'token') return 'tokens';
+      // Reviews are questions, although they are asked by POST.
+      return group === 'authorization.k8s.io' || group === 'authentication.k8s.io' ? 'reads' : 'writes';
+  }
+}
