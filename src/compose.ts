@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createAddressRules } from './api/address-rules.ts';
 import { type Catalog, createCatalog } from './api/catalog.ts';
-import { controllerOf } from './api/confirmed-endpoint.ts';
+import { issuesItself } from './api/confirmed-endpoint.ts';
 import { kindPrefix } from './api/object-key.ts';
 import { openAdminToken } from './authn/admin-token.ts';
 import { type Authenticator, createAuthenticator } from './authn/chain.ts';
@@ -281,7 +281,13 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       authorizer: policy,
       dispatch,
       documents: signing.documents,
-      issuerIndex: createIssuerIndex({ catalog, reader, views, issuerOf: issuers.issuerFor }),
+      issuerIndex: createIssuerIndex({
+        catalog,
+        reader,
+        views,
+        issuerOf: issuers.issuerFor,
+        issuesItself: options.credentialsDir === undefined ? undefined : issuesItself,
+      }),
       store,
       cache: feed,
     });
@@ -306,7 +312,7 @@ function createObjects(parts: {
     productName: options.productName,
     issuerOf: issuers.issuerFor,
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
-    issuesItself: (object) => options.credentialsDir !== undefined && controllerOf(object) !== undefined,
+    issuesItself: (object) => options.credentialsDir !== undefined && issuesItself(object),
   });
   const caches = new Map(
     catalog.storedKinds.map((kind) => {

@@ -27,6 +27,9 @@ export function controllerOf(object: ApiObject): CredentialReference | undefined
   return namespace === '' && name === '' ? undefined : { namespace, name };
 }
 
+/** Whether the tokens of a cluster are its own, where the desk has been given credentials. */
+export const issuesItself = (object: ApiObject): boolean => controllerOf(object) !== undefined;
+
 /**
  * What is confirmed: that this credential may be sent to these addresses, whose certificates these authorities
  * sign. A change of any of them gives another value. The name is part of it, so that it fits one cluster only.

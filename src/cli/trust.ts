@@ -15,6 +15,11 @@ export const run: Run = async (context, invocation) => {
   const { items } = await client.listClusters({ fieldSelector: `metadata.name=${name}` });
   const annotations = items[0]?.metadata.annotations ?? {};
   const issuer = annotations['clusterpass.dev/issuer'];
+  if (items.length > 0 && issuer === undefined) {
+    throw new CliError(
+      `${printable(name)} issues its own tokens, which it accepts as it is: there is nothing to configure`,
+    );
+  }
   if (issuer === undefined || !URL.canParse(issuer)) {
     throw new CliError(`the server does not tell the issuer of ${printable(name)}: you must be allowed to list it`);
   }

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
+import type { ApiObject } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { parseFieldSelector } from '../objects/field-selector.ts';
 import { parseLabelSelector } from '../objects/label-selector.ts';
@@ -14,14 +15,19 @@ export interface IssuerIndexParts {
   readonly reader: ObjectReader;
   readonly views: Pick<Views, 'rule'>;
   readonly issuerOf: (cluster: string) => string;
+  /** Undefined when the desk issues for every cluster. */
+  readonly issuesItself: ((object: ApiObject) => boolean) | undefined;
 }
 
-/** Written as JSON in pieces: whoever sees a large fleet must not hold up the others. */
-const AT_ONCE = 2_000;
+/** Read and written in pieces: whoever sees a large fleet must not hold up the others. */
+const AT_ONCE = 200;
 
-/** Which issuers a relying party of the whole fleet may meet: those of the clusters that the caller sees. */
+/**
+ * Which issuers a relying party of the whole fleet may meet: those of the clusters that the caller sees. Clusters that
+ * issue for themselves are left out: their tokens name an issuer that only they know, and nobody is to expect ours.
+ */
 export function createIssuerIndex(parts: IssuerIndexParts): (caller: Caller) => Promise<string> {
-  const { catalog, reader, views, issuerOf } = parts;
+  const { catalog, reader, views, issuerOf, issuesItself } = parts;
   return async (caller) => {
     await reader.catchUp();
     const kind = catalog.clusters;
@@ -33,10 +39,14 @@ export function createIssuerIndex(parts: IssuerIndexParts): (caller: Caller) => 
       rule: views.rule(kind, caller, 'list'),
     };
     const issuers: string[] = [];
-    for (const { name } of selectAll(reader.cache(kind).current, selection)) {
+    let seen = 0;
+    for (const cluster of selectAll(reader.cache(kind).current, selection)) {
+      seen += 1;
+      if (seen % AT_ONCE === 0) await nextTurn();
+      if (issuesItself?.(cluster.object())) continue;
+      const { name } = cluster;
       const issuer = issuerOf(name);
       issuers.push(JSON.stringify({ cluster: name, issuer, jwks_uri: keySetAddress(issuer) }));
-      if (issuers.length % AT_ONCE === 0) await nextTurn();
     }
     return `{"issuers":[${issuers.join(',')}]}\n`;
   };

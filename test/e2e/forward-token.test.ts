@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
+import { Person } from './support/cli.ts';
 import {
   claimsFor,
   conditionOf,
@@ -196,8 +197,13 @@ describe('a cluster that issues for itself', () => {
     expect(cluster.requests).toEqual([]);
   });
 
-  it('decision 6: a lifetime that kube-apiserver would turn into a year is not asked for', async () => {
-    expect((await ask({ audiences: [], expirationSeconds: 3607 })).code).toBe(201);
+  it('decision 6, T-27: a lifetime that kube-apiserver would turn into a year is not asked for', async () => {
+    const answer = await ask({ audiences: [], expirationSeconds: 3607 });
+    expect(answer.code).toBe(201);
+    expect(answer.warnings).toEqual(['requested expiration of 3607 seconds shortened to 3606 seconds']);
+    const annotations = { 'clusterpass.dev/min-expiration-seconds': '3607' };
+    expect((await ask({ audiences: [], expirationSeconds: 3607 }, { metadata: { annotations } })).code).toBe(422);
+    expect(cluster.requests).toHaveLength(1);
     expect(JSON.parse(cluster.requests[0]?.body ?? '').spec.expirationSeconds).toBe(3606);
   });
 
@@ -213,6 +219,23 @@ describe('a cluster that issues for itself', () => {
     const insisted = await ask({ audiences: [], expirationSeconds: 3600 }, { metadata: { annotations } });
     expect(insisted.code).toBe(422);
     expect(insisted.text).not.toContain('eyJ');
+  });
+
+  it.each([
+    ['its own, whatever it is called', [], false],
+    ['its issuer, which its API goes by unless it says otherwise', ['vault', 'https://kubernetes.default.svc'], false],
+    ['somebody else', ['vault'], true],
+  ])('whoever wants to open the cluster is warned: audience %s', async (_, audiences, warned) => {
+    const metadata = { annotations: { 'clusterpass.dev/for': 'cluster' } };
+    const answer = await ask({ audiences }, { metadata });
+    expect(answer.code, answer.text).toBe(201);
+    expect(answer.warnings.length > 0).toBe(warned);
+    if (!warned) return;
+    expect(answer.warnings[0]).toMatch(
+      /^this token may not open the API of cluster "real", .* leave spec.audiences empty/,
+    );
+    expect((await ask({ audiences })).warnings).toEqual([]);
+    expect((await ask({ audiences }, { metadata, path: `${PATH}?dryRun=All` })).warnings).toEqual(answer.warnings);
   });
 
   it('decision 5: the same references are refused here as elsewhere', async () => {
@@ -234,6 +257,15 @@ describe('a cluster that issues for itself', () => {
   it('its view says nothing about an issuer that is not ours', async () => {
     const { json } = await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dreal');
     expect(json.items[0].metadata.annotations).toEqual({ 'clusterpass.dev/max-expiration-seconds': '86400' });
+    await createCluster(server, 'ours');
+    const { issuers } = (await server.call('GET', '/openid/v1/issuers')).json;
+    expect(issuers.map((entry: { cluster: string }) => entry.cluster)).toEqual(['ours']);
+    const person = await Person.as(server);
+    try {
+      expect(await person.fails(['trust', 'real'])).toContain('issues its own tokens');
+    } finally {
+      await person.leave();
+    }
   });
 });
 

@@ -25,7 +25,7 @@ import { checkReference } from './bound-object.ts';
 import { checkName, refuseIfInvalid } from './request-checks.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
 import { DEFAULT_SECONDS, foldAudiences, validateSpec } from './validate-spec.ts';
-import { annotationField, lifetimeErrors, readWishes } from './wishes.ts';
+import { annotationField, lifetimeErrors, readWishes, type Wishes } from './wishes.ts';
 
 /** How a use of a cluster's credential went. */
 export type CredentialOutcome = 'accepted' | 'refused' | 'unusable';
@@ -80,26 +80,33 @@ export function createForwarding(parts: ForwardTokenParts): Forwarding {
     const boundTo = sent.spec?.boundObjectRef;
     if (boundTo !== undefined) checkReference(catalog, boundTo);
     const asked = sent.spec?.expirationSeconds ?? DEFAULT_SECONDS;
-    const allowed = Math.min(asked, parts.maxExpirationSeconds);
+    const limit = Math.min(asked, parts.maxExpirationSeconds);
+    const allowed = limit === EXTENDED_SECONDS ? limit - 1 : limit;
     refuseIfInvalid(lifetimeErrors(wishes, { asked, granted: allowed }));
     for (const annotation of unknown) request.warn(`unknown annotation ${JSON.stringify(annotation)} is ignored`);
 
     const now = parts.now();
-    const expirationSeconds = allowed === EXTENDED_SECONDS ? allowed - 1 : allowed;
     const audiences = foldAudiences(sent.spec?.audiences ?? []);
     if (dryRun) {
       // The cluster could not be asked without signing: kube-apiserver signs for a dry run, too.
-      if (allowed < asked) warnShortened(request, asked, allowed);
-      const predicted = { token: '', audiences, issuedAt: Math.floor(now / 1000), accountUid: '', id: undefined };
-      return answer(sent, request, { ...predicted, expiresAt: Math.floor(now / 1000) + expirationSeconds }, now);
+      const issuedAt = Math.floor(now / 1000);
+      const predicted = { ...UNISSUED, audiences, issuedAt, expiresAt: issuedAt + allowed };
+      warnOfLess(request, wishes, { asked, audiences, granted: predicted });
+      return answer(sent, request, predicted, now);
     }
-    const body = requestBody(request, sent, { audiences, expirationSeconds, boundTo });
+    const body = requestBody(request, sent, { audiences, expirationSeconds: allowed, boundTo });
     const answered = await ask(parts, stored, cluster, request, body);
-    const expected = { namespace, serviceAccount: name, audiences, boundTo, expirationSeconds, now: parts.now() };
+    const expected = {
+      namespace,
+      serviceAccount: name,
+      audiences,
+      boundTo,
+      expirationSeconds: allowed,
+      now: parts.now(),
+    };
     const granted = readGranted(clusterName, answered, expected);
-    const seconds = granted.expiresAt - granted.issuedAt;
-    refuseIfInvalid(lifetimeErrors(wishes, { asked, granted: seconds }));
-    if (seconds < Math.min(asked, expirationSeconds) || allowed < asked) warnShortened(request, asked, seconds);
+    refuseIfInvalid(lifetimeErrors(wishes, { asked, granted: secondsOf(granted) }));
+    warnOfLess(request, wishes, { asked, audiences, granted });
     if (granted.id !== undefined) {
       request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${granted.id}`);
     }
@@ -107,8 +114,28 @@ export function createForwarding(parts: ForwardTokenParts): Forwarding {
   };
 }
 
-const warnShortened = (request: ApiRequest, asked: number, granted: number): void =>
-  request.warn(`requested expiration of ${asked} seconds shortened to ${granted} seconds`);
+const UNISSUED = { token: '', accountUid: '', issuer: undefined, id: undefined };
+
+const secondsOf = ({ issuedAt, expiresAt }: GrantedToken): number => expiresAt - issuedAt;
+
+/** T-27: never silently. */
+function warnOfLess(
+  { target, warn }: ApiRequest,
+  { forCluster }: Wishes,
+  { asked, audiences, granted }: { asked: number; audiences: readonly string[]; granted: GrantedToken },
+): void {
+  const seconds = secondsOf(granted);
+  if (seconds < asked) warn(`requested expiration of ${asked} seconds shortened to ${seconds} seconds`);
+  // What its API goes by is known to the cluster alone. Without other settings it is its issuer.
+  const { issuer } = granted;
+  const opens = audiences.length === 0 || (issuer !== undefined && audiences.includes(issuer));
+  if (forCluster && !opens) {
+    warn(
+      `this token may not open the API of cluster "${target.cluster}", which knows its own audience: ` +
+        'leave spec.audiences empty for a token that does',
+    );
+  }
+}
 
 /** Nothing of the request goes on that was not read and checked here. */
 function requestBody(
@@ -192,7 +219,7 @@ function answer(sent: TokenRequest, { target }: ApiRequest, granted: GrantedToke
     },
     spec: {
       audiences: [...granted.audiences],
-      expirationSeconds: granted.expiresAt - granted.issuedAt,
+      expirationSeconds: secondsOf(granted),
       boundObjectRef: sent.spec?.boundObjectRef ?? null,
     },
     status: { token: granted.token, expirationTimestamp: toTimestamp(granted.expiresAt * 1000) },

@@ -25,6 +25,8 @@ export interface GrantedToken {
   readonly expiresAt: number;
   /** The uid of the account in its own cluster. */
   readonly accountUid: string;
+  /** Whom the cluster calls itself as an issuer; undefined when it does not say. */
+  readonly issuer: string | undefined;
   /** The id of the token, for the audit trail; undefined when it has none. */
   readonly id: string | undefined;
 }
@@ -48,7 +50,8 @@ export function readTokenAnswer(body: Buffer, expected: ExpectedToken): GrantedT
   checkSubject(claims, expected);
   const audiences = readAudiences(claims.aud, expected.audiences);
   const { issuedAt, expiresAt } = readLifetime(claims, expected);
-  return { token, audiences, issuedAt, expiresAt, accountUid: readUid(claims), id: readId(claims.jti) };
+  const issuer = typeof claims.iss === 'string' ? claims.iss : undefined;
+  return { token, audiences, issuedAt, expiresAt, accountUid: readUid(claims), issuer, id: readId(claims.jti) };
 }
 
 /** RFC 7519 section 7.2, except for the signature: only the cluster has to be able to check that. */
