@@ -4,6 +4,7 @@ import { notAcceptable } from '../api/status.ts';
 import { pathOf } from '../handlers/discovery/legacy-discovery.ts';
 import { type Realm, servedVersions } from '../handlers/discovery/served-resources.ts';
 import { openApiDocument } from '../handlers/openapi/document.ts';
+import { SWAGGER_PROTOBUF, swaggerDocument, swaggerProtobuf } from '../handlers/openapi/swagger.ts';
 import { parseAccept } from './accept-header.ts';
 import type { RawAnswer } from './answer.ts';
 import { entityTag, type TaggedBytes, tagged, unlessKnown } from './entity-tag.ts';
@@ -20,12 +21,14 @@ export interface OpenApiOptions {
 }
 
 const ROOT = '/openapi/v3';
+const SWAGGER = '/openapi/v2';
 const YEAR_MS = 365 * 24 * 60 * 60 * 1000;
 const JSON_TYPE = 'application/json';
 
 /**
  * `/openapi/v3`: an index, and a document for each version of a group (X-17). The index names each document with
- * its hash, so that clients can keep a document for good and still see a new program's at once.
+ * its hash, so that clients can keep a document for good and still see a new program's at once. `/openapi/v2` is for
+ * what clients check themselves.
  */
 export function openApiRoutes({ catalog, productName, version, now }: OpenApiOptions): PathRoutes {
   const documentsOf = (realm: Realm): ReadonlyMap<string, TaggedBytes> =>
@@ -76,9 +79,31 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
     },
   });
 
+  const swaggerOf = (realm: Realm): PathRoute => {
+    const document = swaggerDocument(servedVersions(catalog, realm), version);
+    const json = tagged(Buffer.from(toJson(document)), 'sha512');
+    const protobuf = tagged(swaggerProtobuf(document), 'sha512');
+    return {
+      public: false,
+      methods: ['GET'],
+      handle: (request) => {
+        const isProtobuf = asksFor(request, Object.values(SWAGGER_PROTOBUF));
+        if (!isProtobuf) requireJson(request);
+        const chosen = isProtobuf ? protobuf : json;
+        return unlessKnown(chosen, request.ifNoneMatch, {
+          'Content-Type': isProtobuf ? SWAGGER_PROTOBUF.answered : JSON_TYPE,
+          ETag: entityTag(chosen),
+          Vary: 'Accept',
+        });
+      },
+    };
+  };
+  const swagger: Readonly<Record<Realm, PathRoute>> = { fleet: swaggerOf('fleet'), cluster: swaggerOf('cluster') };
+
   return {
     find({ cluster, path }) {
       if (path === ROOT) return index;
+      if (path === SWAGGER) return swagger[cluster === undefined ? 'fleet' : 'cluster'];
       if (!path.startsWith(`${ROOT}/`)) return undefined;
       const below = path.slice(ROOT.length);
       const document = documentsFor(cluster).get(below);
@@ -94,6 +119,11 @@ const moved = (location: string): RawAnswer => ({
   headers: { 'Content-Type': 'text/plain; charset=utf-8', Location: location },
   body: 'the document has changed and is at the address in the Location header\n',
 });
+
+const asksFor = ({ accept }: PathRequest, mediaTypes: readonly string[]): boolean => {
+  const [best] = parseAccept(accept ?? '');
+  return best !== undefined && mediaTypes.includes(`${best.type}/${best.subtype}`);
+};
 
 function requireJson({ accept }: PathRequest): void {
   if (accept === undefined || accept === '') return;

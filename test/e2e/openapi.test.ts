@@ -37,6 +37,35 @@ describe('the index', () => {
   });
 });
 
+describe('/openapi/v2', () => {
+  it.each([
+    ['', ['SelfSubjectAccessReview', 'SigningKey', 'TokenReview'], ['Cluster', 'ClusterRole', 'ObjectReference']],
+    ['/orchestrator/a', ['SelfSubjectAccessReview', 'TokenReview'], ['Pod', 'SigningKey', 'TokenRequest']],
+  ])(
+    'X-13: in "%s" it describes what can be created and not patched, and nothing else',
+    async (prefix, some, others) => {
+      const { code, headers, json, text } = await get(`${prefix}/openapi/v2`);
+      expect([code, headers.get('content-type'), json.swagger]).toEqual([200, 'application/json', '2.0']);
+      const kinds = Object.keys(json.definitions).map((name) => name.split('.').at(-1));
+      expect(kinds).toEqual(expect.arrayContaining(some));
+      for (const other of others) expect(kinds).not.toContain(other);
+      const referred = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, name]) => name ?? '');
+      expect(referred.length).toBeGreaterThan(0);
+      for (const name of referred) expect(json.definitions).toHaveProperty([name.replace('#/definitions/', '')]);
+    },
+  );
+
+  it('is for whoever has logged in, and kept by its tag', async () => {
+    expect((await server.call('GET', '/openapi/v2', { token: null })).code).toBe(401);
+    const Accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+    const { headers } = await get('/openapi/v2', { Accept });
+    expect(headers.get('content-type')).toBe(Accept.replace('@', '.'));
+    expect((await get('/openapi/v2', { Accept, 'If-None-Match': headers.get('etag') ?? '' })).code).toBe(304);
+    expect((await get('/openapi/v2', { 'If-None-Match': headers.get('etag') ?? '' })).code).toBe(200);
+    expect((await get('/openapi/v2', { Accept: 'text/html' })).code).toBe(406);
+  });
+});
+
 describe('a document', () => {
   it('X-17: with its hash it can be kept for good', async () => {
     const address = await addressOf(REGISTRY);
@@ -64,7 +93,6 @@ describe('a document', () => {
     expect((await server.call('GET', '/openapi/v3', { token: null })).code).toBe(401);
     expect((await get('/openapi/v3/api/v1')).code).toBe(404);
     expect((await get(`/orchestrator/a/openapi/v3/${REGISTRY}`)).code).toBe(404);
-    expect((await get('/openapi/v2')).code).toBe(404);
     expectStatus(await get('/openapi/v3', { Accept: 'application/com.github.proto-openapi.spec.v3@v1.0+protobuf' }), {
       code: 406,
       reason: 'NotAcceptable',

@@ -225,9 +225,12 @@ describeWithKubectl('kubectl', () => {
     expect(table).toMatch(/^NAME +STATE +ALGORITHM +SIGNS FROM +EXPIRES +AGE\n/);
     expect(table).toMatch(new RegExp(`^${await named('Current')} +Current +ES256 `, 'm'));
     const current = await named('Current');
-    // kubectl asks for a schema of patches before it validates, and keys are not patched.
     const stdin = JSON.stringify({ ...FORCE, metadata: { generateName: 'key-' } });
-    expect(await kubectlOk(server, ['create', '--validate=false', '-f', '-'], { stdin })).toMatch(
+    // X-13: keys are not patched, so kubectl checks their fields itself.
+    const misspelled = await kubectl(server, ['create', '-f', '-'], { stdin: stdin.replace('"force"', '"forced"') });
+    expect(misspelled.stderr).toContain('unknown field "forced"');
+    expect(await named('Current')).toBe(current);
+    expect(await kubectlOk(server, ['create', '-f', '-'], { stdin })).toMatch(
       /^signingkey\.clusterpass\.dev\/\S+ created/,
     );
     expect(await named('Current')).not.toBe(current);
