@@ -2,7 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Caller } from '../api/caller.ts';
 import { Secret } from '../observability/secret.ts';
 import type { Grant } from '../tokens/claims.ts';
-import { ACCOUNT, API, type Fixture, JTI, openFixture, POD, SECRET, START } from '../tokens/tokens.fixture.ts';
+import { ACCOUNT, API, type Fixture, ISSUERS, JTI, openFixture, POD, SECRET, START } from '../tokens/tokens.fixture.ts';
+import { createAuthenticator } from './chain.ts';
+import { fixedToken } from './generated-tokens.ts';
 import { createIssuedTokens } from './issued-tokens.ts';
 
 let fixture: Fixture;
@@ -100,6 +102,40 @@ describe('the end of a credential', () => {
     fixture.revoked.add(JTI);
     expect(caller.isLive()).toBe(false);
     fixture.revoked.clear();
+  });
+});
+
+describe('A5: the end of a token is the same moment wherever it is shown', () => {
+  const HOUR = 3600;
+  const authenticator = () =>
+    createAuthenticator({
+      adminToken: fixedToken(new Secret('admin'), { name: 'admin', uid: '', groups: [], extra: {} }),
+      issuedTokens: createIssuedTokens({ verifier: fixture.verifier }),
+      audienceOf: ISSUERS.issuerFor,
+    });
+
+  test.each([
+    [-1, true],
+    [0, true],
+    [59, true],
+    [60, true],
+    [61, false],
+  ])('%d seconds after exp: %s', async (seconds, good) => {
+    const token = await fixture.issue({ expirationSeconds: HOUR });
+    const { authenticate, review } = authenticator();
+    const open = await callerOf({ expirationSeconds: HOUR });
+    fixture.clock.now = START + (HOUR + seconds) * 1000;
+    const findings = {
+      bearer: await authenticate(`Bearer ${token}`, () => {}).then(
+        () => true,
+        () => false,
+      ),
+      watch: open.isLive(),
+      reviewInCluster: (await review(new Secret(token), { cluster: 'alpha', audiences: [] })).authenticated,
+      reviewForAudience: (await review(new Secret(token), { cluster: 'alpha', audiences: [API] })).authenticated,
+      reviewAtFleet: (await review(new Secret(token), { cluster: undefined, audiences: [] })).authenticated,
+    };
+    expect(new Set(Object.values(findings)), JSON.stringify(findings)).toEqual(new Set([good]));
   });
 });
 

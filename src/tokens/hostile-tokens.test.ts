@@ -33,7 +33,7 @@ test('the forger of these tests makes tokens that are accepted when nothing is w
   await fixture.accepted(await claims().setProtectedHeader({ alg: 'ES256', kid }).sign(fixture.privateKey));
 });
 
-describe('algorithms', () => {
+describe('A2, C-D: algorithms', () => {
   test('none', async () => {
     await expectRefused(new UnsecuredJWT(claimsOf()).encode());
   });
@@ -62,7 +62,7 @@ describe('algorithms', () => {
   });
 });
 
-describe('signatures', () => {
+describe('A2, C-D: signatures', () => {
   test('of a key that is not ours, under our kid and under none', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     await expectRefused(await claims().setProtectedHeader({ alg: 'ES256', kid }).sign(privateKey));
@@ -90,7 +90,7 @@ describe('signatures', () => {
   });
 });
 
-describe('keys from elsewhere', () => {
+describe('A2, C-D: keys from elsewhere', () => {
   test('an embedded jwk, signed with its own key', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const jwk = await exportJWK(publicKey);
@@ -122,7 +122,7 @@ describe('keys from elsewhere', () => {
   });
 });
 
-describe('headers that change the reading', () => {
+describe('A2, C-D: headers that change the reading', () => {
   test.each([
     { crit: ['x'], x: 1 },
     { crit: ['exp'] },
@@ -160,7 +160,7 @@ describe('headers that change the reading', () => {
   });
 });
 
-describe('spellings of one token: only the canonical one is read', () => {
+describe('C-D: spellings of one token: only the canonical one is read', () => {
   const variants: Readonly<Record<string, (token: string) => string>> = {
     'padding after the header': (token) => token.replace('.', '=.'),
     'padding after the signature': (token) => `${token}==`,
@@ -187,7 +187,7 @@ describe('spellings of one token: only the canonical one is read', () => {
   });
 });
 
-describe('claims, signed by us', () => {
+describe('C-D: claims, signed by us', () => {
   const kubernetes = buildClaims(grantOf())['kubernetes.io'];
   const cases: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     'exp absent': { exp: undefined },

@@ -81,13 +81,13 @@ describe('the answer', () => {
     expect(Object.keys(json.status)).toEqual(['authenticated', 'user', 'audiences']);
   });
 
-  it('K-41: of a bad token 201 too, and a status that was sent along is not believed', async () => {
+  it('C-E, K-41: of a bad token 201 too, and a status that was sent along is not believed', async () => {
     const status = { authenticated: true, user: { username: 'root' }, audiences: ['x'] };
     const body = { spec: { token: 'nonsense' }, status };
     expect(await review(server, PATH, body, vault)).toEqual({ user: {}, error: 'invalid bearer token' });
   });
 
-  it.each([{}, { spec: {} }, { spec: { token: '' } }])('K-40: %j asks about no token', async (body) => {
+  it.each([{}, { spec: {} }, { spec: { token: '' } }])('C-E, K-40: %j asks about no token', async (body) => {
     expectStatus(
       await server.call('POST', PATH, { body, token: vault }),
       badRequest('token is required for TokenReview in authentication'),
@@ -137,7 +137,7 @@ describe('who may ask, and where', () => {
   });
 });
 
-describe('A3: the audience', () => {
+describe('A3, C-E: the audience', () => {
   const TOKENS: Readonly<Record<string, () => unknown>> = {
     'a text': () => 'vault',
     'a list': () => ['vault'],
