@@ -42,17 +42,21 @@ import { createFetchDocument } from './http/fetch-document.ts';
 import { createFront } from './http/front.ts';
 import { ManifestFolder, type ManifestFolderOptions } from './manifests/manifest-folder.ts';
 import { Cascade } from './objects/cascade.ts';
+import { countEvents } from './objects/count-events.ts';
 import { createLiveLookup } from './objects/live-objects.ts';
 import { ObjectReader } from './objects/reader.ts';
 import { StoredObject } from './objects/stored-object.ts';
 import { ObjectWriter } from './objects/writer.ts';
 import { openAudit } from './observability/audit/open-audit.ts';
 import type { Logger } from './observability/logger.ts';
+import { createMetrics } from './observability/metrics/metrics.ts';
+import { observeParts, observeStore } from './observability/metrics/observe-parts.ts';
 import { openStore } from './open-store.ts';
 import { Feed } from './storage/cache/feed.ts';
 import { KindCache } from './storage/cache/kind-cache.ts';
 import { startCompactor } from './storage/compactor.ts';
 import type { Store } from './storage/contract.ts';
+import { measuredStore } from './storage/measured-store.ts';
 import { createIssuers, type Issuers } from './tokens/claims.ts';
 import { openSigning } from './tokens/open-signing.ts';
 import { readMountedSecret } from './tokens/secret-file.ts';
@@ -92,6 +96,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     }
   };
   try {
+    const metrics = createMetrics();
     const audit = await openAudit(options.audit, logger);
     closers.push(() => audit.close());
     // The address is taken first: it is part of what tokens say, and may be chosen by the system.
@@ -110,6 +115,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       catalog,
       audit,
       console: { files: await readConsoleFiles(CONSOLE_FOLDER), provider: options.consoleProvider },
+      metrics,
       logger,
     });
     closers.push(() => front.server.close());
@@ -119,13 +125,15 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     const issuers = createIssuers({ baseUrl, productName: options.productName });
 
     await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
-    const { store, campaign } = await openStore(options.store, logger);
+    const { store: engine, campaign } = await openStore(options.store, logger);
+    const store = measuredStore(engine, observeStore(metrics));
     closers.push(() => store.close());
     const leadership = campaign();
     closers.push(() => leadership.close());
     const leads = () => leadership.leads();
     const objects = createObjects({ options, catalog, store, issuers, logger });
     const { reader, writer, cascade, feed, policy, hub } = objects;
+    feed.listen(countEvents(({ group, resource }) => metrics.cacheEvents.inc({ group, resource })));
     await feed.start();
     closers.push(() => feed.stop());
     await cascade.resume();
@@ -276,6 +284,15 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     });
     closers.push(() => prober.stop());
 
+    observeParts(metrics, {
+      audit: () => audit.counts,
+      leads,
+      cache: feed,
+      cacheCapacity: options.history.revisions,
+      objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
+      keys: () => keyRing.entries(),
+      now: Date.now,
+    });
     front.open({
       authenticator: callers.authenticator,
       authorizer: policy,
@@ -290,6 +307,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       }),
       store,
       cache: feed,
+      isCluster: (name) => reader.find(catalog.clusters, { cluster: '', namespace: '', name }) !== undefined,
     });
     closers.push(() => front.server.drain(() => hub.shutDown()));
     return { baseUrl, stop: stopAll };

@@ -71,10 +71,18 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly ApiObject[] = [
       ],
     },
   ]),
+  // For those who collect metrics, as in Kubernetes: the group is the one its monitoring is in.
+  clusterRole('system:monitoring', [
+    {
+      verbs: ['get'],
+      nonResourceURLs: ['/healthz', '/healthz/*', '/livez', '/livez/*', '/metrics', '/readyz', '/readyz/*'],
+    },
+  ]),
 ];
 
 export const BOOTSTRAP_CLUSTER_ROLE_BINDINGS: readonly ApiObject[] = [
   groupBinding('cluster-admin', 'cluster-admin', MASTERS),
   groupBinding('system:basic-user', 'system:basic-user', AUTHENTICATED),
   groupBinding('system:discovery', 'system:discovery', AUTHENTICATED),
+  groupBinding('system:monitoring', 'system:monitoring', 'system:monitoring'),
 ];

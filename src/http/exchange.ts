@@ -56,6 +56,8 @@ export class Exchange {
   failure?: string;
   /** The code with which this request stands in the audit log already, because nothing was to leave before. */
   recordedAs?: number;
+  /** The headers of a watch are out. */
+  started = false;
 
   /** Somebody has started to answer: the stages, or the deadline before them. */
   settled = false;

@@ -8,6 +8,8 @@ import type { Authenticator } from '../authn/chain.ts';
 import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { AuditLog } from '../observability/audit/audit-log.ts';
 import type { Logger } from '../observability/logger.ts';
+import type { Metrics } from '../observability/metrics/metrics.ts';
+import { observeLanes } from '../observability/metrics/observe-parts.ts';
 import type { Store } from '../storage/contract.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { createAuditor } from './auditor.ts';
@@ -15,7 +17,9 @@ import { type ConsoleOptions, consoleRoutes } from './console-routes.ts';
 import { discoveryRoutes } from './discovery-routes.ts';
 import { issuerRoutes } from './issuer-routes.ts';
 import { createLanes } from './lanes/lanes.ts';
+import { metricsRoutes } from './metrics-route.ts';
 import { openApiRoutes } from './openapi-routes.ts';
+import { createRequestMetrics } from './request-metrics.ts';
 import { logRequests } from './request-record.ts';
 import { createTargetParser } from './request-target.ts';
 import { resourceRoutes } from './resource-routes.ts';
@@ -32,6 +36,7 @@ export interface Interior {
   readonly issuerIndex: (caller: Caller) => Promise<string>;
   readonly store: Pick<Store, 'get'>;
   readonly cache: { readonly ready: boolean };
+  readonly isCluster: (name: string) => boolean;
 }
 
 export interface FrontOptions {
@@ -47,6 +52,7 @@ export interface FrontOptions {
   readonly catalog: Catalog;
   readonly audit: Pick<AuditLog, 'write' | 'commit'>;
   readonly console: Pick<ConsoleOptions, 'files' | 'provider'>;
+  readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
@@ -58,9 +64,12 @@ export interface Front {
 
 /** The listener, which is up before the rest: until then it answers health checks, and 503 to everyone else. */
 export function createFront(options: FrontOptions): Front {
-  const { catalog, productName, version, console, audit, logger, ...listener } = options;
+  const { catalog, productName, version, console, audit, metrics, logger, ...listener } = options;
   const auditor = createAuditor(audit, Date.now);
   const log = logRequests(logger);
+  const counts = createRequestMetrics(metrics, (name) => interior?.isCluster(name) === true);
+  const lanes = createLanes(listener.load);
+  observeLanes(metrics, lanes.usage);
   let interior: Interior | undefined;
   const inside = (): Interior => {
     if (interior === undefined) throw unavailable('the server is starting, please try again');
@@ -69,10 +78,15 @@ export function createFront(options: FrontOptions): Front {
   const server = createHttpServer({
     ...listener,
     logger,
-    lanes: createLanes(listener.load),
+    lanes,
     beforeRelease: auditor.beforeRelease,
-    observeStart: auditor.started,
+    observeArrival: counts.arrived,
+    observeStart: (record) => {
+      counts.started(record);
+      auditor.started(record);
+    },
     observe: (record) => {
+      counts.ended(record);
       log(record);
       auditor.ended(record);
     },
@@ -89,6 +103,7 @@ export function createFront(options: FrontOptions): Front {
         () => inside().documents,
         (caller) => inside().issuerIndex(caller),
       ),
+      metricsRoutes(metrics.registry),
       discoveryRoutes(catalog),
       openApiRoutes({ catalog, productName, version, now: Date.now }),
       consoleRoutes({ ...console, productName, version }),

@@ -100,6 +100,7 @@ export async function startFixture(
     lanes: createLanes(AMPLE),
     logger: createLogger({ level: 'debug', write: (line) => lines.push(line) }),
     observe: (record) => records.push(record),
+    observeArrival: () => {},
     observeStart: () => {},
     beforeRelease: async () => {},
     version: { version: '0.1.0' },

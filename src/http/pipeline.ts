@@ -55,6 +55,8 @@ export interface PipelineOptions extends Omit<StageParts, 'startDeadline' | 'bef
   readonly logger: Logger;
   /** Resolves when the record is durable; until then nothing of the credential leaves. Throws an ApiError. */
   readonly beforeRelease: (record: RequestRecord) => Promise<void>;
+  /** Called as a request arrives, before anything is known of it but its method. */
+  readonly observeArrival: (method: string | undefined) => void;
   /** Called when the headers of a watch are out. */
   readonly observeStart: (record: RequestRecord) => void;
   /** Called once per request when its connection is done with it, e.g. for logs and metrics. */
@@ -74,6 +76,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     logger,
     observe,
     observeStart,
+    observeArrival,
     beforeRelease,
     isDraining,
     keepWatch,
@@ -161,7 +164,10 @@ export function createPipeline(options: PipelineOptions): Serve {
         },
         answer,
       );
-      if (answer.type === 'watch') observeStart(recordOf(x, now() - x.startedAt));
+      if (answer.type === 'watch') {
+        x.started = true;
+        observeStart(recordOf(x, now() - x.startedAt));
+      }
     } catch (error) {
       logger.error({ auditId: x.auditId, err: error }, 'answer could not be written');
       if (!res.headersSent && !isError) {
@@ -175,6 +181,7 @@ export function createPipeline(options: PipelineOptions): Serve {
 
   return (req, res, arrival = {}) => {
     const x = new Exchange(req, res, arrival, now());
+    observeArrival(req.method);
     // Broken connections show up as `close`; without listeners their errors would end the process.
     req.on('error', ignore);
     res.on('error', ignore);

@@ -22,6 +22,9 @@ export interface RequestRecord {
   /** The reason in the Status of an error. */
   readonly failure: string | undefined;
   readonly recordedAs: number | undefined;
+  /** A watch that stood. */
+  readonly started: boolean;
+  readonly dryRun: boolean;
   readonly clientAddress: string;
   /** Program and version, when the client says so in the usual form. */
   readonly userAgent: string;
@@ -60,6 +63,8 @@ export function recordOf(
     decision: x.decision,
     failure: x.failure,
     recordedAs: x.recordedAs,
+    started: x.started,
+    dryRun: x.query.get('dryRun') === 'All',
     clientAddress: (x.req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
     userAgent: productOf(x.req.headers['user-agent']),
     withoutTokens: clean,

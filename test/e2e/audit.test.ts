@@ -180,7 +180,8 @@ test('A8, A10: no secret is written anywhere, wherever it was put', async () => 
   const last = await call('GET', '/auth/v1/clusters');
   await eventsOf(log, last.headers.get('audit-id'));
 
-  const outputs = { audit: await allAuditBytes(log), ...server.output };
+  const metrics = (await call('GET', '/metrics')).text;
+  const outputs = { audit: await allAuditBytes(log), metrics, ...server.output };
   for (const [name, text] of Object.entries(outputs)) {
     for (const secret of secrets) expect(text.includes(secret), `${secret} in ${name}`).toBe(false);
   }

@@ -18,8 +18,9 @@ const ROLES = [
   'clusterpass:viewer',
   'system:basic-user',
   'system:discovery',
+  'system:monitoring',
 ];
-const BINDINGS = ['cluster-admin', 'system:basic-user', 'system:discovery'];
+const BINDINGS = ['cluster-admin', 'system:basic-user', 'system:discovery', 'system:monitoring'];
 const patch = (path: string, body: object) =>
   server.call('PATCH', `${RBAC}/${path}`, { body, headers: { 'Content-Type': 'application/merge-patch+json' } });
 const get = async (path: string) => (await server.call('GET', `${RBAC}/${path}`)).json;

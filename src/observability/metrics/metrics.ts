@@ -1,0 +1,82 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
+
+/** Labels of kube-apiserver, so that what is made for its metrics works with these. All have few values. */
+const REQUEST_LABELS = [
+  'verb',
+  'dry_run',
+  'group',
+  'version',
+  'resource',
+  'subresource',
+  'scope',
+  'component',
+] as const;
+const LONGRUNNING_LABELS = ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'component'] as const;
+
+/** kube-apiserver's, for `apiserver_request_duration_seconds`. */
+const REQUEST_SECONDS = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+];
+const STORE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Every metric there is, besides those of the process itself (`process_*`, `nodejs_*`, the event loop's delay among them). */
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  return {
+    requests: new Counter({
+      name: 'apiserver_request_total',
+      help: 'Requests, by verb, dry run, resource, scope and code of the answer; 499 when the client left before it.',
+      labelNames: [...REQUEST_LABELS, 'code'],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: 'apiserver_request_duration_seconds',
+      help: 'How long requests took, watches excepted.',
+      labelNames: REQUEST_LABELS,
+      buckets: REQUEST_SECONDS,
+      registers,
+    }),
+    longRunning: new Gauge({
+      name: 'apiserver_longrunning_requests',
+      help: 'Open watches.',
+      labelNames: LONGRUNNING_LABELS,
+      registers,
+    }),
+    inFlight: new Gauge({
+      name: 'apiserver_current_inflight_requests',
+      help: 'Requests that are being worked on, watches excepted.',
+      labelNames: ['request_kind'],
+      registers,
+    }),
+    tokenRequests: new Counter({
+      name: 'clusterpass_token_requests_total',
+      help: 'Requests for tokens by cluster and result; clusters beyond the first thousand, and unknown ones, are "other".',
+      labelNames: ['cluster', 'result'],
+      registers,
+    }),
+    storeSeconds: new Histogram({
+      name: 'clusterpass_store_request_duration_seconds',
+      help: 'How long the store took to answer, by operation.',
+      labelNames: ['operation'],
+      buckets: STORE_SECONDS,
+      registers,
+    }),
+    storeErrors: new Counter({
+      name: 'clusterpass_store_errors_total',
+      help: 'Requests to the store that failed, by operation.',
+      labelNames: ['operation'],
+      registers,
+    }),
+    cacheEvents: new Counter({
+      name: 'apiserver_watch_cache_events_received_total',
+      help: 'Changes that the caches have taken in, by resource.',
+      labelNames: ['group', 'resource'],
+      registers,
+    }),
+    registry,
+  };
+}

@@ -1,0 +1,137 @@
+import { type CollectFunction, Counter, Gauge } from '@prometheus-io/client';
+import type { AuditCounts } from '../audit/audit-log.ts';
+import type { Metrics } from './metrics.ts';
+
+/** What is asked of the long-lived parts when somebody looks. */
+export interface ObservedParts {
+  readonly audit: () => AuditCounts;
+  readonly leads: () => boolean;
+  readonly cache: {
+    readonly revision: number;
+    readonly ready: boolean;
+    /** True when the caches are as fresh as the store was when this was asked. */
+    catchUp(timeoutMs: number): Promise<boolean>;
+  };
+  /** How many changes of each kind can be resumed over. */
+  readonly cacheCapacity: number;
+  readonly objects: () => readonly { readonly group: string; readonly resource: string; readonly count: number }[];
+  readonly keys: () => readonly { readonly kid: string; readonly state: string; readonly created: number }[];
+  readonly now: () => number;
+}
+
+/** A store that does not answer must not keep the one from answering who wants to know about it. */
+const MAX_LAG_MS = 2_000;
+
+type GaugeCollect<T extends string> = CollectFunction<Gauge<T>>;
+
+/** Registers what is looked up at each scrape. */
+export function observeParts({ registry }: Metrics, parts: ObservedParts): void {
+  const registers = [registry];
+  const gauge = <const T extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly T[],
+    collect: GaugeCollect<T>,
+  ): void => void new Gauge<T>({ name, help, labelNames: [...labelNames], registers, collect });
+
+  gauge('clusterpass_leader', 'Whether this replica does what only one may do.', [], function () {
+    this.set(parts.leads() ? 1 : 0);
+  });
+  gauge('clusterpass_cache_ready', 'Whether the caches have caught up with the store.', [], function () {
+    this.set(parts.cache.ready ? 1 : 0);
+  });
+  gauge(
+    'clusterpass_cache_lag_seconds',
+    'How long the caches took to be as fresh as the store, when this was asked; 2 when it was longer or the store failed.',
+    [],
+    async function () {
+      const from = performance.now();
+      const reached = await within(parts.cache.catchUp(MAX_LAG_MS), MAX_LAG_MS);
+      this.set((reached ? Math.min(performance.now() - from, MAX_LAG_MS) : MAX_LAG_MS) / 1000);
+    },
+  );
+  gauge(
+    'apiserver_watch_cache_resource_version',
+    'The revision of the cache, by resource.',
+    ['group', 'resource'],
+    function () {
+      for (const { group, resource } of parts.objects()) this.set({ group, resource }, parts.cache.revision);
+    },
+  );
+  gauge('watch_cache_capacity', 'How many changes can be resumed over.', ['group', 'resource'], function () {
+    for (const { group, resource } of parts.objects()) this.set({ group, resource }, parts.cacheCapacity);
+  });
+  gauge('apiserver_resource_objects', 'Stored objects, by resource.', ['group', 'resource'], function () {
+    for (const { group, resource, count } of parts.objects()) this.set({ group, resource }, count);
+  });
+  gauge(
+    'clusterpass_signing_key_age_seconds',
+    'How old each signing key is, by id and state.',
+    ['kid', 'state'],
+    function () {
+      this.reset();
+      for (const { kid, state, created } of parts.keys()) this.set({ kid, state }, (parts.now() - created) / 1000);
+    },
+  );
+  gauge('clusterpass_audit_log_failing', 'Whether the audit log can not be written now.', [], function () {
+    this.set(parts.audit().failing ? 1 : 0);
+  });
+  counter(registers, 'apiserver_audit_event_total', 'Lines written to the audit log.', () => parts.audit().written);
+  counter(registers, 'apiserver_audit_error_total', 'Lines that were lost to the audit log.', () => parts.audit().lost);
+}
+
+/** What is under way and what waits, of each kind of work that is bounded on its own. */
+export function observeLanes(
+  { registry }: Metrics,
+  usage: () => Readonly<Record<string, { readonly active: number; readonly waiting: number }>>,
+): void {
+  new Gauge({
+    name: 'clusterpass_lane_requests',
+    help: 'Requests that are worked on (active) or wait for a place (waiting), by lane.',
+    labelNames: ['lane', 'state'],
+    registers: [registry],
+    collect() {
+      for (const [lane, { active, waiting }] of Object.entries(usage())) {
+        this.set({ lane, state: 'active' }, active);
+        this.set({ lane, state: 'waiting' }, waiting);
+      }
+    },
+  });
+}
+
+/** For the store: how long it took, and whether it failed. */
+export const observeStore =
+  ({ storeSeconds, storeErrors }: Metrics) =>
+  (operation: string, seconds: number, failed: boolean): void => {
+    storeSeconds.observe({ operation }, seconds);
+    if (failed) storeErrors.inc({ operation });
+  };
+
+/** A count that is kept elsewhere. */
+function counter(registers: Metrics['registry'][], name: string, help: string, count: () => number): void {
+  let told = 0;
+  new Counter({
+    name,
+    help,
+    registers,
+    collect() {
+      const now = count();
+      this.inc(now - told);
+      told = now;
+    },
+  });
+}
+
+async function within(question: Promise<boolean>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  try {
+    return await Promise.race([question, late]);
+  } catch {
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+}

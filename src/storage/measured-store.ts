@@ -1,0 +1,31 @@
+import type { Store } from './contract.ts';
+
+export type StoreOperation = 'get' | 'list' | 'write' | 'revision' | 'compact';
+
+/** Told of every answer of the store. */
+export type ObserveStore = (operation: StoreOperation, seconds: number, failed: boolean) => void;
+
+/** The same store, and somebody who knows how long it takes. */
+export function measuredStore(store: Store, observe: ObserveStore): Store {
+  const measured = async <T>(operation: StoreOperation, answer: Promise<T>): Promise<T> => {
+    const from = performance.now();
+    let failed = true;
+    try {
+      const result = await answer;
+      failed = false;
+      return result;
+    } finally {
+      observe(operation, (performance.now() - from) / 1000, failed);
+    }
+  };
+  return {
+    get: (key, revision) => measured('get', store.get(key, revision)),
+    list: (request) => measured('list', store.list(request)),
+    write: (write) => measured('write', store.write(write)),
+    watch: (prefix, after, signal) => store.watch(prefix, after, signal),
+    revision: () => measured('revision', store.revision()),
+    compactedRevision: () => store.compactedRevision(),
+    compact: (revision) => measured('compact', store.compact(revision)),
+    close: () => store.close(),
+  };
+}

@@ -1,0 +1,132 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+import { ASK, asUser, CLUSTERS, createWorld, post, tokenPath } from './support/token-world.ts';
+import { Watch } from './support/watch.ts';
+
+let server: Server;
+
+beforeAll(async () => {
+  server = await startServer({ users: { prometheus: ['system:monitoring'], jane: [] } });
+  await createWorld(server);
+});
+afterAll(() => server?.destroy());
+
+const scrape = async (): Promise<string> => {
+  const answer = await server.call('GET', '/metrics', asUser('prometheus'));
+  expect(answer.code, answer.text).toBe(200);
+  return answer.text;
+};
+/** The value of the one series of this name whose labels contain these texts. */
+const sampleOf = async (name: string, ...labels: string[]): Promise<number> => {
+  const lines = (await scrape())
+    .split('\n')
+    .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+  const found = lines.filter((line) => labels.every((label) => line.includes(label)));
+  expect(found.length, `${name} ${labels.join()}\n${lines.join('\n')}`).toBeLessThanOrEqual(1);
+  return Number(found[0]?.split(' ').at(-1) ?? 0);
+};
+
+test('take a permission of their own, for the path', async () => {
+  expect((await server.call('GET', '/metrics', asUser('jane'))).code).toBe(403);
+  expect((await server.call('GET', '/metrics', { token: null })).code).toBe(401);
+  expect((await server.call('POST', '/metrics', { body: {} })).code).toBe(405);
+  expect((await server.call('GET', '/orchestrator/alpha/metrics')).code).toBe(404);
+  const { headers } = await server.call('GET', '/metrics', asUser('prometheus'));
+  expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  // Whoever may read metrics may read nothing else.
+  expect((await server.call('GET', `${CLUSTERS}/alpha`, asUser('prometheus'))).code).toBe(403);
+});
+
+test('tokens by cluster and result', async () => {
+  const count = (cluster: string, result: string) =>
+    sampleOf('clusterpass_token_requests_total', `cluster="${cluster}"`, `result="${result}"`);
+  const before = await count('alpha', 'issued');
+  await post(server, ASK);
+  await post(server, ASK, { path: `${tokenPath()}?dryRun=All` });
+  await post(server, {});
+  await post(server, ASK, { path: tokenPath('builder', 'ci', 'unheard-of') });
+  await expect.poll(() => count('alpha', 'issued')).toBe(before + 1);
+  await expect.poll(() => count('alpha', 'rehearsed')).toBe(1);
+  await expect.poll(() => count('alpha', 'refused')).toBe(1);
+  await expect.poll(() => count('other', 'refused')).toBe(1);
+});
+
+test('open watches', async () => {
+  const open = () => sampleOf('apiserver_longrunning_requests', 'resource="clusters"');
+  const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', tokenOf('jane'));
+  await expect.poll(open).toBe(1);
+  watch.close();
+  await expect.poll(open).toBe(0);
+  // The scrape itself is the only one.
+  expect(await sampleOf('apiserver_current_inflight_requests', 'request_kind="readOnly"')).toBe(1);
+});
+
+test('the store, the caches, the keys, the audit log and the event loop', async () => {
+  expect(await sampleOf('clusterpass_store_request_duration_seconds_count', 'operation="write"')).toBeGreaterThan(5);
+  expect(await sampleOf('clusterpass_cache_ready')).toBe(1);
+  expect(await sampleOf('clusterpass_leader')).toBe(1);
+  expect(await sampleOf('clusterpass_cache_lag_seconds')).toBeLessThan(2);
+  expect(await sampleOf('apiserver_resource_objects', 'resource="clusters"')).toBe(2);
+  expect(await sampleOf('watch_cache_capacity', 'resource="clusters"')).toBe(10_000);
+  expect(await sampleOf('apiserver_watch_cache_events_received_total', 'resource="clusters"')).toBe(2);
+  expect(await sampleOf('apiserver_watch_cache_resource_version', 'resource="clusters"')).toBeGreaterThan(5);
+  const age = await sampleOf('clusterpass_signing_key_age_seconds', 'state="current"');
+  expect(age).toBeGreaterThan(0);
+  expect(age).toBeLessThan(3600);
+  expect(await sampleOf('clusterpass_audit_log_failing')).toBe(0);
+  expect(await sampleOf('apiserver_audit_event_total')).toBeGreaterThan(10);
+  expect(await sampleOf('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
+});
+
+describe('what is drawn and what alerts', () => {
+  const file = (path: string): Promise<string> =>
+    readFile(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
+  /** Names of metrics in an expression: words that are neither functions, nor labels, nor in quotes. */
+  const namesIn = (expr: string): string[] =>
+    expr
+      .replaceAll(/"[^"]*"/g, '')
+      .replaceAll(/\{[^}]*\}|\[[^\]]*\]/g, '')
+      .replaceAll(/\b(?:by|on|without)\s*\([^)]*\)/g, '')
+      .match(/[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?!\w|\s*\()/g) ?? [];
+  const known = async (): Promise<Set<string>> => {
+    const families = [...(await scrape()).matchAll(/^# TYPE (\S+) (\S+)/gm)];
+    return new Set(
+      families.flatMap(([, name = '', type]) =>
+        type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+      ),
+    );
+  };
+
+  test('every metric of the alerts exists, and every alert has a line that says what to do', async () => {
+    const rules = parse(await file('deploy/prometheus/rules.yaml')).groups[0].rules as {
+      alert: string;
+      expr: string;
+    }[];
+    const operations = await file('docs/operations.md');
+    const metrics = await known();
+    expect(rules.length).toBeGreaterThan(5);
+    for (const { alert, expr } of rules) {
+      const names = namesIn(expr);
+      // `up` is Prometheus' own.
+      if (!expr.includes('up{')) expect(names.length, alert).toBeGreaterThan(0);
+      for (const name of names) expect(metrics, `${alert}: ${name}`).toContain(name);
+      expect(operations).toContain(`| \`${alert}\` |`);
+    }
+  });
+
+  test('every metric of the dashboard exists', async () => {
+    const { panels } = JSON.parse(await file('deploy/grafana/clusterpass.json'));
+    const metrics = await known();
+    expect(panels.length).toBeGreaterThan(10);
+    for (const { title, targets } of panels) {
+      for (const { expr } of targets) {
+        const names = namesIn(expr);
+        expect(names.length, title).toBeGreaterThan(0);
+        for (const name of names) expect(metrics, `${title}: ${name}`).toContain(name);
+      }
+    }
+  });
+});
