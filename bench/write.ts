@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { call, expectEqual, must, requestText } from './support/client.ts';
+import { alternate, type Round, rowOf, type Settings } from './support/compare.ts';
+import { clusterBody } from './support/fleet.ts';
+import { Driver, makeFolder, startDesk } from './support/processes.ts';
+import type { Report } from './support/report.ts';
+
+const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+const WRITERS = 16;
+const WARM_UP = 800;
+
+/** The same rows straight into SQLite, in a process of its own. */
+function writeRows(file: string, rows: number): Promise<Round> {
+  const script = fileURLToPath(new URL('support/sqlite-floor.ts', import.meta.url));
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [script, file, String(rows), String(WRITERS)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
+    child.once('exit', (code) => {
+      if (code !== 0) reject(new Error(`the floor ended with ${code}`));
+      const { seconds, cpu } = JSON.parse(text) as { seconds: number; cpu: number };
+      resolve({ rate: rows / seconds, cpuPerUnit: cpu / rows });
+    });
+  });
+}
+
+export async function benchWrite(settings: Settings): Promise<Report> {
+  const desk = await startDesk({ clusters: 100, bindings: 100 });
+  const folder = await makeFolder();
+  const driver = new Driver();
+  const token = desk.adminToken;
+  const cluster = clusterBody('one-of-many', {});
+  const [before = '', after = ''] = requestText('POST', CLUSTERS, {
+    token,
+    body: { ...cluster, metadata: { name: 'new-########' } },
+  }).split('########');
+  const request = [before, after] as const;
+  let made = 0;
+  const create = async (total: number): Promise<Round> => {
+    const { seconds, cpuPerUnit } = await driver.run(desk, { request, connections: WRITERS, total, firstNumber: made });
+    made += total;
+    return { rate: total / seconds, cpuPerUnit };
+  };
+  await create(WARM_UP);
+  const total = Math.max(WRITERS, Math.round((await create(WARM_UP)).rate * settings.seconds));
+  const rounds = await alternate(
+    settings,
+    () => create(total),
+    (index) => writeRows(join(folder, `floor-${index}.db`), total),
+  );
+  const { items } = await must<{ items: { metadata: { name: string } }[] }>(call(desk, 'GET', CLUSTERS));
+  const found = items.filter(({ metadata }) => metadata.name.startsWith('new-')).length;
+  expectEqual('clusters that are there afterwards', found, made);
+  const note = 'the floor has no TLS, HTTP, JSON or RBAC to do, so it is the rates that are compared';
+  return { rows: [rowOf({ name: 'durable creates', unit: 'creates', goal: { rateShare: 0.5 }, note }, rounds)] };
+}

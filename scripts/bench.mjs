@@ -1,0 +1,2 @@
+/** `npm run bench -- [NAME...] [OPTION...]`: see bench/main.ts. */
+await import('../bench/main.ts');
