@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+
+const project = fileURLToPath(new URL('../..', import.meta.url));
+const read = (path: string): string => readFileSync(`${project}/${path}`, 'utf8');
+const manifest = JSON.parse(read('package.json'));
+
+interface Locked {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly link?: boolean;
+  readonly hasInstallScript?: boolean;
+}
+const { '': _, ...locked } = JSON.parse(read('package-lock.json')).packages as Record<string, Locked>;
+const EXACT = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/;
+
+describe('A25: what is installed', () => {
+  test('is asked for by one exact version each', () => {
+    const { dependencies, devDependencies, overrides } = manifest;
+    for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies, ...overrides })) {
+      expect(version, name).toMatch(EXACT);
+    }
+  });
+
+  test('is locked by version and content', () => {
+    expect(Object.keys(locked).length).toBeGreaterThan(50);
+    for (const [path, { version, integrity, resolved, link }] of Object.entries(locked)) {
+      expect(version, path).toMatch(EXACT);
+      expect(integrity, path).toMatch(/^sha512-[A-Za-z0-9+/]{86}==$/);
+      // Not from a folder, a repository or an address of its own.
+      expect([resolved, link], path).toEqual([undefined, undefined]);
+    }
+  });
+
+  test('runs no script, but for one that is known', () => {
+    const withScripts = Object.entries(locked)
+      .filter(([, { hasInstallScript }]) => hasInstallScript === true)
+      .map(([path]) => path.replace(/^node_modules\//, ''));
+    // `node` links the binary of the platform. That of protobufjs only compares versions and warns.
+    expect(withScripts.sort()).toEqual(['node', 'protobufjs']);
+    expect(manifest.allowScripts).toEqual({ node: true, protobufjs: false });
+  });
+});
+
+test('every package at run time has its reason in docs/security.md, and no other', () => {
+  const packages = Object.keys(manifest.dependencies);
+  const table = read('docs/security.md').split('| at run time |')[1]?.split('\n\n')[0] ?? '';
+  expect([...table.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name)).toEqual(packages);
+});
+
+test('the bill of materials has every package at run time', async () => {
+  const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'sbom'], {
+    cwd: project,
+    maxBuffer: 32 * 1024 * 1024,
+  });
+  const { bomFormat, components } = JSON.parse(stdout) as {
+    bomFormat: string;
+    components: { name: string; version: string; hashes: unknown[] }[];
+  };
+  expect(bomFormat).toBe('CycloneDX');
+  for (const [name, version] of Object.entries(manifest.dependencies)) {
+    const found = components.find(
+      (component) => component.name === name.replace(/^@[^/]+\//, '') || component.name === name,
+    );
+    expect(found, name).toMatchObject({ version });
+    expect(found?.hashes).toHaveLength(1);
+  }
+}, 60_000);
