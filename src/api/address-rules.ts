@@ -38,13 +38,27 @@ export function createAddressRules(allowed: readonly Network[] = []): AddressRul
     refusal: (text) => {
       const address = readAddress(text);
       if (address === undefined) return 'it is no IP address';
-      const forms = [address, ...embeddedAddress(address)];
+      const forms = formsOf(address);
       if (forms.some((form) => allowed.some((network) => network.holds(form)))) return undefined;
       const found = TABLE.find(({ network }) => forms.some((form) => network?.holds(form)));
       return found === undefined ? undefined : `it is ${found.what}`;
     },
   };
 }
+
+/** Everything that leads back to this machine, whatever addresses its interfaces have. */
+const THIS_MACHINE = ['127.0.0.0/8', '::1/128', '0.0.0.0/8', '::/128'].map(readNetwork);
+
+/** Whether a connection to this address ends where it begins; `own` are the addresses of the machine's interfaces. */
+export function isThisMachine(text: string, own: readonly string[]): boolean {
+  const address = readAddress(text);
+  return (
+    address !== undefined &&
+    formsOf(address).some((form) => own.includes(form.text) || THIS_MACHINE.some((network) => network?.holds(form)))
+  );
+}
+
+const formsOf = (address: Address): readonly Address[] => [address, ...embeddedAddress(address)];
 
 /**
  * An IPv6 address that some router or the system itself turns into an IPv4 one reaches that one: mapped and

@@ -296,6 +296,18 @@ describe('C-F: an address means exactly what it shows', () => {
     expect(answer.json.message).toContain(why);
   });
 
+  it('A13: there is no way to turn the check of certificates off', async () => {
+    const spec = { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://h' }] } };
+    for (const field of ['insecureSkipTLSVerify', 'insecure-skip-tls-verify']) {
+      const loose = { orchestratorApiEndpoints: { ...spec.orchestratorApiEndpoints, [field]: true } };
+      const body = objectOf(of, { name: 'loose' }, { spec: loose });
+      const warned = await server.call('POST', `${of.path}?dryRun=All`, { body });
+      expect(warned.warnings).toEqual([`unknown field "spec.orchestratorApiEndpoints.${field}"`]);
+      expect(warned.json.spec).toEqual(spec);
+      expect((await server.call('POST', `${of.path}?fieldValidation=Strict`, { body })).code).toBe(400);
+    }
+  });
+
   it('a caBundle may hold an expired authority beside its successor', async () => {
     const spec = { orchestratorApiEndpoints: { caBundle: encoded(`# both\n${expired.cert}${authority.cert}`) } };
     const body = objectOf(of, { name: 'bundled' }, { spec });

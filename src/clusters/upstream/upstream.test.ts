@@ -177,7 +177,11 @@ describe('A11: addresses', () => {
 
   it('the desk does not connect to itself, even where loopback is allowed', async () => {
     await refused({ ownPort: server.port }, `https://api.example.com:${server.port}`);
-    await refused({ ownPort: server.port }, `https://127.0.0.1:${server.port}`);
+    for (const host of ['127.0.0.1', '127.9.9.9', '[::1]', '[::ffff:7f00:1]', '0.0.0.0', '[::]', '[2001:db8::7]']) {
+      const everywhere = ['0.0.0.0/0', '::/0'].map(readNetwork).filter((network) => network !== undefined);
+      const options = { rules: createAddressRules(everywhere), ownAddresses: () => ['2001:db8::7'] };
+      await refused({ ...options, ownPort: server.port }, `https://${host}:${server.port}`);
+    }
     expect(server.connections).toBe(0);
   });
 

@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os';
-import type { AddressRules } from '../../api/address-rules.ts';
+import { type AddressRules, isThisMachine } from '../../api/address-rules.ts';
 import { chooseEndpoint } from '../../api/choose-endpoint.ts';
 import { type ConnectionLimits, createConnections } from './connections.ts';
 import {
@@ -31,7 +31,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const dial = createDial({
     rules,
     resolve,
-    isOwnListener: (address, port) => port === ownPort && ownAddresses().includes(address),
+    isOwnListener: (address, port) => port === ownPort && isThisMachine(address, ownAddresses()),
   });
   const connections = createConnections(dial, limits);
   return {
