@@ -1,0 +1,52 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '../..');
+const DECISIONS = join(ROOT, 'docs/adr');
+
+const documents = async (): Promise<string[]> => [
+  'README.md',
+  ...(await readdir(join(ROOT, 'docs'), { recursive: true }))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+/** As GitHub makes it: lower case, without punctuation, with dashes for spaces. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{Letter}\p{Number} _-]/gu, '')
+    .replaceAll(' ', '-');
+
+describe('decisions', () => {
+  it('have a number each, which their heading repeats', async () => {
+    const numbers: string[] = [];
+    for (const name of (await readdir(DECISIONS)).filter((file) => file.endsWith('.md'))) {
+      const [number = ''] = name.split('-', 1);
+      expect(await readFile(join(DECISIONS, name), 'utf8'), name).toMatch(new RegExp(`^# ${Number(number)}\\. `));
+      numbers.push(number);
+    }
+    expect(numbers).toEqual([...new Set(numbers)]);
+  });
+});
+
+describe('links between documents', () => {
+  it('lead to a file, and to a heading in it', async () => {
+    const broken: string[] = [];
+    for (const document of await documents()) {
+      const text = await readFile(join(ROOT, document), 'utf8');
+      for (const [, target = ''] of text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
+        const [path = '', anchor] = target.split('#');
+        const file = path === '' ? join(ROOT, document) : join(ROOT, dirname(document), path);
+        const linked = await readFile(file, 'utf8').catch(() => undefined);
+        const headings = [...(linked ?? '').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchorOf(heading));
+        const isFolder = linked === undefined && (await readdir(file).catch(() => undefined)) !== undefined;
+        if ((linked === undefined && !isFolder) || (anchor !== undefined && !headings.includes(anchor))) {
+          broken.push(`${document}: ${target}`);
+        }
+      }
+    }
+    expect(broken).toEqual([]);
+  });
+});
