@@ -1,9 +1,10 @@
+import inspector from 'node:inspector';
 import { AuthenticationConfigError } from './authn/providers/read-config.ts';
 import { TokenFileError } from './authn/static-tokens.ts';
 import { compose } from './compose.ts';
 import { loadServeOptions, OptionsError } from './config/load-options.ts';
 import type { ServeOptions } from './config/serve-options.ts';
-import { createLogger } from './observability/logger.ts';
+import { createLogger, type Logger } from './observability/logger.ts';
 import { StorageError } from './storage/contract.ts';
 import { SignerFailed } from './tokens/external/line-channel.ts';
 import { UnsafeFile } from './tokens/secret-file.ts';
@@ -22,6 +23,7 @@ export async function serve(flags: Record<string, unknown>, version: string): Pr
   const { options, warnings } = loaded;
   const logger = createLogger({ level: options.logLevel });
   for (const warning of warnings) logger.warn({}, warning);
+  keepDebuggersOut(logger);
   // Before anything slow: a signal that arrives during the start must not be lost.
   const stopRequested = stopSignal();
   try {
@@ -40,6 +42,19 @@ export async function serve(flags: Record<string, unknown>, version: string): Pr
   } catch (error) {
     process.stderr.write(`clusterpass: ${explain(error, options)}\n`);
     return 1;
+  }
+}
+
+/**
+ * A debugger reads everything in memory, signing keys included, and Node opens one to every user of the machine when it
+ * gets SIGUSR1. One that was asked for in the options of Node is the operator's choice, and said.
+ */
+function keepDebuggersOut(logger: Logger): void {
+  process.on('SIGUSR1', () => logger.warn({ signal: 'SIGUSR1' }, 'a debugger was asked for, and is not opened'));
+  const address = inspector.url();
+  if (address !== undefined) {
+    const where = new URL(address).host;
+    logger.warn({ where }, 'a debugger is open: whoever reaches it can read the signing keys; start without --inspect');
   }
 }
 

@@ -91,6 +91,13 @@ describe('a running server', () => {
   });
   afterAll(() => server.destroy());
 
+  it('A1: does not open a debugger when it gets the signal for one', async () => {
+    process.kill(server.pid, 'SIGUSR1');
+    await expect.poll(() => server.output.stderr).toContain('a debugger was asked for, and is not opened');
+    expect((await server.call('GET', '/livez')).code).toBe(200);
+    expect(server.output.stderr).not.toContain('Debugger listening');
+  });
+
   it('B19: is the only one on its data', async () => {
     const { code, stderr } = await run(['serve', '--data-dir', server.dataDir, '--listen', '127.0.0.1:0']);
     expect(code).toBe(1);

@@ -50,3 +50,21 @@ describe('links between documents', () => {
     expect(broken).toEqual([]);
   });
 });
+
+describe('the table of attacks', () => {
+  it('names files whose tests name the attack', async () => {
+    const text = await readFile(join(ROOT, 'docs/trust.md'), 'utf8');
+    const rows = [...text.matchAll(/^\| ([AC][-\dA-Z]+) \|.*\| (`.*`) \|$/gm)];
+    expect(rows).toHaveLength(20);
+    const missing: string[] = [];
+    for (const [, id = '', files = ''] of rows) {
+      for (const file of files.replaceAll('`', '').split(', ')) {
+        const tests = await readFile(join(ROOT, file), 'utf8');
+        // In the first words of a name, or of the group that it is in.
+        if (!new RegExp(`['"\`](?:[A-Z]+-?\\w*(?: to [A-Z]-\\d+)?, )*${id}[:,]`).test(tests))
+          missing.push(`${id}: ${file}`);
+      }
+    }
+    expect(missing).toEqual([]);
+  });
+});
