@@ -1,12 +1,11 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createAddressRules } from './api/address-rules.ts';
-import { type Catalog, createCatalog } from './api/catalog.ts';
+import { createCatalog } from './api/catalog.ts';
 import { issuesItself } from './api/confirmed-endpoint.ts';
-import { kindPrefix } from './api/object-key.ts';
 import { openAdminToken } from './authn/admin-token.ts';
 import { type Authenticator, createAuthenticator } from './authn/chain.ts';
 import { ensureTokenFile, fixedToken } from './authn/generated-tokens.ts';
@@ -14,16 +13,14 @@ import { createIssuedTokens } from './authn/issued-tokens.ts';
 import { openProviders } from './authn/providers/open-providers.ts';
 import { openStaticTokens } from './authn/static-tokens.ts';
 import { installBootstrapRoles } from './authz/install-bootstrap-roles.ts';
-import { createPolicy } from './authz/policy.ts';
-import { PolicyFeed, rbacKinds, rbacSnapshotAt } from './authz/policy-feed.ts';
 import { refuseConfirmation } from './authz/refuse-confirmation.ts';
 import { refuseGrant } from './authz/refuse-grant.ts';
 import { refusalOf, watchRefusal } from './authz/watch-refusal.ts';
 import { openProber } from './clusters/prober/open-prober.ts';
-import { COMPUTED_ANNOTATIONS, createPublicView } from './clusters/public-view.ts';
 import { openUpstream } from './clusters/upstream/open-upstream.ts';
 import type { ServeOptions } from './config/serve-options.ts';
 import { defaultBaseUrl } from './config/values.ts';
+import { createObjects } from './create-objects.ts';
 import { DEMO_USERS } from './demo-users.ts';
 import { createContinueTokens } from './handlers/continue-token.ts';
 import { createDispatcher } from './handlers/dispatch.ts';
@@ -36,26 +33,18 @@ import { createTokenHandler } from './handlers/token/create-token.ts';
 import { openForwarding } from './handlers/token/open-forwarding.ts';
 import { createUsableAccountsHandler } from './handlers/usable-accounts.ts';
 import { createViews } from './handlers/views.ts';
-import { WatchHub } from './handlers/watch/hub.ts';
 import { readConsoleFiles } from './http/console-files.ts';
 import { createFetchDocument } from './http/fetch-document.ts';
 import { createFront } from './http/front.ts';
 import { ManifestFolder, type ManifestFolderOptions } from './manifests/manifest-folder.ts';
-import { Cascade } from './objects/cascade.ts';
 import { countEvents } from './objects/count-events.ts';
 import { createLiveLookup } from './objects/live-objects.ts';
-import { ObjectReader } from './objects/reader.ts';
-import { StoredObject } from './objects/stored-object.ts';
-import { ObjectWriter } from './objects/writer.ts';
 import { openAudit } from './observability/audit/open-audit.ts';
 import type { Logger } from './observability/logger.ts';
 import { createMetrics } from './observability/metrics/metrics.ts';
 import { observeParts, observeStore } from './observability/metrics/observe-parts.ts';
 import { openStore } from './open-store.ts';
-import { Feed } from './storage/cache/feed.ts';
-import { KindCache } from './storage/cache/kind-cache.ts';
 import { startCompactor } from './storage/compactor.ts';
-import type { Store } from './storage/contract.ts';
 import { measuredStore } from './storage/measured-store.ts';
 import { createIssuers, type Issuers } from './tokens/claims.ts';
 import { openSigning } from './tokens/open-signing.ts';
@@ -131,7 +120,18 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     const leadership = campaign();
     closers.push(() => leadership.close());
     const leads = () => leadership.leads();
-    const objects = createObjects({ options, catalog, store, issuers, logger });
+    const objects = createObjects({
+      catalog,
+      store,
+      productName: options.productName,
+      issuerOf: issuers.issuerFor,
+      maxExpirationSeconds: options.maxTokenExpirationSeconds,
+      issuesItself: (object) => options.credentialsDir !== undefined && issuesItself(object),
+      historyRevisions: options.history.revisions,
+      bookmarkIntervalMs: BOOKMARK_INTERVAL_MS,
+      delay: async (ms) => delay(ms, undefined, { ref: false }),
+      onError: (error) => logger.error({ err: error }, 'the watch of the store was interrupted'),
+    });
     const { reader, writer, cascade, feed, policy, hub } = objects;
     feed.listen(countEvents(({ group, resource }) => metrics.cacheEvents.inc({ group, resource })));
     await feed.start();
@@ -316,73 +316,6 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     throw error;
   }
 }
-
-/** Objects, their caches, and what follows every change of them. */
-function createObjects(parts: {
-  options: ServeOptions;
-  catalog: Catalog;
-  store: Store;
-  issuers: Issuers;
-  logger: Logger;
-}) {
-  const { options, catalog, store, issuers, logger } = parts;
-  const publicView = createPublicView({
-    productName: options.productName,
-    issuerOf: issuers.issuerFor,
-    maxExpirationSeconds: options.maxTokenExpirationSeconds,
-    issuesItself: (object) => options.credentialsDir !== undefined && issuesItself(object),
-  });
-  const caches = new Map(
-    catalog.storedKinds.map((kind) => {
-      const cache = new KindCache<StoredObject>({
-        prefix: kindPrefix(kind),
-        project: (stored) => new StoredObject(kind, stored, kind === catalog.clusters ? publicView : undefined),
-        indexLabels: kind.indexLabels === true,
-        windowSize: options.history.revisions,
-      });
-      return [kind, cache] as const;
-    }),
-  );
-  const feed = new Feed<StoredObject>({
-    store,
-    caches: [...caches.values()],
-    historyRevisions: options.history.revisions,
-    delay: async (ms) => delay(ms, undefined, { ref: false }),
-    onError: (error) => logger.error({ err: error }, 'the watch of the store was interrupted'),
-  });
-  const reader = new ObjectReader(feed, caches);
-  const policy = createPolicy({
-    labelsOf: (name) => {
-      const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name });
-      return cluster === undefined ? undefined : (cluster.labels ?? {});
-    },
-    snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
-  });
-  const isPolicy = new Set(rbacKinds(catalog));
-  const hub = new WatchHub({
-    clusters: catalog.clusters,
-    isPolicy: (kind) => isPolicy.has(kind),
-    bookmarkIntervalMs: BOOKMARK_INTERVAL_MS,
-  });
-  feed.listen(new PolicyFeed({ policy, reader, catalog }));
-  feed.listen(hub);
-  const writer = new ObjectWriter({
-    store,
-    reader,
-    catalog,
-    now: Date.now,
-    randomUuid: randomUUID,
-    randomSuffix,
-    computedAnnotations: Object.values(COMPUTED_ANNOTATIONS),
-  });
-  return { publicView, feed, reader, writer, policy, hub, cascade: new Cascade({ store, reader, writer, catalog }) };
-}
-
-/** Without vowels, and without digits that look like letters: no words, no misreadings. */
-const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
-
-const randomSuffix = (): string =>
-  [...randomBytes(5)].map((byte) => SUFFIX_ALPHABET[byte % SUFFIX_ALPHABET.length]).join('');
 
 async function openCallers(parts: {
   options: ServeOptions;

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { tokenRequestType } from '../kinds/token-request.ts';
+import { refusal } from '../refusal.fixture.ts';
 import { ApiError } from '../status.ts';
-import { cluster, decode, HANDLED, refusal, sample } from './decode.fixture.ts';
+import { cluster, decode, HANDLED, sample } from './decode.fixture.ts';
 import { decodeValue, type FieldValidation } from './decode.ts';
 import { encodeValue } from './encode.ts';
 import type { JsonValue } from './tree.ts';

@@ -3,7 +3,6 @@ import type { BodyType } from '../kind.ts';
 import { clusterKind } from '../kinds/cluster.ts';
 import { stringMap, text, timestamp, typeMeta } from '../kinds/meta.ts';
 import { tokenRequestType } from '../kinds/token-request.ts';
-import { ApiError, type Status } from '../status.ts';
 import { decodeBody, type FieldValidation } from './decode.ts';
 
 export const cluster = clusterKind('orchestrator');
@@ -41,16 +40,6 @@ export function decode(
 ) {
   const bytes = typeof input === 'string' ? new TextEncoder().encode(input) : input;
   return decodeBody<Record<string, unknown>>({ bytes, mediaType }, type, mode);
-}
-
-export function refusal(run: () => unknown): Status {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof ApiError) return error.status;
-    throw error;
-  }
-  throw new Error('it was accepted');
 }
 
 export const HANDLED = 'TokenRequest in version "v1" cannot be handled as a TokenRequest: ';

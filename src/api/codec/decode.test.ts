@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { tokenRequestType } from '../kinds/token-request.ts';
-import { decode, HANDLED, type Input, refusal, sample } from './decode.fixture.ts';
+import { refusal } from '../refusal.fixture.ts';
+import { decode, HANDLED, type Input, sample } from './decode.fixture.ts';
 
 const UNRECOGNIZED = 'the object provided is unrecognized (must be of type TokenRequest): ';
 const NO_TYPE = `${UNRECOGNIZED}couldn't get version/kind; json parse error: `;

@@ -1,17 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RequestBody } from '../../api/exchange.ts';
-import { ApiError, type Status } from '../../api/status.ts';
+import { refusal } from '../../api/refusal.fixture.ts';
 import { parseDeleteOptions } from './delete-options.ts';
-
-function refusal(run: () => unknown): Status {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof ApiError) return error.status;
-    throw error;
-  }
-  throw new Error('it was accepted');
-}
 
 const body = (text: string): RequestBody => ({ bytes: new TextEncoder().encode(text), mediaType: 'application/json' });
 const none = { dryRun: false, preconditions: {}, gracePeriodSeconds: undefined, propagationPolicy: undefined };

@@ -1,18 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { ApiError, type Status } from '../../api/status.ts';
+import { refusal } from '../../api/refusal.fixture.ts';
 import { parseCreateOptions } from './create-options.ts';
 import { parsePatchOptions } from './patch-options.ts';
 import { parseUpdateOptions } from './update-options.ts';
-
-function refusal(run: () => unknown): Status {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof ApiError) return error.status;
-    throw error;
-  }
-  throw new Error('it was accepted');
-}
 
 const query = (text: string): URLSearchParams => new URLSearchParams(text);
 

@@ -1,24 +1,16 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Caller } from '../../../src/api/caller.ts';
 import { type Catalog, createCatalog } from '../../../src/api/catalog.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../../../src/api/exchange.ts';
 import type { ApiObject, Kind } from '../../../src/api/kind.ts';
-import { kindPrefix } from '../../../src/api/object-key.ts';
-import { createPolicy } from '../../../src/authz/policy.ts';
-import { PolicyFeed, rbacKinds, rbacSnapshotAt } from '../../../src/authz/policy-feed.ts';
 import { person } from '../../../src/authz/rbac.fixture.ts';
 import { watchRefusal } from '../../../src/authz/watch-refusal.ts';
-import { createPublicView } from '../../../src/clusters/public-view.ts';
+import { createObjects } from '../../../src/create-objects.ts';
 import { createContinueTokens } from '../../../src/handlers/continue-token.ts';
 import { createDispatcher, findResource } from '../../../src/handlers/dispatch.ts';
 import { createViews } from '../../../src/handlers/views.ts';
-import { WatchHub } from '../../../src/handlers/watch/hub.ts';
-import { Cascade } from '../../../src/objects/cascade.ts';
-import { ObjectReader } from '../../../src/objects/reader.ts';
-import { StoredObject } from '../../../src/objects/stored-object.ts';
-import { ObjectWriter } from '../../../src/objects/writer.ts';
-import { Feed } from '../../../src/storage/cache/feed.ts';
-import { KindCache } from '../../../src/storage/cache/kind-cache.ts';
+import type { WatchHub } from '../../../src/handlers/watch/hub.ts';
+import type { ObjectReader } from '../../../src/objects/reader.ts';
 import type { Store } from '../../../src/storage/contract.ts';
 
 /** May do everything; makes the history. */
@@ -52,62 +44,24 @@ export interface House {
 
 export async function openHouse(store: Store, windowSize: number): Promise<House> {
   const catalog = createCatalog({ productName: 'orchestrator' });
-  const publicView = createPublicView({
+  const errors: unknown[] = [];
+  const { publicView, feed, reader, writer, policy, hub, cascade } = createObjects({
+    catalog,
+    store,
     issuesItself: () => false,
     productName: 'orchestrator',
     issuerOf: (cluster) => `https://passes.example/orchestrator/${cluster}`,
     maxExpirationSeconds: 3_600,
-  });
-  const caches = new Map(
-    catalog.storedKinds.map((kind) => {
-      const isCluster = kind === catalog.clusters;
-      const cache = new KindCache<StoredObject>({
-        prefix: kindPrefix(kind),
-        project: (stored) => new StoredObject(kind, stored, isCluster ? publicView : undefined),
-        indexLabels: isCluster,
-        windowSize,
-      });
-      return [kind, cache] as const;
-    }),
-  );
-  const errors: unknown[] = [];
-  const feed = new Feed<StoredObject>({
-    store,
-    caches: [...caches.values()],
     historyRevisions: windowSize,
+    bookmarkIntervalMs: 3_600_000,
     delay: () => Promise.resolve(),
     onError: (error) => errors.push(error),
-  });
-  const reader = new ObjectReader(feed, caches);
-  const policy = createPolicy({
-    labelsOf: (name) => {
-      const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name });
-      return cluster === undefined ? undefined : (cluster.labels ?? {});
-    },
-    snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
-  });
-  const isPolicy = new Set(rbacKinds(catalog));
-  const hub = new WatchHub({
-    clusters: catalog.clusters,
-    isPolicy: (kind) => isPolicy.has(kind),
-    bookmarkIntervalMs: 3_600_000,
-  });
-  feed.listen(new PolicyFeed({ policy, reader, catalog }));
-  feed.listen(hub);
-  const writer = new ObjectWriter({
-    store,
-    reader,
-    catalog,
-    now: Date.now,
-    randomUuid: randomUUID,
-    randomSuffix: () => randomBytes(5).toString('hex'),
-    computedAnnotations: [],
   });
   const dispatch = createDispatcher({
     catalog,
     reader,
     writer,
-    cascade: new Cascade({ store, reader, writer, catalog }),
+    cascade,
     views: createViews(catalog, policy),
     hub,
     publicView,
