@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -11,8 +12,13 @@ export default defineConfig({
     ],
     globalSetup: ['scripts/setup-console.mjs'],
     // Real servers and real disks: generous limits, so that a busy machine is slow and not red.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     pool: 'forks',
+    // Starting a process and loading the modules was half of the work. No test changes what others see of a module, and
+    // what starts timers or replaces a clock puts it back.
+    isolate: false,
+    // Much of a run is waiting: for a server to start, for a stream to end. So one more than there are processors.
+    maxWorkers: availableParallelism() + 1,
   },
 });

@@ -161,7 +161,7 @@ describe('the caches', () => {
           await store.close();
         }
       }),
-      { numRuns: 15, interruptAfterTimeLimit: 200_000 },
+      { numRuns: 10, interruptAfterTimeLimit: 200_000 },
     );
     await rm(dir, { recursive: true });
   }, 240_000);

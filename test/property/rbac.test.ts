@@ -246,7 +246,7 @@ describe('compiled policy', () => {
           }
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 
@@ -291,7 +291,7 @@ describe('compiled policy', () => {
           expect(again.every((rule, index) => rule === rules[index])).toBe(true);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 
@@ -310,7 +310,7 @@ describe('compiled policy', () => {
           }
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 });

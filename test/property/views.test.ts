@@ -107,10 +107,10 @@ const LIMITS = { testMs: 240_000, searchMs: 200_000 };
 
 describe('what each caller is shown', () => {
   it.each([
-    { name: 'with all of history at hand', windowSize: 1_000, ballast: 0, numRuns: 80 },
-    { name: 'with a history too short for some', windowSize: 6, ballast: 0, numRuns: 60 },
+    { name: 'with all of history at hand', windowSize: 1_000, ballast: 0, numRuns: 50 },
+    { name: 'with a history too short for some', windowSize: 6, ballast: 0, numRuns: 40 },
     // So large that one fills a write: clients are caught with a part of what they asked for.
-    { name: 'with objects that slow clients read one by one', windowSize: 1_000, ballast: 130_000, numRuns: 20 },
+    { name: 'with objects that slow clients read one by one', windowSize: 1_000, ballast: 130_000, numRuns: 12 },
   ])(
     'is what the objects and the rules say, $name',
     async ({ windowSize, ballast, numRuns }) => {

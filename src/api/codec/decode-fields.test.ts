@@ -321,7 +321,7 @@ describe('properties', () => {
           }
         },
       ),
-      { numRuns: 5_000 },
+      { numRuns: 2_000 },
     );
   });
 });

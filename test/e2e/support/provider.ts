@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { CompactSign } from 'jose';
 import { Provider } from 'oidc-provider';
 import { TLS } from './server.ts';
+import { distrust, trust } from './trust.ts';
 
 /** A real identity provider on loopback, over TLS. Anybody may sign in, with any password. */
 export interface IdentityProvider {
@@ -40,7 +40,6 @@ export async function startProvider({
   const [cert, key, ca] = await Promise.all(
     [TLS.certFile, TLS.keyFile, TLS.caFile].map((file) => readFile(file, 'utf8')),
   );
-  setDefaultCACertificates([...getCACertificates('default'), ca ?? '']);
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const requests: string[] = [];
   const sockets = new Set<Socket>();
@@ -57,6 +56,7 @@ export async function startProvider({
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  trust(url, ca ?? '');
 
   const provider = new Provider(url, {
     clients: [
@@ -119,6 +119,7 @@ export async function startProvider({
       for (const socket of sockets) socket.destroy();
       server.close();
       await once(server, 'close');
+      distrust(url);
     },
   };
 }

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
+import { distrust, trust } from './trust.ts';
 
 /** The real program in a process of its own, on a port of its own, with a data directory of its own. */
 export interface Server {
@@ -82,7 +82,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   }
   if (options.tls === true) {
     args.push('--tls-cert-file', TLS.certFile, '--tls-private-key-file', TLS.keyFile);
-    setDefaultCACertificates([...getCACertificates('default'), await readFile(TLS.caFile, 'utf8')]);
+    trust(dataDir, await readFile(TLS.caFile, 'utf8'));
   }
   const child = spawn(process.execPath, [PROGRAM, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -120,6 +120,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     restart: () => startServer({ ...options, dataDir, port: Number(new URL(url).port) }),
     destroy: async () => {
       await end('SIGKILL');
+      distrust(dataDir);
       await rm(dataDir, { recursive: true, force: true });
     },
   };
