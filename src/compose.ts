@@ -36,6 +36,7 @@ import { createViews } from './handlers/views.ts';
 import { readConsoleFiles } from './http/console-files.ts';
 import { createFetchDocument } from './http/fetch-document.ts';
 import { createFront } from './http/front.ts';
+import type { Tracer } from './http/tracing/tracer.ts';
 import { ManifestFolder, type ManifestFolderOptions } from './manifests/manifest-folder.ts';
 import { countEvents } from './objects/count-events.ts';
 import { createLiveLookup } from './objects/live-objects.ts';
@@ -88,6 +89,8 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
     const metrics = createMetrics();
     const audit = await openAudit(options.audit, logger);
     closers.push(() => audit.close());
+    const tracer = await openTracing(options, version, logger);
+    closers.push(async () => tracer?.close());
     // The address is taken first: it is part of what tokens say, and may be chosen by the system.
     const front = createFront({
       host: options.listen.host,
@@ -105,6 +108,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       audit,
       console: { files: await readConsoleFiles(CONSOLE_FOLDER), provider: options.consoleProvider },
       metrics,
+      tracer,
       logger,
     });
     closers.push(() => front.server.close());
@@ -372,6 +376,13 @@ async function openCallers(parts: {
       providers?.close();
     },
   };
+}
+
+/** Loaded only when it is asked for. */
+async function openTracing({ tracing }: ServeOptions, version: string, logger: Logger): Promise<Tracer | undefined> {
+  if (tracing === undefined) return undefined;
+  const { openTracer } = await import('./http/tracing/tracer.ts');
+  return openTracer({ ...tracing, version, logger, now: Date.now, random: Math.random });
 }
 
 function every(milliseconds: number, task: () => void): () => void {

@@ -76,6 +76,7 @@ describe('loadServeOptions', () => {
           maxAgeMs: 2_592_000_000,
           maxBackups: 50,
         },
+        tracing: undefined,
         logLevel: 'info',
         demo: false,
       },

@@ -298,6 +298,17 @@ export const OPTIONS = {
     default: '50',
     doc: 'How many audit logs that were put aside are kept, and `0` for all of them.',
   }),
+  tracingEndpoint: option({
+    value: 'URL',
+    parse: baseUrl,
+    doc: 'A collector of OpenTelemetry to which spans are sent (OTLP over HTTP, in JSON), without its path `/v1/traces`, e.g. `http://127.0.0.1:4318`.',
+  }),
+  tracingSamplingRatePerMillion: option({
+    value: 'N',
+    parse: integer(0, 1_000_000),
+    default: '10000',
+    doc: 'How many of a million requests become spans when their caller does not say; a caller says so with a header `traceparent`.',
+  }),
   logLevel: option({
     value: 'LEVEL',
     parse: oneOf('debug', 'info', 'warn', 'error', 'silent'),

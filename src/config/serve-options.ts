@@ -47,6 +47,7 @@ export interface ServeOptions {
     /** 0: all. */
     readonly maxBackups: number;
   };
+  readonly tracing: { readonly endpoint: string; readonly perMillion: number } | undefined;
   readonly logLevel: OptionValues['logLevel'];
   readonly demo: boolean;
 }
@@ -125,6 +126,10 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
       maxAgeMs: values.auditLogMaxage * 86_400_000,
       maxBackups: values.auditLogMaxbackup,
     },
+    tracing:
+      values.tracingEndpoint === undefined
+        ? undefined
+        : { endpoint: values.tracingEndpoint, perMillion: values.tracingSamplingRatePerMillion },
     logLevel: values.logLevel,
     demo: values.demo,
   };

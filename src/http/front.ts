@@ -26,6 +26,7 @@ import { resourceRoutes } from './resource-routes.ts';
 import { firstOf } from './routes.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
 import type { TlsFiles } from './tls-files.ts';
+import type { Tracer } from './tracing/tracer.ts';
 
 /** What requests need, once it is there. */
 export interface Interior {
@@ -53,6 +54,7 @@ export interface FrontOptions {
   readonly audit: Pick<AuditLog, 'write' | 'commit'>;
   readonly console: Pick<ConsoleOptions, 'files' | 'provider'>;
   readonly metrics: Metrics;
+  readonly tracer: Pick<Tracer, 'ended'> | undefined;
   readonly logger: Logger;
 }
 
@@ -64,7 +66,7 @@ export interface Front {
 
 /** The listener, which is up before the rest: until then it answers health checks, and 503 to everyone else. */
 export function createFront(options: FrontOptions): Front {
-  const { catalog, productName, version, console, audit, metrics, logger, ...listener } = options;
+  const { catalog, productName, version, console, audit, metrics, tracer, logger, ...listener } = options;
   const auditor = createAuditor(audit, Date.now);
   const log = logRequests(logger);
   const counts = createRequestMetrics(metrics, (name) => interior?.isCluster(name) === true);
@@ -89,6 +91,7 @@ export function createFront(options: FrontOptions): Front {
       counts.ended(record);
       log(record);
       auditor.ended(record);
+      tracer?.ended(record);
     },
     version: { version },
     parseTarget: createTargetParser({ productName }),

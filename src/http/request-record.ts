@@ -3,6 +3,7 @@ import type { Target } from '../api/exchange.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Decided, Exchange } from './exchange.ts';
 import { credentialOf, productOf, withoutTokens } from './redact.ts';
+import { readTraceparent, type TraceContext } from './tracing/trace-context.ts';
 
 /** What is remembered of a request. Never its query, its headers or its body: those may hold secrets. */
 export interface RequestRecord {
@@ -25,6 +26,8 @@ export interface RequestRecord {
   /** A watch that stood. */
   readonly started: boolean;
   readonly dryRun: boolean;
+  /** Where the request belongs in the trace of its caller. */
+  readonly trace: TraceContext | undefined;
   readonly clientAddress: string;
   /** Program and version, when the client says so in the usual form. */
   readonly userAgent: string;
@@ -64,6 +67,7 @@ export function recordOf(
     failure: x.failure,
     recordedAs: x.recordedAs,
     started: x.started,
+    trace: readTraceparent(x.req.headers.traceparent),
     dryRun: x.query.get('dryRun') === 'All',
     clientAddress: (x.req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
     userAgent: productOf(x.req.headers['user-agent']),
@@ -89,6 +93,7 @@ export function logRequests(logger: Logger): (record: RequestRecord) => void {
     const { cluster, annotations, milliseconds } = record;
     const fields = {
       auditId: record.auditId,
+      ...(record.trace === undefined ? {} : { traceId: record.trace.traceId }),
       verb: record.verb,
       path: record.path,
       ...(cluster === undefined ? {} : { cluster }),
