@@ -1,5 +1,6 @@
 import { encodeValue, toJson, toYaml } from '../api/codec/encode.ts';
 import type { ListResponse } from '../api/exchange.ts';
+import { CHUNKS } from './chunk-pool.ts';
 import { indentJson } from './indent-json.ts';
 import { yamlBody } from './yaml-body.ts';
 
@@ -11,11 +12,23 @@ import { yamlBody } from './yaml-body.ts';
 export type ListForm = 'compact' | 'pretty' | 'yaml';
 
 /** How much is gathered before it is written. Reshaping is slow, so its steps are shorter. */
-const CHUNK_BYTES: Readonly<Record<ListForm, number>> = { compact: 131_072, pretty: 65_536, yaml: 16_384 };
+const CHUNK_BYTES: Readonly<Record<Exclude<ListForm, 'compact'>, number>> = { pretty: 65_536, yaml: 16_384 };
 
 export function listChunks(list: ListResponse, form: ListForm): Generator<Uint8Array> {
-  const pieces = form === 'compact' ? compactPieces(list) : form === 'pretty' ? prettyPieces(list) : yamlPieces(list);
-  return gather(pieces, CHUNK_BYTES[form]);
+  if (form === 'compact') return gather(compactPieces(list), CHUNKS.size, () => CHUNKS.take());
+  const size = CHUNK_BYTES[form];
+  return gather(form === 'pretty' ? prettyPieces(list) : yamlPieces(list), size, () => Buffer.allocUnsafe(size));
+}
+
+/** The compact form in one piece, for lists whose length is known to be small. */
+export function compactList(list: ListResponse, length: number): Buffer {
+  const body = Buffer.allocUnsafe(length);
+  let used = 0;
+  for (const piece of compactPieces(list)) {
+    body.set(piece, used);
+    used += piece.length;
+  }
+  return body;
 }
 
 /** The length of the compact form, known without writing it. */
@@ -83,7 +96,7 @@ function* yamlPieces({ apiVersion, kind, metadata, items }: ListResponse): Gener
 }
 
 /** Packs small pieces into chunks; a piece as large as a chunk goes through as it is. */
-function* gather(pieces: Iterable<Uint8Array>, size: number): Generator<Uint8Array> {
+function* gather(pieces: Iterable<Uint8Array>, size: number, take: () => Buffer): Generator<Uint8Array> {
   let chunk: Buffer | undefined;
   let used = 0;
   for (const piece of pieces) {
@@ -94,7 +107,7 @@ function* gather(pieces: Iterable<Uint8Array>, size: number): Generator<Uint8Arr
     }
     if (piece.length >= size) yield piece;
     else {
-      chunk ??= Buffer.allocUnsafe(size);
+      chunk ??= take();
       chunk.set(piece, used);
       used += piece.length;
     }

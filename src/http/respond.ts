@@ -5,7 +5,7 @@ import type { ApiError } from '../api/status.ts';
 import type { Answer, RawAnswer } from './answer.ts';
 import { writeChunks, writeGzipped } from './flow.ts';
 import { indentJson } from './indent-json.ts';
-import { compactLength, type ListForm, listChunks } from './list-body.ts';
+import { compactLength, compactList, type ListForm, listChunks } from './list-body.ts';
 import { WatchStream } from './watch-stream.ts';
 import { yamlBody } from './yaml-body.ts';
 
@@ -128,7 +128,7 @@ function writeList(envelope: Envelope, list: ListResponse): Promise<void> | unde
   const length = compactLength(list);
   const headers = headersFor(envelope, mediaType);
   if (length <= GZIP_ABOVE && form === 'compact') {
-    const body = Buffer.concat([...listChunks(list, form)], length);
+    const body = compactList(list, length);
     headers.push('Content-Length', String(length));
     res.writeHead(200, headers);
     if (headOnly) res.end();
@@ -145,7 +145,7 @@ function writeList(envelope: Envelope, list: ListResponse): Promise<void> | unde
     return undefined;
   }
   const chunks = listChunks(list, form);
-  return compress ? writeGzipped(res, chunks) : writeChunks(res, chunks);
+  return compress ? writeGzipped(res, chunks) : writeChunks(res, chunks, form === 'compact');
 }
 
 function withNewline(json: Uint8Array): Buffer {

@@ -24,6 +24,9 @@ const indexKey = (label: string, value: string, key: string): string => `${label
 /** The first key after everything that starts with this prefix, which ends in `/`. */
 const endOf = (prefix: string): string => `${prefix.slice(0, -1)}0`;
 
+/** Ends a walk over a tree. */
+const STOP = { break: 0 };
+
 /**
  * The objects of one kind at one moment: in key order, and by label. `copy` costs nothing: trees share
  * their nodes until one of them is written to.
@@ -79,8 +82,20 @@ export class Snapshot<E extends CacheEntry> {
     }
   }
 
-  /** How many entries are under the prefix. */
-  count(prefix: string): number {
+  /** The same, put into a list until it holds so many: without the price of a generator's step for each. */
+  collect(into: E[], prefix: string, after: string | undefined, limit: number): void {
+    const start = after !== undefined && after >= prefix ? after : prefix;
+    this.#byKey.forRange(start, endOf(prefix), false, (key, entry) => {
+      if (key !== after) into.push(entry);
+      return into.length < limit ? undefined : STOP;
+    });
+  }
+
+  /** How many entries are under the prefix, after the given key. */
+  count(prefix: string, after?: string): number {
+    if (after !== undefined && after >= prefix) {
+      return this.#byKey.forRange(after, endOf(prefix), false) - (this.#byKey.has(after) ? 1 : 0);
+    }
     const first = this.#byKey.minKey();
     const last = this.#byKey.maxKey();
     const end = endOf(prefix);

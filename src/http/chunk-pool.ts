@@ -1,0 +1,33 @@
+/**
+ * Buffers for the chunks of long lists, used again and again: made anew for each list, a quarter of a megabyte at a time,
+ * they cost more than what is copied into them (fresh pages from the system, and a collector that runs early).
+ *
+ * One comes back only after its bytes have left for certain; one that does not come back is the collector's. Only
+ * what was lent is taken back, and once: bytes that belong to somebody else must never be written over.
+ */
+export class ChunkPool {
+  readonly size: number;
+  readonly #kept: number;
+  readonly #free: Buffer[] = [];
+  readonly #lent = new WeakSet<ArrayBufferLike>();
+
+  constructor({ size, kept }: { size: number; kept: number }) {
+    this.size = size;
+    this.#kept = kept;
+  }
+
+  take(): Buffer {
+    // Slow means: not cut from the block that Node shares among small buffers.
+    const chunk = this.#free.pop() ?? Buffer.allocUnsafeSlow(this.size);
+    this.#lent.add(chunk.buffer);
+    return chunk;
+  }
+
+  /** `chunk` may be a part of what was lent, or anything else, which is left alone. */
+  giveBack({ buffer }: Uint8Array): void {
+    if (this.#lent.delete(buffer) && this.#free.length < this.#kept) this.#free.push(Buffer.from(buffer));
+  }
+}
+
+/** One for the process: how much is kept is bounded for all connections together, at 8 MiB. */
+export const CHUNKS = new ChunkPool({ size: 262_144, kept: 32 });
