@@ -4,7 +4,7 @@ import { CliError, type Invocation, type Run } from './command.ts';
 import { connect } from './connection.ts';
 import { isDryRun } from './dry-run.ts';
 import { printerFor } from './output.ts';
-import { tokenIdIn } from './token-id.ts';
+import { readGivenToken } from './token-id.ts';
 
 /** The token alone on stdout; whatever there is to say about it goes to stderr. */
 export const run: Run = async (context, invocation) => {
@@ -30,7 +30,7 @@ export const run: Run = async (context, invocation) => {
   if (print !== undefined) context.out.write(print(answer));
   else if (dryRun) context.err.write(`A token would be granted until ${answer.status?.expirationTimestamp}.\n`);
   else context.out.write(`${token}\n`);
-  const id = invocation.is('tracked') && !dryRun ? tokenIdIn(token) : undefined;
+  const id = invocation.is('tracked') && !dryRun ? readGivenToken(token)?.id : undefined;
   if (id !== undefined) context.err.write(`Tracked: clusterpass token revoke ${id} takes it back.\n`);
   return undefined;
 };

@@ -58,6 +58,23 @@ describe('clusterpass token', () => {
     expect(server.output.stderr).not.toContain('eyJ');
   });
 
+  it('a token of somebody else is not said to be revoked: who believes it does not ask here', async () => {
+    const segment = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const jti = randomUUID();
+    for (const iss of [
+      'https://kubernetes.default.svc.cluster.local',
+      'https://elsewhere.example/orchestrator/alpha',
+      `${server.url}/orchestrator/../alpha`,
+      `${server.url}/nowhere/alpha`,
+      `${server.url}/orchestrator/alpha/`,
+    ]) {
+      const stdin = `${segment({ alg: 'ES256' })}.${segment({ jti, iss })}.c2ln`;
+      const { code, stdout, stderr } = await admin.run(['token', 'revoke', '-'], { stdin });
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toBe(`error: token ${jti} was issued by ${iss}, and can be revoked only there\n`);
+    }
+  });
+
   it('one that may not be revoked does not stop the others', async () => {
     const token = (await jane.ok([...CREATE, '--tracked'])).trim();
     const unknown = randomUUID();
