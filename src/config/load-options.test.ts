@@ -48,9 +48,9 @@ describe('loadServeOptions', () => {
         maxConnections: 10_000,
         maxConnectionsPerAddress: 6_000,
         load: {
-          tokensAtOnce: 400,
-          readsAtOnce: 200,
-          writesAtOnce: 200,
+          tokensAtOnce: 200,
+          readsAtOnce: 100,
+          writesAtOnce: 100,
           callerShare: 25,
           waitingPerCaller: 1_000,
           watchesAtOnce: 8_000,

@@ -139,19 +139,19 @@ export const OPTIONS = {
   maxTokensAtOnce: option({
     value: 'N',
     parse: integer(1, 100_000),
-    default: '400',
+    default: '200',
     doc: 'Token requests under way at once. More wait for their turn, caller by caller, and past `--max-waiting-per-caller` are answered with 429.',
   }),
   maxReadsAtOnce: option({
     value: 'N',
     parse: integer(1, 100_000),
-    default: '200',
+    default: '100',
     doc: 'The same for lists and other reads.',
   }),
   maxWritesAtOnce: option({
     value: 'N',
     parse: integer(1, 100_000),
-    default: '200',
+    default: '100',
     doc: 'The same for requests that change something.',
   }),
   callerShare: option({

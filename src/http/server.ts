@@ -167,7 +167,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         reloadCertificate = createReloader({ files: tls, current, use: useKeyPair, logger });
         certificateCheck = setInterval(reloadCertificate, limits.certificateCheckMs).unref();
       }
-      server.listen({ host, port });
+      server.listen({ host, port, backlog: BACKLOG });
       await once(server, 'listening');
       server.on('error', (error) => logger.error({ err: error }, 'listener failed'));
       const { address, port: bound } = server.address() as AddressInfo;
@@ -189,6 +189,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     reloadCertificate: () => reloadCertificate(),
   };
 }
+
+/** Connections that wait to be accepted. With Node's 511 a burst of slow clients would delay everyone by a second. */
+const BACKLOG = 4_096;
 
 const COMPLAIN_MS = 1_000;
 
