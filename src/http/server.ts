@@ -82,6 +82,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   } = options;
   const limits: Limits = { ...LIMITS, ...options.limits };
   let draining = false;
+  /** Draining, and the delay is over: before that, a connection that is closed may be one on which a request is coming. */
+  let closing = false;
   const watches = new Set<WatchStream>();
   const isDraining = (): boolean => draining;
   const onFailure = (check: string, reason: unknown): void =>
@@ -97,13 +99,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     observe(record) {
       options.observe(record);
       // A connection that was busy when the draining began is idle now, and nobody else would close it.
-      if (draining) setImmediate(() => server.closeIdleConnections());
+      if (closing) setImmediate(() => server.closeIdleConnections());
     },
     keepWatch(stream) {
       watches.add(stream);
       stream.onClose(() => watches.delete(stream));
       // It slipped in while the others were being told to end.
-      if (draining) setImmediate(() => stream.shutdown());
+      if (closing) setImmediate(() => stream.shutdown());
     },
   });
 
@@ -147,6 +149,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const drainOnce = async (lastWords: () => void): Promise<void> => {
     draining = true;
     if (drainDelayMs > 0) await sleep(drainDelayMs);
+    closing = true;
     stopTimers();
     const closed = new Promise<void>((resolve) => {
       server.close(() => resolve());
@@ -179,6 +182,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     },
     async close() {
       draining = true;
+      closing = true;
       stopTimers();
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());

@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process';
+import { chmod, cp, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { run } from './support/run.ts';
+import { type Server, startServer } from './support/server.ts';
+import { ASK, CLUSTERS, createCluster, createWorld, issue, post } from './support/token-world.ts';
+import { brief, Watch } from './support/watch.ts';
+
+/** B12 on the embedded store; the same for etcd is in etcd-faults.test.ts. */
+
+const cluster = (name: string): object => ({
+  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+  kind: 'Cluster',
+  metadata: { name },
+});
+
+let server: Server;
+let folder: string;
+let stall: string;
+let token: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-faults-'));
+  stall = join(folder, 'stalled');
+  server = await startServer({
+    // The audit log is beside this: it has faults of its own, and a token waits for it.
+    args: ['--audit-log-path', '/dev/null'],
+    env: {
+      NODE_OPTIONS: `--import=${new URL('./support/stalled-disk.mjs', import.meta.url).href}`,
+      CLUSTERPASS_TEST_STALL: stall,
+    },
+  });
+  await createWorld(server);
+  token = await issue(server);
+});
+afterAll(async () => {
+  await server.destroy();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** What needs no store goes on, whatever is the matter with it. */
+async function expectTheRestToWork(): Promise<void> {
+  expect((await server.call('GET', '/livez', { token: null })).code).toBe(200);
+  expect((await server.call('GET', CLUSTERS)).json.items).not.toHaveLength(0);
+  expect((await server.call('GET', '/auth/v1/clusters', { token })).code).toBe(200);
+  expect((await post(server, ASK)).code).toBe(201);
+  const keys = '/orchestrator/alpha/openid/v1/jwks';
+  expect((await server.call('GET', keys, { token: null })).json.keys).not.toHaveLength(0);
+}
+
+describe('B12: a disk that is full', () => {
+  /** The largest file that the process may write: the next page of the log of the database does not fit any more. */
+  const allow = (bytes: string) =>
+    promisify(execFile)('prlimit', ['--pid', String(server.pid), `--fsize=${bytes}:unlimited`]);
+
+  it('refuses changes with 503 and Retry-After, and nothing else; with space they work again', async () => {
+    const watch = await Watch.open(server, `${CLUSTERS}?watch=true`);
+    await watch.take(2);
+    await allow('4096');
+    const refused = await server.call('POST', CLUSTERS, { body: cluster('too-much') });
+    expect(refused.code, refused.text).toBe(503);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(refused.json).toMatchObject({ kind: 'Status', reason: 'ServiceUnavailable', code: 503 });
+    expect(refused.text).not.toContain(server.dataDir);
+    await expectTheRestToWork();
+    expect((await server.call('GET', '/readyz', { token: null })).code).toBe(200);
+    await allow('unlimited');
+    await createCluster(server, 'fits-again');
+    expect((await watch.take(1)).map(brief)).toEqual(['ADDED fits-again']);
+    watch.close();
+    const { json } = await server.call('GET', CLUSTERS);
+    const names = json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
+    expect(names).toEqual(['alpha', 'beta', 'fits-again']);
+    expect(server.output.stderr).toMatch(/clusterpass\.db: .*(disk|full|I\/O)/);
+  });
+});
+
+describe('B12: a disk that does not answer', () => {
+  it('holds up changes and readiness, and nothing else; then they happen', async () => {
+    await writeFile(stall, '');
+    let over = false;
+    const waiting = server.call('POST', CLUSTERS, { body: cluster('late') }).finally(() => {
+      over = true;
+    });
+    await expectTheRestToWork();
+    const ready = await server.call('GET', '/readyz?verbose', { token: null });
+    expect(ready.code).toBe(503);
+    expect(ready.text).toContain('[-]storage failed');
+    expect(over).toBe(false);
+    await rm(stall);
+    expect((await waiting).code).toBe(201);
+    expect((await server.call('GET', '/readyz', { token: null })).code).toBe(200);
+  });
+});
+
+describe('a data directory that can not be used ends the start with one sentence', () => {
+  let copies = 0;
+  /** A stopped server's directory, to be spoiled. */
+  const spoil = async (how: (file: string) => Promise<void> | void): Promise<{ code: number | null; said: string }> => {
+    copies += 1;
+    const copy = join(folder, `data-${copies}`);
+    await cp(server.dataDir, copy, { recursive: true });
+    for (const name of ['clusterpass.db-wal', 'clusterpass.db-shm']) await rm(join(copy, name), { force: true });
+    await how(join(copy, 'clusterpass.db'));
+    const { code, stderr } = await run(['serve', '--data-dir', copy, '--listen', '127.0.0.1:0']);
+    expect(stderr).not.toMatch(/\n\s+at /);
+    return {
+      code,
+      said: stderr
+        .split('\n')
+        .filter((line) => line.startsWith('clusterpass:'))
+        .join('\n'),
+    };
+  };
+  beforeAll(async () => {
+    await server.stop();
+  });
+
+  it('a damaged page', async () => {
+    const { code, said } = await spoil(async (file) => {
+      const handle = await open(file, 'r+');
+      for (let page = 2; page < 40; page += 1) await handle.write(Buffer.alloc(2_000, 0x5a), 0, 2_000, page * 4_096);
+      await handle.close();
+    });
+    expect(code).toBe(1);
+    expect(said).toMatch(/^clusterpass: .*clusterpass\.db is damaged: /);
+  });
+
+  it('B16: one of a newer release', async () => {
+    const { code, said } = await spoil((file) => {
+      const db = new DatabaseSync(file);
+      db.exec('PRAGMA user_version = 7');
+      db.close();
+    });
+    expect(code).toBe(1);
+    expect(said).toMatch(
+      /^clusterpass: .*clusterpass\.db was written by a newer release \(schema 7, this one knows \d+\): start that release/,
+    );
+  });
+
+  // Nothing is read-only to root.
+  it.skipIf(process.getuid?.() === 0)('one that is read-only', async () => {
+    const { code, said } = await spoil((file) => chmod(file, 0o400));
+    expect(code).toBe(1);
+    expect(said).toMatch(/^clusterpass: .*clusterpass\.db: .*readonly/);
+  });
+});
