@@ -195,6 +195,8 @@ describe('keys that are not as they must be', () => {
     ['an unknown member of the answer', { keys: [KEY.published], more: true }],
     ['a private half', { keys: [{ ...KEY.published, jwk: KEY.privateKey.export({ format: 'jwk' }) }] }],
     ['a symmetric key', { keys: [{ ...KEY.published, jwk: { kty: 'oct', k: 'AAAA' } }] }],
+    ['a type of the prototype', { keys: [{ ...KEY.published, jwk: { ...jwk, kty: 'constructor' } }] }],
+    ['a type in a list', { keys: [{ ...KEY.published, jwk: { ...jwk, kty: ['EC'] } }] }],
     ['another algorithm', { keys: [{ ...KEY.published, alg: 'ES384' }] }],
     ['an algorithm of the prototype', { keys: [{ ...KEY.published, alg: 'constructor' }] }],
     ['a point that is not on the curve', { keys: [{ ...KEY.published, jwk: { ...jwk, x: 'AAAA' } }] }],

@@ -10,10 +10,11 @@ const MAX_KEYS = 32;
 const MAX_KID_BYTES = 1024;
 const MAX_RSA_BITS = 8192;
 
-const MEMBERS: Readonly<Record<string, readonly string[]>> = {
-  EC: ['kty', 'crv', 'x', 'y'],
-  RSA: ['kty', 'n', 'e'],
-};
+/** A map, as an object has members that nobody put there, and the name comes from outside. */
+const MEMBERS: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['EC', ['kty', 'crv', 'x', 'y']],
+  ['RSA', ['kty', 'n', 'e']],
+]);
 
 export function readKeys(answer: JsonObject): readonly VerificationKey[] {
   refuseError(answer);
@@ -34,7 +35,7 @@ function readKey(value: unknown, at: number): VerificationKey {
   refuseOthers(value, ['kid', 'alg', 'jwk'], where);
   const { alg, jwk } = value;
   const kid = readKid(value.kid, where);
-  const members = isJsonObject(jwk) ? MEMBERS[String(jwk.kty)] : undefined;
+  const members = isJsonObject(jwk) ? MEMBERS.get(jwk.kty) : undefined;
   if (!isJsonObject(jwk) || members === undefined) throw new SignerFailed(`${where}.jwk must be a key of EC or RSA`);
   // A private half must not even be looked at: that it was sent is the mistake.
   refuseOthers(jwk, members, `${where}.jwk`);
