@@ -16,6 +16,7 @@ const CLIENT_LEFT = { status: 'Failure', reason: 'ClientClosedRequest', code: 49
  */
 export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'ResponseComplete', now: number): string {
   const { target, who, decision, annotations, clientAddress, userAgent, cluster } = record;
+  // What is undefined JSON leaves out.
   const event = {
     kind: 'Event',
     apiVersion: 'audit.k8s.io/v1',
@@ -25,21 +26,17 @@ export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'Res
     requestURI: cut(record.path, MAX_PATH),
     verb: record.verb,
     user: who === undefined ? {} : userInfo(who),
-    ...(clientAddress === '' ? {} : { sourceIPs: [clientAddress] }),
-    ...(userAgent === '' ? {} : { userAgent }),
-    ...(target === undefined ? {} : { objectRef: objectRef(target, record.withoutTokens) }),
+    sourceIPs: clientAddress === '' ? undefined : [clientAddress],
+    userAgent: userAgent === '' ? undefined : userAgent,
+    objectRef: target && objectRef(target, record.withoutTokens),
     responseStatus: { metadata: {}, ...statusOf(record) },
     requestReceivedTimestamp: microTime(now - record.milliseconds),
     stageTimestamp: microTime(now),
     annotations: {
-      ...(decision === undefined
-        ? {}
-        : {
-            'authorization.k8s.io/decision': decision.allowed ? 'allow' : 'forbid',
-            'authorization.k8s.io/reason': decision.why,
-          }),
-      ...(cluster === undefined ? {} : { 'clusterpass.dev/cluster': cut(cluster, MAX_NAME) }),
-      ...Object.fromEntries(annotations),
+      'authorization.k8s.io/decision': decision && (decision.allowed ? 'allow' : 'forbid'),
+      'authorization.k8s.io/reason': decision?.why,
+      'clusterpass.dev/cluster': cluster && cut(cluster, MAX_NAME),
+      ...(annotations.size === 0 ? undefined : Object.fromEntries(annotations)),
     },
   };
   return safeLine(JSON.stringify(event));
@@ -47,25 +44,21 @@ export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'Res
 
 const userInfo = ({ name, uid, groups, extra }: User) => ({
   username: name,
-  ...(uid === '' ? {} : { uid }),
+  uid: uid === '' ? undefined : uid,
   groups,
-  ...(Object.keys(extra).length === 0 ? {} : { extra }),
+  extra: Object.keys(extra).length === 0 ? undefined : extra,
 });
 
 function objectRef(target: Target, clean: (text: string) => string) {
-  const texts = {
-    resource: target.resource,
-    namespace: target.namespace,
-    name: target.name,
-    apiGroup: target.group,
-    apiVersion: target.version,
-    subresource: target.subresource,
+  const text = (value: string): string | undefined => (value === '' ? undefined : cut(clean(value), MAX_NAME));
+  return {
+    resource: text(target.resource),
+    namespace: text(target.namespace),
+    name: text(target.name),
+    apiGroup: text(target.group),
+    apiVersion: text(target.version),
+    subresource: text(target.subresource),
   };
-  return Object.fromEntries(
-    Object.entries(texts)
-      .filter(([, text]) => text !== '')
-      .map(([key, text]) => [key, cut(clean(text), MAX_NAME)]),
-  );
 }
 
 function statusOf({ code, failure }: RequestRecord) {

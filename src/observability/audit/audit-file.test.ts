@@ -35,10 +35,10 @@ const contentOf = (name: string): Promise<string> => readFile(join(dir, name), '
 test('appends for this user only, and goes on where it was', async () => {
   const nested = join(dir, 'a', 'b', 'audit.log');
   const first = fileWith({ path: nested });
-  await first.append(line('one'), true);
+  await first.append(line('one'));
   await first.close();
   const second = fileWith({ path: nested });
-  await second.append(line('two'), false);
+  await second.append(line('two'));
   await second.close();
   expect(await readFile(nested, 'utf8')).toBe('one\ntwo\n');
   expect((await stat(nested)).mode & 0o777).toBe(0o600);
@@ -48,8 +48,8 @@ test('appends for this user only, and goes on where it was', async () => {
 test('a line that a power cut left unfinished does not spoil the next', async () => {
   await writeFile(path, '{"whole":1}\n{"half":');
   const file = fileWith();
-  await file.append(line('{"next":1}'), true);
-  await file.append(line('{"last":1}'), true);
+  await file.append(line('{"next":1}'));
+  await file.append(line('{"last":1}'));
   await file.close();
   expect(await readFile(path, 'utf8')).toBe('{"whole":1}\n{"half":\n{"next":1}\n{"last":1}\n');
 });
@@ -57,11 +57,11 @@ test('a line that a power cut left unfinished does not spoil the next', async ()
 describe('putting aside', () => {
   test('by size, under the time, and never in the middle of what is appended', async () => {
     const file = fileWith();
-    await file.append(line('a'.repeat(59)), true);
+    await file.append(line('a'.repeat(59)));
     now = Date.UTC(2030, 0, 2, 3, 4, 5, 6);
-    await file.append(line('b'.repeat(59)), true);
+    await file.append(line('b'.repeat(59)));
     // The same millisecond: the name is taken.
-    await file.append(line('c'.repeat(200)), true);
+    await file.append(line('c'.repeat(200)));
     await file.close();
     expect(await backups()).toEqual(['audit-2030-01-02T03-04-05.006.log', 'audit-2030-01-02T03-04-05.007.log']);
     expect(await contentOf('audit-2030-01-02T03-04-05.006.log')).toBe(`${'a'.repeat(59)}\n`);
@@ -73,7 +73,7 @@ describe('putting aside', () => {
     await writeFile(join(dir, 'audit-notes.log'), 'not ours');
     for (const letter of 'abcde') {
       now += 1000;
-      await file.append(line(letter.repeat(80)), false);
+      await file.append(line(letter.repeat(80)));
     }
     await file.close();
     const kept = await backups();
@@ -85,9 +85,9 @@ describe('putting aside', () => {
   test('by age: a day in each file, and old ones go', async () => {
     const file = fileWith({ maxBytes: 1e6, maxAgeMs: 3 * DAY });
     for (let day = 0; day < 8; day++) {
-      await file.append(line(`morning ${day}`), false);
+      await file.append(line(`morning ${day}`));
       now += DAY / 2;
-      await file.append(line(`evening ${day}`), false);
+      await file.append(line(`evening ${day}`));
       now += DAY / 2;
     }
     await file.close();
@@ -97,9 +97,9 @@ describe('putting aside', () => {
 
   test('what can not be put aside is written on, and told', async () => {
     const file = fileWith();
-    await file.append(line('a'.repeat(90)), false);
+    await file.append(line('a'.repeat(90)));
     await rename(path, join(dir, 'moved'));
-    await file.append(line('b'.repeat(90)), false);
+    await file.append(line('b'.repeat(90)));
     await file.close();
     expect(problems).toHaveLength(1);
     expect(await contentOf('moved')).toBe(`${'a'.repeat(90)}\n${'b'.repeat(90)}\n`);
@@ -109,8 +109,8 @@ describe('putting aside', () => {
     await mkdir(join(dir, 'disk'));
     await symlink(join(dir, 'disk', 'real.log'), path);
     const file = fileWith();
-    await file.append(line('a'.repeat(90)), false);
-    await file.append(line('b'.repeat(90)), false);
+    await file.append(line('a'.repeat(90)));
+    await file.append(line('b'.repeat(90)));
     await file.close();
     expect(await readdir(join(dir, 'disk'))).toHaveLength(2);
     expect(await readFile(path, 'utf8')).toBe(`${'b'.repeat(90)}\n`);
@@ -122,7 +122,7 @@ describe('sharing', () => {
     const [one, two] = [fileWith(), fileWith()];
     for (let round = 0; round < 20; round++) {
       now += 1000;
-      await Promise.all([one.append(line(`one ${round}`), true), two.append(line(`two ${round}`), true)]);
+      await Promise.all([one.append(line(`one ${round}`)), two.append(line(`two ${round}`))]);
     }
     await one.close();
     await two.close();
@@ -135,10 +135,10 @@ describe('sharing', () => {
 
   test('a file that somebody moved away is followed by a new one', async () => {
     const file = fileWith();
-    await file.append(line('before'), false);
+    await file.append(line('before'));
     await unlink(path);
     now += 1000;
-    await file.append(line('after'), true);
+    await file.append(line('after'));
     await file.close();
     expect(await readFile(path, 'utf8')).toBe('after\n');
   });
@@ -148,9 +148,9 @@ test('A9: a full disk is an error, and when there is room again nothing has to b
   await symlink('/dev/full', path);
   const file = fileWith();
   await file.open();
-  await expect(file.append(line('lost'), true)).rejects.toMatchObject({ code: 'ENOSPC' });
+  await expect(file.append(line('lost'))).rejects.toMatchObject({ code: 'ENOSPC' });
   await unlink(path);
-  await file.append(line('kept'), true);
+  await file.append(line('kept'));
   await file.close();
   expect(await readFile(path, 'utf8')).toBe('kept\n');
 });
@@ -158,6 +158,6 @@ test('A9: a full disk is an error, and when there is room again nothing has to b
 test('devices and pipes take lines as well', async () => {
   const file = fileWith({ path: '/dev/null' });
   await file.open();
-  await file.append(line('x'.repeat(500)), true);
+  await file.append(line('x'.repeat(500)));
   await file.close();
 });

@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 
@@ -19,6 +20,9 @@ const LOOK_MS = 1_000;
 /** With a limit of age a file holds one day, so that lines are removed about when they should be. */
 const DAY_MS = 86_400_000;
 const NEWLINE = 0x0a;
+/** Each write returns when it is on the disk: one call where a write and a synchronization would be two. */
+const SYNCED: number | undefined = constants.O_DSYNC;
+const APPEND = constants.O_CREAT | constants.O_APPEND | (SYNCED ?? 0);
 
 /**
  * The file of the audit log: appends, makes durable, and puts full files aside. Several processes may share one, and
@@ -42,15 +46,15 @@ export class AuditFile {
     this.#options = options;
   }
 
-  /** Whole lines. With `durable` they are on the disk when this resolves. */
-  async append(lines: Uint8Array, durable: boolean): Promise<void> {
+  /** Whole lines. They are on the disk when this resolves. */
+  async append(lines: Uint8Array): Promise<void> {
     const handle = await this.#handleFor(lines.length);
     const bytes = this.#torn ? Buffer.concat([Buffer.of(NEWLINE), lines]) : lines;
     let written = 0;
     try {
       while (written < bytes.length) written += (await handle.write(bytes, written)).bytesWritten;
       // Pipes and devices can not be synchronized.
-      if (durable && this.#isRegular) await handle.datasync();
+      if (SYNCED === undefined && this.#isRegular) await handle.datasync();
     } catch (error) {
       await this.#undo(handle, written);
       throw error;
@@ -107,7 +111,9 @@ export class AuditFile {
     const { path, now } = this.#options;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     // Reading is needed to see how it ends; a pipe or a device may only take writing.
-    const handle = await open(path, 'a+', 0o600).catch(() => open(path, 'a', 0o600));
+    const handle = await open(path, APPEND | constants.O_RDWR, 0o600).catch(() =>
+      open(path, APPEND | constants.O_WRONLY, 0o600),
+    );
     try {
       const facts = await handle.stat();
       this.#identity = identityOf(facts);

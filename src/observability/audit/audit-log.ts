@@ -31,7 +31,7 @@ const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
 /**
  * Lines on their way to the file, in order. Promises: `commit` resolves when its line, and every line before it, is
- * durable, and rejects when that can not be; those who wait at the same time share one fsync. `write` never fails and
+ * durable, and rejects when that can not be; those who wait at the same time share one write to the disk. `write` never fails and
  * never waits. After a failure it is tried again with every commit, and every second: nobody has to restart anything.
  */
 export class AuditLog {
@@ -112,10 +112,7 @@ export class AuditLog {
       const batch = this.#waiting.slice(0, MAX_BATCH_LINES);
       const bytes = Buffer.from(batch.map(({ line }) => `${line}\n`).join(''));
       try {
-        await this.#file.append(
-          bytes,
-          batch.some(({ durable }) => durable !== undefined),
-        );
+        await this.#file.append(bytes);
       } catch (error) {
         this.#failed(error);
         return;
