@@ -6,6 +6,8 @@ import { spawnSync } from 'node:child_process';
 import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { benchGrowth } from './growth.ts';
+import { benchHarm } from './harm.ts';
 import { benchList } from './list.ts';
 import { benchMemory, benchStart } from './memory.ts';
 import type { Settings } from './support/compare.ts';
@@ -22,6 +24,8 @@ const BENCHES: Readonly<Record<string, (settings: Settings) => Promise<Report>>>
   write: benchWrite,
   memory: benchMemory,
   start: benchStart,
+  growth: benchGrowth,
+  harm: benchHarm,
 };
 
 /** Those that answer a question of their own, each with its own arguments: `npm run bench -- rotation 5 8`. */
@@ -54,8 +58,13 @@ if (unknown !== undefined) {
   process.exit(2);
 }
 const settings = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
+const progress = (line: string): void => console.error(`  ${line}`);
 const machine = { processors: cpus().length, load: loadavg()[0] ?? 0, node: process.version };
 const reports: Record<string, Report> = {};
+// Whoever stops this means the servers too.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void endEverything().finally(() => process.exit(1)));
+}
 try {
   if (!values.json) {
     console.log(
@@ -63,7 +72,7 @@ try {
     );
   }
   for (const name of names) {
-    const report = await (BENCHES[name] as (settings: Settings) => Promise<Report>)(settings);
+    const report = await (BENCHES[name] as (settings: Settings) => Promise<Report>)({ ...settings, progress });
     await endEverything();
     reports[name] = report;
     if (!values.json) {

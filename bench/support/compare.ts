@@ -1,5 +1,5 @@
 import type { Work } from './driver-process.ts';
-import { median } from './numbers.ts';
+import { median, short } from './numbers.ts';
 import type { Driver, Served } from './processes.ts';
 
 /** One line of the table. */
@@ -27,6 +27,8 @@ export interface Settings {
   readonly rounds: number;
   /** About how long one round of one side lasts. */
   readonly seconds: number;
+  /** Hears of each round: a run takes minutes. */
+  readonly progress?: (line: string) => void;
 }
 
 const spread = (values: readonly number[]): readonly [number, number, number] => [
@@ -50,7 +52,11 @@ export async function alternate(
   for (let round = 0; round < settings.rounds; round++) {
     const order = [['ours', ours] as const, ['floor', floor] as const];
     if (round % 2 === 1) order.reverse();
-    for (const [side, run] of order) results[side].push(await run(round));
+    for (const [side, run] of order) {
+      const result = await run(round);
+      results[side].push(result);
+      settings.progress?.(`round ${round + 1}, ${side}: ${short(result.rate)}/s, ${short(result.cpuPerUnit)} us`);
+    }
   }
   return results;
 }

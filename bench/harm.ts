@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs';
+import { call, must, requestText } from './support/client.ts';
+import type { Settings } from './support/compare.ts';
+import type { Done } from './support/driver-process.ts';
+import { clusterName, READER } from './support/fleet.ts';
+import { at } from './support/numbers.ts';
+import { type Desk, Driver, startDesk } from './support/processes.ts';
+import type { Figure, Report } from './support/report.ts';
+import { callerToken, tokenRequest } from './token.ts';
+
+const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+const LISTED = 100_000;
+const WATCHERS = 2_000;
+
+/** A body of 3 MB that is read whole and then refused. */
+const LARGE = { metadata: { name: 'large', annotations: { text: 'x'.repeat(3_000_000) } } };
+
+/**
+ * How long the loop of the server was kept from its work, by its own account: the longest that its main thread computed
+ * during one health check. What passes while the machine is busy with others is not its doing.
+ */
+class Pings {
+  readonly #desk: Desk;
+  readonly #done: Promise<void>;
+  #on = true;
+  longest = 0;
+
+  constructor(desk: Desk) {
+    this.#desk = desk;
+    this.#done = this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const computed = (): number =>
+      Number(readFileSync(`/proc/${this.#desk.pid}/task/${this.#desk.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+    while (this.#on) {
+      const [begun, before] = [performance.now(), computed()];
+      await call(this.#desk, 'GET', '/livez');
+      this.longest = Math.max(this.longest, Math.min(performance.now() - begun, computed() - before));
+    }
+  }
+
+  async stop(): Promise<number> {
+    this.#on = false;
+    await this.#done;
+    return this.longest;
+  }
+}
+
+/** Token requests, one after the other on a few connections, while something goes on: their 99th percentile. */
+async function during(
+  desk: Desk,
+  driver: Driver,
+  request: string,
+  work: () => Promise<void>,
+): Promise<[number, number]> {
+  const pings = new Pings(desk);
+  await driver.order({ do: 'connect', port: desk.port, connections: 4 });
+  const busy = work();
+  const { milliseconds } = (await driver.order({
+    do: 'work',
+    request: [request],
+    connections: 4,
+    total: 1_000,
+  })) as Done;
+  await busy;
+  await driver.order({ do: 'close' });
+  return [at(milliseconds, 0.99), await pings.stop()];
+}
+
+/** While one client asks for much, is anybody else kept waiting? */
+export async function benchHarm(_: Settings): Promise<Report> {
+  const desk = await startDesk({ clusters: LISTED, bindings: 1_000 });
+  const [asking, other, writer] = [new Driver(), new Driver(), new Driver()];
+  const request = tokenRequest(await callerToken(desk));
+  const figures: Figure[] = [];
+  const nothing = async (): Promise<void> => {};
+  await during(desk, asking, request, nothing);
+  const [quiet, quietLoop] = await during(desk, asking, request, nothing);
+  figures.push({ name: 'p99 of a token, quiet', value: quiet, unit: 'ms' });
+  figures.push({ name: 'the loop, quiet', value: quietLoop, unit: 'ms', limit: 50 });
+  const measure = async (name: string, work: () => Promise<void>): Promise<void> => {
+    const [p99, loop] = await during(desk, asking, request, work);
+    figures.push({ name: `p99 of a token, ${name}, times quiet`, value: p99 / quiet, unit: '', limit: 5 });
+    figures.push({ name: `the loop, ${name}`, value: loop, unit: 'ms', limit: 50 });
+  };
+  await measure(`a list of ${LISTED} to a slow reader`, async () => {
+    await other.order({ do: 'connect', port: desk.port, connections: 1 });
+    const list = requestText('GET', '/auth/v1/clusters', READER);
+    await other.order({ do: 'trickle', request: list, bytes: 1_000_000, everyMs: 20 });
+  });
+  await other.order({ do: 'close' });
+  await measure('bodies of 3 MB', async () => {
+    await other.order({ do: 'connect', port: desk.port, connections: 2 });
+    const post = requestText('POST', `${CLUSTERS}?dryRun=All`, { token: desk.adminToken, body: LARGE });
+    // Refused, as it should be: the driver says so, and that is all that is wanted of it.
+    await other.order({ do: 'work', request: [post], connections: 2, total: 2 }).catch(() => undefined);
+  });
+  await other.order({ do: 'close' });
+  const { metadata } = await must<{ metadata: { resourceVersion: string } }>(
+    call(desk, 'GET', '/auth/v1/clusters?limit=1', READER),
+  );
+  const path = `/auth/v1/clusters?watch=1&resourceVersion=${metadata.resourceVersion}`;
+  await other.order({ do: 'watch', port: desk.port, connections: WATCHERS, request: requestText('GET', path, READER) });
+  await measure(`a burst to ${WATCHERS} watchers`, async () => {
+    const body = { metadata: { annotations: { note: 'burst' } } };
+    const type = 'application/merge-patch+json';
+    const patch = requestText('PATCH', `${CLUSTERS}/${clusterName(1)}`, { token: desk.adminToken, body, type });
+    const [before = '', after = ''] = patch.split(clusterName(1).slice(2));
+    await writer.order({ do: 'connect', port: desk.port, connections: 50 });
+    await writer.order({ do: 'work', request: [before, after], connections: 50, total: 100 });
+  });
+  return { figures };
+}
