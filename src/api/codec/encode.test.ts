@@ -78,6 +78,33 @@ describe('order', () => {
   });
 });
 
+describe('custom resources', () => {
+  /** What the rule says, as plainly as it can be written. */
+  const plain = (value: unknown): string => {
+    if (typeof value !== 'object' || value === null) return toJson(value);
+    if (Array.isArray(value)) return `[${value.map(plain).join(',')}]`;
+    const keys = Object.keys(value).toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    return `{${keys.map((key) => `${toJson(key)}:${plain((value as Record<string, unknown>)[key])}`).join(',')}}`;
+  };
+
+  test('have sorted keys at every depth, whatever the keys are', () => {
+    const key = fc.oneof(
+      fc.string(),
+      fc.constantFrom('__proto__', '10', '9', '0a', 'constructor', 'toJSON', '\uffff', '\u{10000}'),
+    );
+    const { value } = fc.letrec((tie) => ({
+      value: fc.oneof({ maxDepth: 3 }, fc.string(), fc.integer(), fc.constant(null), tie('list'), tie('map')),
+      list: fc.array(tie('value'), { maxLength: 4 }),
+      map: fc.array(fc.tuple(key, tie('value')), { maxLength: 5 }).map((members) => Object.fromEntries(members)),
+    }));
+    fc.assert(
+      fc.property(value, (any) => {
+        expect(encodeValue(any, undefined, 'custom')).toBe(plain(any));
+      }),
+    );
+  });
+});
+
 describe('F-12: escapes', () => {
   test.each([
     ['<a href="x">&', '"\\u003ca href=\\"x\\"\\u003e\\u0026"'],

@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import type { BodyType } from '../kind.ts';
 import { goEscape, goString, sortByBytes } from './go-json-text.ts';
 import { type Shape, shapeOf } from './shape.ts';
+import { sortedCopy, UNSORTABLE } from './sorted-copy.ts';
 
 export { toYaml } from './to-yaml.ts';
 
@@ -21,8 +22,11 @@ function textOf(json: string | undefined): string {
  * that the schema does not know follow in the value's own order; without a schema that is the whole order.
  */
 export function encodeValue(value: unknown, schema: TSchema | undefined, style: BodyType['style']): string {
-  const shape = style === 'custom' ? SORTED : schema === undefined ? undefined : shapeOf(schema);
-  return write(value, shape);
+  if (style === 'custom') {
+    const sorted = sortedCopy(value);
+    return sorted === UNSORTABLE ? write(value, SORTED) : toJson(sorted);
+  }
+  return write(value, schema === undefined ? undefined : shapeOf(schema));
 }
 
 /** Under `any` Go has maps, and sorts them. */
