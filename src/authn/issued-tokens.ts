@@ -14,23 +14,43 @@ export function createIssuedTokens({ verifier }: { verifier: Verifier }): TokenS
   const findFor: NonNullable<TokenSource['findFor']> = async (token, audiences, cluster) => {
     const verified = await verifier.verify(token.reveal(), audiences, cluster);
     if (verified === NOT_MINE) return undefined;
-    return { caller: issuedCaller(verified, () => verifier.isLive(verified)), audiences: verified.audiences };
+    return { caller: new IssuedCaller(verified, () => verifier.isLive(verified)), audiences: verified.audiences };
   };
   return { findFor, find: async (token) => (await findFor(token, [], undefined))?.caller };
 }
 
-function issuedCaller(verified: Verified, isLive: () => boolean): Caller {
-  const home = verified.cluster;
-  const local = userAtHome(verified);
-  const foreign = userElsewhere(verified);
-  return {
-    as: (cluster) => (cluster === home ? local : foreign),
-    home,
-    key: JSON.stringify([home, userKey(local), userKey(foreign)]),
-    expiresAt: verified.expiresAt,
-    dependsOn: dependencies(verified),
-    isLive,
-  };
+/** Most requests ask only who somebody is in one cluster: the rest is made for those who ask for it. */
+class IssuedCaller implements Caller {
+  readonly home: string;
+  readonly expiresAt: number;
+  readonly isLive: () => boolean;
+  readonly #verified: Verified;
+  #local: User | undefined;
+  #foreign: User | undefined;
+
+  constructor(verified: Verified, isLive: () => boolean) {
+    this.home = verified.cluster;
+    this.expiresAt = verified.expiresAt;
+    this.isLive = isLive;
+    this.#verified = verified;
+  }
+
+  as(cluster: string | undefined): User {
+    if (cluster === this.home) {
+      this.#local ??= userAtHome(this.#verified);
+      return this.#local;
+    }
+    this.#foreign ??= userElsewhere(this.#verified);
+    return this.#foreign;
+  }
+
+  get key(): string {
+    return JSON.stringify([this.home, userKey(this.as(this.home)), userKey(this.as(undefined))]);
+  }
+
+  get dependsOn(): readonly string[] {
+    return dependencies(this.#verified);
+  }
 }
 
 const EXTRA = 'authentication.kubernetes.io/';

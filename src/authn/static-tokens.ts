@@ -36,11 +36,11 @@ export async function openStaticTokens({ file, every, report }: StaticTokenParts
       const digest = tokenDigest(token.reveal());
       const user = watched.current().get(digest);
       if (user === undefined) return undefined;
-      const wanted = JSON.stringify(userKey(user));
       // Live as long as the file gives this token the very same user: a changed group is another caller.
       return plainCaller(user, () => {
         const current = watched.current().get(digest);
-        return current === user || (current !== undefined && JSON.stringify(userKey(current)) === wanted);
+        if (current === undefined || current === user) return current === user;
+        return JSON.stringify(userKey(current)) === JSON.stringify(userKey(user));
       });
     },
     refresh: watched.refresh,
