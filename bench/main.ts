@@ -33,6 +33,8 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   rotation: 'rotation.ts',
   revocation: 'revocation.ts',
   prober: 'prober.ts',
+  overload: 'overload.ts',
+  'slow-clients': 'slow-clients.ts',
   'event-loop': 'event-loop.mjs',
 };
 

@@ -2,7 +2,7 @@
  * B15: what one caller does to others who asks for far more than the server can do. Four callers ask at a steady rate;
  * then a fifth keeps two thousand connections busy, never heeds `Retry-After`, and stops again.
  *
- *   node bench/overload.ts [tokens|lists] [seconds for each part]
+ *   npm run bench -- overload [tokens|lists] [seconds for each part]
  *
  * Clients and server share the machine, so the peak is taken before and after, under the same conditions.
  */

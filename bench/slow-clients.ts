@@ -2,7 +2,7 @@
  * A21: two thousand clients that send a byte a second, half of them in the header, half in the body of a token request,
  * while somebody else asks for tokens.
  *
- *   node bench/slow-clients.ts [clients]
+ *   npm run bench -- slow-clients [clients]
  */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -13,6 +13,7 @@ const SCRIPTS = {
   test: 'test.mjs',
   'test:crash': 'test-crash.mjs',
   'test:chaos': 'test-chaos.mjs',
+  fuzz: 'fuzz.mjs',
   bench: 'bench.mjs',
   generate: 'generate.mjs',
   'build:console': 'build-console.mjs',

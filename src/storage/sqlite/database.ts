@@ -116,8 +116,9 @@ function prepareDatabase(db: DatabaseSync, file: string): void {
   } else {
     const damage = String(pragma(db, 'PRAGMA quick_check(1)'));
     if (damage !== 'ok') throw new StorageError('unreadable', `${file} is damaged: ${damage}`);
-    // A file that can only be read is told at the start and not at the first write.
-    db.exec('BEGIN IMMEDIATE; COMMIT');
+    // A file that can only be read is told at the start and not at the first write. It takes a write to find out: SQLite
+    // begins any transaction on such a file. This one changes nothing.
+    db.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${version}; ROLLBACK`);
   }
   writePid(file);
 }
