@@ -44,7 +44,7 @@ import { openAudit } from './observability/audit/open-audit.ts';
 import type { Logger } from './observability/logger.ts';
 import { createMetrics } from './observability/metrics/metrics.ts';
 import { observeParts, observeStore } from './observability/metrics/observe-parts.ts';
-import { openStore } from './open-store.ts';
+import type { OpenedStore } from './open-store.ts';
 import { startCompactor } from './storage/compactor.ts';
 import { measuredStore } from './storage/measured-store.ts';
 import { createIssuers, type Issuers } from './tokens/claims.ts';
@@ -71,7 +71,12 @@ const BOOKMARK_INTERVAL_MS = 60_000;
 const CALLER_CHECK_MS = 5_000;
 
 /** Constructs every long-lived part and connects them. Nothing else does. */
-export async function compose(options: ServeOptions, version: string, logger: Logger): Promise<Program> {
+export async function compose(
+  options: ServeOptions,
+  version: string,
+  logger: Logger,
+  openStore: () => Promise<OpenedStore>,
+): Promise<Program> {
   const rules = createAddressRules(options.allowedNetworks);
   const catalog = createCatalog({ productName: options.productName, endpointChecks: { rules, now: Date.now } });
   const closers: (() => Promise<void> | void)[] = [];
@@ -112,13 +117,14 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       logger,
     });
     closers.push(() => front.server.close());
-    const bound = await front.server.listen();
-    const baseUrl =
-      options.baseUrl ?? defaultBaseUrl({ ...options.listen, port: bound.port }, options.tls ? 'https' : 'http');
+    // Not so where others serve the same one: a worker that took it now would have to turn callers away.
+    const isShared = options.workers > 1;
+    const { port } = isShared ? options.listen : await front.server.listen();
+    const baseUrl = options.baseUrl ?? defaultBaseUrl({ ...options.listen, port }, options.tls ? 'https' : 'http');
     const issuers = createIssuers({ baseUrl, productName: options.productName });
 
     await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
-    const { store: engine, campaign } = await openStore(options.store, logger);
+    const { store: engine, campaign } = await openStore();
     const store = measuredStore(engine, observeStore(metrics));
     closers.push(() => store.close());
     const leadership = campaign();
@@ -187,7 +193,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       rules,
       credentialsDir: options.credentialsDir,
       readSecret: readMountedSecret,
-      ownPort: bound.port,
+      ownPort: port,
       logger,
     });
     closers.push(() => upstream.close());
@@ -280,7 +286,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
         settings: {
           allowedNetworks: options.allowedNetworks.map(({ cidr }) => cidr),
           credentialsDir: options.credentialsDir,
-          ownPort: bound.port,
+          ownPort: port,
         },
       },
       leadership,
@@ -314,6 +320,7 @@ export async function compose(options: ServeOptions, version: string, logger: Lo
       isCluster: (name) => reader.find(catalog.clusters, { cluster: '', namespace: '', name }) !== undefined,
     });
     closers.push(() => front.server.drain(() => hub.shutDown()));
+    if (isShared) await front.server.listen();
     return { baseUrl, stop: stopAll };
   } catch (error) {
     await stopAll();

@@ -1,10 +1,13 @@
+import cluster from 'node:cluster';
 import inspector from 'node:inspector';
 import { AuthenticationConfigError } from './authn/providers/read-config.ts';
 import { TokenFileError } from './authn/static-tokens.ts';
-import { compose } from './compose.ts';
+import type { Program } from './compose.ts';
 import { loadServeOptions, OptionsError } from './config/load-options.ts';
 import type { ServeOptions } from './config/serve-options.ts';
 import { createLogger, type Logger } from './observability/logger.ts';
+import { openStore } from './open-store.ts';
+import { startWorkers, WorkerFailed } from './start-workers.ts';
 import { StorageError } from './storage/contract.ts';
 import { SignerFailed } from './tokens/external/line-channel.ts';
 import { UnsafeFile } from './tokens/secret-file.ts';
@@ -21,9 +24,14 @@ export async function serve(flags: Record<string, unknown>, version: string): Pr
     return 2;
   }
   const { options, warnings } = loaded;
-  const logger = createLogger({ level: options.logLevel });
-  for (const warning of warnings) logger.warn({}, warning);
+  const { worker } = cluster;
+  const logger = createLogger({ level: options.logLevel, ...(worker && { fields: { worker: worker.id } }) });
   keepDebuggersOut(logger);
+  if (worker !== undefined) {
+    const { runWorker } = await import('./worker-process.ts');
+    return runWorker(worker, { options, version, logger, explain: (error) => explain(error, options) });
+  }
+  for (const warning of warnings) logger.warn({}, warning);
   // Before anything slow: a signal that arrives during the start must not be lost.
   const stopRequested = stopSignal();
   try {
@@ -32,7 +40,7 @@ export async function serve(flags: Record<string, unknown>, version: string): Pr
       // During the start nothing has been promised to anyone, and what was written is on disk: just go.
       if (!serving) process.exit(0);
     });
-    const running = await compose(options, version, logger);
+    const running = await (options.workers > 1 ? startWorkers(options, logger) : serveAlone(options, version, logger));
     serving = true;
     process.stdout.write(welcome(options, running.baseUrl));
     const signal = await stopRequested;
@@ -58,6 +66,12 @@ function keepDebuggersOut(logger: Logger): void {
   }
 }
 
+/** Loaded only where it is used: a process that only looks after others needs none of what they serve with. */
+async function serveAlone(options: ServeOptions, version: string, logger: Logger): Promise<Program> {
+  const { compose } = await import('./compose.ts');
+  return compose(options, version, logger, () => openStore(options.store, logger));
+}
+
 /** Resolves at the first signal to stop; the second one ends the process at once. */
 function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
@@ -73,7 +87,7 @@ function stopSignal(): Promise<NodeJS.Signals> {
 }
 
 /** Errors whose message is all that an operator needs. */
-const SAY_ALL = [StorageError, UnsafeFile, TokenFileError, AuthenticationConfigError, SignerFailed];
+const SAY_ALL = [StorageError, UnsafeFile, TokenFileError, AuthenticationConfigError, SignerFailed, WorkerFailed];
 
 /** One sentence for what an operator can mend; the whole story for what is our fault. */
 function explain(error: unknown, { listen }: ServeOptions): string {

@@ -272,7 +272,7 @@ export const OPTIONS = {
     value: 'N',
     parse: workers,
     default: '1',
-    doc: 'Processes that serve. This release knows only 1.',
+    doc: 'Processes that serve at the one address, each with the whole fleet in memory; `auto` for one for each processor. One that dies is replaced.',
   }),
   auditLogPath: option({
     value: 'FILE',

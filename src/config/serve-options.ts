@@ -38,7 +38,7 @@ export interface ServeOptions {
   /** 0: clusters are not looked at. */
   readonly probeIntervalMs: number;
   readonly productName: string;
-  readonly workers: 1;
+  readonly workers: number;
   readonly audit: {
     readonly path: string;
     readonly maxBytes: number;

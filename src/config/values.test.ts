@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import {
@@ -188,9 +188,9 @@ describe('plain values', () => {
     expect(() => oneOf('ES256', 'RS256')('none', context)).toThrow('expected ES256 or RS256');
     expect([boolean('true'), boolean('false')]).toEqual([true, false]);
     expect(() => boolean('yes')).toThrow('expected true or false');
-    expect(workers('1')).toBe(1);
-    expect(() => workers('4')).toThrow(/not yet/);
-    expect(() => workers('0')).toThrow(/whole number/);
+    expect([workers('1'), workers('64')]).toEqual([1, 64]);
+    expect(workers('auto')).toBe(availableParallelism());
+    for (const wrong of ['0', '65', 'all']) expect(() => workers(wrong)).toThrow(/from 1 to 64, or auto/);
   });
 
   it('paths are absolute afterwards', () => {

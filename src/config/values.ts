@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { BlockList, isIP, isIPv6 } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { type Network, readNetwork } from '../api/network.ts';
 import type { SignerAddress } from '../api/signer-address.ts';
@@ -204,7 +205,12 @@ export function externalSigner(text: string, context: ParseContext): SignerAddre
   throw new ValueError('expected unix:PATH, or exec: and the full path of a program, with arguments');
 }
 
-export function workers(text: string): 1 {
-  if (integer(1, 1024)(text, { cwd: '' }) === 1) return 1;
-  throw new ValueError('not yet: this release serves from one process; leave it at 1');
+/** How many processes; `auto` for as many as there are processors to run them. */
+export function workers(text: string): number {
+  if (text === 'auto') return availableParallelism();
+  try {
+    return integer(1, 64)(text, { cwd: '' });
+  } catch {
+    throw new ValueError('expected a whole number from 1 to 64, or auto for one for each processor');
+  }
 }

@@ -14,6 +14,8 @@ export interface Logger {
 
 export interface LoggerOptions {
   readonly level: LogLevel;
+  /** In every line, e.g. which of several processes wrote it. */
+  readonly fields?: Readonly<Record<string, string | number>>;
   /** Where complete lines go; standard error when left out. */
   readonly write?: (line: string) => void;
 }
@@ -23,11 +25,11 @@ const MAX_TEXT = 256;
 const MAX_STACK = 4096;
 
 /** JSON, one object per line. Whatever callers put into names and headers, a line stays one line. */
-export function createLogger({ level, write = writeToStderr() }: LoggerOptions): Logger {
+export function createLogger({ level, fields, write = writeToStderr() }: LoggerOptions): Logger {
   return pino(
     {
       level,
-      base: null,
+      base: fields ?? null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: {
         level: (label) => ({ level: label }),

@@ -11,13 +11,13 @@ import {
   type Write,
   type WriteResult,
 } from '../contract.ts';
+import { SharedQuestion } from '../shared-question.ts';
 import { isCompacted, isFuture, toStorageError } from './etcd-errors.ts';
 import type { KeySpace } from './key-space.ts';
 import type { Member } from './member.ts';
 import type { Members, Patience } from './members.ts';
 import { COMPACT, type Decoded, type EtcdKeyValue, RANGE, TXN } from './messages.ts';
 import { RevisionHead } from './revision-head.ts';
-import { SharedQuestion } from './shared-question.ts';
 import type { StoreMeta } from './store-meta.ts';
 import { failedKey, transactionFor } from './transaction.ts';
 import { watchStream } from './watch-stream.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Secret } from '../../observability/secret.ts';
 import { StorageError } from '../contract.ts';
+import { SharedQuestion } from '../shared-question.ts';
 import { isPassing, isStaleToken, isUntouched, toStorageError } from './etcd-errors.ts';
 import { type Duplex, Member, type TlsMaterial } from './member.ts';
 import {
@@ -12,7 +13,6 @@ import {
   watchResponse,
 } from './messages.ts';
 import type { Message } from './protobuf.ts';
-import { SharedQuestion } from './shared-question.ts';
 
 export interface EtcdAccess {
   /** `host:port` of each member. */

@@ -1,0 +1,134 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { deserialize, serialize } from 'node:v8';
+import { describe, expect, it } from 'vitest';
+import type { Store } from '../../src/storage/contract.ts';
+import type { Link } from '../../src/storage/proxy/protocol.ts';
+import { ProxyStore } from '../../src/storage/proxy/proxy-store.ts';
+import { StoreOwner } from '../../src/storage/proxy/store-owner.ts';
+import { liftSqlite } from '../../src/storage/sqlite/lift.ts';
+import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
+import { bytes, create, failure } from './harness.ts';
+import { storeConformance } from './store-conformance.ts';
+
+/** Two ends that hand each other what processes do: bytes, later. */
+class Ends {
+  readonly #listeners: ((message: unknown) => void)[][] = [[], []];
+  readonly #closers: (() => void)[] = [];
+  #open = true;
+
+  end(side: 0 | 1): Link {
+    return {
+      send: (message) => {
+        const sent = serialize(message);
+        setImmediate(() => {
+          if (!this.#open) return;
+          for (const listener of this.#listeners[1 - side] ?? []) listener(deserialize(sent));
+        });
+      },
+      onMessage: (listener) => void this.#listeners[side]?.push(listener),
+      onClose: (listener) => void this.#closers.push(listener),
+    };
+  }
+
+  close(): void {
+    this.#open = false;
+    for (const close of this.#closers) close();
+  }
+}
+
+function lend(owner: StoreOwner): { store: ProxyStore; ends: Ends } {
+  const ends = new Ends();
+  owner.serve(ends.end(0));
+  return { store: new ProxyStore(ends.end(1)), ends };
+}
+
+interface Place {
+  readonly directory: string;
+  readonly engine: Store;
+}
+const places = new WeakMap<Store, Place>();
+
+async function openIn(directory: string): Promise<ProxyStore> {
+  const engine = await openSqliteStore({ file: join(directory, 'store.db') });
+  const { store } = lend(new StoreOwner(engine));
+  places.set(store, { directory, engine });
+  return store;
+}
+
+async function closed(store: Store): Promise<string> {
+  await store.close();
+  const { directory, engine } = places.get(store) as Place;
+  await engine.close();
+  return directory;
+}
+
+const temporary = (): string => mkdtempSync(join(tmpdir(), 'clusterpass-proxy-'));
+
+storeConformance('A store in another process', {
+  open: () => openIn(temporary()),
+  reopen: async (store) => openIn(await closed(store)),
+  async lift(store, revision) {
+    const directory = await closed(store);
+    liftSqlite(join(directory, 'store.db'), revision);
+    return openIn(directory);
+  },
+  destroy: async (store) => rmSync(await closed(store), { recursive: true }),
+});
+
+describe('processes that share a store', () => {
+  const shared = async (test: (owner: StoreOwner) => Promise<void>): Promise<void> => {
+    const directory = temporary();
+    const engine = await openSqliteStore({ file: join(directory, 'store.db') });
+    try {
+      await test(new StoreOwner(engine));
+    } finally {
+      await engine.close();
+      rmSync(directory, { recursive: true });
+    }
+  };
+
+  it('what one has written, the next question of another shows', () =>
+    shared(async (owner) => {
+      const [one, other] = [lend(owner).store, lend(owner).store];
+      for (let i = 0; i < 100; i++) {
+        const revision = await create(one, `/a/${i}`, 'x');
+        expect(await other.revision()).toBeGreaterThanOrEqual(revision);
+        expect((await other.get(`/a/${i}`))?.modRevision).toBe(revision);
+      }
+      const write = { key: '/a/contended', value: bytes('x'), expect: { absent: true } } as const;
+      const results = await Promise.all([one, other, one, other].map((store) => store.write(write)));
+      expect(results.filter(({ ok }) => ok)).toHaveLength(1);
+    }));
+
+  it('one leads: the first, and when it leaves or dies the next, and never two', () =>
+    shared(async (owner) => {
+      const lent = [lend(owner), lend(owner), lend(owner)] as const;
+      const leaderships = lent.map(({ store }) => store.campaign());
+      const leaders = async (): Promise<number[]> => {
+        // A question and its answer on each link: whatever was said before has arrived then.
+        await Promise.allSettled(lent.map(({ store }) => store.revision()));
+        return leaderships.flatMap((leadership, i) => (leadership.leads() ? [i] : []));
+      };
+      expect(await leaders()).toEqual([0]);
+      lent[0].ends.close();
+      expect(await leaders()).toEqual([1]);
+      await leaderships[1]?.close();
+      expect(await leaders()).toEqual([2]);
+    }));
+
+  it('who loses its link is told: what it asks is unavailable, and its watch fails', () =>
+    shared(async (owner) => {
+      const { store, ends } = lend(owner);
+      const watching = (async () => {
+        for await (const _ of store.watch('/a/', await store.revision(), new AbortController().signal));
+      })();
+      const failed = failure(watching);
+      await store.revision();
+      const asking = failure(store.get('/a/x'));
+      ends.close();
+      expect([(await failed).code, (await asking).code]).toEqual(['unavailable', 'unavailable']);
+      expect((await failure(store.revision())).code).toBe('unavailable');
+    }));
+});
