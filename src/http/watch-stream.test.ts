@@ -1,4 +1,6 @@
 import { type ClientRequest, get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import type { WatchSink } from '../api/exchange.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, type Fixture, startFixture } from './http.fixture.ts';
@@ -55,6 +57,26 @@ describe('a watch', () => {
     sink.end();
     expect(await received).toBe('{"type":"ADDED"}\n{"type":"DELETED"}\n');
     expect(sink.write(Buffer.from('late'))).toBe(false);
+  });
+
+  test('frames to a client of HTTP/1.0, which knows no chunks, arrive as written', async () => {
+    const started = Promise.withResolvers<WatchSink>();
+    const fixture = await startFixture(() => ({ type: 'watch', start: started.resolve }));
+    const socket = connect(fixture.port, '127.0.0.1');
+    const received = text(socket);
+    socket.write(`GET ${CLUSTERS_PATH}?watch=1 HTTP/1.0\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`);
+    const sink = await started.promise;
+    sink.write(Buffer.from('{"type":"ADDED"}\n'));
+    sink.end();
+    expect((await received).split('\r\n\r\n')[1]).toBe('{"type":"ADDED"}\n');
+  });
+
+  test('nothing is not the end', async () => {
+    const { sink, received } = await openWatch();
+    sink.write(Buffer.alloc(0));
+    sink.write(Buffer.from('{"type":"ADDED"}\n'));
+    sink.end();
+    expect(await received).toBe('{"type":"ADDED"}\n');
   });
 
   test('onClose: the client goes away, and is told of once', async () => {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { WatchSink } from '../api/exchange.ts';
 
 /**
@@ -9,6 +10,8 @@ export class WatchStream implements WatchSink {
   readonly #res: ServerResponse;
   readonly #closeListeners: (() => void)[] = [];
   readonly #onFailure: (error: unknown) => void;
+  /** Where chunks are written to directly; undefined when Node has to frame them, or to hold them back. */
+  readonly #socket: Socket | undefined;
   #closed = false;
 
   /**
@@ -20,21 +23,34 @@ export class WatchStream implements WatchSink {
     this.#onFailure = onFailure;
     // A client waits for the headers to know that the watch stands, even when nothing happens (V-01).
     res.flushHeaders();
+    // HTTP/1.0 has no chunks, and a pipelined answer no socket before its turn.
+    this.#socket =
+      res.chunkedEncoding && res.writableLength === (res.socket?.writableLength ?? -1)
+        ? (res.socket ?? undefined)
+        : undefined;
     // It may be silent for as long as nothing happens; the next request on this connection sets it again.
     res.setTimeout(0);
     res.once('close', () => this.#close());
   }
 
   get pending(): number {
-    return this.#res.writableLength;
+    return (this.#socket ?? this.#res).writableLength;
   }
 
+  /** Past Node's own framing, which writes each chunk in three pieces, and to each watcher anew. */
   write(frames: Uint8Array): boolean {
-    return this.#ended ? false : this.#res.write(frames);
+    if (this.#ended) return false;
+    // A chunk of no length would be the last.
+    if (frames.length === 0) return true;
+    return this.#socket === undefined ? this.#res.write(frames) : this.#socket.write(chunkOf(frames));
   }
 
   onDrain(listener: () => void): void {
-    this.#res.on('drain', () => this.#call(listener));
+    const socket = this.#socket ?? this.#res;
+    const drained = (): void => this.#call(listener);
+    socket.on('drain', drained);
+    // The socket may serve other requests after this one.
+    this.#res.once('close', () => socket.off('drain', drained));
   }
 
   onClose(listener: () => void): void {
@@ -75,3 +91,18 @@ export class WatchStream implements WatchSink {
     }
   }
 }
+
+let lastFrames: Uint8Array | undefined;
+let lastChunk: Buffer = Buffer.alloc(0);
+
+/** RFC 9112 section 7.1. The same frames go to many watchers, one after the other: they are framed once. */
+function chunkOf(frames: Uint8Array): Buffer {
+  if (frames !== lastFrames) {
+    const size = Buffer.from(`${frames.length.toString(16)}\r\n`, 'latin1');
+    lastChunk = Buffer.concat([size, frames, CRLF]);
+    lastFrames = frames;
+  }
+  return lastChunk;
+}
+
+const CRLF = Buffer.from('\r\n');
