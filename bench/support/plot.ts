@@ -42,6 +42,7 @@ export function plot(title: string, curves: readonly Curve[]): string {
     }
   }
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">
+<title>${title}</title>
 <rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>
 ${lines.join('\n')}
 </svg>
