@@ -47,13 +47,13 @@ const json = [
   },
   { name: 'A19: 3 MiB in a key', body: `{"${filled('\\u0041')}":1,"spec":{"audiences":[]}}`, codes: [201] },
   {
-    name: 'A19: 9,900 audiences',
-    body: JSON.stringify({ spec: { audiences: times(9_900, (i) => `a${i}`) } }),
+    name: 'A19: 4,900 audiences',
+    body: JSON.stringify({ spec: { audiences: times(4_900, (i) => `a${i}`) } }),
     codes: [422],
   },
   {
-    name: 'A19: 9,900 audiences of 150 quotes',
-    body: JSON.stringify({ spec: { audiences: times(9_900, (i) => `${i}`.padEnd(150, '"')) } }),
+    name: 'A19: 4,900 audiences of 300 quotes',
+    body: JSON.stringify({ spec: { audiences: times(4_900, (i) => `${i}`.padEnd(300, '"')) } }),
     codes: [422],
   },
   { name: 'C-B: 200,000 keys', body: `{${times(200_000, (i) => `"k${i}":1`).join(',')}}`, codes: [400] },
@@ -129,8 +129,8 @@ const protobufs = [
     type: PROTOBUF,
   },
   {
-    name: 'A19: protobuf: 9,900 audiences',
-    body: envelope(field(2, Buffer.concat(times(9_900, () => field(1, Buffer.from('a')))))),
+    name: 'A19: protobuf: 4,900 audiences',
+    body: envelope(field(2, Buffer.concat(times(4_900, () => field(1, Buffer.from('a')))))),
     codes: [201, 422],
     type: PROTOBUF,
   },

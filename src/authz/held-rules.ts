@@ -30,7 +30,9 @@ const UNNAMED = '';
 
 /** What somebody holds, by the words it is made of: only the rules that have the rarest word are looked at. */
 export class HeldRules {
-  readonly #rules: Readonly<Record<Dimension, Map<string, ResourceRule[]>>>;
+  readonly #rules: readonly ResourceRule[];
+  /** By their words; made when there are too many candidates without. */
+  readonly #filed = new Map<Dimension, ReadonlyMap<string, readonly ResourceRule[]>>();
   readonly #paths: readonly PathRule[];
   /** The words for resources that can cover something that is asked about. */
   readonly #asked: ReadonlySet<string>;
@@ -41,10 +43,9 @@ export class HeldRules {
     this.#asked = new Set(
       wanted.flatMap(({ resources }) => resources.flatMap((word) => coveringWords('resources', word))),
     );
-    this.#rules = { resources: new Map(), resourceNames: new Map(), verbs: new Map(), apiGroups: new Map() };
     // Whoever holds everything is never asked for too much, whatever else they hold.
     const everything = rules.find(isEverything);
-    for (const rule of everything === undefined ? rules : [everything]) this.#addResources(rule);
+    this.#rules = (everything === undefined ? rules : [everything]).flatMap((rule) => this.#prepared(rule) ?? []);
     const everyPath = rules.find(isEveryPath);
     this.#paths = this.#pathRules(everyPath === undefined ? rules : [everyPath]);
   }
@@ -60,31 +61,34 @@ export class HeldRules {
     return this.#candidates(wanted).some((held) => this.#covers(held, wanted));
   }
 
-  #addResources(rule: Rule): void {
+  #prepared(rule: Rule): ResourceRule | undefined {
     const { verbs, apiGroups, resources, resourceNames } = rule;
-    if (resources.length === 0) return;
-    if (!this.#isAsked(rule) || !this.#spend(STEPS_OF_RULE + wordCount(rule))) return;
-    const held: ResourceRule = {
+    const isAsked = resources.some((word) => this.#asked.has(word));
+    if (!isAsked || !this.#spend(STEPS_OF_RULE + wordCount(rule))) return undefined;
+    return {
       verbs: wordsOf(verbs),
       apiGroups: wordsOf(apiGroups),
       resources: wordsOf(resources),
       resourceNames: wordsOf(resourceNames),
       isUnnamed: resourceNames.length === 0,
     };
-    for (const dimension of DIMENSIONS) {
-      for (const word of held[dimension]) this.#file(dimension, word, held);
+  }
+
+  #by(dimension: Dimension): ReadonlyMap<string, readonly ResourceRule[]> {
+    const known = this.#filed.get(dimension);
+    if (known !== undefined) return known;
+    const filed = new Map<string, ResourceRule[]>();
+    const file = (word: string, held: ResourceRule): void => {
+      const list = filed.get(word);
+      if (list === undefined) filed.set(word, [held]);
+      else list.push(held);
+    };
+    for (const held of this.#rules) {
+      for (const word of held[dimension]) file(word, held);
+      if (dimension === 'resourceNames' && held.isUnnamed) file(UNNAMED, held);
     }
-    if (held.isUnnamed) this.#file('resourceNames', UNNAMED, held);
-  }
-
-  #isAsked({ resources }: Rule): boolean {
-    return resources.some((word) => this.#asked.has(word));
-  }
-
-  #file(dimension: Dimension, word: string, held: ResourceRule): void {
-    const filed = this.#rules[dimension].get(word);
-    if (filed === undefined) this.#rules[dimension].set(word, [held]);
-    else filed.push(held);
+    this.#filed.set(dimension, filed);
+    return filed;
   }
 
   /** Rules with the same verbs are one. Names of objects mean nothing to a path, so a rule with some holds none. */
@@ -109,7 +113,7 @@ export class HeldRules {
     for (const dimension of DIMENSIONS) {
       const words = dimension === 'resourceNames' && wanted.resourceNames.length === 0 ? [UNNAMED] : wanted[dimension];
       for (const word of words) {
-        const lists = coveringWords(dimension, word).map((each) => this.#rules[dimension].get(each) ?? []);
+        const lists = coveringWords(dimension, word).map((each) => this.#by(dimension).get(each) ?? []);
         const size = lists.reduce((sum, list) => sum + list.length, 0);
         if (size === 0) return [];
         if (size < least) [fewest, least] = [lists, size];

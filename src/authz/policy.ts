@@ -16,6 +16,7 @@ import { collectRules, RULES_OF_MASTERS } from './caller-rules.ts';
 import { type ClusterGrant, ClusterRules, type VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, type Reach, reachText, viewCluster } from './cluster-selector.ts';
 import { bindingId, CompiledBinding, readBinding } from './compiled-binding.ts';
+import type { CompiledRole } from './compiled-role.ts';
 import { plainRuleSource, type RbacSnapshot } from './plain-evaluator.ts';
 import { type RoleTarget, reasonText } from './reasons.ts';
 import { RoleTable } from './role-table.ts';
@@ -213,14 +214,14 @@ class CompiledPolicy implements Policy {
 
   heldRules(user: User, namespace: string, reach: Reach): Rule[] {
     const accepted = new Set(['everywhere', reachText(reach)]);
-    const rules = new Set<Rule>();
+    const roles = new Set<CompiledRole>();
     for (const scope of scopesFor(namespace)) {
       for (const { facts, role } of this.#bindingsOf(user, scope)) {
         if (facts.reach.kind === 'nowhere' || !accepted.has(reachText(facts.reach))) continue;
-        for (const rule of role.index.rules) rules.add(rule);
+        roles.add(role);
       }
     }
-    return [...rules];
+    return [...roles].flatMap(({ index }) => index.rules);
   }
 
   rulesOf(target: RoleTarget): readonly Rule[] | undefined {

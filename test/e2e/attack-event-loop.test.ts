@@ -64,8 +64,9 @@ describe('A19: what would take too long is refused', () => {
     const writes = { verbs: ['create'], apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'] };
     for (const [name, rules] of [
       ['granter', [writes]],
-      ['held-a', paths('/held/a', 9_000)],
-      ['held-b', paths('/held/b', 9_000)],
+      ['held-a', paths('/held/a', 4_900)],
+      ['held-b', paths('/held/b', 4_900)],
+      ['held-c', paths('/held/c', 4_900)],
     ] as const) {
       await create(server, `${RBAC}/clusterroles`, role(name, [...rules]));
       await create(server, `${RBAC}/clusterrolebindings`, {
@@ -90,11 +91,11 @@ const cluster = (spec: object) => ({
   metadata: { name: 'x' },
   spec,
 });
-const EMPTY = times(9_000, () => ({}));
+const EMPTY = times(4_900, () => ({}));
 
 describe('an answer that lists faults has an end', () => {
   it.each<[string, string, () => object]>([
-    ['rules', `${RBAC}/clusterroles`, () => ({ metadata: { name: 'x' }, rules: EMPTY })],
+    ['rules', `${RBAC}/clusterroles`, () => ({ metadata: { name: 'x' }, rules: EMPTY.slice(0, 1_000) })],
     [
       'subjects',
       `${RBAC}/clusterrolebindings`,

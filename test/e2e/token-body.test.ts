@@ -182,7 +182,7 @@ describe('bodies meant to hurt', () => {
     [
       'a million elements',
       `{"spec":{"audiences":[${'1,'.repeat(1_000_000)}1]}}`,
-      'the body of the request has more than 10000 list elements',
+      'the body of the request has more than 5000 list elements',
     ],
   ])('C-B: %s is 400', async (_, body, message) => {
     expectStatus(await post(server, body), badRequest(message));

@@ -169,12 +169,13 @@ class Parser {
     // Most strings are short and plain, and faster looked at here than by an expression.
     const near = Math.min(text.length, at + NEAR);
     while (at < near && isPlain(text.charCodeAt(at))) at++;
-    if (text.charCodeAt(at) !== QUOTE) at = endOfText(text, at);
+    if (at === near) at = nextSpecial(text, at);
+    const plainEnd = at;
+    if (text.charCodeAt(at) === BACKSLASH) at = endOf(SOME_TEXT, text, at);
     this.#at = at;
     if (this.#code() !== QUOTE) this.#refuseText();
     this.#at++;
-    const inside = text.slice(open + 1, at);
-    if (!inside.includes('\\')) return inside;
+    if (at === plainEnd) return text.slice(open + 1, at);
     // The literal is known to be right. Putting megabytes of escapes together here, piece by piece,
     // would block for longer than the native parser needs for all of it.
     return String(JSON.parse(text.slice(open, at + 1))).toWellFormed();
@@ -215,10 +216,10 @@ function endOf(some: RegExp, text: string, start: number): number {
   return at;
 }
 
-/** Where the text of a string ends: at its quote, or at what is wrong with it. */
-function endOfText(text: string, start: number): number {
+/** Where plain text ends: at a quote, an escape, a control character or the end. */
+function nextSpecial(text: string, start: number): number {
   SPECIAL.lastIndex = start;
-  return endOf(SOME_TEXT, text, SPECIAL.test(text) ? SPECIAL.lastIndex - 1 : text.length);
+  return SPECIAL.test(text) ? SPECIAL.lastIndex - 1 : text.length;
 }
 
 const BYTE_ESCAPES: ReadonlyMap<number, string> = new Map([

@@ -189,7 +189,7 @@ describe('what is no such message is 400', () => {
     const raw = Buffer.alloc(400_000);
     for (let at = 0; at < raw.length; at += 2) raw[at] = 0x0a;
     expect(refusal(envelope('', '', message({ 2: raw })))).toBe(
-      'the body of the request has more than 10000 list elements',
+      'the body of the request has more than 5000 list elements',
     );
   });
 

@@ -29,7 +29,7 @@ export const MAX_DEPTH = 64;
 /** Of one body, over all its objects. */
 export const MAX_KEYS = 10_000;
 /** Of one body, over all its arrays. */
-export const MAX_ELEMENTS = 10_000;
+export const MAX_ELEMENTS = 5_000;
 
 /** Counts while a tree is built and refuses it as soon as it is too large, not when all of it was read. */
 export class TreeBudget {

@@ -32,6 +32,9 @@ export interface RoleRef {
   name?: string;
 }
 
+/** Of one role. Each is compared with what the writer holds. */
+const MAX_RULES = 1_000;
+
 const RulesSchema = Type.Optional(
   Type.Array(
     Type.Object(
@@ -44,7 +47,11 @@ const RulesSchema = Type.Optional(
       },
       { goType: 'PolicyRule', description: 'Some verbs on some resources.' },
     ),
-    { goType: '[]PolicyRule', description: 'What is allowed; there are no rules that forbid.' },
+    {
+      goType: '[]PolicyRule',
+      maxItems: MAX_RULES,
+      description: 'What is allowed; there are no rules that forbid.',
+    },
   ),
 );
 
