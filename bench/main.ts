@@ -36,6 +36,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   overload: 'overload.ts',
   'slow-clients': 'slow-clients.ts',
   'event-loop': 'event-loop.mjs',
+  scale: 'scale.ts',
 };
 
 const [first = '', ...others] = process.argv.slice(2);

@@ -10,7 +10,7 @@ import { createLogger } from '../../src/observability/logger.ts';
 import { liftSqlite } from '../../src/storage/sqlite/lift.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import type { ArchiveItem } from '../../src/transfer/archive.ts';
-import { importStore } from '../../src/transfer/import-store.ts';
+import { type ImportTarget, importStore } from '../../src/transfer/import-store.ts';
 import { TLS } from '../../test/e2e/support/server.ts';
 
 /** The fleet that is measured on, written as `clusterpass store import` would. */
@@ -159,6 +159,10 @@ export async function writeFleet(dataDir: string, size: FleetSize): Promise<void
     open: () => openSqliteStore({ file, logger }),
     lift: async (revision: number) => liftSqlite(file, revision),
   };
-  const items = [...itemsOf(size)];
-  await importStore(target, { revision: 1, items });
+  await fillStore(target, size);
+}
+
+/** Fills an empty store of any engine. */
+export async function fillStore(target: ImportTarget, size: FleetSize): Promise<void> {
+  await importStore(target, { revision: 1, items: [...itemsOf(size)] });
 }
