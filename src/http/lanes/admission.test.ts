@@ -83,7 +83,7 @@ describe('B15: a caller past its share', () => {
     await expect.poll(() => ends.length).toBe(1);
     const refused = await send(WATCH);
     expect([refused.code, refused.headers['retry-after']]).toEqual([429, '5']);
-    expect(lanes.usage().watches).toEqual({ active: 1, waiting: 0 });
+    expect(lanes.usage().watches).toMatchObject({ active: 1, waiting: 0 });
     ends[0]?.();
     expect((await first).code).toBe(200);
     await expect.poll(() => lanes.usage().watches.active).toBe(0);
@@ -94,14 +94,24 @@ describe('B15: a caller past its share', () => {
     const first = send(LIST);
     await underWay(1);
     const second = send(LIST);
-    await expect.poll(() => lanes.usage().reads).toEqual({ active: 1, waiting: 1 });
+    await expect.poll(() => lanes.usage().reads).toMatchObject({ active: 1, waiting: 1 });
     expect((await send(LIST)).code).toBe(429);
     finish();
     expect((await first).code).toBe(200);
     await underWay(1);
     finish();
     expect((await second).code).toBe(200);
-    expect(lanes.usage().reads).toEqual({ active: 0, waiting: 0 });
+    expect(lanes.usage().reads).toMatchObject({ active: 0, waiting: 0 });
+  });
+
+  it('is refused also if all it asks for is done at once: what arrives in one turn of the loop counts together', async () => {
+    const lanes = createLanes({ ...AMPLE, readsAtOnce: 4, callerShare: 50, waitingPerCaller: 1 });
+    const { raw } = await startFixture(() => ({ type: 'value', code: 200, value: {} }), { lanes });
+    const get = `GET ${CLUSTERS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n`;
+    const answers = await raw(`${`${get}\r\n`.repeat(4)}${get}Connection: close\r\n\r\n`);
+    const codes = [...answers.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, code]) => code);
+    expect(codes).toEqual(['200', '200', '200', '429', '429']);
+    expect(lanes.usage().reads).toMatchObject({ admitted: 3, refused: { 'queue-full': 2 } });
   });
 
   it('gives its place back when its client leaves', async () => {
@@ -113,9 +123,9 @@ describe('B15: a caller past its share', () => {
     };
     const sockets = [ask(), ask()];
     await underWay(1);
-    await expect.poll(() => lanes.usage().reads).toEqual({ active: 1, waiting: 1 });
+    await expect.poll(() => lanes.usage().reads).toMatchObject({ active: 1, waiting: 1 });
     for (const socket of sockets) socket.destroy();
-    await expect.poll(() => lanes.usage().reads).toEqual({ active: 0, waiting: 0 });
+    await expect.poll(() => lanes.usage().reads).toMatchObject({ active: 0, waiting: 0 });
   });
 
   it('gives its place back when it fails, too', async () => {
@@ -124,7 +134,7 @@ describe('B15: a caller past its share', () => {
       expect((await send({ path: `${CLUSTERS_PATH}/x`, token: 'nobody' })).code).toBe(403);
       expect((await send({ ...LIST, path: '/nowhere' })).code).toBe(404);
     }
-    expect(lanes.usage().reads).toEqual({ active: 0, waiting: 0 });
+    expect(lanes.usage().reads).toMatchObject({ active: 0, waiting: 0 });
   });
 });
 

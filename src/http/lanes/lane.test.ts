@@ -1,9 +1,12 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Lane, type LaneLimits, type Ticket } from './lane.ts';
+import { Lane, type LaneLimits, type LaneOptions, type Ticket } from './lane.ts';
 
-const open = (limits: LaneLimits, maxWaitMs = 1_000): Lane =>
-  new Lane({ ...limits, maxWaitMs, now: () => performance.now(), refusal: () => new Error('full') });
+/** What a place that was given back waits for. Most tests are about who is next, and not about when. */
+const AT_ONCE = { afterTurn: (act: () => void) => act() };
+
+const open = (limits: LaneLimits, maxWaitMs = 1_000, turns: Pick<LaneOptions, 'afterTurn'> = AT_ONCE): Lane =>
+  new Lane({ ...limits, maxWaitMs, now: () => performance.now(), refusal: new Error('full'), ...turns });
 
 /** Whoever still waits when a test is over would be refused later, in the middle of another. */
 const entered: Ticket[] = [];
@@ -30,7 +33,7 @@ describe('B15: a lane', () => {
     for (let i = 0; i < 50; i += 1) enter(lane, 'greedy', log);
     enter(lane, 'other', log);
     expect(log).toEqual(['greedy', 'greedy', 'greedy', 'other']);
-    expect([lane.active, lane.waiting]).toEqual([4, 47]);
+    expect([lane.usage.active, lane.usage.waiting]).toEqual([4, 47]);
   });
 
   it('refuses the caller whose queue is full, and nobody else', () => {
@@ -52,7 +55,7 @@ describe('B15: a lane', () => {
       await settled();
     }
     expect(log).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
-    expect([lane.active, lane.waiting]).toEqual([0, 0]);
+    expect([lane.usage.active, lane.usage.waiting]).toEqual([0, 0]);
   });
 
   it('passes over a caller who has its full share', async () => {
@@ -82,7 +85,7 @@ describe('B15: a lane', () => {
     first.leave();
     await settled();
     expect(log).toEqual(['a', 'a2']);
-    expect([lane.active, lane.waiting]).toEqual([1, 0]);
+    expect([lane.usage.active, lane.usage.waiting]).toEqual([1, 0]);
   });
 
   it('refuses whoever has waited too long, and gives the place to the next', async () => {
@@ -97,12 +100,45 @@ describe('B15: a lane', () => {
       await vi.advanceTimersByTimeAsync(2);
       await refused;
       late.leave();
+      expect(lane.usage.refused['time-out']).toBe(1);
       first.leave();
       await expect(fresh.admitted).resolves.toBeUndefined();
-      expect([lane.active, lane.waiting]).toEqual([1, 0]);
+      expect([lane.usage.active, lane.usage.waiting]).toEqual([1, 0]);
     } finally {
       vi.useRealTimers();
     }
+  });
+
+  it('gives a place to the next when the turn of the loop is over, however fast the work is', async () => {
+    const turns: (() => void)[] = [];
+    const lane = open({ atOnce: 3, perCaller: 2, waitingPerCaller: 5 }, 1_000, { afterTurn: (act) => turns.push(act) });
+    const log: string[] = [];
+    // Each is done before the next is read, as when everything that was asked for is in memory.
+    const ask = (who: string): void => {
+      const ticket = enter(lane, who, log);
+      if (ticket.admitted === undefined) ticket.leave();
+      else void ticket.admitted.then(() => ticket.leave());
+    };
+    for (let i = 0; i < 7; i += 1) ask('greedy');
+    expect(() => lane.enter('greedy')).toThrow('full');
+    ask('other');
+    expect(log).toEqual(['greedy', 'greedy', 'other']);
+    expect(lane.usage).toMatchObject({ active: 0, waiting: 5, admitted: 3, refused: { 'queue-full': 1 } });
+    const served: number[] = [];
+    while (turns.length > 0) {
+      turns.shift()?.();
+      await settled();
+      served.push(log.length);
+    }
+    expect(served).toEqual([5, 7, 8, 8]);
+    expect(lane.usage).toMatchObject({ active: 0, waiting: 0, admitted: 8 });
+  });
+
+  it('counts why it refused', async () => {
+    const none = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 0 });
+    enter(none, 'a');
+    expect(() => none.enter('b')).toThrow('full');
+    expect(none.usage.refused).toEqual({ 'queue-full': 0, 'concurrency-limit': 1, 'time-out': 0 });
   });
 
   it('never has more under way than it may, never leaves a place empty, and never loses one', () => {
@@ -124,14 +160,14 @@ describe('B15: a lane', () => {
           try {
             inside.push(lane.enter(step));
           } catch {
-            expect(given.waitingPerCaller === 0 || lane.waiting >= given.waitingPerCaller).toBe(true);
+            expect(given.waitingPerCaller === 0 || lane.usage.waiting >= given.waitingPerCaller).toBe(true);
           }
-          expect(lane.active).toBeLessThanOrEqual(given.atOnce);
-          expect(lane.active + lane.waiting).toBe(inside.length);
-          expect(lane.waiting > 0 && lane.active < Math.min(given.atOnce, given.perCaller)).toBe(false);
+          expect(lane.usage.active).toBeLessThanOrEqual(given.atOnce);
+          expect(lane.usage.active + lane.usage.waiting).toBe(inside.length);
+          expect(lane.usage.waiting > 0 && lane.usage.active < Math.min(given.atOnce, given.perCaller)).toBe(false);
         }
         for (const ticket of inside) ticket.leave();
-        expect([lane.active, lane.waiting]).toEqual([0, 0]);
+        expect([lane.usage.active, lane.usage.waiting]).toEqual([0, 0]);
       }),
       { numRuns: 300 },
     );

@@ -20,11 +20,25 @@ export interface Ticket {
 export interface LaneOptions extends LaneLimits {
   /** Whoever has waited this long is refused. */
   readonly maxWaitMs: number;
-  /** Made for each request that is refused. */
-  readonly refusal: () => Error;
+  /** One for all: to make an error costs more than all else that a refusal takes. */
+  readonly refusal: Error;
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
+  /** Calls back when this turn of the event loop is over. */
+  readonly afterTurn?: (act: () => void) => void;
 }
+
+/** What a lane has done, and does. The reasons of refusals are those of kube-apiserver's metrics. */
+export interface LaneUsage {
+  readonly atOnce: number;
+  readonly active: number;
+  readonly waiting: number;
+  readonly admitted: number;
+  readonly refused: Readonly<Record<RefusalReason, number>>;
+}
+
+/** No room to wait, no room and nobody may wait, waited too long. */
+export type RefusalReason = 'queue-full' | 'concurrency-limit' | 'time-out';
 
 /** One caller in a lane, there as long as it has something under way or waiting. */
 interface Party {
@@ -43,6 +57,11 @@ interface Waiting {
  * A bounded number of requests at once, shared out fairly. Nobody may take all of it, so a newcomer is let in at once
  * even beside a caller who asks without end. When there is a queue, each caller has one of its own and they take turns:
  * who sends a thousand requests waits for its own thousand, and not the others for it.
+ *
+ * A place that was given back is free when the turn of the event loop is over. Much of what is asked for is done within
+ * one turn, so a caller with a thousand connections would never have two requests at once: all of them would be read and
+ * answered in one long turn, and everybody else wait for its end. Like this a turn has no more work than the lane has
+ * places.
  */
 export class Lane {
   readonly #options: LaneOptions;
@@ -50,28 +69,37 @@ export class Lane {
   /** Those with somebody waiting, the next to be served first. */
   readonly #turns = new Set<Party>();
   readonly #patience: Deadlines<Waiting>;
+  readonly #afterTurn: (act: () => void) => void;
+  readonly #refused: Record<RefusalReason, number> = { 'queue-full': 0, 'concurrency-limit': 0, 'time-out': 0 };
   #active = 0;
+  #admitted = 0;
+  /** Whose requests have ended in this turn. */
+  #ended: Party[] = [];
 
   constructor(options: LaneOptions) {
     this.#options = options;
+    this.#afterTurn = options.afterTurn ?? setImmediate;
     this.#patience = new Deadlines({
       afterMs: options.maxWaitMs,
       now: options.now,
       expire: (waiting) => {
         this.#forget(waiting);
-        waiting.refuse(options.refusal());
+        this.#refused['time-out'] += 1;
+        waiting.refuse(options.refusal);
       },
     });
   }
 
-  get active(): number {
-    return this.#active;
-  }
-
-  get waiting(): number {
-    let sum = 0;
-    for (const party of this.#turns) sum += party.waiting.size;
-    return sum;
+  get usage(): LaneUsage {
+    let waiting = 0;
+    for (const party of this.#turns) waiting += party.waiting.size;
+    return {
+      atOnce: this.#options.atOnce,
+      active: this.#active - this.#ended.length,
+      waiting,
+      admitted: this.#admitted,
+      refused: this.#refused,
+    };
   }
 
   /** Throws the refusal when this caller has enough under way and waiting. */
@@ -83,7 +111,10 @@ export class Lane {
       this.#parties.set(name, party);
       return this.#place(party);
     }
-    if (party.waiting.size >= waitingPerCaller) throw refusal();
+    if (party.waiting.size >= waitingPerCaller) {
+      this.#refused[waitingPerCaller === 0 ? 'concurrency-limit' : 'queue-full'] += 1;
+      throw refusal;
+    }
     this.#parties.set(name, party);
     return this.#queue(party);
   }
@@ -134,20 +165,32 @@ export class Lane {
 
   #start(party: Party): void {
     this.#active += 1;
+    this.#admitted += 1;
     party.active += 1;
   }
 
   #end(party: Party): void {
-    this.#active -= 1;
-    party.active -= 1;
-    this.#tidy(party);
-    this.#serveNext();
+    this.#ended.push(party);
+    if (this.#ended.length === 1) this.#afterTurn(this.#nextTurn);
   }
 
-  #serveNext(): void {
+  readonly #nextTurn = (): void => {
+    const ended = this.#ended;
+    this.#ended = [];
+    for (const party of ended) {
+      this.#active -= 1;
+      party.active -= 1;
+      this.#tidy(party);
+    }
+    // One for each place that is free now. Who was served is at the end of the row, and may have its turn again.
+    for (const _ of ended) if (!this.#serveNext()) return;
+  };
+
+  /** False when there is nobody, or no place. */
+  #serveNext(): boolean {
     // At most a few are passed over: only so many can have their full share at once.
     for (const party of this.#turns) {
-      if (this.#active >= this.#options.atOnce) return;
+      if (this.#active >= this.#options.atOnce) return false;
       if (!this.#hasRoom(party)) continue;
       const [oldest] = party.waiting;
       if (oldest === undefined) continue;
@@ -156,8 +199,9 @@ export class Lane {
       // Back to the end, if there are more.
       if (this.#turns.delete(party)) this.#turns.add(party);
       oldest.admit();
-      return;
+      return true;
     }
+    return false;
   }
 
   #forget(waiting: Waiting): void {

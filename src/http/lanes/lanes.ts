@@ -1,7 +1,7 @@
 import type { LoadLimits } from '../../api/load-limits.ts';
 import { tooManyRequests } from '../../api/status.ts';
 import type { RequestTarget } from '../request-target.ts';
-import { Lane, type LaneLimits, type Ticket } from './lane.ts';
+import { Lane, type LaneLimits, type LaneUsage, type Ticket } from './lane.ts';
 import { RefusalPace } from './refusal-pace.ts';
 
 /** What is bounded on its own, so that much of one kind of work never takes the place of another. */
@@ -12,8 +12,8 @@ export interface Lanes {
   enter(lane: LaneName, who: string): Ticket;
   /** To be awaited before a refusal is sent; false when the connection is to be closed instead. */
   pace(who: string): Promise<boolean>;
-  /** What is under way and waiting, for metrics. */
-  usage(): Readonly<Record<LaneName, { readonly active: number; readonly waiting: number }>>;
+  /** For metrics. */
+  usage(): Readonly<Record<LaneName, LaneUsage>>;
 }
 
 /** Public paths cost next to nothing; these keep one address from crowding out the probes of another. */
@@ -24,7 +24,8 @@ const MAX_WAIT_MS = 10_000;
 const RETRY_SECONDS = 1;
 const RETRY_WATCH_SECONDS = 5;
 
-const PACE = { perSecond: 100, holdMs: 1_000, maxHeld: 5_000 } as const;
+/** Nobody who was refused waits longer for the answer than others wait for their turn. */
+const PACE = { perSecond: 100, holdMs: 1_000, maxHoldMs: MAX_WAIT_MS, maxHeld: 5_000 } as const;
 
 export function createLanes(limits: LoadLimits, now: () => number = performance.now.bind(performance)): Lanes {
   const createLane = (name: LaneName, laneLimits: LaneLimits, retryAfterSeconds = RETRY_SECONDS): Lane =>
@@ -32,7 +33,7 @@ export function createLanes(limits: LoadLimits, now: () => number = performance.
       ...laneLimits,
       maxWaitMs: MAX_WAIT_MS,
       now,
-      refusal: () => tooManyRequests(`too many requests at once (${name}), please try again later`, retryAfterSeconds),
+      refusal: tooManyRequests(`too many requests at once (${name}), please try again later`, retryAfterSeconds),
     });
   const shared = (name: LaneName, atOnce: number): Lane =>
     createLane(name, {
@@ -54,7 +55,7 @@ export function createLanes(limits: LoadLimits, now: () => number = performance.
     enter: (lane, who) => lanes[lane].enter(who),
     pace: (who) => refusals.wait(who),
     usage: () => {
-      const used = Object.entries(lanes).map(([name, { active, waiting }]) => [name, { active, waiting }]);
+      const used = Object.entries(lanes).map(([name, lane]) => [name, lane.usage]);
       return Object.fromEntries(used) as ReturnType<Lanes['usage']>;
     },
   };

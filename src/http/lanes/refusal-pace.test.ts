@@ -4,18 +4,23 @@ import { RefusalPace } from './refusal-pace.ts';
 function startPace(maxHeld = 2) {
   let now = 0;
   const wake: (() => void)[] = [];
+  const holds: number[] = [];
   const pace = new RefusalPace({
     perSecond: 2,
     holdMs: 1_000,
+    maxHoldMs: 3_000,
     maxHeld,
     now: () => now,
-    sleep: () => new Promise<void>((resolve) => wake.push(resolve)),
+    sleep: (ms) => {
+      holds.push(ms);
+      return new Promise<void>((resolve) => wake.push(resolve));
+    },
   });
   const log: string[] = [];
   const ask = (who: string): Promise<void> =>
     pace.wait(who).then((answer) => void log.push(`${who} ${answer ? 'answered' : 'cut'}`));
   const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-  return { ask, log, wake, settled, later: (ms: number) => (now += ms) };
+  return { ask, log, wake, holds, settled, later: (ms: number) => (now += ms) };
 }
 
 describe('B15: refusals', () => {
@@ -40,6 +45,18 @@ describe('B15: refusals', () => {
     void ask('a');
     await settled();
     expect(wake).toHaveLength(2);
+  });
+
+  it('are held back the longer the more there are, within limits: more connections do not get more of them', async () => {
+    const { ask, holds, wake, settled } = startPace(10);
+    for (let i = 0; i < 11; i += 1) void ask('a');
+    expect(holds).toEqual([1_000, 1_000, 1_000, 1_500, 2_000, 2_500, 3_000, 3_000, 3_000]);
+    for (const resume of wake) resume();
+    await settled();
+    void ask('a');
+    expect(holds.at(-1)).toBe(1_000);
+    wake.at(-1)?.();
+    await settled();
   });
 
   it('start anew with every second', async () => {

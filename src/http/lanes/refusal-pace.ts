@@ -3,7 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface RefusalPaceOptions {
   /** So many refusals each second are answered at once; enough for every client that heeds what it is told. */
   readonly perSecond: number;
+  /** For how long each further one is held back at least, */
   readonly holdMs: number;
+  /** and at most, however many there are. */
+  readonly maxHoldMs: number;
   /** More than this many of one caller are not kept waiting: their connections are closed. */
   readonly maxHeld: number;
   /** Milliseconds on a monotonic clock. */
@@ -13,7 +16,8 @@ export interface RefusalPaceOptions {
 
 /**
  * A refusal is cheap, but a client that ignores it and asks again at once, over a thousand connections, would keep the
- * server busy with nothing else. Its answers are held back: a connection that waits for its answer asks for nothing.
+ * server busy with nothing else. Its answers are held back: a connection that waits for its answer asks for nothing. The
+ * more of them there are, the longer, so that more connections do not mean more refusals.
  */
 export class RefusalPace {
   readonly #options: Required<RefusalPaceOptions>;
@@ -28,7 +32,7 @@ export class RefusalPace {
 
   /** Waits, if need be, until the refusal may be sent. False: there are too many; close the connection instead. */
   async wait(who: string): Promise<boolean> {
-    const { perSecond, holdMs, maxHeld, now, sleep } = this.#options;
+    const { perSecond, holdMs, maxHoldMs, maxHeld, now, sleep } = this.#options;
     const second = Math.floor(now() / 1000);
     if (second !== this.#second) {
       this.#second = second;
@@ -40,7 +44,7 @@ export class RefusalPace {
     const held = this.#held.get(who) ?? 0;
     if (held >= maxHeld) return false;
     this.#held.set(who, held + 1);
-    await sleep(holdMs);
+    await sleep(Math.min(maxHoldMs, Math.max(holdMs, (held * 1000) / perSecond)));
     const rest = (this.#held.get(who) ?? 1) - 1;
     if (rest === 0) this.#held.delete(who);
     else this.#held.set(who, rest);
