@@ -64,6 +64,24 @@ test('open watches', async () => {
   expect(await sampleOf('apiserver_current_inflight_requests', 'request_kind="readOnly"')).toBe(1);
 });
 
+test('B15: lanes, by the names of kube-apiserver', async () => {
+  const of = (name: string, ...labels: string[]) => sampleOf(`apiserver_flowcontrol_${name}`, ...labels);
+  const watches = 'priority_level="watches"';
+  const stood = await of('dispatched_requests_total', watches);
+  expect(await of('nominal_limit_seats', watches)).toBe(8_000);
+  const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', tokenOf('jane'));
+  expect(await of('current_executing_requests', watches)).toBe(1);
+  expect(await of('dispatched_requests_total', watches)).toBe(stood + 1);
+  watch.close();
+  await expect.poll(() => of('current_executing_requests', watches)).toBe(0);
+  // The scrape itself is the only one.
+  expect(await of('current_executing_requests', 'priority_level="reads"')).toBe(1);
+  for (const lane of ['tokens', 'reads', 'writes', 'watches', 'health', 'public']) {
+    expect(await of('current_inqueue_requests', `priority_level="${lane}"`)).toBe(0);
+    expect(await of('rejected_requests_total', `priority_level="${lane}"`, 'reason="queue-full"')).toBe(0);
+  }
+});
+
 test('the store, the caches, the keys, the audit log and the event loop', async () => {
   expect(await sampleOf('clusterpass_store_request_duration_seconds_count', 'operation="write"')).toBeGreaterThan(5);
   expect(await sampleOf('clusterpass_cache_ready')).toBe(1);

@@ -80,20 +80,65 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
   counter(registers, 'apiserver_audit_error_total', 'Lines that were lost to the audit log.', () => parts.audit().lost);
 }
 
-/** What is under way and what waits, of each kind of work that is bounded on its own. */
-export function observeLanes(
-  { registry }: Metrics,
-  usage: () => Readonly<Record<string, { readonly active: number; readonly waiting: number }>>,
-): void {
-  new Gauge({
-    name: 'clusterpass_lane_requests',
-    help: 'Requests that are worked on (active) or wait for a place (waiting), by lane.',
-    labelNames: ['lane', 'state'],
-    registers: [registry],
+/** What a lane says of itself; the same as `LaneUsage`, of which this room may not know. */
+interface Usage {
+  readonly atOnce: number;
+  readonly active: number;
+  readonly waiting: number;
+  readonly admitted: number;
+  readonly refused: Readonly<Record<string, number>>;
+}
+
+/**
+ * Of each kind of work that is bounded on its own. The names are kube-apiserver's, whose priority levels are what lanes are
+ * here; there are no flow schemas, so there is no label for them.
+ */
+export function observeLanes({ registry }: Metrics, usage: () => Readonly<Record<string, Usage>>): void {
+  const registers = [registry];
+  const gauge = (name: string, help: string, of: (lane: Usage) => number): void =>
+    void new Gauge({
+      name,
+      help,
+      labelNames: ['priority_level'],
+      registers,
+      collect() {
+        for (const [lane, used] of Object.entries(usage())) this.set({ priority_level: lane }, of(used));
+      },
+    });
+  gauge(
+    'apiserver_flowcontrol_current_executing_requests',
+    'Requests that have a place, watches that stand among them.',
+    ({ active }) => active,
+  );
+  gauge('apiserver_flowcontrol_current_inqueue_requests', 'Requests that wait for a place.', ({ waiting }) => waiting);
+  gauge('apiserver_flowcontrol_nominal_limit_seats', 'How many places there are.', ({ atOnce }) => atOnce);
+  const told = new Map<string, number>();
+  const since = (key: string, now: number): number => {
+    const grown = now - (told.get(key) ?? 0);
+    told.set(key, now);
+    return grown;
+  };
+  new Counter({
+    name: 'apiserver_flowcontrol_dispatched_requests_total',
+    help: 'Requests that got a place.',
+    labelNames: ['priority_level'],
+    registers,
     collect() {
-      for (const [lane, { active, waiting }] of Object.entries(usage())) {
-        this.set({ lane, state: 'active' }, active);
-        this.set({ lane, state: 'waiting' }, waiting);
+      for (const [lane, { admitted }] of Object.entries(usage())) {
+        this.inc({ priority_level: lane }, since(lane, admitted));
+      }
+    },
+  });
+  new Counter({
+    name: 'apiserver_flowcontrol_rejected_requests_total',
+    help: 'Requests that were refused with 429, and why.',
+    labelNames: ['priority_level', 'reason'],
+    registers,
+    collect() {
+      for (const [lane, { refused }] of Object.entries(usage())) {
+        for (const [reason, count] of Object.entries(refused)) {
+          this.inc({ priority_level: lane, reason }, since(`${lane} ${reason}`, count));
+        }
       }
     },
   });
