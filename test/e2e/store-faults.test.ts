@@ -20,18 +20,18 @@ const cluster = (name: string): object => ({
 
 let server: Server;
 let folder: string;
-let stall: string;
+let trouble: string;
 let token: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-faults-'));
-  stall = join(folder, 'stalled');
+  trouble = join(folder, 'trouble');
   server = await startServer({
     // The audit log is beside this: it has faults of its own, and a token waits for it.
     args: ['--audit-log-path', '/dev/null'],
     env: {
-      NODE_OPTIONS: `--import=${new URL('./support/stalled-disk.mjs', import.meta.url).href}`,
-      CLUSTERPASS_TEST_STALL: stall,
+      NODE_OPTIONS: `--import=${new URL('./support/slow-disk.mjs', import.meta.url).href}`,
+      CLUSTERPASS_TEST_DISK: trouble,
     },
   });
   await createWorld(server);
@@ -81,7 +81,7 @@ describe('B12: a disk that is full', () => {
 
 describe('B12: a disk that does not answer', () => {
   it('holds up changes and readiness, and nothing else; then they happen', async () => {
-    await writeFile(stall, '');
+    await writeFile(trouble, '');
     let over = false;
     const waiting = server.call('POST', CLUSTERS, { body: cluster('late') }).finally(() => {
       over = true;
@@ -91,22 +91,60 @@ describe('B12: a disk that does not answer', () => {
     expect(ready.code).toBe(503);
     expect(ready.text).toContain('[-]storage failed');
     expect(over).toBe(false);
-    await rm(stall);
+    await rm(trouble);
     expect((await waiting).code).toBe(201);
     expect((await server.call('GET', '/readyz', { token: null })).code).toBe(200);
+  });
+});
+
+describe('B12: a disk on which each operation takes a second longer', () => {
+  const DELAY_MS = 1_000;
+
+  it('holds up changes and readiness by that, and nothing else; nothing is refused, and metrics tell', async () => {
+    await writeFile(trouble, String(DELAY_MS));
+    // One operation, which is less than readiness waits for.
+    const asked = performance.now();
+    expect((await server.call('GET', '/readyz', { token: null })).code).toBe(200);
+    expect(performance.now() - asked).toBeGreaterThanOrEqual(DELAY_MS);
+    let over = false;
+    const sent = performance.now();
+    const waiting = server.call('POST', CLUSTERS, { body: cluster('in-slow-motion') }).finally(() => {
+      over = true;
+    });
+    await expectTheRestToWork();
+    // The thread of the database is at the write: whoever asks it waits longer than readiness does.
+    const ready = await server.call('GET', '/readyz?verbose', { token: null });
+    expect([ready.code, over]).toEqual([503, false]);
+    expect(ready.text).toContain('[-]storage failed');
+    expect((await waiting).code).toBe(201);
+    // At the least a look at the key, the row and the commit.
+    expect(performance.now() - sent).toBeGreaterThanOrEqual(3 * DELAY_MS);
+    const slow = (await server.call('GET', '/metrics')).text.match(
+      /^clusterpass_store_request_duration_seconds_bucket\{le="2.5",operation="write"\} (\d+)$/m,
+    );
+    const all = (await server.call('GET', '/metrics')).text.match(
+      /^clusterpass_store_request_duration_seconds_count\{operation="write"\} (\d+)$/m,
+    );
+    expect(Number(slow?.[1])).toBeLessThan(Number(all?.[1]));
+    await rm(trouble);
+    expect((await server.call('GET', '/readyz', { token: null })).code).toBe(200);
+    expect((await server.call('GET', `${CLUSTERS}/in-slow-motion`)).code).toBe(200);
   });
 });
 
 describe('a data directory that can not be used ends the start with one sentence', () => {
   let copies = 0;
   /** A stopped server's directory, to be spoiled. */
-  const spoil = async (how: (file: string) => Promise<void> | void): Promise<{ code: number | null; said: string }> => {
+  const spoil = async (
+    how: (file: string) => Promise<void> | void,
+    launcher: readonly string[] = [],
+  ): Promise<{ code: number | null; said: string }> => {
     copies += 1;
     const copy = join(folder, `data-${copies}`);
     await cp(server.dataDir, copy, { recursive: true });
     for (const name of ['clusterpass.db-wal', 'clusterpass.db-shm']) await rm(join(copy, name), { force: true });
     await how(join(copy, 'clusterpass.db'));
-    const { code, stderr } = await run(['serve', '--data-dir', copy, '--listen', '127.0.0.1:0']);
+    const { code, stderr } = await run(['serve', '--data-dir', copy, '--listen', '127.0.0.1:0'], {}, launcher);
     expect(stderr).not.toMatch(/\n\s+at /);
     return {
       code,
@@ -142,9 +180,10 @@ describe('a data directory that can not be used ends the start with one sentence
     );
   });
 
-  // Nothing is read-only to root.
-  it.skipIf(process.getuid?.() === 0)('one that is read-only', async () => {
-    const { code, said } = await spoil((file) => chmod(file, 0o400));
+  it('one that is read-only', async () => {
+    // Nothing is read-only to root as long as it has this capability.
+    const mortal = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-dac_override'] : [];
+    const { code, said } = await spoil((file) => chmod(file, 0o400), mortal);
     expect(code).toBe(1);
     expect(said).toMatch(/^clusterpass: .*clusterpass\.db: .*readonly/);
   });

@@ -10,9 +10,14 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs the program to its end: for starts that are meant to fail. */
-export async function run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  const child = spawn(process.execPath, [PROGRAM, ...args], {
+/** Runs the program to its end, through another one if need be: for starts that are meant to fail. */
+export async function run(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  launcher: readonly string[] = [],
+): Promise<Ended> {
+  const [command = '', ...rest] = [...launcher, process.execPath, PROGRAM, ...args];
+  const child = spawn(command, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   });

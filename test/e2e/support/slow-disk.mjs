@@ -1,23 +1,40 @@
 /**
- * For `node --import`: SQLite does not get on as long as a file is there, as on a disk that does not answer. The file is
- * named by CLUSTERPASS_TEST_STALL.
+ * For `node --import`: SQLite works as on a disk in trouble as long as a file is there. With a number in the file each
+ * operation takes so many milliseconds longer; without one it waits until the file is gone. The file is named by
+ * CLUSTERPASS_TEST_DISK.
  */
-import { existsSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 
-const file = process.env.CLUSTERPASS_TEST_STALL ?? '';
+const file = process.env.CLUSTERPASS_TEST_DISK ?? '';
 const cell = new Int32Array(new SharedArrayBuffer(4));
+const POLL_MS = 10;
 
-/** @param {object} prototype @param {string} name */
-function stall(prototype, name) {
-  const original = Reflect.get(prototype, name);
-  /** @this {unknown} @param {unknown[]} args */
-  function waiting(...args) {
-    while (existsSync(file)) Atomics.wait(cell, 0, 0, 10);
-    return Reflect.apply(original, this, args);
+/** What the file says; undefined when there is none. */
+function trouble() {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
   }
-  Reflect.set(prototype, name, waiting);
 }
 
-stall(DatabaseSync.prototype, 'exec');
-for (const name of ['all', 'get', 'run', 'iterate']) stall(StatementSync.prototype, name);
+function wait() {
+  const delay = Number(trouble() ?? 0);
+  if (delay > 0) Atomics.wait(cell, 0, 0, delay);
+  else while (trouble() === '') Atomics.wait(cell, 0, 0, POLL_MS);
+}
+
+/** @param {object} prototype @param {string} name */
+function slow(prototype, name) {
+  const original = Reflect.get(prototype, name);
+  /** @this {unknown} @param {unknown[]} args */
+  function slowed(...args) {
+    wait();
+    return Reflect.apply(original, this, args);
+  }
+  Reflect.set(prototype, name, slowed);
+}
+
+slow(DatabaseSync.prototype, 'exec');
+for (const name of ['all', 'get', 'run', 'iterate']) slow(StatementSync.prototype, name);
