@@ -1,116 +1,133 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CLUSTERS } from '../e2e/support/fleet.ts';
-import type { Server } from '../e2e/support/server.ts';
-import { tokenPath } from '../e2e/support/token-world.ts';
-import type { Acknowledged, FreshRead, Stretch } from './history.ts';
+import type { Answer, Server } from '../e2e/support/server.ts';
+import type { Ledger, WatcherLog } from './ledger.ts';
 
 /** A set of replicas that may be replaced while clients use them. */
 export interface World {
   readonly replicas: Server[];
-  readonly random: () => number;
+  readonly ledger: Ledger;
   readonly running: () => boolean;
 }
 
 /** No client waits for ever: what hangs is tried elsewhere. */
-const CALL_MS = 8_000;
-const LABEL = 'chaos=yes';
+export const CALL_MS = 8_000;
+/** What watchers see carries this label. */
+export const LABELS = { chaos: 'yes' };
+const SELECTOR = `labelSelector=${encodeURIComponent('chaos=yes')}`;
+const MERGE = { 'Content-Type': 'application/merge-patch+json' };
 
-const pick = ({ replicas, random }: World): { server: Server; index: number } => {
-  const index = Math.floor(random() * replicas.length);
+const pick = ({ replicas }: World): { server: Server; index: number } => {
+  const index = Math.floor(Math.random() * replicas.length);
   return { server: replicas[index] as Server, index };
 };
 
-const call = (server: Server, method: string, path: string, body?: object) =>
-  server.call(method, path, {
+const get = (server: Server, path: string): Promise<Answer> =>
+  server.call('GET', path, { signal: AbortSignal.timeout(CALL_MS) });
+
+/** On top of a version, so that a write that arrives late can not undo what came after it. */
+const put = (server: Server, name: string, base: number, content: string): Promise<Answer> =>
+  server.call('PATCH', `${CLUSTERS}/${name}`, {
+    body: { metadata: { resourceVersion: `${base}`, annotations: { n: content } } },
+    headers: MERGE,
     signal: AbortSignal.timeout(CALL_MS),
-    ...(body === undefined ? {} : { body }),
-    ...(method === 'PATCH' ? { headers: { 'Content-Type': 'application/merge-patch+json' } } : {}),
   });
 
+const versionOf = ({ json }: Answer): number => Number(json.metadata.resourceVersion);
+
 /** Counts up in an object of its own, at one replica after the other, and looks for each count at another one. */
-export async function write(
-  world: World,
-  writer: string,
-): Promise<{ writes: Acknowledged[]; reads: FreshRead[]; unknown: number }> {
-  const writes: Acknowledged[] = [];
-  const reads: FreshRead[] = [];
+export async function write(world: World, name: string): Promise<{ unknown: number }> {
   let acknowledged = 0;
   let unknown = 0;
-  let version: string | undefined;
+  let base: number | undefined;
   for (let n = 1; world.running(); n++) {
     try {
-      version ??= (await call(pick(world).server, 'GET', `${CLUSTERS}/${writer}`)).json.metadata.resourceVersion;
-      // On top of the version that was seen, so that a write that arrives late can not undo what came after it.
-      const body = { metadata: { resourceVersion: version, annotations: { n: `${n}` } } };
-      const answer = await call(pick(world).server, 'PATCH', `${CLUSTERS}/${writer}`, body);
+      base ??= versionOf(await get(pick(world).server, `${CLUSTERS}/${name}`));
+      const answer = await put(pick(world).server, name, base, `${n}`);
       if (answer.code !== 200) throw new Error(`${answer.code}`);
-      version = answer.json.metadata.resourceVersion;
+      const version = versionOf(answer);
+      world.ledger.acknowledged({ name, content: `${n}`, base, version });
+      base = version;
       acknowledged = n;
-      writes.push({ writer, n, version: Number(version) });
     } catch {
       unknown += 1;
-      version = undefined;
+      base = undefined;
       await delay(50);
     }
     const { server, index } = pick(world);
     const before = acknowledged;
-    const got = await call(server, 'GET', `${CLUSTERS}/${writer}`).catch(() => undefined);
+    const got = await get(server, `${CLUSTERS}/${name}`).catch(() => undefined);
     if (got?.code !== 200) continue;
-    reads.push({
-      writer,
-      acknowledged: before,
-      tried: n,
-      seen: Number(got.json.metadata.annotations?.n ?? 0),
-      replica: index,
-    });
+    const seen = Number(got.json.metadata.annotations?.n ?? 0);
+    world.ledger.read({ name, acknowledged: before, tried: n, seen, replica: index });
   }
-  return { writes, reads, unknown };
+  return { unknown };
+}
+
+/** Several write on top of the same version at the same time, each at another replica: one may win. */
+export async function contend(world: World, name: string, contenders: number): Promise<void> {
+  for (let round = 0; world.running(); round++) {
+    const seen = await get(pick(world).server, `${CLUSTERS}/${name}`).catch(() => undefined);
+    if (seen?.code !== 200) {
+      await delay(50);
+      continue;
+    }
+    const base = versionOf(seen);
+    const answers = await Promise.all(
+      Array.from({ length: contenders }, async (_, i) => {
+        const content = `${round}.${i}`;
+        const server = world.replicas[(round + i) % world.replicas.length] as Server;
+        const answer = await put(server, name, base, content).catch(() => undefined);
+        if (answer?.code === 200) world.ledger.acknowledged({ name, content, base, version: versionOf(answer) });
+        return answer?.code;
+      }),
+    );
+    world.ledger.contested();
+    // Only where nobody is in doubt: a write that got no answer may be the one that won.
+    if (answers.every((code) => code === 409)) world.ledger.allRefused(name, base);
+    await delay(20);
+  }
 }
 
 /** Watches everything, resumes where it was when it is cut, and lists anew when it must. */
-export async function watch(world: World, goal: () => number | undefined): Promise<Stretch[]> {
-  const stretches: Stretch[] = [];
-  let current: Stretch | undefined;
+export async function watch({ ledger, ...world }: World, goal: () => number | undefined): Promise<void> {
+  const log = ledger.watcher();
   const done = (): boolean => {
     const end = goal();
-    return end !== undefined && (current?.upTo ?? 0) >= end;
+    return end !== undefined && log.position >= end;
   };
+  let mustList = true;
   while (!done()) {
-    const { server } = pick(world);
+    const { server } = pick({ ...world, ledger });
     try {
-      if (current === undefined) {
-        const list = await call(server, 'GET', `${CLUSTERS}?labelSelector=${encodeURIComponent(LABEL)}`);
+      if (mustList) {
+        const list = await get(server, `${CLUSTERS}?${SELECTOR}`);
         if (list.code !== 200) throw new Error(`${list.code}`);
-        const version = Number(list.json.metadata.resourceVersion);
-        current = { after: version, upTo: version, events: [] };
-        stretches.push(current);
-      }
-      if ((await follow(server, current, done)) === 'gone') current = undefined;
+        log.listed(versionOf(list));
+        mustList = false;
+      } else ledger.resumed();
+      mustList = (await follow(server, log, done)) === 'gone';
     } catch {
       await delay(100);
     }
   }
-  return stretches;
 }
 
-async function follow(server: Server, stretch: Stretch, done: () => boolean): Promise<'gone' | 'cut'> {
-  const query = `?watch=1&allowWatchBookmarks=true&labelSelector=${encodeURIComponent(LABEL)}&resourceVersion=${stretch.upTo}`;
+async function follow(server: Server, log: WatcherLog, done: () => boolean): Promise<'gone' | 'cut'> {
+  const query = `?watch=1&allowWatchBookmarks=true&${SELECTOR}&resourceVersion=${log.position}`;
   const stop = new AbortController();
-  const response = await fetch(`${server.url}${CLUSTERS}${query}`, {
-    headers: { Authorization: `Bearer ${server.adminToken}`, 'User-Agent': 'clusterpass-chaos' },
-    signal: stop.signal,
-  });
-  if (response.status === 410) return 'gone';
-  if (response.status !== 200 || response.body === null) {
-    stop.abort();
-    throw new Error(`${response.status}`);
-  }
   // A replica that hangs says nothing: after a while somebody else is asked.
   let timer = setTimeout(() => stop.abort(), CALL_MS);
   const ticks = setInterval(() => {
     if (done()) stop.abort();
   }, 100);
   try {
+    const response = await fetch(`${server.url}${CLUSTERS}${query}`, {
+      headers: { Authorization: `Bearer ${server.adminToken}`, 'User-Agent': 'clusterpass-chaos' },
+      signal: stop.signal,
+    });
+    if (response.status === 410) return 'gone';
+    if (response.status !== 200 || response.body === null) throw new Error(`${response.status}`);
     let rest = '';
     for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
       clearTimeout(timer);
@@ -121,11 +138,8 @@ async function follow(server: Server, stretch: Stretch, done: () => boolean): Pr
         const { type, object } = JSON.parse(line);
         if (type === 'ERROR') return object.code === 410 ? 'gone' : 'cut';
         const version = Number(object.metadata.resourceVersion);
-        if (type !== 'BOOKMARK') {
-          const n = Number(object.metadata.annotations?.n ?? 0);
-          stretch.events.push({ name: object.metadata.name, n, version });
-        }
-        stretch.upTo = version;
+        if (type === 'BOOKMARK') log.reached(version);
+        else log.shown({ name: object.metadata.name, content: object.metadata.annotations?.n ?? '', version });
       }
     }
     return 'cut';
@@ -134,29 +148,4 @@ async function follow(server: Server, stretch: Stretch, done: () => boolean): Pr
     clearInterval(ticks);
     stop.abort();
   }
-}
-
-/** Asks for tokens at one replica, and shows them to another. */
-export async function askForTokens(world: World): Promise<{ issued: number; accepted: number; problems: string[] }> {
-  const result = { issued: 0, accepted: 0, problems: [] as string[] };
-  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [] } };
-  while (world.running()) {
-    const issued = await call(pick(world).server, 'POST', tokenPath(), body).catch(() => undefined);
-    if (issued !== undefined && issued.code !== 201 && issued.code < 500)
-      result.problems.push(`a token was refused: ${issued.code} ${issued.text}`);
-    if (issued?.code !== 201) {
-      await delay(50);
-      continue;
-    }
-    result.issued += 1;
-    const { server } = pick(world);
-    const token: string = issued.json.status.token;
-    const shown = await server
-      .call('GET', '/auth/v1/clusters?resourceVersion=0', { token, signal: AbortSignal.timeout(CALL_MS) })
-      .catch(() => undefined);
-    if (shown?.code === 200) result.accepted += 1;
-    else if (shown?.code === 401) result.problems.push('a replica refused a token of another');
-    await delay(20);
-  }
-  return result;
 }

@@ -11,47 +11,36 @@ export interface Machines {
 }
 
 export interface Fault {
+  /** To whom it happens. */
   readonly name: string;
   begin(): Promise<void> | void;
   end(): Promise<void> | void;
 }
 
+export type FaultKind =
+  | 'replica killed'
+  | 'replica hangs'
+  | 'replica cut off'
+  | 'replica cut off from one member'
+  | 'etcd member killed'
+  | 'etcd member hangs'
+  | 'etcd without quorum';
+
 /** Everything that can happen to one of each kind; two members at once are more than etcd bears. */
-export function faultsOf({ members, replicas, cables }: Machines, random: () => number): (() => Fault)[] {
+export function faultsOf(
+  { members, replicas, cables }: Machines,
+  random: () => number,
+): Readonly<Record<FaultKind, () => Fault>> {
   const at = (count: number): number => Math.floor(random() * count);
   const member = (): EtcdMember => members[at(members.length)] as EtcdMember;
-  const signal = (pid: number, name: NodeJS.Signals): void => {
-    process.kill(pid, name);
+  const each = <T>(all: readonly T[], action: (one: T) => void): void => {
+    for (const one of all) action(one);
   };
-  return [
-    () => {
-      const one = member();
-      return { name: `etcd ${one.endpoint} killed`, begin: () => one.kill(), end: () => one.restart() };
-    },
-    () => {
-      const one = member();
-      return {
-        name: `etcd ${one.endpoint} hangs`,
-        begin: () => one.signal('SIGSTOP'),
-        end: () => one.signal('SIGCONT'),
-      };
-    },
-    () => {
-      const two = [...members].sort(() => random() - 0.5).slice(0, 2);
-      return {
-        name: 'quorum lost',
-        begin: async () => {
-          await Promise.all(two.map((one) => one.kill()));
-        },
-        end: async () => {
-          await Promise.all(two.map((one) => one.restart()));
-        },
-      };
-    },
-    () => {
+  return {
+    'replica killed': () => {
       const i = at(replicas.length);
       return {
-        name: `replica ${i} killed`,
+        name: `replica ${i}`,
         begin: () => replicas[i]?.kill(),
         end: async () => {
           const restarted = await replicas[i]?.restart();
@@ -59,28 +48,50 @@ export function faultsOf({ members, replicas, cables }: Machines, random: () => 
         },
       };
     },
-    () => {
+    'replica hangs': () => {
       const i = at(replicas.length);
       const pid = replicas[i]?.pid ?? 0;
-      return { name: `replica ${i} hangs`, begin: () => signal(pid, 'SIGSTOP'), end: () => signal(pid, 'SIGCONT') };
+      return {
+        name: `replica ${i}`,
+        begin: () => void process.kill(pid, 'SIGSTOP'),
+        end: () => void process.kill(pid, 'SIGCONT'),
+      };
     },
-    () => {
+    'replica cut off': () => {
       const i = at(cables.length);
       const all = cables[i] ?? [];
       return {
-        name: `replica ${i} cut off`,
-        begin: () => {
-          for (const cable of all) cable.pull();
-        },
-        end: () => {
-          for (const cable of all) cable.mend();
-        },
+        name: `replica ${i}`,
+        begin: () => each(all, (cable) => cable.pull()),
+        end: () => each(all, (cable) => cable.mend()),
       };
     },
-    () => {
+    'replica cut off from one member': () => {
       const i = at(cables.length);
-      const cable = cables[i]?.[at(members.length)];
-      return { name: `replica ${i} cut off from one member`, begin: () => cable?.pull(), end: () => cable?.mend() };
+      const j = at(members.length);
+      const cable = cables[i]?.[j];
+      return { name: `replica ${i} from member ${j}`, begin: () => cable?.pull(), end: () => cable?.mend() };
     },
-  ];
+    'etcd member killed': () => {
+      const one = member();
+      return { name: `member ${members.indexOf(one)}`, begin: () => one.kill(), end: () => one.restart() };
+    },
+    'etcd member hangs': () => {
+      const one = member();
+      return {
+        name: `member ${members.indexOf(one)}`,
+        begin: () => one.signal('SIGSTOP'),
+        end: () => one.signal('SIGCONT'),
+      };
+    },
+    'etcd without quorum': () => {
+      const out = at(members.length);
+      const two = members.filter((_, i) => i !== out);
+      return {
+        name: `all members but ${out}`,
+        begin: async () => void (await Promise.all(two.map((one) => one.kill()))),
+        end: async () => void (await Promise.all(two.map((one) => one.restart()))),
+      };
+    },
+  };
 }

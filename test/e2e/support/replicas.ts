@@ -17,11 +17,13 @@ export async function startReplicas(
     count = 2,
     users = {},
     endpointsOf = () => etcd.endpoints,
+    args = [],
   }: {
     count?: number;
     users?: Readonly<Record<string, readonly string[]>>;
     /** Through which addresses the n-th replica reaches the members. */
     endpointsOf?: (replica: number) => readonly string[];
+    args?: readonly string[];
   } = {},
 ): Promise<Replicas> {
   const shared = await mkdtemp(join(tmpdir(), 'clusterpass-replicas-'));
@@ -30,7 +32,7 @@ export async function startReplicas(
   const ports = await freePorts(count);
   const argsOf = (replica: number): string[] => [
     ...['--store', `etcd://${endpointsOf(replica).join(',')}/fleet`, '--encryption-key-file', keyFile],
-    ...['--base-url', 'https://pass.example'],
+    ...['--base-url', 'https://pass.example', ...args],
   ];
   const started = await Promise.allSettled(ports.map((port, i) => startServer({ args: argsOf(i), users, port })));
   const servers = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));

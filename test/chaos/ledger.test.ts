@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import { type Acknowledged, Ledger, type Shown } from './ledger.ts';
+
+const WRITES: readonly Acknowledged[] = [
+  { name: 'w', content: '1', base: 9, version: 10 },
+  { name: 'w', content: '2', base: 10, version: 12 },
+];
+const EVENTS: readonly Shown[] = [
+  { name: 'w', content: '1', version: 10 },
+  { name: 'x', content: '7', version: 11 },
+  { name: 'w', content: '2', version: 12 },
+];
+
+/** A ledger of a good history, with one thing changed. */
+function ledgerOf({
+  writes = WRITES,
+  watchers = [EVENTS, EVENTS],
+  more = () => {},
+  final = 12,
+}: {
+  writes?: readonly Acknowledged[];
+  watchers?: readonly (readonly Shown[])[];
+  more?: (ledger: Ledger) => void;
+  final?: number;
+} = {}): Ledger {
+  const ledger = new Ledger();
+  ledger.born('w', 9);
+  for (const write of writes) ledger.acknowledged(write);
+  for (const events of watchers) {
+    const log = ledger.watcher();
+    log.listed(9);
+    for (const event of events) log.shown(event);
+    log.reached(13);
+  }
+  ledger.read({ name: 'w', acknowledged: 1, tried: 2, seen: 2, replica: 0 });
+  more(ledger);
+  ledger.close();
+  ledger.compare([
+    [
+      { name: 'w', version: 12 },
+      { name: 'x', version: 11 },
+    ],
+    [
+      { name: 'w', version: final },
+      { name: 'x', version: 11 },
+    ],
+  ]);
+  return ledger;
+}
+
+const kindsIn = (ledger: Ledger): string[] => [...ledger.problems.keys()];
+
+describe('the judge of histories', () => {
+  it('finds nothing wrong with one that is right, and says how much it looked at', () => {
+    const ledger = ledgerOf();
+    expect([...ledger.problems]).toEqual([]);
+    expect(ledger.checked).toEqual({
+      writes: 2,
+      contests: 0,
+      reads: 1,
+      watchers: 2,
+      events: 6,
+      expectations: 6,
+      resumed: 0,
+      finalObjects: 4,
+    });
+  });
+
+  it.each<[string, Parameters<typeof ledgerOf>[0], string[]]>([
+    ['a write that no watch shows', { watchers: [EVENTS.slice(0, 2)] }, ['lost write', 'missed event']],
+    ['an event that one watch missed', { watchers: [EVENTS, EVENTS.slice(1)] }, ['missed event']],
+    ['one that only another watch saw', { watchers: [EVENTS, EVENTS.toSpliced(1, 1)] }, ['missed event']],
+    ['a doubled event', { watchers: [EVENTS, [...EVENTS, ...EVENTS.slice(2)]] }, ['event twice or out of order']],
+    ['events out of order', { watchers: [EVENTS.toReversed()] }, ['event twice or out of order']],
+    [
+      'an event that is another one',
+      { watchers: [EVENTS.with(0, { name: 'w', content: '5', version: 10 })] },
+      ['different event', 'lost write'],
+    ],
+    [
+      'a version given twice',
+      { writes: [...WRITES, { name: 'v', content: '1', base: 3, version: 12 }] },
+      ['version given twice'],
+    ],
+    [
+      'two who wrote on top of one version',
+      { more: (ledger) => ledger.acknowledged({ name: 'w', content: '3', base: 9, version: 13 }) },
+      ['two winners', 'lost write', 'missed event', 'lost update', 'replicas differ'],
+    ],
+    [
+      'a write over one that was not seen',
+      { writes: [{ name: 'w', content: '2', base: 9, version: 12 }] },
+      ['lost update'],
+    ],
+    ['a contest that nobody won', { more: (ledger) => ledger.allRefused('w', 12) }, ['no winner']],
+    ['a contest that somebody else won', { more: (ledger) => ledger.allRefused('w', 10) }, []],
+    [
+      'a stale read',
+      { more: (ledger) => ledger.read({ name: 'w', acknowledged: 2, tried: 2, seen: 1, replica: 2 }) },
+      ['stale read'],
+    ],
+    [
+      'a read of nothing',
+      { more: (ledger) => ledger.read({ name: 'w', acknowledged: 2, tried: 2, seen: 3, replica: 2 }) },
+      ['read of nothing'],
+    ],
+    ['a replica that shows something old', { final: 10 }, ['replicas differ']],
+    [
+      'a write that was acknowledged when all watches were past it',
+      {
+        more: (ledger) => {
+          ledger.settle();
+          ledger.acknowledged({ name: 'v', content: '1', base: 5, version: 8 });
+        },
+      },
+      ['lost write', 'replicas differ'],
+    ],
+  ])('%s', (_, change, kinds) => {
+    expect(kindsIn(ledgerOf(change))).toEqual(kinds);
+  });
+
+  it('a watch that had to list anew has a hole, and is not blamed for what is in it a second time', () => {
+    const ledger = new Ledger();
+    const [whole, broken] = [ledger.watcher(), ledger.watcher()];
+    for (const log of [whole, broken]) log.listed(9);
+    for (const event of EVENTS) whole.shown(event);
+    broken.listed(11);
+    broken.shown(EVENTS[2] as Shown);
+    ledger.close();
+    expect(kindsIn(ledger)).toEqual(['watch not resumed']);
+    expect(ledger.checked.expectations).toBe(4);
+  });
+
+  it('judging in between changes nothing, and what was judged is forgotten', () => {
+    const ledger = new Ledger();
+    const [quick, slow] = [ledger.watcher(), ledger.watcher()];
+    for (const log of [quick, slow]) log.listed(9);
+    for (const event of EVENTS) {
+      quick.shown(event);
+      ledger.settle();
+    }
+    slow.shown(EVENTS[0] as Shown);
+    ledger.settle();
+    slow.reached(12);
+    ledger.settle();
+    expect(ledger.problems.get('missed event')?.count).toBe(2);
+  });
+});

@@ -1,0 +1,166 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { addCluster, CLUSTERS, touch } from '../e2e/support/fleet.ts';
+import type { Server } from '../e2e/support/server.ts';
+import { createAccount, createNamespace } from '../e2e/support/token-world.ts';
+import { contend, LABELS, type World, watch, write } from './clients.ts';
+import { type FaultKind, faultsOf, type Machines } from './faults.ts';
+import { Ledger } from './ledger.ts';
+import { TokenClients } from './token-clients.ts';
+
+export interface Plan {
+  readonly watchers: number;
+  readonly writers: number;
+  readonly tokenClients: number;
+  readonly random: () => number;
+  /** Which fault comes next; undefined ends the run. */
+  readonly next: () => FaultKind | undefined;
+  /** While nothing is broken, before each fault, and while one lasts. */
+  readonly calm: (progress: Progress) => Promise<void>;
+  readonly during: (kind: FaultKind, progress: Progress) => Promise<void>;
+  /** All replicas write again so soon after a fault; without it, that they do at all is enough. */
+  readonly recoveryMs?: number;
+  readonly report: (line: string) => void;
+}
+
+/** What happened so far. */
+export interface Progress {
+  readonly writes: number;
+  readonly reads: number;
+  readonly tokens: number;
+  readonly tokensAfterDeath: number;
+}
+
+export interface Outcome {
+  readonly ledger: Ledger;
+  readonly tokens: TokenClients['counts'];
+  /** Answers to writes that left open whether it happened. */
+  readonly unknown: number;
+  /** How often each came, and the slowest recovery from it. */
+  readonly faults: ReadonlyMap<FaultKind, { readonly count: number; readonly slowestMs: number }>;
+  readonly seconds: number;
+  /** Of the largest replica, and of the process that judges: at the beginning and at the end, in MB. */
+  readonly memory: { readonly replica: readonly [number, number]; readonly judge: readonly [number, number] };
+}
+
+const CONTENDED = 'contended';
+const CONTENDERS = 3;
+const SETTLE_MS = 1_000;
+const GIVE_UP_MS = 60_000;
+
+/** Lets clients work while one thing after the other breaks, and judges what they were told. */
+export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome> {
+  const { replicas } = machines;
+  const { random, report } = plan;
+  const first = replicas[0] as Server;
+  const ledger = new Ledger();
+  let running = true;
+  let goal: number | undefined;
+  const world: World = { replicas, ledger, running: () => running };
+  await addCluster(first, 'alpha');
+  await createNamespace(first, 'ci');
+  await createAccount(first, 'builder');
+  const names = Array.from({ length: plan.writers }, (_, i) => `w-${i}`);
+  for (const name of [...names, CONTENDED]) ledger.born(name, await addCluster(first, name, { labels: LABELS }));
+
+  const begun = performance.now();
+  const memoryBefore = memory(replicas);
+  const tokens = new TokenClients(world);
+  const watchers = Promise.all(Array.from({ length: plan.watchers }, () => watch(world, () => goal)));
+  const writers = Promise.all(names.map((name) => write(world, name)));
+  const others = [contend(world, CONTENDED, CONTENDERS), tokens.run(plan.tokenClients)];
+  const settling = setInterval(() => ledger.settle(), SETTLE_MS);
+  const progress: Progress = {
+    get writes() {
+      return ledger.checked.writes ?? 0;
+    },
+    get reads() {
+      return ledger.checked.reads ?? 0;
+    },
+    get tokens() {
+      return tokens.counts.asked;
+    },
+    get tokensAfterDeath() {
+      return tokens.counts.askedAfterDeath;
+    },
+  };
+
+  const faults = new Map<FaultKind, { count: number; slowestMs: number }>();
+  try {
+    const make = faultsOf(machines, random);
+    await plan.calm(progress);
+    for (let kind = plan.next(); kind !== undefined; kind = plan.next()) {
+      const fault = make[kind]();
+      tokens.somethingElse();
+      await fault.begin();
+      if (kind === 'replica killed') tokens.died();
+      await plan.during(kind, progress);
+      await fault.end();
+      const took = await recovery(replicas);
+      const known = faults.get(kind) ?? { count: 0, slowestMs: 0 };
+      faults.set(kind, { count: known.count + 1, slowestMs: Math.max(known.slowestMs, took) });
+      report(`${kind} (${fault.name}): all replicas write again after ${Math.round(took)} ms`);
+      if (took > (plan.recoveryMs ?? Number.POSITIVE_INFINITY))
+        ledger.problem('slow recovery', `${Math.round(took)} ms after: ${kind} (${fault.name})`);
+      await plan.calm(progress);
+    }
+  } finally {
+    running = false;
+    await Promise.all([writers, ...others]);
+    // Also when something went wrong: whoever watches must come to an end.
+    goal = await touch(replicas[0] as Server, names[0] ?? '', 'the end').catch(() => 0);
+    await watchers;
+    clearInterval(settling);
+  }
+  const seconds = (performance.now() - begun) / 1_000;
+  ledger.close();
+  tokens.judge();
+  ledger.compare(await Promise.all(replicas.map(listed)));
+  const memoryAfter = memory(replicas);
+  return {
+    ledger,
+    tokens: tokens.counts,
+    unknown: (await writers).reduce((sum, one) => sum + one.unknown, 0),
+    faults,
+    seconds,
+    memory: {
+      replica: [memoryBefore.replica, memoryAfter.replica],
+      judge: [memoryBefore.judge, memoryAfter.judge],
+    },
+  };
+}
+
+async function listed(replica: Server): Promise<{ name: string; version: number }[]> {
+  const { json } = await replica.call('GET', CLUSTERS);
+  return json.items.map(({ metadata }: { metadata: { name: string; resourceVersion: string } }) => ({
+    name: metadata.name,
+    version: Number(metadata.resourceVersion),
+  }));
+}
+
+function memory(replicas: readonly Server[]): { replica: number; judge: number } {
+  const residentMb = ({ pid }: { pid: number }): number =>
+    Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024);
+  return { replica: Math.max(...replicas.map(residentMb)), judge: residentMb(process) };
+}
+
+/** Until every replica takes a write; how long that took. */
+async function recovery(replicas: readonly Server[]): Promise<number> {
+  const begun = performance.now();
+  await Promise.all(
+    replicas.map(async (replica, i) => {
+      const body = { metadata: { annotations: { probe: `${i}-${begun}` } } };
+      const headers = { 'Content-Type': 'application/merge-patch+json' };
+      for (;;) {
+        const signal = AbortSignal.timeout(3_000);
+        const answer = await replica
+          .call('PATCH', `${CLUSTERS}/alpha`, { body, headers, signal })
+          .catch(() => undefined);
+        if (answer?.code === 200) return;
+        if (performance.now() - begun > GIVE_UP_MS) throw new Error(`replica ${i} does not recover`);
+        await delay(50);
+      }
+    }),
+  );
+  return performance.now() - begun;
+}
