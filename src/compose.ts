@@ -159,7 +159,7 @@ export async function compose(
       maxLifetimeSeconds: options.maxTokenExpirationSeconds,
       encryptionKeyFile: options.encryptionKeyFile,
       externalSigner: options.externalSigner,
-      leads,
+      leadership,
       logger,
     });
     closers.push(signing.close);
@@ -169,7 +169,16 @@ export async function compose(
     const live = { lookup: createLiveLookup(catalog, reader) };
     const { maxTokenExpirationSeconds: maxExpirationSeconds, maxTrackedTokensPerCaller: maxTrackedPerCaller } = options;
     const limits = { maxExpirationSeconds, maxTrackedPerCaller };
-    const records = await openTokenRecords({ catalog, reader, writer, store, ...limits, leads, now: Date.now, logger });
+    const records = await openTokenRecords({
+      catalog,
+      reader,
+      writer,
+      store,
+      ...limits,
+      leadership,
+      now: Date.now,
+      logger,
+    });
     closers.push(records.close);
     const verifier = createVerifier({
       keyRing,
@@ -272,7 +281,7 @@ export async function compose(
       closers.push(() => folder.stop());
     }
     const { retentionMs, revisions } = options.history;
-    const compactor = startCompactor({ store, leads, retainMs: retentionMs, retainRevisions: revisions, logger });
+    const compactor = startCompactor({ store, leadership, retainMs: retentionMs, retainRevisions: revisions, logger });
     closers.push(() => compactor.stop());
     const prober = openProber({
       intervalMs: options.probeIntervalMs,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Compactor, type CompactorClock, startCompactor } from './compactor.ts';
-import type { Store } from './contract.ts';
+import { LEADER_KEY, type Store } from './contract.ts';
 import { openSqliteStore } from './sqlite/sqlite-store.ts';
 
 /** Time stands still until the test moves it, and the test learns when a round is over. */
@@ -94,7 +94,9 @@ describe('the compactor', () => {
   it('goes on after a compaction that failed, and says so', async () => {
     const warnings: string[] = [];
     let fail = true;
-    const flaky: Pick<Store, 'revision' | 'compactedRevision' | 'compact'> = {
+    const flaky: Parameters<typeof startCompactor>[0]['store'] = {
+      get: (key) => store.get(key),
+      write: (change) => store.write(change),
       revision: () => store.revision(),
       compactedRevision: () => store.compactedRevision(),
       compact: (revision) => (fail ? Promise.reject(new Error('database is locked')) : store.compact(revision)),
@@ -114,6 +116,25 @@ describe('the compactor', () => {
     await clock.round();
     expect(await store.compactedRevision()).toBe(last - 1);
     expect(warnings).toHaveLength(1);
+  });
+
+  it('one that led, was asleep, and still believes that it leads forgets nothing', async () => {
+    const put = async (): Promise<number> =>
+      (await store.write({ key: LEADER_KEY, value: new Uint8Array(1), expect: { absent: true } })).revision;
+    const created = await put();
+    const leadership = { leads: () => true, fence: () => ({ key: LEADER_KEY, expect: { createRevision: created } }) };
+    compactor = startCompactor({ store, clock, leadership, retainMs: 60_000, retainRevisions: 0 });
+    const first = await write(10);
+    await clock.round();
+    await clock.round();
+    expect(await store.compactedRevision()).toBe(first - 1);
+    // Its lease ends, and another is elected.
+    await store.write({ key: LEADER_KEY, value: null, expect: { modRevision: created } });
+    await put();
+    await write(10);
+    await clock.round();
+    await clock.round();
+    expect(await store.compactedRevision()).toBe(first - 1);
   });
 
   it('stops at once, also while it sleeps', async () => {

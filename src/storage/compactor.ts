@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Revision, Store } from './contract.ts';
+import { COMPACTION_KEY, type Revision, type Store } from './contract.ts';
+import { type Leadership, soleLeadership } from './leadership.ts';
 
 export interface CompactorClock {
   /** Milliseconds that only ever grow: a wall clock that is set forward would end retention early. */
@@ -16,10 +17,10 @@ const systemCompactorClock: CompactorClock = {
 };
 
 export interface CompactorOptions {
-  readonly store: Pick<Store, 'revision' | 'compactedRevision' | 'compact'>;
+  readonly store: Pick<Store, 'revision' | 'compactedRevision' | 'compact' | 'get' | 'write'>;
   readonly clock?: CompactorClock;
   /** Of several processes with one store, one compacts. Default: always this one. */
-  readonly leads?: () => boolean;
+  readonly leadership?: Pick<Leadership, 'leads' | 'fence'>;
   /** Nothing younger than this is forgotten. Default: five minutes, as kube-apiserver does. */
   readonly retainMs?: number;
   /** Nor any of the newest so many revisions, however old. Default: 10,000. */
@@ -41,7 +42,7 @@ export interface Compactor {
 export function startCompactor({
   store,
   clock = systemCompactorClock,
-  leads = () => true,
+  leadership = soleLeadership,
   retainMs = 5 * 60_000,
   retainRevisions = 10_000,
   intervalMs = 60_000,
@@ -59,10 +60,28 @@ export function startCompactor({
     if (old === -1) return;
     samples = samples.slice(old);
     // Who does not lead watches the time all the same, and can take over without a gap.
-    if (!leads()) return;
+    if (!leadership.leads()) return;
     const target = Math.min(samples[0]?.revision ?? 0, revision - retainRevisions);
     if (target <= (await store.compactedRevision()) + 1) return;
-    await store.compact(target);
+    if (await decided(target)) await store.compact(target);
+  }
+
+  /**
+   * A compaction itself can not carry a guard, so the decision is written down first, and only the leader can. One that
+   * falls asleep between the two forgets, whenever it wakes up, no more than it was entitled to as the leader: what was
+   * old enough then is older now.
+   */
+  async function decided(target: Revision): Promise<boolean> {
+    const fence = leadership.fence();
+    if (fence === undefined) return leadership.leads();
+    const before = await store.get(COMPACTION_KEY);
+    const { ok } = await store.write({
+      key: COMPACTION_KEY,
+      value: Buffer.from(`${target}`),
+      expect: before === undefined ? { absent: true } : { modRevision: before.modRevision },
+      guards: [fence],
+    });
+    return ok;
   }
 
   async function run(): Promise<void> {

@@ -18,8 +18,10 @@ export type Revision = number;
 export const IMPORT_KEY = '/internal/import';
 /** Held by the replica that leads. */
 export const LEADER_KEY = '/internal/leader';
+/** How far the leader has decided to compact. */
+export const COMPACTION_KEY = '/internal/compaction';
 /** What belongs to one store and does not move to another. */
-export const ENGINE_KEYS: readonly string[] = [IMPORT_KEY, LEADER_KEY];
+export const ENGINE_KEYS: readonly string[] = [IMPORT_KEY, LEADER_KEY, COMPACTION_KEY];
 
 export interface KeyValue {
   readonly key: string;

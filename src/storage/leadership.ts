@@ -28,5 +28,9 @@ export function leaderGuards(leadership: Pick<Leadership, 'leads' | 'fence'>): r
   const fence = leadership.fence();
   if (fence !== undefined) return [fence];
   if (leadership.leads()) return [];
-  throw new StorageError('unavailable', 'this replica no longer leads, and leaves the work to the one that does');
+  throw leadLost();
 }
+
+/** What a leader is told that was asleep: its fence did not hold, or it has noticed before. */
+export const leadLost = (): StorageError =>
+  new StorageError('unavailable', 'this replica no longer leads, and leaves the work to the one that does');

@@ -1,5 +1,6 @@
 import type { Logger } from '../observability/logger.ts';
-import type { Store } from '../storage/contract.ts';
+import type { Guard, Store } from '../storage/contract.ts';
+import { type Leadership, leaderGuards } from '../storage/leadership.ts';
 import type { EncryptionKey } from './encryption-key.ts';
 import { followRing } from './follow-ring.ts';
 import type { SigningKey, VerificationKey } from './key-material.ts';
@@ -57,7 +58,7 @@ export interface KeyRingOptions {
   /** Where an older release kept its keys. */
   readonly legacyDir: string;
   /** Whether this replica does what is due. */
-  readonly leads: () => boolean;
+  readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly now: () => number;
   /** Starts a task that is repeated; gives what ends it. */
   readonly every: (ms: number, task: () => void) => () => void;
@@ -217,10 +218,15 @@ class Ring implements StoredKeyRing {
   }
 
   async maintain(): Promise<void> {
-    if (this.#maintaining || !this.#options.leads()) return;
+    const { leadership, now } = this.#options;
+    if (this.#maintaining || !leadership.leads()) return;
     this.#maintaining = true;
     try {
-      await this.#change((state) => this.#changes.advance(state, this.#options.now()));
+      // Fenced: one that was asleep since it looked must not turn keys by a time that has passed.
+      await this.#change(
+        (state) => this.#changes.advance(state, now()),
+        () => leaderGuards(leadership),
+      );
       this.#reported = '';
     } catch (error) {
       this.#report(error);
@@ -239,12 +245,17 @@ class Ring implements StoredKeyRing {
   }
 
   /** Tries again on top of what others wrote meanwhile. */
-  async #change(change: (state: RingState) => RingState | Promise<RingState>): Promise<RingState> {
+  async #change(
+    change: (state: RingState) => RingState | Promise<RingState>,
+    guards: () => readonly Guard[] = () => [],
+  ): Promise<RingState> {
     for (let attempt = 1; ; attempt++) {
       const from = this.#stored;
+      // Taken before the change is made up: whoever leads by then must have led all the while.
+      const demands = guards();
       const to = await change(from.state);
       if (to === from.state) return to;
-      const written = await this.#sealed.write(to, from);
+      const written = await this.#sealed.write(to, from, demands);
       if (written !== undefined) {
         await this.#adopt(written);
         return to;

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LEADER_KEY } from '../storage/contract.ts';
 import { buildClaims } from './claims.ts';
 import { createIssuerDocuments } from './issuer-documents.ts';
 import type { StoredKeyRing } from './key-ring.ts';
@@ -13,11 +14,12 @@ import { createVerifier } from './verifier.ts';
 
 let fixture: Fixture;
 let other: StoredKeyRing;
+const FOLLOWER = { leads: () => false, fence: () => undefined };
 
 beforeAll(async () => {
   fixture = await openFixture();
   const { store, clock, dir } = fixture;
-  other = await openTestRing({ store, clock, legacyDir: join(dir, 'none'), leads: () => false });
+  other = await openTestRing({ store, clock, legacyDir: join(dir, 'none'), leadership: FOLLOWER });
 });
 afterAll(async () => {
   await other.close();
@@ -148,6 +150,33 @@ describe('replicas', () => {
     await fixture.ring.maintain();
     expect(kids(fixture.ring).length).toBe(2);
     await agree();
+  });
+
+  test('one that led, was asleep, and still believes that it leads turns nothing', async () => {
+    const { store, clock, dir } = fixture;
+    const elected = async (): Promise<number> =>
+      (await store.write({ key: LEADER_KEY, value: new Uint8Array(1), expect: { absent: true } })).revision;
+    const first = await elected();
+    let created = first;
+    const leadership = { leads: () => true, fence: () => ({ key: LEADER_KEY, expect: { createRevision: created } }) };
+    const log: string[] = [];
+    const rules = { rotationMs: 3_600_000 };
+    const sleeper = await openTestRing({ store, clock, legacyDir: join(dir, 'none'), leadership, log, rules });
+    try {
+      clock.now += 100 * 3_600_000;
+      const before = kids(sleeper);
+      // Its lease ends, and another is elected.
+      await store.write({ key: LEADER_KEY, value: null, expect: { modRevision: first } });
+      const second = await elected();
+      await sleeper.maintain();
+      expect(kids(sleeper)).toEqual(before);
+      expect(log.filter((line) => line.includes('could not be brought up to date'))).toHaveLength(1);
+      created = second;
+      await sleeper.maintain();
+      expect(kids(sleeper)).not.toEqual(before);
+    } finally {
+      await sleeper.close();
+    }
   });
 
   test('a replica that grants longer lifetimes has its tokens covered', async () => {

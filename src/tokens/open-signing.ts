@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { SignerAddress } from '../api/signer-address.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Store } from '../storage/contract.ts';
+import type { Leadership } from '../storage/leadership.ts';
 import type { Algorithm } from './algorithms.ts';
 import type { Issuers } from './claims.ts';
 import { openEncryptionKey } from './encryption-key.ts';
@@ -36,7 +37,7 @@ export interface SigningOptions {
   readonly maxLifetimeSeconds: number;
   readonly encryptionKeyFile: string | undefined;
   readonly externalSigner: SignerAddress | undefined;
-  readonly leads: () => boolean;
+  readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly logger: Logger;
 }
 
@@ -47,7 +48,7 @@ const every = (ms: number, task: () => void): (() => void) => {
 };
 
 export async function openSigning(options: SigningOptions): Promise<Signing> {
-  const { store, issuers, dataDir, leads, logger } = options;
+  const { store, issuers, dataDir, leadership, logger } = options;
   const dir = join(dataDir, 'keys');
   const encryptionKey = await openEncryptionKey({ file: options.encryptionKeyFile, dir });
   const { externalSigner: address } = options;
@@ -69,7 +70,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
       rotationMs: options.rotationMs,
     },
     legacyDir: dir,
-    leads,
+    leadership,
     now: Date.now,
     every,
     logger,
@@ -84,7 +85,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     board.sync().catch((error: unknown) => logger.error({ err: error }, 'the signing keys could not be shown'));
   // One replica is enough, and another one may not have heard of the newest change yet.
   keyRing.onChange(() => {
-    if (leads()) void show();
+    if (leadership.leads()) void show();
   });
   await show();
   const onChange = (listener: () => void): void => keyRing.onChange(listener);

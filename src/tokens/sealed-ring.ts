@@ -1,4 +1,5 @@
-import { type KeyValue, StorageError, type Store } from '../storage/contract.ts';
+import { type Guard, type KeyValue, StorageError, type Store } from '../storage/contract.ts';
+import { leadLost } from '../storage/leadership.ts';
 import { ALGORITHMS } from './algorithms.ts';
 import type { EncryptionKey } from './encryption-key.ts';
 import { isJsonObject, parseJsonObject } from './jws.ts';
@@ -22,8 +23,11 @@ export interface StoredRing {
 /** The ring in the store: sealed, and believed only when it was sealed with our key. */
 export interface SealedRing {
   read(): Promise<StoredRing | undefined>;
-  /** Undefined when somebody else was faster. `over` is what it takes the place of. */
-  write(state: RingState, over: StoredRing | undefined): Promise<StoredRing | undefined>;
+  /**
+   * Undefined when somebody else was faster. `over` is what it takes the place of. With guards it is a write that only
+   * the leader may make, and throws when another leads.
+   */
+  write(state: RingState, over: StoredRing | undefined, guards?: readonly Guard[]): Promise<StoredRing | undefined>;
   open(stored: Pick<KeyValue, 'value' | 'modRevision'>): StoredRing;
 }
 
@@ -38,13 +42,16 @@ export function createSealedRing(store: Store, key: EncryptionKey): SealedRing {
       const stored = await store.get(RING_KEY);
       return stored && open(stored);
     },
-    async write(state, over) {
+    async write(state, over, guards = []) {
       const result = await store.write({
         key: RING_KEY,
         value: seal(state, key),
         expect: over === undefined ? { absent: true } : { modRevision: over.revision },
+        guards,
       });
-      return result.ok ? { state, revision: result.revision } : undefined;
+      if (result.ok) return { state, revision: result.revision };
+      if (result.key !== RING_KEY) throw leadLost();
+      return undefined;
     },
   };
 }

@@ -2,7 +2,7 @@ import type { Kind } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
-import type { Store } from '../storage/contract.ts';
+import type { Guard, Store } from '../storage/contract.ts';
 
 export interface SweepParts {
   readonly kinds: readonly Kind[];
@@ -10,6 +10,8 @@ export interface SweepParts {
   readonly store: Pick<Store, 'write'>;
   /** Objects that are to go although their time has not come. */
   readonly isDone: (entry: StoredObject) => boolean;
+  /** What must be true of others while it is done: that this replica leads. Throws when it is not. */
+  readonly guards?: () => readonly Guard[];
   readonly now: () => number;
 }
 
@@ -21,7 +23,7 @@ const REMOVED = 64;
  * Removes objects that have ended, a part of them at each call: however many there are, none of the calls takes
  * long. Of several replicas that try to remove one object, the store lets one, and the others do not mind.
  */
-export function createSweep({ kinds, reader, store, isDone, now }: SweepParts): () => Promise<void> {
+export function createSweep({ kinds, reader, store, isDone, guards = () => [], now }: SweepParts): () => Promise<void> {
   /** Where the look at each kind goes on. */
   const places = new Map<Kind, string>();
 
@@ -40,8 +42,12 @@ export function createSweep({ kinds, reader, store, isDone, now }: SweepParts): 
   return async () => {
     if (!reader.ready) return;
     for (const kind of kinds) {
+      // Before the look: what it finds is what the leader of that moment finds.
+      const demands = guards();
       await Promise.all(
-        next(kind).map(({ key, revision }) => store.write({ key, value: null, expect: { modRevision: revision } })),
+        next(kind).map(({ key, revision }) =>
+          store.write({ key, value: null, expect: { modRevision: revision }, guards: demands }),
+        ),
       );
     }
   };

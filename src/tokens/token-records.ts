@@ -3,6 +3,7 @@ import type { ObjectReader } from '../objects/reader.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Store } from '../storage/contract.ts';
+import { type Leadership, leaderGuards } from '../storage/leadership.ts';
 import { openLongestLifetime } from './longest-lifetime.ts';
 import { createRevocations, type Revocations } from './revocations.ts';
 import { createSweep } from './sweep-ended.ts';
@@ -16,7 +17,7 @@ export interface TokenRecordParts {
   readonly maxExpirationSeconds: number;
   readonly maxTrackedPerCaller: number;
   /** Whether this replica is the one that cleans up for all of them. */
-  readonly leads: () => boolean;
+  readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly now: () => number;
   readonly logger: Logger;
 }
@@ -38,13 +39,14 @@ export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRe
     kinds: [catalog.issuedTokens, catalog.revokedTokens],
     reader,
     store,
+    guards: () => leaderGuards(parts.leadership),
     // A crash between the revocation of a token and the removal of its record left it behind.
     isDone: ({ kind, name }) => kind === catalog.issuedTokens && revocations.isRevoked(name),
     now,
   });
   let running: Promise<void> | undefined;
   const timer = setInterval(() => {
-    if (!parts.leads()) return;
+    if (!parts.leadership.leads()) return;
     running ??= sweep()
       .catch((error: unknown) => logger.warn({ err: error }, 'tokens that have ended could not be removed yet'))
       .finally(() => {

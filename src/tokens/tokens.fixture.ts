@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '../storage/contract.ts';
+import { soleLeadership } from '../storage/leadership.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
 import { type Algorithm, newPrivateKey } from './algorithms.ts';
 import { buildClaims, createIssuers, type Grant, type TokenClaims } from './claims.ts';
@@ -163,7 +164,7 @@ export function openTestRing(
   const write = (_fields: object, message: string): void => void log.push(message);
   return openKeyRing({
     encryptionKey: TEST_ENCRYPTION_KEY,
-    leads: () => true,
+    leadership: soleLeadership,
     now: () => clock.now,
     every: () => () => {},
     logger: { info: write, warn: write, error: write },

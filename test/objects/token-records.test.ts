@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
 import type { User } from '../../src/api/caller.ts';
-import type { Store } from '../../src/storage/contract.ts';
+import { LEADER_KEY, type Store } from '../../src/storage/contract.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { buildClaims } from '../../src/tokens/claims.ts';
 import { openLongestLifetime } from '../../src/tokens/longest-lifetime.ts';
@@ -81,6 +81,29 @@ it('A18: a revocation made by one program holds in another within a second, and 
     const later = await start(store);
     expect(later.revocations.isRevoked(jti)).toBe(true);
     await later.stop();
+  });
+});
+
+it('one that led before, and still believes that it leads, removes nothing', async () => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const jti = await track(program);
+    program.clock.now += 10 * HOUR;
+    const sweepAs = (createRevision: number) =>
+      createSweep({
+        kinds: [catalog.issuedTokens],
+        reader: program.reader,
+        store,
+        isDone: () => false,
+        guards: () => [{ key: LEADER_KEY, expect: { createRevision } }],
+        now: () => program.clock.now,
+      })();
+    const { revision } = await store.write({ key: LEADER_KEY, value: new Uint8Array(1), expect: { absent: true } });
+    await sweepAs(revision - 1);
+    expect(await keys(store)).toEqual([expect.stringContaining(jti)]);
+    await sweepAs(revision);
+    expect(await keys(store)).toEqual([]);
+    await program.stop();
   });
 });
 
