@@ -1,5 +1,5 @@
 /**
- * Buffers for the chunks of long lists, used again and again: made anew for each list, a quarter of a megabyte at a time,
+ * Buffers for the chunks of long lists, used again and again: made anew for each list, half a megabyte at a time,
  * they cost more than what is copied into them (fresh pages from the system, and a collector that runs early).
  *
  * One comes back only after its bytes have left for certain; one that does not come back is the collector's. Only
@@ -30,4 +30,4 @@ export class ChunkPool {
 }
 
 /** One for the process: how much is kept is bounded for all connections together, at 8 MiB. */
-export const CHUNKS = new ChunkPool({ size: 262_144, kept: 32 });
+export const CHUNKS = new ChunkPool({ size: 524_288, kept: 16 });

@@ -1,6 +1,6 @@
-import { encodeValue, toJson, toYaml } from '../api/codec/encode.ts';
+import { toJson, toYaml } from '../api/codec/encode.ts';
 import type { ListResponse } from '../api/exchange.ts';
-import { CHUNKS } from './chunk-pool.ts';
+import { CompactList, metadataJson } from './compact-list.ts';
 import { indentJson } from './indent-json.ts';
 import { yamlBody } from './yaml-body.ts';
 
@@ -11,57 +11,20 @@ import { yamlBody } from './yaml-body.ts';
 
 export type ListForm = 'compact' | 'pretty' | 'yaml';
 
-/** How much is gathered before it is written. Reshaping is slow, so its steps are shorter. */
-const CHUNK_BYTES: Readonly<Record<Exclude<ListForm, 'compact'>, number>> = { pretty: 65_536, yaml: 16_384 };
+/** How much is gathered before it is written: reshaping is slow, so its steps are short. */
+const CHUNK_BYTES: Readonly<Record<ListForm, number>> = { compact: 262_144, pretty: 65_536, yaml: 16_384 };
 
 export function listChunks(list: ListResponse, form: ListForm): Generator<Uint8Array> {
-  if (form === 'compact') return gather(compactPieces(list), CHUNKS.size, () => CHUNKS.take());
   const size = CHUNK_BYTES[form];
-  return gather(form === 'pretty' ? prettyPieces(list) : yamlPieces(list), size, () => Buffer.allocUnsafe(size));
+  if (form === 'compact') return compactChunks(new CompactList(list), size);
+  return gather(form === 'pretty' ? prettyPieces(list) : yamlPieces(list), size);
 }
 
-/** The compact form in one piece, for lists whose length is known to be small. */
-export function compactList(list: ListResponse, length: number): Buffer {
-  const body = Buffer.allocUnsafe(length);
-  let used = 0;
-  for (const piece of compactPieces(list)) {
-    body.set(piece, used);
-    used += piece.length;
+function* compactChunks(list: CompactList, size: number): Generator<Uint8Array> {
+  while (!list.done) {
+    const chunk = Buffer.allocUnsafe(size);
+    yield chunk.subarray(0, list.fill(chunk));
   }
-  return body;
-}
-
-/** The length of the compact form, known without writing it. */
-export function compactLength(list: ListResponse): number {
-  const { head, tail } = compactFrame(list);
-  let length = Buffer.byteLength(head) + Buffer.byteLength(tail) + Math.max(0, list.items.length - 1);
-  for (const item of list.items) length += item.length;
-  return length;
-}
-
-/** What stands before and after the items. Custom resources have sorted keys, built-in ones a fixed order (L-10). */
-function compactFrame({ apiVersion, kind, metadata, style }: ListResponse): { head: string; tail: string } {
-  const [version, name, meta] = [toJson(apiVersion), toJson(kind), metadataJson(metadata, style)];
-  return style === 'custom'
-    ? { head: `{"apiVersion":${version},"items":[`, tail: `],"kind":${name},"metadata":${meta}}\n` }
-    : { head: `{"kind":${name},"apiVersion":${version},"metadata":${meta},"items":[`, tail: ']}\n' };
-}
-
-const metadataJson = (metadata: ListResponse['metadata'], style: ListResponse['style']): string =>
-  style === 'custom' ? encodeValue(metadata, undefined, 'custom') : toJson(metadata);
-
-const COMMA = Buffer.from(',');
-
-function* compactPieces(list: ListResponse): Generator<Uint8Array> {
-  const { head, tail } = compactFrame(list);
-  yield Buffer.from(head);
-  let first = true;
-  for (const item of list.items) {
-    if (!first) yield COMMA;
-    first = false;
-    yield item;
-  }
-  yield Buffer.from(tail);
 }
 
 /** Indented by two, without a newline at the end (F-13). */
@@ -96,7 +59,7 @@ function* yamlPieces({ apiVersion, kind, metadata, items }: ListResponse): Gener
 }
 
 /** Packs small pieces into chunks; a piece as large as a chunk goes through as it is. */
-function* gather(pieces: Iterable<Uint8Array>, size: number, take: () => Buffer): Generator<Uint8Array> {
+function* gather(pieces: Iterable<Uint8Array>, size: number): Generator<Uint8Array> {
   let chunk: Buffer | undefined;
   let used = 0;
   for (const piece of pieces) {
@@ -107,7 +70,7 @@ function* gather(pieces: Iterable<Uint8Array>, size: number, take: () => Buffer)
     }
     if (piece.length >= size) yield piece;
     else {
-      chunk ??= take();
+      chunk ??= Buffer.allocUnsafe(size);
       chunk.set(piece, used);
       used += piece.length;
     }

@@ -3,9 +3,10 @@ import { toJson } from '../api/codec/encode.ts';
 import type { Accepted, ListResponse } from '../api/exchange.ts';
 import type { ApiError } from '../api/status.ts';
 import type { Answer, RawAnswer } from './answer.ts';
-import { writeChunks, writeGzipped } from './flow.ts';
+import { CompactList } from './compact-list.ts';
+import { writeChunks, writeGzipped, writeReady } from './flow.ts';
 import { indentJson } from './indent-json.ts';
-import { compactLength, compactList, type ListForm, listChunks } from './list-body.ts';
+import { type ListForm, listChunks } from './list-body.ts';
 import { WatchStream } from './watch-stream.ts';
 import { yamlBody } from './yaml-body.ts';
 
@@ -125,27 +126,19 @@ function writeRaw(envelope: Envelope, { code, headers: own, body }: RawAnswer): 
 function writeList(envelope: Envelope, list: ListResponse): Promise<void> | undefined {
   const { res, mediaType, pretty, gzip, headOnly } = envelope;
   const form: ListForm = mediaType === 'application/yaml' ? 'yaml' : pretty ? 'pretty' : 'compact';
-  const length = compactLength(list);
+  const compact = new CompactList(list);
   const headers = headersFor(envelope, mediaType);
-  if (length <= GZIP_ABOVE && form === 'compact') {
-    const body = compactList(list, length);
-    headers.push('Content-Length', String(length));
-    res.writeHead(200, headers);
-    if (headOnly) res.end();
-    else res.end(body);
-    return undefined;
-  }
-  const compress = gzip && length > GZIP_ABOVE;
+  const compress = gzip && compact.length > GZIP_ABOVE;
   if (compress) headers.push('Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding');
   // Without chunking a client can tell a complete list from a broken connection, and show progress.
-  else if (form === 'compact') headers.push('Content-Length', String(length));
+  else if (form === 'compact') headers.push('Content-Length', String(compact.length));
   res.writeHead(200, headers);
   if (headOnly) {
     res.end();
     return undefined;
   }
-  const chunks = listChunks(list, form);
-  return compress ? writeGzipped(res, chunks) : writeChunks(res, chunks, form === 'compact');
+  if (compress) return writeGzipped(res, listChunks(list, form));
+  return form === 'compact' ? writeReady(res, compact) : writeChunks(res, listChunks(list, form));
 }
 
 function withNewline(json: Uint8Array): Buffer {

@@ -1,0 +1,79 @@
+import { encodeValue, toJson } from '../api/codec/encode.ts';
+import type { ListResponse } from '../api/exchange.ts';
+
+const COMMA = 0x2c;
+
+/**
+ * The compact form of a list, written piece by piece into whatever buffers it is given: its items are ready, so it costs
+ * no more than to copy them.
+ */
+export class CompactList {
+  /** Of the whole, known without writing it. */
+  readonly length: number;
+  readonly #items: readonly Uint8Array[];
+  readonly #head: Buffer;
+  readonly #tail: Buffer;
+  /** Which piece is next: -1 is the head, and the tail comes after the items. */
+  #next = -1;
+  /** How much of it has been written: a buffer may end anywhere. */
+  #written = 0;
+
+  constructor(list: ListResponse) {
+    const { head, tail } = frameOf(list);
+    const { items } = list;
+    this.#items = items;
+    this.#head = Buffer.from(head);
+    this.#tail = Buffer.from(tail);
+    let length = this.#head.length + this.#tail.length + Math.max(0, items.length - 1);
+    for (const item of items) length += item.length;
+    this.length = length;
+  }
+
+  get done(): boolean {
+    return this.#next > this.#items.length;
+  }
+
+  /** Goes on writing at this place of the buffer, to its end or to that of the list; gives the place after it. */
+  fill(into: Uint8Array, from = 0): number {
+    const items = this.#items;
+    let at = from;
+    while (this.#next <= items.length && at < into.length) {
+      const piece = this.#piece(this.#next);
+      const left = piece.length - this.#written;
+      const room = into.length - at;
+      if (left > room) {
+        into.set(piece.subarray(this.#written, this.#written + room), at);
+        this.#written += room;
+        return into.length;
+      }
+      into.set(this.#written === 0 ? piece : piece.subarray(this.#written), at);
+      at += left;
+      // The comma counts as the last byte of its item.
+      if (this.#next >= 0 && this.#next < items.length - 1) {
+        if (at === into.length) {
+          this.#written = piece.length;
+          return at;
+        }
+        into[at++] = COMMA;
+      }
+      this.#written = 0;
+      this.#next++;
+    }
+    return at;
+  }
+
+  #piece(index: number): Uint8Array {
+    return index < 0 ? this.#head : (this.#items[index] ?? this.#tail);
+  }
+}
+
+/** What stands before and after the items. Custom resources have sorted keys, built-in ones a fixed order (L-10). */
+function frameOf({ apiVersion, kind, metadata, style }: ListResponse): { head: string; tail: string } {
+  const [version, name, meta] = [toJson(apiVersion), toJson(kind), metadataJson(metadata, style)];
+  return style === 'custom'
+    ? { head: `{"apiVersion":${version},"items":[`, tail: `],"kind":${name},"metadata":${meta}}\n` }
+    : { head: `{"kind":${name},"apiVersion":${version},"metadata":${meta},"items":[`, tail: ']}\n' };
+}
+
+export const metadataJson = (metadata: ListResponse['metadata'], style: ListResponse['style']): string =>
+  style === 'custom' ? encodeValue(metadata, undefined, 'custom') : toJson(metadata);
