@@ -135,6 +135,8 @@ export interface ClusterRule {
         readonly labels: readonly { readonly key: string; readonly value: string }[];
       }
     | undefined;
+  /** Every candidate is admitted, so none needs to be asked about. Without a promise of it they are. */
+  readonly admitsCandidates?: boolean;
 }
 
 export const ALL_CLUSTERS: ClusterRule = { all: true, none: false, admits: () => true, candidates: undefined };

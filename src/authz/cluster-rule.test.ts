@@ -62,6 +62,19 @@ describe('cluster rules', () => {
     expect(of(grant(undefined, 'x'))).toBeUndefined();
   });
 
+  it('say when everything to be found there is admitted', () => {
+    const of = (...elsewhere: ClusterGrant[]) => rules.of({ elsewhere }).admitsCandidates;
+    expect(of(grant(['a', 'b']))).toBe(true);
+    expect(of(grant(['a']), grant(undefined, 'x=1'), grant(undefined, 'y in (1,2)'))).toBe(true);
+    // One more condition, names beside it, or nowhere to look.
+    expect(of(grant(undefined, 'x=1,y'))).toBe(false);
+    expect(of(grant(undefined, 'x=1,x=2'))).toBe(false);
+    expect(of(grant(['a'], 'x=1'))).toBe(false);
+    expect(of(grant(undefined, 'x!=1'))).toBe(false);
+    const home = { cluster: 'h', grants: [] };
+    expect(rules.of({ elsewhere: [grant(undefined, 'x=1')], home }).admitsCandidates).toBe(false);
+  });
+
   it('take a cluster without labels for one that exists', () => {
     const rule = rules.of({ elsewhere: [grant(undefined, 'env!=prod')] });
     expect(rule.admits('a', undefined)).toBe(true);

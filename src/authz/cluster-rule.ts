@@ -101,6 +101,7 @@ class ClausesRule implements ClusterRule {
   readonly all = false;
   readonly none = false;
   readonly candidates: ClusterRule['candidates'];
+  readonly admitsCandidates: boolean;
   readonly #elsewhere: ClauseIndex;
   readonly #home: { readonly cluster: string; readonly clauses: Clauses } | undefined;
 
@@ -108,6 +109,8 @@ class ClausesRule implements ClusterRule {
     this.#elsewhere = new ClauseIndex(elsewhere);
     this.#home = home;
     this.candidates = this.#elsewhere.candidates(home === undefined || isNothing(home.clauses) ? [] : [home.cluster]);
+    // At home other clauses decide, also for a cluster to which these would lead.
+    this.admitsCandidates = home === undefined && this.#elsewhere.pinsSuffice;
   }
 
   admits(name: string, labels: ClusterLabels | undefined): boolean {
@@ -127,6 +130,7 @@ class ClauseIndex {
   readonly #byPin = new Map<string, Clause[]>();
   readonly #unpinned: Clause[] = [];
   readonly #pins: Pin[] = [];
+  readonly pinsSuffice: boolean;
 
   constructor({ all, names, selected }: Clauses) {
     this.#all = all;
@@ -144,6 +148,7 @@ class ClauseIndex {
         }
       }
     }
+    this.pinsSuffice = selected.every((clause) => clause.names === undefined && clause.selector.pinsSuffice);
   }
 
   admits(name: string, labels: ClusterLabels): boolean {

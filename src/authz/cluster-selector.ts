@@ -40,6 +40,8 @@ export class ClusterSelector {
   readonly text: string;
   /** A matching cluster carries one of these; undefined when the selector promises no such thing. */
   readonly pins: readonly Pin[] | undefined;
+  /** True when every cluster that carries one of the pins matches. */
+  readonly pinsSuffice: boolean;
   /** True when only the cluster's name decides. */
   readonly namesOnly: boolean;
   readonly #selector: LabelSelector;
@@ -48,6 +50,7 @@ export class ClusterSelector {
     this.#selector = selector;
     this.text = canonicalText(selector.requirements);
     this.pins = choosePins(selector.requirements);
+    this.pinsSuffice = this.pins !== undefined && selector.requirements.length === 1;
     this.namesOnly = selector.requirements.every(({ key }) => key === NAME_LABEL);
   }
 

@@ -8,7 +8,7 @@ import type { StoredObject } from '../objects/stored-object.ts';
 import type { Snapshot } from '../storage/cache/snapshot.ts';
 import type { ContinueState, ContinueTokens } from './continue-token.ts';
 import type { ListOptions } from './options/list-options.ts';
-import { type Representation, renderItem, tableOf, viewOf } from './representation.ts';
+import { type Representation, renderItems, tableOf, viewOf } from './representation.ts';
 import { type Page, type Selection, selectPage } from './selection.ts';
 import { assertFormFits, representationFor, stillHolding, type Views } from './views.ts';
 
@@ -158,7 +158,7 @@ function respond(representation: Representation, page: Page, facts: ListFacts): 
       apiVersion: 'meta.k8s.io/v1',
       kind: 'PartialObjectMetadataList',
       metadata: { resourceVersion, ...paging },
-      items: page.items.map((entry) => renderItem(representation, entry)),
+      items: renderItems(representation, page.items),
       style: 'builtin',
     };
   }
@@ -172,7 +172,7 @@ function respond(representation: Representation, page: Page, facts: ListFacts): 
       kind.style === 'custom'
         ? { continue: '', ...paging, resourceVersion, selfLink: facts.path }
         : { resourceVersion, ...paging },
-    items: page.items.map((entry) => renderItem(representation, entry)),
+    items: renderItems(representation, page.items),
     style: kind.style,
   };
 }

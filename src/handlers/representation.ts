@@ -54,6 +54,14 @@ export function renderItem(representation: Representation, entry: StoredObject):
   }
 }
 
+/** Many items. Those that are ready in the cache are only picked up. */
+export function renderItems(representation: Representation, entries: readonly StoredObject[]): Uint8Array[] {
+  if (representation.form === 'object' && representation.whole?.none === true) {
+    return entries.map((entry) => entry.publicJson);
+  }
+  return entries.map((entry) => renderItem(representation, entry));
+}
+
 export function partialMetadata(object: ApiObject): ApiObject {
   return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata };
 }

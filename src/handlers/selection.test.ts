@@ -17,14 +17,20 @@ function cluster(name: string, labels: Record<string, string>): StoredObject {
   return new StoredObject(clusters, { key: `${prefix}${name}`, value, modRevision: 1, createRevision: 1 });
 }
 
-/** A rule for names and for one label, with the candidates that lead to them, or without. */
-function rule(names: string[], label: [string, string] | undefined, isIndexed: boolean): ClusterRule {
+/** A rule for names and for one label, with the candidates that lead to them and promise something, or without. */
+function rule(
+  names: string[],
+  label: [string, string] | undefined,
+  isIndexed: boolean,
+  admitsCandidates: boolean,
+): ClusterRule {
   const [key, value] = label ?? ['', ''];
   return {
     all: false,
     none: false,
     admits: (name, labels) => names.includes(name) || (label !== undefined && labels?.[key] === value),
     candidates: isIndexed ? { names, labels: label === undefined ? [] : [{ key, value }] } : undefined,
+    admitsCandidates,
   };
 }
 
@@ -41,8 +47,9 @@ const rules = fc.oneof(
       fc.subarray(NAMES),
       fc.option(fc.constantFrom<[string, string]>(['a', '1'], ['b', '0']), { nil: undefined }),
       fc.boolean(),
+      fc.boolean(),
     )
-    .map(([names, label, isIndexed]) => rule(names, label, isIndexed)),
+    .map(([names, label, isIndexed, isExact]) => rule(names, label, isIndexed, isExact)),
 );
 const labelSelectors = fc.constantFrom('', 'a', '!a', 'a=1', 'a=', 'a in (0,1),b=1', 'a!=1', 'b notin (0)', 'a=1,a=0');
 const fieldSelectors = fc.constantFrom('', 'metadata.name=c3', 'metadata.name!=c3', 'metadata.name=nobody');

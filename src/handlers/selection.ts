@@ -56,9 +56,13 @@ export function selectPage(snapshot: Snapshot<StoredObject>, selection: Selectio
   const { after, limit } = request;
   const candidates = narrow(snapshot, selection);
   if (candidates !== undefined) {
-    const matching = candidates.filter(
-      (entry) => (after === undefined || entry.key > after) && isListed(selection, entry),
-    );
+    const { entries, exact } = candidates;
+    const matching =
+      exact && after === undefined
+        ? entries
+        : entries.filter(
+            (entry) => (after === undefined || entry.key > after) && (exact || isListed(selection, entry)),
+          );
     const items = limit === 0 ? matching : matching.slice(0, limit);
     return { items, remaining: matching.length - items.length };
   }
@@ -77,9 +81,11 @@ export function selectPage(snapshot: Snapshot<StoredObject>, selection: Selectio
   return { items, remaining: left - items.length };
 }
 
+const seesAll = (rule: ClusterRule | undefined): boolean => rule === undefined || rule.all;
+
 /** Nothing that is there is left out, so nothing needs to be looked at. */
 const isEverything = ({ rule, labels, fields, now }: Selection): boolean =>
-  (rule === undefined || rule.all) && labels.isEmpty && fields.isEmpty && now === undefined;
+  seesAll(rule) && labels.isEmpty && fields.isEmpty && now === undefined;
 
 /** How many are selected after this key. */
 function countAll(snapshot: Snapshot<StoredObject>, selection: Selection, after: string | undefined): number {
@@ -91,47 +97,87 @@ function countAll(snapshot: Snapshot<StoredObject>, selection: Selection, after:
 
 /** All selected entries in key order, for those who need them one after the other. */
 export function* selectAll(snapshot: Snapshot<StoredObject>, selection: Selection): Generator<StoredObject> {
-  for (const entry of narrow(snapshot, selection) ?? snapshot.scan(selection.prefix)) {
+  for (const entry of narrow(snapshot, selection)?.entries ?? snapshot.scan(selection.prefix)) {
     if (includes(selection, entry)) yield entry;
   }
 }
 
+interface Candidates {
+  /** In key order. */
+  readonly entries: StoredObject[];
+  /** They are what is listed, and none needs another look. */
+  readonly exact: boolean;
+}
+
+/** A way to narrow: parts of indexes that together hold everything selected. */
+interface Way {
+  readonly named: readonly StoredObject[];
+  readonly labels: readonly { readonly key: string; readonly value: string }[];
+  /** Nothing else is to be asked of what it leads to. */
+  readonly exact: boolean;
+}
+
 /**
- * The smallest set that an index can give and that holds everything selected, in key order; undefined when
- * none can. The ways to narrow are walked in step, and the first to come to its end is the smallest: the
- * search costs at most as many times the result as there are ways.
+ * The smallest set that an index can give and that holds everything selected; undefined when none can. The ways to
+ * narrow are walked in step, and the first to come to its end is the smallest: the search costs at most as many times
+ * the result as there are ways.
  */
-function narrow(snapshot: Snapshot<StoredObject>, selection: Selection): StoredObject[] | undefined {
-  if (selection.rule?.none === true) return [];
+function narrow(snapshot: Snapshot<StoredObject>, selection: Selection): Candidates | undefined {
+  if (selection.rule?.none === true) return { entries: [], exact: true };
   const name = selection.fields.exactValue('metadata.name');
   if (name !== undefined && selection.namesAreUnique) {
     const entry = snapshot.get(`${selection.prefix}${name}`);
-    return entry === undefined ? [] : [entry];
+    return { entries: entry === undefined ? [] : [entry], exact: false };
   }
   if (!snapshot.indexed) return undefined;
-  const ways = [...waysByLabel(snapshot, selection.labels), ...waysByRule(snapshot, selection)];
-  if (ways.length === 0) return undefined;
+  const ways = [...waysByLabel(selection), ...waysByRule(snapshot, selection)];
+  const [only] = ways;
+  if (only === undefined) return undefined;
+  if (ways.length > 1) return { entries: walkInStep(snapshot, ways), exact: false };
+  const entries = [...only.named];
+  for (const { key, value } of only.labels) snapshot.collectLabel(entries, key, value);
+  // What comes from one place of an index is in order already.
+  const isOrdered = only.named.length + only.labels.length <= 1;
+  const ordered = isOrdered ? entries : inOrder(entries);
+  return { entries: ordered, exact: only.exact && areBelow(ordered, selection.prefix) };
+}
+
+/** They are in order, so the first and the last speak for those between them. */
+const areBelow = (entries: readonly StoredObject[], prefix: string): boolean =>
+  entries.length === 0 ||
+  (entries[0]?.key.startsWith(prefix) === true && entries.at(-1)?.key.startsWith(prefix) === true);
+
+function walkInStep(snapshot: Snapshot<StoredObject>, ways: readonly Way[]): StoredObject[] {
+  const steps = ways.map(({ named, labels }) =>
+    chain([named, ...labels.map(({ key, value }) => snapshot.withLabel(key, value))]),
+  );
   const found = ways.map((): StoredObject[] => []);
   for (;;) {
-    for (const [index, way] of ways.entries()) {
-      const next = way.next();
+    for (const [index, step] of steps.entries()) {
+      const next = step.next();
       if (next.done === true) return inOrder(found[index] ?? []);
       found[index]?.push(next.value);
     }
   }
 }
 
-function waysByLabel(snapshot: Snapshot<StoredObject>, labels: LabelSelector): Iterator<StoredObject>[] {
+function waysByLabel({ labels, rule, fields, now }: Selection): Way[] {
+  const exact = labels.requirements.length === 1 && seesAll(rule) && fields.isEmpty && now === undefined;
   return labels.requirements
     .filter(({ operator }) => operator === '=' || operator === '==' || operator === 'in')
-    .map(({ key, values }) => chain(values.map((value) => snapshot.withLabel(key, value))));
+    .map(({ key, values }) => ({
+      named: [],
+      labels: values.map((value) => ({ key, value })),
+      exact,
+    }));
 }
 
-function waysByRule(snapshot: Snapshot<StoredObject>, { rule, prefix }: Selection): Iterator<StoredObject>[] {
+function waysByRule(snapshot: Snapshot<StoredObject>, { rule, prefix, labels, fields, now }: Selection): Way[] {
   const candidates = rule?.candidates;
   if (candidates === undefined) return [];
   const named = candidates.names.map((name) => snapshot.get(`${prefix}${name}`)).filter((entry) => entry !== undefined);
-  return [chain([named, ...candidates.labels.map(({ key, value }) => snapshot.withLabel(key, value))])];
+  const exact = rule?.admitsCandidates === true && labels.isEmpty && fields.isEmpty && now === undefined;
+  return [{ named, labels: candidates.labels, exact }];
 }
 
 function* chain<T>(parts: readonly Iterable<T>[]): Generator<T> {
@@ -139,7 +185,6 @@ function* chain<T>(parts: readonly Iterable<T>[]): Generator<T> {
 }
 
 function inOrder(entries: StoredObject[]): StoredObject[] {
-  // What comes from one place of an index is in order already.
   if (entries.every((entry, index) => index === 0 || entry.key > (entries[index - 1] as StoredObject).key))
     return entries;
   const unique = new Map(entries.map((entry) => [entry.key, entry]));

@@ -114,6 +114,15 @@ export class Snapshot<E extends CacheEntry> {
     }
   }
 
+  /** The same, all of them into a list. */
+  collectLabel(into: E[], label: string, value: string): void {
+    if (this.#byLabel === undefined) throw new Error('this kind has no label index');
+    const prefix = indexKey(label, value, '');
+    this.#byLabel.forRange(prefix, `${prefix.slice(0, -1)}\u0001`, false, (_, entry) => {
+      into.push(entry);
+    });
+  }
+
   get indexed(): boolean {
     return this.#byLabel !== undefined;
   }
