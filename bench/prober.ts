@@ -1,58 +1,68 @@
 /**
- * Does looking at a large fleet delay those who ask for tokens? Token requests at a steady rate, quiet and while
- * every cluster is looked at every 30 seconds. Server, fleet and clients are processes of their own, so on a small
- * machine they share the processors: the fleet's half of the handshakes is part of the price shown here.
+ * Does looking at a large fleet delay those who ask for tokens, and what does a look cost? Two servers with the same
+ * fleet, one of which looks at every cluster every 30 seconds, get token requests at the same steady rate at the same
+ * time: whatever the machine does beside, it does to both, and what the one computes more than the other is the price
+ * of the looks.
  *
- *   node bench/prober.ts [clusters] [seconds] [requests per second]
+ *   node bench/prober.ts [clusters] [seconds] [requests per second] [seconds to settle]
+ *
+ * The API servers of the fleet are one process, which runs at the lowest priority: elsewhere they would be on other
+ * machines. Its own processor time is counted apart. Heartbeats are written from the start as they are all the time;
+ * connections are made anew after five to fifteen minutes, so 420 seconds to settle show that as well.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, readFileSync } from 'node:fs';
+import { cpSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
-import { cpus } from 'node:os';
+import { constants, cpus, loadavg, setPriority, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createAuthority } from '../src/clusters/upstream/certificates.fixture.ts';
 import { type Server, startServer } from '../test/e2e/support/server.ts';
+import { cpuOf, memoryOf } from './support/cpu.ts';
+import { ACCOUNT, clusterBody, HOME, NAMESPACE, writeFleet } from './support/fleet.ts';
+import { at } from './support/numbers.ts';
 
-const [clusters = 10_000, seconds = 60, rate = 100] = process.argv.slice(2).map(Number);
-const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
-const TOKEN = '/orchestrator/c0/api/v1/namespaces/ci/serviceaccounts/builder/token';
+const [clusters = 10_000, seconds = 60, rate = 100, settle = 30] = process.argv.slice(2).map(Number);
+const TOKEN = `/orchestrator/${HOME}/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${ACCOUNT}/token`;
 const INTERVAL_S = 30;
+const PROBER_THREAD = 'prober';
 
 const authority = createAuthority('fleet CA');
 const { cert, key } = authority.issue({ names: ['127.0.0.1'] });
 const fleet = fork(fileURLToPath(new URL('prober-fleet.ts', import.meta.url)));
+const fleetPid = fleet.pid ?? 0;
+setPriority(fleetPid, constants.priority.PRIORITY_LOW);
 fleet.send({ cert, key });
 const [{ port }] = (await once(fleet, 'message')) as [{ port: number }];
 
-async function looks(): Promise<number> {
+async function counted(): Promise<{ looks: number; connections: number }> {
   fleet.send('count');
-  const [{ count }] = (await once(fleet, 'message')) as [{ count: number }];
-  return count;
+  const [counts] = (await once(fleet, 'message')) as [{ looks: number; connections: number }];
+  return counts;
 }
 
-async function create(server: Server, path: string, body: object): Promise<void> {
-  const { code, text } = await server.call('POST', path, { body });
-  if (code !== 201) throw new Error(text);
-}
-
-async function fill(server: Server): Promise<void> {
-  const orchestratorApiEndpoints = {
-    serverEndpoints: [{ serverAddress: `https://127.0.0.1:${port}` }],
-    caBundle: Buffer.from(authority.cert).toString('base64'),
+/** As it is after the prober has seen it, so that nothing but heartbeats has to be written. */
+function probedCluster(name: string, labels: Record<string, string>): object {
+  const body = clusterBody(name, labels) as { spec: object };
+  const long = '2026-01-01T00:00:00Z';
+  const ready = { type: 'Ready', status: 'True', reason: 'ProbeSucceeded', message: 'It was ready.' };
+  return {
+    ...body,
+    spec: {
+      orchestratorApiEndpoints: {
+        serverEndpoints: [{ serverAddress: `https://127.0.0.1:${port}` }],
+        caBundle: Buffer.from(authority.cert).toString('base64'),
+      },
+    },
+    status: {
+      type: 'Kubernetes',
+      version: 'v1.36.4',
+      conditions: [{ ...ready, lastHeartbeatTime: long, lastTransitionTime: long }],
+    },
   };
-  const names = Array.from({ length: clusters }, (_, i) => `c${i}`).values();
-  const worker = async (): Promise<void> => {
-    for (const name of names) {
-      const metadata = { name, labels: { env: 'bench' } };
-      const type = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster' };
-      await create(server, CLUSTERS, { ...type, metadata, spec: { orchestratorApiEndpoints } });
-    }
-  };
-  await Promise.all(Array.from({ length: 32 }, worker));
-  await create(server, '/orchestrator/c0/api/v1/namespaces', { metadata: { name: 'ci' } });
-  await create(server, '/orchestrator/c0/api/v1/namespaces/ci/serviceaccounts', { metadata: { name: 'builder' } });
 }
 
 /** Milliseconds for each request, from the moment it was due: one that has to wait for its turn waited. */
@@ -84,64 +94,75 @@ async function measure(server: Server, forSeconds: number): Promise<number[]> {
   }
   await Promise.all(asked);
   agent.destroy();
-  return times.sort((a, b) => a - b);
+  return times;
 }
 
-const at = (times: number[], part: number): number => times[Math.floor(times.length * part)] ?? Number.NaN;
 const row = (name: string, times: number[]): string =>
-  `${name.padEnd(30)}${[0.5, 0.9, 0.99, 0.999].map((part) => at(times, part).toFixed(2).padStart(9)).join('')}`;
+  `${name.padEnd(32)}${[0.5, 0.9, 0.99, 0.999].map((part) => at(times, part).toFixed(2).padStart(9)).join('')}`;
 
-/** Processor time of the process so far, in seconds, and its memory, in MB (proc(5)). */
-function used({ pid }: Server): { cpu: number; rss: number } {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return { cpu: (Number(fields[11]) + Number(fields[12])) / 100, rss: (Number(fields[21]) * 4096) / 1e6 };
-}
-
-const args = ['--allow-address', '127.0.0.0/8', '--log-level', 'error'];
+const folder = await mkdtemp(join(tmpdir(), 'clusterpass-bench-'));
 const servers: Server[] = [];
-const start = async (options: Parameters<typeof startServer>[0]): Promise<Server> => {
-  const server = await startServer(options);
+async function start(name: string, interval: string): Promise<Server> {
+  const dataDir = join(folder, name);
+  cpSync(join(folder, 'fleet'), dataDir, { recursive: true });
+  const args = ['--allow-address', '127.0.0.0/8', '--log-level', 'error', '--probe-interval', interval];
+  const server = await startServer({ args, dataDir });
   servers.push(server);
   return server;
-};
+}
 try {
-  console.log(`${clusters} clusters, ${rate} token requests in a second for ${seconds} s, ${cpus().length} processors`);
-  const first = await start({ args });
-  await fill(first);
-  await first.stop();
-  const dataDir = `${first.dataDir}-probing`;
-  cpSync(first.dataDir, dataDir, { recursive: true });
-
-  const quiet = await first.restart();
-  servers.push(quiet);
+  console.log(
+    `${clusters} clusters, ${rate} token requests in a second at each server for ${seconds} s after ${settle} s;`,
+    `${cpus().length} processors, load ${(loadavg()[0] ?? 0).toFixed(1)}`,
+  );
+  await writeFleet(join(folder, 'fleet'), { clusters, bindings: 3, body: probedCluster });
+  const quiet = await start('quiet', '0');
   await measure(quiet, 5);
-  const alone = await measure(quiet, seconds);
+  const alone = await measure(quiet, Math.min(seconds, 30));
 
-  const busy = await start({ args: [...args, '--probe-interval', `${INTERVAL_S}s`], dataDir });
-  // The first round also writes the status of every cluster.
+  const busy = await start('busy', `${INTERVAL_S}s`);
   const from = performance.now();
-  while ((await looks()) < clusters) await delay(100);
+  while ((await counted()).looks < clusters) await delay(100);
   const firstRound = (performance.now() - from) / 1000;
-  await measure(busy, 5);
-  const [before, usedBefore] = [await looks(), used(busy)];
-  const began = performance.now();
-  // Both in the same minute: whatever else the machine does, it does to both.
-  const [beside, probing] = await Promise.all([measure(quiet, seconds), measure(busy, seconds)]);
-  const elapsed = (performance.now() - began) / 1000;
-  const after = used(busy);
-  const perSecond = ((await looks()) - before) / elapsed;
+  await delay(settle * 1000);
+  await Promise.all([measure(quiet, 5), measure(busy, 5)]);
 
-  console.log(`${''.padEnd(30)}${['p50', 'p90', 'p99', 'p99.9'].map((name) => name.padStart(9)).join('')}  ms`);
-  console.log(row('quiet, alone', alone));
-  console.log(row('quiet, beside one that probes', beside));
+  const cpuNow = () => ({
+    quiet: cpuOf(quiet.pid),
+    busy: cpuOf(busy.pid),
+    thread: cpuOf(busy.pid, PROBER_THREAD),
+    fleet: cpuOf(fleetPid),
+  });
+  const [countedBefore, before, began] = [await counted(), cpuNow(), performance.now()];
+  const [beside, probing] = await Promise.all([measure(quiet, seconds), measure(busy, seconds)]);
+  const [countedAfter, after, elapsed] = [await counted(), cpuNow(), (performance.now() - began) / 1000];
+  const looks = countedAfter.looks - countedBefore.looks;
+  const connections = countedAfter.connections - countedBefore.connections;
+  const perLook = (microseconds: number): string => `${(microseconds / looks / 1000).toFixed(2)} ms`;
+  const thread = after.thread - before.thread;
+  const more = after.busy - before.busy - (after.quiet - before.quiet);
+  const ofFleet = after.fleet - before.fleet;
+
+  console.log(`${''.padEnd(32)}${['p50', 'p90', 'p99', 'p99.9'].map((name) => name.padStart(9)).join('')}  ms`);
+  console.log(row('not probing, alone', alone));
+  console.log(row('not probing, beside one that is', beside));
   console.log(row('probing', probing));
-  const ratio = (others: number[]): string => (at(probing, 0.99) / at(others, 0.99)).toFixed(2);
-  console.log(`p99 is ${ratio(alone)} times that of quiet alone, and ${ratio(beside)} times that of quiet beside it`);
-  console.log(`first round ${firstRound.toFixed(1)} s; then ${perSecond.toFixed(0)} looks in a second`);
-  console.log(`wanted: ${(clusters / INTERVAL_S).toFixed(0)} looks in a second`);
-  console.log(`the server that probes used ${((after.cpu - usedBefore.cpu) / elapsed).toFixed(2)} processors`);
-  console.log(`memory: ${used(quiet).rss.toFixed(0)} MB quiet, ${after.rss.toFixed(0)} MB probing`);
+  console.log(`p99 probing: ${(at(probing, 0.99) / at(beside, 0.99)).toFixed(2)} times that of not probing beside it`);
+  console.log(
+    `${(looks / elapsed).toFixed(0)} looks in a second of ${(clusters / INTERVAL_S).toFixed(0)} wanted,`,
+    `${(connections / elapsed).toFixed(1)} of them over a new connection; first round ${firstRound.toFixed(1)} s`,
+  );
+  console.log(`processor time for a look: ${perLook(thread)} in the prober's thread, ${perLook(more)} in all`);
+  console.log(
+    `(the fleet's part, not in it: ${perLook(ofFleet)}); together ${(more / elapsed / 1e6).toFixed(2)} processors`,
+  );
+  const memory = { quiet: memoryOf(quiet.pid).now, busy: memoryOf(busy.pid).now };
+  console.log(
+    `memory: ${memory.quiet.toFixed(0)} MB not probing, ${memory.busy.toFixed(0)} MB probing,`,
+    `${(((memory.busy - memory.quiet) * 1024) / clusters).toFixed(0)} KB for a cluster`,
+  );
 } finally {
   for (const server of servers) await server.destroy();
   fleet.kill();
+  await rm(folder, { recursive: true, force: true });
 }

@@ -290,6 +290,7 @@ export async function compose(
       reader,
       writer,
       feed,
+      connections: { wanted: options.probeConnections, clients: options.maxConnections },
       thread: {
         entry: PROBER_THREAD,
         settings: {

@@ -15,11 +15,13 @@ import { readMountedSecret } from './tokens/secret-file.ts';
 
 const ADDRESSES_MS = 10_000;
 const NAMES_MS = 120_000;
+/** Twice as many as are looked at in one moment. */
+const NEW_CONNECTIONS = 100;
 /**
- * Twice as many as are looked at in one moment. One connection for both questions of a look: a second question that
- * comes while the end of the first answer is being dealt with would open another one, with another handshake.
+ * As long as kube-apiserver waits for the next request. Much longer than the looks are apart: when they come late,
+ * new connections for all of them would make them later still.
  */
-const LIMITS = { clusters: 100, connections: 1 };
+const IDLE_MS = 90_000;
 
 /** The value of a function that takes long, anew after some time. */
 function remembered<T>(make: () => T, keepMs: number): () => T {
@@ -34,7 +36,8 @@ function remembered<T>(make: () => T, keepMs: number): () => T {
   };
 }
 
-function run(port: MessagePort, { allowedNetworks, credentialsDir, ownPort }: ProbeThreadSettings): void {
+function run(port: MessagePort, settings: ProbeThreadSettings): void {
+  const { allowedNetworks, credentialsDir, ownPort, keptConnections } = settings;
   // On Linux this is about the calling thread alone: where the processor is short, requests go first.
   if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
   const names = createCachedResolve(systemResolve, NAMES_MS, () => performance.now());
@@ -45,7 +48,14 @@ function run(port: MessagePort, { allowedNetworks, credentialsDir, ownPort }: Pr
     ownPort,
     resolve: names.resolve,
     ownAddresses: remembered(interfaceAddresses, ADDRESSES_MS),
-    limits: LIMITS,
+    limits: {
+      clusters: keptConnections + NEW_CONNECTIONS,
+      resting: keptConnections,
+      // One for both questions of a look: a second question that comes while the end of the first answer is being
+      // dealt with would open another one, with another handshake.
+      connections: 1,
+      idleMs: IDLE_MS,
+    },
   });
   const probe = createProbe({ upstream, hasCredentials: credentialsDir !== undefined });
   const looks = new Map<number, AbortController>();
@@ -55,7 +65,11 @@ function run(port: MessagePort, { allowedNetworks, credentialsDir, ownPort }: Pr
     looks.set(id, abort);
     try {
       const outcome = await probe(cluster, abort.signal);
-      if (!outcome.ready) for (const hostname of hostnamesOf(cluster)) names.forget(hostname);
+      if (!outcome.ready) {
+        // The next look asks whoever answers to the name then, as a client would.
+        upstream.forget(cluster);
+        for (const hostname of hostnamesOf(cluster)) names.forget(hostname);
+      }
       return { id, outcome };
     } catch (error) {
       return abort.signal.aborted ? { id } : { id, problem: error instanceof Error ? error.message : String(error) };

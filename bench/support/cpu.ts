@@ -3,12 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 /**
  * What a process has computed so far, all its threads together, in microseconds: its own doing, whoever else keeps the
  * machine busy. By the scheduler's count, which is exact to the nanosecond; /proc/<pid>/stat counts in hundredths of a
- * second. Threads that have ended are not in it: ours live as long as their process.
+ * second. Threads that have ended are not in it: ours live as long as their process. With a name, that of the threads
+ * of this name alone.
  */
-export function cpuOf(pid: number): number {
+export function cpuOf(pid: number, threadName?: string): number {
   let nanoseconds = 0;
   for (const task of readdirSync(`/proc/${pid}/task`)) {
     try {
+      const name = threadName === undefined ? undefined : readFileSync(`/proc/${pid}/task/${task}/comm`, 'utf8').trim();
+      if (name !== threadName) continue;
       nanoseconds += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
     } catch {
       // It ended between the two looks.

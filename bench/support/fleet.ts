@@ -19,6 +19,8 @@ export interface FleetSize {
   readonly bindings: number;
   /** Of the public view of one cluster. */
   readonly clusterBytes?: number;
+  /** Other clusters than those of `clusterBody`. */
+  readonly body?: (name: string, labels: Record<string, string>, bytes?: number) => object;
 }
 
 /** How many clusters the selector finds, and how many the narrow caller may see, however many there are. */
@@ -73,7 +75,7 @@ export function clusterBody(name: string, labels: Record<string, string>, bytes 
   };
 }
 
-function* itemsOf({ clusters, bindings, clusterBytes }: FleetSize): Generator<ArchiveItem> {
+function* itemsOf({ clusters, bindings, clusterBytes, body = clusterBody }: FleetSize): Generator<ArchiveItem> {
   let revision = 1;
   const item = (kind: Kind, cluster: string, namespace: string, body: object): ArchiveItem => {
     const { metadata, ...rest } = body as ApiObject;
@@ -104,7 +106,7 @@ function* itemsOf({ clusters, bindings, clusterBytes }: FleetSize): Generator<Ar
       ...(few ? { picked: 'yes' } : {}),
       ...(few2 ? { own: 'yes' } : {}),
     };
-    yield item(catalog.clusters, '', '', clusterBody(clusterName(index), labels, clusterBytes));
+    yield item(catalog.clusters, '', '', body(clusterName(index), labels, clusterBytes));
   }
   const core = { apiVersion: 'v1' };
   yield item(catalog.namespaces, HOME, '', { ...core, kind: 'Namespace', metadata: { name: NAMESPACE } });

@@ -68,6 +68,7 @@ describe('loadServeOptions', () => {
         encryptionKeyFile: undefined,
         externalSigner: undefined,
         probeIntervalMs: 30_000,
+        probeConnections: 10_000,
         productName: 'orchestrator',
         workers: 1,
         audit: {

@@ -262,6 +262,12 @@ export const OPTIONS = {
     default: '30s',
     doc: 'How often each cluster is asked whether it is ready and what it runs; `0` for never. Clusters whose condition `Ready` is maintained by somebody else are left alone.',
   }),
+  probeConnections: option({
+    value: 'N',
+    parse: integer(0, 1_000_000),
+    default: '10000',
+    doc: 'To how many clusters the connection is kept between two looks, at some 80 KB each, as far as `--max-connections` leaves open files for it, and in a quarter of the memory at most; the others get a new one for each look, which costs some milliseconds of a processor. Whatever is kept is made anew about every ten minutes.',
+  }),
   productName: option({
     value: 'WORD',
     parse: productName,

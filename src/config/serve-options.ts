@@ -37,6 +37,8 @@ export interface ServeOptions {
   readonly externalSigner: SignerAddress | undefined;
   /** 0: clusters are not looked at. */
   readonly probeIntervalMs: number;
+  /** To how many clusters the connection stays open between two looks. */
+  readonly probeConnections: number;
   readonly productName: string;
   readonly workers: number;
   readonly audit: {
@@ -117,6 +119,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     encryptionKeyFile: values.encryptionKeyFile,
     externalSigner: values.externalSigner,
     probeIntervalMs: values.probeInterval,
+    probeConnections: values.probeConnections,
     productName: values.productName,
     workers: values.workers,
     audit: {

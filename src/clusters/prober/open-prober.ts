@@ -7,8 +7,10 @@ import type { Logger } from '../../observability/logger.ts';
 import type { Feed } from '../../storage/cache/feed.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import { describeCluster } from '../upstream/describe-cluster.ts';
+import { keptConnections, memoryLimit, readOpenFileLimit } from './kept-connections.ts';
 import { openProbeThread, type ProbeThreadOptions } from './probe-thread.ts';
 import { Prober, type ProberClock } from './prober.ts';
+import type { ProbeThreadSettings } from './thread-protocol.ts';
 
 export interface ProberParts {
   /** 0: nobody looks. */
@@ -18,7 +20,12 @@ export interface ProberParts {
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
   readonly feed: Feed<StoredObject>;
-  readonly thread: Pick<ProbeThreadOptions, 'entry' | 'settings'>;
+  /** `--probe-connections`, and how many clients may have. */
+  readonly connections: { readonly wanted: number; readonly clients: number };
+  readonly thread: {
+    readonly entry: ProbeThreadOptions['entry'];
+    readonly settings: Omit<ProbeThreadSettings, 'keptConnections'>;
+  };
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly logger: Logger;
 }
@@ -39,7 +46,14 @@ const REPORT_EVERY_MS = 60_000;
 export function openProber(parts: ProberParts): { stop(): Promise<void> } {
   const { intervalMs, productName, catalog, reader, writer, feed, leadership, logger } = parts;
   if (intervalMs === 0) return { stop: async () => {} };
-  const thread = openProbeThread({ ...parts.thread, now: systemClock.now });
+  const { entry, settings } = parts.thread;
+  const limits = { openFiles: readOpenFileLimit(), memory: memoryLimit() };
+  const kept = keptConnections({ ...parts.connections, intervalMs, ...limits });
+  const thread = openProbeThread({
+    entry,
+    settings: { ...settings, keptConnections: kept },
+    now: systemClock.now,
+  });
   let reportedAt = Number.NEGATIVE_INFINITY;
   const prober = new Prober({
     intervalMs,

@@ -18,7 +18,7 @@ const open = (): void => {
   time = 0;
   thread = openProbeThread({
     entry: new URL(`data:text/javascript,${encodeURIComponent(SCRIPT)}`),
-    settings: { allowedNetworks: [], credentialsDir: undefined, ownPort: 1 },
+    settings: { allowedNetworks: [], credentialsDir: undefined, ownPort: 1, keptConnections: 0 },
     now: () => time,
   });
 };

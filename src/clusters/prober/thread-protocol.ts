@@ -7,6 +7,8 @@ export interface ProbeThreadSettings {
   readonly allowedNetworks: readonly string[];
   readonly credentialsDir: string | undefined;
   readonly ownPort: number;
+  /** To how many clusters the connection stays open between two looks. */
+  readonly keptConnections: number;
 }
 
 export type ToProbeThread =

@@ -11,6 +11,8 @@ export interface FakeApiServer {
   readonly requests: SeenRequest[];
   /** Connections that arrived, whether or not TLS came about. */
   connections: number;
+  /** Those that are open now. */
+  readonly open: number;
   /** Bytes of requests: what came through TLS. */
   receivedBytes: number;
   /** What the next requests are answered with. */
@@ -78,6 +80,9 @@ export async function startApiServer(
     port: (server.address() as AddressInfo).port,
     requests: [],
     connections: 0,
+    get open() {
+      return sockets.size;
+    },
     receivedBytes: 0,
     answer,
     close: async () => {

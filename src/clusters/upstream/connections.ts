@@ -1,13 +1,26 @@
 import { createHash } from 'node:crypto';
-import { createSecureContext } from 'node:tls';
-import { Pool } from 'undici';
+import { createSecureContext, TLSSocket } from 'node:tls';
+import { buildConnector, Client, type Dispatcher, Pool } from 'undici';
 import { MAX_ANSWER_BYTES, MAX_HEADER_BYTES, type UpstreamCluster, UpstreamError } from './contract.ts';
 import type { Credential } from './credentials.ts';
 import type { Dial } from './dial.ts';
 
+/** What one request is sent through. */
+export interface Connection {
+  readonly dispatcher: Dispatcher;
+  /** Whether a request went through it before: then the other side may have closed it by now. */
+  readonly isUsed: boolean;
+  /** Nothing follows soon. It stays open if there is room for it. */
+  rest(): void;
+  /** What is under way is finished; nothing else uses it. */
+  drop(): void;
+}
+
 export interface Connections {
-  /** Connections to this cluster and no other, in use or idle for a moment. */
-  to(cluster: UpstreamCluster, origin: string, credential: Credential | undefined): Pool;
+  /** A connection to this cluster and no other. */
+  to(cluster: UpstreamCluster, origin: string, credential: Credential | undefined): Connection;
+  /** The next request to the cluster makes a connection of its own. */
+  forget(cluster: UpstreamCluster): void;
   close(): Promise<void>;
 }
 
@@ -16,78 +29,172 @@ export interface ConnectionLimits {
   readonly clusters: number;
   /** Connections to one cluster; what comes while all are busy waits. */
   readonly connections: number;
+  /** How many clusters keep theirs when nothing follows soon. */
+  readonly resting: number;
+  /** Less than API servers wait for the next request, so that hardly one is sent into a connection that just closed. */
+  readonly idleMs: number;
+  /**
+   * How long they are used, half as long to one and a half times: those that were opened together end apart. Who
+   * holds the name now, and by which certificate, shows when a connection is made, and only then.
+   */
+  readonly ageMs: number;
 }
 
-const LIMITS: ConnectionLimits = { clusters: 1024, connections: 32 };
+export interface ConnectionSurroundings {
+  /** Milliseconds that only ever grow. */
+  readonly now: () => number;
+  readonly random: () => number;
+}
+
+const LIMITS: ConnectionLimits = { clusters: 1024, connections: 32, resting: 0, idleMs: 4_000, ageMs: 600_000 };
+const SURROUNDINGS: ConnectionSurroundings = { now: () => performance.now(), random: Math.random };
 const CONNECT_MS = 10_000;
-/** Less than any API server waits for the next request, so that none is sent into a connection that just closed. */
-const IDLE_MS = 4_000;
+/** Longer than any request takes: what was not used for that long, beyond its idle time, is used by nobody. */
+const STALE_MS = 60_000;
+
+interface Entry {
+  readonly slot: string;
+  readonly key: string;
+  readonly dispatcher: Dispatcher;
+  isUsed: boolean;
+  isKept: boolean;
+  usedAt: number;
+  /** From then on it is not used any more. */
+  until: number;
+}
 
 /**
  * Connections are shared only between requests about the same state of the same cluster: never by host, as two
  * clusters can have one address, and an address can come to belong to another cluster. A connection opened with
  * a certificate speaks for whoever owns it, so those without a credential have their own.
  */
-export function createConnections(dial: Dial, given: Partial<ConnectionLimits> = {}): Connections {
+export function createConnections(
+  dial: Dial,
+  given: Partial<ConnectionLimits> = {},
+  { now, random }: ConnectionSurroundings = SURROUNDINGS,
+): Connections {
   const limits = { ...LIMITS, ...given };
-  const pools = new Map<string, { key: string; pool: Pool }>();
-  const drop = (slot: string): void => {
-    const dropped = pools.get(slot);
-    pools.delete(slot);
+  const entries = new Map<string, Entry>();
+  let kept = 0;
+  const drop = (entry: Entry | undefined): void => {
+    if (entry === undefined || entries.get(entry.slot) !== entry) return;
+    entries.delete(entry.slot);
+    if (entry.isKept) kept--;
     // What is under way is finished. Destroying instead would cut requests that were already answered for.
-    void dropped?.pool.close().catch(() => {});
+    void entry.dispatcher.close().catch(() => {});
+  };
+  const rest = (entry: Entry): void => {
+    if (entry.isKept || entries.get(entry.slot) !== entry) return;
+    if (kept >= limits.resting) {
+      drop(entry);
+      return;
+    }
+    entry.isKept = true;
+    kept++;
+  };
+  /** The first of the map are those that were not used for the longest time. */
+  const dropOldest = (): void => {
+    for (const entry of entries.values()) {
+      if (entries.size <= limits.clusters && now() - entry.usedAt <= limits.idleMs + STALE_MS) return;
+      drop(entry);
+    }
+  };
+  const open = (slot: string, key: string, connectTo: Target): Entry => {
+    const age = limits.ageMs * (0.5 + random());
+    const entry: Entry = {
+      slot,
+      key,
+      dispatcher: openDispatcher(connectTo, dial, limits, (validMs) => {
+        entry.until = Math.min(entry.until, now() + validMs);
+      }),
+      isUsed: false,
+      isKept: false,
+      usedAt: now(),
+      until: now() + age,
+    };
+    return entry;
   };
   return {
     to: (cluster, origin, credential) => {
-      const slot = `${cluster.uid} ${credential === undefined ? 'open' : 'with credential'}`;
-      const shown = credential?.type === 'certificate' ? credential.digest : '';
-      const ca = createHash('sha256')
-        .update(cluster.endpoints.caBundle ?? '')
-        .digest('hex');
-      const key = JSON.stringify([cluster.uid, cluster.generation, ca, origin, shown]);
-      const kept = pools.get(slot);
-      // Taken out and put back: the first of the map is the one that was not used for the longest time.
-      if (kept?.key === key) pools.delete(slot);
-      else drop(slot);
-      const entry = kept?.key === key ? kept : { key, pool: openPool(cluster, origin, credential, dial, limits) };
-      pools.set(slot, entry);
-      const [oldest] = pools.keys();
-      if (pools.size > limits.clusters && oldest !== undefined) drop(oldest);
-      return entry.pool;
+      const slot = slotOf(cluster, credential !== undefined);
+      const key = keyOf(cluster, origin, credential);
+      const found = entries.get(slot);
+      const isGood = found?.key === key && now() < found.until;
+      if (!isGood) drop(found);
+      const entry = isGood ? found : open(slot, key, { cluster, origin, credential });
+      // Taken out and put back, so that it is the last of the map.
+      entries.delete(slot);
+      entries.set(slot, entry);
+      entry.usedAt = now();
+      dropOldest();
+      const { dispatcher, isUsed } = entry;
+      entry.isUsed = true;
+      return { dispatcher, isUsed, rest: () => rest(entry), drop: () => drop(entry) };
+    },
+    forget: (cluster) => {
+      for (const hasCredential of [false, true]) drop(entries.get(slotOf(cluster, hasCredential)));
     },
     close: async () => {
-      await Promise.all([...pools.values()].map(({ pool }) => pool.destroy()));
-      pools.clear();
+      await Promise.all([...entries.values()].map(({ dispatcher }) => dispatcher.destroy()));
+      entries.clear();
+      kept = 0;
     },
   };
 }
 
-function openPool(
-  cluster: UpstreamCluster,
-  origin: string,
-  credential: Credential | undefined,
+const slotOf = ({ uid }: UpstreamCluster, hasCredential: boolean): string =>
+  `${uid} ${hasCredential ? 'with credential' : 'open'}`;
+
+/** All that decides with whom a connection is, and for whom it speaks. */
+function keyOf({ uid, generation, endpoints }: UpstreamCluster, origin: string, credential: Credential | undefined) {
+  const shown = credential?.type === 'certificate' ? credential.digest : '';
+  const ca = createHash('sha256')
+    .update(endpoints.caBundle ?? '')
+    .digest('hex');
+  return JSON.stringify([uid, generation, ca, origin, shown]);
+}
+
+interface Target {
+  readonly cluster: UpstreamCluster;
+  readonly origin: string;
+  readonly credential: Credential | undefined;
+}
+
+/** `onValidity` is told for how long the certificate of a new connection is good. */
+function openDispatcher(
+  { cluster, origin, credential }: Target,
   dial: Dial,
-  { connections }: ConnectionLimits,
-): Pool {
+  { connections, idleMs }: ConnectionLimits,
+  onValidity: (ms: number) => void,
+): Dispatcher {
   const url = new URL(origin);
-  return new Pool(origin, {
-    connections,
+  const connect = buildConnector({
+    secureContext: contextFor(cluster, credential),
+    // Said outright: Node's default can be turned off by a variable in the environment.
+    rejectUnauthorized: true,
+    lookup: dial.lookupFor(url.port === '' ? 443 : Number(url.port)),
+    timeout: CONNECT_MS,
+    allowH2: false,
+    // Every connection shows its certificate; a resumed session would not.
+    maxCachedSessions: 0,
+  });
+  const options: Client.Options = {
     pipelining: 1,
     allowH2: false,
-    keepAliveTimeout: IDLE_MS,
-    keepAliveMaxTimeout: IDLE_MS,
+    keepAliveTimeout: idleMs,
+    keepAliveMaxTimeout: idleMs,
     maxHeaderSize: MAX_HEADER_BYTES,
     maxResponseSize: MAX_ANSWER_BYTES,
-    connect: {
-      secureContext: contextFor(cluster, credential),
-      // Said outright: Node's default can be turned off by a variable in the environment.
-      rejectUnauthorized: true,
-      lookup: dial.lookupFor(url.port === '' ? 443 : Number(url.port)),
-      timeout: CONNECT_MS,
-      // Every connection shows its certificate; a resumed session would not.
-      maxCachedSessions: 0,
-    },
-  });
+    connect: (asked, callback) =>
+      connect(asked, (...answer) => {
+        const [, socket] = answer;
+        const end = socket instanceof TLSSocket ? socket.getPeerX509Certificate()?.validToDate : undefined;
+        if (end !== undefined) onValidity(end.getTime() - Date.now());
+        callback(...answer);
+      }),
+  };
+  // A pool of one is a client, and takes six times the memory.
+  return connections === 1 ? new Client(origin, options) : new Pool(origin, { ...options, connections });
 }
 
 function contextFor({ endpoints }: UpstreamCluster, credential: Credential | undefined) {

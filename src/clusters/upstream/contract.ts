@@ -26,7 +26,7 @@ export interface UpstreamRequest {
   /** For all of it, from the look-up of the name to the last byte of the answer. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-  /** True: nothing follows soon, and the connection is closed with the answer. */
+  /** True: nothing follows soon. The connection is closed, or kept if that was provided for. */
   readonly last?: boolean;
 }
 
@@ -39,11 +39,14 @@ export interface UpstreamAnswer {
 
 export interface Upstream {
   /**
-   * One request, sent at most once: nothing is retried and no redirect is followed. It goes to an address that
-   * was checked, over TLS that only the cluster's own authorities can vouch for, and carries no header but those
-   * made here. Any status except a redirect is an answer; everything else is an `UpstreamError`.
+   * One request, sent at most once: nothing is retried and no redirect is followed. Only a GET whose connection was
+   * kept, and had been closed by the other side, is sent again over a new one (RFC 9112 section 9.3.1). It goes to
+   * an address that was checked, over TLS that only the cluster's own authorities can vouch for, and carries no
+   * header but those made here. Any status except a redirect is an answer; everything else is an `UpstreamError`.
    */
   request(cluster: UpstreamCluster, request: UpstreamRequest): Promise<UpstreamAnswer>;
+  /** The next request to the cluster does not use a connection that there is now. */
+  forget(cluster: UpstreamCluster): void;
   /** Ends what is under way. */
   close(): Promise<void>;
 }

@@ -1,7 +1,12 @@
 import { networkInterfaces } from 'node:os';
 import { type AddressRules, isThisMachine } from '../../api/address-rules.ts';
 import { chooseEndpoint } from '../../api/choose-endpoint.ts';
-import { type ConnectionLimits, createConnections } from './connections.ts';
+import {
+  type Connection,
+  type ConnectionLimits,
+  type ConnectionSurroundings,
+  createConnections,
+} from './connections.ts';
 import {
   type Upstream,
   type UpstreamAnswer,
@@ -23,6 +28,7 @@ export interface UpstreamOptions {
   readonly ownAddresses?: () => readonly string[];
   /** For a client with another rhythm than that of requests that come when they come. */
   readonly limits?: Partial<ConnectionLimits>;
+  readonly surroundings?: ConnectionSurroundings;
 }
 
 /** The desk's way to the API servers of registered clusters; its promises are on the contract. */
@@ -33,7 +39,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     resolve,
     isOwnListener: (address, port) => port === ownPort && isThisMachine(address, ownAddresses()),
   });
-  const connections = createConnections(dial, limits);
+  const connections = createConnections(dial, limits, options.surroundings);
   return {
     request: async (cluster, request) => {
       const origin = originOf(cluster, ownAddresses());
@@ -41,32 +47,41 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       const credential = request.credential ? await readCredential(credentials, cluster) : undefined;
       const { hostname, port } = new URL(origin);
       dial.checkHost(hostname, port === '' ? 443 : Number(port));
-      const pool = connections.to(cluster, origin, credential);
       const deadline = AbortSignal.timeout(request.timeoutMs);
       const signal = request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal]);
-      try {
-        const { method, path, body, last = false } = request;
-        const answer = await pool.request({
-          method,
-          path,
-          headers: headersFor(request, credential),
-          ...(body === undefined ? {} : { body }),
-          reset: last,
-          signal,
-        });
-        return notRedirect({
-          status: answer.statusCode,
-          headers: answer.headers,
-          body: Buffer.from(await answer.body.arrayBuffer()),
-        });
-      } catch (error) {
-        // The caller's own end is not the cluster's failure.
-        if (request.signal?.aborted === true && !deadline.aborted) throw request.signal.reason;
-        throw explainFailure(error, credential?.type === 'certificate');
-      }
+      const send = async (isRepeated: boolean): Promise<UpstreamAnswer> => {
+        const connection = connections.to(cluster, origin, credential);
+        try {
+          return await exchange(connection, request, credential, signal);
+        } catch (error) {
+          // The caller's own end is not the cluster's failure.
+          if (request.signal?.aborted === true && !deadline.aborted) throw request.signal.reason;
+          const failure = explainFailure(error, credential?.type === 'certificate');
+          const wasClosed = failure.reason === 'network' && connection.isUsed;
+          if (!wasClosed || isRepeated || request.method !== 'GET') throw failure;
+          connection.drop();
+          return send(true);
+        }
+      };
+      return notRedirect(await send(false));
     },
+    forget: (cluster) => connections.forget(cluster),
     close: () => connections.close(),
   };
+}
+
+async function exchange(
+  { dispatcher, rest }: Connection,
+  request: UpstreamRequest,
+  credential: Credential | undefined,
+  signal: AbortSignal,
+): Promise<UpstreamAnswer> {
+  const { method, path, body, last = false } = request;
+  const headers = headersFor(request, credential);
+  const answer = await dispatcher.request({ method, path, headers, ...(body === undefined ? {} : { body }), signal });
+  const whole = Buffer.from(await answer.body.arrayBuffer());
+  if (last) rest();
+  return { status: answer.statusCode, headers: answer.headers, body: whole };
 }
 
 export const interfaceAddresses = (): string[] =>

@@ -1,0 +1,160 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createAddressRules } from '../../api/address-rules.ts';
+import { readNetwork } from '../../api/network.ts';
+import { Secret } from '../../observability/secret.ts';
+import { type FakeApiServer, startApiServer } from './api-server.fixture.ts';
+import { createAuthority } from './certificates.fixture.ts';
+import type { ConnectionLimits } from './connections.ts';
+import type { Upstream, UpstreamCluster, UpstreamRequest } from './contract.ts';
+import { createUpstream } from './upstream.ts';
+
+const authority = createAuthority('cluster CA');
+const LOOPBACK = [readNetwork('127.0.0.0/8')].filter((network) => network !== undefined);
+const HOUR_MS = 3_600_000;
+
+let server: FakeApiServer;
+let time = 0;
+const opened: Upstream[] = [];
+
+beforeAll(async () => {
+  server = await startApiServer(authority.issue({ names: ['127.0.0.1'], notAfter: Date.now() + 24 * HOUR_MS }), () => ({
+    status: 200,
+  }));
+});
+beforeEach(() => {
+  server.answer = () => ({ status: 200 });
+  server.requests.length = 0;
+  server.connections = 0;
+  time = 0;
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((upstream) => upstream.close()));
+  await expect.poll(() => server.open).toBe(0);
+});
+afterAll(() => server.close());
+
+/** As the prober has it: one connection for a cluster, which is kept when nothing follows. */
+function open(limits: Partial<ConnectionLimits> = {}): Upstream {
+  const upstream = createUpstream({
+    rules: createAddressRules(LOOPBACK),
+    credentials: { read: async () => ({ type: 'token', token: new Secret('canary') }) },
+    limits: { connections: 1, resting: 10, clusters: 20, idleMs: HOUR_MS, ageMs: HOUR_MS, ...limits },
+    surroundings: { now: () => time, random: () => 0.5 },
+  });
+  opened.push(upstream);
+  return upstream;
+}
+
+const cluster = (name = 'alpha', generation = 1, port = server.port): UpstreamCluster => ({
+  name,
+  uid: `uid-${name}`,
+  generation,
+  endpoints: {
+    serverEndpoints: [{ serverAddress: `https://127.0.0.1:${port}` }],
+    caBundle: Buffer.from(authority.cert).toString('base64'),
+  },
+  controller: { namespace: 'fleet', name },
+  confirmed: true,
+});
+
+const GET: UpstreamRequest = { method: 'GET', path: '/readyz', credential: false, timeoutMs: 5_000, last: true };
+const POST: UpstreamRequest = { ...GET, method: 'POST', path: '/x', body: Buffer.from('{}') };
+
+describe('a connection that is kept', () => {
+  it('serves the next request', async () => {
+    const upstream = open();
+    for (let look = 0; look < 3; look++) await upstream.request(cluster(), GET);
+    expect([server.requests.length, server.connections]).toEqual([3, 1]);
+  });
+
+  it('is not kept where there is no room, and takes nobody’s place', async () => {
+    const upstream = open({ resting: 1 });
+    for (const name of ['alpha', 'beta', 'beta', 'alpha']) await upstream.request(cluster(name), GET);
+    expect(server.connections).toBe(3);
+    await expect.poll(() => server.open).toBe(1);
+  });
+
+  it('makes room when it ends', async () => {
+    const upstream = open({ resting: 1 });
+    await upstream.request(cluster('alpha'), GET);
+    upstream.forget(cluster('alpha'));
+    for (let look = 0; look < 2; look++) await upstream.request(cluster('beta'), GET);
+    expect(server.connections).toBe(2);
+  });
+
+  it('A14: belongs to one state of one cluster', async () => {
+    const upstream = open();
+    await upstream.request(cluster('alpha', 1), GET);
+    await upstream.request(cluster('alpha', 2), GET);
+    await upstream.request(cluster('beta', 1), GET);
+    // One that was opened without a credential never carries one.
+    await upstream.request(cluster('alpha', 2), { ...GET, credential: true });
+    expect(server.connections).toBe(4);
+  });
+
+  it('A13: is made anew when it is old, so that a certificate has to be shown again', async () => {
+    const upstream = open();
+    await upstream.request(cluster(), GET);
+    time = HOUR_MS - 1;
+    await upstream.request(cluster(), GET);
+    expect(server.connections).toBe(1);
+    time = HOUR_MS;
+    await upstream.request(cluster(), GET);
+    expect(server.connections).toBe(2);
+  });
+
+  it('A13: ends with the certificate that was shown', async () => {
+    const upstream = open({ ageMs: 100 * HOUR_MS, idleMs: 100 * HOUR_MS });
+    await upstream.request(cluster(), GET);
+    time = 23 * HOUR_MS;
+    await upstream.request(cluster(), GET);
+    expect(server.connections).toBe(1);
+    time = 25 * HOUR_MS;
+    await upstream.request(cluster(), GET);
+    expect(server.connections).toBe(2);
+  });
+
+  it('is closed when nobody uses it any more', async () => {
+    const upstream = open({ idleMs: 1_000 });
+    await upstream.request(cluster('alpha'), GET);
+    time = HOUR_MS / 2;
+    await upstream.request(cluster('beta'), GET);
+    await expect.poll(() => server.open).toBe(1);
+  });
+
+  /** Closes the connection when a request arrives, and answers the one after that. */
+  const hangUpOnce = (): void => {
+    server.answer = (_, socket) => {
+      socket.destroy();
+      server.answer = () => ({ status: 200 });
+      return undefined;
+    };
+  };
+
+  it('was closed by the other side: a GET is sent once more, over a new one', async () => {
+    const upstream = open();
+    await upstream.request(cluster(), GET);
+    hangUpOnce();
+    expect((await upstream.request(cluster(), GET)).status).toBe(200);
+    expect([server.requests.length, server.connections]).toEqual([3, 2]);
+  });
+
+  it('was closed by the other side: a POST is not sent again', async () => {
+    const upstream = open();
+    await upstream.request(cluster(), GET);
+    hangUpOnce();
+    await expect(upstream.request(cluster(), POST)).rejects.toMatchObject({ reason: 'network' });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('a GET that fails over a new connection is not sent again', async () => {
+    const upstream = open();
+    await upstream.request(cluster(), GET);
+    server.answer = (_, socket) => {
+      socket.destroy();
+      return undefined;
+    };
+    await expect(upstream.request(cluster(), GET)).rejects.toMatchObject({ reason: 'network' });
+    expect(server.requests).toHaveLength(3);
+  });
+});
