@@ -28,7 +28,7 @@ export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'Res
     user: who === undefined ? {} : userInfo(who),
     sourceIPs: clientAddress === '' ? undefined : [clientAddress],
     userAgent: userAgent === '' ? undefined : userAgent,
-    objectRef: target && objectRef(target, record.withoutTokens),
+    objectRef: target && objectRef(target, (text) => record.withoutTokens(text)),
     responseStatus: { metadata: {}, ...statusOf(record) },
     requestReceivedTimestamp: microTime(now - record.milliseconds),
     stageTimestamp: microTime(now),

@@ -24,7 +24,7 @@ test('one line per request, without query, headers or bodies', async () => {
   const [list, token, unknown, bad] = lines.map((line) => JSON.parse(line));
   expect(list).toMatchObject({ level: 'debug', verb: 'list', path: CLUSTERS_PATH, code: 201, user: 'admin' });
   expect(token).toMatchObject({
-    level: 'info',
+    level: 'debug',
     verb: 'create',
     path: TOKEN_PATH,
     cluster: 'a',

@@ -32,50 +32,97 @@ export interface RequestRecord {
   /** Program and version, when the client says so in the usual form. */
   readonly userAgent: string;
   /** Cleans what else of the request is to be kept. */
-  readonly withoutTokens: (text: string) => string;
+  withoutTokens(text: string): string;
   /** 0 when the client left before there was an answer. */
   readonly code: number;
   readonly milliseconds: number;
   readonly annotations: ReadonlyMap<string, string>;
 }
 
-export function recordOf(
+export const recordOf = (
   x: Exchange,
   milliseconds: number,
   code = x.res.headersSent ? x.res.statusCode : 0,
-): RequestRecord {
-  // The request may have failed before these were known.
-  const names: Exchange['names'] | undefined = x.names;
-  const route: Exchange['route'] | undefined = x.route;
-  const resource = names?.type === 'resource' ? names : undefined;
-  const method = x.req.method ?? '';
-  const { authorization } = x.req.headers;
-  const clean = (text: string): string => withoutTokens(text, credentialOf(authorization));
-  const cluster = resource?.question.cluster ?? (names?.type === 'path' ? names.cluster : undefined);
-  const who = x.caller?.as(resource?.question.cluster);
-  return {
-    auditId: clean(x.auditId),
-    method,
-    verb: resource?.target.verb ?? method.toLowerCase(),
-    path: clean(x.path === '' ? (x.req.url ?? '').split('?', 1).join('') : x.path),
-    cluster: cluster === undefined ? undefined : clean(cluster),
-    resource: resource === undefined || route === undefined ? undefined : resourceName(resource.target),
-    user: who?.name ?? '',
-    who,
-    target: resource?.target,
-    decision: x.decision,
-    failure: x.failure,
-    recordedAs: x.recordedAs,
-    started: x.started,
-    trace: readTraceparent(x.req.headers.traceparent),
-    dryRun: x.query.get('dryRun') === 'All',
-    clientAddress: (x.req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
-    userAgent: productOf(x.req.headers['user-agent']),
-    withoutTokens: clean,
-    code,
-    milliseconds,
-    annotations: x.annotations,
-  };
+): RequestRecord => new ExchangeRecord(x, milliseconds, code);
+
+/** What takes work to say is said when asked: of most requests some of it is, of few all. */
+class ExchangeRecord implements RequestRecord {
+  readonly milliseconds: number;
+  readonly code: number;
+  readonly method: string;
+  readonly target: Target | undefined;
+  readonly verb: string;
+  readonly decision: Decided | undefined;
+  readonly failure: string | undefined;
+  readonly recordedAs: number | undefined;
+  readonly started: boolean;
+  readonly who: User | undefined;
+  readonly #exchange: Exchange;
+
+  constructor(x: Exchange, milliseconds: number, code: number) {
+    // The request may have failed before these were known.
+    const names: Exchange['names'] | undefined = x.names;
+    const resource = names?.type === 'resource' ? names : undefined;
+    this.#exchange = x;
+    this.milliseconds = milliseconds;
+    this.code = code;
+    this.method = x.req.method ?? '';
+    this.target = resource?.target;
+    this.verb = resource?.target.verb ?? this.method.toLowerCase();
+    this.decision = x.decision;
+    this.failure = x.failure;
+    this.recordedAs = x.recordedAs;
+    this.started = x.started;
+    this.who = x.caller?.as(resource?.question.cluster);
+  }
+
+  get auditId(): string {
+    return this.withoutTokens(this.#exchange.auditId);
+  }
+
+  get path(): string {
+    const { path, req } = this.#exchange;
+    return this.withoutTokens(path === '' ? (req.url ?? '').split('?', 1).join('') : path);
+  }
+
+  get cluster(): string | undefined {
+    const names: Exchange['names'] | undefined = this.#exchange.names;
+    const cluster = names?.type === 'resource' ? names.question.cluster : names?.cluster;
+    return cluster === undefined ? undefined : this.withoutTokens(cluster);
+  }
+
+  get resource(): string | undefined {
+    const route: Exchange['route'] | undefined = this.#exchange.route;
+    return this.target === undefined || route === undefined ? undefined : resourceName(this.target);
+  }
+
+  get user(): string {
+    return this.who?.name ?? '';
+  }
+
+  get trace(): TraceContext | undefined {
+    return readTraceparent(this.#exchange.req.headers.traceparent);
+  }
+
+  get dryRun(): boolean {
+    return this.#exchange.query.get('dryRun') === 'All';
+  }
+
+  get clientAddress(): string {
+    return (this.#exchange.req.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
+  }
+
+  get userAgent(): string {
+    return productOf(this.#exchange.req.headers['user-agent']);
+  }
+
+  get annotations(): ReadonlyMap<string, string> {
+    return this.#exchange.annotations;
+  }
+
+  withoutTokens(text: string): string {
+    return withoutTokens(text, credentialOf(this.#exchange.req.headers.authorization));
+  }
 }
 
 function resourceName({ group, resource, subresource }: Target): string {
@@ -83,17 +130,15 @@ function resourceName({ group, resource, subresource }: Target): string {
   return subresource === '' ? name : `${name}/${subresource}`;
 }
 
-const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head', 'options']);
-
-/** One line per request: what changes something, or fails, at `info` and above; the many reads at `debug`. */
+/** One line per request that was refused (`info`) or failed (`warn`). What went well is in the audit log; here it is `debug`. */
 export function logRequests(logger: Logger): (record: RequestRecord) => void {
   return (record) => {
-    const level = record.code >= 500 ? 'warn' : READS.has(record.verb) && record.code < 400 ? 'debug' : 'info';
+    const level = record.code >= 500 ? 'warn' : record.code >= 400 ? 'info' : 'debug';
     if (!logger.isLevelEnabled(level)) return;
-    const { cluster, annotations, milliseconds } = record;
+    const { cluster, annotations, trace, milliseconds } = record;
     const fields = {
       auditId: record.auditId,
-      ...(record.trace === undefined ? {} : { traceId: record.trace.traceId }),
+      ...(trace === undefined ? {} : { traceId: trace.traceId }),
       verb: record.verb,
       path: record.path,
       ...(cluster === undefined ? {} : { cluster }),

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { constants, write } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 
@@ -52,7 +52,7 @@ export class AuditFile {
     const bytes = this.#torn ? Buffer.concat([Buffer.of(NEWLINE), lines]) : lines;
     let written = 0;
     try {
-      while (written < bytes.length) written += (await handle.write(bytes, written)).bytesWritten;
+      while (written < bytes.length) written += await writeFrom(handle, bytes, written);
       // Pipes and devices can not be synchronized.
       if (SYNCED === undefined && this.#isRegular) await handle.datasync();
     } catch (error) {
@@ -182,6 +182,16 @@ const isBackup = (file: string, name: string, ext: string): boolean =>
   STAMP.test(file.slice(name.length + 1, file.length - ext.length));
 
 const identityOf = ({ dev, ino }: { dev: number; ino: number }): string => `${dev}:${ino}`;
+
+/** By the callback of `fs`: of the methods of a FileHandle this one is used for every token, and it costs three times that. */
+function writeFrom({ fd }: FileHandle, bytes: Uint8Array, offset: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    write(fd, bytes, offset, bytes.length - offset, null, (error, written) => {
+      if (error === null) resolve(written);
+      else reject(error);
+    });
+  });
+}
 
 async function lastByte(handle: FileHandle, size: number): Promise<number | undefined> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);

@@ -22,6 +22,8 @@ interface Waiting {
   readonly durable?: { readonly resolve: () => void; readonly reject: (error: unknown) => void };
 }
 
+const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 /** Lines nobody waits for are written together. */
 const GATHER_MS = 50;
 const RETRY_MS = 1_000;
@@ -109,6 +111,8 @@ export class AuditLog {
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
+      // Whoever else has something to record in this turn of the event loop comes along.
+      await turnOfTheLoop();
       const batch = this.#waiting.slice(0, MAX_BATCH_LINES);
       const bytes = Buffer.from(batch.map(({ line }) => `${line}\n`).join(''));
       try {
