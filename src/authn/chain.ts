@@ -44,7 +44,9 @@ export function createAuthenticator(sources: TokenSources): Authenticator {
       if (token === undefined) throw refusal('no bearer token');
       try {
         for (const source of chain) {
-          const caller = await source.find(token);
+          const found = source.find(token);
+          // Awaited only if there is something to wait for: most sources know at once.
+          const caller = found instanceof Promise ? await found : found;
           if (caller !== undefined) return caller;
         }
       } catch (error) {

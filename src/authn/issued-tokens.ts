@@ -11,12 +11,25 @@ import type { TokenSource } from './token-source.ts';
  * audience of the token's own cluster. A token made for a vault or a registry is no way in here.
  */
 export function createIssuedTokens({ verifier }: { verifier: Verifier }): TokenSource {
-  const findFor: NonNullable<TokenSource['findFor']> = async (token, audiences, cluster) => {
-    const verified = await verifier.verify(token.reveal(), audiences, cluster);
-    if (verified === NOT_MINE) return undefined;
-    return { caller: new IssuedCaller(verified, () => verifier.isLive(verified)), audiences: verified.audiences };
+  /** Whoever asks again with the same token is the same caller: who that is need not be worked out again. */
+  const callers = new WeakMap<Verified, Caller>();
+
+  function callerOf(verified: Verified): Caller {
+    const known = callers.get(verified) ?? new IssuedCaller(verified, () => verifier.isLive(verified));
+    callers.set(verified, known);
+    return known;
+  }
+
+  return {
+    async findFor(token, audiences, cluster) {
+      const verified = await verifier.verify(token, audiences, cluster);
+      return verified === NOT_MINE ? undefined : { caller: callerOf(verified), audiences: verified.audiences };
+    },
+    async find(token) {
+      const verified = await verifier.verify(token);
+      return verified === NOT_MINE ? undefined : callerOf(verified);
+    },
   };
-  return { findFor, find: async (token) => (await findFor(token, [], undefined))?.caller };
 }
 
 /** Most requests ask only who somebody is in one cluster: the rest is made for those who ask for it. */
@@ -27,6 +40,7 @@ class IssuedCaller implements Caller {
   readonly #verified: Verified;
   #local: User | undefined;
   #foreign: User | undefined;
+  #key: string | undefined;
 
   constructor(verified: Verified, isLive: () => boolean) {
     this.home = verified.cluster;
@@ -45,7 +59,8 @@ class IssuedCaller implements Caller {
   }
 
   get key(): string {
-    return JSON.stringify([this.home, userKey(this.as(this.home)), userKey(this.as(undefined))]);
+    this.#key ??= JSON.stringify([this.home, userKey(this.as(this.home)), userKey(this.as(undefined))]);
+    return this.#key;
   }
 
   get dependsOn(): readonly string[] {

@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
 import { parseCsv } from './csv.ts';
 import { openStaticTokens, parseTokenTable } from './static-tokens.ts';
-import { tokenDigest } from './token-digest.ts';
 
 describe('CSV', () => {
   const fields = (text: string) => parseCsv(text).map((record) => record.fields);
@@ -50,7 +49,7 @@ describe('the table', () => {
     const warnings: string[] = [];
     return { table: parseTokenTable(text, (problem) => warnings.push(problem)), warnings };
   };
-  const user = (text: string, token: string) => parse(text).table.get(tokenDigest(token));
+  const user = (text: string, token: string) => parse(text).table.get(new Secret(token).digest());
 
   test('token, user, uid and groups, with system:authenticated at the end', () => {
     expect(user('tok,ada,u1,"dev,ops"', 'tok')).toEqual({
@@ -66,13 +65,13 @@ describe('the table', () => {
 
   test('the last of two lines with one token wins, and is reported without the token', () => {
     const { table, warnings } = parse('canary,ada,1\ncanary,bob,2\n');
-    expect(table.get(tokenDigest('canary'))?.name).toBe('bob');
+    expect(table.get(new Secret('canary').digest())?.name).toBe('bob');
     expect(warnings).toEqual(['line 2: the token occurs before, this line replaces it']);
   });
 
   test('groups without quotes are reported: only the first counts', () => {
     const { table, warnings } = parse('tok,ada,1,dev,ops');
-    expect(table.get(tokenDigest('tok'))?.groups).toEqual(['dev', 'system:authenticated']);
+    expect(table.get(new Secret('tok').digest())?.groups).toEqual(['dev', 'system:authenticated']);
     expect(warnings).toEqual([expect.stringContaining('line 1: only the first 4 columns count')]);
   });
 

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { Caller, User } from '../api/caller.ts';
+import { Secret } from '../observability/secret.ts';
 import { CsvError, parseCsv } from './csv.ts';
 import { plainCaller, userKey, withAuthenticated } from './plain-caller.ts';
-import { tokenDigest } from './token-digest.ts';
 import type { TokenSource } from './token-source.ts';
 import { openWatchedFile, type WatchParts } from './watched-file.ts';
 
@@ -32,8 +32,8 @@ export async function openStaticTokens({ file, every, report }: StaticTokenParts
   const watched = await openWatchedFile({ file, read: () => load(file, report), every, report });
 
   return {
-    async find(token): Promise<Caller | undefined> {
-      const digest = tokenDigest(token.reveal());
+    find(token): Caller | undefined {
+      const digest = token.digest();
       const user = watched.current().get(digest);
       if (user === undefined) return undefined;
       // Live as long as the file gives this token the very same user: a changed group is another caller.
@@ -76,7 +76,7 @@ export function parseTokenTable(text: string, warn: (problem: string) => void): 
     if (fields.length > 4) {
       warn(`line ${line}: only the first 4 columns count; write several groups in one, quoted: "a,b"`);
     }
-    const digest = tokenDigest(token);
+    const digest = new Secret(token).digest();
     if (table.has(digest)) warn(`line ${line}: the token occurs before, this line replaces it`);
     const named = groups.split(',').filter((group) => group !== '');
     table.set(digest, { name, uid, groups: withAuthenticated(named), extra: {} });

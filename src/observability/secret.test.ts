@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { format, inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { Secret } from './secret.ts';
@@ -22,6 +23,14 @@ test('A8: no way of printing a secret shows it', () => {
   for (const text of printed) expect(text).not.toContain(CANARY);
   expect(printed[0]).toBe('<redacted>');
   expect(printed[3]).toBe('{"secret":"<redacted>"}');
+});
+
+test('A24: equal texts have one digest, and it says nothing of them', () => {
+  const digest = new Secret(CANARY).digest();
+  expect(new Secret(CANARY).digest()).toBe(digest);
+  expect(new Secret(`${CANARY}x`).digest()).not.toBe(digest);
+  // Keyed: a table of digests can not be held against a list of likely texts.
+  expect(digest).not.toBe(hash('sha256', CANARY, 'base64'));
 });
 
 test('the text is there for whoever asks by name', () => {

@@ -1,6 +1,7 @@
 import { createSecretKey, generateKeyPairSync, sign } from 'node:crypto';
 import { CompactEncrypt, exportJWK, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Secret } from '../observability/secret.ts';
 import { buildClaims } from './claims.ts';
 import { NOT_MINE, TokenRejected } from './token-rejected.ts';
 import { API, b64, claimsOf, type Fixture, forge, grantOf, ISSUERS, openFixture, START } from './tokens.fixture.ts';
@@ -18,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => fixture.remove());
 
 async function expectRefused(token: string): Promise<void> {
-  const outcome = await fixture.verifier.verify(token).catch((error: unknown) => error);
+  const outcome = await fixture.verifier.verify(new Secret(token)).catch((error: unknown) => error);
   if (outcome !== NOT_MINE) expect(outcome).toBeInstanceOf(TokenRejected);
 }
 
@@ -285,9 +286,9 @@ describe('C-D: rotation', () => {
       now: () => START,
     });
     const token = await fixture.issue();
-    const verified = await verifier.verify(token);
+    const verified = await verifier.verify(new Secret(token));
     keys.clear();
-    await expect(verifier.verify(token)).rejects.toThrow('no keys found');
+    await expect(verifier.verify(new Secret(token))).rejects.toThrow('no keys found');
     expect(verified === NOT_MINE || verifier.isLive(verified)).toBe(false);
   });
 });

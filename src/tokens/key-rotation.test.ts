@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Secret } from '../observability/secret.ts';
 import { LEADER_KEY } from '../storage/contract.ts';
 import { buildClaims } from './claims.ts';
 import { createIssuerDocuments } from './issuer-documents.ts';
@@ -71,7 +72,7 @@ async function live(
     const hourOld = createLocalJWKSet(sets.at(-7) ?? (sets[0] as JSONWebKeySet));
     const now = createLocalJWKSet(sets.at(-1) as JSONWebKeySet);
     for (const { token } of issued.filter(({ ends }) => ends > clock.now)) {
-      for (const verifier of verifiers) await verifier.verify(token);
+      for (const verifier of verifiers) await verifier.verify(new Secret(token));
       for (const keySet of [hourOld, now]) {
         await jwtVerify(token, keySet, { issuer: API, currentDate: new Date(clock.now) });
         checked++;

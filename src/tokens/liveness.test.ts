@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Secret } from '../observability/secret.ts';
 import type { Grant } from './claims.ts';
 import { type LiveResource, liveProblem, timeProblem } from './liveness.ts';
 import { ACCOUNT, type Fixture, openFixture, POD, SECRET, START, World } from './tokens.fixture.ts';
@@ -35,7 +36,7 @@ const OBJECTS: readonly (readonly [LiveResource, string, string, string])[] = [
 ];
 
 async function expectRefused(text: string): Promise<void> {
-  await expect(fixture.verifier.verify(token)).rejects.toThrow(text);
+  await expect(fixture.verifier.verify(new Secret(token))).rejects.toThrow(text);
   expect(fixture.verifier.isLive(earlier)).toBe(false);
 }
 

@@ -1,16 +1,14 @@
-import { hash, randomBytes } from 'node:crypto';
-
 /**
  * Remembers, for a few seconds, what was signed under a token. Only the mathematics is saved: that these bytes
  * carry our signature does not change. Time, audience and liveness do, and are never remembered.
  *
- * Keyed by a keyed hash of the token: a dump of this memory holds no token, and no lookup compares tokens byte by
+ * Keyed by a digest of the token: a dump of this memory holds no token, and no lookup compares tokens byte by
  * byte. One token can be spelled in several ways that verify (ES256 takes s and n-s), so bytes are no identity;
  * here another spelling is merely another entry. Failures are not kept: they would let anyone fill the memory.
  */
 export interface SignedCache<T> {
   /** The remembered value, or that of `compute`; callers that ask at the same time share one computation. */
-  get(token: string, now: number, compute: () => Promise<T>): Promise<T>;
+  get(digest: string, now: number, compute: () => Promise<T>): Promise<T> | T;
 }
 
 interface Options<T> {
@@ -20,8 +18,6 @@ interface Options<T> {
 }
 
 export function createSignedCache<T>({ maxEntries, maxAgeMs, keep }: Options<T>): SignedCache<T> {
-  // Of fixed length and never shown, nor is any hash: a plain prefix is enough of a key, and a third of HMAC's price.
-  const secret = randomBytes(32).toString('hex');
   // A Map iterates in insertion order: the first entry is the one unused for longest.
   const entries = new Map<string, { readonly value: T; readonly since: number }>();
   const underWay = new Map<string, Promise<T>>();
@@ -37,9 +33,20 @@ export function createSignedCache<T>({ maxEntries, maxAgeMs, keep }: Options<T>)
     }
   }
 
+  async function computed(key: string, now: number, compute: () => Promise<T>): Promise<T> {
+    const started = compute();
+    underWay.set(key, started);
+    try {
+      const value = await started;
+      if (keep(value)) remember(key, value, now);
+      return value;
+    } finally {
+      underWay.delete(key);
+    }
+  }
+
   return {
-    async get(token, now, compute) {
-      const key = hash('sha256', `${secret}${token}`, 'base64');
+    get(key, now, compute) {
       const entry = entries.get(key);
       if (entry !== undefined) {
         const age = now - entry.since;
@@ -51,17 +58,7 @@ export function createSignedCache<T>({ maxEntries, maxAgeMs, keep }: Options<T>)
         }
         entries.delete(key);
       }
-      const running = underWay.get(key);
-      if (running !== undefined) return running;
-      const started = compute();
-      underWay.set(key, started);
-      try {
-        const value = await started;
-        if (keep(value)) remember(key, value, now);
-        return value;
-      } finally {
-        underWay.delete(key);
-      }
+      return underWay.get(key) ?? computed(key, now, compute);
     },
   };
 }

@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Secret } from '../observability/secret.ts';
 import type { Store } from '../storage/contract.ts';
 import { soleLeadership } from '../storage/leadership.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
@@ -129,7 +130,7 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
     issue: (grant) => createSigner(ring).sign(buildClaims(grantOf(grant))),
     verifier,
     async accepted(token, audiences) {
-      const verified = await verifier.verify(token, audiences);
+      const verified = await verifier.verify(new Secret(token), audiences);
       if (verified === NOT_MINE) throw new Error('not mine');
       return verified;
     },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Secret } from '../observability/secret.ts';
 import { NOT_MINE, TokenRejected } from './token-rejected.ts';
 import {
   ACCOUNT,
@@ -25,7 +26,7 @@ beforeEach(() => {
 });
 
 const rejection = async (token: string, audiences?: readonly string[]): Promise<string> => {
-  const error: unknown = await fixture.verifier.verify(token, audiences).catch((thrown: unknown) => thrown);
+  const error: unknown = await fixture.verifier.verify(new Secret(token), audiences).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(TokenRejected);
   return (error as TokenRejected).message;
 };
@@ -85,7 +86,7 @@ describe('K-10: not mine', () => {
     ['a payload that is an array', `e30.${Buffer.from('[]').toString('base64url')}.AA`],
     ['a token longer than any we issue', `e30.${'A'.repeat(300_000)}.AA`],
   ])('%s', async (_name, token) => {
-    expect(await fixture.verifier.verify(token)).toBe(NOT_MINE);
+    expect(await fixture.verifier.verify(new Secret(token))).toBe(NOT_MINE);
   });
 
   test.each([
@@ -95,7 +96,7 @@ describe('K-10: not mine', () => {
     ['a number', 7],
     ['none', undefined],
   ])('%s, though the signature is good', async (_name, iss) => {
-    expect(await fixture.verifier.verify(forge(fixture, { payload: claimsOf({ iss }) }))).toBe(NOT_MINE);
+    expect(await fixture.verifier.verify(new Secret(forge(fixture, { payload: claimsOf({ iss }) })))).toBe(NOT_MINE);
   });
 });
 

@@ -1,3 +1,4 @@
+import type { Secret } from '../observability/secret.ts';
 import { commonAudiences } from './audiences.ts';
 import type { NodeRef, ObjectRef, TokenClaims } from './claims.ts';
 import { decodeSegment, isCanonicalJson, parseJsonObject, readHeader, type Segments, splitToken } from './jws.ts';
@@ -33,7 +34,7 @@ export interface Verifier {
    * which is its issuer. With `cluster`, the tokens of every other cluster are not mine, whatever is wrong with them:
    * who asks about one cluster learns nothing of another.
    */
-  verify(token: string, audiences?: readonly string[], cluster?: string): Promise<Verified | NotMine>;
+  verify(token: Secret, audiences?: readonly string[], cluster?: string): Promise<Verified | NotMine>;
   /** Whether what was verified earlier would still pass. Looks only at memory. */
   isLive(verified: Verified): boolean;
 }
@@ -64,7 +65,12 @@ export function createVerifier({ keyRing, clusterOfIssuer, live, isRevoked, now 
     keep: (value) => value !== NOT_MINE,
   });
 
-  async function readSigned(segments: Segments): Promise<Signed | NotMine> {
+  /** What a token that is used again and again comes to: the same every time, as long as nothing is wrong. */
+  const forApi = new WeakMap<Signed, Verified>();
+
+  async function readSigned(token: string): Promise<Signed | NotMine> {
+    const segments = splitToken(token);
+    if (segments === undefined) return NOT_MINE;
     const payloadBytes = decodeSegment(segments.payload);
     const payload = payloadBytes && parseJsonObject(payloadBytes);
     if (!payloadBytes || !payload || typeof payload.iss !== 'string') return NOT_MINE;
@@ -91,32 +97,37 @@ export function createVerifier({ keyRing, clusterOfIssuer, live, isRevoked, now 
 
   return {
     async verify(token, audiences, only) {
-      const segments = splitToken(token);
-      if (segments === undefined) return NOT_MINE;
-      const signed = await cache.get(token, now(), () => readSigned(segments));
+      const found = cache.get(token.digest(), now(), () => readSigned(token.reveal()));
+      const signed = found instanceof Promise ? await found : found;
       if (signed === NOT_MINE || (only !== undefined && signed.cluster !== only)) return NOT_MINE;
       // From here on nothing waits: the answer is true at the moment it is given.
-      const { cluster, claims, kid } = signed;
-      const wanted = audiences === undefined || audiences.length === 0 ? [claims.iss] : audiences;
-      const common = commonAudiences(claims.aud, wanted);
+      const isForApi = audiences === undefined || audiences.length === 0;
+      const common = commonAudiences(signed.claims.aud, isForApi ? [signed.claims.iss] : audiences);
       const wrong = problem(signed, now());
       if (wrong !== undefined) throw new TokenRejected(wrong);
-      const { namespace, serviceaccount, pod, secret, node } = claims['kubernetes.io'];
-      return {
-        cluster,
-        namespace,
-        serviceAccount: serviceaccount,
-        ...(pod === undefined ? {} : { pod }),
-        ...(secret === undefined ? {} : { secret }),
-        ...(node === undefined ? {} : { node }),
-        jti: claims.jti,
-        audiences: common,
-        expiresAt: expiryOf(claims),
-        claims,
-        kid,
-      };
+      if (!isForApi) return verifiedOf(signed, common);
+      const known = forApi.get(signed) ?? verifiedOf(signed, common);
+      forApi.set(signed, known);
+      return known;
     },
     isLive: (verified) => problem(verified, now()) === undefined,
+  };
+}
+
+function verifiedOf({ cluster, claims, kid }: Signed, audiences: readonly string[]): Verified {
+  const { namespace, serviceaccount, pod, secret, node } = claims['kubernetes.io'];
+  return {
+    cluster,
+    namespace,
+    serviceAccount: serviceaccount,
+    ...(pod === undefined ? {} : { pod }),
+    ...(secret === undefined ? {} : { secret }),
+    ...(node === undefined ? {} : { node }),
+    jti: claims.jti,
+    audiences,
+    expiresAt: expiryOf(claims),
+    claims,
+    kid,
   };
 }
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { Secret } from '../../src/observability/secret.ts';
 import { NOT_MINE, TokenRejected } from '../../src/tokens/token-rejected.ts';
 import { b64, claimsOf, type Fixture, openFixture } from '../../src/tokens/tokens.fixture.ts';
 import { fuzz, mutated } from './support/fuzz.ts';
@@ -16,7 +17,7 @@ afterAll(() => fixture.remove());
 async function isRefused(text: string): Promise<void> {
   let outcome: unknown;
   try {
-    outcome = await fixture.verifier.verify(text);
+    outcome = await fixture.verifier.verify(new Secret(text));
   } catch (error) {
     outcome = error instanceof TokenRejected ? NOT_MINE : error;
   }

@@ -71,7 +71,7 @@ export async function openProviders(parts: ProvidersParts): Promise<Providers> {
   return {
     async find(token) {
       const issuer = claimedIssuer(token.reveal());
-      return issuer === undefined ? undefined : providers.get(issuer)?.authenticate(token.reveal());
+      return issuer === undefined ? undefined : providers.get(issuer)?.authenticate(token);
     },
     refresh: watched.refresh,
     close() {

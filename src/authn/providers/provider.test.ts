@@ -1,6 +1,7 @@
 import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { CompactSign } from 'jose';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { Secret } from '../../observability/secret.ts';
 import { claimedIssuer, createProvider, type Provider } from './provider.ts';
 import { createProviderKeys } from './provider-keys.ts';
 import { readAuthenticationConfig } from './read-config.ts';
@@ -71,7 +72,7 @@ const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).to
 
 describe('tokens of the provider', () => {
   it('name their bearer, until they end', async () => {
-    const caller = await provider.authenticate(await sign(claims()));
+    const caller = await provider.authenticate(new Secret(await sign(claims())));
     expect(caller.as('any')).toEqual({ name: 'jane', uid: '', groups: ['system:authenticated'], extra: {} });
     expect(caller.expiresAt).toBe(START + 60_000);
     expect(caller.isLive()).toBe(true);
@@ -87,24 +88,24 @@ describe('tokens of the provider', () => {
       await sign(claims(), { typ: 'JWT' }),
       await sign(claims({ nbf: START / 1000 + 59 })),
     ];
-    for (const token of good) expect((await provider.authenticate(token)).as(undefined).name).toBe('jane');
+    for (const token of good) expect((await provider.authenticate(new Secret(token))).as(undefined).name).toBe('jane');
   });
 
   it('end with the key that signed them', async () => {
     const token = await sign(claims());
-    const caller = await provider.authenticate(token);
+    const caller = await provider.authenticate(new Secret(token));
     keySet = published.slice(1);
     await refresh();
     expect(caller.isLive()).toBe(false);
-    await expect(provider.authenticate(token)).rejects.toThrow('no longer published');
+    await expect(provider.authenticate(new Secret(token))).rejects.toThrow('no longer published');
   });
 
   it('end when the provider is configured anew', async () => {
     const token = await sign(claims());
-    const caller = await provider.authenticate(token);
+    const caller = await provider.authenticate(new Secret(token));
     provider.close();
     expect(caller.isLive()).toBe(false);
-    await expect(provider.authenticate(token)).rejects.toThrow('configured anew');
+    await expect(provider.authenticate(new Secret(token))).rejects.toThrow('configured anew');
   });
 });
 
@@ -170,7 +171,7 @@ describe('C-D: tokens that are refused', () => {
       /malformed/,
     ],
   ])('%s', async (_, make, message) => {
-    await expect(provider.authenticate(await make())).rejects.toThrow(message);
+    await expect(provider.authenticate(new Secret(await make()))).rejects.toThrow(message);
   });
 
   it('what is no such token at all is nobody', () => {

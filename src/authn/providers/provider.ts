@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { compactVerify, errors } from 'jose';
 import type { Caller, User } from '../../api/caller.ts';
+import type { Secret } from '../../observability/secret.ts';
 import { decodeSegment, type JsonObject, parseJsonObject, type Segments, splitToken } from '../../tokens/jws.ts';
 import { createSignedCache } from '../../tokens/signed-cache.ts';
 import { TokenRejected } from '../../tokens/token-rejected.ts';
@@ -14,7 +15,7 @@ import type { ProviderConfig } from './read-config.ts';
 export interface Provider {
   readonly config: ProviderConfig;
   /** For a token that names this issuer. Throws TokenRejected. */
-  authenticate(token: string): Promise<Caller>;
+  authenticate(token: Secret): Promise<Caller>;
   refreshKeys(): Promise<void>;
   /** From now on, nobody whom this provider vouched for is accepted. */
   close(): void;
@@ -82,7 +83,7 @@ export function createProvider({ config, keys, now }: ProviderParts): Provider {
   return {
     config,
     async authenticate(token) {
-      const vouched = await cache.get(token, now(), () => vouch(token));
+      const vouched = await cache.get(token.digest(), now(), () => vouch(token.reveal()));
       const wrong = problem(vouched);
       if (wrong !== undefined) throw new TokenRejected(wrong);
       return plainCaller(vouched.user, () => problem(vouched) === undefined, vouched.expiresAt);

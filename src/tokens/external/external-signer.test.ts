@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Secret } from '../../observability/secret.ts';
 import { buildClaims } from '../claims.ts';
 import { publicJwk } from '../jwk.ts';
 import { API, grantOf, ISSUERS, START, temporaryDirectory, World } from '../tokens.fixture.ts';
@@ -64,7 +65,7 @@ describe('an honest signer', () => {
       isRevoked: () => false,
       now: () => START,
     });
-    expect(await verifier.verify(token)).toMatchObject({ kid: 'key-1', claims: CLAIMS });
+    expect(await verifier.verify(new Secret(token))).toMatchObject({ kid: 'key-1', claims: CLAIMS });
   });
 
   test('is told the claims and nothing else', async () => {
