@@ -34,14 +34,21 @@ export function readNetwork(cidr: string): Network | undefined {
   const prefix = more === undefined && /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
   if (version === 0 || address.includes('%') || !(prefix <= (version === 4 ? 32 : 128))) return undefined;
   const family: Family = version === 4 ? 'ipv4' : 'ipv6';
-  const list = new BlockList();
-  list.addSubnet(address, prefix, family);
+  let list: BlockList | undefined;
+  /** Made for the first who asks: an object that is only checked needs none. */
+  const listed = (): BlockList => {
+    if (list === undefined) {
+      list = new BlockList();
+      list.addSubnet(address, prefix, family);
+    }
+    return list;
+  };
   return {
     cidr,
     prefix,
     // The list counts IPv4 among IPv6, mapped; but `::/0` stands for clients that speak IPv6.
     holds: (client) =>
       (client.family === family || (family === 'ipv6' && prefix >= MAPPED_PREFIX)) &&
-      list.check(client.text, client.family),
+      listed().check(client.text, client.family),
   };
 }

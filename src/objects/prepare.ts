@@ -133,4 +133,19 @@ export function isSameObject(a: ApiObject, b: ApiObject): boolean {
 }
 
 /** As it will be read back: comparable, without undefined members, and without the prototypes of the decoder's maps. */
-const plain = (object: ApiObject): ApiObject => JSON.parse(JSON.stringify(object)) as ApiObject;
+const plain = (object: ApiObject): ApiObject => plainValue(object) as ApiObject;
+
+function plainValue(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(plainValue);
+  const copy: Record<string, unknown> = {};
+  for (const [key, inner] of Object.entries(value)) {
+    if (inner === undefined) continue;
+    // As a key of its own, and never as a prototype.
+    if (key === '__proto__') Object.defineProperty(copy, key, { ...OWN, value: plainValue(inner) });
+    else copy[key] = plainValue(inner);
+  }
+  return copy;
+}
+
+const OWN = { writable: true, enumerable: true, configurable: true } as const;

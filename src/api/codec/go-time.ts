@@ -31,6 +31,7 @@ const ELEMENTS: ReadonlyArray<{ readonly name: string; readonly match: RegExp }>
  * time, means that no time is set: undefined.
  */
 export function parseGoTime(text: string): string | undefined {
+  if (isNormal(text)) return text;
   const parts = split(text);
   const [year, month, day, hour, minute, second] = [0, 2, 4, 6, 8, 10].map((index) => Number(parts[index]));
   const outOfRange = (what: string): TimeSyntaxError =>
@@ -56,6 +57,17 @@ export function parseGoTime(text: string): string | undefined {
   const normal = `${instant.slice(0, 19)}Z`;
   return normal === '0001-01-01T00:00:00Z' ? undefined : normal;
 }
+
+/** What Kubernetes itself writes, and most of what arrives: in the form that is wanted, and a day of the calendar. */
+function isNormal(text: string): boolean {
+  if (!NORMAL.test(text)) return false;
+  const instant = Date.parse(text);
+  // A day that a month does not have comes out as one of the next.
+  return !Number.isNaN(instant) && new Date(instant).toISOString().startsWith(text.slice(0, 19));
+}
+
+/** Of a year that is neither the first, which means no time, nor one that a message must be written about. */
+const NORMAL = /^[12][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$/;
 
 function split(text: string): string[] {
   let at = 0;

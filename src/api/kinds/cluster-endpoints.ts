@@ -30,7 +30,7 @@ export function validateEndpoints(
     validateEndpoint(endpoint, `${at}.serverEndpoints[${index}]`, checks.rules, known),
   );
   const { caBundle = '' } = endpoints;
-  const bundle = keyProblem(caBundle) ?? (caBundle === old?.caBundle ? undefined : bundleProblem(caBundle, checks.now));
+  const bundle = caBundle === old?.caBundle ? keyProblem(decoded(caBundle)) : bundleProblem(caBundle, checks.now());
   if (bundle !== undefined) errors.push(forbiddenField(`${at}.caBundle`, bundle));
   return errors;
 }
@@ -47,7 +47,9 @@ function validateEndpoint(
     // Not quoted in the answer, which may end up in a log.
     errors.push(forbiddenField(`${here}.serverAddress`, 'must not contain credentials'));
   } else {
-    const problem = addressProblem(address) ?? (known.has(address) ? undefined : hostProblem(address, rules));
+    const url = URL.parse(address);
+    const problem =
+      addressProblem(address, url) ?? (url === null || known.has(address) ? undefined : hostProblem(url, rules));
     if (problem !== undefined) errors.push(invalidValue(`${here}.serverAddress`, address, problem));
   }
   if (cidr !== '' && readNetwork(cidr) === undefined) {
@@ -60,13 +62,12 @@ function validateEndpoint(
  * A URL that means exactly what it shows: no credentials, no path, and nothing the parser had to repair. It
  * reads `https://0x7f.1` as 127.0.0.1 and `https://h:06443` as port 6443; people and other parsers may not.
  */
-function addressProblem(address: string): string | undefined {
+function addressProblem(address: string, url: URL | null): string | undefined {
   if (address.length > 2048) return 'must be no more than 2048 bytes';
   const authority = ADDRESS.exec(address)?.[1]?.replace(/\/$/, '').toLowerCase();
-  if (authority === undefined || !URL.canParse(address)) {
+  if (authority === undefined || url === null) {
     return 'must be an https URL with a host and an optional port, e.g. https://10.0.0.1:6443';
   }
-  const url = new URL(address);
   if (url.pathname !== '/' || /[/?#\\]/.test(authority)) return 'must not have a path, query or fragment';
   if (url.port === '0') return 'must not use port 0';
   if (url.hostname.length > 253) return 'must have a host of no more than 253 bytes';
@@ -77,8 +78,8 @@ function addressProblem(address: string): string | undefined {
 }
 
 /** Of names only those that always mean this machine (RFC 6761 section 6.3); the others are looked at when used. */
-function hostProblem(address: string, rules: AddressRules): string | undefined {
-  const host = new URL(address).hostname.replace(/^\[|\]$/g, '');
+function hostProblem({ hostname }: URL, rules: AddressRules): string | undefined {
+  const host = hostname.replace(/^\[|\]$/g, '');
   const isLocal = /(?:^|\.)localhost\.?$/.test(host);
   if (!isLocal && isIP(host) === 0) return undefined;
   const refusal = rules.refusal(isLocal ? '127.0.0.1' : host);
@@ -87,29 +88,58 @@ function hostProblem(address: string, rules: AddressRules): string | undefined {
     : `must be an address that the desk connects to: ${refusal}, and the desk was not started with --allow-address for it`;
 }
 
-/** Every caller sees the bundle, so the usual mistake with PEM files must not get that far. */
-function keyProblem(caBundle: string): string | undefined {
-  const holdsKey = Buffer.from(caBundle, 'base64').toString('latin1').includes('PRIVATE KEY-----');
-  return holdsKey ? 'must hold certificates only, and there is a private key in it' : undefined;
-}
+const decoded = (caBundle: string): string => Buffer.from(caBundle, 'base64').toString('latin1');
+
+/** Every caller sees the bundle, so the usual mistake with PEM files must not get that far, nor stay. */
+const keyProblem = (text: string): string | undefined =>
+  text.includes('PRIVATE KEY-----') ? 'must hold certificates only, and there is a private key in it' : undefined;
 
 /** Reading a certificate takes time, and there is room for thousands in a request. */
 const MAX_CERTIFICATES = 64;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g;
 
-function bundleProblem(caBundle: string, now: () => number): string | undefined {
+/** What a bundle says whenever it is read. */
+interface BundleFacts {
+  readonly problem: string | undefined;
+  /** When the last of its certificates ends (epoch milliseconds). */
+  readonly endsAt: number;
+}
+
+/** Many clusters of a fleet have one authority, and to read it takes as long as the rest of a cluster. */
+const MAX_KNOWN = 64;
+const MAX_KNOWN_LENGTH = 16 * 1024;
+const knownBundles = new Map<string, BundleFacts>();
+
+function bundleProblem(caBundle: string, now: number): string | undefined {
   if (caBundle === '') return undefined;
-  const texts = Buffer.from(caBundle, 'base64').toString('latin1').match(CERTIFICATE) ?? [];
-  if (texts.length === 0) return 'must hold certificates in PEM form, and there is none in it';
-  if (texts.length > MAX_CERTIFICATES) return `must hold at most ${MAX_CERTIFICATES} certificates`;
+  const facts = knownBundles.get(caBundle) ?? readBundle(caBundle);
+  if (caBundle.length <= MAX_KNOWN_LENGTH) remember(caBundle, facts);
+  return facts.problem ?? (facts.endsAt < now ? 'every certificate in it has expired' : undefined);
+}
+
+function remember(caBundle: string, facts: BundleFacts): void {
+  knownBundles.delete(caBundle);
+  knownBundles.set(caBundle, facts);
+  if (knownBundles.size <= MAX_KNOWN) return;
+  const [oldest] = knownBundles.keys();
+  if (oldest !== undefined) knownBundles.delete(oldest);
+}
+
+function readBundle(caBundle: string): BundleFacts {
+  const text = decoded(caBundle);
+  const refused = (problem: string): BundleFacts => ({ problem, endsAt: 0 });
+  const key = keyProblem(text);
+  if (key !== undefined) return refused(key);
+  const texts = text.match(CERTIFICATE) ?? [];
+  if (texts.length === 0) return refused('must hold certificates in PEM form, and there is none in it');
+  if (texts.length > MAX_CERTIFICATES) return refused(`must hold at most ${MAX_CERTIFICATES} certificates`);
   const certificates = texts.map(readCertificate);
   const unreadable = certificates.indexOf(undefined);
-  if (unreadable !== -1) return `certificate ${unreadable + 1} in it cannot be read`;
+  if (unreadable !== -1) return refused(`certificate ${unreadable + 1} in it cannot be read`);
   const leaf = certificates.findIndex((certificate) => certificate?.ca !== true);
-  if (leaf !== -1) return `certificate ${leaf + 1} in it is not that of an authority`;
+  if (leaf !== -1) return refused(`certificate ${leaf + 1} in it is not that of an authority`);
   // One that has expired may stay beside its successor.
-  const isOver = certificates.every((certificate) => (certificate?.validToDate.getTime() ?? 0) < now());
-  return isOver ? 'every certificate in it has expired' : undefined;
+  return { problem: undefined, endsAt: Math.max(...certificates.map((each) => each?.validToDate.getTime() ?? 0)) };
 }
 
 function readCertificate(text: string): X509Certificate | undefined {
