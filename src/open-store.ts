@@ -1,16 +1,14 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { StoreOptions } from './config/store-options.ts';
+import { followCredentials, readCredentials } from './etcd-credentials.ts';
 import type { Logger } from './observability/logger.ts';
-import { Secret } from './observability/secret.ts';
 import { IMPORT_KEY, type Revision, StorageError, type Store } from './storage/contract.ts';
 import { liftEtcd } from './storage/etcd/lift.ts';
-import type { EtcdAccess } from './storage/etcd/members.ts';
 import { openEtcdStore } from './storage/etcd/open-etcd-store.ts';
 import { type Leadership, soleLeadership } from './storage/leadership.ts';
 import { liftSqlite } from './storage/sqlite/lift.ts';
 import { openSqliteStore } from './storage/sqlite/sqlite-store.ts';
-import { readMountedSecret, UnsafeFile } from './tokens/secret-file.ts';
 
 export interface OpenedStore {
   readonly store: Store;
@@ -18,13 +16,16 @@ export interface OpenedStore {
   campaign(): Leadership;
 }
 
+/** How often the files with the credentials for etcd are looked at. */
+const RENEW_EVERY_MS = 10_000;
+
 /** The one place that knows which engines there are. A store that an import has not finished with is refused. */
 export async function openStore(
   options: StoreOptions,
   logger: Logger,
-  { unfinished = false }: { unfinished?: boolean } = {},
+  { unfinished = false, renewEveryMs = RENEW_EVERY_MS }: { unfinished?: boolean; renewEveryMs?: number } = {},
 ): Promise<OpenedStore> {
-  const opened = await openEngine(options, logger);
+  const opened = await openEngine(options, logger, renewEveryMs);
   try {
     if (!unfinished && (await opened.store.get(IMPORT_KEY)) !== undefined) {
       throw new StorageError(
@@ -42,40 +43,22 @@ export async function openStore(
 /** Makes every later revision greater than this one. The store must hold nothing yet, and not be open. */
 export async function liftStore(options: StoreOptions, revision: Revision): Promise<void> {
   if (options.engine === 'sqlite') liftSqlite(options.path, revision);
-  else await liftEtcd(await readAccess(options), options.prefix, revision);
+  else await liftEtcd({ ...(await readCredentials(options)), endpoints: options.endpoints }, options.prefix, revision);
 }
 
-async function openEngine(options: StoreOptions, logger: Logger): Promise<OpenedStore> {
-  if (options.engine === 'etcd')
-    return openEtcdStore({ ...(await readAccess(options)), prefix: options.prefix, logger });
+async function openEngine(options: StoreOptions, logger: Logger, renewEveryMs: number): Promise<OpenedStore> {
+  if (options.engine === 'etcd') {
+    const { endpoints, prefix } = options;
+    const credentials = await readCredentials(options);
+    return openEtcdStore({
+      ...credentials,
+      endpoints,
+      prefix,
+      logger,
+      followCredentials: (use) =>
+        followCredentials({ files: options, current: credentials, use, renewEveryMs, logger }),
+    });
+  }
   await mkdir(dirname(options.path), { recursive: true, mode: 0o700 });
   return { store: await openSqliteStore({ file: options.path, logger }), campaign: () => soleLeadership };
-}
-
-async function readAccess({ endpoints, tls, user }: Extract<StoreOptions, { engine: 'etcd' }>): Promise<EtcdAccess> {
-  return {
-    endpoints,
-    ...(tls && { tls: await readTls(tls) }),
-    ...(user && { user: { name: user.name, password: await readPassword(user.passwordFile) } }),
-  };
-}
-
-async function readTls({
-  caFile,
-  certFile,
-  keyFile,
-}: {
-  caFile: string;
-  certFile?: string;
-  keyFile?: string;
-}): Promise<NonNullable<EtcdAccess['tls']>> {
-  const ca = await readFile(caFile);
-  if (certFile === undefined || keyFile === undefined) return { ca };
-  return { ca, cert: await readFile(certFile), key: await readFile(keyFile) };
-}
-
-async function readPassword(file: string): Promise<Secret> {
-  const text = (await readMountedSecret(file))?.toString('utf8').replace(/\r?\n$/, '') ?? '';
-  if (text === '' || /[\r\n]/.test(text)) throw new UnsafeFile(`${file} must hold a password, on one line.`);
-  return new Secret(text);
 }

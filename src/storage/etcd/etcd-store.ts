@@ -49,16 +49,25 @@ export class EtcdStore implements Store {
   readonly #closing = new AbortController();
   readonly #pending = new Set<Promise<unknown>>();
   readonly #question: SharedQuestion<Revision>;
+  readonly #stopFollowing: (() => void) | undefined;
   /** The newest revision known to be gone; others may have compacted further. */
   #compacted: Revision;
   #watchesAt: Member | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(parts: { members: Members; space: KeySpace; meta: StoreMeta; logger?: StoreLogger }) {
+  constructor(parts: {
+    members: Members;
+    space: KeySpace;
+    meta: StoreMeta;
+    logger?: StoreLogger;
+    /** Called when the store closes. */
+    stopFollowing?: () => void;
+  }) {
     this.#members = parts.members;
     this.#space = parts.space;
     this.#meta = parts.meta;
     this.#logger = parts.logger;
+    this.#stopFollowing = parts.stopFollowing;
     this.#compacted = Math.max(0, parts.meta.oldest - 1);
     this.#question = new SharedQuestion(() => this.#askRevision());
   }
@@ -198,6 +207,7 @@ export class EtcdStore implements Store {
   }
 
   async #close(): Promise<void> {
+    this.#stopFollowing?.();
     await Promise.allSettled(this.#pending);
     this.#closing.abort();
     this.#members.close();

@@ -26,26 +26,20 @@ const passBytes = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes
 /** One etcd server and the connection to it, which is made when it is needed and made again when it breaks. */
 export class Member {
   readonly address: string;
-  readonly #client: Client;
+  readonly #streams = new Set<{ cancel(): void }>();
+  #client: Client;
 
   constructor(address: string, tls: TlsMaterial | undefined) {
     this.address = address;
-    const host = hostOf(address);
-    this.#client = new Client(`dns:///${address}`, channelCredentials(host, tls), {
-      ...serverName(host),
-      'grpc.keepalive_time_ms': KEEPALIVE.everyMs,
-      'grpc.keepalive_timeout_ms': KEEPALIVE.timeoutMs,
-      'grpc.initial_reconnect_backoff_ms': RECONNECT.initialMs,
-      'grpc.max_reconnect_backoff_ms': RECONNECT.maxMs,
-      'grpc.max_receive_message_length': -1,
-      'grpc.max_send_message_length': -1,
-      // A write that gRPC itself sent again could happen twice. Who repeats what is decided above.
-      'grpc.enable_retries': 0,
-      // Never through the proxy that the environment names for the web.
-      'grpc.enable_http_proxy': 0,
-      'grpc.service_config_disable_resolution': 1,
-      'grpc.use_local_subchannel_pool': 1,
-    });
+    this.#client = connectTo(address, tls);
+  }
+
+  /** From now on over a connection with this. Calls that are under way are finished over the old one, and streams end. */
+  renew(tls: TlsMaterial | undefined): void {
+    const old = this.#client;
+    this.#client = connectTo(this.address, tls);
+    for (const stream of this.#streams) stream.cancel();
+    old.close();
   }
 
   /** Whether there is a connection, within the time. */
@@ -79,17 +73,39 @@ export class Member {
     response: Message<S>,
     token: string | undefined,
   ): Duplex<Partial<Q>, S> {
-    return this.#client.makeBidiStreamRequest<Partial<Q>, S>(
+    const stream = this.#client.makeBidiStreamRequest<Partial<Q>, S>(
       path,
       (value) => passBytes(request.encode(value)),
       (bytes) => response.decode(bytes),
       callMetadata(token),
     );
+    this.#streams.add(stream);
+    stream.once('close', () => this.#streams.delete(stream));
+    return stream;
   }
 
   close(): void {
     this.#client.close();
   }
+}
+
+function connectTo(address: string, tls: TlsMaterial | undefined): Client {
+  const host = hostOf(address);
+  return new Client(`dns:///${address}`, channelCredentials(host, tls), {
+    ...serverName(host),
+    'grpc.keepalive_time_ms': KEEPALIVE.everyMs,
+    'grpc.keepalive_timeout_ms': KEEPALIVE.timeoutMs,
+    'grpc.initial_reconnect_backoff_ms': RECONNECT.initialMs,
+    'grpc.max_reconnect_backoff_ms': RECONNECT.maxMs,
+    'grpc.max_receive_message_length': -1,
+    'grpc.max_send_message_length': -1,
+    // A write that gRPC itself sent again could happen twice. Who repeats what is decided above.
+    'grpc.enable_retries': 0,
+    // Never through the proxy that the environment names for the web.
+    'grpc.enable_http_proxy': 0,
+    'grpc.service_config_disable_resolution': 1,
+    'grpc.use_local_subchannel_pool': 1,
+  });
 }
 
 /** A member that has lost its leader says so at once, rather than let the call wait (`hasleader`). */

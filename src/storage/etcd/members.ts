@@ -14,11 +14,15 @@ import {
 } from './messages.ts';
 import type { Message } from './protobuf.ts';
 
-export interface EtcdAccess {
-  /** `host:port` of each member. */
-  readonly endpoints: readonly string[];
+/** What opens the door. It may be renewed while the store is open. */
+export interface EtcdCredentials {
   readonly tls?: TlsMaterial;
   readonly user?: { readonly name: string; readonly password: Secret };
+}
+
+export interface EtcdAccess extends EtcdCredentials {
+  /** `host:port` of each member. */
+  readonly endpoints: readonly string[];
 }
 
 /** How long a call may take: each try, and all of them together. */
@@ -43,7 +47,7 @@ const AUTHENTICATE_MS = 3_000;
 export class Members {
   readonly #members: readonly Member[];
   readonly #avoidUntil = new Map<Member, number>();
-  readonly #user: EtcdAccess['user'];
+  #user: EtcdAccess['user'];
   readonly #authenticate = new SharedQuestion(() => this.#askForToken());
   #token: string | undefined;
   #turn: number;
@@ -166,6 +170,12 @@ export class Members {
   failed(member: Member, error: unknown): void {
     if (isStaleToken(error)) this.#token = undefined;
     this.#avoid(member);
+  }
+
+  renew({ tls, user }: EtcdCredentials): void {
+    this.#user = user;
+    this.#token = undefined;
+    for (const member of this.#members) member.renew(tls);
   }
 
   close(): void {

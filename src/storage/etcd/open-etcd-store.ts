@@ -4,7 +4,7 @@ import { toStorageError } from './etcd-errors.ts';
 import { EtcdLeadership } from './etcd-leadership.ts';
 import { EtcdStore, type StoreLogger } from './etcd-store.ts';
 import { KeySpace } from './key-space.ts';
-import { type EtcdAccess, Members, type Patience } from './members.ts';
+import { type EtcdAccess, type EtcdCredentials, Members, type Patience } from './members.ts';
 import { STATUS } from './messages.ts';
 import { readMeta } from './store-meta.ts';
 
@@ -14,6 +14,8 @@ export interface EtcdStoreOptions extends EtcdAccess {
   readonly logger?: StoreLogger;
   /** How long it is tried to reach etcd at all. Default: ten seconds. */
   readonly openWithinMs?: number;
+  /** Told where new credentials are to be brought while the store is open; gives what ends that. */
+  readonly followCredentials?: (use: (credentials: EtcdCredentials) => void) => () => void;
 }
 
 export interface OpenedEtcd {
@@ -24,7 +26,7 @@ export interface OpenedEtcd {
 
 /** Opens the store in etcd. Rejects with `unavailable` when it can not be reached, or `unreadable`. */
 export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEtcd> {
-  const { prefix, logger, openWithinMs = 10_000, ...access } = options;
+  const { prefix, logger, openWithinMs = 10_000, followCredentials, ...access } = options;
   const patience: Patience = { tryMs: 3_000, totalMs: openWithinMs };
   const members = new Members(access);
   try {
@@ -33,8 +35,15 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
     const meta = await readMeta(members, prefix, patience);
     logger?.info({ endpoints: access.endpoints, prefix, version }, 'store opened');
     const space = new KeySpace(prefix, meta.offset);
+    const stopFollowing = followCredentials?.((credentials) => members.renew(credentials));
     return {
-      store: new EtcdStore({ members, space, meta, ...(logger && { logger }) }),
+      store: new EtcdStore({
+        members,
+        space,
+        meta,
+        ...(logger && { logger }),
+        ...(stopFollowing && { stopFollowing }),
+      }),
       campaign: () => new EtcdLeadership({ members, space, logger }),
     };
   } catch (error) {

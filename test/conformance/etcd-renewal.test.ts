@@ -1,0 +1,183 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createAuthority, type Pair } from '../../src/clusters/upstream/certificates.fixture.ts';
+import type { StoreOptions } from '../../src/config/store-options.ts';
+import { createLogger } from '../../src/observability/logger.ts';
+import { type OpenedStore, openStore } from '../../src/open-store.ts';
+import type { Store } from '../../src/storage/contract.ts';
+import { openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
+import { describeWithEtcd, type Etcd, startEtcd } from './etcd-process.ts';
+import { create, failure, update } from './harness.ts';
+
+/** What changes on the way to etcd while a store is open, and what is refused there. */
+
+const RENEW_EVERY_MS = 20;
+
+describeWithEtcd('credentials for etcd that are renewed while the store is open', () => {
+  let dir: string;
+  const servers: Etcd[] = [];
+  const stores: OpenedStore[] = [];
+  const lines: string[] = [];
+  const logger = createLogger({ level: 'info', write: (line) => lines.push(line) });
+  const file = (name: string): string => join(dir, name);
+  const put = (name: string, text: string): Promise<void> => writeFile(file(name), text, { mode: 0o600 });
+  const reports = (text: string): number => lines.filter((line) => line.includes(text)).length;
+  const open = async (etcd: Etcd, access: Pick<Extract<StoreOptions, { engine: 'etcd' }>, 'tls' | 'user'>) => {
+    const options = { engine: 'etcd' as const, endpoints: etcd.endpoints, prefix: '/fleet', ...access };
+    const opened = await openStore(options, logger, { renewEveryMs: RENEW_EVERY_MS });
+    stores.push(opened);
+    return opened.store;
+  };
+  /** Until it works: how long etcd takes to come back is not what is tested. */
+  const eventually = async (store: Store, key: string): Promise<void> => {
+    await expect.poll(() => create(store, key, 'x').catch(() => 0), { timeout: 60_000, interval: 50 }).not.toBe(0);
+  };
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'clusterpass-renewal-'));
+  });
+  afterAll(async () => {
+    await Promise.all(stores.map(({ store }) => store.close()));
+    await Promise.all(servers.map((server) => server.destroy()));
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  it('certificate, key and authority: the old ones stay until the new ones fit together, and watches go on', async () => {
+    const generations = ['old', 'new'].map((name) => {
+      const authority = createAuthority(name);
+      const issue = (commonName: string): Pair => authority.issue({ commonName, names: ['127.0.0.1'] });
+      return { ca: authority.cert, server: issue('etcd'), client: issue('desk') };
+    });
+    const [before, after] = generations;
+    if (before === undefined || after === undefined) throw new Error('there are two');
+    const installServer = async ({ ca, server }: typeof before): Promise<void> => {
+      await put('clients.crt', ca);
+      await put('server.crt', server.cert);
+      await put('server.key', server.key);
+    };
+    await installServer(before);
+    const etcd = await startEtcd({
+      scheme: 'https',
+      args: [
+        ...['--cert-file', file('server.crt'), '--key-file', file('server.key')],
+        ...['--client-cert-auth', '--trusted-ca-file', file('clients.crt')],
+      ],
+    });
+    servers.push(etcd);
+    await put('ca.crt', before.ca);
+    await put('client.crt', before.client.cert);
+    await put('client.key', before.client.key);
+    const tls = { caFile: file('ca.crt'), certFile: file('client.crt'), keyFile: file('client.key') };
+    const store = await open(etcd, { tls, user: undefined });
+    const made = await create(store, '/a/x', 'one');
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const watching = (async () => {
+      for await (const { changes } of store.watch('/a/', made - 1, stop.signal))
+        seen.push(...changes.map(({ key }) => key));
+    })();
+
+    // Now nobody is known any more who was known before, to either side.
+    await installServer(after);
+    await etcd.members[0]?.kill();
+    await etcd.members[0]?.restart();
+    expect(await failure(update(store, '/a/x', made, 'two'))).toMatchObject({ code: 'unavailable' });
+
+    await put('client.crt', after.client.cert);
+    await expect.poll(() => reports('were not renewed'), { timeout: 10_000, interval: 10 }).toBeGreaterThan(0);
+    expect(reports('were renewed')).toBe(0);
+    await put('ca.crt', after.ca);
+    await put('client.key', after.client.key);
+    await eventually(store, '/a/y');
+    expect(reports('were renewed')).toBe(1);
+    await expect.poll(() => seen, { timeout: 20_000 }).toEqual(['/a/x', '/a/y']);
+    stop.abort();
+    await watching;
+    expect(lines.join('\n')).not.toMatch(/PRIVATE KEY/);
+  });
+
+  it('the password of a user', async () => {
+    const etcd = await startEtcd();
+    servers.push(etcd);
+    const call = async (path: string, body: object, token?: string): Promise<{ token?: string }> => {
+      const headers = token === undefined ? {} : { Authorization: token };
+      const response = await fetch(`http://${etcd.endpoints[0]}${path}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
+      expect(response.status, path).toBe(200);
+      return (await response.json()) as { token?: string };
+    };
+    await call('/v3/auth/user/add', { name: 'root', password: 'first' });
+    await call('/v3/auth/role/add', { name: 'root' });
+    await call('/v3/auth/user/grant', { user: 'root', role: 'root' });
+    await call('/v3/auth/enable', {});
+    await put('password', 'first\n');
+    const store = await open(etcd, { tls: undefined, user: { name: 'root', passwordFile: file('password') } });
+    const made = await create(store, '/a/x', 'one');
+    const { token } = await call('/v3/auth/authenticate', { name: 'root', password: 'first' });
+    await call('/v3/auth/user/changepw', { name: 'root', password: 'second' }, token);
+    // It forgets the tokens that it gave.
+    await etcd.members[0]?.kill();
+    await etcd.members[0]?.restart();
+    expect(await failure(update(store, '/a/x', made, 'two'))).toMatchObject({ code: 'unavailable' });
+    await put('password', 'second\n');
+    await eventually(store, '/a/y');
+    expect(lines.join('\n')).not.toMatch(/first|second/);
+  });
+});
+
+describe('an etcd that is too old', () => {
+  /** Says which version it is, and nothing else: Maintenance/Status, whose second field is the version. */
+  async function startImpostor(version: string): Promise<{ endpoint: string; stop: () => void }> {
+    const server = new Server();
+    const text = Buffer.from(version);
+    const raw = {
+      requestStream: false,
+      responseStream: false,
+      requestSerialize: (bytes: Buffer) => bytes,
+      requestDeserialize: (bytes: Buffer) => bytes,
+      responseSerialize: (bytes: Buffer) => bytes,
+      responseDeserialize: (bytes: Buffer) => bytes,
+    } as const;
+    server.addService(
+      { status: { path: '/etcdserverpb.Maintenance/Status', ...raw } },
+      {
+        status: (_call: unknown, done: (error: null, bytes: Buffer) => void) =>
+          done(null, Buffer.from([0x12, text.length, ...text])),
+      },
+    );
+    const port = await new Promise<number>((resolve, reject) => {
+      server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+        error === null ? resolve(bound) : reject(error),
+      );
+    });
+    return { endpoint: `127.0.0.1:${port}`, stop: () => server.forceShutdown() };
+  }
+
+  it.each([
+    ['2.3.8', true],
+    ['3.4.24', true],
+    ['3.5.7', true],
+    ['3.5.0-rc.1', true],
+    ['3.4.25', false],
+    ['3.5.8', false],
+    ['3.6.0-alpha.0', false],
+    ['4.0.0', false],
+  ])('%s is refused by its version: %s', async (version, isRefused) => {
+    const { endpoint, stop } = await startImpostor(version);
+    try {
+      const error = await openEtcdStore({ endpoints: [endpoint], prefix: '/fleet', openWithinMs: 30_000 }).catch(
+        (reason: Error) => reason,
+      );
+      // One that is new enough is asked for more, which this one can not do.
+      expect(error).toMatchObject({ code: isRefused ? 'unreadable' : 'unavailable' });
+      if (isRefused) expect(String(error)).toContain(`etcd ${version} can report progress that has not happened`);
+    } finally {
+      stop();
+    }
+  });
+});
