@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { GROUPS } from './cli/commands.ts';
 import { processContext } from './cli/context.ts';
-import { addCommands, newProgram } from './cli/program.ts';
+import { addCommands, addRow, newProgram } from './cli/program.ts';
+import { STORE_COMMANDS } from './cli/store-commands.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -23,24 +25,15 @@ if (process.argv.includes('serve')) {
     });
 }
 
-const storeCommand = program
-  .command('store')
-  .description('Work on a store without a server: export and import a fleet, check that all is well.');
+const storeCommand = program.command('store').description(GROUPS.store ?? '');
 if (process.argv.includes('store')) {
   const { addStoreFlags } = await import('./config/load-options.ts');
-  const declare = (task: 'export' | 'import' | 'check', summary: string) =>
-    addStoreFlags(storeCommand.command(task).description(summary)).action(async (flags: Record<string, unknown>) => {
+  for (const command of STORE_COMMANDS) {
+    addStoreFlags(addRow(storeCommand, command)).action(async (flags: Record<string, unknown>) => {
       const { runStoreCommand } = await import('./store-command.ts');
-      process.exitCode = await runStoreCommand(task, flags);
+      process.exitCode = await runStoreCommand(command.task, flags);
     });
-  declare('export', 'Write everything that is stored to a file.').option(
-    '-f, --file <file>',
-    'Where to (default: stdout).',
-  );
-  declare('import', 'Fill an empty store from a file.').option('-f, --file <file>', 'Where from (default: stdin).');
-  declare('check', 'Read everything that is stored, and say what does not fit together.')
-    .option('--server <url>', 'Also compare it with what this running server has in its caches.')
-    .option('--token-file <file>', 'The token of an administrator of that server.');
+  }
 }
 
 addCommands(program, context, (code) => {

@@ -6,6 +6,7 @@ import { serverUrl } from './connection.ts';
 import { configFolder, kubeconfigFile } from './folders.ts';
 import { addCommands, flagsOf } from './program.ts';
 import { renderCliReference } from './reference.ts';
+import { STORE_COMMANDS } from './store-commands.ts';
 
 describe('the table of commands', () => {
   it('names each command and each of its flags once, and has a file for it', async () => {
@@ -47,7 +48,7 @@ describe('the table of commands', () => {
 
   it('is documented whole', () => {
     const text = renderCliReference();
-    for (const { path, summary } of COMMANDS) {
+    for (const { path, summary } of [...COMMANDS, ...STORE_COMMANDS]) {
       expect(text).toContain(`## ${path.join(' ')}\n`);
       expect(text).toContain(summary);
     }

@@ -9,6 +9,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   auth: 'Ask about permissions.',
   keys: 'See and change the keys that sign tokens.',
   token: 'See which tokens are out, and revoke them.',
+  store: 'Work on a store without a server: export and import a fleet, check that all is well.',
 };
 
 const output = (formats: string): Flag => ({

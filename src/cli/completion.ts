@@ -2,6 +2,10 @@ import { CliError, type Command, type Flag, type Run } from './command.ts';
 import { COMMANDS, GROUPS } from './commands.ts';
 import { CONNECTION_FLAGS } from './connection-flags.ts';
 import { flagsOf } from './program.ts';
+import { STORE_COMMANDS } from './store-commands.ts';
+
+type Row = Omit<Command, 'load'>;
+const ALL: readonly Row[] = [...COMMANDS, ...STORE_COMMANDS];
 
 /** A script that completes commands, flags and the names of clusters. */
 export const run: Run = async ({ out }, invocation) => {
@@ -12,7 +16,7 @@ export const run: Run = async ({ out }, invocation) => {
   return undefined;
 };
 
-const longFlags = (command: Command): string[] =>
+const longFlags = (command: Row): string[] =>
   flagsOf(command).flatMap(({ flags }) => flags.match(/--[a-z-]+/g)?.slice(0, 1) ?? []);
 
 /** Every spelling of the flags that take a value: the word after one of them is no command. */
@@ -21,24 +25,24 @@ const withValue = (flags: readonly Flag[]): string[] =>
 
 /** Those whose value is a file, whatever the command. */
 const fileFlags = (): string[] => {
-  const all = [...CONNECTION_FLAGS, ...COMMANDS.flatMap(({ flags = [] }) => flags)];
+  const all = [...CONNECTION_FLAGS, ...ALL.flatMap(({ flags = [] }) => flags)];
   const isFile = ({ flags }: Flag): boolean => flags.includes('<file>');
   const others = new Set(withValue(all.filter((flag) => !isFile(flag))));
   return [...new Set(withValue(all.filter(isFile)))].filter((name) => !others.has(name));
 };
 
 /** Commands whose arguments are clusters. */
-const takesClusters = ({ path }: Command): boolean => ['get clusters', 'describe cluster'].includes(path.join(' '));
+const takesClusters = ({ path }: Row): boolean => ['get clusters', 'describe cluster'].includes(path.join(' '));
 
-const takesShell = ({ path }: Command): boolean => path[0] === 'completion';
+const takesShell = ({ path }: Row): boolean => path[0] === 'completion';
 
 /** A command by all of its names. */
-const spellings = ({ path, aliases = [] }: Command): string[] =>
+const spellings = ({ path, aliases = [] }: Row): string[] =>
   [path.at(-1) ?? '', ...aliases].map((last) => [...path.slice(0, -1), last].join(' '));
 
-const topLevel = (): string[] => [...new Set([...COMMANDS.map(({ path }) => path[0] ?? ''), 'serve', 'help'])];
+const topLevel = (): string[] => [...new Set([...ALL.map(({ path }) => path[0] ?? ''), 'serve', 'help'])];
 const inGroup = (group: string): string[] =>
-  COMMANDS.filter(({ path }) => path.length > 1 && path[0] === group).map(({ path }) => path[1] ?? '');
+  ALL.filter(({ path }) => path.length > 1 && path[0] === group).map(({ path }) => path[1] ?? '');
 
 const CLUSTER_NAMES = "clusterpass get clusters -o jsonpath='{.items[*].metadata.name}' 2>/dev/null";
 
@@ -46,7 +50,7 @@ const shellNames = (): string[] => Object.keys(SHELLS);
 
 /** Words are those of the line up to the cursor: bash splits its own at every `:` and `=`, and so in addresses. */
 function bash(): string {
-  const cases = COMMANDS.map(
+  const cases = ALL.map(
     (command) =>
       `    ${spellings(command)
         .map((name) => `"${name}"`)
@@ -147,7 +151,7 @@ function fish(): string {
     'complete -c clusterpass -f',
   ];
   const tops = new Map(
-    COMMANDS.map(({ path, summary }) => [path[0] ?? '', path.length > 1 ? (GROUPS[path[0] ?? ''] ?? '') : summary]),
+    ALL.map(({ path, summary }) => [path[0] ?? '', path.length > 1 ? (GROUPS[path[0] ?? ''] ?? '') : summary]),
   );
   // These two are not in the table.
   tops.set('serve', 'Serve the API.').set('help', 'Show the help of a command.');
@@ -156,7 +160,7 @@ function fish(): string {
   }
   // Connection flags may stand before the command.
   for (const flag of CONNECTION_FLAGS) lines.push(fishFlag(fishIs(['', ...Object.keys(GROUPS)]), flag));
-  for (const command of COMMANDS) {
+  for (const command of ALL) {
     const [first = '', second] = command.path;
     const here = fishIs(spellings(command));
     if (second !== undefined) {

@@ -7,7 +7,7 @@ import { ProgressLine } from './progress.ts';
 import { describeError } from './report-error.ts';
 
 /** Every flag of a command, its own first. */
-export const flagsOf = ({ flags = [], connects = true }: Command): readonly Flag[] => [
+export const flagsOf = ({ flags = [], connects = true }: Pick<Command, 'flags' | 'connects'>): readonly Flag[] => [
   ...flags,
   ...(connects ? CONNECTION_FLAGS : []),
 ];
@@ -24,18 +24,8 @@ export const newProgram = ({ version, out, err }: Pick<Context, 'version' | 'out
 export function addCommands(program: Commander, context: Context, finish: (code: number) => void): void {
   const parents = new Map<string, Commander>();
   for (const command of COMMANDS) {
-    const name = command.path.at(-1) ?? '';
     const parent = command.path.length === 1 ? program : parentOf(program, parents, command.path[0] ?? '');
-    const leaf = parent
-      .command(name)
-      .description(plain(command.summary))
-      .summary(plain(command.summary))
-      .aliases([...(command.aliases ?? [])])
-      .allowExcessArguments(false)
-      .showHelpAfterError(`See 'clusterpass ${command.path.join(' ')} --help' for usage.`);
-    for (const { name: argument, doc } of command.arguments ?? []) leaf.argument(argument, plain(doc));
-    for (const flag of flagsOf(command)) leaf.addOption(optionFor(flag));
-    leaf.addHelpText('after', `\nExamples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`);
+    const leaf = addRow(parent, command);
     leaf.action(async () => {
       const args = leaf.processedArgs.flat().filter((value) => value !== undefined);
       finish(await runCommand(command, context, new Invocation(args.map(String), leaf.opts())));
@@ -46,6 +36,20 @@ export function addCommands(program: Commander, context: Context, finish: (code:
   // The one place that sees the whole command line before any of it is understood.
   const parseOptions = program.parseOptions.bind(program);
   program.parseOptions = (args) => parseOptions(understood(program, args));
+}
+
+/** Puts one row of a table on its parent, without what it does. */
+export function addRow(parent: Commander, command: Omit<Command, 'load'>): Commander {
+  const leaf = parent
+    .command(command.path.at(-1) ?? '')
+    .description(plain(command.summary))
+    .summary(plain(command.summary))
+    .aliases([...(command.aliases ?? [])])
+    .allowExcessArguments(false)
+    .showHelpAfterError(`See 'clusterpass ${command.path.join(' ')} --help' for usage.`);
+  for (const { name: argument, doc } of command.arguments ?? []) leaf.argument(argument, plain(doc));
+  for (const flag of flagsOf(command)) leaf.addOption(optionFor(flag));
+  return leaf.addHelpText('after', `\nExamples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`);
 }
 
 function understood(program: Commander, args: string[]): string[] {

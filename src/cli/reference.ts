@@ -1,10 +1,11 @@
 import type { Command, Flag } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { CONNECTION_FLAGS } from './connection-flags.ts';
+import { STORE_COMMANDS } from './store-commands.ts';
 
 const HEAD = `# Commands of \`clusterpass\`
 
-<!-- Generated from src/cli/commands.ts by \`npm run generate\`; edit the table there. -->
+<!-- Generated from src/cli/commands.ts and store-commands.ts by \`npm run generate\`; edit the tables there. -->
 
 Where a command has a counterpart in kubectl, its flags have kubectl's names and meaning; not all of kubectl's flags
 are there. The exit code is 0 when all went well, 1 when something did not. What was asked for is written to stdout,
@@ -36,7 +37,7 @@ function flagTable(flags: readonly Flag[]): string {
   return `| Flag | Meaning |\n|---|---|\n${rows.join('')}\n`;
 }
 
-function section(command: Command): string {
+function section(command: Omit<Command, 'load'>): string {
   const { path, summary, details, arguments: args = [], flags = [], examples, connects = true, aliases = [] } = command;
   const usage = ['clusterpass', ...path, ...args.map(({ name }) => name)].join(' ');
   const others = aliases.map((alias) => `\`${[...path.slice(0, -1), alias].join(' ')}\``);
@@ -53,10 +54,11 @@ function section(command: Command): string {
 
 /** The text of docs/cli.md. */
 export function renderCliReference(): string {
-  const list = COMMANDS.map(({ path, summary }) => `- [\`${path.join(' ')}\`](#${path.join('-')}): ${summary}\n`).join(
-    '',
-  );
-  return `${HEAD}${list}\n${CONNECTION}${flagTable(CONNECTION_FLAGS)}${COMMANDS.map(section).join('')}`.replace(
+  const commands = [...COMMANDS, ...STORE_COMMANDS];
+  const list = commands
+    .map(({ path, summary }) => `- [\`${path.join(' ')}\`](#${path.join('-')}): ${summary}\n`)
+    .join('');
+  return `${HEAD}${list}\n${CONNECTION}${flagTable(CONNECTION_FLAGS)}${commands.map(section).join('')}`.replace(
     /\n+$/,
     '\n',
   );
