@@ -42,7 +42,7 @@ import { countEvents } from './objects/count-events.ts';
 import { createLiveLookup } from './objects/live-objects.ts';
 import { openAudit } from './observability/audit/open-audit.ts';
 import type { Logger } from './observability/logger.ts';
-import { createMetrics } from './observability/metrics/metrics.ts';
+import { createMetrics, type JoinMetrics } from './observability/metrics/metrics.ts';
 import { observeParts, observeStore } from './observability/metrics/observe-parts.ts';
 import type { OpenedStore } from './open-store.ts';
 import { startCompactor } from './storage/compactor.ts';
@@ -76,6 +76,7 @@ export async function compose(
   version: string,
   logger: Logger,
   openStore: () => Promise<OpenedStore>,
+  joinMetrics?: JoinMetrics,
 ): Promise<Program> {
   const rules = createAddressRules(options.allowedNetworks);
   const catalog = createCatalog({ productName: options.productName, endpointChecks: { rules, now: Date.now } });
@@ -91,7 +92,7 @@ export async function compose(
     }
   };
   try {
-    const metrics = createMetrics();
+    const metrics = createMetrics(joinMetrics);
     const audit = await openAudit(options.audit, logger);
     closers.push(() => audit.close());
     const tracer = await openTracing(options, version, logger);

@@ -8,6 +8,7 @@ import { openStore } from './open-store.ts';
 import type { Link } from './storage/proxy/protocol.ts';
 import { StoreOwner } from './storage/proxy/store-owner.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
+import { WorkerMetrics } from './worker-metrics.ts';
 
 /** A worker could not start; the message is its sentence for the operator. */
 export class WorkerFailed extends Error {
@@ -26,6 +27,7 @@ const PAUSES_MS = [100, 1_000, 5_000, 30_000];
 export async function startWorkers(options: ServeOptions, logger: Logger): Promise<Program> {
   const opened = options.store.engine === 'sqlite' ? await openStore(options.store, logger) : undefined;
   const owner = opened && new StoreOwner(opened.store);
+  const metrics = new WorkerMetrics(send);
   const workers = new Set<Worker>();
   let stopping = false;
   let failures = 0;
@@ -41,6 +43,7 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
     const worker = cluster.fork();
     workers.add(worker);
     owner?.serve(linkTo(worker));
+    metrics.add(worker);
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     let serves = false;
     worker.on('message', (message: FromWorker) => {

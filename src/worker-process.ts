@@ -6,6 +6,7 @@ import { type OpenedStore, openStore } from './open-store.ts';
 import type { Link } from './storage/proxy/protocol.ts';
 import { ProxyStore } from './storage/proxy/proxy-store.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
+import { joinWorkers } from './worker-metrics.ts';
 
 /** One of several processes that serve one address (`--workers`); src/start-workers.ts is the other side. */
 export async function runWorker(
@@ -30,7 +31,8 @@ export async function runWorker(
   try {
     // The limit is for all of them together.
     const maxConnections = Math.ceil(options.maxConnections / options.workers);
-    const running = await compose({ ...options, maxConnections }, version, logger, open);
+    const join = joinWorkers(worker, tell);
+    const running = await compose({ ...options, maxConnections }, version, logger, open, join);
     tell({ ready: running.baseUrl });
     await stopRequested;
     logger.info({}, 'stopping');

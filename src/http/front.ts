@@ -106,7 +106,7 @@ export function createFront(options: FrontOptions): Front {
         () => inside().documents,
         (caller) => inside().issuerIndex(caller),
       ),
-      metricsRoutes(metrics.registry),
+      metricsRoutes(metrics),
       discoveryRoutes(catalog),
       openApiRoutes({ catalog, productName, version, now: Date.now }),
       consoleRoutes({ ...console, productName, version }),

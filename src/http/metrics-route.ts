@@ -1,8 +1,8 @@
-import type { Registry } from '@prometheus-io/client';
+import type { Metrics } from '../observability/metrics/metrics.ts';
 import { type PathRoutes, pathTable } from './routes.ts';
 
 /** `/metrics`, for those who may `get` that path (the role `system:monitoring`). */
-export const metricsRoutes = (registry: Registry): PathRoutes =>
+export const metricsRoutes = ({ contentType, text }: Pick<Metrics, 'contentType' | 'text'>): PathRoutes =>
   pathTable({
     '/metrics': {
       public: false,
@@ -10,8 +10,8 @@ export const metricsRoutes = (registry: Registry): PathRoutes =>
       handle: async () => ({
         type: 'raw',
         code: 200,
-        headers: { 'Content-Type': registry.contentType },
-        body: await registry.metrics(),
+        headers: { 'Content-Type': contentType },
+        body: await text(),
       }),
     },
   });

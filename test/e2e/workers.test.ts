@@ -1,11 +1,16 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { describeWithEtcd, type Etcd, startEtcd } from '../conformance/etcd-process.ts';
 import { addCluster, CLUSTERS, touch } from './support/fleet.ts';
-import { type Server, startServer } from './support/server.ts';
+import { type Server, startServer, TLS } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
 const WORKERS = ['--workers', '2', '--log-level', 'debug'];
@@ -27,6 +32,19 @@ async function noteOf(server: Server, name: string): Promise<string> {
   return JSON.parse(body).items[0].metadata.annotations.note;
 }
 
+/** On a connection of its own; the value of the one series that the pattern finds. */
+async function metric(server: Server, series: RegExp): Promise<number> {
+  const headers = { Authorization: `Bearer ${server.adminToken}`, 'User-Agent': 'clusterpass-test' };
+  const [answer] = (await once(get(`${server.url}/metrics`, { headers, agent: false }), 'response')) as [
+    IncomingMessage,
+  ];
+  const body = await text(answer);
+  expect(answer.statusCode, body).toBe(200);
+  return Number(new RegExp(`^${series.source} (\\S+)$`, 'm').exec(body)?.[1] ?? Number.NaN);
+}
+/** Requests for one cluster by its name. */
+const GETS = /apiserver_request_total\{verb="GET",[^}]*resource="clusters",[^}]*code="404"\}/;
+
 function serveTogether(start: () => Promise<Server>): void {
   let server: Server;
   beforeAll(async () => {
@@ -46,6 +64,27 @@ function serveTogether(start: () => Promise<Server>): void {
       }),
     );
     expect(servedBy(server).size).toBe(2);
+  });
+
+  it('/metrics shows all of them, whichever is asked, and goes on counting when one dies', {
+    timeout: 180_000,
+  }, async () => {
+    const before = workersOf(server);
+    const ASKED = 30;
+    for (let i = 0; i < ASKED; i++)
+      await server.call('GET', `${CLUSTERS}/nobody`, { headers: { Connection: 'close' } });
+    const counts = await Promise.all([1, 2, 3, 4].map(() => metric(server, GETS)));
+    expect(counts).toEqual([ASKED, ASKED, ASKED, ASKED]);
+    expect(await metric(server, /clusterpass_workers/)).toBe(2);
+    // One of them leads; of what they stored each has a copy, which is not twice as much.
+    await expect.poll(() => metric(server, /clusterpass_leader/), { timeout: 30_000 }).toBe(1);
+    expect(await metric(server, /apiserver_resource_objects\{[^}]*resource="clusters"\}/)).toBe(8);
+    process.kill(before[1] ?? 0, 'SIGKILL');
+    const replaced = () => workersOf(server).filter((pid) => !before.includes(pid)).length;
+    await expect.poll(replaced, { timeout: 60_000, interval: 50 }).toBe(1);
+    const workers = () => metric(server, /clusterpass_workers/).catch(() => 0);
+    await expect.poll(workers, { timeout: 60_000, interval: 50 }).toBe(2);
+    expect(await metric(server, GETS)).toBe(ASKED);
   });
 
   it('a process that is killed is replaced, and nothing that was acknowledged is lost', {
@@ -74,7 +113,7 @@ function serveTogether(start: () => Promise<Server>): void {
     const burst = () => Promise.all(Array.from({ length: 16 }, () => noteOf(server, 'steady')));
     const served = async (): Promise<boolean> => {
       await burst();
-      return servedBy(server).has('3');
+      return servedBy(server).has('4');
     };
     await expect.poll(served, { timeout: 60_000, interval: 10 }).toBe(true);
   });
@@ -89,6 +128,38 @@ function serveTogether(start: () => Promise<Server>): void {
 
 describe('workers on SQLite', () => {
   serveTogether(() => startServer({ args: WORKERS }));
+
+  it('take up a renewed certificate, all of them', { timeout: 180_000 }, async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'clusterpass-workers-'));
+    const files = { certFile: join(dir, 'tls.crt'), keyFile: join(dir, 'tls.key') };
+    await copyFile(TLS.certFile, files.certFile);
+    await copyFile(TLS.keyFile, files.keyFile);
+    const args = [...WORKERS, '--tls-cert-file', files.certFile, '--tls-private-key-file', files.keyFile];
+    const server = await startServer({ args });
+    try {
+      const port = Number(new URL(server.url).port);
+      const served = (): Promise<string> =>
+        new Promise((resolve, reject) => {
+          const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
+            resolve(socket.getPeerCertificate().raw.toString('base64'));
+            socket.destroy();
+          }).on('error', reject);
+        });
+      const many = async (): Promise<number> => new Set(await Promise.all(Array.from({ length: 24 }, served))).size;
+      const old = await served();
+      const renewed = selfSigned('renewed');
+      await writeFile(files.certFile, renewed.cert);
+      await writeFile(files.keyFile, renewed.key);
+      const reloaded = (): number =>
+        new Set([...server.output.stderr.matchAll(/"worker":(\d+).*certificate reloaded/g)].map(([, id]) => id)).size;
+      await expect.poll(reloaded, { timeout: 60_000, interval: 50 }).toBe(2);
+      expect(await many()).toBe(1);
+      expect(await served()).not.toBe(old);
+    } finally {
+      await server.destroy();
+      await rm(dir, { recursive: true, force: true });
+    }
+  });
 
   it('that cannot start say so once', async () => {
     const other = await startServer();

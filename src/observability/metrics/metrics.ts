@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
+import { type MetricsReport, mergeMetrics } from './merge-metrics.ts';
 
 /** Labels of kube-apiserver, so that what is made for its metrics works with these. All have few values. */
 const REQUEST_LABELS = [
@@ -21,9 +22,13 @@ const STORE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
+/** Given what this process measures, gives what asks all processes that serve the same address. */
+export type JoinMetrics = (own: () => Promise<MetricsReport>) => () => Promise<readonly MetricsReport[]>;
+
 /** Every metric there is, besides those of the process itself (`process_*`, `nodejs_*`, the event loop's delay among them). */
-export function createMetrics() {
+export function createMetrics(join?: JoinMetrics) {
   const registry = new Registry();
+  const ofAll = join?.(() => registry.getMetricsAsJSON());
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
   return {
@@ -78,5 +83,8 @@ export function createMetrics() {
       registers,
     }),
     registry,
+    contentType: registry.contentType,
+    /** The text for Prometheus: of this process, or of all that serve with it. */
+    text: async (): Promise<string> => (ofAll === undefined ? registry.metrics() : mergeMetrics(await ofAll())),
   };
 }

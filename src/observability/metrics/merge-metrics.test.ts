@@ -1,0 +1,51 @@
+import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
+import { expect, it } from 'vitest';
+import { countsOf, mergeMetrics } from './merge-metrics.ts';
+
+async function reportOf({ requests, ready, lag, loop }: Record<'requests' | 'ready' | 'lag' | 'loop', number>) {
+  const registry = new Registry();
+  const registers = [registry];
+  new Counter({ name: 'requests_total', help: 'h', labelNames: ['code'], registers }).inc({ code: '200' }, requests);
+  const seconds = new Histogram({ name: 'seconds', help: 'h', buckets: [1, 2], registers });
+  for (let i = 0; i < requests; i++) seconds.observe(1.5);
+  for (const [name, value] of Object.entries({
+    clusterpass_cache_ready: ready,
+    clusterpass_cache_lag_seconds: lag,
+    nodejs_eventloop_lag_p99_seconds: loop,
+    apiserver_longrunning_requests: requests,
+  })) {
+    new Gauge({ name, help: 'h', registers }).set(value);
+  }
+  return registry.getMetricsAsJSON();
+}
+
+const valuesIn = (text: string): string[] => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+
+it('what is counted, and what stands, is summed; of the rest the worst is shown', async () => {
+  const reports = [
+    await reportOf({ requests: 2, ready: 1, lag: 0.5, loop: 0.1 }),
+    await reportOf({ requests: 3, ready: 0, lag: 0.2, loop: 0.3 }),
+  ];
+  expect(valuesIn(await mergeMetrics(reports))).toEqual([
+    'requests_total{code="200"} 5',
+    'seconds_bucket{le="1"} 0',
+    'seconds_bucket{le="2"} 5',
+    'seconds_bucket{le="+Inf"} 5',
+    'seconds_sum 7.5',
+    'seconds_count 5',
+    'clusterpass_cache_ready 0',
+    'clusterpass_cache_lag_seconds 0.5',
+    'nodejs_eventloop_lag_p99_seconds 0.3',
+    'apiserver_longrunning_requests 5',
+  ]);
+});
+
+it('what a process counted outlives it, and nothing else of it does', async () => {
+  const gone = await countsOf([await reportOf({ requests: 2, ready: 0, lag: 2, loop: 2 }), []]);
+  const left = await reportOf({ requests: 3, ready: 1, lag: 0, loop: 0 });
+  const values = valuesIn(await mergeMetrics([left, await countsOf([gone, gone])]));
+  expect(values).toContain('requests_total{code="200"} 7');
+  expect(values).toContain('seconds_count 7');
+  expect(values).toContain('clusterpass_cache_ready 1');
+  expect(values).toContain('apiserver_longrunning_requests 3');
+});
