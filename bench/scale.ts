@@ -21,6 +21,10 @@ const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 const TOKEN = `/orchestrator/${HOME}/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${ACCOUNT}/token`;
 const MERGE = { 'Content-Type': 'application/merge-patch+json' };
 
+const begun = performance.now();
+/** Where it is, beside the table. */
+const progress = (text: string): void =>
+  void process.stderr.write(`  ${Math.round((performance.now() - begun) / 1_000)} s: ${text}\n`);
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const row = (...cells: (string | number)[]): void => say(`| ${cells.join(' | ')} |`);
 
@@ -72,7 +76,7 @@ async function measureFleet(clusters: number): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-scale-'));
   const keyFile = join(folder, 'encryption.key');
   await writeFile(keyFile, randomBytes(32).toString('base64'), { mode: 0o600 });
-  const etcd = await startEtcd();
+  const etcd = await startEtcd({ fsync: true });
   const servers: Server[] = [];
   try {
     const access = { endpoints: etcd.endpoints };
@@ -80,13 +84,15 @@ async function measureFleet(clusters: number): Promise<void> {
       open: async () => (await openEtcdStore({ ...access, prefix: '/fleet' })).store,
       lift: (revision: number) => liftEtcd(access, '/fleet', revision),
     };
+    progress(`${clusters} clusters are written to etcd`);
     await fillStore(target, { clusters, bindings: 1_000 });
     const pid = etcdPid();
     for (const port of await freePorts(REPLICAS)) {
       const args = ['--store', `etcd://${etcd.endpoints.join(',')}/fleet`, '--encryption-key-file', keyFile];
-      const begun = performance.now();
+      progress(`replica ${servers.length + 1} starts`);
+      const asked = performance.now();
       servers.push(await startServer({ args: [...args, '--base-url', 'https://pass.example'], port }));
-      const seconds = (performance.now() - begun) / 1_000;
+      const seconds = (performance.now() - asked) / 1_000;
       const cells: string[] = [];
       for (const name of Object.keys(WORKS)) {
         const [desk, store] = await measure(servers, pid, name);

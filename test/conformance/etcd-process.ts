@@ -38,10 +38,13 @@ export async function startEtcd({
   size = 1,
   args = [],
   scheme = 'http',
+  fsync = false,
 }: {
   size?: number;
   args?: readonly string[];
   scheme?: 'http' | 'https';
+  /** Waits for the disk, as it should anywhere but in a test. */
+  fsync?: boolean;
 } = {}): Promise<Etcd> {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-etcd-'));
   const ports = await freePorts(size * 2);
@@ -50,7 +53,8 @@ export async function startEtcd({
   const members = Array.from({ length: size }, (_, i) => {
     const client = `${scheme}://127.0.0.1:${ports[i]}`;
     const command = [
-      ...['--name', `m${i}`, '--data-dir', join(folder, `m${i}`), '--log-level', 'error', '--unsafe-no-fsync'],
+      ...['--name', `m${i}`, '--data-dir', join(folder, `m${i}`), '--log-level', 'error'],
+      ...(fsync ? [] : ['--unsafe-no-fsync']),
       ...['--listen-client-urls', client, '--advertise-client-urls', client],
       ...['--listen-peer-urls', peers[i] ?? '', '--initial-advertise-peer-urls', peers[i] ?? ''],
       ...['--initial-cluster', cluster, '--initial-cluster-state', 'new'],
