@@ -37,6 +37,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'slow-clients': 'slow-clients.ts',
   'event-loop': 'event-loop.mjs',
   scale: 'scale.ts',
+  console: 'console.ts',
 };
 
 const [first = '', ...others] = process.argv.slice(2);

@@ -85,16 +85,24 @@ function Desk({ signedIn, settings, onSignOut }: { signedIn: SignedIn; settings:
         onSignOut={onSignOut}
       />
       <main id="main" tabIndex={-1} className={`page page-${route.page}`}>
-        {route.page === 'fleet' && <FleetPage snapshot={snapshot} filter={filter} onFilter={setFilter} />}
+        {route.page === 'fleet' && <FleetPage fleet={fleet} snapshot={snapshot} filter={filter} onFilter={setFilter} />}
         {route.page === 'cluster' && (
-          <ClusterPage key={route.name} name={route.name} fleet={fleet} snapshot={snapshot} client={client} />
+          <ClusterPage
+            key={route.name}
+            name={route.name}
+            row={fleet.find(route.name)}
+            transitions={fleet.transitionsOf(route.name)}
+            synced={snapshot.synced}
+            client={client}
+          />
         )}
         {route.page === 'why' && (
           <WhyPage
             key={`${route.cluster} ${route.account}`}
             client={client}
             username={signedIn.user.username ?? ''}
-            rows={snapshot.rows}
+            fleet={fleet}
+            membership={snapshot.membership}
             cluster={route.cluster}
             account={route.account}
           />

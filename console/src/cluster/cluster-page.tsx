@@ -1,6 +1,7 @@
-import { useState } from 'react';
+import { memo, useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
-import type { FleetSnapshot, FleetStore } from '../fleet/fleet-store.ts';
+import type { ClusterRow } from '../fleet/cluster-row.ts';
+import type { Transition } from '../fleet/fleet-store.ts';
 import { BackIcon } from '../parts/icons.tsx';
 import { Empty } from '../parts/notice.tsx';
 import { StateBadge } from '../parts/state-badge.tsx';
@@ -13,8 +14,10 @@ import { UseSection } from './use-section.tsx';
 
 interface ClusterPageProps {
   readonly name: string;
-  readonly fleet: FleetStore;
-  readonly snapshot: FleetSnapshot;
+  /** Undefined when the person does not see it, or does not see it yet. */
+  readonly row: ClusterRow | undefined;
+  readonly transitions: readonly Transition[];
+  readonly synced: boolean;
   readonly client: Client;
 }
 
@@ -23,14 +26,14 @@ export interface Account {
   readonly name: string;
 }
 
-export function ClusterPage({ name, fleet, snapshot, client }: ClusterPageProps) {
+/** Drawn again when this cluster changes, not with the fleet. */
+export const ClusterPage = memo(function ClusterPage({ name, row, transitions, synced, client }: ClusterPageProps) {
   const [account, setAccount] = useState<Account>({ namespace: '', name: '' });
-  const row = fleet.find(name);
   if (row === undefined) {
     return (
       <div className="page-body">
         <BackLink />
-        {snapshot.synced ? (
+        {synced ? (
           <Empty title="You do not see a cluster of this name">
             <p>
               There is no <span className="mono">{name}</span>, or you have no right to see it.
@@ -70,7 +73,7 @@ export function ClusterPage({ name, fleet, snapshot, client }: ClusterPageProps)
         <div className="column">
           <ConditionsSection
             conditions={cluster.status?.conditions ?? []}
-            transitions={fleet.transitionsOf(name)}
+            transitions={transitions}
             createdAt={cluster.metadata.creationTimestamp ?? undefined}
           />
           <ConnectionSection facts={facts} />
@@ -79,7 +82,7 @@ export function ClusterPage({ name, fleet, snapshot, client }: ClusterPageProps)
       </div>
     </div>
   );
-}
+});
 
 const BackLink = () => (
   <a className="back" href={hrefOf({ page: 'fleet' })}>

@@ -24,6 +24,8 @@ export interface ClusterRow {
   readonly region: string;
   readonly endpoint: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** The same, each as `key=value`. */
+  readonly labelTexts: readonly string[];
   readonly cluster: Cluster;
   /** Lower-case, everything that a search looks at. */
   readonly searched: string;
@@ -42,7 +44,7 @@ export function rowOf(cluster: Cluster, fresh: boolean): ClusterRow {
   const { type = '', version = '' } = cluster.status ?? {};
   const ready = readyCondition(cluster);
   const endpoint = endpointsOf(cluster).serverEndpoints?.at(-1)?.serverAddress ?? '';
-  const labelText = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  const labelTexts = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   const since = Date.parse(ready?.lastTransitionTime ?? '');
   return {
     name,
@@ -55,8 +57,9 @@ export function rowOf(cluster: Cluster, fresh: boolean): ClusterRow {
     region: firstOf(labels, REGION_LABELS),
     endpoint: endpoint.replace(/^https:\/\//, ''),
     labels,
+    labelTexts,
     cluster,
-    searched: [name, type, version, endpoint, ready?.reason ?? '', ...labelText].join('\n').toLowerCase(),
+    searched: [name, type, version, endpoint, ready?.reason ?? '', ...labelTexts].join('\n').toLowerCase(),
     nameKey: naturalKey(name),
     versionKey: naturalKey(version),
     fresh,
@@ -79,9 +82,9 @@ function firstOf(labels: Readonly<Record<string, string>>, keys: readonly string
   return '';
 }
 
-/** The label by which a cluster's environment or region was found, for a chip that selects the same. */
-export const labelFor = (row: ClusterRow, what: 'environment' | 'region'): string | undefined =>
-  (what === 'environment' ? ENVIRONMENT_LABELS : REGION_LABELS).find((key) => Object.hasOwn(row.labels, key));
+/** The label by which a cluster's environment was found, for a chip that selects the same; `""` when there is none. */
+export const environmentKey = ({ labels, environment }: ClusterRow): string =>
+  environment === '' ? '' : (ENVIRONMENT_LABELS.find((key) => Object.hasOwn(labels, key) && labels[key] !== '') ?? '');
 
 /** Comparing these as text compares the numbers in them as numbers, at the cost of a plain comparison. */
 const naturalKey = (text: string): string =>

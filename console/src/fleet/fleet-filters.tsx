@@ -1,8 +1,10 @@
-import { useEffect, useId, useRef } from 'react';
+import { memo, useEffect, useId, useRef } from 'react';
 import { CloseIcon, SearchIcon } from '../parts/icons.tsx';
 import { StateDot } from '../parts/state-badge.tsx';
 import { STATE_NAMES, STATES, type State } from './cluster-row.ts';
-import type { FleetFilter, StateCounts } from './select-rows.ts';
+import type { StateCounts } from './fleet-selection.ts';
+import type { LabelCount } from './fleet-totals.ts';
+import type { FleetFilter } from './select-rows.ts';
 
 interface StateTilesProps {
   /** Undefined while nothing is known yet. */
@@ -43,16 +45,17 @@ export function StateTiles({ counts, state, onState }: StateTilesProps) {
 
 interface SearchBarProps {
   readonly filter: FleetFilter;
-  readonly labels: readonly { readonly label: string; readonly count: number }[];
+  readonly labels: readonly LabelCount[];
   readonly shown: number;
   readonly total: number;
   readonly loading: boolean;
-  readonly onFilter: (filter: FleetFilter) => void;
+  readonly onSearch: (text: string) => void;
   readonly onToggleLabel: (label: string) => void;
 }
 
 /** Search, labels as chips, and how many are left. */
-export function SearchBar({ filter, labels, shown, total, loading, onFilter, onToggleLabel }: SearchBarProps) {
+export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
+  const { filter, labels, shown, total, loading, onSearch, onToggleLabel } = props;
   const id = useId();
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -82,7 +85,7 @@ export function SearchBar({ filter, labels, shown, total, loading, onFilter, onT
           spellCheck={false}
           autoComplete="off"
           value={filter.search}
-          onChange={(event) => onFilter({ ...filter, search: event.target.value })}
+          onChange={(event) => onSearch(event.target.value)}
         />
         <kbd title="Press / to search">/</kbd>
       </div>
@@ -126,4 +129,4 @@ export function SearchBar({ filter, labels, shown, total, loading, onFilter, onT
       </p>
     </search>
   );
-}
+});

@@ -1,75 +1,60 @@
-import { useDeferredValue, useMemo } from 'react';
+import { useCallback } from 'react';
 import { Empty } from '../parts/notice.tsx';
-import { labelFor } from './cluster-row.ts';
 import { SearchBar, StateTiles } from './fleet-filters.tsx';
-import type { FleetSnapshot } from './fleet-store.ts';
+import type { FleetSnapshot, FleetStore } from './fleet-store.ts';
 import { FleetTable } from './fleet-table.tsx';
 import { ReadinessChart } from './readiness-chart.tsx';
-import {
-  commonLabels,
-  countEnvironments,
-  countStates,
-  type FleetFilter,
-  isFiltered,
-  matchingRows,
-  NO_FILTER,
-  sortRows,
-} from './select-rows.ts';
+import { type FleetFilter, isFiltered, NO_FILTER } from './select-rows.ts';
 
 const MOST_ENVIRONMENTS = 4;
 const MOST_LABELS = 100;
 
 interface FleetPageProps {
+  readonly fleet: FleetStore;
   readonly snapshot: FleetSnapshot;
   readonly filter: FleetFilter;
-  readonly onFilter: (filter: FleetFilter) => void;
+  readonly onFilter: (change: (filter: FleetFilter) => FleetFilter) => void;
 }
 
-export function FleetPage({ snapshot, filter, onFilter }: FleetPageProps) {
-  const { rows, synced, connection } = snapshot;
-  const loading = !synced && rows.length === 0;
-  // Typing comes first: what it selects among thousands may follow a moment later.
-  const applied = useDeferredValue(filter);
-  const matching = useMemo(() => matchingRows(rows, applied), [rows, applied]);
-  const counts = useMemo(() => countStates(matching), [matching]);
-  const shown = useMemo(() => {
-    const { state } = applied;
-    return sortRows(state === undefined ? matching : matching.filter((row) => row.state === state), applied);
-  }, [matching, applied]);
-  const environments = useMemo(
-    () => countEnvironments(rows, (row) => labelFor(row, 'environment'), MOST_ENVIRONMENTS),
-    [rows],
+export function FleetPage({ fleet, snapshot, filter, onFilter }: FleetPageProps) {
+  const { size, synced, connection } = snapshot;
+  const loading = !synced && size === 0;
+  const { rows, counts } = fleet.select(filter);
+  const change = useCallback((part: Partial<FleetFilter>) => onFilter((old) => ({ ...old, ...part })), [onFilter]);
+  const toggleLabel = useCallback(
+    (label: string) =>
+      onFilter((old) => {
+        const rest = old.labels.filter((each) => each !== label);
+        return { ...old, labels: rest.length === old.labels.length ? [...rest, label] : rest };
+      }),
+    [onFilter],
   );
-  const labels = useMemo(() => commonLabels(rows, MOST_LABELS), [rows]);
-  const toggleLabel = (label: string): void => {
-    const rest = filter.labels.filter((each) => each !== label);
-    onFilter({ ...filter, labels: rest.length === filter.labels.length ? [...rest, label] : rest });
-  };
+  const search = useCallback((text: string) => change({ search: text }), [change]);
   return (
     <>
       <h1 className="unseen">Fleet</h1>
       <div className="summary">
-        <StateTiles
-          counts={loading ? undefined : counts}
-          state={filter.state}
-          onState={(state) => onFilter({ ...filter, state })}
+        <StateTiles counts={loading ? undefined : counts} state={filter.state} onState={(state) => change({ state })} />
+        <ReadinessChart
+          environments={fleet.totals.environments(MOST_ENVIRONMENTS)}
+          chosen={filter.labels}
+          onToggle={toggleLabel}
         />
-        <ReadinessChart environments={environments} chosen={filter.labels} onToggle={toggleLabel} />
       </div>
       <SearchBar
         filter={filter}
-        labels={labels}
-        shown={shown.length}
-        total={rows.length}
+        labels={fleet.totals.commonLabels(MOST_LABELS)}
+        shown={rows.length}
+        total={size}
         loading={loading}
-        onFilter={onFilter}
+        onSearch={search}
         onToggleLabel={toggleLabel}
       />
-      {shown.length > 0 ? (
-        <FleetTable rows={shown} filter={filter} stale={connection.kind === 'lost'} onFilter={onFilter} />
+      {rows.length > 0 ? (
+        <FleetTable rows={rows} filter={filter} stale={connection.kind === 'lost'} onSort={change} />
       ) : (
         <div className="table-scroller">
-          <NothingShown snapshot={snapshot} filtered={isFiltered(applied)} synced={synced} onFilter={onFilter} />
+          <NothingShown snapshot={snapshot} filtered={isFiltered(filter)} onClear={() => onFilter(() => NO_FILTER)} />
         </div>
       )}
     </>
@@ -79,11 +64,10 @@ export function FleetPage({ snapshot, filter, onFilter }: FleetPageProps) {
 interface NothingShownProps {
   readonly snapshot: FleetSnapshot;
   readonly filtered: boolean;
-  readonly synced: boolean;
-  readonly onFilter: (filter: FleetFilter) => void;
+  readonly onClear: () => void;
 }
 
-function NothingShown({ snapshot: { rows, connection }, filtered, synced, onFilter }: NothingShownProps) {
+function NothingShown({ snapshot: { size, synced, connection }, filtered, onClear }: NothingShownProps) {
   if (connection.kind === 'ended') {
     return (
       <Empty title="The server refuses to list clusters">
@@ -92,10 +76,10 @@ function NothingShown({ snapshot: { rows, connection }, filtered, synced, onFilt
     );
   }
   if (!synced) return <Loading />;
-  if (filtered && rows.length > 0) {
+  if (filtered && size > 0) {
     return (
       <Empty title="No cluster matches">
-        <button type="button" className="button" onClick={() => onFilter(NO_FILTER)}>
+        <button type="button" className="button" onClick={onClear}>
           Clear search and filters
         </button>
       </Empty>

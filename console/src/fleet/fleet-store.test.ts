@@ -7,7 +7,26 @@ import {
   createClient,
 } from '../../../src/client/index.ts';
 import { timelineOf } from '../cluster/conditions-section.tsx';
+import type { Drawing } from './drawing.ts';
 import { FleetStore } from './fleet-store.ts';
+import { NO_FILTER } from './select-rows.ts';
+
+/** A clock that stands still, and frames that are told when to come. */
+function stillDrawing(): Drawing & { readonly frames: (() => void)[]; breaths: number } {
+  const frames: (() => void)[] = [];
+  return {
+    frames,
+    breaths: 0,
+    now: () => 1_000,
+    soon: (draw) => {
+      frames.push(draw);
+      return () => void frames.splice(frames.indexOf(draw), 1);
+    },
+    async breathe() {
+      this.breaths++;
+    },
+  };
+}
 
 const AT = '2026-11-14T00:00:00Z';
 
@@ -34,11 +53,14 @@ it('keeps what it is told, and notes each change of a condition', async () => {
       yield { type: 'DELETED', cluster: cluster('b', 'True') };
       options?.onInterruption?.(new ConnectionError('gone'), 500);
     }),
-    () => 1_000,
+    stillDrawing(),
   );
   await store.run(new AbortController().signal);
-  const { rows, synced, connection } = store.snapshot();
-  expect(rows.map(({ name, state, fresh }) => [name, state, fresh])).toEqual([['a', 'not-ready', true]]);
+  const { size, synced, connection } = store.snapshot();
+  expect(size).toBe(1);
+  expect(store.select(NO_FILTER).rows.map(({ name, state, fresh }) => [name, state, fresh])).toEqual([
+    ['a', 'not-ready', true],
+  ]);
   expect(synced).toBe(true);
   expect(connection).toEqual({ kind: 'lost', since: 1_000, retryAt: 1_500, reason: 'gone' });
   expect(store.transitionsOf('a')).toEqual([
@@ -47,12 +69,41 @@ it('keeps what it is told, and notes each change of a condition', async () => {
   expect(store.transitionsOf('b')).toEqual([]);
 });
 
+it('draws many events as one, in a frame, and lets the browser do its work meanwhile', async () => {
+  const drawing = stillDrawing();
+  const seen: number[] = [];
+  const store = new FleetStore(
+    clientWith(async function* (options) {
+      options?.onConnected?.();
+      options?.onSynced?.();
+      for (let index = 0; index < 300; index++) yield { type: 'ADDED', cluster: cluster(`c-${index}`, 'True') };
+      for (let index = 0; index < 300; index++) yield { type: 'MODIFIED', cluster: cluster(`c-${index}`, 'False') };
+      expect(drawing.frames).toHaveLength(1);
+      for (const draw of drawing.frames.splice(0)) draw();
+      expect(store.snapshot().membership).toBe(1);
+      yield { type: 'MODIFIED', cluster: cluster('c-7', 'True') };
+      for (const draw of drawing.frames.splice(0)) draw();
+      expect(store.snapshot().membership).toBe(1);
+    }),
+    drawing,
+  );
+  store.subscribe(() => seen.push(store.select(NO_FILTER).counts['not-ready']));
+  await store.run(new AbortController().signal);
+  // Connected, all told, the six hundred, the last.
+  expect(seen).toEqual([0, 0, 300, 299]);
+  expect(drawing.breaths).toBe(1);
+  expect(store.totals.environments(3).map(({ counts }) => counts)).toEqual([
+    { ready: 1, 'not-ready': 299, unknown: 0 },
+  ]);
+});
+
 it('says why it stopped when the server refuses for good', async () => {
   const store = new FleetStore(
     // biome-ignore lint/correctness/useYield: it fails before it has anything to tell
     clientWith(async function* () {
       throw new Error('forbidden');
     }),
+    stillDrawing(),
   );
   await store.run(new AbortController().signal);
   expect(store.snapshot().connection).toEqual({ kind: 'ended', reason: 'forbidden' });

@@ -1,5 +1,9 @@
 import type { Client, Cluster, ClusterEvent } from '../../../src/client/index.ts';
 import { type ClusterRow, rowOf } from './cluster-row.ts';
+import { browserDrawing, type Drawing } from './drawing.ts';
+import { FleetSelection, type Selected } from './fleet-selection.ts';
+import { FleetTotals } from './fleet-totals.ts';
+import type { FleetFilter } from './select-rows.ts';
 
 /** A change of a condition that was seen while the page was open. */
 export interface Transition {
@@ -11,9 +15,13 @@ export interface Transition {
   readonly at: number;
 }
 
+/** What is drawn. Another object whenever anything has changed; what is asked of the store is as of then. */
 export interface FleetSnapshot {
-  readonly rows: readonly ClusterRow[];
-  /** Whether the whole fleet has been told; until then `rows` is a part of it. */
+  /** How many clusters there are. */
+  readonly size: number;
+  /** Another number whenever a cluster has come or gone. */
+  readonly membership: number;
+  /** Whether the whole fleet has been told; until then there is a part of it. */
   readonly synced: boolean;
   readonly connection: Connection;
 }
@@ -25,24 +33,34 @@ export type Connection =
   | { readonly kind: 'ended'; readonly reason: string };
 
 /** However many events arrive, the page is drawn at most so often. */
-const FLUSH_MS = 100;
+const DRAW_MS = 100;
+/** So long events are taken without a pause: half a frame. */
+const SLICE_MS = 8;
 const MOST_TRANSITIONS = 50;
 
-/** The clusters that the person may see, kept up to date by one watch, for every part of the page. */
+/**
+ * The clusters that the person may see, kept up to date by one watch, for every part of the page. Events are taken as
+ * they come; what is counted, ordered and drawn follows in frames, all events since the last one together.
+ */
 export class FleetStore {
   readonly #client: Client;
-  readonly #now: () => number;
+  readonly #drawing: Drawing;
   readonly #rows = new Map<string, ClusterRow>();
-  readonly #transitions = new Map<string, Transition[]>();
+  /** Each cluster that changed since the last drawing, as it was in that. */
+  readonly #changed = new Map<string, ClusterRow | undefined>();
+  readonly #selection = new FleetSelection();
+  readonly #transitions = new Map<string, readonly Transition[]>();
   readonly #listeners = new Set<() => void>();
-  #snapshot: FleetSnapshot = { rows: [], synced: false, connection: { kind: 'connecting' } };
+  readonly totals = new FleetTotals();
+  #snapshot: FleetSnapshot = { size: 0, membership: 0, synced: false, connection: { kind: 'connecting' } };
   #connection: Connection = { kind: 'connecting' };
   #synced = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #drawnAt = 0;
+  #callOff: (() => void) | undefined;
 
-  constructor(client: Client, now: () => number = Date.now) {
+  constructor(client: Client, drawing: Drawing = browserDrawing) {
     this.#client = client;
-    this.#now = now;
+    this.#drawing = drawing;
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -52,12 +70,24 @@ export class FleetStore {
 
   readonly snapshot = (): FleetSnapshot => this.#snapshot;
 
+  /** As it was last drawn. */
+  select(filter: FleetFilter): Selected {
+    return this.#selection.select(filter);
+  }
+
   find(name: string): ClusterRow | undefined {
     return this.#rows.get(name);
   }
 
+  /** The first so many, as they were told. */
+  names(most: number): string[] {
+    const names: string[] = [];
+    for (const name of this.#rows.keys()) if (names.push(name) >= most) break;
+    return names;
+  }
+
   transitionsOf(name: string): readonly Transition[] {
-    return this.#transitions.get(name) ?? [];
+    return this.#transitions.get(name) ?? NONE;
   }
 
   /** Until the signal is aborted, or the server refuses for good. */
@@ -68,34 +98,44 @@ export class FleetStore {
         onConnected: () => this.#connect({ kind: 'live' }),
         onSynced: () => {
           this.#synced = true;
-          this.#flush();
+          this.#draw();
         },
         onInterruption: (cause, delayMs) => {
           // A stream that just ended comes back at once as a rule; that is nothing to alarm anyone with.
           if (cause === undefined) return;
-          const since = this.#connection.kind === 'lost' ? this.#connection.since : this.#now();
-          this.#connect({ kind: 'lost', since, retryAt: this.#now() + delayMs, reason: reasonOf(cause) });
+          const since = this.#connection.kind === 'lost' ? this.#connection.since : this.#drawing.now();
+          this.#connect({ kind: 'lost', since, retryAt: this.#drawing.now() + delayMs, reason: reasonOf(cause) });
         },
       });
-      for await (const event of events) this.#take(event);
+      let until = 0;
+      for await (const event of events) {
+        // While more of the stream is there than was taken, nothing else gets its turn.
+        if (this.#drawing.now() >= until) {
+          await this.#drawing.breathe();
+          until = this.#drawing.now() + SLICE_MS;
+        }
+        this.#take(event);
+      }
     } catch (error) {
       if (!signal.aborted) this.#connect({ kind: 'ended', reason: reasonOf(error) });
     } finally {
-      clearTimeout(this.#timer);
+      this.#callOff?.();
+      this.#callOff = undefined;
     }
   }
 
   #take({ type, cluster }: ClusterEvent): void {
     const { name } = cluster.metadata;
+    const before = this.#rows.get(name);
+    if (!this.#changed.has(name)) this.#changed.set(name, before);
     if (type === 'DELETED') {
       this.#rows.delete(name);
       this.#transitions.delete(name);
     } else {
-      const before = this.#rows.get(name);
       if (before !== undefined) this.#note(before.cluster, cluster);
       this.#rows.set(name, rowOf(cluster, this.#synced));
     }
-    this.#flushSoon();
+    this.#callOff ??= this.#drawing.soon(() => this.#draw(), this.#drawnAt + DRAW_MS - this.#drawing.now());
   }
 
   #note(before: Cluster, after: Cluster): void {
@@ -104,27 +144,37 @@ export class FleetStore {
       const from = old.get(type);
       if (from === undefined || from === status) continue;
       const told = Date.parse(lastTransitionTime ?? '');
-      const seen = this.#transitions.get(after.metadata.name) ?? [];
-      seen.push({ type, from, to: status, reason, at: Number.isNaN(told) ? this.#now() : told });
-      this.#transitions.set(after.metadata.name, seen.slice(-MOST_TRANSITIONS));
+      const seen = { type, from, to: status, reason, at: Number.isNaN(told) ? this.#drawing.now() : told };
+      this.#transitions.set(
+        after.metadata.name,
+        [...this.transitionsOf(after.metadata.name), seen].slice(-MOST_TRANSITIONS),
+      );
     }
   }
 
   #connect(connection: Connection): void {
     this.#connection = connection;
-    this.#flush();
+    this.#draw();
   }
 
-  #flushSoon(): void {
-    this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS);
-  }
-
-  #flush(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#snapshot = { rows: [...this.#rows.values()], synced: this.#synced, connection: this.#connection };
+  #draw(): void {
+    this.#callOff?.();
+    this.#callOff = undefined;
+    this.#drawnAt = this.#drawing.now();
+    const changes = [...this.#changed].map(([name, before]) => ({ before, after: this.#rows.get(name) }));
+    this.#changed.clear();
+    this.#selection.change(changes);
+    this.totals.change(changes);
+    const moved = changes.some(({ before, after }) => (before === undefined) !== (after === undefined));
+    this.#snapshot = {
+      size: this.#rows.size,
+      membership: this.#snapshot.membership + (moved ? 1 : 0),
+      synced: this.#synced,
+      connection: this.#connection,
+    };
     for (const listener of this.#listeners) listener();
   }
 }
 
+const NONE: readonly Transition[] = [];
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -44,10 +44,10 @@ interface FleetTableProps {
   readonly rows: readonly ClusterRow[];
   readonly filter: FleetFilter;
   readonly stale: boolean;
-  readonly onFilter: (filter: FleetFilter) => void;
+  readonly onSort: (order: Pick<FleetFilter, 'sort' | 'descending'>) => void;
 }
 
-export function FleetTable({ rows, filter, stale, onFilter }: FleetTableProps) {
+export function FleetTable({ rows, filter, stale, onSort }: FleetTableProps) {
   const scroller = useRef<HTMLElement>(null);
   const now = useNow(10_000);
   const rowHeight = rowHeightFor(useNarrow());
@@ -60,8 +60,7 @@ export function FleetTable({ rows, filter, stale, onFilter }: FleetTableProps) {
     };
   }, []);
 
-  const sortBy = (id: SortColumn): void =>
-    onFilter({ ...filter, sort: id, descending: filter.sort === id && !filter.descending });
+  const sortBy = (id: SortColumn): void => onSort({ sort: id, descending: filter.sort === id && !filter.descending });
 
   /** From row to row, also to those that are not drawn yet. */
   const move = (event: KeyboardEvent): void => {
@@ -126,10 +125,19 @@ const Room = ({ height }: { height: number }) =>
     </tbody>
   );
 
+/** A row that has only moved keeps its cells as they are. */
 const Row = memo(function Row({ row, index, age }: { row: ClusterRow; index: number; age: string }) {
+  return (
+    <tr className="row" data-index={index} aria-rowindex={index + 2}>
+      <Cells row={row} age={age} />
+    </tr>
+  );
+});
+
+const Cells = memo(function Cells({ row, age }: { row: ClusterRow; age: string }) {
   const { metadata } = row.cluster;
   return (
-    <tr data-index={index} aria-rowindex={index + 2} className={index % 2 === 0 ? 'even' : 'odd'}>
+    <>
       <th scope="row" className="col-name">
         {row.fresh && <span key={metadata.resourceVersion} className="flash" aria-hidden="true" />}
         <a href={hrefOf({ page: 'cluster', name: row.name })}>{row.name}</a>
@@ -149,6 +157,6 @@ const Row = memo(function Row({ row, index, age }: { row: ClusterRow; index: num
       <td className="col-endpoint mono muted" title={row.endpoint}>
         {row.endpoint}
       </td>
-    </tr>
+    </>
   );
 });

@@ -1,5 +1,6 @@
+import { memo } from 'react';
 import { STATE_NAMES, STATES } from './cluster-row.ts';
-import type { EnvironmentCount } from './select-rows.ts';
+import type { EnvironmentCount } from './fleet-totals.ts';
 
 interface ReadinessChartProps {
   readonly environments: readonly EnvironmentCount[];
@@ -8,7 +9,8 @@ interface ReadinessChartProps {
 }
 
 /** A bar for each environment, as long as its share of the fleet, in the colours of the states. */
-export function ReadinessChart({ environments, chosen, onToggle }: ReadinessChartProps) {
+export const ReadinessChart = memo(function ReadinessChart(props: ReadinessChartProps) {
+  const { environments, chosen, onToggle } = props;
   const most = Math.max(1, ...environments.map(({ total }) => total));
   return (
     <section className="chart" aria-label="Readiness by environment">
@@ -49,4 +51,4 @@ export function ReadinessChart({ environments, chosen, onToggle }: ReadinessChar
       })}
     </section>
   );
-}
+});

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Cluster } from '../../../src/client/index.ts';
-import { labelFor, rowOf } from './cluster-row.ts';
-import { commonLabels, countEnvironments, countStates, matchingRows, NO_FILTER, sortRows } from './select-rows.ts';
+import { type ClusterRow, rowOf } from './cluster-row.ts';
+import { FleetTotals } from './fleet-totals.ts';
+import { type FleetFilter, matcherFor, NO_FILTER, orderFor } from './select-rows.ts';
 
 function cluster(name: string, labels: Record<string, string> = {}, ready?: string, version = 'v1.36.4'): Cluster {
   const conditions = ready === undefined ? [] : [{ type: 'Ready', status: ready, reason: `Because${ready}` }];
@@ -19,6 +20,14 @@ const rows = [
   cluster('dev-1', { environment: 'dev' }, 'Unknown', 'v1.37.0-rc.1'),
   cluster('lone'),
 ].map((each) => rowOf(each, false));
+const matchingRows = (from: readonly ClusterRow[], filter: Pick<FleetFilter, 'search' | 'labels'>): ClusterRow[] =>
+  from.filter(matcherFor(filter));
+const sortRows = (from: readonly ClusterRow[], filter: FleetFilter): ClusterRow[] => from.toSorted(orderFor(filter));
+const totalsOf = (from: readonly ClusterRow[]): FleetTotals => {
+  const totals = new FleetTotals();
+  totals.change(from.map((after) => ({ before: undefined, after })));
+  return totals;
+};
 const names = (selected: readonly { name: string }[]): string[] => selected.map(({ name }) => name);
 
 describe('the rows of the fleet', () => {
@@ -63,9 +72,8 @@ describe('the rows of the fleet', () => {
 });
 
 describe('the counts', () => {
-  it('by state and by environment', () => {
-    expect(countStates(rows)).toEqual({ ready: 1, 'not-ready': 1, unknown: 2 });
-    const environments = countEnvironments(rows, (row) => labelFor(row, 'environment'), 4);
+  it('by environment', () => {
+    const environments = totalsOf(rows).environments(4);
     expect(environments.map(({ name, total, label }) => [name, total, label])).toEqual([
       ['prod', 2, 'env=prod'],
       ['', 1, undefined],
@@ -73,9 +81,14 @@ describe('the counts', () => {
     ]);
   });
 
+  it('name no label for an environment that is found by several', () => {
+    const mixed = [cluster('a', { env: 'prod' }), cluster('b', { stage: 'prod' })].map((each) => rowOf(each, false));
+    expect(totalsOf(mixed).environments(4)).toMatchObject([{ name: 'prod', total: 2, label: undefined }]);
+  });
+
   it('put together what is too much to show', () => {
     const many = ['a', 'b', 'c', 'd', 'e'].map((env) => rowOf(cluster(env, { env }, 'True'), false));
-    const shown = countEnvironments(many, (row) => labelFor(row, 'environment'), 3);
+    const shown = totalsOf(many).environments(3);
     expect(shown.map(({ name, total, counts }) => [name, total, counts.ready])).toEqual([
       ['a', 1, 1],
       ['b', 1, 1],
@@ -84,7 +97,7 @@ describe('the counts', () => {
   });
 
   it('the commonest labels are offered, in the order of the alphabet', () => {
-    expect(commonLabels(rows, 2)).toEqual([
+    expect(totalsOf(rows).commonLabels(2)).toEqual([
       { label: 'env=prod', count: 2 },
       { label: 'environment=dev', count: 1 },
     ]);

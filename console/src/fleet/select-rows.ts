@@ -17,18 +17,14 @@ export const NO_FILTER: FleetFilter = { search: '', state: undefined, labels: []
 export const isFiltered = ({ search, state, labels }: FleetFilter): boolean =>
   search.trim() !== '' || state !== undefined || labels.length > 0;
 
-/** What matches, whatever its state: the counts by state are counts of these. */
-export function matchingRows(
-  rows: readonly ClusterRow[],
-  filter: Pick<FleetFilter, 'search' | 'labels'>,
-): ClusterRow[] {
+/** Whether a row is found, whatever its state: the counts by state are counts of what this finds. */
+export function matcherFor(filter: Pick<FleetFilter, 'search' | 'labels'>): (row: ClusterRow) => boolean {
   const words = filter.search.toLowerCase().split(/\s+/).filter(Boolean);
-  const wanted = Map.groupBy(filter.labels, (label) => label.slice(0, label.indexOf('=')));
-  return rows.filter(
-    (row) =>
-      words.every((word) => row.searched.includes(word)) &&
-      [...wanted].every(([key, labels]) => labels.includes(`${key}=${row.labels[key] ?? ''}`)),
-  );
+  const wanted = [...Map.groupBy(filter.labels, (label) => label.slice(0, label.indexOf('='))).values()];
+  if (words.length === 0 && wanted.length === 0) return () => true;
+  return (row) =>
+    words.every((word) => row.searched.includes(word)) &&
+    wanted.every((labels) => labels.some((label) => row.labelTexts.includes(label)));
 }
 
 const KEYS: Readonly<Record<SortColumn, (row: ClusterRow) => string | number>> = {
@@ -43,66 +39,17 @@ const KEYS: Readonly<Record<SortColumn, (row: ClusterRow) => string | number>> =
   endpoint: (row) => row.endpoint,
 };
 
-export function sortRows(rows: readonly ClusterRow[], { sort, descending }: FleetFilter): ClusterRow[] {
+export type RowOrder = (a: ClusterRow, b: ClusterRow) => number;
+
+/** No two clusters are equal in it: each has one place, which can be found again. */
+export function orderFor({ sort, descending }: Pick<FleetFilter, 'sort' | 'descending'>): RowOrder {
   const key = KEYS[sort];
   const sign = descending ? -1 : 1;
-  return rows.toSorted((a, b) => {
-    const [left, right] = [key(a), key(b)];
+  return (a, b) => {
+    const left = key(a);
+    const right = key(b);
     if (left !== right) return left < right ? -sign : sign;
-    return a.nameKey < b.nameKey ? -1 : 1;
-  });
-}
-
-export type StateCounts = Readonly<Record<State, number>>;
-
-export function countStates(rows: readonly ClusterRow[]): StateCounts {
-  const counts = { ready: 0, 'not-ready': 0, unknown: 0 };
-  for (const { state } of rows) counts[state]++;
-  return counts;
-}
-
-export interface EnvironmentCount {
-  /** `""` for clusters that do not say. */
-  readonly name: string;
-  readonly counts: StateCounts;
-  readonly total: number;
-  /** The label that selects them; undefined when there is none, or when they differ. */
-  readonly label: string | undefined;
-}
-
-/** By environment, the largest first; beyond `most` the rest is one. */
-export function countEnvironments(
-  rows: readonly ClusterRow[],
-  labelOf: (row: ClusterRow) => string | undefined,
-  most: number,
-): EnvironmentCount[] {
-  const groups = [...Map.groupBy(rows, (row) => row.environment)]
-    .map(([name, members]) => {
-      const key = members[0] === undefined ? undefined : labelOf(members[0]);
-      const label = key === undefined || name === '' ? undefined : `${key}=${name}`;
-      return { name, counts: countStates(members), total: members.length, label };
-    })
-    .sort((a, b) => b.total - a.total || (a.name < b.name ? -1 : 1));
-  if (groups.length <= most) return groups;
-  const rest = groups.slice(most - 1);
-  const sum = (state: State): number => rest.reduce((total, { counts }) => total + counts[state], 0);
-  const counts = { ready: sum('ready'), 'not-ready': sum('not-ready'), unknown: sum('unknown') };
-  const total = rest.reduce((all, group) => all + group.total, 0);
-  return [...groups.slice(0, most - 1), { name: `${rest.length} others`, counts, total, label: undefined }];
-}
-
-/** Labels to choose from: the commonest values of keys that tell clusters apart. */
-export function commonLabels(rows: readonly ClusterRow[], most: number): { label: string; count: number }[] {
-  const counts = new Map<string, number>();
-  for (const { labels } of rows) {
-    for (const [key, value] of Object.entries(labels)) {
-      const label = `${key}=${value}`;
-      counts.set(label, (counts.get(label) ?? 0) + 1);
-    }
-  }
-  return [...counts]
-    .map(([label, count]) => ({ label, count }))
-    .sort((a, b) => b.count - a.count || (a.label < b.label ? -1 : 1))
-    .slice(0, most)
-    .sort((a, b) => (a.label < b.label ? -1 : 1));
+    if (a.nameKey !== b.nameKey) return a.nameKey < b.nameKey ? -1 : 1;
+    return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+  };
 }

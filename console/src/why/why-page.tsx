@@ -1,14 +1,16 @@
-import { type FormEvent, useId, useState } from 'react';
+import { type FormEvent, memo, useId, useMemo, useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
 import { Section } from '../cluster/section.tsx';
-import type { ClusterRow } from '../fleet/cluster-row.ts';
+import type { FleetStore } from '../fleet/fleet-store.ts';
 import { ask, issuing, type Question, seeing, type Verdict } from './explain.ts';
 import { VerdictCard } from './verdict-card.tsx';
 
 interface WhyPageProps {
   readonly client: Client;
   readonly username: string;
-  readonly rows: readonly ClusterRow[];
+  readonly fleet: FleetStore;
+  /** Another number when the fleet has other clusters. */
+  readonly membership: number;
   readonly cluster: string;
   /** `namespace/name` */
   readonly account: string;
@@ -28,8 +30,11 @@ interface Form {
 
 const MOST_SUGGESTED = 500;
 
-export function WhyPage({ client, username, rows, cluster, account }: WhyPageProps) {
+export const WhyPage = memo(function WhyPage(props: WhyPageProps) {
+  const { client, username, fleet, membership, cluster, account } = props;
   const id = useId();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it stands for what the store says
+  const names = useMemo(() => fleet.names(MOST_SUGGESTED), [fleet, membership]);
   const [namespace = '', name = ''] = account.split('/', 2);
   const [form, setForm] = useState<Form>({
     wish: cluster !== '' && account === '' ? 'see' : 'pass',
@@ -88,8 +93,8 @@ export function WhyPage({ client, username, rows, cluster, account }: WhyPagePro
                 onChange={(event) => change({ cluster: event.target.value.trim() })}
               />
               <datalist id={`${id}clusters`}>
-                {rows.slice(0, MOST_SUGGESTED).map((row) => (
-                  <option key={row.name} value={row.name} />
+                {names.map((each) => (
+                  <option key={each} value={each} />
                 ))}
               </datalist>
             </div>
@@ -129,7 +134,7 @@ export function WhyPage({ client, username, rows, cluster, account }: WhyPagePro
       </div>
     </div>
   );
-}
+});
 
 function questionOf({ wish, cluster, namespace, name, verb, resource }: Form): Question {
   if (wish === 'see') return seeing(cluster);
