@@ -7,6 +7,7 @@ export class Cable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #pulled = false;
+  #delayMs = 0;
 
   private constructor(server: Server, port: number) {
     this.#server = server;
@@ -28,7 +29,10 @@ export class Cable {
         cable.#sockets.add(from);
         from.on('data', (bytes) => {
           // What was under way when the cable was pulled is lost, and with it the connection: see mend().
-          if (!cable.#pulled) to.write(bytes);
+          if (cable.#pulled) return;
+          // Timers of one length end in the order in which they began.
+          if (cable.#delayMs === 0 || from === near) to.write(bytes);
+          else setTimeout(() => to.write(bytes), cable.#delayMs);
         });
         from.on('error', () => to.destroy());
         from.on('close', () => {
@@ -38,6 +42,11 @@ export class Cable {
       }
     });
     return cable;
+  }
+
+  /** From now on every answer of the member is so much later. Not to be made shorter on connections that are in use. */
+  slow(ms: number): void {
+    this.#delayMs = ms;
   }
 
   pull(): void {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Cable } from '../chaos/cut.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
 import { addCluster, CLUSTERS, touch } from './support/fleet.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
@@ -41,6 +42,8 @@ async function eventually(action: () => Promise<unknown>): Promise<number> {
 
 describeWithEtcd('replicas while etcd is in trouble', () => {
   let etcd: Etcd;
+  /** Between the first replica and each member. */
+  let cables: readonly Cable[] = [];
   let started: Replicas;
   let replicas: readonly [Server, Server];
   let followers: readonly Follower[];
@@ -70,7 +73,9 @@ describeWithEtcd('replicas while etcd is in trouble', () => {
 
   beforeAll(async () => {
     etcd = await startEtcd({ size: 3 });
-    started = await startReplicas(etcd);
+    cables = await Promise.all(etcd.endpoints.map((endpoint) => Cable.to(endpoint)));
+    const slowable = cables.map(({ endpoint }) => endpoint);
+    started = await startReplicas(etcd, { endpointsOf: (replica) => (replica === 0 ? slowable : etcd.endpoints) });
     replicas = [started.servers[0], started.servers[1]];
     const version = await addCluster(replicas[0], 'steady');
     await addCluster(replicas[0], 'alpha');
@@ -85,6 +90,7 @@ describeWithEtcd('replicas while etcd is in trouble', () => {
     for (const watch of watches ?? []) watch.close();
     for (const member of etcd?.members ?? []) member.signal('SIGCONT');
     await started?.destroy();
+    for (const cable of cables) cable.close();
     await etcd?.destroy();
   });
 
@@ -129,6 +135,55 @@ describeWithEtcd('replicas while etcd is in trouble', () => {
     const took = await Promise.all(replicas.map((replica) => eventually(() => write(replica, 'back'))));
     expect(Math.max(...took)).toBeLessThan(RECOVERY_MS);
     expect((await replicas[1].call('GET', CLUSTERS)).code).toBe(200);
+    await expectAllSeen();
+  });
+
+  it('B12: every answer of etcd takes a second: what asks it is a second later, and nothing is refused', async () => {
+    const [slow] = replicas;
+    const SECOND = 1_000;
+    for (const cable of cables) cable.slow(SECOND);
+    const took = async (action: () => Promise<unknown>): Promise<number> => {
+      const from = performance.now();
+      await action();
+      return performance.now() - from;
+    };
+    const answered = async (path: string, token?: null): Promise<void> => {
+      const answer = await slow.call('GET', path, token === null ? { token } : {});
+      expect(answer.code, answer.text).toBe(200);
+    };
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [] } };
+    // Those who ask etcd wait for it: a write until its own event has come back as well.
+    expect(await took(() => answered(CLUSTERS))).toBeGreaterThanOrEqual(SECOND);
+    expect(await took(() => write(slow, 'slow'))).toBeGreaterThanOrEqual(SECOND);
+    await eventually(async () => expect(await took(() => answered('/readyz', null))).toBeGreaterThanOrEqual(SECOND));
+    // The others do not: all of these are done while one question to etcd is still under way. More than once, should this
+    // machine itself have been slower than that.
+    await eventually(async () => {
+      let over = false;
+      const waiting = answered(CLUSTERS).finally(() => {
+        over = true;
+      });
+      await Promise.all([
+        answered(`${CLUSTERS}?resourceVersion=0`),
+        answered('/orchestrator/alpha/openid/v1/jwks', null),
+        answered('/livez', null),
+        slow.call('POST', tokenPath(), { body }).then(({ code }) => expect(code).toBe(201)),
+      ]);
+      const wasFirst = !over;
+      await waiting;
+      expect(wasFirst).toBe(true);
+    });
+    // Whoever watches there sees everything, a second later.
+    await write(replicas[1], 'at the other');
+    await expectAllSeen();
+    const metrics = (await slow.call('GET', '/metrics')).text;
+    expect(Number(/^clusterpass_cache_lag_seconds (\S+)$/m.exec(metrics)?.[1])).toBeGreaterThanOrEqual(1);
+    // New connections, without the delay.
+    for (const cable of cables) {
+      cable.slow(0);
+      cable.mend();
+    }
+    await eventually(() => write(slow, 'fast again'));
     await expectAllSeen();
   });
 

@@ -27,8 +27,11 @@ export interface StoreLogger {
   warn(fields: object, message: string): void;
 }
 
-/** A question is soon put to another member; who asks waits for an answer. */
-const QUESTION: Patience = { tryMs: 1_000, totalMs: 3_000 };
+/**
+ * A question is soon put to another member; who asks waits for an answer. Each try has more time than the one before, so
+ * that an etcd all of whose members are slow is slow, and not away.
+ */
+const QUESTION: Patience = { tryMs: 1_500, totalMs: 4_000 };
 /** A page of a list is more work. */
 const PAGE: Patience = { tryMs: 5_000, totalMs: 10_000 };
 /** Whatever has not happened by then, e.g. because the leader hangs, is better begun anew by the caller. */

@@ -25,7 +25,7 @@ export interface EtcdAccess extends EtcdCredentials {
   readonly endpoints: readonly string[];
 }
 
-/** How long a call may take: each try, and all of them together. */
+/** How long a call may take: the first try, each further one twice as long as the one before, and all of them together. */
 export interface Patience {
   readonly tryMs: number;
   readonly totalMs: number;
@@ -75,7 +75,7 @@ export class Members {
       if (this.#closed || (left <= 0 && attempt > 0)) throw toStorageError(last, doing);
       const member = this.#choose(attempt === 0 ? prefer : undefined);
       try {
-        return await this.#call(member, method, bytes, Math.max(1, Math.min(tryMs, left)));
+        return await this.#call(member, method, bytes, Math.max(1, Math.min(tryMs * 2 ** attempt, left)));
       } catch (error) {
         last = error;
         if (isStaleToken(error)) this.#token = undefined;
