@@ -34,6 +34,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   revocation: 'revocation.ts',
   prober: 'prober.ts',
   overload: 'overload.ts',
+  refusal: 'refusal.ts',
   'slow-clients': 'slow-clients.ts',
   'event-loop': 'event-loop.mjs',
   scale: 'scale.ts',

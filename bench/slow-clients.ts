@@ -66,6 +66,13 @@ while (seconds() < LAST_S && (open.size > 0 || times.length === 0)) {
   await delay(100);
 }
 clearInterval(drip);
+// A server that is gone closes all of them at once, and that must not pass for an answer.
+const health = await server.call('GET', '/livez', { token: null }).catch((error: Error) => error);
+if (health instanceof Error || health.code !== 200) {
+  console.error(`the server does not answer any more after ${seconds().toFixed(1)} s: these figures say nothing.`);
+  console.error(server.output.stderr);
+  process.exit(1);
+}
 times.sort((a, b) => a - b);
 const median = times[Math.floor(times.length / 2)] ?? Number.NaN;
 const last = (part: 'header' | 'body'): string => Math.max(...closedAt[part]).toFixed(1);
