@@ -35,6 +35,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   prober: 'prober.ts',
   overload: 'overload.ts',
   refusal: 'refusal.ts',
+  drain: 'drain.ts',
   'slow-clients': 'slow-clients.ts',
   'event-loop': 'event-loop.mjs',
   scale: 'scale.ts',
