@@ -20,6 +20,20 @@ describe.each(ALGORITHMS)('%s', (algorithm) => {
     );
   });
 
+  test('A23: signing is done elsewhere than on the event loop', async () => {
+    const claims = buildClaims(grantOf());
+    let signed = false;
+    const signature = createSigner(fixture.ring)
+      .sign(claims)
+      .then(() => {
+        signed = true;
+      });
+    // Whatever is computed here and now is done when all of these have had their turn; what a thread does can not be.
+    for (let turn = 0; turn < 1_000; turn += 1) await Promise.resolve();
+    expect(signed).toBe(false);
+    await signature;
+  });
+
   test('an independent library verifies the token, with nothing but the public key', async () => {
     const token = await fixture.issue({ audiences: [API, 'vault'] });
     const pem = fixture.publicKey.export({ type: 'spki', format: 'pem' });

@@ -176,10 +176,13 @@ describe('one login serves every command', () => {
 
   it('a session that the provider has ended is told, with what to do', async () => {
     await signIn();
-    await age({ refreshAt: 0, endsAt: 0, refreshToken: 'gone' });
-    expect(await person.fails(WHO)).toMatch(
+    await age({ refreshAt: 0, endsAt: 0, refreshToken: 'canary-refresh-token' });
+    const said = await person.fails(WHO);
+    expect(said).toMatch(
       /^error: the login for \S+ has ended \(\S+ refused: .*\): run clusterpass login --server http/,
     );
+    // A8: neither what was refused nor what has ended.
+    for (const secret of ['canary-refresh-token', 'eyJ']) expect(said).not.toContain(secret);
     await age({ refreshAt: 0, endsAt: 0, refreshToken: undefined });
     expect(await person.fails(WHO)).toMatch(/has ended, and the identity provider gave no refresh token: run/);
   });

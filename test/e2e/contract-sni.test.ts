@@ -49,7 +49,7 @@ const closeNotify = bytes(0x15, 3, 3, 0, 2, 1, 0);
 const isAlert = (answer: string): boolean => answer.charCodeAt(0) === 0x15;
 const isServerHello = (answer: string): boolean => answer.charCodeAt(0) === 0x16 && answer.charCodeAt(5) === 2;
 
-describe('C-H: the name in a TLS handshake', () => {
+describe('C-H, A20: the name in a TLS handshake', () => {
   it('the hello of this test is one that is answered', async () => {
     expect(isServerHello(await sendRaw(server, clientHello(Buffer.from('localhost'))))).toBe(true);
   });

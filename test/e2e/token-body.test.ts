@@ -71,6 +71,11 @@ describe('bodies that can not be read', () => {
       wrongType('string', 'TokenRequestSpec.spec.expirationSeconds', 'int64'),
     ],
     [
+      'C-A: a number in quotes',
+      '{"spec":{"expirationSeconds":"3600"}}',
+      wrongType('string', 'TokenRequestSpec.spec.expirationSeconds', 'int64'),
+    ],
+    [
       'D-06, T-26: 3600.5',
       '{"spec":{"expirationSeconds":3600.5}}',
       wrongType('number 3600.5', 'TokenRequestSpec.spec.expirationSeconds', 'int64'),

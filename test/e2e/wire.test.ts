@@ -73,7 +73,7 @@ const REFUSED: readonly [name: string, code: number, bytes: string][] = [
   ['a method nobody knows', 405, `BREW / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
 ];
 
-describe('C-H: what the wire may not carry', () => {
+describe('C-H, A20: what the wire may not carry', () => {
   test.each(REFUSED)('%s is %i', async (_, code, bytes) => {
     const { raw, handled } = await startFixture();
     const response = await raw(bytes);

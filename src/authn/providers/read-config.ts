@@ -72,7 +72,11 @@ function decode(bytes: Uint8Array): AuthenticationConfiguration {
     return decodeBody<AuthenticationConfiguration>(body, AUTHENTICATION_CONFIGURATION, 'Strict', { acceptsVersion })
       .value;
   } catch (error) {
-    if (error instanceof ApiError) throw new AuthenticationConfigError(error.message);
+    if (error instanceof ApiError) throw new AuthenticationConfigError(withoutBytes(error.message));
     throw error;
   }
 }
+
+/** What can not be read at all is shown to callers by its first bytes. Whoever named the wrong file may have named a secret. */
+const withoutBytes = (message: string): string =>
+  message.startsWith('the object provided is unrecognized') ? message.replace(/ \([^(]*\)$/, '') : message;

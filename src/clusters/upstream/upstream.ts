@@ -63,7 +63,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
           return send(true);
         }
       };
-      return notRedirect(await send(false));
+      return notRevealing(notRedirect(await send(false)), credential);
     },
     forget: (cluster) => connections.forget(cluster),
     close: () => connections.close(),
@@ -131,6 +131,17 @@ function headersFor({ body }: UpstreamRequest, credential: Credential | undefine
 function notRedirect(answer: UpstreamAnswer): UpstreamAnswer {
   if (answer.status >= 300 && answer.status < 400) {
     throw new UpstreamError('server', `it answered with a redirect (${answer.status}), which is not followed`);
+  }
+  return answer;
+}
+
+/**
+ * Some gateways repeat the headers of what they refuse. What a cluster says of a request is passed on to whoever made it,
+ * and that must never be the desk's own credential.
+ */
+function notRevealing(answer: UpstreamAnswer, credential: Credential | undefined): UpstreamAnswer {
+  if (credential?.type === 'token' && answer.body.includes(credential.token.reveal())) {
+    throw new UpstreamError('server', `its answer (${answer.status}) repeats the credential of the desk`);
   }
   return answer;
 }

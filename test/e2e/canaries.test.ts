@@ -1,0 +1,209 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type FakeAnswer, type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
+import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
+import { allAuditBytes, eventsOf } from './support/audit.ts';
+import {
+  type Desk,
+  goodAnswer,
+  jwt,
+  register,
+  startDesk,
+  statusAnswer,
+  tokenAnswer,
+  writeCredential,
+} from './support/forwarding.ts';
+import { run } from './support/run.ts';
+import { type Answer, TLS, tokenOf } from './support/server.ts';
+import { ASK, bind, CLUSTERS, createWorld, issue, tokenPath } from './support/token-world.ts';
+
+/**
+ * A8: secrets that the desk holds, or that others tell it, at the most talkative settings there are, and then everything it
+ * has written and answered. What callers put into their own requests is in audit.test.ts.
+ */
+
+const canary = (of: string): string => `canary-${of}-${randomBytes(12).toString('hex')}`;
+const SECRETS = {
+  credential: canary('credential-of-a-cluster'),
+  upstream: canary('answer-of-a-cluster'),
+  provider: canary('answer-of-a-provider'),
+  callerToken: tokenOf('jane'),
+  encryptionKey: randomBytes(32).toString('base64'),
+};
+const authority = createAuthority('cluster CA');
+const client = authority.issue({ names: ['desk'] });
+
+let desk: Desk;
+let cluster: FakeApiServer;
+let provider: FakeApiServer;
+let folder: string;
+let spans = '';
+const collector = createServer(async (req, res) => {
+  for await (const chunk of req) spans += chunk;
+  res.end('{}');
+});
+/** Bodies and headers of all answers. */
+const answers: string[] = [];
+const call = async (...args: Parameters<Desk['server']['call']>): Promise<Answer> => {
+  const answer = await desk.server.call(...args);
+  answers.push(`${answer.text}\n${JSON.stringify([...answer.headers])}`);
+  return answer;
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-canaries-'));
+  collector.listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  const [cert, key, ca] = await Promise.all(
+    [TLS.certFile, TLS.keyFile, TLS.caFile].map((file) => readFile(file, 'utf8')),
+  );
+  provider = await startApiServer({ cert: cert ?? '', key: key ?? '' }, () => ({
+    status: 500,
+    body: SECRETS.provider,
+  }));
+  cluster = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), goodAnswer);
+  const keyFile = join(folder, 'encryption.key');
+  await writeFile(keyFile, SECRETS.encryptionKey, { mode: 0o600 });
+  const config = join(folder, 'authentication.json');
+  const issuer = { url: `https://127.0.0.1:${provider.port}`, audiences: ['desk'], certificateAuthority: ca };
+  await writeFile(
+    config,
+    JSON.stringify({
+      apiVersion: 'apiserver.config.k8s.io/v1',
+      kind: 'AuthenticationConfiguration',
+      jwt: [{ issuer, claimMappings: { username: { claim: 'sub', prefix: 'id:' } } }],
+    }),
+  );
+  desk = await startDesk({
+    users: { jane: ['dev'] },
+    args: [
+      ...['--log-level', 'debug', '--audit-log-path', join(folder, 'audit', 'audit.log')],
+      ...['--encryption-key-file', keyFile, '--authentication-config', config],
+      ...['--tracing-endpoint', `http://127.0.0.1:${(collector.address() as AddressInfo).port}`],
+      ...['--tracing-sampling-rate-per-million', '1000000'],
+    ],
+    env: {
+      NODE_OPTIONS: `--import=${new URL('./support/crash.mjs', import.meta.url).href} --report-uncaught-exception --report-exclude-network --report-directory=${folder}`,
+    },
+  });
+  await createWorld(desk.server);
+  await bind(desk.server, 'jane-tokens', { kind: 'User', name: 'jane' });
+  await register(desk, { name: 'real', port: cluster.port, ca: authority.cert }, SECRETS.credential);
+});
+afterAll(async () => {
+  await desk?.destroy();
+  await Promise.all([cluster?.close(), provider?.close()]);
+  await new Promise((resolve) => collector.close(resolve));
+  await rm(folder, { recursive: true, force: true });
+});
+
+const REAL = tokenPath('builder', 'ci', 'real');
+const { credential, upstream } = SECRETS;
+
+/** What a cluster might answer, with something in it that is nobody's business, and what it was sent. */
+const REVEALING: readonly [string, FakeApiServer['answer']][] = [
+  ['a token that says something else', () => tokenAnswer(jwt({ sub: upstream, iss: credential }))],
+  ['a token that is none', () => tokenAnswer(`${upstream} ${credential}`)],
+  ['a token with more than a token', () => tokenAnswer({ [upstream]: credential })],
+  ['HTML', () => ({ status: 200, headers: { 'content-type': 'text/html' }, body: `<b>${upstream} ${credential}</b>` })],
+  ['JSON that breaks off', () => ({ status: 201, body: `{"status":{"token":"${upstream} ${credential}` })],
+  ['another kind', () => ({ status: 201, body: JSON.stringify({ kind: `${upstream} ${credential}` }) })],
+  ['a redirect', () => ({ status: 302, headers: { location: `https://${upstream}.example/?token=${credential}` } })],
+  [
+    'headers',
+    (): FakeAnswer => ({
+      status: 500,
+      headers: { 'x-debug': `${upstream} ${credential}`, warning: `299 - "${upstream}"` },
+    }),
+  ],
+  ...[400, 401, 403, 404, 409, 422, 429, 500, 503].map((code): [string, FakeApiServer['answer']] => [
+    `a ${code} that repeats the credential`,
+    (seen) =>
+      statusAnswer(code, 'Reason', `${upstream}: ${seen.headers.authorization}`, {
+        name: credential,
+        causes: [{ message: credential }],
+      }),
+  ]),
+];
+
+it.each(REVEALING)('a cluster that answers with %s', async (_, answer) => {
+  cluster.answer = answer;
+  const { code } = await call('POST', REAL, { body: ASK, token: SECRETS.callerToken });
+  expect(code).toBeGreaterThanOrEqual(400);
+});
+
+it('a credential that can not be used, a provider that fails, and every kind of work', async () => {
+  cluster.answer = goodAnswer;
+  await writeCredential(desk, 'real', { token: `${credential}\nsecond line ${upstream}\n` });
+  await call('POST', REAL, { body: ASK });
+  await rm(join(desk.credentials, 'fleet', 'real', 'token'));
+  await writeCredential(desk, 'real', { 'tls.crt': client.cert, 'tls.key': `${client.key.slice(0, 80)}${upstream}` });
+  await call('POST', REAL, { body: ASK });
+  const foreign = jwt({ iss: `https://127.0.0.1:${provider.port}`, sub: 'x', aud: 'desk', exp: 4e9 });
+  expect((await call('GET', CLUSTERS, { token: foreign })).code).toBe(401);
+  for (const token of [SECRETS.callerToken, `${SECRETS.callerToken}x`, await issue(desk.server)]) {
+    await call('GET', '/auth/v1/clusters', { token });
+    await call('GET', CLUSTERS, {
+      token,
+      headers: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
+    });
+    await call('GET', `${CLUSTERS}?watch=1&timeoutSeconds=1`, { token });
+  }
+  await call('GET', `${CLUSTERS}/real`);
+});
+
+describe('nothing of it', () => {
+  it('is in a log, an audit log, metrics, a trace, an answer to anybody, or what a crash leaves behind', async () => {
+    const last = await call('GET', '/metrics');
+    await eventsOf(join(folder, 'audit', 'audit.log'), last.headers.get('audit-id'));
+    process.kill(desk.server.pid, 'SIGUSR2');
+    await expect.poll(async () => (await readdir(folder)).some((name) => name.startsWith('report.'))).toBe(true);
+    expect(await desk.server.stop()).not.toBe(0);
+    const report = (await readdir(folder)).find((name) => name.startsWith('report.')) ?? '';
+    const outputs = {
+      ...desk.server.output,
+      audit: await allAuditBytes(join(folder, 'audit', 'audit.log')),
+      report: await readFile(join(folder, report), 'utf8'),
+      spans,
+      answers: answers.join('\n'),
+    };
+    // Each of them has something to say of what happened.
+    expect(outputs.stderr).toContain('crashed on purpose');
+    expect(outputs.stderr).toContain('"level":"debug"');
+    expect(outputs.report).toContain('crashed on purpose');
+    for (const text of [outputs.audit, outputs.spans]) expect(text).toContain('/orchestrator/real/');
+    expect(outputs.answers).toContain('apiserver_request_total');
+    const secrets = { ...SECRETS, admin: desk.server.adminToken, privateKey: 'PRIVATE KEY', jwt: 'eyJ' };
+    for (const [output, text] of Object.entries(outputs)) {
+      for (const [name, secret] of Object.entries(secrets)) {
+        expect(text.includes(secret), `${name} in ${output}`).toBe(false);
+      }
+    }
+  });
+
+  it('is in what is said of a start that fails', async () => {
+    const secret = canary('start');
+    const file = join(folder, 'secret');
+    await writeFile(file, `${secret},"broken\n`, { mode: 0o600 });
+    const starts = [
+      ['--store', `etcd://root:${secret}@127.0.0.1:1/x`, '--base-url', `https://jane:${secret}@pass.example`],
+      ['--token-auth-file', file],
+      ['--authentication-config', file],
+    ].map(async (args, index) => {
+      const data = join(folder, `data-${index}`);
+      const { code, stdout, stderr } = await run(['serve', '--data-dir', data, '--listen', '127.0.0.1:0', ...args]);
+      expect(code, args[0]).toBeGreaterThan(0);
+      // Not in hexadecimal either, as the beginning of what can not be read is shown to callers.
+      for (const form of [secret, Buffer.from(secret.slice(0, 12)).toString('hex')]) {
+        expect(`${stdout}${stderr}`, args[0]).not.toContain(form);
+      }
+    });
+    await Promise.all(starts);
+  });
+});
