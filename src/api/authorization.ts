@@ -129,14 +129,17 @@ export interface ClusterRule {
    * A superset of what is admitted that can be looked up without walking the fleet: names, and
    * labels one of which an admitted cluster must carry. Undefined when there is none (`all`, `!=`, `notin`).
    */
-  readonly candidates:
-    | {
-        readonly names: readonly string[];
-        readonly labels: readonly { readonly key: string; readonly value: string }[];
-      }
-    | undefined;
+  readonly candidates: Places | undefined;
   /** Every candidate is admitted, so none needs to be asked about. Without a promise of it they are. */
   readonly admitsCandidates?: boolean;
+  /** Where to look for what only one of the two rules admits; undefined when that can not be told. */
+  differsFrom?(other: ClusterRule): Places | undefined;
+}
+
+/** Clusters by name, and by labels of which they carry one. */
+export interface Places {
+  readonly names: readonly string[];
+  readonly labels: readonly { readonly key: string; readonly value: string }[];
 }
 
 export const ALL_CLUSTERS: ClusterRule = { all: true, none: false, admits: () => true, candidates: undefined };

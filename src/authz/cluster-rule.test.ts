@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ALL_CLUSTERS, NO_CLUSTERS } from '../api/authorization.ts';
 import { parseLabelSelector } from '../objects/label-selector.ts';
@@ -73,6 +74,43 @@ describe('cluster rules', () => {
     expect(of(grant(undefined, 'x!=1'))).toBe(false);
     const home = { cluster: 'h', grants: [] };
     expect(rules.of({ elsewhere: [grant(undefined, 'x=1')], home }).admitsCandidates).toBe(false);
+  });
+
+  it('say where two of them differ, and leave out no cluster on which they do', () => {
+    const of = (...elsewhere: ClusterGrant[]) => rules.of({ elsewhere });
+    const wide = of(grant(['a', 'b']), grant(undefined, 'x=1'), grant(['c'], 'y=1'));
+    expect(wide.differsFrom?.(of(grant(['a']), grant(undefined, 'x=1')))).toEqual({ names: ['b', 'c'], labels: [] });
+    expect(wide.differsFrom?.(of(grant(['a', 'b']), grant(['c'], 'y=1')))).toEqual({
+      names: [],
+      labels: [{ key: 'x', value: '1' }],
+    });
+    expect(wide.differsFrom?.(of(grant(undefined, 'x!=1')))).toBeUndefined();
+    expect(wide.differsFrom?.(ALL_CLUSTERS)).toBeUndefined();
+
+    const grants = fc.array(
+      fc
+        .tuple(
+          fc.option(fc.subarray(['a', 'b', 'c']), { nil: undefined }),
+          fc.constantFrom(undefined, 'x=1', 'x in (1,2)', 'x=1,y=1', 'y', 'x!=1', 'kubernetes.io/metadata.name=b'),
+        )
+        .map(([names, selector]) => grant(names, selector)),
+      { maxLength: 4 },
+    );
+    const fleet = ['a', 'b', 'c', 'd'].flatMap((name) =>
+      [{}, { x: '1' }, { x: '2', y: '1' }, { x: '1', y: '1' }].map((labels) => ({ name, labels })),
+    );
+    fc.assert(
+      fc.property(grants, grants, (one, other) => {
+        const [before, after] = [of(...one), of(...other)];
+        const places = after.differsFrom?.(before);
+        if (places === undefined) return;
+        for (const { name, labels } of fleet) {
+          if (before.admits(name, labels) === after.admits(name, labels)) continue;
+          const isThere = places.labels.some(({ key, value }) => (labels as Record<string, string>)[key] === value);
+          expect(isThere || places.names.includes(name)).toBe(true);
+        }
+      }),
+    );
   });
 
   it('take a cluster without labels for one that exists', () => {

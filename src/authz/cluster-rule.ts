@@ -4,6 +4,7 @@ import {
   type ClusterRule,
   type ClusterVisibility,
   NO_CLUSTERS,
+  type Places,
 } from '../api/authorization.ts';
 import {
   type ClusterSelector,
@@ -88,7 +89,7 @@ function narrow(clauses: Clauses, name: string): Clauses {
 const isNothing = ({ all, names, selected }: Clauses): boolean => !all && names.length === 0 && selected.length === 0;
 
 function textOf({ all, names, selected }: Clauses): unknown {
-  return all || [names, selected.map((clause) => [clause.selector.text, clause.names && [...clause.names].sort()])];
+  return all || [names, selected.map(clauseText)];
 }
 
 /** What a rule is made from. At home the caller is somebody else, with other grants. */
@@ -121,6 +122,11 @@ class ClausesRule implements ClusterRule {
     const view = viewCluster(name, labels ?? {});
     return selected.some(({ selector }) => selector.holdsIn(view));
   }
+
+  differsFrom(other: ClusterRule): Places | undefined {
+    if (!(other instanceof ClausesRule) || this.#home !== undefined || other.#home !== undefined) return undefined;
+    return this.#elsewhere.differsFrom(other.#elsewhere);
+  }
 }
 
 /** Clauses by the labels that lead to them, so that many grants do not make each cluster dearer. */
@@ -129,6 +135,7 @@ class ClauseIndex {
   readonly #names: ReadonlySet<string>;
   readonly #byPin = new Map<string, Clause[]>();
   readonly #unpinned: Clause[] = [];
+  readonly #byText = new Map<string, Clause>();
   readonly #pins: Pin[] = [];
   readonly pinsSuffice: boolean;
 
@@ -136,7 +143,8 @@ class ClauseIndex {
     this.#all = all;
     this.#names = new Set(names);
     for (const clause of selected) {
-      const pins = clause.names ? [...clause.names].map((value) => ({ key: NAME_LABEL, value })) : clause.selector.pins;
+      this.#byText.set(clauseText(clause), clause);
+      const pins = pinsOf(clause);
       if (pins === undefined) this.#unpinned.push(clause);
       for (const pin of pins ?? []) {
         const list = this.#byPin.get(pinText(pin));
@@ -166,11 +174,37 @@ class ClauseIndex {
 
   candidates(also: readonly string[]): ClusterRule['candidates'] {
     if (this.#all || this.#unpinned.length > 0) return undefined;
-    const names = this.#pins.filter(({ key }) => key === NAME_LABEL).map(({ value }) => value);
-    const labels = this.#pins.filter(({ key }) => key !== NAME_LABEL);
-    return { names: [...new Set([...this.#names, ...names, ...also])].sort(), labels };
+    return placesOf([...this.#names, ...also], this.#pins);
+  }
+
+  /** What both have decides the same in both: only the clauses of one of them can make a difference. */
+  differsFrom(other: ClauseIndex): Places | undefined {
+    if (this.#all || other.#all) return undefined;
+    const names = [...this.#names.symmetricDifference(other.#names)];
+    const pins: Pin[] = [];
+    for (const [mine, theirs] of [[this, other] as const, [other, this] as const]) {
+      for (const [text, clause] of mine.#byText) {
+        if (theirs.#byText.has(text)) continue;
+        const own = pinsOf(clause);
+        if (own === undefined) return undefined;
+        pins.push(...own);
+      }
+    }
+    return placesOf(names, pins);
   }
 }
+
+/** A cluster that the clause admits carries one of these. */
+const pinsOf = ({ names, selector }: Clause): readonly Pin[] | undefined =>
+  names === undefined ? selector.pins : [...names].map((value) => ({ key: NAME_LABEL, value }));
+
+function placesOf(names: readonly string[], pins: readonly Pin[]): Places {
+  const pinned = pins.filter(({ key }) => key === NAME_LABEL).map(({ value }) => value);
+  const labels = new Map(pins.filter(({ key }) => key !== NAME_LABEL).map((pin) => [pinText(pin), pin]));
+  return { names: [...new Set([...names, ...pinned])].sort(), labels: [...labels.values()] };
+}
+
+const clauseText = ({ selector, names }: Clause): string => JSON.stringify([selector.text, names && [...names].sort()]);
 
 const admitsBy = ({ names, selector }: Clause, view: ClusterView): boolean =>
   (names?.has(view.name) ?? true) && selector.holdsIn(view);

@@ -1,4 +1,4 @@
-import type { ClusterRule } from '../api/authorization.ts';
+import type { ClusterRule, Places } from '../api/authorization.ts';
 import type { FieldSelector } from '../objects/field-selector.ts';
 import type { LabelSelector } from '../objects/label-selector.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -102,6 +102,19 @@ export function* selectAll(snapshot: Snapshot<StoredObject>, selection: Selectio
   }
 }
 
+/** What is at these places, in key order; undefined when there is no index to look them up. */
+export function entriesAt(
+  snapshot: Snapshot<StoredObject>,
+  prefix: string,
+  places: Places,
+): StoredObject[] | undefined {
+  if (!snapshot.indexed) return undefined;
+  const entries = places.names.map((name) => snapshot.get(`${prefix}${name}`)).filter((entry) => entry !== undefined);
+  for (const { key, value } of places.labels) snapshot.collectLabel(entries, key, value);
+  // What comes from one place of an index is in order already.
+  return places.names.length + places.labels.length <= 1 ? entries : inOrder(entries);
+}
+
 interface Candidates {
   /** In key order. */
   readonly entries: StoredObject[];
@@ -109,10 +122,8 @@ interface Candidates {
   readonly exact: boolean;
 }
 
-/** A way to narrow: parts of indexes that together hold everything selected. */
-interface Way {
-  readonly named: readonly StoredObject[];
-  readonly labels: readonly { readonly key: string; readonly value: string }[];
+/** A way to narrow: places that together hold everything selected. */
+interface Way extends Places {
   /** Nothing else is to be asked of what it leads to. */
   readonly exact: boolean;
 }
@@ -130,16 +141,12 @@ function narrow(snapshot: Snapshot<StoredObject>, selection: Selection): Candida
     return { entries: entry === undefined ? [] : [entry], exact: false };
   }
   if (!snapshot.indexed) return undefined;
-  const ways = [...waysByLabel(selection), ...waysByRule(snapshot, selection)];
+  const ways = [...waysByLabel(selection), ...waysByRule(selection)];
   const [only] = ways;
   if (only === undefined) return undefined;
-  if (ways.length > 1) return { entries: walkInStep(snapshot, ways), exact: false };
-  const entries = [...only.named];
-  for (const { key, value } of only.labels) snapshot.collectLabel(entries, key, value);
-  // What comes from one place of an index is in order already.
-  const isOrdered = only.named.length + only.labels.length <= 1;
-  const ordered = isOrdered ? entries : inOrder(entries);
-  return { entries: ordered, exact: only.exact && areBelow(ordered, selection.prefix) };
+  if (ways.length > 1) return { entries: walkInStep(snapshot, selection.prefix, ways), exact: false };
+  const entries = entriesAt(snapshot, selection.prefix, only) ?? [];
+  return { entries, exact: only.exact && areBelow(entries, selection.prefix) };
 }
 
 /** They are in order, so the first and the last speak for those between them. */
@@ -147,10 +154,8 @@ const areBelow = (entries: readonly StoredObject[], prefix: string): boolean =>
   entries.length === 0 ||
   (entries[0]?.key.startsWith(prefix) === true && entries.at(-1)?.key.startsWith(prefix) === true);
 
-function walkInStep(snapshot: Snapshot<StoredObject>, ways: readonly Way[]): StoredObject[] {
-  const steps = ways.map(({ named, labels }) =>
-    chain([named, ...labels.map(({ key, value }) => snapshot.withLabel(key, value))]),
-  );
+function walkInStep(snapshot: Snapshot<StoredObject>, prefix: string, ways: readonly Way[]): StoredObject[] {
+  const steps = ways.map((way) => walk(snapshot, prefix, way));
   const found = ways.map((): StoredObject[] => []);
   for (;;) {
     for (const [index, step] of steps.entries()) {
@@ -161,27 +166,25 @@ function walkInStep(snapshot: Snapshot<StoredObject>, ways: readonly Way[]): Sto
   }
 }
 
+function* walk(snapshot: Snapshot<StoredObject>, prefix: string, { names, labels }: Places): Generator<StoredObject> {
+  for (const name of names) {
+    const entry = snapshot.get(`${prefix}${name}`);
+    if (entry !== undefined) yield entry;
+  }
+  for (const { key, value } of labels) yield* snapshot.withLabel(key, value);
+}
+
 function waysByLabel({ labels, rule, fields, now }: Selection): Way[] {
   const exact = labels.requirements.length === 1 && seesAll(rule) && fields.isEmpty && now === undefined;
   return labels.requirements
     .filter(({ operator }) => operator === '=' || operator === '==' || operator === 'in')
-    .map(({ key, values }) => ({
-      named: [],
-      labels: values.map((value) => ({ key, value })),
-      exact,
-    }));
+    .map(({ key, values }) => ({ names: [], labels: values.map((value) => ({ key, value })), exact }));
 }
 
-function waysByRule(snapshot: Snapshot<StoredObject>, { rule, prefix, labels, fields, now }: Selection): Way[] {
-  const candidates = rule?.candidates;
-  if (candidates === undefined) return [];
-  const named = candidates.names.map((name) => snapshot.get(`${prefix}${name}`)).filter((entry) => entry !== undefined);
-  const exact = rule?.admitsCandidates === true && labels.isEmpty && fields.isEmpty && now === undefined;
-  return [{ named, labels: candidates.labels, exact }];
-}
-
-function* chain<T>(parts: readonly Iterable<T>[]): Generator<T> {
-  for (const part of parts) yield* part;
+function waysByRule({ rule, labels, fields, now }: Selection): Way[] {
+  if (rule?.candidates === undefined) return [];
+  const exact = rule.admitsCandidates === true && labels.isEmpty && fields.isEmpty && now === undefined;
+  return [{ ...rule.candidates, exact }];
 }
 
 function inOrder(entries: StoredObject[]): StoredObject[] {

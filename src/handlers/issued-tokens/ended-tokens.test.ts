@@ -13,7 +13,7 @@ import type { Representation } from '../representation.ts';
 import { type Selection, selectPage } from '../selection.ts';
 import type { Views } from '../views.ts';
 import { frameFor } from '../watch/frames.ts';
-import { changesOfView } from '../watch/replay.ts';
+import { compareViews, framesOfChange } from '../watch/replay.ts';
 
 /** A token that has ended is not shown any more, whether or not the store has let go of its record. */
 
@@ -82,7 +82,8 @@ describe('a token that has ended', () => {
 
   it('is not told of to a watcher who gains sight of it, and is taken back from one who knew it', () => {
     const view = { selection, representation };
-    const gained = [...changesOfView(snapshot, { ...selection, rule: NO_CLUSTERS }, selection, 9, () => view)];
+    const change = compareViews(snapshot, { ...selection, rule: NO_CLUSTERS }, selection);
+    const gained = [...framesOfChange(change, 9, () => view)];
     expect(gained.map((frame) => JSON.parse(String(frame)).object.metadata.name)).toEqual(['b-out', 'd-out']);
     const event = { cache: undefined as never, revision: 9, before: ended, after: undefined };
     expect(JSON.parse(String(frameFor(selection, representation, event)))).toMatchObject({

@@ -6,6 +6,7 @@ import type { CacheEvent } from '../../storage/cache/kind-cache.ts';
 import type { Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
 import { frameFor } from './frames.ts';
+import type { ViewChange } from './replay.ts';
 import type { Watcher } from './watcher.ts';
 
 /** Watchers who see the same: each event is looked at and serialized once for all of them. */
@@ -22,19 +23,34 @@ export interface HubOptions {
   /** True for kinds whose changes can change what callers may see. */
   readonly isPolicy: (kind: Kind) => boolean;
   readonly bookmarkIntervalMs: number;
+  /** Calls back in another turn of the event loop. */
+  readonly later?: (run: () => void) => void;
+  /** Milliseconds on a monotonic clock. */
+  readonly clock?: () => number;
 }
+
+/** How long watchers are written to before other work has its turn. */
+const SLICE_MS = 5;
 
 /** Far more than anyone is taken through one by one. */
 const MAX_POLICY_REVISIONS = 1_000;
 
 /**
- * Hands events to open watches. Everything that arrives in one turn goes out in one write per watcher, and
- * permission changes take effect between the events where they happened.
+ * Hands events to open watches. Permission changes take effect between the events where they happened. Watchers are
+ * written to in rounds, some of them in each turn of the event loop: what has come since a watcher's last turn goes out
+ * in one write, so the faster events come, the less each of them costs, and however many watch, nobody else waits long.
  */
 export class WatchHub implements FeedListener<StoredObject> {
   readonly #options: HubOptions;
   readonly #groups = new Map<Kind, Map<string, Group>>();
+  /** Those that have events waiting to be rendered. */
+  readonly #dirty = new Set<Group>();
   readonly #watchers = new Set<Watcher>();
+  /** Those that have not caught up. */
+  readonly #behind = new Set<Watcher>();
+  /** Those that have something to be written, in the order of their turns. */
+  readonly #due = new Set<Watcher>();
+  #serving = false;
   /** Watchers by the storage keys that their caller's credential hangs on. */
   readonly #dependents = new Map<string, Set<Watcher>>();
   readonly #bookmarks: NodeJS.Timeout;
@@ -63,6 +79,7 @@ export class WatchHub implements FeedListener<StoredObject> {
 
   open(watcher: Watcher): void {
     this.#watchers.add(watcher);
+    this.#behind.add(watcher);
     for (const key of watcher.caller.dependsOn) {
       const dependents = this.#dependents.get(key) ?? new Set();
       dependents.add(watcher);
@@ -73,6 +90,8 @@ export class WatchHub implements FeedListener<StoredObject> {
   closed(watcher: Watcher): void {
     this.leave(watcher);
     this.#watchers.delete(watcher);
+    this.#behind.delete(watcher);
+    this.#due.delete(watcher);
     for (const key of watcher.caller.dependsOn) {
       const dependents = this.#dependents.get(key);
       dependents?.delete(watcher);
@@ -89,6 +108,7 @@ export class WatchHub implements FeedListener<StoredObject> {
     const group = groups.get(id) ?? { id, selection, representation, watchers: new Set(), frames: [] };
     groups.set(id, group);
     group.watchers.add(watcher);
+    this.#behind.delete(watcher);
   }
 
   leave(watcher: Watcher): void {
@@ -96,7 +116,29 @@ export class WatchHub implements FeedListener<StoredObject> {
     const group = groups?.get(watcher.groupId);
     group?.watchers.delete(watcher);
     if (group?.watchers.size === 0) groups?.delete(watcher.groupId);
+    this.#behind.add(watcher);
   }
+
+  /** The watcher has something to write, and waits for its turn. */
+  queue(watcher: Watcher): void {
+    this.#due.add(watcher);
+    if (this.#serving) return;
+    this.#serving = true;
+    (this.#options.later ?? setImmediate)(this.#serve);
+  }
+
+  /** Some of those that are due, and the rest in the next turn. */
+  readonly #serve = (): void => {
+    const { later = setImmediate, clock = () => performance.now() } = this.#options;
+    const end = clock() + SLICE_MS;
+    for (const watcher of this.#due) {
+      this.#due.delete(watcher);
+      watcher.serve();
+      if (clock() >= end) break;
+    }
+    this.#serving = this.#due.size > 0;
+    if (this.#serving) later(this.#serve);
+  };
 
   /** When the rules changed after one revision, up to another; undefined when that is too long ago. */
   policyChangesBetween(after: number, upTo: number): readonly number[] | undefined {
@@ -116,7 +158,9 @@ export class WatchHub implements FeedListener<StoredObject> {
     // The four kinds of rules can be watched like any other.
     for (const group of this.#groups.get(kind)?.values() ?? []) {
       const frame = frameFor(group.selection, group.representation, event);
-      if (frame !== undefined) group.frames.push(frame);
+      if (frame === undefined) continue;
+      group.frames.push(frame);
+      this.#dirty.add(group);
     }
     if (isPolicy) this.#rememberPolicyChange(revision);
     else if (kind === this.#options.clusters && !sameLabels(before, after)) this.#checkInside(key);
@@ -126,7 +170,7 @@ export class WatchHub implements FeedListener<StoredObject> {
     this.#settle(revision);
     this.#flush();
     this.#revision = revision;
-    for (const watcher of this.#watchers) watcher.onHubProgress(revision);
+    for (const watcher of [...this.#behind]) watcher.onHubProgress();
   }
 
   /** The caches were filled anew: nobody can be told what happened in between, so everybody starts over. */
@@ -189,20 +233,20 @@ export class WatchHub implements FeedListener<StoredObject> {
     this.#policyChangedAt = undefined;
     this.#flush();
     this.#revision = Math.max(this.#revision, revision);
-    for (const watcher of [...this.#watchers]) watcher.onPolicyChange(since, revision);
+    const change = { since, revision, differences: new Map<string, ViewChange>() };
+    for (const watcher of [...this.#watchers]) watcher.onPolicyChange(change);
   }
 
+  /** Puts what has come into the queues of the watchers. */
   #flush(): void {
-    for (const groups of this.#groups.values()) {
-      for (const group of groups.values()) {
-        if (group.frames.length === 0) continue;
-        const [only] = group.frames;
-        const bytes = group.frames.length === 1 && only !== undefined ? only : Buffer.concat(group.frames);
-        const count = group.frames.length;
-        group.frames = [];
-        for (const watcher of [...group.watchers]) watcher.deliver(bytes, count);
-      }
+    for (const group of this.#dirty) {
+      const [only] = group.frames;
+      const bytes = group.frames.length === 1 && only !== undefined ? only : Buffer.concat(group.frames);
+      const count = group.frames.length;
+      group.frames = [];
+      for (const watcher of [...group.watchers]) watcher.enqueue(bytes, count);
     }
+    this.#dirty.clear();
   }
 
   #sendBookmarks(): void {

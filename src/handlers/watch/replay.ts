@@ -2,7 +2,7 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import type { CacheEvent } from '../../storage/cache/kind-cache.ts';
 import type { Snapshot } from '../../storage/cache/snapshot.ts';
 import type { Representation } from '../representation.ts';
-import { includes, isOver, isVisible, type Selection, selectAll } from '../selection.ts';
+import { entriesAt, includes, isOver, isVisible, type Selection, selectAll } from '../selection.ts';
 import { addedFrame, frameFor, hiddenFrame } from './frames.ts';
 
 /** What a watcher is shown. Replaced as a whole when permissions change. */
@@ -44,7 +44,9 @@ function* replayTurns(
   let next = 0;
   for (const [index, { revision, selection }] of turns.entries()) {
     const before = turns[index - 1]?.selection;
-    if (before !== undefined && state !== undefined) yield* changesOfView(state, before, selection, revision, now);
+    if (before !== undefined && state !== undefined) {
+      yield* framesOfChange(compareViews(state, before, selection), revision, now);
+    }
     const end = turns[index + 1]?.revision ?? upTo;
     for (let event = events[next]; event !== undefined && event.revision <= end; event = events[++next]) {
       const told = now();
@@ -55,28 +57,46 @@ function* replayTurns(
   }
 }
 
+/** What takes a caller from one view of a state to another. */
+export interface ViewChange {
+  readonly shown: readonly StoredObject[];
+  /** By name. */
+  readonly hidden: readonly string[];
+}
+
+const NO_CHANGE: ViewChange = { shown: [], hidden: [] };
+
+/** Costs what may have changed, where the rules can tell, and otherwise what the two views hold; not what the fleet does. */
+export function compareViews(state: Snapshot<StoredObject>, before: Selection, after: Selection): ViewChange {
+  if (before.rule === after.rule) return NO_CHANGE;
+  const places = before.rule && after.rule?.differsFrom?.(before.rule);
+  const entries = places && entriesAt(state, after.prefix, places);
+  const shown: StoredObject[] = [];
+  const hidden: string[] = [];
+  for (const entry of entries ?? selectAll(state, after)) {
+    if (includes(after, entry) && !includes(before, entry) && !isOver(after, entry)) shown.push(entry);
+  }
+  for (const entry of entries ?? selectAll(state, before)) {
+    if (includes(before, entry) && !includes(after, entry)) hidden.push(entry.name);
+  }
+  return { shown, hidden };
+}
+
 /**
- * What takes a caller from one view of a state to another. Costs what the two views hold, not what the fleet does.
- * All of it carries versions from before the change: a client that loses its connection in the middle comes back
- * with one of them, and is told all of it again.
+ * All of it carries versions from before the change: a client that loses its connection in the middle comes back with
+ * one of them, and is told all of it again.
  */
-export function* changesOfView(
-  state: Snapshot<StoredObject>,
-  before: Selection,
-  after: Selection,
+export function* framesOfChange(
+  { shown, hidden }: ViewChange,
   changedAt: number,
   now: () => WatchView,
 ): Generator<Buffer> {
-  if (before.rule === after.rule) return;
   const revision = changedAt - 1;
-  for (const entry of selectAll(state, after)) {
-    if (includes(before, entry) || isOver(after, entry)) continue;
+  for (const entry of shown) {
     const { selection, representation } = now();
     yield isVisible(selection, entry)
       ? addedFrame(representation, entry)
       : hiddenFrame(representation, entry.name, revision);
   }
-  for (const entry of selectAll(state, before)) {
-    if (!includes(after, entry)) yield hiddenFrame(now().representation, entry.name, revision);
-  }
+  for (const name of hidden) yield hiddenFrame(now().representation, name, revision);
 }

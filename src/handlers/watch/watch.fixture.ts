@@ -72,6 +72,9 @@ export class Stage {
   readonly #rules: { revision: number; rule: ClusterRule }[] = [{ revision: 0, rule: this.#rule }];
   refusal: ApiError | undefined;
   live = true;
+  /** Everything at once, unless a test has another idea. */
+  later = (run: () => void): void => run();
+  clock = (): number => 0;
   #revision = 0;
 
   constructor(bookmarkIntervalMs: number) {
@@ -79,6 +82,8 @@ export class Stage {
       clusters: catalog.clusters,
       isPolicy: (kind) => kind === catalog.clusterRoleBindings,
       bookmarkIntervalMs,
+      later: (run) => this.later(run),
+      clock: () => this.clock(),
     });
   }
 

@@ -7,7 +7,7 @@ import type { Snapshot } from '../../storage/cache/snapshot.ts';
 import { isOver, isVisible, type Selection, selectAll } from '../selection.ts';
 import { addedFrame, bookmarkFrame, errorFrame } from './frames.ts';
 import type { WatchHub } from './hub.ts';
-import { changesOfView, replay, type Turn, type WatchView } from './replay.ts';
+import { compareViews, framesOfChange, replay, type Turn, type ViewChange, type WatchView } from './replay.ts';
 
 export interface WatcherOptions {
   readonly hub: WatchHub;
@@ -29,11 +29,21 @@ export interface WatcherOptions {
 /** How far a client may fall behind before it is cut: it is never waited for. */
 const MAX_BEHIND_BYTES = 1024 * 1024;
 const MAX_BEHIND_EVENTS = 1_000;
+/** What waits for the hub's next round; beyond it the watcher does not wait, so that memory is bounded. */
+const MAX_QUEUED_BYTES = 1024 * 1024;
 const CHUNK_BYTES = 128 * 1024;
 /** A client that takes nothing for this long while it catches up is cut: what it has yet to read is kept in memory. */
 const STALL_MS = 30_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** A change of what callers may see, as the hub tells it: its first revision, and the last before what follows. */
+export interface PolicyChange {
+  readonly since: number;
+  readonly revision: number;
+  /** What it means to all who see the same before and after: found once. */
+  readonly differences: Map<string, ViewChange>;
+}
 
 /**
  * One open watch. It is either catching up, pulling frames at the pace of its client, or live, in a group
@@ -44,12 +54,16 @@ export class Watcher {
   readonly caller: Caller;
   /** What its group is shown; of no meaning while it is not in one. */
   #view: WatchView;
-  /** Everything up to here has been written, or will be by the source. */
+  /** While it is not live: everything up to here has been written, or will be by the source. */
   #position = 0;
   #live = false;
   #ended = false;
   #waiting = false;
   #eventsBehind = 0;
+  /** Live events that wait for their turn. */
+  #queue: Uint8Array[] = [];
+  #queuedBytes = 0;
+  #queuedEvents = 0;
   #source: Iterator<Buffer> | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
   #stalled: NodeJS.Timeout | undefined;
@@ -178,12 +192,31 @@ export class Watcher {
     this.#stalled = setTimeout(() => this.cut(), STALL_MS);
   }
 
-  /**
-   * Live events, whole frames. A client is judged by what it had not taken before these came: how much comes
-   * at once is not its fault.
-   */
-  deliver(bytes: Uint8Array, events: number): void {
+  /** Live events, whole frames. They are written when it is this watcher's turn. */
+  enqueue(bytes: Uint8Array, events: number): void {
     if (this.#ended) return;
+    this.#queue.push(bytes);
+    this.#queuedBytes += bytes.length;
+    this.#queuedEvents += events;
+    if (this.#queuedBytes > MAX_QUEUED_BYTES) this.#flush();
+    else this.#options.hub.queue(this);
+  }
+
+  /** It is this watcher's turn. */
+  serve(): void {
+    if (this.#live) this.#flush();
+    else this.#pump();
+  }
+
+  /**
+   * Writes what waits in the queue, which comes before anything else that is written. A client is judged by what it had
+   * not taken before these came: how much comes at once is not its fault.
+   */
+  #flush(): void {
+    if (this.#ended || this.#queue.length === 0) return;
+    const bytes = joined(this.#queue);
+    const events = this.#queuedEvents;
+    this.#emptyQueue();
     const { sink } = this.#options;
     if (sink.pending > MAX_BEHIND_BYTES || this.#eventsBehind > MAX_BEHIND_EVENTS) {
       this.cut();
@@ -192,21 +225,26 @@ export class Watcher {
     this.#eventsBehind = sink.write(bytes) ? 0 : this.#eventsBehind + events;
   }
 
-  onHubProgress(revision: number): void {
-    if (this.#live) this.#position = revision;
-    else if (this.#source === undefined) this.#pump();
+  #emptyQueue(): void {
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    this.#queuedEvents = 0;
   }
 
-  /**
-   * The hub is between events, at `revision`, and there were changes, the first of them at `since`: a live watcher
-   * is taken from what was visible to what is, at its client's pace.
-   */
-  onPolicyChange(since: number, revision: number): void {
+  /** The hub has gone on, and this watcher was not with it. */
+  onHubProgress(): void {
+    if (this.#source === undefined) this.#pump();
+  }
+
+  /** The hub is between events: a live watcher is taken from what was visible to what is, at its client's pace. */
+  onPolicyChange({ since, revision, differences }: PolicyChange): void {
     if (this.checkAllowed() || this.#ended || !this.#live) return;
-    const { hub, cache, currentView } = this.#options;
+    const { hub, cache, currentView, groupIdOf } = this.#options;
     const before = this.#view;
     const after = currentView();
     if (after === before) return;
+    this.#flush();
+    if (this.#ended) return;
     hub.leave(this);
     this.#live = false;
     const state = cache.at(revision);
@@ -215,9 +253,11 @@ export class Watcher {
       return;
     }
     this.#position = revision;
-    const changes = changesOfView(state, before.selection, after.selection, since, currentView);
-    this.#source = this.#thenBookmark(changes, revision);
-    this.#pump();
+    const who = `${groupIdOf(before)}\n\n${groupIdOf(after)}`;
+    const change = differences.get(who) ?? compareViews(state, before.selection, after.selection);
+    differences.set(who, change);
+    this.#source = this.#thenBookmark(framesOfChange(change, since, currentView), revision);
+    hub.queue(this);
   }
 
   /** Ends the watch when it is no longer allowed; true if it did. */
@@ -235,7 +275,7 @@ export class Watcher {
 
   sendBookmark(): void {
     if (this.#ended || !this.#live || !this.#options.bookmarks) return;
-    this.deliver(bookmarkFrame(this.#view.representation, this.#position), 1);
+    this.enqueue(bookmarkFrame(this.#view.representation, this.#options.hub.revision), 1);
   }
 
   /** The server goes away: ends cleanly, and tells where the client may go on. */
@@ -252,12 +292,14 @@ export class Watcher {
   }
 
   #fail(error: ApiError): void {
+    this.#flush();
     if (this.#ended) return;
     this.#options.sink.write(errorFrame(error.status));
     this.#end();
   }
 
   #end(): void {
+    this.#flush();
     if (this.#ended) return;
     this.#close();
     this.#options.sink.end();
@@ -267,6 +309,7 @@ export class Watcher {
     if (this.#ended) return;
     this.#ended = true;
     this.#source = undefined;
+    this.#emptyQueue();
     clearTimeout(this.#stalled);
     for (const timer of this.#timers) clearTimeout(timer);
     this.#options.hub.closed(this);
@@ -283,4 +326,18 @@ export class Watcher {
     // One millisecond later than the last moment at which the credential is good.
     if (this.caller.expiresAt !== undefined) after(this.caller.expiresAt - now() + 1, () => this.checkCaller());
   }
+}
+
+let lastParts: readonly Uint8Array[] = [];
+let lastJoined: Uint8Array = Buffer.alloc(0);
+
+/** Watchers of one group have the same in their queues, and come one after the other: it is put together once. */
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return only;
+  if (parts.length !== lastParts.length || !parts.every((part, index) => part === lastParts[index])) {
+    lastJoined = Buffer.concat(parts);
+    lastParts = parts;
+  }
+  return lastJoined;
 }

@@ -1,0 +1,102 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { unauthorized } from '../../api/status.ts';
+import { Client, EVERYTHING, Stage } from './watch.fixture.ts';
+
+/** A stage whose turns of the event loop and whose clock are moved by hand. */
+class Rounds extends Stage {
+  readonly #turns: (() => void)[] = [];
+  override later = (run: () => void): void => void this.#turns.push(run);
+  /** Each look at the clock is one millisecond later than the last. */
+  #now = 0;
+  override clock = (): number => this.#now++;
+
+  constructor() {
+    super(3_600_000);
+  }
+
+  /** One turn of the event loop; false when there was nothing to do in it. */
+  turn(): boolean {
+    const run = this.#turns.shift();
+    run?.();
+    return run !== undefined;
+  }
+}
+
+/** Counts what is written, as a connection would see it. */
+class Counting extends Client {
+  writes = 0;
+  override write(frames: Uint8Array): boolean {
+    this.writes++;
+    return super.write(frames);
+  }
+}
+
+let stage: Rounds;
+afterEach(() => stage.hub.shutDown());
+
+function watchers(count: number): Counting[] {
+  return Array.from({ length: count }, () => {
+    const client = new Counting();
+    stage.watch(client).startAfter(0);
+    return client;
+  });
+}
+
+describe('watchers are written to in rounds', () => {
+  it('some in each turn, and everybody in the end', () => {
+    stage = new Rounds();
+    const clients = watchers(12);
+    stage.batch(() => stage.write('a'));
+    expect(clients.map(({ writes }) => writes)).toEqual(Array(12).fill(0));
+    stage.turn();
+    const served = clients.filter(({ writes }) => writes === 1).length;
+    expect(served).toBeGreaterThan(0);
+    expect(served).toBeLessThan(12);
+    while (stage.turn());
+    expect(clients.every(({ events }) => events.join() === 'ADDED a 1')).toBe(true);
+  });
+
+  it('with all that has come since in one write', () => {
+    stage = new Rounds();
+    const clients = watchers(12);
+    stage.batch(() => stage.write('a'));
+    stage.turn();
+    stage.batch(() => stage.writeAll(['b', 'c']));
+    stage.batch(() => stage.write('d'));
+    while (stage.turn());
+    expect(new Set(clients.map(({ writes }) => writes))).toEqual(new Set([1, 2]));
+    for (const { events } of clients) expect(events).toEqual(['ADDED a 1', 'ADDED b 2', 'ADDED c 3', 'ADDED d 4']);
+  });
+
+  it('and nothing overtakes what waits: a change of the rules, the end of a credential, the end of the watch', () => {
+    stage = new Rounds();
+    const [first, second] = watchers(2);
+    stage.batch(() => {
+      stage.writeAll(['a', 'b']);
+      stage.allow((name) => name === 'b');
+      stage.write('c');
+      stage.allow(EVERYTHING);
+    });
+    while (stage.turn());
+    for (const client of [first, second]) {
+      expect(client?.events).toEqual(['ADDED a 1', 'ADDED b 2', 'DELETED a 2', 'ADDED a 1', 'ADDED c 4']);
+    }
+    stage.batch(() => stage.write('a'));
+    stage.live = false;
+    stage.hub.checkCallers();
+    expect(first?.events.slice(-2)).toEqual(['MODIFIED a 6', `ERROR ${unauthorized().status.code}`]);
+    expect(first?.ending).toBe('ended');
+  });
+
+  it('who has much waiting is not kept waiting longer', () => {
+    stage = new Rounds();
+    const [client] = watchers(1);
+    stage.batch(() => stage.write('a', 'x'.repeat(700_000)));
+    expect(client?.writes).toBe(0);
+    stage.batch(() => stage.write('b', 'x'.repeat(700_000)));
+    expect(client?.writes).toBe(1);
+    expect(client?.events).toEqual(['ADDED a 1', 'ADDED b 2']);
+    while (stage.turn());
+    expect(client?.writes).toBe(1);
+  });
+});
