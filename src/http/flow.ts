@@ -37,6 +37,16 @@ export async function writeReady(res: ServerResponse, bytes: ReadyBytes): Promis
   res.end(last.subarray(0, filled), () => CHUNKS.giveBack(last));
 }
 
+/** The same for a body that is there: with its head and what ends it, in one buffer. The head must be written. */
+export function endWith(res: ServerResponse, body: Uint8Array, ending = ''): void {
+  const head = takeHead(res);
+  const whole = Buffer.allocUnsafe(head.length + body.length + ending.length);
+  const start = whole.write(head, 'latin1');
+  whole.set(body, start);
+  whole.write(ending, start + body.length, 'latin1');
+  res.end(whole);
+}
+
 /** Resolves when these bytes have left, or will not any more. */
 function sent(res: ServerResponse, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {

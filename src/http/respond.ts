@@ -4,7 +4,7 @@ import type { Accepted, ListResponse } from '../api/exchange.ts';
 import type { ApiError } from '../api/status.ts';
 import type { Answer, RawAnswer } from './answer.ts';
 import { CompactList } from './compact-list.ts';
-import { writeChunks, writeGzipped, writeReady } from './flow.ts';
+import { endWith, writeChunks, writeGzipped, writeReady } from './flow.ts';
 import { indentJson } from './indent-json.ts';
 import { type ListForm, listChunks } from './list-body.ts';
 import { WatchStream } from './watch-stream.ts';
@@ -78,22 +78,22 @@ function write(
 ): Promise<void> | undefined {
   const { res, mediaType, pretty, gzip, headOnly } = envelope;
   const yaml = mediaType === 'application/yaml';
-  const body = yaml ? Buffer.from(yamlBody(json)) : pretty ? indentJson(json) : withNewline(json);
+  const body = yaml ? Buffer.from(yamlBody(json)) : pretty ? indentJson(json) : json;
+  const ending = yaml || pretty ? '' : '\n';
   const headers = headersFor(envelope, mediaType);
   headers.push(...extraHeaders);
-  if (gzip && body.length > GZIP_ABOVE) {
+  const length = body.length + ending.length;
+  if (gzip && length > GZIP_ABOVE) {
     headers.push('Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding');
     res.writeHead(code, headers);
-    if (!headOnly) return writeGzipped(res, [body]);
+    if (!headOnly) return writeGzipped(res, [body, Buffer.from(ending)]);
     res.end();
     return undefined;
   }
-  headers.push('Content-Length', String(body.length));
+  headers.push('Content-Length', String(length));
   res.writeHead(code, headers);
-  // Always bytes, never a string: Node would join a string with the header block and encode both as
-  // UTF-8, and the Warning headers are UTF-8 already.
   if (headOnly) res.end();
-  else res.end(body);
+  else endWith(res, body, ending);
   return undefined;
 }
 
@@ -120,7 +120,7 @@ function writeRaw(envelope: Envelope, { code, headers: own, body }: RawAnswer): 
   if (!bodiless) headers.push('Content-Length', String(bytes.length));
   envelope.res.writeHead(code, headers);
   if (bodiless || envelope.headOnly) envelope.res.end();
-  else envelope.res.end(bytes);
+  else endWith(envelope.res, bytes);
 }
 
 function writeList(envelope: Envelope, list: ListResponse): Promise<void> | undefined {
@@ -139,11 +139,4 @@ function writeList(envelope: Envelope, list: ListResponse): Promise<void> | unde
   }
   if (compress) return writeGzipped(res, listChunks(list, form));
   return form === 'compact' ? writeReady(res, compact) : writeChunks(res, listChunks(list, form));
-}
-
-function withNewline(json: Uint8Array): Buffer {
-  const body = Buffer.allocUnsafe(json.length + 1);
-  body.set(json);
-  body[json.length] = 0x0a;
-  return body;
 }
