@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { call, expectEqual, must, requestText } from './support/client.ts';
 import { alternate, type Round, rowOf, type Settings } from './support/compare.ts';
 import { clusterBody } from './support/fleet.ts';
-import { Driver, makeFolder, startDesk } from './support/processes.ts';
+import { Driver, makeFolder, startDesk, startFloor } from './support/processes.ts';
 import type { Report } from './support/report.ts';
 
 const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
@@ -54,9 +54,24 @@ export async function benchWrite(settings: Settings): Promise<Report> {
     () => create(total),
     (index) => writeRows(join(folder, `floor-${index}.db`), total),
   );
+  const bare = await startFloor('create', new Uint8Array());
+  let sent = 0;
+  const post = async (): Promise<Round> => {
+    const done = await driver.run(bare, { request, connections: WRITERS, total, firstNumber: sent });
+    sent += total;
+    return { rate: total / done.seconds, cpuPerUnit: done.cpuPerUnit };
+  };
+  await post();
+  const beside = await alternate(settings, () => create(total), post);
   const { items } = await must<{ items: { metadata: { name: string } }[] }>(call(desk, 'GET', CLUSTERS));
   const found = items.filter(({ metadata }) => metadata.name.startsWith('new-')).length;
   expectEqual('clusters that are there afterwards', found, made);
   const note = 'the floor has no TLS, HTTP, JSON or RBAC to do, so it is the rates that are compared';
-  return { rows: [rowOf({ name: 'durable creates', unit: 'creates', goal: { rateShare: 0.5 }, note }, rounds)] };
+  const server = 'the floor is a bare server that parses the same bodies, stores them and answers with them';
+  return {
+    rows: [
+      rowOf({ name: 'durable creates', unit: 'creates', goal: { rateShare: 0.5 }, note }, rounds),
+      rowOf({ name: 'the same, to a server', unit: 'creates', goal: { share: 0.5 }, note: server }, beside),
+    ],
+  };
 }

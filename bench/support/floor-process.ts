@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { openDatabase } from '../../src/storage/sqlite/database.ts';
 import { TLS } from '../../test/e2e/support/server.ts';
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void;
@@ -75,7 +76,34 @@ function watch(): Handler {
   };
 }
 
-const WORKS: Readonly<Record<string, () => Handler>> = { token, bytes, watch };
+/** Stores what is posted, durably, everything that came in one turn of the event loop in one transaction; answers with it. */
+function create(): Handler {
+  const db = openDatabase(file);
+  const insert = db.prepare('INSERT INTO log (revision, key, created, value) VALUES (?, ?, ?, ?)');
+  let revision = 1;
+  let waiting: { readonly object: { metadata: Record<string, string> }; readonly res: ServerResponse }[] = [];
+  const commit = (): void => {
+    const batch = waiting;
+    waiting = [];
+    db.exec('BEGIN IMMEDIATE');
+    for (const { object } of batch) {
+      revision += 1;
+      Object.assign(object.metadata, { uid: randomUUID(), creationTimestamp: new Date().toISOString() });
+      const bytes = Buffer.from(JSON.stringify(object));
+      insert.run(revision, `/registry/clusters/${object.metadata.name}`, revision, bytes);
+      object.metadata.resourceVersion = String(revision);
+    }
+    db.exec('COMMIT');
+    for (const { object, res } of batch) answer(res, 201, Buffer.from(JSON.stringify(object)));
+  };
+  return (req, res) =>
+    readBody(req, (body) => {
+      if (waiting.length === 0) setImmediate(commit);
+      waiting.push({ object: JSON.parse(body.toString()), res });
+    });
+}
+
+const WORKS: Readonly<Record<string, () => Handler>> = { token, bytes, watch, create };
 const make = WORKS[name];
 if (make === undefined) throw new Error(`no such floor: ${name}`);
 const tls = { cert: readFileSync(TLS.certFile), key: readFileSync(TLS.keyFile) };

@@ -109,7 +109,7 @@ export async function startDeskOn(dataDir: string, nodeArgs: readonly string[] =
 }
 
 /** A bare `node:https` server for this work. */
-export async function startFloor(work: 'token' | 'bytes' | 'watch', sample?: Uint8Array): Promise<Served> {
+export async function startFloor(work: 'token' | 'bytes' | 'watch' | 'create', sample?: Uint8Array): Promise<Served> {
   const args = [here('floor-process.ts'), work];
   if (sample !== undefined) {
     const file = join(await makeFolder(), 'sample');
