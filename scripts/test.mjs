@@ -5,6 +5,7 @@ import { finish, runVitest } from './run-vitest.mjs';
 import { setUpChromium } from './setup-chromium.mjs';
 import { setUpEtcd } from './setup-etcd.mjs';
 import { setUpKubectl } from './setup-kubectl.mjs';
+import { setUpPromtool } from './setup-promtool.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -45,6 +46,7 @@ for (const [name, args] of Object.entries(CHECKS)) {
 
 setUpKubectl();
 setUpEtcd();
+setUpPromtool();
 setUpChromium();
 const tests = await runVitest(process.argv.slice(2));
 finish({ passed: passed + tests.passed, failed: failed + tests.failed, skipped: tests.skipped });

@@ -38,6 +38,7 @@ import { createFetchDocument } from './http/fetch-document.ts';
 import { createFront } from './http/front.ts';
 import type { Tracer } from './http/tracing/tracer.ts';
 import { ManifestFolder, type ManifestFolderOptions } from './manifests/manifest-folder.ts';
+import { ClockBehind } from './objects/clock-behind.ts';
 import { countEvents } from './objects/count-events.ts';
 import { createLiveLookup } from './objects/live-objects.ts';
 import { openAudit } from './observability/audit/open-audit.ts';
@@ -145,6 +146,12 @@ export async function compose(
     });
     const { reader, writer, cascade, feed, policy, hub } = objects;
     feed.listen(countEvents(({ group, resource }) => metrics.cacheEvents.inc({ group, resource })));
+    const clockBehind = new ClockBehind({
+      now: Date.now,
+      uptime: () => performance.now(),
+      report: (seconds) => logger.warn({ seconds }, 'the clock here is behind that of another replica'),
+    });
+    feed.listen(clockBehind);
     await feed.start();
     closers.push(() => feed.stop());
     await cascade.resume();
@@ -311,6 +318,7 @@ export async function compose(
       cache: feed,
       cacheCapacity: options.history.revisions,
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
+      clockBehind: () => clockBehind.seconds,
       keys: () => keyRing.entries(),
       now: Date.now,
     });

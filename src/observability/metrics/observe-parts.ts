@@ -16,6 +16,8 @@ export interface ObservedParts {
   readonly cacheCapacity: number;
   readonly objects: () => readonly { readonly group: string; readonly resource: string; readonly count: number }[];
   readonly keys: () => readonly { readonly kid: string; readonly state: string; readonly created: number }[];
+  /** Seconds. */
+  readonly clockBehind: () => number;
   readonly now: () => number;
 }
 
@@ -71,6 +73,14 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
     function () {
       this.reset();
       for (const { kid, state, created } of parts.keys()) this.set({ kid, state }, (parts.now() - created) / 1000);
+    },
+  );
+  gauge(
+    'clusterpass_clock_behind_seconds',
+    'How far the clock here was behind that of another replica in the last ten minutes, by what that one wrote.',
+    [],
+    function () {
+      this.set(parts.clockBehind());
     },
   );
   gauge('clusterpass_audit_log_failing', 'Whether the audit log can not be written now.', [], function () {

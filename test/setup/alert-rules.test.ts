@@ -1,0 +1,212 @@
+import { execFile } from 'node:child_process';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { PROMTOOL, PROMTOOL_PROBLEM } from '../../scripts/setup-promtool.mjs';
+
+/** The alerts as Prometheus sees them. That their metrics exist is in test/e2e/metrics.test.ts. */
+
+const RULES = fileURLToPath(new URL('../../deploy/prometheus/rules.yaml', import.meta.url));
+const AT = 'instance="desk-1"';
+
+interface Case {
+  /** Series, each with its values a minute apart, in the notation of promtool. */
+  readonly series: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly severity: 'critical' | 'warning';
+  readonly summary: string;
+}
+
+const instance = { instance: 'desk-1' };
+/** Counts that grow by so much a minute. */
+const grows = (by: number): string => `0+${by}x70`;
+const stays = (value: number): string => `${value}x70`;
+
+/** What makes each alert fire. */
+const FIRES: Readonly<Record<string, Case>> = {
+  ClusterpassDown: {
+    series: { 'up{job="clusterpass",instance="desk-1"}': stays(0) },
+    severity: 'critical',
+    summary: 'No replica of Clusterpass can be asked for its metrics.',
+  },
+  ClusterpassAuditLogFailing: {
+    series: { [`clusterpass_audit_log_failing{${AT}}`]: stays(1) },
+    labels: instance,
+    severity: 'critical',
+    summary: 'desk-1 can not write its audit log, and issues no tokens.',
+  },
+  ClusterpassAuditEventsLost: {
+    series: { [`apiserver_audit_error_total{${AT}}`]: grows(1) },
+    labels: instance,
+    severity: 'warning',
+    summary: 'desk-1 has requests that are not in its audit log.',
+  },
+  ClusterpassTokensFailing: {
+    series: {
+      [`clusterpass_token_requests_total{${AT},cluster="a",result="failed"}`]: grows(6),
+      [`clusterpass_token_requests_total{${AT},cluster="a",result="issued"}`]: grows(94),
+    },
+    severity: 'critical',
+    summary: 'More than 5 % of the requests for tokens fail.',
+  },
+  ClusterpassTokensSlow: {
+    series: {
+      [`apiserver_request_duration_seconds_bucket{${AT},subresource="token",le="1"}`]: grows(90),
+      [`apiserver_request_duration_seconds_bucket{${AT},subresource="token",le="2"}`]: grows(100),
+      [`apiserver_request_duration_seconds_bucket{${AT},subresource="token",le="+Inf"}`]: grows(100),
+    },
+    severity: 'warning',
+    summary: 'One token in a hundred takes longer than a second.',
+  },
+  ClusterpassRefusing: {
+    series: {
+      [`apiserver_flowcontrol_rejected_requests_total{${AT},priority_level="tokens",reason="queue-full"}`]: grows(20),
+      [`apiserver_flowcontrol_dispatched_requests_total{${AT},priority_level="tokens"}`]: grows(80),
+      [`apiserver_flowcontrol_rejected_requests_total{${AT},priority_level="reads",reason="queue-full"}`]: grows(1),
+      [`apiserver_flowcontrol_dispatched_requests_total{${AT},priority_level="reads"}`]: grows(99),
+    },
+    labels: { priority_level: 'tokens' },
+    severity: 'warning',
+    summary: 'More than one request in ten of tokens is refused because there are too many at once.',
+  },
+  ClusterpassStoreFailing: {
+    series: { [`clusterpass_store_errors_total{${AT},operation="write"}`]: grows(1) },
+    labels: instance,
+    severity: 'critical',
+    summary: 'The store of desk-1 answers with errors.',
+  },
+  ClusterpassStoreSlow: {
+    series: {
+      [`clusterpass_store_request_duration_seconds_bucket{${AT},operation="write",le="0.5"}`]: grows(0),
+      [`clusterpass_store_request_duration_seconds_bucket{${AT},operation="write",le="1"}`]: grows(10),
+      [`clusterpass_store_request_duration_seconds_bucket{${AT},operation="write",le="+Inf"}`]: grows(10),
+    },
+    labels: instance,
+    severity: 'warning',
+    summary: 'Writes to the store of desk-1 take longer than half a second.',
+  },
+  ClusterpassCacheBehind: {
+    series: {
+      [`clusterpass_cache_ready{${AT}}`]: stays(1),
+      [`clusterpass_cache_lag_seconds{${AT}}`]: stays(2),
+    },
+    labels: instance,
+    severity: 'critical',
+    summary: 'desk-1 shows an old state of the fleet.',
+  },
+  ClusterpassNoLeader: {
+    series: { [`clusterpass_leader{${AT}}`]: stays(0), 'clusterpass_leader{instance="desk-2"}': stays(0) },
+    severity: 'warning',
+    summary: 'Not exactly one replica leads.',
+  },
+  ClusterpassEventLoopBlocked: {
+    series: { [`nodejs_eventloop_lag_p99_seconds{${AT}}`]: stays(0.3) },
+    labels: instance,
+    severity: 'warning',
+    summary: 'Something holds up everybody at desk-1.',
+  },
+  ClusterpassSigningKeyOld: {
+    series: { [`clusterpass_signing_key_age_seconds{${AT},kid="k1",state="current"}`]: stays(201 * 86_400) },
+    labels: { ...instance, kid: 'k1', state: 'current' },
+    severity: 'warning',
+    summary: 'The signing key is older than 200 days.',
+  },
+  ClusterpassFilesRunningOut: {
+    series: { [`process_open_fds{${AT}}`]: stays(900), [`process_max_fds{${AT}}`]: stays(1000) },
+    labels: instance,
+    severity: 'warning',
+    summary: 'desk-1 is about to refuse connections.',
+  },
+  ClusterpassClocksApart: {
+    series: { [`clusterpass_clock_behind_seconds{${AT}}`]: stays(31) },
+    labels: instance,
+    severity: 'warning',
+    summary: 'The clock of desk-1 is more than half a minute behind that of another replica.',
+  },
+};
+
+/** When all is well: nothing fires. */
+const WELL: Readonly<Record<string, string>> = {
+  'up{job="clusterpass",instance="desk-1"}': stays(1),
+  [`clusterpass_audit_log_failing{${AT}}`]: stays(0),
+  [`apiserver_audit_error_total{${AT}}`]: grows(0),
+  [`clusterpass_token_requests_total{${AT},cluster="a",result="failed"}`]: grows(1),
+  [`clusterpass_token_requests_total{${AT},cluster="a",result="issued"}`]: grows(99),
+  [`clusterpass_cache_ready{${AT}}`]: stays(1),
+  [`clusterpass_cache_lag_seconds{${AT}}`]: stays(0.01),
+  [`clusterpass_leader{${AT}}`]: stays(1),
+  [`nodejs_eventloop_lag_p99_seconds{${AT}}`]: stays(0.02),
+  [`clusterpass_clock_behind_seconds{${AT}}`]: stays(0),
+};
+
+const rules = (parse(readFileSync(RULES, 'utf8')) as { groups: { rules: { alert: string }[] }[] }).groups.flatMap(
+  (group) => group.rules.map(({ alert }) => alert),
+);
+
+function missing(): string | undefined {
+  try {
+    accessSync(PROMTOOL, constants.X_OK);
+    return undefined;
+  } catch {
+    try {
+      return readFileSync(PROMTOOL_PROBLEM, 'utf8').trim();
+    } catch {
+      return 'it was not fetched yet: node scripts/setup-promtool.mjs does it';
+    }
+  }
+}
+const why = missing();
+
+it('every alert has a case that makes it fire', () => {
+  expect(Object.keys(FIRES).sort()).toEqual([...rules].sort());
+});
+
+describe.skipIf(why !== undefined)(
+  `Prometheus${why === undefined ? '' : ` (skipped, promtool is missing: ${why})`}`,
+  () => {
+    let folder: string;
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'clusterpass-alerts-'));
+    });
+    afterAll(() => rm(folder, { recursive: true, force: true }));
+    const promtool = (...args: string[]) => promisify(execFile)(PROMTOOL, args);
+
+    it('can read the rules', async () => {
+      expect((await promtool('check', 'rules', RULES)).stdout).toContain(`SUCCESS: ${rules.length} rules found`);
+    });
+
+    it('fires each alert when it should, with a sentence, and none when all is well', async () => {
+      const seriesOf = (series: Readonly<Record<string, string>>) =>
+        Object.entries(series).map(([name, values]) => ({ series: name, values }));
+      const fires = Object.entries(FIRES).map(([alertname, { series, labels = {}, severity, summary }]) => ({
+        interval: '1m',
+        input_series: seriesOf(series),
+        alert_rule_test: [
+          {
+            // The one alert that waits for an hour, and the others, which wait for ten minutes at most.
+            eval_time: alertname === 'ClusterpassSigningKeyOld' ? '65m' : '16m',
+            alertname,
+            exp_alerts: [{ exp_labels: { ...labels, severity }, exp_annotations: { summary } }],
+          },
+        ],
+      }));
+      const well = {
+        interval: '1m',
+        input_series: seriesOf(WELL),
+        alert_rule_test: rules.map((alertname) => ({ eval_time: '16m', alertname, exp_alerts: [] })),
+      };
+      const file = join(folder, 'alerts.yaml');
+      const tests = { rule_files: [RULES], evaluation_interval: '1m', tests: [...fires, well] };
+      await writeFile(file, stringify(tests, { lineWidth: 0 }));
+      const outcome = await promtool('test', 'rules', file).catch(
+        (error: { stdout?: string; stderr?: string }) => error,
+      );
+      expect(`${outcome.stdout ?? ''}${outcome.stderr ?? ''}`).toContain('SUCCESS');
+    });
+  },
+);
