@@ -15,6 +15,7 @@ export function readBody(req: IncomingMessage, announce: (() => void) | undefine
   const declared = req.headers['content-length'];
   if (declared === undefined && req.headers['transfer-encoding'] === undefined) return EMPTY;
   if (declared !== undefined && Number(declared) > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  if (req.complete) return buffered(req);
   announce?.();
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -32,6 +33,18 @@ export function readBody(req: IncomingMessage, announce: (() => void) | undefine
     });
     req.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
   });
+}
+
+/** All of it came along with the header, as that of nearly every request does: nothing has to be waited for. */
+function buffered(req: IncomingMessage): Uint8Array {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for (let chunk: Buffer | null = req.read(); chunk !== null; chunk = req.read()) {
+    size += chunk.length;
+    chunks.push(chunk);
+  }
+  if (size > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
 }
 
 /** A compressed body is a way to make a small request large; nobody needs it here (CVE-2019-11253's class). */
