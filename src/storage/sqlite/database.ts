@@ -1,6 +1,7 @@
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StorageError } from '../contract.ts';
+import { requireLocalDisk } from './local-disk.ts';
 import { isBusy, toStorageError } from './sqlite-errors.ts';
 
 /** "CPas" in ASCII: `file clusterpass.db` and we ourselves know whose database it is. */
@@ -43,6 +44,7 @@ const SCHEMA = `
 export function openDatabase(file: string, maxBytes?: number): DatabaseSync {
   let db: DatabaseSync | undefined;
   try {
+    requireLocalDisk(file);
     createPrivately(file);
     // The timeout bridges the moment in which a predecessor is still on its way out.
     db = new DatabaseSync(file, { timeout: 250, enableForeignKeyConstraints: false, defensive: true });
