@@ -71,7 +71,7 @@ async function work({ port, requests, connections, rate, seconds }: Job): Promis
       socket.on('error', () => count('error'));
       socket.on('close', () => resolve());
       // Whatever is still waited for when the time is over is neither success nor failure.
-      setTimeout(() => socket.destroy(), end - performance.now() + 2_000);
+      setTimeout(() => socket.destroy(), Math.max(0, end - performance.now()) + 2_000);
     });
   await Promise.all(Array.from({ length: connections }, (_, index) => one(index)));
   return { codes, served, asked };

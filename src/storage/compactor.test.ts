@@ -58,7 +58,7 @@ async function write(count: number): Promise<number> {
   return store.revision();
 }
 
-describe('the compactor', () => {
+describe('B17: the compactor', () => {
   it('keeps what is younger than retainMs', async () => {
     const early = await write(10);
     compactor = startCompactor({ store, clock, retainMs: 300_000, retainRevisions: 0, intervalMs: 60_000 });

@@ -82,7 +82,7 @@ async function live(
   return checked;
 }
 
-describe('B9', () => {
+describe('B9: rotation', () => {
   test('no valid token is rejected across three rotations, even by verifiers with a key set an hour old', async () => {
     const issued: { token: string; ends: number }[] = [];
     const sets = [setOf(documentsOf(fixture.ring))];

@@ -18,7 +18,7 @@ async function goesOn(progress: Progress, more: Partial<Progress>): Promise<void
     .toEqual([]);
 }
 
-describeWithEtcd('B2, B3, B8: three replicas on three members of etcd, a short run of faults', () => {
+describeWithEtcd('B2, B3, B8, B11: three replicas on three members of etcd, a short run of faults', () => {
   let stage: Stage;
   beforeAll(async () => {
     stage = await openStage();

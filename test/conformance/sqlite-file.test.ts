@@ -70,7 +70,7 @@ async function secondProcess(): Promise<{ opened?: true; code?: string; message?
   return JSON.parse(stdout);
 }
 
-describe('the owner of the file', () => {
+describe('B19: the owner of the file', () => {
   it('a second process is refused and told the pid of the first; when the first has closed, it may', async () => {
     const store = await open();
     await create(store, '/a/x', 'one');
@@ -138,7 +138,7 @@ describe('a file that cannot be used', () => {
   });
 });
 
-describe('the file', () => {
+describe('B17: the file', () => {
   it('is marked as ours, and set up to survive a power cut and to shrink', async () => {
     await (await open()).close();
     expect(pragma('application_id')).toBe(0x43506173);

@@ -26,7 +26,7 @@ const revisionOf = (change: ReturnType<typeof readableChange>): Revision =>
   change !== undefined && 'deleted' in change ? change.deleted : (change?.mod ?? 0);
 
 export function watchPromises(fixture: Fixture): void {
-  describe('watch', () => {
+  describe('B3, B4: watch', () => {
     it('from the revision of an empty, quiet store sees the first thing made after it', async () => {
       const { store } = fixture;
       const { items, revision } = await store.list({ prefix: '/a/' });

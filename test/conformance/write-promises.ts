@@ -3,7 +3,7 @@ import { bytes, create, done, readable, remove, update } from './harness.ts';
 import type { Fixture } from './store-conformance.ts';
 
 export function writePromises(fixture: Fixture): void {
-  describe('write', () => {
+  describe('B2: write', () => {
     it('of writes that expect the same state of a key, exactly one succeeds', async () => {
       const { store } = fixture;
       let last = await create(store, '/a/counter', 'start');

@@ -104,7 +104,7 @@ function checkFile(file: string): void {
 }
 
 it(
-  `no acknowledged write is lost in ${ROUNDS} kills`,
+  `B1: no acknowledged write is lost in ${ROUNDS} kills`,
   async () => {
     console.log(`crash: seed ${SEED} (CLUSTERPASS_CRASH_SEED=${SEED} repeats it)`);
     const directory = mkdtempSync(join(tmpdir(), 'clusterpass-crash-'));

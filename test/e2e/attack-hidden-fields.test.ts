@@ -41,7 +41,7 @@ const PLACES = [
   '/metadata/finalizers/0',
 ];
 
-describe('a JSON patch moves nothing from where the caller may not look to where it may', () => {
+describe('A17: a JSON patch moves nothing from where the caller may not look to where it may', () => {
   it.each(PLACES)('copy %s to an annotation', async (from) => {
     const answer = await patch('patcher', 'prod', [{ op: 'copy', from, path: '/metadata/annotations/seen' }]);
     expect(answer.text).not.toContain(CANARY);
@@ -90,7 +90,7 @@ describe('the answer to a patch is the view of who sent it', () => {
   });
 });
 
-describe('what a patch does not mention stays, seen or not', () => {
+describe('C-G: what a patch does not mention stays, seen or not', () => {
   it.each<[string, unknown, Record<string, string>]>([
     ['a merge patch', { metadata: { annotations: null } }, MERGE_PATCH],
     ['a JSON patch', [{ op: 'remove', path: '/metadata/annotations' }], JSON_PATCH],

@@ -40,7 +40,7 @@ async function eventually(action: () => Promise<unknown>): Promise<number> {
   }
 }
 
-describeWithEtcd('replicas while etcd is in trouble', () => {
+describeWithEtcd('B12: replicas while etcd is in trouble', () => {
   let etcd: Etcd;
   /** Between the first replica and each member. */
   let cables: readonly Cable[] = [];
@@ -138,7 +138,7 @@ describeWithEtcd('replicas while etcd is in trouble', () => {
     await expectAllSeen();
   });
 
-  it('B12: every answer of etcd takes a second: what asks it is a second later, and nothing is refused', async () => {
+  it('every answer of etcd takes a second: what asks it is a second later, and nothing is refused', async () => {
     const [slow] = replicas;
     const SECOND = 1_000;
     for (const cable of cables) cable.slow(SECOND);

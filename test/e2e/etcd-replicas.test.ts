@@ -17,7 +17,7 @@ import { type Server, tokenOf } from './support/server.ts';
 import { createAccount, createNamespace, tokenPath } from './support/token-world.ts';
 import { brief, Watch } from './support/watch.ts';
 
-describeWithEtcd('replicas on one etcd', () => {
+describeWithEtcd('B8: replicas on one etcd', () => {
   let etcd: Etcd;
   let started: Replicas;
   let replicas: readonly [Server, Server];

@@ -20,7 +20,7 @@ function expectBadRequest(answer: Answer, message: string): void {
   expectStatus(answer, { code: 400, reason: 'BadRequest', message });
 }
 
-describe('L-20: what cannot be read is 400, in the words of Go', () => {
+describe('C-G, L-20: what cannot be read is 400, in the words of Go', () => {
   it.each([
     ['limit=abc', 'strconv.ParseInt: parsing "abc": invalid syntax'],
     ['limit=', 'strconv.ParseInt: parsing "": invalid syntax'],
@@ -102,7 +102,7 @@ const UNLESS_INITIAL = forbidden(
   'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
 );
 
-describe('L-23: what cannot be combined is 422', () => {
+describe('C-G, L-23: what cannot be combined is 422', () => {
   it.each([
     ['resourceVersionMatch=Exact', [UNLESS_VERSION]],
     ['resourceVersionMatch=NotOlderThan', [UNLESS_VERSION]],
@@ -131,7 +131,7 @@ describe('L-23: what cannot be combined is 422', () => {
   });
 });
 
-describe('L-25: a resource version that is no number', () => {
+describe('C-G, L-25: a resource version that is no number', () => {
   it.each([
     ['abc', 'invalid syntax'],
     ['-1', 'invalid syntax'],
@@ -145,7 +145,7 @@ describe('L-25: a resource version that is no number', () => {
   });
 });
 
-describe('L-30 to L-32: continue', () => {
+describe('C-G, L-30 to L-32: continue', () => {
   const REFUSED = 'invalid continue token: continue key is not valid: it was not issued for this list';
   const upstream = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 

@@ -112,7 +112,7 @@ describe('decision 10: pages', () => {
   });
 });
 
-describe('L-33, B5: all pages show one moment', () => {
+describe('B5, L-33: all pages show one moment', () => {
   it('whatever is written in between', async () => {
     const written = new Map<string, number[]>();
     const note = (name: string, version: number): void => {

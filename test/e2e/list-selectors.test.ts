@@ -56,7 +56,7 @@ const NAME_PART =
 const LABEL_VALUE =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-describe('5.5: label selectors that cannot be understood are 400', () => {
+describe('C-G, 5.5: label selectors that cannot be understood are 400', () => {
   it.each([
     ['a b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
     [',a', "found ',', expected: !, identifier, or 'end of string'"],
@@ -99,7 +99,7 @@ describe('L-40, L-42: what field selectors select', () => {
   });
 });
 
-describe('L-41, L-42: field selectors that cannot be understood are 400', () => {
+describe('C-G, L-41, L-42: field selectors that cannot be understood are 400', () => {
   it.each([
     ['metadata.name', "invalid selector: 'metadata.name'; can't understand 'metadata.name'"],
     ['a=b,c', "invalid selector: 'a=b,c'; can't understand 'c'"],

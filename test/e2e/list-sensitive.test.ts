@@ -59,7 +59,7 @@ const ACCEPTS = [
   'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io',
 ];
 
-describe('what is sensitive', () => {
+describe('A17, C-G: what is sensitive', () => {
   it('is in no byte of a list or an object, in whatever form, for who may only look', async () => {
     let shown = 0;
     for (const path of [PUBLIC_LIST, CLUSTERS, `${CLUSTERS}/one`]) {

@@ -80,7 +80,7 @@ describe('5.4: which state answers', () => {
 const CONTINUE_TOO_OLD =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
 
-describe('L-34, B6: a state that is gone', () => {
+describe('B6, C-G, L-34: a state that is gone', () => {
   it('is 410 for a version', async () => {
     const old = await revisionNow(server);
     await outliveHistory();

@@ -37,7 +37,7 @@ async function everything(server: Server): Promise<Map<string, { uid: string; ve
   return found;
 }
 
-describeWithEtcd('clusterpass store', () => {
+describeWithEtcd('B18: clusterpass store', () => {
   let etcd: Etcd;
   let folder: string;
   const running: Server[] = [];

@@ -137,7 +137,7 @@ describe('audiences (decision 2)', () => {
   });
 });
 
-describe('lifetime', () => {
+describe('C-A: lifetime', () => {
   it.each<[string, unknown, number, string[]]>([
     ['T-26: absent is an hour', undefined, 3600, []],
     ['T-26: null is an hour', null, 3600, []],
@@ -169,7 +169,7 @@ describe('lifetime', () => {
   });
 });
 
-describe('dryRun=All (decision 3)', () => {
+describe('C-A, decision 3: dryRun=All', () => {
   it('predicts the grant and signs nothing', async () => {
     const before = Math.floor(Date.now() / 1000);
     const { code, json, warnings } = await post(

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.destroy());
 
-describe('the bound object', () => {
+describe('C-A: the bound object', () => {
   const unbindable = (type: string) => badRequest(`cannot bind token to object of type ${type}`);
   const staleUid = (kind: string, name: string): ExpectedStatus => ({
     code: 409,

@@ -73,7 +73,7 @@ const WRONG_NAMESPACE = badRequest(
   'the namespace of the provided object does not match the namespace sent on the request',
 );
 
-describe('metadata and existence', () => {
+describe('C-A: metadata and existence', () => {
   it('T-12h: another namespace is 400', async () => {
     expectStatus(await post(server, { metadata: { namespace: 'shop' }, ...ASK }), WRONG_NAMESPACE);
   });
@@ -148,7 +148,7 @@ describe('metadata and existence', () => {
   });
 });
 
-describe('the spec', () => {
+describe('C-A: the spec', () => {
   const spec = (rest: object) => ({ spec: { audiences: [], ...rest } });
   it.each<[string, object, Parameters<typeof invalid>[0]]>([
     ['decision 2: no spec', {}, [REQUIRED]],

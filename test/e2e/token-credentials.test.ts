@@ -21,7 +21,7 @@ const send = (authorization: string | undefined, rest: Record<string, string> = 
     headers: { ...rest, ...(authorization === undefined ? {} : { Authorization: authorization }) },
   });
 
-describe('no credentials are 401 (A-01, A-02, decision 8)', () => {
+describe('C-C, A-01, A-02, decision 8: no credentials are 401', () => {
   const jane = tokenOf('jane');
   it.each<[string, string | undefined]>([
     ['no header', undefined],

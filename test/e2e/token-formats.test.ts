@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.destroy());
 
-describe('formats', () => {
+describe('C-B: formats', () => {
   const TYPES = 'application/json, application/yaml';
   const post415 = {
     code: 415,

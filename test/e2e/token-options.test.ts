@@ -163,7 +163,7 @@ const VIOLATIONS: readonly (readonly [string, string, readonly string[]])[] = [
   ['W-01: quotes are escaped', '{"a\\"b\\\\":1,"spec":{"audiences":[]}}', ['unknown field "a\\"b\\\\"']],
 ];
 
-describe('unknown and repeated fields', () => {
+describe('C-B: unknown and repeated fields', () => {
   it.each(VIOLATIONS)('%s', async (_, body, expected) => {
     for (const query of ['', 'fieldValidation=Warn']) {
       const warned = await ask(query, body);

@@ -48,7 +48,7 @@ const UNAUTHORIZED = {
   },
 };
 
-describe('decision 13: the watch ends with the credential', () => {
+describe('A18, decision 13: the watch ends with the credential', () => {
   /** What the token hangs on, and how it goes. */
   it.each<[string, () => Promise<{ token: string; end: () => Promise<void> }>]>([
     [

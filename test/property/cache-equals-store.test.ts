@@ -118,7 +118,7 @@ async function compare(store: Store, house: House): Promise<void> {
   expect(house.errors).toEqual([]);
 }
 
-describe('the caches', () => {
+describe('B7: the caches', () => {
   it('hold what the store holds, for every kind and every revision both can tell', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'clusterpass-cache-'));
     let serial = 0;

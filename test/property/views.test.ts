@@ -105,7 +105,7 @@ async function playAlone(scenes: readonly Scene[], windowSize: number, ballast: 
 /** Finding the shortest history that fails takes longer than finding that one does. */
 const LIMITS = { testMs: 240_000, searchMs: 200_000 };
 
-describe('what each caller is shown', () => {
+describe('A17, B3: what each caller is shown', () => {
   it.each([
     { name: 'with all of history at hand', windowSize: 1_000, ballast: 0, numRuns: 50 },
     { name: 'with a history too short for some', windowSize: 6, ballast: 0, numRuns: 40 },
