@@ -337,6 +337,7 @@ export async function compose(
       store,
       cache: feed,
       isCluster: (name) => reader.find(catalog.clusters, { cluster: '', namespace: '', name }) !== undefined,
+      tokenOriginsOf: callers.originsOf,
     });
     closers.push(() => front.server.drain(() => hub.shutDown()));
     if (isShared) await front.server.listen();
@@ -353,7 +354,7 @@ async function openCallers(parts: {
   issuedTokens: ReturnType<typeof createIssuedTokens>;
   issuers: Issuers;
   logger: Logger;
-}): Promise<{ authenticator: Authenticator; close: () => void }> {
+}): Promise<{ authenticator: Authenticator; originsOf: (issuer: string) => readonly string[]; close: () => void }> {
   const { options, version, issuedTokens, issuers, logger } = parts;
   const fixedTokens = options.demo
     ? await Promise.all(
@@ -397,6 +398,7 @@ async function openCallers(parts: {
       providers,
       audienceOf: issuers.issuerFor,
     }),
+    originsOf: (issuer) => providers?.originsOf(issuer) ?? [],
     close: () => {
       staticTokens?.close();
       providers?.close();

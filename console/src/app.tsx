@@ -6,7 +6,7 @@ import { NO_FILTER } from './fleet/select-rows.ts';
 import { Empty } from './parts/notice.tsx';
 import { TopBar } from './parts/top-bar.tsx';
 import { parseRoute, useHash } from './router.ts';
-import { isBackFromProvider, tokenFromProvider } from './session/provider-sign-in.ts';
+import { arriveFromProvider, isBackFromProvider } from './session/provider-sign-in.ts';
 import { Session, type SignedIn } from './session/session.ts';
 import { loadSettings, type Settings, serverRoot } from './session/settings.ts';
 import { SignInPage } from './session/sign-in-page.tsx';
@@ -47,7 +47,7 @@ function WithSession({ settings }: { settings: Settings }) {
   const state = useSyncExternalStore(session.subscribe, () => session.state);
   const { provider } = settings;
   useEffect(() => {
-    if (provider !== undefined && isBackFromProvider()) void session.arrive(tokenFromProvider(provider));
+    if (provider !== undefined && isBackFromProvider()) void session.arrive(provider, arriveFromProvider(provider));
     else void session.restore();
   }, [session, provider]);
   if (state.phase === 'restoring') return <Starting />;
@@ -78,6 +78,7 @@ function Desk({ signedIn, settings, onSignOut }: { signedIn: SignedIn; settings:
       <TopBar
         user={signedIn.user}
         endsAt={signedIn.endsAt}
+        renews={signedIn.renews}
         connection={snapshot.connection}
         page={route.page}
         version={settings.version}

@@ -1,3 +1,4 @@
+import { webOrigin } from '../authn/providers/token-origins.ts';
 import type { RawAnswer } from './answer.ts';
 import { type CodedBytes, type ConsoleFile, type ConsoleFiles, madeFile } from './console-files.ts';
 import { acceptsCoding } from './negotiate.ts';
@@ -10,6 +11,8 @@ export interface ConsoleOptions {
   readonly version: string;
   /** Where people sign in; the page asks it for a token. */
   readonly provider?: { readonly issuer: string; readonly clientId: string } | undefined;
+  /** Where the tokens of that issuer are to be had, as it says at present. */
+  readonly tokenOriginsOf?: (issuer: string) => readonly string[];
 }
 
 type Headers = RawAnswer['headers'];
@@ -20,16 +23,17 @@ const SETTINGS = 'settings.json';
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
 /**
- * Nothing but our own files runs or is shown, and nobody but this server and the identity provider is asked; nobody frames the page; text cannot become markup or code
- * where the browser has Trusted Types. The page writes to the clipboard when a person asks it to.
+ * Nothing but our own files runs or is shown, and nobody but this server and the identity provider is asked; nobody
+ * frames the page; text cannot become markup or code where the browser has Trusted Types. The page writes to the
+ * clipboard when a person asks it to.
  */
-const guardFor = ({ provider }: ConsoleOptions): Readonly<Record<string, string>> => ({
+const guardFor = (origins: readonly string[]): Readonly<Record<string, string>> => ({
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
     "img-src 'self'",
-    `connect-src 'self'${provider === undefined ? '' : ` ${new URL(provider.issuer).origin}`}`,
+    ["connect-src 'self'", ...origins].join(' '),
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
@@ -50,26 +54,38 @@ const guardFor = ({ provider }: ConsoleOptions): Readonly<Record<string, string>
  */
 export function consoleRoutes(options: ConsoleOptions): PathRoutes {
   // What the page has to know before anyone signs in is public, like the page itself.
-  const { files, ...settings } = options;
-  const guard = guardFor(options);
+  const { files, tokenOriginsOf, ...settings } = options;
+  const guard = currentGuard(options);
   const served = new Map(files);
   if (files !== undefined) served.set(SETTINGS, madeFile('application/json', JSON.stringify(settings)));
   const routes = new Map<string, PathRoute>();
   for (const [name, file] of served)
     routes.set(
       `${ROOT}/${name}`,
-      page((request) => serveFile(file, request, guard)),
+      page((request) => serveFile(file, request, guard())),
     );
   const index = served.get(INDEX);
   routes.set(
     ROOT,
     page((request) => {
-      if (index === undefined) return notBuilt(guard);
+      if (index === undefined) return notBuilt(guard());
       // Everything that the page loads is named relative to it.
-      return request.asked.endsWith('/') ? serveFile(index, request, guard) : toFolder(guard);
+      return request.asked.endsWith('/') ? serveFile(index, request, guard()) : toFolder(guard());
     }),
   );
   return { find: ({ cluster, path }) => (cluster === undefined ? routes.get(path) : undefined) };
+}
+
+/** The provider may move where its tokens are to be had while we run: its own document says where. */
+function currentGuard({ provider, tokenOriginsOf }: ConsoleOptions): () => Headers {
+  const home = webOrigin(provider?.issuer);
+  let [told, guard]: [readonly string[] | undefined, Headers] = [undefined, guardFor([])];
+  return () => {
+    const now = provider === undefined ? [] : (tokenOriginsOf?.(provider.issuer) ?? []);
+    if (now !== told) guard = guardFor([...new Set([...(home === undefined ? [] : [home]), ...now])]);
+    told = now;
+    return guard;
+  };
 }
 
 const page = (handle: (request: PathRequest) => RawAnswer): PathRoute => ({ public: true, methods: ['GET'], handle });

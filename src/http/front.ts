@@ -38,6 +38,8 @@ export interface Interior {
   readonly store: Pick<Store, 'get'>;
   readonly cache: { readonly ready: boolean };
   readonly isCluster: (name: string) => boolean;
+  /** Where the tokens of an identity provider are to be had. */
+  readonly tokenOriginsOf: (issuer: string) => readonly string[];
 }
 
 export interface FrontOptions {
@@ -109,7 +111,12 @@ export function createFront(options: FrontOptions): Front {
       metricsRoutes(metrics),
       discoveryRoutes(catalog),
       openApiRoutes({ catalog, productName, version, now: Date.now }),
-      consoleRoutes({ ...console, productName, version }),
+      consoleRoutes({
+        ...console,
+        productName,
+        version,
+        tokenOriginsOf: (issuer) => interior?.tokenOriginsOf(issuer) ?? [],
+      }),
     ]),
     checks: {
       // A real read: the revision alone is known without asking the disk.

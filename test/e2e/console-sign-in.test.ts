@@ -2,7 +2,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Browser, describeWithBrowser, launchBrowser, openPage, type Page } from './support/browser.ts';
+import {
+  type Browser,
+  describeWithBrowser,
+  launchBrowser,
+  openPage,
+  type Page,
+  type Visit,
+} from './support/browser.ts';
 import { addCluster, grant } from './support/fleet.ts';
 import { authenticationConfig, CLIENT_ID, type IdentityProvider, startProvider } from './support/provider.ts';
 import { type Server, startServer } from './support/server.ts';
@@ -24,7 +31,7 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'clusterpass-provider-'));
     const file = join(folder, 'authentication.json');
-    provider = await startProvider({ groups: { jane: ['devs'] } });
+    provider = await startProvider({ groups: { jane: ['devs'] }, tokensElsewhere: true });
     await writeFile(file, authenticationConfig([provider]));
     const oidc = ['--console-oidc-issuer', provider.url, '--console-oidc-client-id', CLIENT_ID];
     server = await startServer({ args: ['--authentication-config', file, ...oidc] });
@@ -67,8 +74,66 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     await close();
   });
 
-  it('tells the browser to let the page ask this provider, and nobody else', async () => {
-    const { headers } = await server.call('GET', '/console/', { token: null });
-    expect(headers.get('content-security-policy')).toContain(`connect-src 'self' ${provider.url};`);
+  it('tells the browser to let the page ask this provider where it says, and nobody else', async () => {
+    const policy = async (): Promise<string> =>
+      (await server.call('GET', '/console/', { token: null })).headers.get('content-security-policy') ?? '';
+    expect(provider.tokensAt).not.toBe(provider.url);
+    await expect.poll(policy).toContain(`connect-src 'self' ${provider.url} ${provider.tokensAt};`);
+  });
+
+  it('renews the sign-in by itself, with each refresh token once, and keeps none of them', async () => {
+    const { page, problems, close } = await signedIn();
+    const before = asked('POST /token');
+    for (const turn of [1, 2]) {
+      // Fifty minutes later: the token is to end in ten.
+      await page.evaluate('{ const now = Date.now(); Date.now = () => now + 3_000_000; }');
+      await page.goto(`${server.url}/console/#/why?cluster=alpha&turn=${turn}`);
+      await page.getByRole('button', { name: 'Ask' }).click();
+      await page.getByText('Yes, you may see the cluster alpha').waitFor();
+      expect(asked('POST /token')).toBe(before + turn);
+      await page.goto(`${server.url}/console/#/clusters/alpha`);
+      await page.getByRole('heading', { name: 'alpha' }).waitFor();
+    }
+    expect(await page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }])')).toBe('[{},{}]');
+    await page.locator('.menu summary').click();
+    await page.getByText('when you sign out or close the page').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Token', { exact: true }).waitFor();
+    await expect.poll(() => asked('POST /token/revocation')).toBe(1);
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it('a sign-in that is renewed no more ends, and one click leads back to the same place', async () => {
+    const { page, close } = await signedIn();
+    provider.refuseTokens(true);
+    // The token has ended, as far as the page knows.
+    await page.evaluate('{ const now = Date.now(); Date.now = () => now + 4_000_000; }');
+    await page
+      .getByLabel('Namespace')
+      .or(page.getByRole('button', { name: 'Name one all the same' }))
+      .first()
+      .waitFor();
+    await page.evaluate('window.dispatchEvent(new Event("focus"))');
+    await page.getByText('Your sign-in has ended').waitFor();
+    provider.refuseTokens(false);
+    await page.getByRole('button', { name: `Continue with ${new URL(provider.url).host}` }).click();
+    // The provider knows the person still.
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByRole('heading', { name: 'alpha' }).waitFor();
+    expect(page.url()).toBe(`${server.url}/console/#/clusters/alpha`);
+    await close();
   });
 });
+
+const asked = (line: string): number => provider.requests.filter((each) => each === line).length;
+
+/** Jane, who looks at a cluster. */
+async function signedIn(): Promise<Visit> {
+  const visit = await openPage(browser);
+  await visit.page.goto(`${server.url}/console/#/clusters/alpha`);
+  await visit.page.getByRole('button', { name: `Continue with ${new URL(provider.url).host}` }).click();
+  await signInThere(visit.page, 'jane');
+  await visit.page.getByRole('heading', { name: 'alpha' }).waitFor();
+  return visit;
+}

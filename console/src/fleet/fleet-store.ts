@@ -1,4 +1,4 @@
-import type { Client, Cluster, ClusterEvent } from '../../../src/client/index.ts';
+import { type Client, type Cluster, type ClusterEvent, isStatus } from '../../../src/client/index.ts';
 import { type ClusterRow, rowOf } from './cluster-row.ts';
 import { browserDrawing, type Drawing } from './drawing.ts';
 import { FleetSelection, type Selected } from './fleet-selection.ts';
@@ -101,8 +101,8 @@ export class FleetStore {
           this.#draw();
         },
         onInterruption: (cause, delayMs) => {
-          // A stream that just ended comes back at once as a rule; that is nothing to alarm anyone with.
-          if (cause === undefined) return;
+          // A stream that just ended, or whose token has, comes back at once as a rule; that is nothing to alarm anyone with.
+          if (cause === undefined || isStatus((cause as Error).cause, 401)) return;
           const since = this.#connection.kind === 'lost' ? this.#connection.since : this.#drawing.now();
           this.#connect({ kind: 'lost', since, retryAt: this.#drawing.now() + delayMs, reason: reasonOf(cause) });
         },

@@ -8,6 +8,7 @@ import { useTheme } from './theme.ts';
 interface TopBarProps {
   readonly user: UserInfo;
   readonly endsAt: number | undefined;
+  readonly renews: boolean;
   readonly connection: Connection;
   readonly page: Route['page'];
   readonly version: string;
@@ -15,7 +16,7 @@ interface TopBarProps {
   readonly onSignOut: () => void;
 }
 
-export function TopBar({ user, endsAt, connection, page, version, onRetry, onSignOut }: TopBarProps) {
+export function TopBar({ user, endsAt, renews, connection, page, version, onRetry, onSignOut }: TopBarProps) {
   const { theme, toggle } = useTheme();
   const current = (...pages: Route['page'][]) => (pages.includes(page) ? { 'aria-current': 'page' as const } : {});
   return (
@@ -47,10 +48,10 @@ export function TopBar({ user, endsAt, connection, page, version, onRetry, onSig
             <dd className="mono">{user.username ?? 'unknown'}</dd>
             <dt>Groups</dt>
             <dd className="mono">{(user.groups ?? []).join(', ') || 'none'}</dd>
-            {endsAt !== undefined && (
+            {(endsAt !== undefined || renews) && (
               <>
                 <dt>Sign-in ends</dt>
-                <dd>{new Date(endsAt).toLocaleString()}</dd>
+                <dd>{renews ? 'when you sign out or close the page' : new Date(endsAt ?? 0).toLocaleString()}</dd>
               </>
             )}
           </dl>

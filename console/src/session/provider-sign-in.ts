@@ -1,18 +1,6 @@
 import { claimsOf } from '../pass/claims.ts';
-
-/** The identity provider that people sign in at, and what this page is called there. */
-export interface Provider {
-  readonly issuer: string;
-  readonly clientId: string;
-}
-
-/** The part of OpenID Connect Discovery that is needed. */
-interface Metadata {
-  readonly issuer: string;
-  readonly authorization_endpoint: string;
-  readonly token_endpoint: string;
-  readonly scopes_supported?: readonly string[];
-}
+import { metadataOf, type Provider } from './provider-metadata.ts';
+import { type ProviderTokens, redeem } from './provider-tokens.ts';
 
 /** What must be known again when the person comes back from the provider. It is no credential by itself. */
 interface Pending {
@@ -25,7 +13,8 @@ interface Pending {
 }
 
 const KEY = 'clusterpass.sign-in';
-const USUAL_SCOPES = ['profile', 'email', 'groups'];
+/** By the last of them a provider gives a refresh token. */
+const USUAL_SCOPES = ['profile', 'email', 'groups', 'offline_access'];
 
 /** Leaves for the provider: authorization code with PKCE (RFC 7636), for a client without a secret. */
 export async function leaveForProvider(provider: Provider, keepForTab: boolean): Promise<void> {
@@ -39,13 +28,16 @@ export async function leaveForProvider(provider: Provider, keepForTab: boolean):
     keepForTab,
     hash: location.hash,
   };
+  const scopes = ['openid', ...USUAL_SCOPES.filter((scope) => metadata.scopes_supported?.includes(scope) === true)];
   const challenge = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(pending.verifier));
   const address = new URL(metadata.authorization_endpoint);
   for (const [name, value] of Object.entries({
     response_type: 'code',
     client_id: provider.clientId,
     redirect_uri: redirectUri(),
-    scope: ['openid', ...USUAL_SCOPES.filter((scope) => metadata.scopes_supported?.includes(scope) === true)].join(' '),
+    scope: scopes.join(' '),
+    // OpenID Connect Core section 11: a provider may ignore `offline_access` unless it is to ask for consent.
+    ...(scopes.includes('offline_access') ? { prompt: 'consent' } : {}),
     state: pending.state,
     nonce: pending.nonce,
     code_challenge: base64url(new Uint8Array(challenge)),
@@ -59,8 +51,13 @@ export async function leaveForProvider(provider: Provider, keepForTab: boolean):
 
 export const isBackFromProvider = (): boolean => new URLSearchParams(location.search).has('state');
 
-/** Turns what the provider sent the person back with into a token. Throws when it does not belong to this tab. */
-export async function tokenFromProvider(provider: Provider): Promise<{ token: string; keepForTab: boolean }> {
+export interface Arrival {
+  readonly tokens: ProviderTokens;
+  readonly keepForTab: boolean;
+}
+
+/** Turns what the provider sent the person back with into tokens. Throws when it does not belong to this tab. */
+export async function arriveFromProvider(provider: Provider): Promise<Arrival> {
   const answer = new URLSearchParams(location.search);
   const pending = takePending();
   // At once: a code is good for one use only, and has no business in the history.
@@ -76,52 +73,12 @@ export async function tokenFromProvider(provider: Provider): Promise<{ token: st
   if (code === null) {
     throw new Error(`The identity provider says: ${answer.get('error_description') ?? answer.get('error') ?? 'no'}`);
   }
-  const token = await redeem(provider, code, pending.verifier);
-  const { iss, nonce } = claimsOf(token) ?? {};
+  const tokens = await redeem(provider, code, { verifier: pending.verifier, redirectUri: redirectUri() });
+  const { iss, nonce } = claimsOf(tokens.idToken) ?? {};
   if (iss !== provider.issuer || nonce !== pending.nonce) {
     throw new Error('The identity provider gave a token that was not made for this sign-in.');
   }
-  return { token, keepForTab: pending.keepForTab };
-}
-
-async function redeem({ issuer, clientId }: Provider, code: string, verifier: string): Promise<string> {
-  const { token_endpoint: endpoint } = await metadataOf(issuer);
-  const body = new URLSearchParams({
-    grant_type: 'authorization_code',
-    code,
-    client_id: clientId,
-    redirect_uri: redirectUri(),
-    code_verifier: verifier,
-  });
-  const answer = await fetchJson(endpoint, { method: 'POST', body });
-  if (typeof answer.id_token !== 'string') throw new Error('The identity provider gave no ID token.');
-  return answer.id_token;
-}
-
-async function metadataOf(issuer: string): Promise<Metadata> {
-  const answer = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
-  const { issuer: told, authorization_endpoint: authorize, token_endpoint: token } = answer;
-  // OpenID Connect Discovery section 4.3: the two must be the same, to the letter.
-  if (told !== issuer || !isSecure(authorize) || !isSecure(token)) {
-    throw new Error(`The identity provider does not describe itself as ${issuer}.`);
-  }
-  return answer as unknown as Metadata;
-}
-
-const isSecure = (address: unknown): boolean =>
-  typeof address === 'string' && URL.canParse(address) && new URL(address).protocol === 'https:';
-
-async function fetchJson(address: string, init: RequestInit = {}): Promise<Record<string, unknown>> {
-  let response: Response;
-  try {
-    response = await fetch(address, { ...init, credentials: 'omit', redirect: 'error', cache: 'no-store' });
-  } catch {
-    throw new Error(`The identity provider at ${new URL(address).host} does not answer this page.`);
-  }
-  const answer: unknown = await response.json().catch(() => undefined);
-  const object = typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>) : {};
-  if (response.ok) return object;
-  throw new Error(`The identity provider refuses: ${object.error_description ?? object.error ?? response.status}`);
+  return { tokens, keepForTab: pending.keepForTab };
 }
 
 function takePending(): Pending | undefined {

@@ -1,5 +1,8 @@
-import { type Client, createClient, reviewSelf, type UserInfo } from '../../../src/client/index.ts';
-import { claimsOf } from '../pass/claims.ts';
+import { type Client, createClient, isStatus, reviewSelf, type UserInfo } from '../../../src/client/index.ts';
+import { type HeldToken, plainToken, renewedToken } from './held-token.ts';
+import type { Provider } from './provider-metadata.ts';
+import type { Arrival } from './provider-sign-in.ts';
+import { giveBack, type ProviderTokens, renew } from './provider-tokens.ts';
 import { createWakeableTiming, type WakeableTiming } from './timing.ts';
 import type { tokenStorage } from './token-storage.ts';
 
@@ -11,6 +14,8 @@ export interface SignedIn {
   readonly user: UserInfo;
   /** When the token says that it ends; epoch milliseconds. */
   readonly endsAt: number | undefined;
+  /** Another token comes when this one ends, until the person signs out. */
+  readonly renews: boolean;
 }
 
 export type SessionState =
@@ -33,11 +38,16 @@ const SIGNED_OUT: Extract<SessionState, { phase: 'signed-out' }> = {
   problem: '',
 };
 
-/** Who is signed in. The token is in the closure of its client and, if the person wants that, kept for the tab. */
+/**
+ * Who is signed in. The token is in the closure of its client and, if the person wants that, kept for the tab; a refresh
+ * token is only ever in memory.
+ */
 export class Session {
   readonly #options: SessionOptions;
   readonly #listeners = new Set<() => void>();
   #state: SessionState = SIGNED_OUT;
+  /** Undoes at the provider what signing in there did. */
+  #giveBack = (): void => {};
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -57,10 +67,14 @@ export class Session {
     // People paste what `cat` printed, or a whole header.
     const token = text.trim().replace(/^(?:Authorization:\s*)?Bearer\s+/i, '');
     if (!TOKEN.test(token)) throw new Error('This is not a token: it has spaces or characters that no token has.');
-    const signedIn = await this.#open(token);
+    const signedIn = await this.#open(createWakeableTiming(), plainToken(token));
+    this.#keep(token, keepForTab);
+    this.#set({ phase: 'signed-in', ...signedIn });
+  }
+
+  #keep(token: string, keepForTab: boolean): void {
     if (keepForTab) this.#options.storage.save(token);
     else this.#options.storage.clear();
-    this.#set({ phase: 'signed-in', ...signedIn });
   }
 
   /** Goes on with what was kept for this tab. */
@@ -69,24 +83,45 @@ export class Session {
     if (token === undefined) return;
     this.#set({ phase: 'restoring' });
     try {
-      this.#set({ phase: 'signed-in', ...(await this.#open(token)) });
-    } catch {
-      this.expire();
+      this.#set({ phase: 'signed-in', ...(await this.#open(createWakeableTiming(), plainToken(token))) });
+    } catch (error) {
+      if (isStatus(error, 401)) this.expire();
+      // It may be good still: whoever loads the page again is asked for nothing.
+      else this.#set({ ...SIGNED_OUT, problem: error instanceof Error ? error.message : String(error) });
     }
   }
 
-  /** Goes on with a token that is still on its way; what goes wrong is shown where people sign in. */
-  async arrive(coming: Promise<{ readonly token: string; readonly keepForTab: boolean }>): Promise<void> {
+  /** Goes on with tokens that are still on their way; what goes wrong is shown where people sign in. */
+  async arrive(provider: Provider, coming: Promise<Arrival>): Promise<void> {
     this.#set({ phase: 'restoring' });
     try {
-      const { token, keepForTab } = await coming;
-      await this.signIn(token, keepForTab);
+      const { tokens, keepForTab } = await coming;
+      const timing = createWakeableTiming();
+      let latest = tokens;
+      const held = renewedToken({
+        first: tokens,
+        renew: (old) => renew(provider, old),
+        now: timing.now,
+        onRenewed: (renewed: ProviderTokens) => {
+          latest = renewed;
+          this.#keep(renewed.idToken, keepForTab);
+          if (this.#state.phase === 'signed-in') this.#set({ ...this.#state, ...timesOf(held) });
+        },
+        onEnd: () => this.expire(),
+      });
+      const signedIn = await this.#open(timing, held);
+      this.#keep(latest.idToken, keepForTab);
+      this.#giveBack = () => {
+        if (latest.refreshToken !== undefined) void giveBack(provider, latest.refreshToken);
+      };
+      this.#set({ phase: 'signed-in', ...signedIn });
     } catch (error) {
       this.#set({ ...SIGNED_OUT, problem: error instanceof Error ? error.message : String(error) });
     }
   }
 
   signOut(): void {
+    this.#giveBack();
     this.#end(undefined);
   }
 
@@ -97,34 +132,28 @@ export class Session {
 
   #end(notice: 'expired' | undefined): void {
     this.#options.storage.clear();
+    this.#giveBack = () => {};
     this.#set({ ...SIGNED_OUT, notice });
   }
 
-  async #open(token: string): Promise<SignedIn> {
+  async #open(timing: WakeableTiming, held: HeldToken): Promise<SignedIn> {
     const { server, productName } = this.#options;
-    const timing: WakeableTiming = createWakeableTiming();
     let isIn = false;
     const client = createClient({
       server,
       productName,
-      token,
+      tokenProvider: (refused) => held.get(refused),
       timing,
       fetch: async (input, init) => {
         // Nothing but the header says who is asking, and nothing is kept in a cache of the disk.
         const response = await fetch(input, { ...init, credentials: 'omit', cache: 'no-store' });
-        if (response.status === 401 && isIn) this.expire();
+        if (response.status === 401 && isIn && held.isEndOf(bearerIn(init))) this.expire();
         return response;
       },
     });
     const { status } = await reviewSelf(client);
     isIn = true;
-    const { exp } = claimsOf(token) ?? {};
-    return {
-      client,
-      wake: timing.wake,
-      user: status?.userInfo ?? {},
-      endsAt: typeof exp === 'number' ? exp * 1000 : undefined,
-    };
+    return { client, wake: timing.wake, user: status?.userInfo ?? {}, ...timesOf(held) };
   }
 
   #set(state: SessionState): void {
@@ -132,3 +161,8 @@ export class Session {
     for (const listener of this.#listeners) listener();
   }
 }
+
+const timesOf = ({ endsAt, renews }: HeldToken): Pick<SignedIn, 'endsAt' | 'renews'> => ({ endsAt, renews });
+
+const bearerIn = (init: RequestInit | undefined): string =>
+  new Headers(init?.headers).get('Authorization')?.replace(/^Bearer /, '') ?? '';

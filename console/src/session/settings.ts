@@ -1,4 +1,4 @@
-import type { Provider } from './provider-sign-in.ts';
+import type { Provider } from './provider-metadata.ts';
 
 /** What the server tells the page about itself (`settings.json` beside it). */
 export interface Settings {

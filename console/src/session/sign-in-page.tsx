@@ -2,7 +2,8 @@ import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
 import { isStatus } from '../../../src/client/index.ts';
 import { PassMark } from '../parts/icons.tsx';
 import { Notice } from '../parts/notice.tsx';
-import { leaveForProvider, type Provider } from './provider-sign-in.ts';
+import type { Provider } from './provider-metadata.ts';
+import { leaveForProvider } from './provider-sign-in.ts';
 import type { Session } from './session.ts';
 
 interface SignInPageProps {

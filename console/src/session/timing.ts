@@ -9,7 +9,8 @@ export interface WakeableTiming extends Timing {
 export function createWakeableTiming(): WakeableTiming {
   const sleepers = new Set<() => void>();
   return {
-    now: Date.now,
+    // Looked up at each call: whoever moves the clock means us, too.
+    now: () => Date.now(),
     random: Math.random,
     wake: () => {
       for (const sleeper of [...sleepers]) sleeper();

@@ -12,6 +12,8 @@ import {
 
 /** kube-apiserver's `--authentication-config`: people and programs from identity providers. */
 export interface Providers extends TokenSource {
+  /** Where the tokens of this issuer are to be had, as it says itself; none while that is not known. */
+  originsOf(issuer: string): readonly string[];
   /** Reads the file if it has changed. A bad file is reported and the providers in force stay. */
   refresh(): Promise<void>;
   close(): void;
@@ -73,6 +75,7 @@ export async function openProviders(parts: ProvidersParts): Promise<Providers> {
       const issuer = claimedIssuer(token.reveal());
       return issuer === undefined ? undefined : providers.get(issuer)?.authenticate(token);
     },
+    originsOf: (issuer) => providers.get(issuer)?.origins() ?? [],
     refresh: watched.refresh,
     close() {
       watched.close();

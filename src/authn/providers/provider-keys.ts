@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
-import { isJsonObject } from '../../tokens/jws.ts';
+import { isJsonObject, type JsonObject } from '../../tokens/jws.ts';
 import { type ProviderKey, readKeySet } from './key-set.ts';
+import { tokenOrigins } from './token-origins.ts';
 
 /** Gets a JSON document; rejects with a sentence for the log. Bounded in time and in size. */
 export type FetchDocument = (url: string, signal: AbortSignal) => Promise<unknown>;
@@ -15,6 +16,8 @@ export interface ProviderKeys {
   candidates(kid: string | undefined): Promise<readonly ProviderKey[]>;
   /** Whether the provider still publishes this very key. Looks only at memory. */
   has(key: KeyObject): boolean;
+  /** Where its tokens are to be had, as the discovery document last said; none before it was read. */
+  origins(): readonly string[];
   /** Fetches the keys anew. Those in force stay when that fails. */
   refresh(): Promise<void>;
   /** Ends what is under way: a provider that does not answer must not hold up a stop. */
@@ -35,6 +38,7 @@ const FETCH_TIMEOUT_MS = 5_000;
 
 export function createProviderKeys({ issuerUrl, discoveryUrl, fetchDocument, now, report }: KeyParts): ProviderKeys {
   let keys: readonly ProviderKey[] = [];
+  let origins: readonly string[] = [];
   let running: Promise<void> | undefined;
   let lastStart = Number.NEGATIVE_INFINITY;
   let reported = '';
@@ -43,7 +47,9 @@ export function createProviderKeys({ issuerUrl, discoveryUrl, fetchDocument, now
   async function fetchKeys(): Promise<void> {
     try {
       const signal = AbortSignal.any([AbortSignal.timeout(FETCH_TIMEOUT_MS), closing.signal]);
-      const jwksUri = readDiscovery(await fetchDocument(discoveryUrl, signal), issuerUrl);
+      const discovery = readDiscovery(await fetchDocument(discoveryUrl, signal), issuerUrl);
+      const jwksUri = keySetAddress(discovery);
+      origins = tokenOrigins(discovery);
       const found = readKeySet(await fetchDocument(jwksUri, signal));
       if (found.length === 0) throw new Error('its key set has no key that can be used');
       keys = keptWhereSame(keys, found);
@@ -77,6 +83,7 @@ export function createProviderKeys({ issuerUrl, discoveryUrl, fetchDocument, now
       else if (Math.abs(now() - lastStart) >= RETRY_MS) await start();
       return matching(kid);
     },
+    origins: () => origins,
     has: (key) => keys.some((known) => known.key === key),
     refresh: () => running ?? start(),
     close: () => closing.abort(),
@@ -84,12 +91,16 @@ export function createProviderKeys({ issuerUrl, discoveryUrl, fetchDocument, now
 }
 
 /** OpenID Connect Discovery 4.3: the document of another issuer says nothing about this one. */
-function readDiscovery(document: unknown, issuerUrl: string): string {
+function readDiscovery(document: unknown, issuerUrl: string): JsonObject {
   if (!isJsonObject(document)) throw new Error('its discovery document is not a JSON object');
-  const { issuer, jwks_uri: uri } = document;
+  const { issuer } = document;
   if (issuer !== issuerUrl) {
     throw new Error(`its discovery document is of another issuer, ${JSON.stringify(issuer)?.slice(0, 200)}`);
   }
+  return document;
+}
+
+function keySetAddress({ jwks_uri: uri }: JsonObject): string {
   if (typeof uri !== 'string' || !URL.canParse(uri)) throw new Error('its discovery document has no jwks_uri');
   // Whoever could change the keys on the way could sign anything.
   if (new URL(uri).protocol !== 'https:') throw new Error('its jwks_uri is not an https URL');

@@ -17,6 +17,8 @@ export interface Provider {
   /** For a token that names this issuer. Throws TokenRejected. */
   authenticate(token: Secret): Promise<Caller>;
   refreshKeys(): Promise<void>;
+  /** Where its tokens are to be had. */
+  origins(): readonly string[];
   /** From now on, nobody whom this provider vouched for is accepted. */
   close(): void;
 }
@@ -89,6 +91,7 @@ export function createProvider({ config, keys, now }: ProviderParts): Provider {
       return plainCaller(vouched.user, () => problem(vouched) === undefined, vouched.expiresAt);
     },
     refreshKeys: () => keys.refresh(),
+    origins: () => keys.origins(),
     close() {
       isClosed = true;
       keys.close();

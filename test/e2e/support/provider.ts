@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import { createServer } from 'node:https';
+import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { CompactSign } from 'jose';
 import { Provider } from 'oidc-provider';
@@ -12,6 +12,8 @@ import { distrust, trust } from './trust.ts';
 /** A real identity provider on loopback, over TLS. Anybody may sign in, with any password. */
 export interface IdentityProvider {
   readonly url: string;
+  /** The origin of its token endpoint. */
+  readonly tokensAt: string;
   readonly ca: string;
   /** Method and path of every request, in order. */
   readonly requests: string[];
@@ -19,6 +21,8 @@ export interface IdentityProvider {
   sign(claims: object, header?: object): Promise<string>;
   /** What a person does in a browser: signs in, agrees, and goes where they are sent. Gives the last page. */
   visit(url: string, user: string): Promise<string>;
+  /** From now on, whether whoever asks for a token is told that it may not have one. */
+  refuseTokens(refuses: boolean): void;
   /** Stops answering, without closing a connection. */
   hang(): void;
   close(): Promise<void>;
@@ -29,12 +33,15 @@ const KID = 'provider-key';
 
 export interface ProviderOptions {
   readonly idTokenSeconds?: number;
+  /** Tokens are to be had at another origin than the issuer's. */
+  readonly tokensElsewhere?: boolean;
   /** By name; everybody else is in none. */
   readonly groups?: Readonly<Record<string, readonly string[]>>;
 }
 
 export async function startProvider({
   idTokenSeconds = 3600,
+  tokensElsewhere = false,
   groups = {},
 }: ProviderOptions = {}): Promise<IdentityProvider> {
   const [cert, key, ca] = await Promise.all(
@@ -44,18 +51,27 @@ export async function startProvider({
   const requests: string[] = [];
   const sockets = new Set<Socket>();
   let isHanging = false;
+  let refusesTokens = false;
   let answer: RequestListener = () => {};
-  const server = createServer({ cert: cert ?? '', key: key ?? '' }, (request, response) => {
-    requests.push(`${request.method} ${new URL(request.url ?? '', 'https://x').pathname}`);
-    if (!isHanging) answer(request, response);
-  });
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const listen = async (): Promise<{ server: Server; url: string }> => {
+    const server = createServer({ cert: cert ?? '', key: key ?? '' }, (request, response) => {
+      const line = `${request.method} ${new URL(request.url ?? '', 'https://x').pathname}`;
+      requests.push(line);
+      if (refusesTokens && line === 'POST /token') {
+        response.writeHead(400, { 'Content-Type': 'application/json', 'Access-Control-Allow-Origin': '*' });
+        response.end('{"error":"invalid_grant"}');
+      } else if (!isHanging) answer(request, response);
+    });
+    server.on('connection', (socket) => {
+      sockets.add(socket);
+      socket.on('close', () => sockets.delete(socket));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return { server, url: `https://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  };
+  const { server, url } = await listen();
+  const elsewhere = tokensElsewhere ? await listen() : undefined;
   trust(url, ca ?? '');
 
   const provider = new Provider(url, {
@@ -98,13 +114,20 @@ export async function startProvider({
   provider.use(async (context, next) => {
     await next();
     if (context.path === '/device/auth') context.body = { ...(context.body as object), interval: 1 };
+    if (context.path === '/.well-known/openid-configuration' && elsewhere !== undefined) {
+      context.body = { ...(context.body as object), token_endpoint: `${elsewhere.url}/token` };
+    }
   });
   answer = provider.callback();
 
   return {
     url,
+    tokensAt: elsewhere?.url ?? url,
     ca: ca ?? '',
     requests,
+    refuseTokens: (refuses) => {
+      refusesTokens = refuses;
+    },
     sign: (claims, header = {}) =>
       new CompactSign(
         Buffer.from(JSON.stringify({ iss: url, aud: CLIENT_ID, exp: Date.now() / 1000 + 600, ...claims })),
@@ -117,8 +140,8 @@ export async function startProvider({
     },
     close: async () => {
       for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
+      const servers = elsewhere === undefined ? [server] : [server, elsewhere.server];
+      await Promise.all(servers.map((each) => Promise.all([once(each, 'close'), each.close()])));
       distrust(url);
     },
   };
