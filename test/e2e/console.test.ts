@@ -226,6 +226,25 @@ describeWithBrowser('the console', () => {
     expect(await page.content()).not.toContain(token);
   });
 
+  it('offers accounts as they are when the person comes back to the page, and keeps what they have typed', async () => {
+    const page = await visitAs('dana', '#/clusters/dev-us-1');
+    await page.getByText('good for 1 hour').waitFor();
+    await page.getByLabel('Audience').fill('vault');
+    const namespaces = () => page.getByLabel('Namespace').locator('option').allTextContents();
+    expect(await namespaces()).not.toContain('late');
+    await admin('POST', '/orchestrator/dev-us-1/api/v1/namespaces', { metadata: { name: 'late' } });
+    await admin('POST', '/orchestrator/dev-us-1/api/v1/namespaces/late/serviceaccounts', {
+      metadata: { name: 'newcomer' },
+    });
+    await expect
+      .poll(async () => {
+        await page.evaluate('window.dispatchEvent(new Event("focus"))');
+        return namespaces();
+      })
+      .toContain('late');
+    expect(await page.getByLabel('Audience').inputValue()).toBe('vault');
+  });
+
   it('says who may not revoke a pass', async () => {
     const page = await visitAs('carl', '#/clusters/prod-eu-1');
     await page.getByLabel('Keep a record of it').uncheck();

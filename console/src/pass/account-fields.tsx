@@ -5,12 +5,14 @@ interface AccountFieldsProps {
   /** Those that the person may use; none when they have to be typed. */
   readonly accounts: readonly Account[];
   readonly account: Account;
+  /** The person is about to choose. */
+  readonly onLook: () => void;
   readonly onAccount: (account: Account) => void;
   readonly onTypeInstead: (() => void) | undefined;
 }
 
 /** Namespace and account: chosen among those that may be used, or typed. */
-export function AccountFields({ accounts, account, onAccount, onTypeInstead }: AccountFieldsProps) {
+export function AccountFields({ accounts, account, onLook, onAccount, onTypeInstead }: AccountFieldsProps) {
   const id = useId();
   const chooses = accounts.length > 0;
   const namespaces = [...new Set(accounts.map(({ namespace }) => namespace))];
@@ -24,7 +26,13 @@ export function AccountFields({ accounts, account, onAccount, onTypeInstead }: A
       <div className="field">
         <label htmlFor={`${id}namespace`}>Namespace</label>
         {chooses ? (
-          <Choice id={`${id}namespace`} value={account.namespace} options={namespaces} onChange={setNamespace} />
+          <Choice
+            id={`${id}namespace`}
+            value={account.namespace}
+            options={namespaces}
+            onLook={onLook}
+            onChange={setNamespace}
+          />
         ) : (
           <Typed id={`${id}namespace`} value={account.namespace} onChange={setNamespace} />
         )}
@@ -36,6 +44,7 @@ export function AccountFields({ accounts, account, onAccount, onTypeInstead }: A
             id={`${id}account`}
             value={account.name}
             options={names}
+            onLook={onLook}
             onChange={(name) => onAccount({ ...account, name })}
           />
         ) : (
@@ -57,8 +66,13 @@ interface ValueProps {
   readonly onChange: (value: string) => void;
 }
 
-const Choice = ({ id, value, options, onChange }: ValueProps & { options: readonly string[] }) => (
-  <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
+interface ChoiceProps extends ValueProps {
+  readonly options: readonly string[];
+  readonly onLook: () => void;
+}
+
+const Choice = ({ id, value, options, onLook, onChange }: ChoiceProps) => (
+  <select id={id} value={value} onFocus={onLook} onChange={(event) => onChange(event.target.value)}>
     {options.map((option) => (
       <option key={option}>{option}</option>
     ))}

@@ -14,6 +14,10 @@ interface PassFormProps {
   readonly cluster: string;
   readonly facts: ClusterFacts;
   readonly accounts: readonly Account[];
+  /** Called when the person is about to choose one: there may be others by now. */
+  readonly onLook: () => void;
+  /** Another number when what may be granted is to be asked again. */
+  readonly turn: number;
   readonly account: Account;
   readonly onAccount: (account: Account) => void;
   readonly onTypeInstead: (() => void) | undefined;
@@ -33,7 +37,7 @@ function useSettled(text: string): string {
 }
 
 export function PassForm(props: PassFormProps) {
-  const { client, cluster, facts, accounts, account, onAccount, onTypeInstead, onIssued } = props;
+  const { client, cluster, facts, accounts, onLook, turn, account, onAccount, onTypeInstead, onIssued } = props;
   const id = useId();
   const [draft, setDraft] = useState({ ...NEW_DRAFT, seconds: Math.min(NEW_DRAFT.seconds, facts.maxSeconds) });
   const [busy, setBusy] = useState(false);
@@ -41,8 +45,11 @@ export function PassForm(props: PassFormProps) {
   const request = requestFor(cluster, account, draft);
   const key = request === undefined ? '' : JSON.stringify(request);
   const settled = useSettled(key);
-  const loaded = useLoaded(settled, async (signal) =>
-    request === undefined || settled === '' ? undefined : client.createToken({ ...request, dryRun: true, signal }),
+  const loaded = useLoaded(
+    settled,
+    async (signal) =>
+      request === undefined || settled === '' ? undefined : client.createToken({ ...request, dryRun: true, signal }),
+    turn,
   );
   const preview: Loaded<IssuedToken | undefined> = settled === key ? loaded : { phase: 'loading' };
 
@@ -61,7 +68,13 @@ export function PassForm(props: PassFormProps) {
 
   return (
     <form className="pass-form" onSubmit={submit} aria-busy={busy}>
-      <AccountFields accounts={accounts} account={account} onAccount={onAccount} onTypeInstead={onTypeInstead} />
+      <AccountFields
+        accounts={accounts}
+        account={account}
+        onLook={onLook}
+        onAccount={onAccount}
+        onTypeInstead={onTypeInstead}
+      />
       <div className="field">
         <label htmlFor={`${id}audience`}>Audience</label>
         <input
