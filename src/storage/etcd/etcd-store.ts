@@ -177,13 +177,13 @@ export class EtcdStore implements Store {
   }
 
   /**
-   * etcd has no question for it. A watch from the beginning is told: either it is refused, with the revision, or it
-   * is shown how the engine's own key was made.
+   * etcd has no question for it. A watch from the beginning is refused, with the revision, if anything was compacted. If
+   * nothing was, it would make etcd read all of its history, so a read at the beginning comes first, which costs nothing.
    */
   async compactedRevision(): Promise<Revision> {
     this.#requireOpen();
     const { metaKey } = this.#space;
-    const asked = await this.#members.oldestKept(metaKey, QUESTION);
+    const asked = (await this.#hasBeginning()) ? 0 : await this.#members.oldestKept(metaKey, QUESTION);
     this.#compacted = Math.max(this.#compacted, asked === 0 ? 0 : this.#space.fromEtcd(asked) - 1);
     return this.#compacted;
   }
@@ -214,6 +214,18 @@ export class EtcdStore implements Store {
     await Promise.allSettled(this.#pending);
     this.#closing.abort();
     this.#members.close();
+  }
+
+  /** Whether etcd still has its first revision. */
+  async #hasBeginning(): Promise<boolean> {
+    const request = { key: this.#space.metaKey, revision: 1, keysOnly: true };
+    try {
+      await this.#members.ask(RANGE, request, QUESTION, { doing: 'be read', prefer: this.#watchesAt });
+      return true;
+    } catch (error) {
+      if (isCompacted(error)) return false;
+      throw this.#failure(error, 'say what it has compacted');
+    }
   }
 
   async #askRevision(): Promise<Revision> {
