@@ -54,6 +54,8 @@ export function watchPromises(fixture: Fixture): void {
       })();
       const written = await Promise.all(Array.from({ length: 8 }, (_, i) => churn(store, `/a/${i}/`, 40)));
       end = await create(store, '/a/last', 'x');
+      // The event may have been faster than the answer, and then nothing more would come.
+      if ((seen.at(-1)?.modRevision ?? 0) >= end) stop.abort();
       await watching;
       const expected = written.flat().toSorted((a, b) => revisionOf(a) - revisionOf(b));
       expect(seen.slice(0, -1).map(readableChange)).toEqual(expected);
