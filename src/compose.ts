@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { createAddressRules } from './api/address-rules.ts';
+import { createAddressRules, isThisMachine } from './api/address-rules.ts';
 import { createCatalog } from './api/catalog.ts';
 import { issuesItself } from './api/confirmed-endpoint.ts';
 import { openAdminToken } from './authn/admin-token.ts';
@@ -18,6 +18,7 @@ import { refuseGrant } from './authz/refuse-grant.ts';
 import { refusalOf, watchRefusal } from './authz/watch-refusal.ts';
 import { openProber } from './clusters/prober/open-prober.ts';
 import { openUpstream } from './clusters/upstream/open-upstream.ts';
+import { interfaceAddresses } from './clusters/upstream/upstream.ts';
 import type { ServeOptions } from './config/serve-options.ts';
 import { defaultBaseUrl } from './config/values.ts';
 import { createObjects } from './create-objects.ts';
@@ -80,7 +81,11 @@ export async function compose(
   joinMetrics?: JoinMetrics,
 ): Promise<Program> {
   const rules = createAddressRules(options.allowedNetworks);
-  const catalog = createCatalog({ productName: options.productName, endpointChecks: { rules, now: Date.now } });
+  let ownPort = options.listen.port;
+  const isOwnListener = (address: string, port: number): boolean =>
+    port === ownPort && isThisMachine(address, interfaceAddresses());
+  const endpointChecks = { rules, now: Date.now, isOwnListener };
+  const catalog = createCatalog({ productName: options.productName, endpointChecks });
   const closers: (() => Promise<void> | void)[] = [];
   const stopAll = async (): Promise<void> => {
     for (const close of closers.toReversed()) {
@@ -122,6 +127,7 @@ export async function compose(
     // Not so where others serve the same one: a worker that took it now would have to turn callers away.
     const isShared = options.workers > 1;
     const { port } = isShared ? options.listen : await front.server.listen();
+    ownPort = port;
     const baseUrl = options.baseUrl ?? defaultBaseUrl({ ...options.listen, port }, options.tls ? 'https' : 'http');
     const issuers = createIssuers({ baseUrl, productName: options.productName });
 

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
+import { openSecondDoor } from './support/second-door.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 import { bind, createWorld } from './support/token-world.ts';
 
@@ -176,12 +177,13 @@ describeWithKubectl('kubectl with clusterpass as its plugin', () => {
   it('gets a token by itself and is who the token says', async () => {
     const secure = await startServer({ tls: true, users: { jane: [] }, args: ['--allow-address', '127.0.0.0/8'] });
     const person = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
+    const door = await openSecondDoor(secure.url);
     try {
       await createWorld(secure);
       await person.ok(['login', '--server', secure.url, '--token', secure.adminToken]);
       // The server stands in for the cluster: it takes the tokens that it issues.
       const caBundle = (await readFile(TLS.caFile)).toString('base64');
-      const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: secure.url }];
+      const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: door.url }];
       const body = { spec: { orchestratorApiEndpoints: { serverEndpoints, caBundle } } };
       const headers = { 'Content-Type': 'application/merge-patch+json' };
       const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/alpha';
@@ -196,7 +198,7 @@ describeWithKubectl('kubectl with clusterpass as its plugin', () => {
       expect(ids[0]).toMatch(/^JTI=/);
       expect(new Set(ids).size).toBe(1);
     } finally {
-      await Promise.all([secure.destroy(), person.leave()]);
+      await Promise.all([door.close(), secure.destroy(), person.leave()]);
     }
   });
 });

@@ -1,20 +1,23 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createServer, type Server as TlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { servedRoot } from '../../src/cli/served-root.ts';
 import { Person } from './support/cli.ts';
+import { WHO } from './support/reviews.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
-import { createWorld } from './support/token-world.ts';
+import { createWorld, issue, tokenPath } from './support/token-world.ts';
 
 /** `clusterpass trust`: what a cluster needs to believe us. */
 
 let server: Server;
 let person: Person;
+let uids: Awaited<ReturnType<typeof createWorld>>;
 
 beforeAll(async () => {
   server = await startServer({ tls: true, users: { jane: [] } });
-  await createWorld(server);
+  uids = await createWorld(server);
   person = await Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken });
 });
 afterAll(async () => {
@@ -49,6 +52,45 @@ describe('clusterpass trust', () => {
     expect(await person.fails(['trust', 'alhpa', ...ca])).toContain('"alhpa" not found');
     const env = { CLUSTERPASS_TOKEN: tokenOf('jane') };
     expect(await person.fails(['trust', 'alpha', ...ca], { env })).toContain('cannot get resource "clusters"');
+  });
+});
+
+/** A second service stands for the API server: what it takes from the file it takes as kube-apiserver does. */
+describe('what it printed, where it is used', () => {
+  let other: Server;
+  const user = async (token: string) => (await other.call('POST', WHO, { body: {}, token })).json.status?.userInfo;
+
+  beforeAll(async () => {
+    const file = join(server.dataDir, 'printed.yaml');
+    const printed = parse(await person.ok(['trust', 'alpha', '--certificate-authority', TLS.caFile]));
+    // The names of the system are the API server's own to give. A second service gives them to its own accounts alone.
+    const { username, groups } = printed.jwt[0].claimMappings;
+    for (const mapping of [username, groups]) {
+      mapping.expression = mapping.expression.replaceAll('"system:', '"there:');
+    }
+    await writeFile(file, stringify(printed));
+    other = await startServer({ args: ['--authentication-config', file] });
+  });
+  afterAll(() => other.destroy());
+
+  it('O-06: keys are found by issuer and authority, and a token gives name, groups and uid', async () => {
+    expect(await user(await issue(server))).toEqual({
+      username: 'there:serviceaccount:ci:builder',
+      uid: uids.builder,
+      groups: ['there:serviceaccounts', 'there:serviceaccounts:ci', 'system:authenticated'],
+      extra: { 'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)] },
+    });
+    const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'web-0' };
+    const bound = await issue(server, tokenPath(), { audiences: [], boundObjectRef });
+    expect((await user(bound)).extra).toMatchObject({
+      'clusterpass.dev/pod-name': ['web-0'],
+      'clusterpass.dev/pod-uid': [uids.pod],
+    });
+  });
+
+  it('A3: a token for somebody else, or of another cluster, is none there', async () => {
+    expect(await user(await issue(server, tokenPath(), { audiences: ['vault'] }))).toBeUndefined();
+    expect(await user(await issue(server, tokenPath('builder', 'ci', 'beta')))).toBeUndefined();
   });
 });
 

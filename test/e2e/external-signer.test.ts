@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventsOf } from './support/audit.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { type Server, startServer } from './support/server.ts';
 import { dataDirWithKey, KEY_SET, keySetOf } from './support/signing-keys.ts';
-import { ASK, codeFor, createWorld, issue, post } from './support/token-world.ts';
+import { ASK, codeFor, createWorld, issue, post, tokenPath } from './support/token-world.ts';
 
 /** A1: the key is elsewhere, and the server only asks for signatures. */
 
@@ -85,6 +86,8 @@ describe('with an external signer', () => {
       details: { causes: [{ message: 'failed to generate token' }] },
     });
     expect(answer.text).not.toContain('eyJ');
+    const [event] = await eventsOf(join(server.dataDir, 'audit', 'audit.log'), answer.headers.get('audit-id'));
+    expect(event).toMatchObject({ requestURI: tokenPath(), responseStatus: { code: 500 } });
     await rm(lie);
     await expect.poll(async () => (await post(server, ASK)).code, { timeout: 10_000 }).toBe(201);
   });

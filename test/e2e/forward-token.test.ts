@@ -1,10 +1,13 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
-import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
+import { createAuthority, type Pair, selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
+import { eventsOf } from './support/audit.ts';
 import { Person } from './support/cli.ts';
 import {
   claimsFor,
+  clusterObject,
   conditionOf,
   type Desk,
   goodAnswer,
@@ -21,6 +24,7 @@ import { type Answer, type CallOptions, type Server, startServer, TLS } from './
 import {
   asUser,
   bind,
+  CLUSTERS,
   create,
   createAccount,
   createCluster,
@@ -179,6 +183,18 @@ describe('a cluster that issues for itself', () => {
     expect(cluster.requests[0]?.headers['x-remote-user']).toBeUndefined();
   });
 
+  it.each(['127.0.0.1', '127.9.9.9', 'localhost', '[::ffff:7f00:1]'])(
+    'A11, C-F: the desk is no cluster of its own, also where loopback is allowed: %s',
+    async (host) => {
+      const { port } = new URL(server.url);
+      const body = clusterObject({ name: 'mirror', port: Number(port), ca: authority.cert });
+      const [endpoint] = body.spec.orchestratorApiEndpoints.serverEndpoints;
+      Object.assign(endpoint as object, { serverAddress: `https://${host}:${port}` });
+      const answer = await server.call('POST', CLUSTERS, { body });
+      expect([answer.code, answer.json.message]).toEqual([422, expect.stringContaining('the desk itself')]);
+    },
+  );
+
   it('A16: what is no name reaches no path', async () => {
     for (const name of ['..', '%2e%2e', '..%2f..', 'a%2fb', 'A', 'a_b', '%00', '.', 'x'.repeat(254)]) {
       for (const path of [tokenPath(name, 'ci', 'real'), tokenPath('builder', name, 'real')]) {
@@ -328,9 +344,29 @@ describe('C-I: what the cluster answers', () => {
   it.each([301, 302, 307, 308])('A12: a %i is not followed, and is a 502', async (status) => {
     const second = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), goodAnswer);
     cluster.answer = () => ({ status, headers: { location: `https://127.0.0.1:${second.port}${PATH}` } });
-    expect(refusal(await ask())).toEqual([502, 'BadGateway', expect.stringContaining('redirect')]);
+    const answer = await ask();
+    expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining('redirect')]);
     expect([second.connections, cluster.requests.length]).toEqual([0, 1]);
+    const log = join(server.dataDir, 'audit', 'audit.log');
+    const [event] = await eventsOf(log, answer.headers.get('audit-id'));
+    expect(event).toMatchObject({ requestURI: PATH, verb: 'create', responseStatus: { code: 502 } });
     await second.close();
+  });
+
+  it.each<[string, () => Pair]>([
+    ['self-signed', () => selfSigned('127.0.0.1', { names: ['127.0.0.1'] })],
+    ['of another name', () => authority.issue({ names: ['127.0.0.2'] })],
+    ['expired', () => authority.issue({ names: ['127.0.0.1'], notAfter: Date.now() - 1000 })],
+    ["of another cluster's authority", () => createAuthority('other CA').issue({ names: ['127.0.0.1'] })],
+    ['of an authority that is none', () => authority.issue({ names: ['h'] }).issue({ names: ['127.0.0.1'] })],
+  ])('A13: a certificate that is %s is a 502, and no byte of the request is sent', async (what, make) => {
+    const impostor = await startApiServer(make(), goodAnswer);
+    const name = `shown-${what.replaceAll(/[^a-z]+/g, '-')}`;
+    await register(desk, { name, port: impostor.port, ca: authority.cert }, CREDENTIAL);
+    const answer = await ask(undefined, { path: tokenPath('builder', 'ci', name) });
+    expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining('certificate')]);
+    expect([impostor.connections, impostor.receivedBytes]).toEqual([1, 0]);
+    await impostor.close();
   });
 
   it('headers of the answer are not relayed', async () => {

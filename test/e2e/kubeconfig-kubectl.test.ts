@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
 import { addCluster } from './support/fleet.ts';
 import { describeWithKubectl } from './support/kubectl.ts';
+import { openSecondDoor } from './support/second-door.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 
 const run = promisify(execFile);
@@ -19,21 +20,24 @@ echo "{\\"apiVersion\\":\\"client.authentication.k8s.io/v1\\",\\"kind\\":\\"Exec
 
 describeWithKubectl('kubectl with the kubeconfig of a cluster', () => {
   let server: Server;
+  let door: Awaited<ReturnType<typeof openSecondDoor>>;
   let home: string;
 
   beforeAll(async () => {
     server = await startServer({ tls: true, args: ['--allow-address', '127.0.0.0/8'] });
+    door = await openSecondDoor(server.url);
     home = await mkdtemp(join(tmpdir(), 'clusterpass-kubeconfig-'));
     await writeFile(join(home, 'clusterpass'), PLUGIN, { mode: 0o755 });
     // A cluster is reached without a path, and so is the fleet: it stands in for the cluster's API.
     const caBundle = (await readFile(TLS.caFile)).toString('base64');
     const serverEndpoints = [
       { clientCIDR: '10.0.0.0/8', serverAddress: 'https://unreachable.example.com' },
-      { clientCIDR: '127.0.0.0/8', serverAddress: server.url },
+      { clientCIDR: '127.0.0.0/8', serverAddress: door.url },
     ];
     await addCluster(server, 'alpha', { spec: { orchestratorApiEndpoints: { serverEndpoints, caBundle } } });
   });
   afterAll(async () => {
+    await door.close();
     await server.destroy();
     await rm(home, { recursive: true, force: true });
   });

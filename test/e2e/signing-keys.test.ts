@@ -6,6 +6,7 @@ import { Person } from './support/cli.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { grant, may } from './support/rbac.ts';
+import { inCluster, review, TOKEN } from './support/reviews.ts';
 import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
 import { dataDirWithKey, keySetOf } from './support/signing-keys.ts';
 import { codeFor, createWorld, issue } from './support/token-world.ts';
@@ -43,6 +44,7 @@ const rotate = (body: object = ROTATE, token = server.adminToken): Promise<Answe
   server.call('POST', KEYS, { body, token });
 const revoke = (name: string, token = server.adminToken, query = ''): Promise<Answer> =>
   server.call('DELETE', `${KEYS}/${name}${query}`, { token });
+const reviewed = (token: string) => review(server, inCluster(TOKEN), { spec: { token } }, server.adminToken);
 const kidOf = (token: string): string => decodeProtectedHeader(token).kid ?? '';
 
 describe('what is shown', () => {
@@ -136,6 +138,7 @@ describe('rotation', () => {
     expect(json).toMatchObject({ metadata: { name: next }, status: { state: 'Current' } });
     expect(kidOf(await issue(server))).toBe(next);
     expect(await codeFor(server, token)).toBe(200);
+    expect(await reviewed(token)).toMatchObject({ authenticated: true });
     const old = (await list()).find(({ metadata }) => metadata.name === current);
     expect(old?.status.state).toBe('Retired');
     // The longest lifetime is a day.
@@ -173,6 +176,7 @@ describe('revoking', () => {
     const { code, json } = await revoke(current);
     expect([code, json.status, json.details.name]).toEqual([200, 'Success', current]);
     expect(await codeFor(server, token)).toBe(401);
+    expect(await reviewed(token)).toEqual({ user: {}, error: expect.stringContaining('no keys found') });
     const events = await watch.until(() => false);
     expect(events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 401 } });
     expect(kidOf(await issue(server))).toBe(next);

@@ -194,6 +194,14 @@ describe('A2, C-D, K-10 to K-17: every one of them is the same 401, and a review
     expect(status.error).not.toContain(token);
   });
 
+  it.each([
+    ['inside', () => `${genuine.slice(0, 40)}\n${genuine.slice(40)}`],
+    ['in the signature', () => `${genuine.slice(0, -5)}\r\n${genuine.slice(-5)}`],
+    ['at the end', () => `${genuine}\n`],
+  ])('a line break %s, which only a body can carry', async (_, make) => {
+    expect(await reviewed(make())).toEqual({ user: {}, error: expect.stringMatching(/^.{5,300}$/) });
+  });
+
   it('nobody was asked for a key, and the server still serves', async () => {
     expect(visits).toBe(0);
     expect(await codeFor(server, genuine)).toBe(200);

@@ -163,6 +163,13 @@ describe('A3, C-E: the audience', () => {
     expect(await codeFor(server, token)).toBe(answers[0].authenticated === true ? 200 : 401);
   });
 
+  it('C-E: no audiences and an empty list of them both mean the API', async () => {
+    for (const audiences of [undefined, []]) {
+      expect(await ask(genuine, audiences)).toMatchObject({ authenticated: true, audiences: [api] });
+    }
+    expect((await ask(genuine, ['x'])).authenticated).toBeUndefined();
+  });
+
   it('K-14: the refusal names both sides; what is common comes in the order of the token', async () => {
     const token = await issue(server, tokenPath(), { audiences: ['a', 'b', 'c'] });
     expect((await ask(token, ['x', 'y'])).error).toBe(

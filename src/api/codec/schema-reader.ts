@@ -1,4 +1,4 @@
-import { type FieldError, invalidValue, tooMany } from '../field-error.ts';
+import { type FieldError, forbiddenField, invalidValue, tooMany } from '../field-error.ts';
 import { parseGoInt64 } from '../go-errors.ts';
 import { Base64Error, canonicalBase64 } from './go-base64.ts';
 import { compareBytes } from './go-json-text.ts';
@@ -56,7 +56,9 @@ export class SchemaReader {
       const field = shape.byName.get(key);
       const here: Path = { up: at, key, owner: field === undefined ? undefined : shape.goType };
       if (field === undefined) {
-        this.#options.onUnknown(here);
+        const why = child === true ? shape.refused.get(key) : undefined;
+        if (why === undefined) this.#options.onUnknown(here);
+        else if (this.fieldErrors.length < MAX_VIOLATIONS) this.fieldErrors.push(forbiddenField(pathText(here), why));
         continue;
       }
       if (seen[field.index]) this.#options.duplicates?.duplicate(here);

@@ -9,6 +9,8 @@ export interface StructShape {
   /** In the order in which they are written. */
   readonly fields: readonly Field[];
   readonly byName: ReadonlyMap<string, Field>;
+  /** Members that must not be true, and why: whoever sets one must not believe that it was heeded. */
+  readonly refused: ReadonlyMap<string, string>;
 }
 
 export interface Field {
@@ -51,6 +53,7 @@ interface SchemaNode {
   readonly format?: string;
   readonly goType?: string;
   readonly keepNull?: boolean;
+  readonly refused?: Readonly<Record<string, string>>;
 }
 
 const shapes = new WeakMap<object, Shape>();
@@ -110,7 +113,8 @@ function struct(schema: SchemaNode): StructShape {
     keepNull: property.keepNull === true,
   }));
   const byName = new Map(fields.map((field) => [field.name, field]));
-  return { type: 'struct', goType: schema.goType ?? '', fields, byName };
+  const refused = new Map(Object.entries(schema.refused ?? {}));
+  return { type: 'struct', goType: schema.goType ?? '', fields, byName, refused };
 }
 
 function map(schema: SchemaNode, patterns: Readonly<Record<string, SchemaNode>>): MapShape {

@@ -9,6 +9,8 @@ import type { ApiEndpoints, ServerEndpoint } from './cluster.ts';
 export interface EndpointChecks {
   readonly rules: AddressRules;
   readonly now: () => number;
+  /** Whether the desk itself listens there. */
+  readonly isOwnListener?: (address: string, port: number) => boolean;
 }
 
 export const DEFAULT_CHECKS: EndpointChecks = { rules: createAddressRules(), now: Date.now };
@@ -27,7 +29,7 @@ export function validateEndpoints(
 ): FieldError[] {
   const known = new Set(old?.serverEndpoints?.map(({ serverAddress }) => serverAddress));
   const errors = checkEach(endpoints.serverEndpoints ?? [], (endpoint, index) =>
-    validateEndpoint(endpoint, `${at}.serverEndpoints[${index}]`, checks.rules, known),
+    validateEndpoint(endpoint, `${at}.serverEndpoints[${index}]`, checks, known),
   );
   const { caBundle = '' } = endpoints;
   const bundle = caBundle === old?.caBundle ? keyProblem(decoded(caBundle)) : bundleProblem(caBundle, checks.now());
@@ -38,7 +40,7 @@ export function validateEndpoints(
 function validateEndpoint(
   { serverAddress: address = '', clientCIDR: cidr = '' }: ServerEndpoint,
   here: string,
-  rules: AddressRules,
+  checks: EndpointChecks,
   known: ReadonlySet<string | undefined>,
 ): FieldError[] {
   const errors: FieldError[] = [];
@@ -49,7 +51,7 @@ function validateEndpoint(
   } else {
     const url = URL.parse(address);
     const problem =
-      addressProblem(address, url) ?? (url === null || known.has(address) ? undefined : hostProblem(url, rules));
+      addressProblem(address, url) ?? (url === null || known.has(address) ? undefined : hostProblem(url, checks));
     if (problem !== undefined) errors.push(invalidValue(`${here}.serverAddress`, address, problem));
   }
   if (cidr !== '' && readNetwork(cidr) === undefined) {
@@ -78,11 +80,14 @@ function addressProblem(address: string, url: URL | null): string | undefined {
 }
 
 /** Of names only those that always mean this machine (RFC 6761 section 6.3); the others are looked at when used. */
-function hostProblem({ hostname }: URL, rules: AddressRules): string | undefined {
+function hostProblem({ hostname, port }: URL, { rules, isOwnListener }: EndpointChecks): string | undefined {
   const host = hostname.replace(/^\[|\]$/g, '');
   const isLocal = /(?:^|\.)localhost\.?$/.test(host);
   if (!isLocal && isIP(host) === 0) return undefined;
-  const refusal = rules.refusal(isLocal ? '127.0.0.1' : host);
+  const ip = isLocal ? '127.0.0.1' : host;
+  if (isOwnListener?.(ip, port === '' ? 443 : Number(port)) === true)
+    return 'must not be the address of the desk itself';
+  const refusal = rules.refusal(ip);
   return refusal === undefined
     ? undefined
     : `must be an address that the desk connects to: ${refusal}, and the desk was not started with --allow-address for it`;

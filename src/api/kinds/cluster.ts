@@ -66,6 +66,10 @@ const ConditionSchema = Type.Object(
   { goType: 'ClusterCondition', description: 'One thing that was found out about the cluster.' },
 );
 
+/** By the names that kubeconfigs and clients have for it. As an unknown field it would only be a warning. */
+const WITHOUT_CHECKS = 'certificates are always verified: put the authority of the API server into caBundle';
+const refused = { insecureSkipTLSVerify: WITHOUT_CHECKS, 'insecure-skip-tls-verify': WITHOUT_CHECKS };
+
 /** Of addresses and of conditions; each is checked whenever the cluster is written. */
 const MAX_ENTRIES = 100;
 
@@ -78,7 +82,7 @@ const EndpointsSchema = Type.Object(
             clientCIDR: text('Clients whose address is in this network use this endpoint.'),
             serverAddress: text('The address, an https URL.'),
           },
-          { goType: 'ServerAddressByClientCIDR', description: 'An address for clients in one network.' },
+          { goType: 'ServerAddressByClientCIDR', description: 'An address for clients in one network.', refused },
         ),
         {
           goType: '[]ServerAddressByClientCIDR',
@@ -95,7 +99,7 @@ const EndpointsSchema = Type.Object(
       }),
     ),
   },
-  { goType: 'KubernetesAPIEndpoints', description: 'How clients reach the API server of the cluster.' },
+  { goType: 'KubernetesAPIEndpoints', description: 'How clients reach the API server of the cluster.', refused },
 );
 
 const StatusSchema = Type.Object(
