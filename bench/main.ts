@@ -32,6 +32,7 @@ const BENCHES: Readonly<Record<string, (settings: Settings) => Promise<Report>>>
 const QUESTIONS: Readonly<Record<string, string>> = {
   rotation: 'rotation.ts',
   revocation: 'revocation.ts',
+  existence: 'existence.ts',
   prober: 'prober.ts',
   overload: 'overload.ts',
   refusal: 'refusal.ts',

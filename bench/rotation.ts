@@ -1,21 +1,41 @@
 /**
- * Does a rotation cost anybody anything? Token requests without a pause, three rotations, and two who verify every token:
- * the server itself, and a library with a key set that it read before the rotation. Then the current key is revoked,
- * and the tokens that it signed are tried until they are refused.
+ * Does a rotation cost anybody anything? Token requests without a pause while keys rotate by age, and three kinds of
+ * verifiers: the server itself, a review, and libraries that read the key set once an hour and never in between, each at
+ * another minute. Every token is tried when it is new, and again until shortly before its end. Then the current key is
+ * revoked, and the tokens that it signed are tried until they are refused.
  *
- *   node bench/rotation.ts [seconds between rotations] [requests at once] [algorithm]
+ *   node bench/rotation.ts [rotations] [requests at once] [algorithm] [speed]
+ *
+ * Keys rotate every two hours, the shortest time there is, so the clock of the server runs faster than the world's: 120
+ * times (an hour is half a minute) unless said otherwise.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
 import { startServer } from '../test/e2e/support/server.ts';
+import { at } from './support/numbers.ts';
 
-const [seconds = '5', atOnce = '8', algorithm = 'ES256'] = process.argv.slice(2);
+const [rotations = '3', atOnce = '8', algorithm = 'ES256', speed = '120'] = process.argv.slice(2);
 const KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
 const IN_ALPHA = '/orchestrator/alpha';
 const TOKEN = `${IN_ALPHA}/api/v1/namespaces/ci/serviceaccounts/builder/token`;
-const FORCE = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey', spec: { force: true } };
+const REVIEW = `${IN_ALPHA}/apis/authentication.k8s.io/v1/tokenreviews`;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const VERIFIERS = 12;
+/** Of a token for an hour. */
+const LAST_TRY_MS = 59 * MINUTE;
+/** What a verifier that reads the key set once an hour still takes for new. */
+const MAX_AGE_MS = HOUR;
 
-const server = await startServer({ args: ['--signing-algorithm', algorithm, '--log-level', 'error'] });
+const begun = Date.now();
+const now = (): number => begun + (Date.now() - begun) * Number(speed);
+const server = await startServer({
+  args: ['--signing-algorithm', algorithm, '--signing-key-rotation', '2h', '--log-level', 'error'],
+  env: {
+    NODE_OPTIONS: `--import=${new URL('support/fast-clock.mjs', import.meta.url).href}`,
+    CLUSTERPASS_BENCH_CLOCK: `${begun},${speed}`,
+  },
+});
 const issuer = `${server.url}${IN_ALPHA}`;
 
 async function create(path: string, body: object): Promise<{ metadata: { name: string }; status: { token: string } }> {
@@ -29,48 +49,95 @@ await create('/apis/clusterregistry.k8s.io/v1alpha1/clusters', cluster);
 await create(`${IN_ALPHA}/api/v1/namespaces`, { metadata: { name: 'ci' } });
 await create(`${IN_ALPHA}/api/v1/namespaces/ci/serviceaccounts`, { metadata: { name: 'builder' } });
 
-const readKeySet = async (): Promise<ReturnType<typeof createLocalJWKSet>> =>
-  createLocalJWKSet((await server.call('GET', `${IN_ALPHA}/openid/v1/jwks`, { token: null })).json as JSONWebKeySet);
+/** One that reads the key set when its copy is an hour old, whatever it meets before. */
+class Verifier {
+  #keys: Promise<ReturnType<typeof createLocalJWKSet>>;
+  #readAt: number;
 
-let keySet = await readKeySet();
-let phase = 'quiet';
-let stopped = false;
-const took = new Map<string, number[]>();
-const signers = new Map<string, number>();
-let refusedHere = 0;
-let refusedElsewhere = 0;
-let last = '';
+  constructor(phase: number) {
+    this.#readAt = now() - HOUR + phase;
+    this.#keys = this.#read();
+  }
 
-async function work(): Promise<void> {
-  while (!stopped) {
-    const begun = performance.now();
-    const { token } = (await create(TOKEN, { spec: { audiences: [] } })).status;
-    const times = took.get(phase) ?? [];
-    times.push(performance.now() - begun);
-    took.set(phase, times);
-    const { kid = '' } = decodeProtectedHeader(token);
-    if (!signers.has(kid)) signers.set(kid, performance.now());
-    last = token;
-    const { code } = await server.call('GET', '/auth/v1/clusters?limit=1', { token });
-    if (code !== 200) refusedHere++;
-    await jwtVerify(token, keySet, { issuer }).catch(() => refusedElsewhere++);
+  async verify(token: string): Promise<{ good: boolean; age: number }> {
+    const age = now() - this.#readAt;
+    if (age >= MAX_AGE_MS) {
+      this.#readAt = now();
+      this.#keys = this.#read();
+      return this.verify(token);
+    }
+    const keys = await this.#keys;
+    const options = { issuer, audience: issuer, currentDate: new Date(now()), clockTolerance: 60 };
+    const good = await jwtVerify(token, keys, options).then(
+      () => true,
+      () => false,
+    );
+    return { good, age };
+  }
+
+  async #read(): Promise<ReturnType<typeof createLocalJWKSet>> {
+    const { json } = await server.call('GET', `${IN_ALPHA}/openid/v1/jwks`, { token: null });
+    return createLocalJWKSet(json as JSONWebKeySet);
   }
 }
 
-const workers = Array.from({ length: Number(atOnce) }, work);
-const waits: number[] = [];
-await delay(Number(seconds) * 1000);
-for (let turn = 1; turn <= 3; turn++) {
-  phase = `rotation ${turn}`;
-  // Read before the rotation, and not again until the next: it knows the next key, and that has to be enough.
-  keySet = await readKeySet();
-  const asked = performance.now();
-  const { metadata } = await create(KEYS, FORCE);
-  await delay(Number(seconds) * 1000);
-  waits.push((signers.get(metadata.name) ?? Number.NaN) - asked);
+const verifiers = Array.from({ length: VERIFIERS }, (_, index) => new Verifier((index * HOUR) / VERIFIERS));
+/** By the key that signs, in the order in which they began to. */
+const took = new Map<string, number[]>();
+const refused = { here: 0, review: 0, elsewhere: 0 };
+const ages: number[] = [];
+let tries = 0;
+let tokens = 0;
+let last = '';
+let stopped = false;
+/** Tokens that are tried again, with the time of it. */
+const kept: { readonly token: string; readonly againAt: number }[] = [];
+
+async function tryEverywhere(token: string): Promise<void> {
+  tries++;
+  const { code } = await server.call('GET', '/auth/v1/clusters?limit=1', { token });
+  if (code !== 200) refused.here++;
+  const review = await server.call('POST', REVIEW, { body: { spec: { token } } });
+  if (review.json.status?.authenticated !== true) refused.review++;
+  for (const { good, age } of await Promise.all(verifiers.map((verifier) => verifier.verify(token)))) {
+    ages.push(age);
+    if (!good) refused.elsewhere++;
+  }
 }
+
+async function work(): Promise<void> {
+  while (!stopped) {
+    const sentAt = performance.now();
+    const issuedAt = now();
+    const { token } = (await create(TOKEN, { spec: { audiences: [], expirationSeconds: 3600 } })).status;
+    const { kid = '' } = decodeProtectedHeader(token);
+    const times = took.get(kid) ?? [];
+    times.push(performance.now() - sentAt);
+    took.set(kid, times);
+    last = token;
+    // Every tenth is tried by all of them, now and, some time later, again; the others keep the server busy.
+    if (tokens++ % 10 !== 0) continue;
+    await tryEverywhere(token);
+    kept.push({ token, againAt: issuedAt + LAST_TRY_MS * Math.sqrt(Math.random()) });
+  }
+}
+
+async function again(): Promise<void> {
+  while (!stopped) {
+    const due = kept.findIndex(({ againAt }) => againAt <= now());
+    const [found] = due === -1 ? [] : kept.splice(due, 1);
+    if (found === undefined) await delay(5);
+    else await tryEverywhere(found.token);
+  }
+}
+
+const workers = [...Array.from({ length: Number(atOnce) }, work), again()];
+const failed = Promise.all(workers);
+// The last key is used for an hour more: until then what the one before signed is still out.
+while (took.size <= Number(rotations)) await Promise.race([delay(100), failed]);
+await Promise.race([delay(HOUR / Number(speed)), failed]);
 stopped = true;
-await Promise.all(workers);
+await failed;
 
 const { kid } = decodeProtectedHeader(last);
 const asked = performance.now();
@@ -80,18 +147,20 @@ while ((await server.call('GET', '/auth/v1/clusters?limit=1', { token: last })).
 const refusedAfter = performance.now() - asked;
 await revoked;
 
-const at = (sorted: readonly number[], part: number): string =>
-  (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN).toFixed(1);
-console.log(`${algorithm}, ${atOnce} requests at once`);
-for (const [name, times] of took) {
-  const sorted = times.toSorted((a, b) => a - b);
-  const rate = (times.length / Number(seconds)).toFixed(0);
-  console.log(
-    `${name}: ${rate} tokens/s, p50 ${at(sorted, 0.5)} ms, p99 ${at(sorted, 0.99)} ms, longest ${at(sorted, 1)} ms`,
-  );
+const hours = (now() - begun) / HOUR;
+console.log(
+  `${algorithm}, ${atOnce} requests at once, ${hours.toFixed(1)} hours in ${((Date.now() - begun) / 1000).toFixed(0)} s`,
+);
+for (const [index, times] of [...took.values()].entries()) {
+  const [p50, p99, longest] = [0.5, 0.99, 1].map((part) => `${at(times, part).toFixed(1)} ms`);
+  console.log(`key ${index + 1}: ${times.length} tokens, p50 ${p50}, p99 ${p99}, longest ${longest}`);
 }
-const issued = [...took.values()].reduce((sum, times) => sum + times.length, 0);
-console.log(`${issued} tokens of ${signers.size} keys; refused here: ${refusedHere}, elsewhere: ${refusedElsewhere}`);
-console.log(`first token of the new key after ${waits.map((wait) => `${wait.toFixed(0)} ms`).join(', ')}`);
-console.log(`revoked: refused after ${refusedAfter.toFixed(0)} ms (${tried} tries before)`);
+const old = ages.filter((age) => age >= 50 * MINUTE).length;
+console.log(
+  `${tokens} tokens of ${took.size} keys; ${tries} times one was tried here, in a review and by ${VERIFIERS} verifiers`,
+);
+console.log(`refused here: ${refused.here}, in a review: ${refused.review}, elsewhere: ${refused.elsewhere}`);
+console.log(`key sets were up to ${(at(ages, 1) / MINUTE).toFixed(1)} minutes old, ${old} times more than 50`);
+console.log(`a revoked key: refused after ${refusedAfter.toFixed(0)} ms (${tried} tries before)`);
 await server.destroy();
+process.exitCode = refused.here + refused.review + refused.elsewhere === 0 ? 0 : 1;
