@@ -53,7 +53,7 @@ const bindings: Readonly<Record<LiveResource, Partial<Grant>>> = {
   secrets: { secret: SECRET },
 };
 
-describe('gone', () => {
+describe('A4: gone', () => {
   test.each([
     ['clusters', 'clusters.clusterregistry.k8s.io "alpha" not found'],
     ['namespaces', 'namespaces "ci" not found'],
@@ -75,7 +75,7 @@ describe('gone', () => {
   });
 });
 
-describe('made anew under the same name', () => {
+describe('A4: made anew under the same name', () => {
   test('K-17: the account', async () => {
     await bind({});
     fixture.world.put('serviceaccounts', 'alpha', 'ci', ACCOUNT.name, { uid: 'uid-new' });
@@ -108,7 +108,7 @@ describe('made anew under the same name', () => {
   );
 });
 
-describe('K-20: being deleted', () => {
+describe('A4, K-20: being deleted', () => {
   test.each([
     ['clusters', 'service account token has been invalidated'],
     ['namespaces', 'service account token has been invalidated'],

@@ -83,9 +83,9 @@ describe('C-C: only one header says who is calling', () => {
     expect(await codes(`${head}${lines(server.adminToken).join('\r\n')}\r\n\r\n`)).toEqual(['401']);
   });
 
-  it.each([['Impersonate-User'], ['iMpErSoNaTe-Uid'], ['Impersonate-Extra-scopes']])('%s is 403', async (name) => {
+  it.each([['Impersonate-User'], ['iMpErSoNaTe-Uid'], ['Impersonate-Extra-scopes']])('A15: %s is 403', async (name) => {
     const head = `GET /auth/v1/clusters HTTP/1.1\r\n${authorization()}`;
-    // A15: naming the header in Connection does not take it away.
+    // Naming the header in Connection does not take it away.
     expect(await codes(`${head}Connection: ${name}, close\r\n${name}: x\r\n\r\n`)).toEqual(['403']);
   });
 

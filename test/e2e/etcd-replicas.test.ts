@@ -98,7 +98,7 @@ describeWithEtcd('B8: replicas on one etcd', () => {
     resumed.close();
   });
 
-  it('a token that one issued is accepted by the other, until its account is deleted at the first', async () => {
+  it('A4: a token that one issued is accepted by the other, until its account is deleted at the first', async () => {
     await addCluster(replicas[0], 'alpha');
     await createNamespace(replicas[0], 'ci');
     await createAccount(replicas[0], 'builder');

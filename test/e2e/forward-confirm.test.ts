@@ -51,7 +51,7 @@ const annotate = (name: string, value: string | null, token?: string) =>
   patchSpec(server, name, { metadata: { annotations: { [CONFIRMED_ANNOTATION]: value } } }, token);
 const endpoint = (port: number) => [{ serverAddress: `https://127.0.0.1:${port}` }];
 
-describe('A14: a credential is bound to the address and the CA', () => {
+describe('A14, C-F: a credential is bound to the address and the CA', () => {
   it('one that nobody confirmed is not used, and the condition has the command that does it', async () => {
     await writeCredential(desk, 'fresh', { token: 'canary-fresh' });
     await create(server, CLUSTERS, clusterObject({ name: 'fresh', port: cluster.port, ca: authority.cert }));

@@ -244,7 +244,7 @@ describe('the words of a refusal', () => {
   });
 });
 
-describe('decision 12, A7: a refusal says nothing about what exists', () => {
+describe('A7, decision 12: a refusal says nothing about what exists', () => {
   const namedAlike = (text: string, names: readonly [string, string][]): string =>
     names.reduce((result, [from, to]) => result.replaceAll(from, to), text);
 
