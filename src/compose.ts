@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { createAddressRules, isThisMachine } from './api/address-rules.ts';
 import { createCatalog } from './api/catalog.ts';
 import { issuesItself } from './api/confirmed-endpoint.ts';
+import type { Kind } from './api/kind.ts';
 import { openAdminToken } from './authn/admin-token.ts';
 import { type Authenticator, createAuthenticator } from './authn/chain.ts';
 import { ensureTokenFile, fixedToken } from './authn/generated-tokens.ts';
@@ -39,6 +40,7 @@ import { createFetchDocument } from './http/fetch-document.ts';
 import { createFront } from './http/front.ts';
 import type { Tracer } from './http/tracing/tracer.ts';
 import { ManifestFolder, type ManifestFolderOptions } from './manifests/manifest-folder.ts';
+import { startCacheChecks } from './objects/cache-checks.ts';
 import { ClockBehind } from './objects/clock-behind.ts';
 import { countEvents } from './objects/count-events.ts';
 import { createLiveLookup } from './objects/live-objects.ts';
@@ -71,6 +73,8 @@ const DEMO_PRODUCT_NAME = 'orchestrator';
 const MANIFEST_POLL_MS = 1_000;
 const BOOKMARK_INTERVAL_MS = 60_000;
 const CALLER_CHECK_MS = 5_000;
+/** Between two pages of a comparison of the caches with the store. */
+const CHECK_PAUSE_MS = 10;
 
 /** Constructs every long-lived part and connects them. Nothing else does. */
 export async function compose(
@@ -160,6 +164,10 @@ export async function compose(
     feed.listen(clockBehind);
     await feed.start();
     closers.push(() => feed.stop());
+    const { caches } = objects;
+    const count = ({ group, resource }: Kind, status: string) => metrics.cacheChecks.inc({ group, resource, status });
+    const pause = async () => delay(CHECK_PAUSE_MS, undefined, { ref: false });
+    closers.push(startCacheChecks({ store, feed, caches, count, pause, every, logger }));
     await cascade.resume();
     await installBootstrapRoles(catalog, reader, writer);
 

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Catalog } from './api/catalog.ts';
-import type { ApiObject } from './api/kind.ts';
+import type { ApiObject, Kind } from './api/kind.ts';
 import { kindPrefix } from './api/object-key.ts';
 import { createPolicy, type Policy } from './authz/policy.ts';
 import { PolicyFeed, rbacKinds, rbacSnapshotAt } from './authz/policy-feed.ts';
@@ -28,6 +28,7 @@ export interface ObjectsOptions extends PublicViewOptions {
 export interface Objects {
   readonly publicView: (object: ApiObject) => ApiObject;
   readonly feed: Feed<StoredObject>;
+  readonly caches: ReadonlyMap<Kind, KindCache<StoredObject>>;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
   readonly policy: Policy;
@@ -86,7 +87,8 @@ export function createObjects(options: ObjectsOptions): Objects {
     randomSuffix,
     computedAnnotations: Object.values(COMPUTED_ANNOTATIONS),
   });
-  return { publicView, feed, reader, writer, policy, hub, cascade: new Cascade({ store, reader, writer, catalog }) };
+  const cascade = new Cascade({ store, reader, writer, catalog });
+  return { publicView, feed, caches, reader, writer, policy, hub, cascade };
 }
 
 /** Without vowels, and without digits that look like letters: no words, no misreadings. */

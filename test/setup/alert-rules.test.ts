@@ -99,6 +99,15 @@ const FIRES: Readonly<Record<string, Case>> = {
     severity: 'critical',
     summary: 'desk-1 shows an old state of the fleet.',
   },
+  ClusterpassCacheDiffers: {
+    series: {
+      [`apiserver_storage_consistency_checks_total{${AT},group="",resource="pods",status="failure"}`]: grows(1),
+      [`apiserver_storage_consistency_checks_total{${AT},group="",resource="pods",status="success"}`]: grows(1),
+    },
+    labels: { ...instance, resource: 'pods', status: 'failure' },
+    severity: 'warning',
+    summary: 'desk-1 held something else in its cache of pods than the store.',
+  },
   ClusterpassNoLeader: {
     series: { [`clusterpass_leader{${AT}}`]: stays(0), 'clusterpass_leader{instance="desk-2"}': stays(0) },
     severity: 'warning',

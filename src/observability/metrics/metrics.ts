@@ -76,6 +76,12 @@ export function createMetrics(join?: JoinMetrics) {
       labelNames: ['operation'],
       registers,
     }),
+    cacheChecks: new Counter({
+      name: 'apiserver_storage_consistency_checks_total',
+      help: 'Comparisons of the caches with the store, by resource: success, failure when they differed, error when the store could not tell.',
+      labelNames: ['group', 'resource', 'status'],
+      registers,
+    }),
     cacheEvents: new Counter({
       name: 'apiserver_watch_cache_events_received_total',
       help: 'Changes that the caches have taken in, by resource.',

@@ -42,6 +42,8 @@ export class Feed<E extends CacheEntry> {
   readonly #options: FeedOptions<E>;
   readonly #listeners: FeedListener<E>[] = [];
   readonly #stop = new AbortController();
+  /** Ends the watch of the moment, and no other. */
+  #again = new AbortController();
   #waiters: Waiter[] = [];
   #revision: Revision = 0;
   /** The store's revision when the caches were last (re)filled; until they reach it they show an older state. */
@@ -79,6 +81,11 @@ export class Feed<E extends CacheEntry> {
     this.#stop.abort();
     await this.#done;
     this.#end();
+  }
+
+  /** The caches were found to hold something else than the store: they are filled anew. */
+  startOver(): void {
+    this.#again.abort();
   }
 
   /** Nothing more will come. */
@@ -161,8 +168,11 @@ export class Feed<E extends CacheEntry> {
   async #follow(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
+      const again = new AbortController();
+      this.#again = again;
       try {
-        for await (const batch of this.#options.store.watch(REGISTRY_PREFIX, this.#revision, signal)) {
+        const until = AbortSignal.any([signal, again.signal]);
+        for await (const batch of this.#options.store.watch(REGISTRY_PREFIX, this.#revision, until)) {
           this.#apply(batch.changes, batch.revision);
         }
       } catch (error) {
@@ -171,6 +181,7 @@ export class Feed<E extends CacheEntry> {
         if (error instanceof StorageError && error.code === 'compacted') await this.#reload();
         else await this.#options.delay(RETRY_MS);
       }
+      if (again.signal.aborted && !signal.aborted) await this.#reload();
     }
   }
 
