@@ -37,6 +37,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   overload: 'overload.ts',
   refusal: 'refusal.ts',
   drain: 'drain.ts',
+  signing: 'signing.ts',
   'slow-clients': 'slow-clients.ts',
   'event-loop': 'event-loop.mjs',
   scale: 'scale.ts',
