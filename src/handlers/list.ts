@@ -45,7 +45,7 @@ export async function listObjects(
   const scope = scopeOf(request, options);
   const state = options.continue === '' ? undefined : continueTokens.open(options.continue, scope);
   await reach(reader, options, state);
-  // Nothing below waits: the objects, the revision and the rules are those of one moment.
+  // Nothing waits until they are known: the objects, the revision and the rules are those of one moment.
   const source = sourceOf(parts, kind, options, scope, state);
   const asked = selectionFor(request, kind, options, views);
   const inForce = (rule: ClusterRule | undefined): ClusterRule | undefined =>
@@ -143,7 +143,7 @@ interface ListFacts {
   readonly path: string;
 }
 
-function respond(representation: Representation, page: Page, facts: ListFacts): ApiResponse {
+async function respond(representation: Representation, page: Page, facts: ListFacts): Promise<ApiResponse> {
   const { kind, form } = representation;
   const resourceVersion = String(facts.revision);
   const more = page.remaining > 0;
@@ -158,7 +158,7 @@ function respond(representation: Representation, page: Page, facts: ListFacts): 
       apiVersion: 'meta.k8s.io/v1',
       kind: 'PartialObjectMetadataList',
       metadata: { resourceVersion, ...paging },
-      items: renderItems(representation, page.items),
+      items: await renderItems(representation, page.items),
       style: 'builtin',
     };
   }
@@ -172,7 +172,7 @@ function respond(representation: Representation, page: Page, facts: ListFacts): 
       kind.style === 'custom'
         ? { continue: '', ...paging, resourceVersion, selfLink: facts.path }
         : { resourceVersion, ...paging },
-    items: renderItems(representation, page.items),
+    items: await renderItems(representation, page.items),
     style: kind.style,
   };
 }

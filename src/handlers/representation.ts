@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClusterRule } from '../api/authorization.ts';
 import { encodeValue, toJson } from '../api/codec/encode.ts';
 import { humanAge } from '../api/human-age.ts';
@@ -54,12 +55,25 @@ export function renderItem(representation: Representation, entry: StoredObject):
   }
 }
 
-/** Many items. Those that are ready in the cache are only picked up. */
-export function renderItems(representation: Representation, entries: readonly StoredObject[]): Uint8Array[] {
-  if (representation.form === 'object' && representation.whole?.none === true) {
-    return entries.map((entry) => entry.publicJson);
+/** How long items are rendered before other work has its turn, and how many of them before a look at the clock. */
+const SLICE_MS = 5;
+const BETWEEN_LOOKS = 64;
+
+/** Many items. Most are ready in the cache and only picked up; after a start they are made, and that takes its turns. */
+export async function renderItems(
+  representation: Representation,
+  entries: readonly StoredObject[],
+): Promise<Uint8Array[]> {
+  const isPublic = representation.form === 'object' && representation.whole?.none === true;
+  const items: Uint8Array[] = [];
+  let end = performance.now() + SLICE_MS;
+  for (const entry of entries) {
+    items.push(isPublic ? entry.publicJson : renderItem(representation, entry));
+    if (items.length % BETWEEN_LOOKS !== 0 || performance.now() < end) continue;
+    await nextTurn();
+    end = performance.now() + SLICE_MS;
   }
-  return entries.map((entry) => renderItem(representation, entry));
+  return items;
 }
 
 export function partialMetadata(object: ApiObject): ApiObject {

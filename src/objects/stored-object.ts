@@ -27,8 +27,10 @@ export class StoredObject implements CacheEntry, ObjectPlace {
   readonly expiresAt: number | undefined;
   readonly #value: Uint8Array;
   readonly #publicView: PublicView | undefined;
-  readonly #fields: Readonly<Record<string, string>>;
-  readonly #publicJson: Buffer | undefined;
+  /** Of the fields that can be selected by, those that the place does not tell. */
+  readonly #fields: Readonly<Record<string, string>> | undefined;
+  // Made when first asked for: at a start nobody has to wait for what nobody has asked for yet.
+  #publicJson: Buffer | undefined;
   #fullJson: Buffer | undefined;
 
   constructor(kind: Kind, stored: KeyValue, publicView?: PublicView) {
@@ -47,8 +49,7 @@ export class StoredObject implements CacheEntry, ObjectPlace {
     this.labels = object.metadata.labels;
     this.deletionTimestamp = object.metadata.deletionTimestamp;
     this.expiresAt = kind.expiresAt?.(object);
-    this.#fields = fieldsOf(kind, object, place);
-    if (publicView !== undefined) this.#publicJson = serialize(kind, publicView(object));
+    this.#fields = fieldsOf(kind, object);
   }
 
   /** The whole object, a new one at each call. */
@@ -83,7 +84,9 @@ export class StoredObject implements CacheEntry, ObjectPlace {
 
   /** The public view as bytes; the whole object for kinds that have none to hide. */
   get publicJson(): Buffer {
-    return this.#publicJson ?? this.fullJson;
+    if (this.#publicView === undefined) return this.fullJson;
+    this.#publicJson ??= serialize(this.kind, this.#publicView(this.object()));
+    return this.#publicJson;
   }
 
   /** The whole object as bytes. */
@@ -94,7 +97,9 @@ export class StoredObject implements CacheEntry, ObjectPlace {
 
   /** The value of a field label; `""` when it is not set. */
   field(label: string): string {
-    return this.#fields[label] ?? '';
+    if (label === 'metadata.name') return this.name;
+    if (label === 'metadata.namespace') return this.namespace;
+    return this.#fields?.[label] ?? '';
   }
 }
 
@@ -116,11 +121,9 @@ function placeOf(kind: Kind, key: string): ObjectPlace {
   return { cluster, namespace, name: parts[0] ?? '' };
 }
 
-function fieldsOf(kind: Kind, object: ApiObject, place: ObjectPlace): Record<string, string> {
-  const fields: Record<string, string> = { 'metadata.name': place.name };
-  if (kind.namespaced) fields['metadata.namespace'] = place.namespace;
-  for (const [label, read] of Object.entries(kind.selectableFields)) fields[label] = read(object);
-  return fields;
+function fieldsOf(kind: Kind, object: ApiObject): Record<string, string> | undefined {
+  const readers = Object.entries(kind.selectableFields);
+  return readers.length === 0 ? undefined : Object.fromEntries(readers.map(([label, read]) => [label, read(object)]));
 }
 
 export function supportedFields(kind: Kind): string[] {
