@@ -12,7 +12,7 @@ export function summaryOf({ ledger, tokens, unknown, faults, seconds, memory }: 
     ['faults', `${all} in ${Math.round(seconds)} s`],
     ...[...faults].map(([kind, fault]): [string, string] => [
       `- ${kind}`,
-      `${fault.count} times; all replicas wrote again after ${Math.round(fault.slowestMs)} ms at most`,
+      `${fault.count} ×; all replicas wrote again after ${Math.round(fault.slowestMs)} ms at most`,
     ]),
     [
       'acknowledged writes',

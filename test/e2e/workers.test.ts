@@ -73,6 +73,8 @@ function serveTogether(start: () => Promise<Server>): void {
     const ASKED = 30;
     for (let i = 0; i < ASKED; i++)
       await server.call('GET', `${CLUSTERS}/nobody`, { headers: { Connection: 'close' } });
+    // A request is counted when its connection is done with it, which may be after its answer has arrived.
+    await expect.poll(() => metric(server, GETS), { timeout: 10_000 }).toBe(ASKED);
     const counts = await Promise.all([1, 2, 3, 4].map(() => metric(server, GETS)));
     expect(counts).toEqual([ASKED, ASKED, ASKED, ASKED]);
     expect(await metric(server, /clusterpass_workers/)).toBe(2);
