@@ -1,6 +1,8 @@
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import { expect, it } from 'vitest';
-import { countsOf, mergeMetrics } from './merge-metrics.ts';
+import { countsOf, mergeMetrics, RULES } from './merge-metrics.ts';
+import { createMetrics } from './metrics.ts';
+import { observeLanes, observeParts } from './observe-parts.ts';
 
 async function reportOf({ requests, ready, lag, loop }: Record<'requests' | 'ready' | 'lag' | 'loop', number>) {
   const registry = new Registry();
@@ -48,4 +50,23 @@ it('what a process counted outlives it, and nothing else of it does', async () =
   expect(values).toContain('seconds_count 7');
   expect(values).toContain('clusterpass_cache_ready 1');
   expect(values).toContain('apiserver_longrunning_requests 3');
+});
+
+it('says of every gauge of ours how it is put together', async () => {
+  const metrics = createMetrics();
+  observeLanes(metrics, () => ({}));
+  observeParts(metrics, {
+    audit: () => ({ written: 0, lost: 0, failing: false }),
+    leads: () => true,
+    cache: { revision: 0, ready: true, catchUp: async () => true },
+    cacheCapacity: 0,
+    objects: () => [],
+    keys: () => [],
+    clockBehind: () => 0,
+    now: () => 0,
+  });
+  const gauges = (await metrics.registry.getMetricsAsJSON()).filter(({ type }) => type === 'gauge');
+  const ours = gauges.map(({ name }) => name).filter((name) => !/^(process|nodejs)_/.test(name));
+  expect(ours.length).toBeGreaterThan(10);
+  expect(ours.filter((name) => !Object.hasOwn(RULES, name))).toEqual([]);
 });

@@ -7,9 +7,18 @@ type Rule = 'sum' | 'min' | 'max';
 
 /**
  * How values of several processes become one. What is counted is summed, and so is what stands or waits. Of the rest it is
- * the worst that somebody has to know: one process that is behind or stuck must show.
+ * the worst that somebody has to know: one process that is behind or stuck must show. Every gauge of ours has a row.
  */
-const RULES: Readonly<Record<string, Rule>> = {
+export const RULES: Readonly<Record<string, Rule>> = {
+  apiserver_longrunning_requests: 'sum',
+  apiserver_current_inflight_requests: 'sum',
+  apiserver_flowcontrol_current_executing_requests: 'sum',
+  apiserver_flowcontrol_current_inqueue_requests: 'sum',
+  apiserver_flowcontrol_nominal_limit_seats: 'sum',
+  // Two that lead are two too many, also in one place.
+  clusterpass_leader: 'sum',
+  clusterpass_workers: 'sum',
+  clusterpass_clock_behind_seconds: 'max',
   clusterpass_cache_ready: 'min',
   clusterpass_cache_lag_seconds: 'max',
   apiserver_watch_cache_resource_version: 'min',
