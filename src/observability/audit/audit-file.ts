@@ -87,9 +87,12 @@ export class AuditFile {
   }
 
   async #putAside(): Promise<boolean> {
+    let reserved: string | undefined;
     try {
-      await rename(this.#realPath, await this.#backupPath());
+      reserved = await this.#reserveBackup();
+      await rename(this.#realPath, reserved);
     } catch (error) {
+      if (reserved !== undefined) await unlink(reserved).catch(() => {});
       this.#options.onProblem(error);
       // Not again with every line.
       this.#bornAt = this.#options.now();
@@ -147,11 +150,20 @@ export class AuditFile {
     }
   }
 
-  async #backupPath(): Promise<string> {
+  /**
+   * An empty file that only we have made: processes that find the log full in the same moment would otherwise choose the
+   * same name, and the second one put its file in the place of the first one's.
+   */
+  async #reserveBackup(): Promise<string> {
     const { dir, name, ext } = parse(this.#realPath);
     for (let at = this.#options.now(); ; at++) {
       const path = join(dir, `${name}-${stampOf(at)}${ext}`);
-      if ((await stat(path).catch(() => undefined)) === undefined) return path;
+      try {
+        await (await open(path, 'wx', 0o600)).close();
+        return path;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      }
     }
   }
 
