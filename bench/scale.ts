@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setUpEtcd } from '../scripts/setup-etcd.mjs';
 import { liftEtcd } from '../src/storage/etcd/lift.ts';
 import { openEtcdStore } from '../src/storage/etcd/open-etcd-store.ts';
 import { freePorts, startEtcd } from '../test/conformance/etcd-process.ts';
@@ -115,6 +116,7 @@ async function measureFleet(clusters: number): Promise<void> {
   }
 }
 
+setUpEtcd();
 row(
   'clusters',
   'replicas',
