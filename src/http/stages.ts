@@ -98,7 +98,7 @@ export const authenticate: StageRun = async (x, { authenticate, lanes }) => {
     x.caller = await authenticate(x.req.headers.authorization, x.warn);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status.code !== 401) throw error;
-    await refuse(x, lanes, addressKey(x.req.socket.remoteAddress), error);
+    await refuse(x, lanes.paceUnknown(addressKey(x.req.socket.remoteAddress)), error);
   }
 };
 
@@ -110,13 +110,13 @@ function takePlace(x: Exchange, { lanes }: StageParts, who: string, isPublic: bo
   try {
     x.place = lanes.enter(lane, who);
   } catch (error) {
-    return refuse(x, lanes, `${lane} ${who}`, error);
+    return refuse(x, lanes.pace(`${lane} ${who}`), error);
   }
   return x.place.admitted;
 }
 
-async function refuse(x: Exchange, lanes: Lanes, who: string, error: unknown): Promise<never> {
-  if (!(await lanes.pace(who))) x.req.socket.destroy();
+async function refuse(x: Exchange, inTime: Promise<boolean>, error: unknown): Promise<never> {
+  if (!(await inTime)) x.req.socket.destroy();
   throw error;
 }
 

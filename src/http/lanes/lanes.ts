@@ -12,6 +12,8 @@ export interface Lanes {
   enter(lane: LaneName, who: string): Ticket;
   /** To be awaited before a refusal is sent; false when the connection is to be closed instead. */
   pace(who: string): Promise<boolean>;
+  /** The same before a 401. Nobody knows who that is, and many may share an address: it is never held for long. */
+  paceUnknown(address: string): Promise<boolean>;
   /** For metrics. */
   usage(): Readonly<Record<LaneName, LaneUsage>>;
 }
@@ -51,9 +53,11 @@ export function createLanes(limits: LoadLimits, now: () => number = performance.
     watches: createLane('watches', watches, RETRY_WATCH_SECONDS),
   };
   const refusals = new RefusalPace({ ...PACE, now });
+  const unknown = new RefusalPace({ ...PACE, maxHoldMs: PACE.holdMs, now });
   return {
     enter: (lane, who) => lanes[lane].enter(who),
     pace: (who) => refusals.wait(who),
+    paceUnknown: (address) => unknown.wait(address),
     usage: () => {
       const used = Object.entries(lanes).map(([name, lane]) => [name, lane.usage]);
       return Object.fromEntries(used) as ReturnType<Lanes['usage']>;
