@@ -1,9 +1,10 @@
-import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { ClusterPage } from './cluster/cluster-page.tsx';
 import { FleetPage } from './fleet/fleet-page.tsx';
-import { FleetStore } from './fleet/fleet-store.ts';
+import { type Connection, FleetStore } from './fleet/fleet-store.ts';
 import { NO_FILTER } from './fleet/select-rows.ts';
 import { Empty } from './parts/notice.tsx';
+import { useOnline } from './parts/online.ts';
 import { TopBar } from './parts/top-bar.tsx';
 import { parseRoute, useHash } from './router.ts';
 import { arriveFromProvider, isBackFromProvider } from './session/provider-sign-in.ts';
@@ -55,10 +56,14 @@ function WithSession({ settings }: { settings: Settings }) {
   return <Desk signedIn={state} settings={settings} onSignOut={() => session.signOut()} />;
 }
 
+const OFFLINE: Connection = { kind: 'offline' };
+
 function Desk({ signedIn, settings, onSignOut }: { signedIn: SignedIn; settings: Settings; onSignOut: () => void }) {
   const { client } = signedIn;
   const fleet = useMemo(() => new FleetStore(client), [client]);
-  const snapshot = useSyncExternalStore(fleet.subscribe, fleet.snapshot);
+  const drawn = useSyncExternalStore(fleet.subscribe, fleet.snapshot);
+  const online = useOnline();
+  const snapshot = online ? drawn : { ...drawn, connection: OFFLINE };
   const route = parseRoute(useHash());
   const [filter, setFilter] = useState(NO_FILTER);
   useEffect(() => {
@@ -66,6 +71,16 @@ function Desk({ signedIn, settings, onSignOut }: { signedIn: SignedIn; settings:
     void fleet.run(ended.signal);
     return () => ended.abort();
   }, [fleet]);
+  const place = route.page === 'cluster' ? route.name : route.page;
+  const lastPlace = useRef(place);
+  useEffect(() => {
+    if (lastPlace.current === place) return;
+    lastPlace.current = place;
+    // Another page: what had the focus is gone, and reading starts at its top.
+    const main = document.getElementById('main');
+    main?.focus({ preventScroll: true });
+    main?.scrollTo(0, 0);
+  }, [place]);
   const title = route.page === 'cluster' ? route.name : route.page === 'why' ? 'Can I …?' : 'Fleet';
   useEffect(() => {
     document.title = `${title} · Clusterpass`;

@@ -4,6 +4,7 @@ import { useSyncExternalStore } from 'react';
 export type Route =
   | { readonly page: 'fleet' }
   | { readonly page: 'cluster'; readonly name: string }
+  /** The account is `namespace/name`, and `/` when it is about some account that is yet to be named. */
   | { readonly page: 'why'; readonly cluster: string; readonly account: string };
 
 export function parseRoute(hash: string): Route {

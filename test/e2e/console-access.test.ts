@@ -57,6 +57,10 @@ describeWithBrowser('the console for everyone', () => {
     await page.getByRole('button', { name: 'Ask' }).click();
     await page.getByText('Yes, you may see the cluster prod-ap-1').waitFor();
     await look(page, 'an answer', faults);
+    await page.goto(`${server.url}/console/#/`);
+    await server.kill();
+    await page.getByText('Connection lost').waitFor();
+    await look(page, 'a lost connection', faults);
     expect(faults).toEqual([]);
     await close();
   });

@@ -14,6 +14,9 @@ import { addCluster, grant } from './support/fleet.ts';
 import { authenticationConfig, CLIENT_ID, type IdentityProvider, startProvider } from './support/provider.ts';
 import { type Server, startServer } from './support/server.ts';
 
+/** What takes a moment takes longer on a busy machine. */
+const PATIENCE = { timeout: 20_000 };
+
 let folder: string;
 let provider: IdentityProvider;
 let server: Server;
@@ -78,7 +81,7 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     const policy = async (): Promise<string> =>
       (await server.call('GET', '/console/', { token: null })).headers.get('content-security-policy') ?? '';
     expect(provider.tokensAt).not.toBe(provider.url);
-    await expect.poll(policy).toContain(`connect-src 'self' ${provider.url} ${provider.tokensAt};`);
+    await expect.poll(policy, PATIENCE).toContain(`connect-src 'self' ${provider.url} ${provider.tokensAt};`);
   });
 
   it('renews the sign-in by itself, with each refresh token once, and keeps none of them', async () => {
@@ -99,7 +102,7 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     await page.getByText('when you sign out or close the page').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Token', { exact: true }).waitFor();
-    await expect.poll(() => asked('POST /token/revocation')).toBe(1);
+    await expect.poll(() => asked('POST /token/revocation'), PATIENCE).toBe(1);
     expect(problems).toEqual([]);
     await close();
   });

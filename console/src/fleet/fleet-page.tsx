@@ -51,7 +51,12 @@ export function FleetPage({ fleet, snapshot, filter, onFilter }: FleetPageProps)
         onToggleLabel={toggleLabel}
       />
       {rows.length > 0 ? (
-        <FleetTable rows={rows} filter={filter} stale={connection.kind === 'lost'} onSort={change} />
+        <FleetTable
+          rows={rows}
+          filter={filter}
+          stale={connection.kind === 'lost' || connection.kind === 'offline'}
+          onSort={change}
+        />
       ) : (
         <div className="table-scroller">
           <NothingShown snapshot={snapshot} filtered={isFiltered(filter)} onClear={() => onFilter(() => NO_FILTER)} />

@@ -30,6 +30,8 @@ export type Connection =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'live' }
   | { readonly kind: 'lost'; readonly since: number; readonly retryAt: number; readonly reason: string }
+  /** The browser says that it has no network; whether the stream knows already or not. */
+  | { readonly kind: 'offline' }
   | { readonly kind: 'ended'; readonly reason: string };
 
 /** However many events arrive, the page is drawn at most so often. */

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, memo, useEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, type MouseEvent, memo, useEffect, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { humanAge } from '../../../src/api/human-age.ts';
 import { useNow } from '../parts/clock.ts';
@@ -78,9 +78,23 @@ export function FleetTable({ rows, filter, stale, onSort }: FleetTableProps) {
     scroller.current?.querySelector<HTMLElement>(`tr[data-index="${next}"] a`)?.focus();
   };
 
+  /** Anywhere in a row, unless somebody is marking text in it. */
+  const openRow = (event: MouseEvent): void => {
+    const target = event.target as HTMLElement;
+    if (target.closest('a, button') !== null || getSelection()?.isCollapsed === false) return;
+    target.closest('tr[data-index]')?.querySelector('a')?.click();
+  };
+
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section className="table-scroller" ref={scroller} aria-label="Clusters" tabIndex={0} onKeyDown={move}>
+    <section
+      className="table-scroller"
+      ref={scroller}
+      aria-label="Clusters"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+      tabIndex={0}
+      onKeyDown={move}
+      onClick={openRow}
+    >
       <table className={stale ? 'fleet stale' : 'fleet'} aria-rowcount={rows.length + 1}>
         <thead>
           <tr aria-rowindex={1}>
@@ -140,19 +154,27 @@ const Cells = memo(function Cells({ row, age }: { row: ClusterRow; age: string }
     <>
       <th scope="row" className="col-name">
         {row.fresh && <span key={metadata.resourceVersion} className="flash" aria-hidden="true" />}
-        <a href={hrefOf({ page: 'cluster', name: row.name })}>{row.name}</a>
+        <a href={hrefOf({ page: 'cluster', name: row.name })} title={row.name}>
+          {row.name}
+        </a>
         <span className="row-more" aria-hidden="true">
           {[row.environment, row.region, row.version].filter(Boolean).join(' · ')}
         </span>
       </th>
       <td className="col-state">
         <StateBadge state={row.state} />
-        {row.state !== 'ready' && <span className="reason">{row.reason}</span>}
+        {row.state !== 'ready' && (
+          <span className="reason" title={row.reason}>
+            {row.reason}
+          </span>
+        )}
       </td>
       <td className="col-since muted">{age}</td>
       <td className="col-type">{row.type}</td>
       <td className="col-version mono">{row.version}</td>
-      <td className="col-environment">{row.environment}</td>
+      <td className="col-environment" title={row.environment}>
+        {row.environment}
+      </td>
       <td className="col-region">{row.region}</td>
       <td className="col-endpoint mono muted" title={row.endpoint}>
         {row.endpoint}

@@ -23,7 +23,7 @@ export const ReadinessChart = memo(function ReadinessChart(props: ReadinessChart
             <span className="chart-name">{name === '' ? 'no environment' : name}</span>
             <span className="chart-track" aria-hidden="true">
               <span className="chart-bar" style={{ width: `${(100 * total) / most}%` }}>
-                {STATES.map((state) => (
+                {STATES.filter((state) => counts[state] > 0).map((state) => (
                   <span key={state} className={`chart-part fill-${state}`} style={{ flexGrow: counts[state] }} />
                 ))}
               </span>

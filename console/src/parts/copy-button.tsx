@@ -22,7 +22,7 @@ export function CopyButton({ text, label, compact = false }: { text: string; lab
   return (
     <button type="button" className={compact ? 'button quiet small' : 'button small'} onClick={copy}>
       {outcome === 'copied' ? <CheckIcon /> : <CopyIcon />}
-      <span aria-live="polite">
+      <span className="copy-word" aria-live="polite">
         {word}
         <span className="unseen"> {label}</span>
       </span>

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'react';
 import type { UserInfo } from '../../../src/client/index.ts';
 import type { Connection } from '../fleet/fleet-store.ts';
 import { hrefOf, type Route } from '../router.ts';
@@ -18,6 +19,23 @@ interface TopBarProps {
 
 export function TopBar({ user, endsAt, renews, connection, page, version, onRetry, onSignOut }: TopBarProps) {
   const { theme, toggle } = useTheme();
+  const menu = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    // As menus do: Escape closes it, and so does whatever happens elsewhere.
+    const close = (event: Event): void => {
+      const element = menu.current;
+      if (element === null || !element.open) return;
+      const isEscape = event instanceof KeyboardEvent;
+      if (isEscape ? event.key !== 'Escape' : element.contains(event.target as Node)) return;
+      element.open = false;
+      if (isEscape) element.querySelector('summary')?.focus();
+    };
+    const kinds = ['keydown', 'pointerdown', 'focusin'];
+    for (const kind of kinds) document.addEventListener(kind, close);
+    return () => {
+      for (const kind of kinds) document.removeEventListener(kind, close);
+    };
+  }, []);
   const current = (...pages: Route['page'][]) => (pages.includes(page) ? { 'aria-current': 'page' as const } : {});
   return (
     <header className="top">
@@ -38,7 +56,7 @@ export function TopBar({ user, endsAt, renews, connection, page, version, onRetr
         {theme === 'dark' ? <SunIcon /> : <MoonIcon />}
         <span className="unseen">{theme === 'dark' ? 'Light colours' : 'Dark colours'}</span>
       </button>
-      <details className="menu">
+      <details className="menu" ref={menu}>
         <summary>
           <span className="user-name">{user.username ?? 'unknown'}</span>
         </summary>
@@ -64,9 +82,17 @@ export function TopBar({ user, endsAt, renews, connection, page, version, onRetr
   );
 }
 
+const WORDS: Readonly<Record<Connection['kind'], string>> = {
+  connecting: 'Connecting',
+  live: 'Live',
+  lost: 'Connection lost',
+  offline: 'Offline',
+  ended: 'Stopped',
+};
+
 function ConnectionPill({ connection, onRetry }: { connection: Connection; onRetry: () => void }) {
   const now = useNow(1_000);
-  const words = { connecting: 'Connecting', live: 'Live', lost: 'Connection lost', ended: 'Stopped' }[connection.kind];
+  const words = WORDS[connection.kind];
   const title = connection.kind === 'lost' || connection.kind === 'ended' ? connection.reason : undefined;
   return (
     <div className={`pill pill-${connection.kind}`} title={title}>

@@ -54,23 +54,24 @@ export function BoundFields({ client, cluster, namespace, account, draft, onDraf
           <option value="Secret">a Secret</option>
         </select>
       </div>
-      <div className="field">
-        <label htmlFor={`${id}name`}>{boundKind === '' ? 'Name' : `Name of the ${boundKind}`}</label>
-        <input
-          id={`${id}name`}
-          value={boundName}
-          list={`${id}names`}
-          disabled={boundKind === ''}
-          spellCheck={false}
-          autoComplete="off"
-          onChange={(event) => onDraft({ ...draft, boundName: event.target.value.trim() })}
-        />
-        <datalist id={`${id}names`}>
-          {names.map((name) => (
-            <option key={name} value={name} />
-          ))}
-        </datalist>
-      </div>
+      {boundKind !== '' && (
+        <div className="field">
+          <label htmlFor={`${id}name`}>Name of the {boundKind}</label>
+          <input
+            id={`${id}name`}
+            value={boundName}
+            list={`${id}names`}
+            spellCheck={false}
+            autoComplete="off"
+            onChange={(event) => onDraft({ ...draft, boundName: event.target.value.trim() })}
+          />
+          <datalist id={`${id}names`}>
+            {names.map((name) => (
+              <option key={name} value={name} />
+            ))}
+          </datalist>
+        </div>
+      )}
     </div>
   );
 }

@@ -47,9 +47,9 @@ export function PassSection({ client, cluster, facts, account, onAccount }: Pass
         <p className="muted pass-room">Looking for accounts that you may use…</p>
       ) : accounts.phase === 'loaded' && accounts.value.items.length === 0 && !typed ? (
         <Empty title="There is no account here that you may use">
-          <p>
-            <a href={hrefOf({ page: 'why', cluster, account: '' })}>What would I need?</a>
-          </p>
+          <a className="button" href={hrefOf({ page: 'why', cluster, account: '/' })}>
+            What would I need?
+          </a>
           <button type="button" className="button quiet" onClick={() => setTyped(true)}>
             Name one all the same
           </button>

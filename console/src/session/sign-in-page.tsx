@@ -20,7 +20,9 @@ export function SignInPage({ session, provider, notice, problem: firstProblem }:
   const [keep, setKeep] = useState(false);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState(firstProblem);
-  useEffect(() => field.current?.focus(), []);
+  const leaving = useRef<HTMLButtonElement>(null);
+  // Where there is a provider, that is one key away.
+  useEffect(() => (leaving.current ?? field.current)?.focus(), []);
 
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
@@ -68,7 +70,7 @@ export function SignInPage({ session, provider, notice, problem: firstProblem }:
         )}
         {provider !== undefined && (
           <>
-            <button type="button" className="button primary wide" disabled={busy} onClick={leave}>
+            <button ref={leaving} type="button" className="button primary wide" disabled={busy} onClick={leave}>
               Continue with {new URL(provider.issuer).host}
             </button>
             <p className="or muted">or with a token</p>
@@ -87,6 +89,14 @@ export function SignInPage({ session, provider, notice, problem: firstProblem }:
             aria-describedby={`${id}help`}
             aria-invalid={problem !== ''}
           />
+          {/* One place for both, so that nothing moves when something is wrong. */}
+          <p className="hint sign-in-help" id={`${id}help`} aria-live="assertive">
+            {problem === '' ? (
+              <span className="muted">It is sent to this server only, and never stored on disk.</span>
+            ) : (
+              <span className="problem">{problem}</span>
+            )}
+          </p>
         </div>
         <label className="check">
           <input type="checkbox" checked={keep} onChange={(event) => setKeep(event.target.checked)} />
@@ -102,12 +112,6 @@ export function SignInPage({ session, provider, notice, problem: firstProblem }:
         >
           {busy ? 'Signing in…' : 'Sign in'}
         </button>
-        <div className="sign-in-problem" aria-live="assertive">
-          {problem !== '' && <p className="problem">{problem}</p>}
-        </div>
-        <p className="muted hint" id={`${id}help`}>
-          The token stays in this page: it is sent to this server only, and never stored on disk.
-        </p>
       </form>
     </main>
   );
