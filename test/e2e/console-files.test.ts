@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CONSOLE_DIST } from '../../scripts/setup-console.mjs';
+import { describeWithBrowser, launchBrowser, openPage } from './support/browser.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { type Server, startServer } from './support/server.ts';
 
@@ -103,6 +104,39 @@ describe('the files of the console', () => {
       const text = await sendRaw(server, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
       expect(text, path).toMatch(/^HTTP\/1\.1 40[01] /);
       expect(text).not.toContain('"dependencies"');
+    }
+  });
+});
+
+describeWithBrowser('a browser', () => {
+  it('holds the page to its policy: no markup from text, no script in the page, no other server, no frame', async () => {
+    const browser = await launchBrowser();
+    try {
+      const { page, close } = await openPage(browser);
+      await page.goto(`${server.url}/console/`);
+      await page.getByLabel('Token', { exact: true }).waitFor();
+      const fails = (code: string): Promise<string> =>
+        page.evaluate<string>(
+          `(async () => { try { ${code}; return ''; } catch (error) { return String(error); } })()`,
+        );
+      expect(await fails('document.body.innerHTML = "<b>x</b>"')).toContain('TrustedHTML');
+      expect(await fails('trustedTypes.createPolicy("mine", {})')).toContain('disallowed');
+      const stopped = (code: string): Promise<string> =>
+        page.evaluate<string>(`new Promise((done) => {
+          addEventListener('securitypolicyviolation', (event) => done(event.effectiveDirective), { once: true });
+          ${code};
+        })`);
+      expect(await stopped('fetch("https://elsewhere.example/").catch(() => {})')).toBe('connect-src');
+      expect(
+        await stopped('document.head.append(document.createElement("style")); document.head.lastChild.append("x")'),
+      ).toBe('style-src-elem');
+      expect(await stopped('new Image().src = "https://elsewhere.example/x.png"')).toBe('img-src');
+      await page.goto('about:blank');
+      await page.setContent(`<iframe src="${server.url}/console/"></iframe>`);
+      await expect.poll(() => page.frames()[1]?.url(), { timeout: 20_000 }).toBe('chrome-error://chromewebdata/');
+      await close();
+    } finally {
+      await browser.close();
     }
   });
 });

@@ -55,7 +55,14 @@ function Fingerprint({ caBundle }: { caBundle: string | undefined }) {
   const loaded = useLoaded(caBundle ?? '', () => fingerprintsOf(caBundle ?? ''));
   if (caBundle === undefined) return <span className="muted">none: the system's authorities count</span>;
   if (loaded.phase === 'failed') return <span className="muted">shown only where the page is served over TLS</span>;
-  if (loaded.phase === 'loading') return <span className="mono breaks">&nbsp;</span>;
+  if (loaded.phase === 'loading') {
+    // As long as what is to come, so that nothing below it moves.
+    return (
+      <span className="mono breaks fingerprint room" aria-hidden="true">
+        SHA-256 {'00:'.repeat(31)}00
+      </span>
+    );
+  }
   if (loaded.value.length === 0) return <span className="muted">the bundle holds no certificate</span>;
   return loaded.value.map((fingerprint) => (
     <span key={fingerprint} className="mono breaks fingerprint">
