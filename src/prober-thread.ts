@@ -4,7 +4,12 @@ import { createAddressRules } from './api/address-rules.ts';
 import { readNetwork } from './api/network.ts';
 import { createCachedResolve } from './clusters/prober/cached-resolve.ts';
 import { createProbe } from './clusters/prober/probe.ts';
-import type { FromProbeThread, ProbeThreadSettings, ToProbeThread } from './clusters/prober/thread-protocol.ts';
+import type {
+  FromProbeThread,
+  LookAnswer,
+  ProbeThreadSettings,
+  ToProbeThread,
+} from './clusters/prober/thread-protocol.ts';
 import type { UpstreamCluster } from './clusters/upstream/contract.ts';
 import { createCredentials } from './clusters/upstream/credentials.ts';
 import { systemResolve } from './clusters/upstream/dial.ts';
@@ -18,10 +23,28 @@ const NAMES_MS = 120_000;
 /** Twice as many as are looked at in one moment. */
 const NEW_CONNECTIONS = 100;
 /**
- * As long as kube-apiserver waits for the next request. Much longer than the looks are apart: when they come late,
- * new connections for all of them would make them later still.
+ * API servers close idle connections by themselves, kube-apiserver after 90 seconds. Closing them here sooner would
+ * make matters worse when looks come late: new connections for all of them would make them later still.
  */
-const IDLE_MS = 90_000;
+const IDLE_MS = 300_000;
+
+/** Nobody waits for an answer so that this would be felt. */
+const ANSWER_MS = 10;
+
+/** Hands on what was put into it, some time after the first of it. */
+function gathered<T>(ms: number, send: (list: readonly T[]) => void): { put(value: T): void } {
+  let list: T[] = [];
+  return {
+    put: (value) => {
+      list.push(value);
+      if (list.length > 1) return;
+      setTimeout(() => {
+        send(list);
+        list = [];
+      }, ms);
+    },
+  };
+}
 
 /** The value of a function that takes long, anew after some time. */
 function remembered<T>(make: () => T, keepMs: number): () => T {
@@ -60,7 +83,7 @@ function run(port: MessagePort, settings: ProbeThreadSettings): void {
   const probe = createProbe({ upstream, hasCredentials: credentialsDir !== undefined });
   const looks = new Map<number, AbortController>();
 
-  const look = async (id: number, cluster: UpstreamCluster): Promise<FromProbeThread> => {
+  const look = async (id: number, cluster: UpstreamCluster): Promise<LookAnswer> => {
     const abort = new AbortController();
     looks.set(id, abort);
     try {
@@ -77,9 +100,10 @@ function run(port: MessagePort, settings: ProbeThreadSettings): void {
       looks.delete(id);
     }
   };
+  const answers = gathered<LookAnswer>(ANSWER_MS, (list) => port.postMessage(list satisfies FromProbeThread));
   port.on('message', (message: ToProbeThread) => {
     if (message.type === 'abort') looks.get(message.id)?.abort();
-    else void look(message.id, message.cluster).then((answer) => port.postMessage(answer));
+    else for (const { id, cluster } of message.looks) void look(id, cluster).then(answers.put);
   });
 }
 

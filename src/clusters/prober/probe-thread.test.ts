@@ -5,11 +5,13 @@ import { openProbeThread, type ProbeThread } from './probe-thread.ts';
 /** A thread that answers by the name of the cluster. */
 const SCRIPT = `
   import { parentPort } from 'node:worker_threads';
-  parentPort.on('message', ({ type, id, cluster }) => {
-    if (type !== 'look' || cluster.name === 'silent') return;
-    if (cluster.name === 'die') process.exit(1);
-    if (cluster.name === 'broken') parentPort.postMessage({ id, problem: 'a mistake of ours' });
-    else parentPort.postMessage({ id, outcome: { ready: true, version: cluster.name } });
+  parentPort.on('message', ({ type, looks = [] }) => {
+    for (const { id, cluster } of looks) {
+      if (cluster.name === 'silent') continue;
+      if (cluster.name === 'die') process.exit(1);
+      if (cluster.name === 'broken') parentPort.postMessage([{ id, problem: 'a mistake of ours' }]);
+      else parentPort.postMessage([{ id, outcome: { ready: true, version: cluster.name } }]);
+    }
   });`;
 
 let thread: ProbeThread;

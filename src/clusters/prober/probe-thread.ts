@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { UpstreamCluster } from '../upstream/contract.ts';
 import type { Outcome } from './outcome.ts';
-import type { FromProbeThread, ProbeThreadSettings, ToProbeThread } from './thread-protocol.ts';
+import type { FromProbeThread, Look, ProbeThreadSettings, ToProbeThread } from './thread-protocol.ts';
 
 export interface ProbeThreadOptions {
   /** The file that the thread runs. */
@@ -43,11 +43,13 @@ export function openProbeThread({ entry, settings, now }: ProbeThreadOptions): P
       workerData: settings,
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     });
-    started.on('message', ({ id, outcome, problem }: FromProbeThread) => {
-      const look = waiting.get(id);
-      waiting.delete(id);
-      if (outcome === undefined) look?.reject(new Error(problem ?? 'the look was ended'));
-      else look?.resolve(outcome);
+    started.on('message', (answers: FromProbeThread) => {
+      for (const { id, outcome, problem } of answers) {
+        const look = waiting.get(id);
+        waiting.delete(id);
+        if (outcome === undefined) look?.reject(new Error(problem ?? 'the look was ended'));
+        else look?.resolve(outcome);
+      }
     });
     const die = (cause: unknown): void => {
       if (worker !== started) return;
@@ -59,6 +61,22 @@ export function openProbeThread({ entry, settings, now }: ProbeThreadOptions): P
     started.on('error', die);
     started.on('exit', (code) => die(code));
     return started;
+  };
+
+  const begun = new Map<Worker, Look[]>();
+  /** Those that begin in one turn go together. */
+  const begin = (used: Worker, look: Look): void => {
+    const others = begun.get(used);
+    if (others !== undefined) {
+      others.push(look);
+      return;
+    }
+    const looks = [look];
+    begun.set(used, looks);
+    queueMicrotask(() => {
+      begun.delete(used);
+      used.postMessage({ type: 'look', looks } satisfies ToProbeThread);
+    });
   };
 
   return {
@@ -82,7 +100,7 @@ export function openProbeThread({ entry, settings, now }: ProbeThreadOptions): P
       try {
         return await new Promise<Outcome>((resolve, reject) => {
           waiting.set(id, { resolve, reject });
-          post({ type: 'look', id, cluster });
+          begin(used, { id, cluster });
         });
       } finally {
         signal.removeEventListener('abort', abort);

@@ -45,9 +45,9 @@ interface Memory {
 
 const AT_ONCE = 50;
 /** A look begins with work on this thread; requests have their turn between two handfuls. */
-const STARTS_PER_TURN = 4;
-/** At least so long between two handfuls. */
-const LEAST_WAIT_MS = 1;
+const STARTS_PER_TURN = 8;
+/** At least so long between two handfuls: each wakes both threads, so a few at a time cost less than one by one. */
+const LEAST_WAIT_MS = 10;
 /** How often a process that does not lead asks whether it does by now. */
 const LEAD_CHECK_MS = 1_000;
 const TAKEN_UP_PER_TURN = 1_000;

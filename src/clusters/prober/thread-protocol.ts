@@ -11,13 +11,21 @@ export interface ProbeThreadSettings {
   readonly keptConnections: number;
 }
 
+export interface Look {
+  readonly id: number;
+  readonly cluster: UpstreamCluster;
+}
+
+/** Several in one message, both ways: to wake the other thread costs as much as a good part of a look. */
 export type ToProbeThread =
-  | { readonly type: 'look'; readonly id: number; readonly cluster: UpstreamCluster }
+  | { readonly type: 'look'; readonly looks: readonly Look[] }
   | { readonly type: 'abort'; readonly id: number };
 
 /** Without an outcome: the look was aborted, or broke for a reason that is ours. */
-export interface FromProbeThread {
+export interface LookAnswer {
   readonly id: number;
   readonly outcome?: Outcome;
   readonly problem?: string;
 }
+
+export type FromProbeThread = readonly LookAnswer[];

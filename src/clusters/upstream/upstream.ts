@@ -17,6 +17,7 @@ import {
 import type { Credential, Credentials } from './credentials.ts';
 import { createDial, type Resolve, systemResolve } from './dial.ts';
 import { explainFailure } from './explain-failure.ts';
+import { startDeadline } from './start-deadline.ts';
 
 export interface UpstreamOptions {
   readonly rules: AddressRules;
@@ -47,15 +48,14 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       const credential = request.credential ? await readCredential(credentials, cluster) : undefined;
       const { hostname, port } = new URL(origin);
       dial.checkHost(hostname, port === '' ? 443 : Number(port));
-      const deadline = AbortSignal.timeout(request.timeoutMs);
-      const signal = request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal]);
+      const deadline = startDeadline(request.timeoutMs, request.signal);
       const send = async (isRepeated: boolean): Promise<UpstreamAnswer> => {
         const connection = connections.to(cluster, origin, credential);
         try {
-          return await exchange(connection, request, credential, signal);
+          return await exchange(connection, request, credential, deadline.signal);
         } catch (error) {
           // The caller's own end is not the cluster's failure.
-          if (request.signal?.aborted === true && !deadline.aborted) throw request.signal.reason;
+          if (request.signal?.aborted === true && !deadline.isOver()) throw request.signal.reason;
           const failure = explainFailure(error, credential?.type === 'certificate');
           const wasClosed = failure.reason === 'network' && connection.isUsed;
           if (!wasClosed || isRepeated || request.method !== 'GET') throw failure;
@@ -63,7 +63,11 @@ export function createUpstream(options: UpstreamOptions): Upstream {
           return send(true);
         }
       };
-      return notRevealing(notRedirect(await send(false)), credential);
+      try {
+        return notRevealing(notRedirect(await send(false)), credential);
+      } finally {
+        deadline.clear();
+      }
     },
     forget: (cluster) => connections.forget(cluster),
     close: () => connections.close(),

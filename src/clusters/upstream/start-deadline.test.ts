@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { startDeadline } from './start-deadline.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe('a deadline', () => {
+  it('ends the work when the time is over, and says so', () => {
+    const { signal, isOver } = startDeadline(1_000, undefined);
+    vi.advanceTimersByTime(999);
+    expect([signal.aborted, isOver()]).toEqual([false, false]);
+    vi.advanceTimersByTime(1);
+    expect([signal.aborted, isOver(), (signal.reason as Error).name]).toEqual([true, true, 'TimeoutError']);
+  });
+
+  it('ends it when nobody wants it any more, for their reason', () => {
+    const by = new AbortController();
+    const { signal, isOver } = startDeadline(1_000, by.signal);
+    const reason = new Error('gone');
+    by.abort(reason);
+    vi.advanceTimersByTime(2_000);
+    expect([signal.reason, isOver()]).toEqual([reason, false]);
+  });
+
+  it('has ended when nobody wanted it from the start', () => {
+    const { signal } = startDeadline(1_000, AbortSignal.abort(new Error('gone')));
+    expect(signal.aborted).toBe(true);
+  });
+
+  it('leaves nothing when the work is done', () => {
+    const by = new AbortController();
+    const { signal, clear } = startDeadline(1_000, by.signal);
+    clear();
+    expect(vi.getTimerCount()).toBe(0);
+    by.abort();
+    expect(signal.aborted).toBe(false);
+  });
+});
