@@ -1,18 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { checkedList, listWorks } from './list.ts';
 import { requestText } from './support/client.ts';
 import type { Settings } from './support/compare.ts';
 import { memoryOf } from './support/cpu.ts';
 import { median } from './support/numbers.ts';
-import { plot } from './support/plot.ts';
+import { PLOTS, plot } from './support/plot.ts';
 import { type Desk, Driver, startDesk } from './support/processes.ts';
 import type { Curve, Figure, Report } from './support/report.ts';
 import { callerToken, tokenRequest } from './token.ts';
 
 const CLUSTERS = [1_000, 10_000, 100_000];
 const BINDINGS = [10, 1_000, 10_000];
-const PLOTS = fileURLToPath(new URL('../docs/performance/', import.meta.url));
 
 /** What one request costs the server, in microseconds of CPU: the median of the rounds. */
 async function cost(driver: Driver, desk: Desk, request: string, connections: number, rounds: number): Promise<number> {

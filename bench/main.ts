@@ -15,6 +15,8 @@ import { endEverything } from './support/processes.ts';
 import { allHold, print, type Report } from './support/report.ts';
 import { benchToken } from './token.ts';
 import { benchWatch } from './watch.ts';
+import { benchWatchers } from './watchers.ts';
+import { benchWorkers } from './workers.ts';
 import { benchWrite } from './write.ts';
 
 const BENCHES: Readonly<Record<string, (settings: Settings) => Promise<Report>>> = {
@@ -25,6 +27,8 @@ const BENCHES: Readonly<Record<string, (settings: Settings) => Promise<Report>>>
   memory: benchMemory,
   start: benchStart,
   growth: benchGrowth,
+  watchers: benchWatchers,
+  workers: benchWorkers,
   harm: benchHarm,
 };
 

@@ -10,11 +10,11 @@ const MERGE = 'application/merge-patch+json';
 const change = (note: string): object => ({ metadata: { annotations: { note } } });
 
 /** Everything that is sent to watchers from now on, and no more. */
-async function watchRequest(desk: Desk): Promise<string> {
+export async function watchRequest(desk: Desk, { token } = READER): Promise<string> {
   const { metadata } = await must<{ metadata: { resourceVersion: string } }>(
-    call(desk, 'GET', '/auth/v1/clusters?limit=1', { token: READER.token }),
+    call(desk, 'GET', '/auth/v1/clusters?limit=1', { token }),
   );
-  return requestText('GET', `/auth/v1/clusters?watch=1&resourceVersion=${metadata.resourceVersion}`, READER);
+  return requestText('GET', `/auth/v1/clusters?watch=1&resourceVersion=${metadata.resourceVersion}`, { token });
 }
 
 interface Watched {
@@ -66,7 +66,7 @@ async function sampleFrame(desk: Desk): Promise<Buffer> {
 let rounds = 0;
 
 /** Each request changes another cluster, and each round gives them another text. */
-function patches({ adminToken: token }: Desk): readonly [string, string] {
+export function patches({ adminToken: token }: Desk): readonly [string, string] {
   const body = change(`round ${++rounds}`);
   const [before = '', after = ''] = requestText('PATCH', `${CLUSTERS}/c-########`, { token, body, type: MERGE }).split(
     '########',
@@ -93,7 +93,13 @@ export async function compareWatches(
   const floor = await startFloor('watch');
   const post = `POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${frame.length}\r\n\r\n${frame.toString()}`;
   const ours = async (): Promise<Round> =>
-    round(parts, desk, { watch: await watchRequest(desk), work: patches(desk), count: watchers, changes, writers });
+    round(parts, desk, {
+      watch: await watchRequest(desk),
+      work: patches(desk),
+      count: watchers,
+      changes,
+      writers,
+    });
   const least = (): Promise<Round> =>
     round(parts, floor, {
       watch: 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n',
@@ -132,7 +138,7 @@ export async function benchWatch(settings: Settings): Promise<Report> {
   // Small clusters: 1,000 events are then less than a watcher may be behind, so that a driver that is slower than the
   // server is not cut off.
   const small = await startDesk({ clusters: 1_000, bindings: 100, clusterBytes: 1_200 });
-  const burst = { name: 'watch, burst', watchers: 500, changes: 1_000, writers: 500, goal: { times: 0.4 } };
+  const burst = { name: 'watch, burst', watchers: 500, changes: 1_000, writers: 100, goal: { times: 0.4 } };
   rows.push(await compareWatches(small, parts, burst, settings));
   return { rows };
 }

@@ -26,3 +26,11 @@ export function memoryOf(pid: number): { now: number; peak: number } {
   const read = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024;
   return { now: read('VmRSS'), peak: read('VmHWM') };
 }
+
+/** The processes that this one has started. */
+export function childrenOf(pid: number): number[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((task) => {
+    const text = readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim();
+    return text === '' ? [] : text.split(' ').map(Number);
+  });
+}

@@ -94,6 +94,8 @@ function work({ request: [before, after], total, firstNumber = 0 }: Work): Promi
     const next = (): Buffer | string =>
       after === undefined ? bytes : `${before}${String(firstNumber + sent).padStart(8, '0')}${after}`;
     for (const socket of sockets) {
+      // Those of the work before, if it was done on the same connections.
+      for (const event of ['data', 'error', 'close']) socket.removeAllListeners(event);
       let sentAt = 0;
       const send = (): void => {
         if (sent >= total) return;

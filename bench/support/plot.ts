@@ -1,5 +1,9 @@
+import { fileURLToPath } from 'node:url';
 import { short } from './numbers.ts';
 import type { Curve } from './report.ts';
+
+/** Where docs/performance.md looks for them. */
+export const PLOTS = fileURLToPath(new URL('../../docs/performance/', import.meta.url));
 
 const WIDTH = 640;
 const HEIGHT = 360;

@@ -72,19 +72,27 @@ function said(child: ChildProcess, pattern: RegExp): Promise<string> {
 }
 
 /** The real program with a fleet of this size, as an operator would start it: TLS, SQLite, the default log. */
-export async function startDesk(size: FleetSize, nodeArgs: readonly string[] = []): Promise<Desk> {
+export async function startDesk(
+  size: FleetSize,
+  nodeArgs: readonly string[] = [],
+  serveArgs: readonly string[] = [],
+): Promise<Desk> {
   const dataDir = join(await makeFolder(), 'data');
   await writeFleet(dataDir, size);
-  return startDeskOn(dataDir, nodeArgs);
+  return startDeskOn(dataDir, nodeArgs, serveArgs);
 }
 
-export async function startDeskOn(dataDir: string, nodeArgs: readonly string[] = []): Promise<Desk> {
+export async function startDeskOn(
+  dataDir: string,
+  nodeArgs: readonly string[] = [],
+  serveArgs: readonly string[] = [],
+): Promise<Desk> {
   const users = join(dataDir, 'users.csv');
   const rows = [READER, NARROW].map(({ name, token }) => `${token},${name},uid-${name}`);
   await writeFile(users, `${rows.join('\n')}\n`, { mode: 0o600 });
   const args = ['serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'];
   args.push('--tls-cert-file', TLS.certFile, '--tls-private-key-file', TLS.keyFile);
-  args.push('--token-auth-file', users, '--probe-interval', '0');
+  args.push('--token-auth-file', users, '--probe-interval', '0', ...serveArgs);
   const log = openSync(join(dataDir, 'log.jsonl'), 'a');
   const begun = performance.now();
   const child = spawn(process.execPath, [...nodeArgs, PROGRAM, ...args], { stdio: ['ignore', 'pipe', log] });

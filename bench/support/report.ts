@@ -1,13 +1,14 @@
 import { holds, type Row } from './compare.ts';
 import { short } from './numbers.ts';
 
-/** A single figure with a limit. */
+/** A single figure with bounds. */
 export interface Figure {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
   /** At most this; without one it only informs. */
   readonly limit?: number;
+  readonly least?: number;
 }
 
 /** Costs along one axis. */
@@ -42,6 +43,9 @@ const goalText = ({ goal }: Row): string => {
   return 'share' in goal ? `cpu >= ${goal.share}` : `cpu <= ${goal.times}x`;
 };
 
+const isGood = ({ value, limit = Number.POSITIVE_INFINITY, least = Number.NEGATIVE_INFINITY }: Figure): boolean =>
+  value <= limit && value >= least;
+
 const growth = ({ points }: Curve): number => (points.at(-1)?.y ?? Number.NaN) / (points[0]?.y ?? Number.NaN);
 
 export function print({ rows = [], figures = [], curves = [] }: Report): void {
@@ -63,8 +67,10 @@ export function print({ rows = [], figures = [], curves = [] }: Report): void {
     console.log(table([head, ...lines]));
     for (const { name, note } of rows) if (note !== undefined) console.log(`  ${name}: ${note}`);
   }
-  for (const { name, value, unit, limit } of figures) {
-    const verdict = limit === undefined ? '' : `  at most ${limit}: ${value <= limit ? 'holds' : 'MISSED'}`;
+  for (const figure of figures) {
+    const { name, value, unit, limit, least } = figure;
+    const bound = limit !== undefined ? `at most ${limit}` : least !== undefined ? `at least ${least}` : undefined;
+    const verdict = bound === undefined ? '' : `  ${bound}: ${isGood(figure) ? 'holds' : 'MISSED'}`;
     console.log(`${name}: ${short(value)} ${unit}${verdict}`);
   }
   for (const curve of curves) {
@@ -79,5 +85,5 @@ export function print({ rows = [], figures = [], curves = [] }: Report): void {
 /** Everything that has a goal holds. */
 export const allHold = ({ rows = [], figures = [], curves = [] }: Report): boolean =>
   rows.every(holds) &&
-  figures.every(({ value, limit }) => limit === undefined || value <= limit) &&
+  figures.every(isGood) &&
   curves.every((curve) => curve.limit === undefined || growth(curve) <= curve.limit);
