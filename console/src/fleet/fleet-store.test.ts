@@ -91,10 +91,44 @@ it('draws many events as one, in a frame, and lets the browser do its work meanw
   await store.run(new AbortController().signal);
   // Connected, all told, the six hundred, the last.
   expect(seen).toEqual([0, 0, 300, 299]);
-  expect(drawing.breaths).toBe(1);
+  // Once before the first event, and once after each drawing.
+  expect(drawing.breaths).toBe(5);
   expect(store.totals.environments(3).map(({ counts }) => counts)).toEqual([
     { ready: 1, 'not-ready': 299, unknown: 0 },
   ]);
+});
+
+it('rests longer after a drawing that took long, and never so long that a permission would show late', async () => {
+  let now = 1_000;
+  let takes = 0;
+  const waits: number[] = [];
+  const frames: (() => void)[] = [];
+  const drawing: Drawing = {
+    now: () => now,
+    soon: (draw, afterMs) => {
+      waits.push(afterMs);
+      frames.push(draw);
+      return () => {};
+    },
+    breathe: async () => {
+      now += takes;
+    },
+  };
+  const store = new FleetStore(
+    clientWith(async function* () {
+      for (takes of [60, 400, 0, 0]) {
+        yield { type: 'ADDED', cluster: cluster(`c-${takes}`, 'True') };
+        const before = now;
+        for (const draw of frames.splice(0)) draw();
+        // The drawing is measured, and the clock put back to its end: what is left of the rest is the wait.
+        await Promise.resolve();
+        now = before;
+      }
+    }),
+    drawing,
+  );
+  await store.run(new AbortController().signal);
+  expect(waits.slice(1)).toEqual([300, 500, 100]);
 });
 
 it('says why it stopped when the server refuses for good', async () => {

@@ -36,6 +36,10 @@ export type Connection =
 
 /** However many events arrive, the page is drawn at most so often. */
 const DRAW_MS = 100;
+/** Where drawing takes long, that long is left alone so many times before the next: people scroll and type meanwhile. */
+const REST = 5;
+/** A permission is to show within a second. */
+const LONGEST_REST_MS = 500;
 /** So long events are taken without a pause: half a frame. */
 const SLICE_MS = 8;
 const MOST_TRANSITIONS = 50;
@@ -58,6 +62,7 @@ export class FleetStore {
   #connection: Connection = { kind: 'connecting' };
   #synced = false;
   #drawnAt = 0;
+  #restMs = DRAW_MS;
   #callOff: (() => void) | undefined;
 
   constructor(client: Client, drawing: Drawing = browserDrawing) {
@@ -137,7 +142,7 @@ export class FleetStore {
       if (before !== undefined) this.#note(before.cluster, cluster);
       this.#rows.set(name, rowOf(cluster, this.#synced));
     }
-    this.#callOff ??= this.#drawing.soon(() => this.#draw(), this.#drawnAt + DRAW_MS - this.#drawing.now());
+    this.#callOff ??= this.#drawing.soon(() => this.#draw(), this.#drawnAt + this.#restMs - this.#drawing.now());
   }
 
   #note(before: Cluster, after: Cluster): void {
@@ -175,6 +180,15 @@ export class FleetStore {
       connection: this.#connection,
     };
     for (const listener of this.#listeners) listener();
+    void this.#measure();
+  }
+
+  /** What the browser makes of a drawing, layout and paint, comes before its next task. */
+  async #measure(): Promise<void> {
+    const from = this.#drawing.now();
+    await this.#drawing.breathe();
+    const took = this.#drawing.now() - from;
+    this.#restMs = Math.min(LONGEST_REST_MS, Math.max(DRAW_MS, REST * took));
   }
 }
 
