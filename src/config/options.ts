@@ -266,7 +266,7 @@ export const OPTIONS = {
     value: 'N',
     parse: integer(0, 1_000_000),
     default: '10000',
-    doc: 'To how many clusters the connection is kept between two looks, at some 80 KB each, as far as `--max-connections` leaves open files for it, and in a quarter of the memory at most; the others get a new one for each look, which costs some milliseconds of a processor. Whatever is kept is made anew about every ten minutes.',
+    doc: 'To how many clusters the connection is kept between two looks, at some 100 KB each, as far as `--max-connections` leaves open files for it, and in a quarter of the memory at most; the others get a new one for each look, which costs some milliseconds of a processor. Whatever is kept is made anew about every ten minutes.',
   }),
   productName: option({
     value: 'WORD',

@@ -13,7 +13,7 @@ describe('how many connections stay open between two looks', () => {
     ['no more than files can be open beside the connections of clients', { openFiles: 20_000 }, 9_488],
     ['none, when clients need all of them', { openFiles: 1_024 }, 0],
     ['few, when nobody knows how many files can be open', { openFiles: undefined }, 256],
-    ['no more than fit into a quarter of the memory', { memory: 512 * 2 ** 20 }, 1_638],
+    ['no more than fit into a quarter of the memory', { memory: 512 * 2 ** 20 }, 1_310],
     ['none, when looks are far apart', { intervalMs: 60_001 }, 0],
   ])('%s', (_, changes, expected) => {
     expect(keptConnections({ ...asked, ...changes })).toBe(expected);

@@ -19,8 +19,8 @@ const LONGEST_INTERVAL_MS = 60_000;
 const OTHER_FILES = 512;
 /** What is safe to take anywhere. */
 const WITHOUT_KNOWING = 256;
-/** Of a connection with its TLS context, as measured; nearly all of it is OpenSSL's. */
-const CONNECTION_BYTES = 80 * 1024;
+/** Of a connection with all that belongs to it, as measured; most of it is OpenSSL's. */
+const CONNECTION_BYTES = 100 * 1024;
 /** What of the memory they may take. */
 const MEMORY_SHARE = 1 / 4;
 
