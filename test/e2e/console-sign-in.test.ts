@@ -57,6 +57,8 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     await page.getByRole('heading', { name: 'alpha' }).waitFor();
     expect(page.url()).toBe(`${server.url}/console/#/clusters/alpha`);
     expect(await page.locator('.user-name').textContent()).toBe('id:jane');
+    await page.getByRole('link', { name: 'Fleet' }).first().click();
+    await page.getByText('1 cluster', { exact: true }).waitFor();
     expect(await page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }])')).toBe('[{},{}]');
     const asked = requested.find((address) => address.startsWith(`${provider.url}/auth?`)) ?? '';
     const parameters = new URL(asked).searchParams;

@@ -124,7 +124,7 @@ export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
         {loading
           ? 'Loading…'
           : shown === total
-            ? `${total.toLocaleString()} clusters`
+            ? `${total.toLocaleString()} ${total === 1 ? 'cluster' : 'clusters'}`
             : `${shown.toLocaleString()} of ${total.toLocaleString()}`}
       </p>
     </search>
