@@ -162,6 +162,8 @@ describe('nothing of it', () => {
   it('is in a log, an audit log, metrics, a trace, an answer to anybody, or what a crash leaves behind', async () => {
     const last = await call('GET', '/metrics');
     await eventsOf(join(folder, 'audit', 'audit.log'), last.headers.get('audit-id'));
+    // Spans are sent together, and a crash would take along those that wait.
+    await expect.poll(() => spans, { timeout: 20_000 }).toContain('/orchestrator/real/');
     process.kill(desk.server.pid, 'SIGUSR2');
     await expect.poll(async () => (await readdir(folder)).some((name) => name.startsWith('report.'))).toBe(true);
     expect(await desk.server.stop()).not.toBe(0);

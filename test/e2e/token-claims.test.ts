@@ -16,7 +16,7 @@ let uids: Awaited<ReturnType<typeof createWorld>>;
 let issuer: string;
 
 beforeAll(async () => {
-  server = await startServer();
+  server = await startServer({ args: ['--log-level', 'debug'] });
   uids = await createWorld(server);
   issuer = `${server.url}/orchestrator/alpha`;
 });

@@ -77,6 +77,11 @@ export class WatchHub implements FeedListener<StoredObject> {
     return this.#revision;
   }
 
+  /** How many watchers have something waiting for their turn. */
+  get due(): number {
+    return this.#due.size;
+  }
+
   open(watcher: Watcher): void {
     this.#watchers.add(watcher);
     this.#behind.add(watcher);
@@ -232,6 +237,8 @@ export class WatchHub implements FeedListener<StoredObject> {
     if (since === undefined) return;
     this.#policyChangedAt = undefined;
     this.#flush();
+    // What was allowed before goes out before: after the change nobody is sent what it took away.
+    for (const watcher of [...this.#watchers]) watcher.beforePolicyChange();
     this.#revision = Math.max(this.#revision, revision);
     const change = { since, revision, differences: new Map<string, ViewChange>() };
     for (const watcher of [...this.#watchers]) watcher.onPolicyChange(change);

@@ -236,6 +236,12 @@ export class Watcher {
     if (this.#source === undefined) this.#pump();
   }
 
+  /** Whoever will see something else hears first of all that came until now. */
+  beforePolicyChange(): void {
+    if (!this.#live || this.#queue.length === 0) return;
+    if (this.#options.currentView() !== this.#view || this.#options.refused() !== undefined) this.#flush();
+  }
+
   /** The hub is between events: a live watcher is taken from what was visible to what is, at its client's pace. */
   onPolicyChange({ since, revision, differences }: PolicyChange): void {
     if (this.checkAllowed() || this.#ended || !this.#live) return;
@@ -243,8 +249,6 @@ export class Watcher {
     const before = this.#view;
     const after = currentView();
     if (after === before) return;
-    this.#flush();
-    if (this.#ended) return;
     hub.leave(this);
     this.#live = false;
     const state = cache.at(revision);
