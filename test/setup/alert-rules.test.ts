@@ -175,7 +175,8 @@ it('every alert has a case that makes it fire', () => {
   expect(Object.keys(FIRES).sort()).toEqual([...rules].sort());
 });
 
-describe.skipIf(why !== undefined)(
+// Not in CI: there it fails, or nobody would notice that the rules are not judged any more.
+describe.skipIf(why !== undefined && process.env.CI !== 'true')(
   `Prometheus${why === undefined ? '' : ` (skipped, promtool is missing: ${why})`}`,
   () => {
     let folder: string;
