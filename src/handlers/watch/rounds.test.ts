@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { unauthorized } from '../../api/status.ts';
-import { Client, EVERYTHING, Stage } from './watch.fixture.ts';
+import { Client, EVERYTHING, NOTHING, Stage } from './watch.fixture.ts';
 
 /** A stage whose turns of the event loop and whose clock are moved by hand. */
 class Rounds extends Stage {
@@ -86,6 +86,18 @@ describe('watchers are written to in rounds', () => {
     stage.hub.checkCallers();
     expect(first?.events.slice(-2)).toEqual(['MODIFIED a 6', `ERROR ${unauthorized().status.code}`]);
     expect(first?.ending).toBe('ended');
+  });
+
+  it('a change of the rules that changes nothing for somebody does not keep them from what follows', () => {
+    stage = new Rounds();
+    const [client] = watchers(1);
+    stage.batch(() => {
+      stage.allow((name) => name !== 'other');
+      stage.write('a');
+    });
+    stage.batch(() => stage.allow(NOTHING));
+    while (stage.turn());
+    expect(client?.events).toEqual(['ADDED a 2', 'DELETED a 2']);
   });
 
   it('who has much waiting is not kept waiting longer', () => {

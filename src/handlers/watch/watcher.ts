@@ -260,6 +260,11 @@ export class Watcher {
     const who = `${groupIdOf(before)}\n\n${groupIdOf(after)}`;
     const change = differences.get(who) ?? compareViews(state, before.selection, after.selection);
     differences.set(who, change);
+    if (change.shown.length === 0 && change.hidden.length === 0) {
+      // It goes on at once: in a queue it would miss what comes next, and be told of it under later rules.
+      this.#pump();
+      return;
+    }
     this.#source = this.#thenBookmark(framesOfChange(change, since, currentView), revision);
     hub.queue(this);
   }

@@ -94,6 +94,16 @@ export const RARE: readonly { readonly name: string; readonly scenes: readonly S
       ],
     },
     {
+      name: 'a change of the rules that changes nothing comes in one breath with a new cluster and the end of the grant',
+      scenes: [
+        FLEET,
+        together(grant('env!=other')),
+        watch(false),
+        together(grant(undefined), cluster('f'), revoke),
+        together(grant(undefined)),
+      ],
+    },
+    {
       name: 'a cluster moves in and out of reach in one breath with the rules',
       scenes: [
         FLEET,
