@@ -4,25 +4,15 @@
  * it without installing would not do. Without success the tests say why they were skipped.
  */
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isProgram } from './test-program.mjs';
 
 const FOLDER = fileURLToPath(new URL('../node_modules/.cache/clusterpass/chromium/', import.meta.url));
-/** Why there is none, in a sentence. */
-export const CHROMIUM_PROBLEM = join(FOLDER, 'problem.txt');
+const PROBLEM = join(FOLDER, 'problem.txt');
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-
-/** @param {string} path */
-function isProgram(path) {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** The program, or undefined when there is none. */
 export function findChromium() {
@@ -31,6 +21,16 @@ export function findChromium() {
   const folders = PATH.split(delimiter).filter(Boolean);
   return NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
 }
+
+/** @type {import('./test-program.mjs').Wanted} */
+export const chromium = {
+  name: 'Chromium',
+  get path() {
+    return findChromium();
+  },
+  problem: PROBLEM,
+  script: 'scripts/setup-chromium.mjs',
+};
 
 /** @param {string[]} args */
 function aptGet(args) {
@@ -61,10 +61,10 @@ export function setUpChromium() {
   const problem = install()?.replaceAll(/\b[a-z+]+:\/\/\S+/g, '<address>');
   try {
     mkdirSync(FOLDER, { recursive: true });
-    if (problem === undefined) rmSync(CHROMIUM_PROBLEM, { force: true });
+    if (problem === undefined) rmSync(PROBLEM, { force: true });
     else {
       console.error(`Chromium could not be installed: ${problem}`);
-      writeFileSync(CHROMIUM_PROBLEM, `${problem}\n`);
+      writeFileSync(PROBLEM, `${problem}\n`);
     }
   } catch {
     // Then the tests report that it is missing, without a reason.

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { setUpProgram, testProgram } from './test-program.mjs';
 
-const etcd = testProgram({
+export const etcd = testProgram({
   name: 'etcd',
   package: 'etcd-server',
   inPackage: 'usr/bin/etcd',
@@ -10,7 +10,6 @@ const etcd = testProgram({
 });
 
 export const ETCD = etcd.path;
-export const ETCD_PROBLEM = etcd.problem;
 export const setUpEtcd = () => setUpProgram(etcd);
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) setUpEtcd();

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { setUpProgram, testProgram } from './test-program.mjs';
 
-const kubectl = testProgram({
+export const kubectl = testProgram({
   name: 'kubectl',
   package: 'kubectl',
   inPackage: 'usr/bin/kubectl',
@@ -10,7 +10,6 @@ const kubectl = testProgram({
 });
 
 export const KUBECTL = kubectl.path;
-export const KUBECTL_PROBLEM = kubectl.problem;
 export const setUpKubectl = () => setUpProgram(kubectl);
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) setUpKubectl();

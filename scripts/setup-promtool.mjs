@@ -2,15 +2,13 @@
 import { fileURLToPath } from 'node:url';
 import { setUpProgram, testProgram } from './test-program.mjs';
 
-const promtool = testProgram({
+export const promtool = testProgram({
   name: 'promtool',
   package: 'promtool',
   inPackage: 'usr/bin/promtool',
   versionArgs: ['--version'],
 });
 
-export const PROMTOOL = promtool.path;
-export const PROMTOOL_PROBLEM = promtool.problem;
 export const setUpPromtool = () => setUpProgram(promtool);
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) setUpPromtool();

@@ -19,23 +19,51 @@ import { fileURLToPath } from 'node:url';
 import { inSuite, readSources } from './apt-sources.mjs';
 
 /**
- * A program out of a Debian package.
- * @typedef {object} TestProgram
+ * Where a program for the tests is, or why it is not there.
+ * @typedef {object} Wanted
  * @property {string} name what people call it
- * @property {string} package the package it is in
- * @property {string} inPackage where the program lies in the package
- * @property {string[]} versionArgs arguments that make it print its version and end, to see that it runs here
- * @property {string} path the program, once it is there
+ * @property {string | undefined} path the program, once it is there
  * @property {string} problem a file that says in a sentence why it is not there
+ * @property {string} script what fetches it
  */
 
 /**
- * @param {{ name: string, package: string, inPackage: string, versionArgs: string[] }} facts
+ * What is known of a program out of a Debian package.
+ * @typedef {object} PackageFacts
+ * @property {string} name
+ * @property {string} package the package it is in
+ * @property {string} inPackage where the program lies in the package
+ * @property {string[]} versionArgs arguments that make it print its version and end, to see that it runs here
+ * @property {boolean} [needsLibraries] whether it runs only with the libraries of the release it was built for
+ */
+
+/** @typedef {Wanted & PackageFacts & { path: string }} TestProgram */
+
+/**
+ * @param {PackageFacts} facts
  * @returns {TestProgram}
  */
 export function testProgram(facts) {
   const folder = fileURLToPath(new URL(`../node_modules/.cache/clusterpass/${facts.name}/`, import.meta.url));
-  return { ...facts, path: join(folder, facts.name), problem: join(folder, 'problem.txt') };
+  return {
+    ...facts,
+    path: join(folder, facts.name),
+    problem: join(folder, 'problem.txt'),
+    script: `scripts/setup-${facts.name}.mjs`,
+  };
+}
+
+/**
+ * Why a program cannot be used, in a sentence; undefined when it can.
+ * @param {Wanted} wanted
+ */
+export function whyMissing({ name, path, problem, script }) {
+  if (path !== undefined && isProgram(path)) return undefined;
+  try {
+    return readFileSync(problem, 'utf8').trim();
+  } catch {
+    return `${name} was not fetched yet: node ${script} does it`;
+  }
 }
 
 /** Suites that carry recent enough releases. The first is what everybody's results agree on. */
@@ -63,7 +91,7 @@ function run(command, args, cwd) {
 }
 
 /** @param {string} path */
-function isProgram(path) {
+export function isProgram(path) {
   try {
     accessSync(path, constants.X_OK);
     return true;
@@ -80,11 +108,46 @@ function releaseName() {
   }
 }
 
-/** Where this machine keeps its list of sources. */
-function sourcePlaces() {
-  const shell = run('apt-config', ['shell', 'LIST', 'Dir::Etc::sourcelist/f', 'PARTS', 'Dir::Etc::sourceparts/d']);
-  const value = (/** @type {string} */ name) => new RegExp(`^${name}='([^']*)'$`, 'm').exec(shell)?.[1] ?? '';
-  return { list: value('LIST'), parts: value('PARTS') };
+/**
+ * Where this machine keeps what apt works with, by apt's own names for it.
+ * @param {string[]} names
+ */
+function aptPlaces(...names) {
+  const shell = run('apt-config', ['shell', ...names.flatMap((name, i) => [`P${i}`, name])]);
+  return names.map((_, i) => new RegExp(`^P${i}='([^']*)'$`, 'm').exec(shell)?.[1] ?? '');
+}
+
+/**
+ * An empty folder for the work on a program, with the settings that keep apt inside of it.
+ * @param {TestProgram} wanted
+ * @param {string[]} settings those that say where packages come from, and which are there already
+ */
+function workPlace(wanted, settings) {
+  const work = join(dirname(wanted.path), 'work');
+  rmSync(work, { recursive: true, force: true });
+  for (const name of ['state/lists/partial', 'cache/archives/partial', 'unpacked']) {
+    mkdirSync(join(work, name), { recursive: true });
+  }
+  // Read after the machine's own settings, so that its proxies and keys hold and its hooks do not run.
+  writeFileSync(
+    join(work, 'apt.conf'),
+    [
+      '#clear APT::Update::Pre-Invoke;',
+      '#clear APT::Update::Post-Invoke;',
+      '#clear APT::Update::Post-Invoke-Success;',
+      `Dir::State "${work}/state";`,
+      `Dir::Cache "${work}/cache";`,
+      'APT::Sandbox::User "root";',
+      'Acquire::Languages "none";',
+      'Acquire::Retries "1";',
+      'Acquire::http::Timeout "20";',
+      'Acquire::https::Timeout "20";',
+      ...settings,
+      '',
+    ].join('\n'),
+  );
+  const conf = join(work, 'apt.conf');
+  return { work, aptGet: (/** @type {string[]} */ ...args) => run('apt-get', ['-c', conf, '-qq', ...args], work) };
 }
 
 /**
@@ -93,39 +156,19 @@ function sourcePlaces() {
  * @param {string} stanza
  */
 function fetchFrom(wanted, stanza) {
-  const work = join(dirname(wanted.path), 'work');
-  rmSync(work, { recursive: true, force: true });
-  for (const name of ['state/lists/partial', 'cache/archives/partial', 'unpacked']) {
-    mkdirSync(join(work, name), { recursive: true });
-  }
+  const folder = dirname(wanted.path);
+  const { work, aptGet } = workPlace(wanted, [
+    `Dir::Etc::sourcelist "${folder}/work/archive.sources";`,
+    'Dir::Etc::sourceparts "-";',
+    'Dir::Etc::preferences "-";',
+    'Dir::Etc::preferencesparts "-";',
+    `Dir::State::status "${folder}/work/status";`,
+    'APT::Default-Release "";',
+  ]);
   writeFileSync(join(work, 'archive.sources'), stanza);
   writeFileSync(join(work, 'status'), '');
-  // Read after the machine's own settings, so that its proxies and keys hold and its hooks do not run.
-  writeFileSync(
-    join(work, 'apt.conf'),
-    [
-      '#clear APT::Update::Pre-Invoke;',
-      '#clear APT::Update::Post-Invoke;',
-      '#clear APT::Update::Post-Invoke-Success;',
-      `Dir::Etc::sourcelist "${work}/archive.sources";`,
-      'Dir::Etc::sourceparts "-";',
-      'Dir::Etc::preferences "-";',
-      'Dir::Etc::preferencesparts "-";',
-      `Dir::State "${work}/state";`,
-      `Dir::State::status "${work}/status";`,
-      `Dir::Cache "${work}/cache";`,
-      'APT::Sandbox::User "root";',
-      'APT::Default-Release "";',
-      'Acquire::Languages "none";',
-      'Acquire::Retries "1";',
-      'Acquire::http::Timeout "20";',
-      'Acquire::https::Timeout "20";',
-      '',
-    ].join('\n'),
-  );
-  const conf = join(work, 'apt.conf');
-  run('apt-get', ['-c', conf, '-qq', '--error-on=any', 'update']);
-  run('apt-get', ['-c', conf, '-qq', 'download', wanted.package], work);
+  aptGet('--error-on=any', 'update');
+  aptGet('download', wanted.package);
   const archive = readdirSync(work).find((name) => name.endsWith('.deb'));
   if (archive === undefined) throw new SetUpError(`apt-get download ${wanted.package} left no package`);
   run('dpkg-deb', ['-x', join(work, archive), join(work, 'unpacked')]);
@@ -135,10 +178,73 @@ function fetchFrom(wanted, stanza) {
   rmSync(work, { recursive: true, force: true });
 }
 
+/**
+ * The same for a program that needs libraries: from the machine's own release, together with those libraries that the
+ * machine does not have. They are unpacked beside it, and nothing is installed: so no service is started either.
+ * @param {TestProgram} wanted
+ */
+function fetchWithLibraries(wanted) {
+  const [status = ''] = aptPlaces('Dir::State::status/f');
+  const { work, aptGet } = workPlace(wanted, [`Dir::State::status "${status}";`]);
+  aptGet('update');
+  aptGet('install', '--download-only', '--yes', '--no-install-recommends', '--reinstall', wanted.package);
+  const archives = readdirSync(join(work, 'cache/archives')).filter((name) => name.endsWith('.deb'));
+  for (const archive of archives) {
+    run('dpkg-deb', ['-x', join(work, 'cache/archives', archive), join(work, 'unpacked')]);
+  }
+  const root = join(dirname(wanted.path), 'root');
+  rmSync(root, { recursive: true, force: true });
+  renameSync(join(work, 'unpacked'), root);
+  const libraries = libraryFolders(root).map((folder) => `$here/root/${folder}`);
+  const launcher = join(work, wanted.name);
+  // By way of its own place, so that a clone can be moved.
+  writeFileSync(
+    launcher,
+    [
+      '#!/bin/sh',
+      'here=$(dirname "$(readlink -f "$0")")',
+      `LD_LIBRARY_PATH="${libraries.join(':')}" exec "$here/root/${wanted.inPackage}" "$@"`,
+      '',
+    ].join('\n'),
+    { mode: 0o755 },
+  );
+  renameSync(launcher, wanted.path);
+  try {
+    run(wanted.path, wanted.versionArgs);
+  } catch (error) {
+    rmSync(wanted.path);
+    throw error;
+  }
+  rmSync(work, { recursive: true, force: true });
+}
+
+/**
+ * Folders with libraries in them, as Debian lays them out: one for the processor's kind.
+ * @param {string} root
+ */
+function libraryFolders(root) {
+  return ['usr/lib', 'lib'].flatMap((lib) =>
+    entriesOf(join(root, lib))
+      .filter((name) => name.includes('-linux-'))
+      .map((name) => `${lib}/${name}`),
+  );
+}
+
+/** @param {string} folder */
+function entriesOf(folder) {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
 /** @param {TestProgram} wanted */
 function fetchProgram(wanted) {
+  if (wanted.needsLibraries === true) return fetchWithLibraries(wanted);
   const release = releaseName();
-  const sources = readSources(sourcePlaces());
+  const [list = '', parts = ''] = aptPlaces('Dir::Etc::sourcelist/f', 'Dir::Etc::sourceparts/d');
+  const sources = readSources({ list, parts });
   /** @type {string[]} */
   const problems = [];
   for (const suite of SUITES) {

@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { finish, runVitest } from './run-vitest.mjs';
 import { setUpChromium } from './setup-chromium.mjs';
 import { setUpEtcd } from './setup-etcd.mjs';
+import { setUpHaproxy } from './setup-haproxy.mjs';
 import { setUpKubectl } from './setup-kubectl.mjs';
+import { setUpNginx } from './setup-nginx.mjs';
 import { setUpPromtool } from './setup-promtool.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -47,6 +49,8 @@ for (const [name, args] of Object.entries(CHECKS)) {
 setUpKubectl();
 setUpEtcd();
 setUpPromtool();
+setUpNginx();
+setUpHaproxy();
 setUpChromium();
 const tests = await runVitest(process.argv.slice(2));
 finish({ passed: passed + tests.passed, failed: failed + tests.failed, skipped: tests.skipped });

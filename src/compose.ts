@@ -116,6 +116,7 @@ export async function compose(
         : { tls: { certFile: options.tls.certFile, keyFile: options.tls.privateKeyFile } }),
       maxConnections: options.maxConnections,
       maxConnectionsPerAddress: options.maxConnectionsPerAddress,
+      limits: { keepAliveTimeoutMs: options.keepAliveTimeoutMs },
       load: options.load,
       drainDelayMs: options.shutdownDelayMs,
       productName: options.productName,

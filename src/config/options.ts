@@ -136,6 +136,12 @@ export const OPTIONS = {
     default: '6000',
     doc: 'Of those, how many from one address (from one /64 network with IPv6). Behind a proxy all callers have its address.',
   }),
+  keepAliveTimeout: option({
+    value: 'DURATION',
+    parse: duration('1s', '1h'),
+    default: '5s',
+    doc: 'How long a connection without a request is kept. Longer than a proxy in front keeps it, or it may end just as the proxy sends a request on it.',
+  }),
   maxTokensAtOnce: option({
     value: 'N',
     parse: integer(1, 100_000),

@@ -17,6 +17,7 @@ export interface ServeOptions {
   readonly tls: { readonly certFile: string; readonly privateKeyFile: string } | undefined;
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
+  readonly keepAliveTimeoutMs: number;
   readonly load: LoadLimits;
   /** 0: none. */
   readonly shutdownDelayMs: number;
@@ -95,6 +96,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     tls,
     maxConnections: values.maxConnections,
     maxConnectionsPerAddress: values.maxConnectionsPerAddress,
+    keepAliveTimeoutMs: values.keepAliveTimeout,
     load: {
       tokensAtOnce: values.maxTokensAtOnce,
       readsAtOnce: values.maxReadsAtOnce,

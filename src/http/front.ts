@@ -24,7 +24,7 @@ import { logRequests } from './request-record.ts';
 import { createTargetParser } from './request-target.ts';
 import { resourceRoutes } from './resource-routes.ts';
 import { firstOf } from './routes.ts';
-import { createHttpServer, type HttpServer } from './server.ts';
+import { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';
 import type { TlsFiles } from './tls-files.ts';
 import type { Tracer } from './tracing/tracer.ts';
 
@@ -48,6 +48,7 @@ export interface FrontOptions {
   readonly tls?: TlsFiles;
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
+  readonly limits: NonNullable<HttpServerOptions['limits']>;
   readonly load: LoadLimits;
   readonly drainDelayMs: number;
   readonly productName: string;

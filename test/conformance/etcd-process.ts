@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, it } from 'vitest';
-import { ETCD, ETCD_PROBLEM } from '../../scripts/setup-etcd.mjs';
+import { ETCD, etcd as program } from '../../scripts/setup-etcd.mjs';
+import { describeWith } from '../describe-with.ts';
 
 /** A real etcd: one process for each member, on ports and in folders of their own. */
 export interface Etcd {
@@ -119,26 +118,4 @@ function isListening(endpoint: string): Promise<boolean> {
   });
 }
 
-function missing(): string | undefined {
-  try {
-    accessSync(ETCD, constants.X_OK);
-    return undefined;
-  } catch {
-    try {
-      return readFileSync(ETCD_PROBLEM, 'utf8').trim();
-    } catch {
-      return 'etcd was not fetched yet: node scripts/setup-etcd.mjs does it';
-    }
-  }
-}
-
-/** Tests that need etcd: without it they are skipped, with the reason in their name, and fail in CI. */
-export function describeWithEtcd(name: string, tests: () => void): void {
-  const reason = missing();
-  if (reason === undefined) describe(name, tests);
-  else if (process.env.CI === 'true') {
-    it(`${name}: needs etcd`, () => {
-      throw new Error(`etcd is missing: ${reason}`);
-    });
-  } else describe.skip(`${name} (skipped, etcd is missing: ${reason})`, tests);
-}
+export const describeWithEtcd = (name: string, tests: () => void): void => describeWith(program, name, tests);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { closeServersAfterEach, startFixture, TOKEN_PATH } from '../../src/http/http.fixture.ts';
+import { refusedRequests } from './support/hostile-wire.ts';
 
 closeServersAfterEach();
 
@@ -9,69 +10,7 @@ const bodyOf = (response: string): Record<string, unknown> =>
   JSON.parse(response.slice(response.indexOf('\r\n\r\n') + 4));
 const answersIn = (response: string): number => [...response.matchAll(/HTTP\/1\.1 \d/g)].length;
 
-/** Requests that must never reach a handler, and what they get; each answered once, then closed. */
-const REFUSED: readonly [name: string, code: number, bytes: string][] = [
-  [
-    'Content-Length and Transfer-Encoding',
-    400,
-    `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}`,
-  ],
-  ['two Content-Length', 400, `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`],
-  [
-    'a transfer coding that only ends like chunked',
-    400,
-    `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`,
-  ],
-  ['a transfer coding on a GET', 400, `GET ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Transfer-Encoding: identity\r\n\r\n`],
-  [
-    'chunked, identity',
-    400,
-    `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
-  ],
-  ['an obsolete line fold', 400, `GET / HTTP/1.1\r\n${HEAD}X: a\r\n b\r\n\r\n`],
-  ['a space before the colon', 400, `GET / HTTP/1.1\r\n${HEAD}X : a\r\n\r\n`],
-  ['a bare LF', 400, 'GET / HTTP/1.1\nHost: x\n\n'],
-  ['a bare CR in a header', 400, `GET / HTTP/1.1\r\n${HEAD}X: a\rb\r\n\r\n`],
-  ['a NUL in a header', 400, `GET / HTTP/1.1\r\n${HEAD}X: a\0b\r\n\r\n`],
-  ['no Host', 400, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'],
-  ['two Hosts', 400, `GET / HTTP/1.1\r\n${HEAD}Host: y\r\n\r\n`],
-  ['two Authorizations', 400, `GET / HTTP/1.1\r\n${HEAD}Authorization: Bearer nobody\r\n\r\n`],
-  [
-    'two Content-Types',
-    400,
-    `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Content-Type: application/json\r\nContent-Type: application/yaml\r\nContent-Length: 2\r\n\r\n{}`,
-  ],
-  ['the absolute form', 400, `GET http://x/livez HTTP/1.1\r\n${HEAD}\r\n`],
-  ['the asterisk form', 400, `GET * HTTP/1.1\r\n${HEAD}\r\n`],
-  ['a fragment', 400, `GET /livez#x HTTP/1.1\r\n${HEAD}\r\n`],
-  ['a backslash', 400, `GET /apis\\x HTTP/1.1\r\n${HEAD}\r\n`],
-  ['an encoded slash', 400, `GET /apis/clusterregistry.k8s.io/v1alpha1/clusters/..%2fsecrets HTTP/1.1\r\n${HEAD}\r\n`],
-  ['raw UTF-8 in the path', 400, `GET /\xc3\xbc HTTP/1.1\r\n${HEAD}\r\n`],
-  ['HTTP/0.9', 400, `GET /livez HTTP/0.9\r\n${HEAD}\r\n`],
-  ['the preface of HTTP/2', 400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-  ['a TLS handshake', 400, '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-  [
-    'a bad chunk length',
-    400,
-    `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`,
-  ],
-  [
-    '20 KB of chunk extensions',
-    413,
-    `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`,
-  ],
-  ['a header of 20 KB', 431, `GET / HTTP/1.1\r\n${HEAD}X: ${'a'.repeat(20_000)}\r\n\r\n`],
-  ['101 headers', 431, `GET / HTTP/1.1\r\n${HEAD}${'X: a\r\n'.repeat(98)}\r\n`],
-  [
-    'Authorization after 2,100 headers',
-    431,
-    `GET / HTTP/1.1\r\nHost: x\r\n${'a:\r\n'.repeat(2100)}Authorization: Bearer admin\r\n\r\n`,
-  ],
-  ['an unmet expectation', 417, `POST ${TOKEN_PATH} HTTP/1.1\r\n${HEAD}Expect: junk\r\n\r\n`],
-  ['TRACE', 405, `TRACE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
-  ['OPTIONS', 405, `OPTIONS / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
-  ['a method nobody knows', 405, `BREW / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
-];
+const REFUSED = refusedRequests({ get: '/', post: TOKEN_PATH, head: HEAD });
 
 describe('C-H, A20: what the wire may not carry', () => {
   test.each(REFUSED)('%s is %i', async (_, code, bytes) => {

@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { PROMTOOL, PROMTOOL_PROBLEM } from '../../scripts/setup-promtool.mjs';
+import { promtool as program } from '../../scripts/setup-promtool.mjs';
+import { describeWith } from '../describe-with.ts';
 
 /** The alerts as Prometheus sees them. That their metrics exist is in test/e2e/metrics.test.ts. */
 
@@ -157,66 +158,46 @@ const rules = (parse(readFileSync(RULES, 'utf8')) as { groups: { rules: { alert:
   (group) => group.rules.map(({ alert }) => alert),
 );
 
-function missing(): string | undefined {
-  try {
-    accessSync(PROMTOOL, constants.X_OK);
-    return undefined;
-  } catch {
-    try {
-      return readFileSync(PROMTOOL_PROBLEM, 'utf8').trim();
-    } catch {
-      return 'it was not fetched yet: node scripts/setup-promtool.mjs does it';
-    }
-  }
-}
-const why = missing();
-
 it('every alert has a case that makes it fire', () => {
   expect(Object.keys(FIRES).sort()).toEqual([...rules].sort());
 });
 
-// Not in CI: there it fails, or nobody would notice that the rules are not judged any more.
-describe.skipIf(why !== undefined && process.env.CI !== 'true')(
-  `Prometheus${why === undefined ? '' : ` (skipped, promtool is missing: ${why})`}`,
-  () => {
-    let folder: string;
-    beforeAll(async () => {
-      folder = await mkdtemp(join(tmpdir(), 'clusterpass-alerts-'));
-    });
-    afterAll(() => rm(folder, { recursive: true, force: true }));
-    const promtool = (...args: string[]) => promisify(execFile)(PROMTOOL, args);
+describeWith(program, 'Prometheus', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'clusterpass-alerts-'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+  const promtool = (...args: string[]) => promisify(execFile)(program.path, args);
 
-    it('can read the rules', async () => {
-      expect((await promtool('check', 'rules', RULES)).stdout).toContain(`SUCCESS: ${rules.length} rules found`);
-    });
+  it('can read the rules', async () => {
+    expect((await promtool('check', 'rules', RULES)).stdout).toContain(`SUCCESS: ${rules.length} rules found`);
+  });
 
-    it('fires each alert when it should, with a sentence, and none when all is well', async () => {
-      const seriesOf = (series: Readonly<Record<string, string>>) =>
-        Object.entries(series).map(([name, values]) => ({ series: name, values }));
-      const fires = Object.entries(FIRES).map(([alertname, { series, labels = {}, severity, summary }]) => ({
-        interval: '1m',
-        input_series: seriesOf(series),
-        alert_rule_test: [
-          {
-            // The one alert that waits for an hour, and the others, which wait for ten minutes at most.
-            eval_time: alertname === 'ClusterpassSigningKeyOld' ? '65m' : '16m',
-            alertname,
-            exp_alerts: [{ exp_labels: { ...labels, severity }, exp_annotations: { summary } }],
-          },
-        ],
-      }));
-      const well = {
-        interval: '1m',
-        input_series: seriesOf(WELL),
-        alert_rule_test: rules.map((alertname) => ({ eval_time: '16m', alertname, exp_alerts: [] })),
-      };
-      const file = join(folder, 'alerts.yaml');
-      const tests = { rule_files: [RULES], evaluation_interval: '1m', tests: [...fires, well] };
-      await writeFile(file, stringify(tests, { lineWidth: 0 }));
-      const outcome = await promtool('test', 'rules', file).catch(
-        (error: { stdout?: string; stderr?: string }) => error,
-      );
-      expect(`${outcome.stdout ?? ''}${outcome.stderr ?? ''}`).toContain('SUCCESS');
-    });
-  },
-);
+  it('fires each alert when it should, with a sentence, and none when all is well', async () => {
+    const seriesOf = (series: Readonly<Record<string, string>>) =>
+      Object.entries(series).map(([name, values]) => ({ series: name, values }));
+    const fires = Object.entries(FIRES).map(([alertname, { series, labels = {}, severity, summary }]) => ({
+      interval: '1m',
+      input_series: seriesOf(series),
+      alert_rule_test: [
+        {
+          // The one alert that waits for an hour, and the others, which wait for ten minutes at most.
+          eval_time: alertname === 'ClusterpassSigningKeyOld' ? '65m' : '16m',
+          alertname,
+          exp_alerts: [{ exp_labels: { ...labels, severity }, exp_annotations: { summary } }],
+        },
+      ],
+    }));
+    const well = {
+      interval: '1m',
+      input_series: seriesOf(WELL),
+      alert_rule_test: rules.map((alertname) => ({ eval_time: '16m', alertname, exp_alerts: [] })),
+    };
+    const file = join(folder, 'alerts.yaml');
+    const tests = { rule_files: [RULES], evaluation_interval: '1m', tests: [...fires, well] };
+    await writeFile(file, stringify(tests, { lineWidth: 0 }));
+    const outcome = await promtool('test', 'rules', file).catch((error: { stdout?: string; stderr?: string }) => error);
+    expect(`${outcome.stdout ?? ''}${outcome.stderr ?? ''}`).toContain('SUCCESS');
+  });
+});

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { describe, it } from 'vitest';
-import { CHROMIUM_PROBLEM, findChromium } from '../../../scripts/setup-chromium.mjs';
+import { findChromium, chromium as program } from '../../../scripts/setup-chromium.mjs';
+import { describeWith } from '../../describe-with.ts';
 import type { Server } from './server.ts';
 
 /** The real console in a real browser. */
@@ -76,22 +75,4 @@ export async function signIn(page: Page, server: Pick<Server, 'url'>, token: str
 export const namesShown = (page: Page): Promise<string[]> =>
   page.locator('tr[data-index] th a').evaluateAll((links) => links.map((link) => link.textContent ?? ''));
 
-function missing(): string | undefined {
-  if (findChromium() !== undefined) return undefined;
-  try {
-    return readFileSync(CHROMIUM_PROBLEM, 'utf8').trim();
-  } catch {
-    return 'Chromium was not installed yet: node scripts/setup-chromium.mjs does it';
-  }
-}
-
-/** Tests that need a browser: without one they are skipped, with the reason in their name, and fail in CI. */
-export function describeWithBrowser(name: string, tests: () => void): void {
-  const reason = missing();
-  if (reason === undefined) describe(name, tests);
-  else if (process.env.CI === 'true') {
-    it(`${name}: needs Chromium`, () => {
-      throw new Error(`Chromium is missing: ${reason}`);
-    });
-  } else describe.skip(`${name} (skipped, Chromium is missing: ${reason})`, tests);
-}
+export const describeWithBrowser = (name: string, tests: () => void): void => describeWith(program, name, tests);

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, it } from 'vitest';
-import { KUBECTL, KUBECTL_PROBLEM } from '../../../scripts/setup-kubectl.mjs';
+import { KUBECTL, kubectl as program } from '../../../scripts/setup-kubectl.mjs';
+import { describeWith } from '../../describe-with.ts';
 import { type Server, TLS } from './server.ts';
 
 /** The real kubectl against a real server: which program, with which identity, at which address. */
@@ -76,29 +75,7 @@ export async function kubectlOk(
   return stdout;
 }
 
-function missing(): string | undefined {
-  try {
-    accessSync(KUBECTL, constants.X_OK);
-    return undefined;
-  } catch {
-    try {
-      return readFileSync(KUBECTL_PROBLEM, 'utf8').trim();
-    } catch {
-      return 'kubectl was not fetched yet: node scripts/setup-kubectl.mjs does it';
-    }
-  }
-}
-
-/** Tests that need kubectl: without it they are skipped, with the reason in their name, and fail in CI. */
-export function describeWithKubectl(name: string, tests: () => void): void {
-  const reason = missing();
-  if (reason === undefined) describe(name, tests);
-  else if (process.env.CI === 'true') {
-    it(`${name}: needs kubectl`, () => {
-      throw new Error(`kubectl is missing: ${reason}`);
-    });
-  } else describe.skip(`${name} (skipped, kubectl is missing: ${reason})`, tests);
-}
+export const describeWithKubectl = (name: string, tests: () => void): void => describeWith(program, name, tests);
 
 /** kubectl alone, for what needs no server or finds it in its own files. */
 export async function kubectlBinary(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {

@@ -1,0 +1,16 @@
+import { describe, it } from 'vitest';
+import { whyMissing } from '../scripts/test-program.mjs';
+
+/**
+ * Tests that need a program which is not the project's own. Without it they are skipped, with the reason in their name.
+ * Not in CI: there they fail, or nobody would notice that they are not run any more.
+ */
+export function describeWith(program: Parameters<typeof whyMissing>[0], name: string, tests: () => void): void {
+  const reason = whyMissing(program);
+  if (reason === undefined) describe(name, tests);
+  else if (process.env.CI === 'true') {
+    it(`${name}: needs ${program.name}`, () => {
+      throw new Error(`${program.name} is missing: ${reason}`);
+    });
+  } else describe.skip(`${name} (skipped, ${program.name} is missing: ${reason})`, tests);
+}

@@ -1,0 +1,28 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { whyMissing } from '../../scripts/test-program.mjs';
+
+describe('why a program for the tests is missing', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'clusterpass-program-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const wanted = {
+    name: 'judge',
+    path: join(folder, 'judge'),
+    problem: join(folder, 'problem.txt'),
+    script: 'scripts/setup-judge.mjs',
+  };
+
+  it('says how to fetch it, then why that did not work, and nothing once it can be run', () => {
+    expect(whyMissing(wanted)).toBe('judge was not fetched yet: node scripts/setup-judge.mjs does it');
+    expect(whyMissing({ ...wanted, path: undefined })).toBe(whyMissing(wanted));
+    writeFileSync(wanted.problem, 'there is no archive\n');
+    expect(whyMissing(wanted)).toBe('there is no archive');
+    writeFileSync(wanted.path, '#!/bin/sh\n', { mode: 0o644 });
+    expect(whyMissing(wanted)).toBe('there is no archive');
+    rmSync(wanted.path);
+    writeFileSync(wanted.path, '#!/bin/sh\n', { mode: 0o755 });
+    expect(whyMissing(wanted)).toBeUndefined();
+  });
+});
