@@ -8,11 +8,16 @@ import { fileURLToPath } from 'node:url';
 import { keepCompiledCode } from './compile-cache.mjs';
 import { chooseNode, isNewEnough, noNodeMessage, pinnedNode } from './find-node.mjs';
 import { endLike, runChild } from './run-child.mjs';
+import { serverFlags } from './young-generation.mjs';
 
 /** The sources where they are (a clone runs as it is), else what the published package was built to. */
 const entry = ['../src/main.ts', '../dist/main.js']
   .map((path) => new URL(path, import.meta.url))
   .find((url) => existsSync(url));
+
+const args = process.argv.slice(2);
+const flags = serverFlags(args);
+const itself = [fileURLToPath(import.meta.url), ...args];
 
 if (entry === undefined) {
   console.error('Clusterpass is incomplete here: neither src/main.ts nor dist/main.js is there. Install it anew.');
@@ -23,6 +28,11 @@ if (entry === undefined) {
     process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
     process.channel.unref();
   }
+  // The same process under the same id, for whoever watches it. Not where somebody else's program has loaded this one, or
+  // holds a line to it: that would be lost.
+  if (flags.length > 0 && import.meta.main && process.execve && !process.channel) {
+    process.execve(process.execPath, [process.execPath, ...process.execArgv, ...flags, ...itself], process.env);
+  }
   keepCompiledCode();
   await import(entry.href);
 } else {
@@ -32,6 +42,6 @@ if (entry === undefined) {
     console.error(noNodeMessage(version));
     process.exitCode = 1;
   } else {
-    endLike(await runChild(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { lifeline: true }));
+    endLike(await runChild(node, [...flags, ...itself], { lifeline: true }));
   }
 }

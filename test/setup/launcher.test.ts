@@ -14,7 +14,9 @@ const launcher = join(folder, 'bin/clusterpass.mjs');
 /** A program that says what it was given, and ends as it is told. */
 const MAIN = `
 const [mode, ...rest] = process.argv.slice(2);
-if (mode === 'serve') {
+if (rest[0] === 'flags') {
+  console.log(JSON.stringify([process.ppid, ...process.execArgv]));
+} else if (mode === 'serve') {
   for (const signal of ['SIGTERM', 'SIGINT']) {
     process.on(signal, () => { console.log('got ' + signal); process.exit(7); });
   }
@@ -94,6 +96,21 @@ describe.each([
     expect((await output.next()).value).toBe(`got ${signal}`);
     expect(await exit).toEqual([7, null]);
   });
+});
+
+it('a server is started with a small young generation, in the same process, unless the operator said otherwise', () => {
+  const flags = (nodeArgs: string[], env: NodeJS.ProcessEnv, ...args: string[]): unknown =>
+    JSON.parse(
+      spawnSync(process.execPath, [...nodeArgs, launcher, ...args], {
+        encoding: 'utf8',
+        env: { ...process.env, ...env },
+      }).stdout,
+    );
+  const small = '--max-semi-space-size=8';
+  expect(flags(['--no-warnings'], {}, 'serve', 'flags')).toEqual([process.pid, '--no-warnings', small]);
+  expect(flags(['--max-semi-space-size=32'], {}, 'serve', 'flags')).toEqual([process.pid, '--max-semi-space-size=32']);
+  expect(flags([], { NODE_OPTIONS: '--max_semi_space_size=32' }, 'serve', 'flags')).toEqual([process.pid]);
+  expect(flags([], {}, 'get', 'flags')).toEqual([process.pid]);
 });
 
 it('a program whose launcher was killed stops in good order', async () => {
