@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TLS } from '../../test/e2e/support/server.ts';
+import { builtProgram } from './built-program.ts';
 import { cpuOf } from './cpu.ts';
 import type { Done, Order, Work } from './driver-process.ts';
 import { type FleetSize, NARROW, READER, writeFleet } from './fleet.ts';
@@ -28,7 +29,6 @@ export interface Desk extends Served {
   readonly startCpuSeconds: number;
 }
 
-const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 /** What was made for a benchmark and must not outlive it. */
@@ -94,8 +94,9 @@ export async function startDeskOn(
   args.push('--tls-cert-file', TLS.certFile, '--tls-private-key-file', TLS.keyFile);
   args.push('--token-auth-file', users, '--probe-interval', '0', ...serveArgs);
   const log = openSync(join(dataDir, 'log.jsonl'), 'a');
+  const program = builtProgram();
   const begun = performance.now();
-  const child = spawn(process.execPath, [...nodeArgs, PROGRAM, ...args], { stdio: ['ignore', 'pipe', log] });
+  const child = spawn(process.execPath, [...nodeArgs, program, ...args], { stdio: ['ignore', 'pipe', log] });
   const end = ending(() => kill(child));
   const address = await said(child, /Clusterpass serves (\S+)/).catch(async (error: Error) => {
     throw new Error(`${error.message}\n${await readFile(join(dataDir, 'log.jsonl'), 'utf8')}`);
