@@ -43,6 +43,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   drain: 'drain.ts',
   signing: 'signing.ts',
   'slow-clients': 'slow-clients.ts',
+  compaction: 'compaction.ts',
   'event-loop': 'event-loop.mjs',
   scale: 'scale.ts',
   console: 'console.ts',

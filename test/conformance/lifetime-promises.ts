@@ -38,6 +38,27 @@ export function lifetimePromises(fixture: Fixture): void {
       }
     });
 
+    it('B17: what lives is older than what was compacted, and after it only keys were deleted: it opens again', async () => {
+      const { engine } = fixture;
+      const lives = await create(fixture.store, '/a/lives', 'one');
+      const made = await Promise.all(Array.from({ length: 20 }, (_, i) => create(fixture.store, `/b/${i}`, 'x')));
+      for (const [i, revision] of made.entries()) await remove(fixture.store, `/b/${i}`, revision);
+      const last = await fixture.store.revision();
+      // In the middle of the deletions, after them, and once more without anything new.
+      for (const revision of [last - 10, last, last]) {
+        await fixture.store.compact(revision);
+        fixture.store = await engine.reopen(fixture.store);
+        expect(await fixture.store.revision()).toBeGreaterThanOrEqual(last);
+        expect(await fixture.store.compactedRevision()).toBe(revision - 1);
+        const { items } = await fixture.store.list({ prefix: '/' });
+        expect(items.filter(({ key }) => /^\/[ab]\//.test(key)).map(readable)).toMatchObject([{ mod: lives }]);
+        expect((await watchUntil(fixture.store, '/b/', revision, last)).map(({ type }) => type)).toEqual(
+          Array.from({ length: last - revision }, () => 'delete'),
+        );
+      }
+      expect(await update(fixture.store, '/a/lives', lives, 'two')).toBeGreaterThan(last);
+    });
+
     it('close finishes the writes that were asked for before it', async () => {
       const { engine, store } = fixture;
       const writing = Promise.all(Array.from({ length: 50 }, (_, i) => create(store, `/a/${i}`, 'x')));

@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startCompactor } from '../compactor.ts';
+import { openDatabase } from './database.ts';
+import { LogTable } from './log-table.ts';
+import { Sweeper } from './sweep.ts';
+
+/**
+ * In the program nobody else can lock the file: it is held for one process. So that SQLite can say "locked" at all, these
+ * tests give that up, and use a second connection.
+ */
+let directory: string;
+let db: DatabaseSync;
+let other: DatabaseSync;
+let log: LogTable;
+let sweeper: Sweeper;
+const WRITES = 50;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'clusterpass-sweep-'));
+  const file = join(directory, 'store.db');
+  openDatabase(file).close();
+  db = new DatabaseSync(file, { timeout: 0 });
+  other = new DatabaseSync(file, { timeout: 0 });
+  log = new LogTable(db);
+  sweeper = new Sweeper(db);
+  for (let i = 0; i < WRITES; i += 1) {
+    const expect = i === 0 ? ({ absent: true } as const) : { modRevision: log.revision };
+    log.append([{ key: '/a/x', size: 1, expect }], new Uint8Array(1));
+  }
+});
+afterEach(() => {
+  db.close();
+  other.close();
+  rmSync(directory, { recursive: true });
+});
+
+const rows = (): unknown => Object.values(db.prepare('SELECT count(*) FROM log').get() ?? {})[0];
+
+function compact(revision: number): void {
+  sweeper.begin(revision, log.revision);
+  while (sweeper.sweep());
+  while (sweeper.vacuum());
+  sweeper.checkpoint();
+}
+
+describe('B17: a database that is locked', () => {
+  it('by a writer: that compaction fails, and the next one does the work of both', async () => {
+    const told: string[] = [];
+    let now = 0;
+    let wake: (() => void) | undefined;
+    const rounds: number[] = [];
+    const compactor = startCompactor({
+      store: {
+        revision: async () => log.revision,
+        compactedRevision: async () => log.oldest - 1,
+        compact: async (revision) => compact(revision),
+        get: async () => undefined,
+        write: async () => ({ ok: true, revision: 0 }),
+      },
+      clock: {
+        now: () => now,
+        sleep: (_, signal) =>
+          new Promise((resolve, reject) => {
+            if (signal.aborted) reject(signal.reason);
+            signal.addEventListener('abort', () => reject(signal.reason));
+            wake = resolve;
+            rounds.push(Number(rows()));
+          }),
+      },
+      retainMs: 60_000,
+      retainRevisions: 0,
+      logger: { warn: (fields, message) => told.push(`${message} ${String((fields as { err: unknown }).err)}`) },
+    });
+    const round = async (): Promise<void> => {
+      const before = rounds.length;
+      now += 60_000;
+      wake?.();
+      await expect.poll(() => rounds.length).toBe(before + 1);
+    };
+    await expect.poll(() => rounds).toEqual([WRITES]);
+    other.exec('BEGIN IMMEDIATE');
+    await round();
+    expect(told).toEqual([expect.stringMatching(/tried again.*database is locked/)]);
+    other.exec('ROLLBACK');
+    await round();
+    expect([rounds, told.length]).toEqual([[WRITES, WRITES, 1], 1]);
+    await compactor.stop();
+  });
+
+  it('by a reader: rows are removed, the log stays, and is emptied by the next one', () => {
+    other.exec('BEGIN');
+    other.prepare('SELECT count(*) FROM log').get();
+    expect(() => compact(log.revision)).toThrow('the write-ahead log could not be emptied');
+    expect(rows()).toBe(1);
+    other.exec('COMMIT');
+    compact(log.revision);
+    expect(rows()).toBe(1);
+  });
+});
