@@ -30,7 +30,16 @@ const MAX_AGE_MS = HOUR;
 const begun = Date.now();
 const now = (): number => begun + (Date.now() - begun) * Number(speed);
 const server = await startServer({
-  args: ['--signing-algorithm', algorithm, '--signing-key-rotation', '2h', '--log-level', 'error'],
+  args: [
+    '--signing-algorithm',
+    algorithm,
+    '--signing-key-rotation',
+    '2h',
+    '--max-clock-skew',
+    '0',
+    '--log-level',
+    'error',
+  ],
   env: {
     NODE_OPTIONS: `--import=${new URL('support/fast-clock.mjs', import.meta.url).href}`,
     CLUSTERPASS_BENCH_CLOCK: `${begun},${speed}`,

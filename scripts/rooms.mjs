@@ -75,7 +75,7 @@ export const ROOMS = {
 };
 
 const SOCKETS =
-  'Sockets live in http/, in clusters/upstream/ towards clusters, in tokens/external/ towards a signer, and in cli/ and client/: anywhere else a transport would escape the limits that are set there.';
+  'Sockets live in http/, in clusters/upstream/ towards clusters, in tokens/external/ towards a signer, in storage/etcd/ towards etcd, and in cli/ and client/: anywhere else a transport would escape the limits that are set there.';
 const SQL =
   'SQL stops at storage/sqlite/: the rest of the program sees the storage contract, so that any engine can stand in.';
 
@@ -161,7 +161,9 @@ export function biomeRooms() {
     $schema: './node_modules/@biomejs/biome/configuration_schema.json',
     overrides: [
       ...Object.keys(ROOMS).map((room) => override(`src/${room}/**`, restriction(room))),
-      ...ENGINES.map((engine) => override(`src/storage/${engine}/**`, restriction('storage', { engine }))),
+      ...ENGINES.map((engine) =>
+        override(`src/storage/${engine}/**`, restriction('storage', { engine, sockets: engine === 'etcd' })),
+      ),
       override('src/clusters/upstream/**', restriction('clusters', { sockets: true })),
       override('src/tokens/external/**', restriction('tokens', { sockets: true })),
       override('console/**', consoleRestriction()),

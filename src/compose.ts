@@ -41,7 +41,6 @@ import { createFront } from './http/front.ts';
 import type { Tracer } from './http/tracing/tracer.ts';
 import { ManifestFolder, type ManifestFolderOptions } from './manifests/manifest-folder.ts';
 import { startCacheChecks } from './objects/cache-checks.ts';
-import { ClockBehind } from './objects/clock-behind.ts';
 import { countEvents } from './objects/count-events.ts';
 import { createLiveLookup } from './objects/live-objects.ts';
 import { openAudit } from './observability/audit/open-audit.ts';
@@ -50,8 +49,10 @@ import { createMetrics, type JoinMetrics } from './observability/metrics/metrics
 import { observeParts, observeStore } from './observability/metrics/observe-parts.ts';
 import type { OpenedStore } from './open-store.ts';
 import { startCompactor } from './storage/compactor.ts';
+import { leadsWhile } from './storage/leadership.ts';
 import { measuredStore } from './storage/measured-store.ts';
 import { createIssuers, type Issuers } from './tokens/claims.ts';
+import { openClockGuard } from './tokens/clock/open-clock-guard.ts';
 import { openSigning } from './tokens/open-signing.ts';
 import { readMountedSecret } from './tokens/secret-file.ts';
 import { openTokenRecords } from './tokens/token-records.ts';
@@ -137,12 +138,24 @@ export async function compose(
     const issuers = createIssuers({ baseUrl, productName: options.productName });
 
     await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
-    const { store: engine, campaign } = await openStore();
+    const { store: engine, time, campaign } = await openStore();
     const store = measuredStore(engine, observeStore(metrics));
     closers.push(() => store.close());
     const leadership = campaign();
     closers.push(() => leadership.close());
     const leads = () => leadership.leads();
+    const clock = await openClockGuard({
+      store,
+      time,
+      leadership,
+      limitMs: options.maxClockSkewMs,
+      now: Date.now,
+      steady: () => performance.now(),
+      every,
+      logger,
+    });
+    closers.push(() => clock.close());
+    const timely = leadsWhile(leadership, () => clock.guard.isRight());
     const objects = createObjects({
       catalog,
       store,
@@ -157,12 +170,6 @@ export async function compose(
     });
     const { reader, writer, cascade, feed, policy, hub } = objects;
     feed.listen(countEvents(({ group, resource }) => metrics.cacheEvents.inc({ group, resource })));
-    const clockBehind = new ClockBehind({
-      now: Date.now,
-      uptime: () => performance.now(),
-      report: (seconds) => logger.warn({ seconds }, 'the clock here is behind that of another replica'),
-    });
-    feed.listen(clockBehind);
     await feed.start();
     closers.push(() => feed.stop());
     const { caches } = objects;
@@ -182,7 +189,7 @@ export async function compose(
       maxLifetimeSeconds: options.maxTokenExpirationSeconds,
       encryptionKeyFile: options.encryptionKeyFile,
       externalSigner: options.externalSigner,
-      leadership,
+      leadership: timely,
       logger,
     });
     closers.push(signing.close);
@@ -198,7 +205,7 @@ export async function compose(
       writer,
       store,
       ...limits,
-      leadership,
+      leadership: timely,
       now: Date.now,
       logger,
     });
@@ -264,6 +271,7 @@ export async function compose(
         catalog,
         reader,
         signer: signing.signer,
+        requireRightClock: () => clock.guard.requireRight(),
         tracked: records.tracked,
         issuerOf: issuers.issuerFor,
         forward: forwarding?.forward,
@@ -333,7 +341,7 @@ export async function compose(
       cache: feed,
       cacheCapacity: options.history.revisions,
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
-      clockBehind: () => clockBehind.seconds,
+      clockSkew: () => clock.guard.skewSeconds,
       keys: () => keyRing.entries(),
       now: Date.now,
     });

@@ -9,9 +9,12 @@ import { openEtcdStore } from './storage/etcd/open-etcd-store.ts';
 import { type Leadership, soleLeadership } from './storage/leadership.ts';
 import { liftSqlite } from './storage/sqlite/lift.ts';
 import { openSqliteStore } from './storage/sqlite/sqlite-store.ts';
+import type { StoreTime } from './storage/store-time.ts';
 
 export interface OpenedStore {
   readonly store: Store;
+  /** Where it is kept by machines that have clocks of their own. */
+  readonly time?: StoreTime;
   /** Stands for election, where there is one. To be closed before the store. */
   campaign(): Leadership;
 }

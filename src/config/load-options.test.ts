@@ -68,6 +68,7 @@ describe('loadServeOptions', () => {
         signingKeyRotationMs: 90 * 24 * 3_600_000,
         encryptionKeyFile: undefined,
         externalSigner: undefined,
+        maxClockSkewMs: 30_000,
         probeIntervalMs: 30_000,
         probeConnections: 10_000,
         productName: 'orchestrator',

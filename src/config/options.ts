@@ -251,6 +251,12 @@ export const OPTIONS = {
     default: '2160h',
     doc: 'How long a signing key signs before the next one takes its place; `0` changes keys only when somebody asks. What an older key signed stays valid.',
   }),
+  maxClockSkew: option({
+    value: 'DURATION',
+    parse: durationOrNever('5s', '1h'),
+    default: '30s',
+    doc: 'No token is signed while the clock here is further than this from the time that the store goes by: that of most members of etcd, or, with SQLite, one that it had before. 0 signs with any clock.',
+  }),
   externalSigner: option({
     value: 'ADDRESS',
     parse: externalSigner,

@@ -36,6 +36,8 @@ export interface ServeOptions {
   readonly signingKeyRotationMs: number;
   readonly encryptionKeyFile: string | undefined;
   readonly externalSigner: SignerAddress | undefined;
+  /** 0: tokens are signed however wrong the clock is. */
+  readonly maxClockSkewMs: number;
   /** 0: clusters are not looked at. */
   readonly probeIntervalMs: number;
   /** To how many clusters the connection stays open between two looks. */
@@ -120,6 +122,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     signingKeyRotationMs: values.signingKeyRotation,
     encryptionKeyFile: values.encryptionKeyFile,
     externalSigner: values.externalSigner,
+    maxClockSkewMs: values.maxClockSkew,
     probeIntervalMs: values.probeInterval,
     probeConnections: values.probeConnections,
     productName: values.productName,

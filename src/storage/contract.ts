@@ -20,8 +20,10 @@ export const IMPORT_KEY = '/internal/import';
 export const LEADER_KEY = '/internal/leader';
 /** How far the leader has decided to compact. */
 export const COMPACTION_KEY = '/internal/compaction';
+/** What time it last was, where nobody but the process that has the store open could say so. */
+export const TIME_KEY = '/internal/time';
 /** What belongs to one store and does not move to another. */
-export const ENGINE_KEYS: readonly string[] = [IMPORT_KEY, LEADER_KEY, COMPACTION_KEY];
+export const ENGINE_KEYS: readonly string[] = [IMPORT_KEY, LEADER_KEY, COMPACTION_KEY, TIME_KEY];
 
 export interface KeyValue {
   readonly key: string;

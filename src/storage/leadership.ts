@@ -23,6 +23,15 @@ export const soleLeadership: Leadership = {
   close: async () => {},
 };
 
+/** The same, but nobody leads while this does not hold: for work that goes by the clock, while the clock is wrong. */
+export const leadsWhile = (
+  leadership: Pick<Leadership, 'leads' | 'fence'>,
+  holds: () => boolean,
+): Pick<Leadership, 'leads' | 'fence'> => ({
+  leads: () => leadership.leads() && holds(),
+  fence: () => (holds() ? leadership.fence() : undefined),
+});
+
 /** The guards of a write that only the leader may make. Throws when this process does not lead. */
 export function leaderGuards(leadership: Pick<Leadership, 'leads' | 'fence'>): readonly Guard[] {
   const fence = leadership.fence();

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/observability/secret.ts';
 import type { Store } from '../../src/storage/contract.ts';
+import { askMemberTime } from '../../src/storage/etcd/member-time.ts';
 import { type EtcdStoreOptions, type OpenedEtcd, openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from './etcd-process.ts';
 import { bytes, create, failure, readable, remove, update, watchUntil } from './harness.ts';
@@ -33,6 +34,20 @@ describeWithEtcd('the engine on an etcd that others use, too', () => {
   afterAll(async () => {
     await closeAll();
     await etcd.destroy();
+  });
+
+  it('B13: each member says what time it is', async () => {
+    const [one = ''] = etcd.endpoints;
+    // Nobody is at the last: those who answer are enough.
+    const { time } = await open({ endpoints: [one, '127.0.0.1:1'], prefix: '/time', openWithinMs: 10_000 });
+    const before = Date.now();
+    const readings = await time.ask(() => performance.now());
+    expect(readings.map(({ member }) => member)).toEqual([one]);
+    for (const reading of readings) {
+      expect(reading.time).toBeGreaterThan(before - 1_000);
+      expect(reading.time).toBeLessThanOrEqual(Date.now());
+      expect(reading.answered).toBeGreaterThan(reading.asked);
+    }
   });
 
   it('writes of others leave gaps between revisions, and nothing else', async () => {
@@ -227,8 +242,13 @@ describeWithEtcd('who may come in', () => {
     );
     if (ca === undefined || cert === undefined || key === undefined) throw new Error('three files');
     const { endpoints } = etcd;
-    const { store } = await open({ endpoints, prefix: '/fleet', tls: { ca, cert, key }, openWithinMs: 10_000 });
+    const { store, time } = await open({ endpoints, prefix: '/fleet', tls: { ca, cert, key }, openWithinMs: 10_000 });
     await create(store, '/a/x', 'one');
+    expect(await time.ask(() => performance.now())).toHaveLength(1);
+    // The time is believed from the members only, whoever else may answer there.
+    const [address = ''] = endpoints;
+    expect(await askMemberTime(address, { ca: cert, cert, key }, 5_000)).toBeUndefined();
+    expect(await askMemberTime(address, { ca }, 5_000)).toBeUndefined();
     // Not who it says, from our side and from theirs.
     for (const refused of [{ tls: { ca } }, { tls: { ca: cert, cert, key } }, {}]) {
       await expect(open({ endpoints, prefix: '/fleet', ...refused })).rejects.toMatchObject({ code: 'unavailable' });

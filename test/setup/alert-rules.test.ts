@@ -133,10 +133,10 @@ const FIRES: Readonly<Record<string, Case>> = {
     summary: 'desk-1 is about to refuse connections.',
   },
   ClusterpassClocksApart: {
-    series: { [`clusterpass_clock_behind_seconds{${AT}}`]: stays(31) },
+    series: { [`clusterpass_clock_skew_seconds{${AT}}`]: stays(31) },
     labels: instance,
-    severity: 'warning',
-    summary: 'The clock of desk-1 is more than half a minute behind that of another replica.',
+    severity: 'critical',
+    summary: 'The clock of desk-1 is wrong by more than half a minute, and it signs no tokens.',
   },
 };
 
@@ -151,7 +151,7 @@ const WELL: Readonly<Record<string, string>> = {
   [`clusterpass_cache_lag_seconds{${AT}}`]: stays(0.01),
   [`clusterpass_leader{${AT}}`]: stays(1),
   [`nodejs_eventloop_lag_p99_seconds{${AT}}`]: stays(0.02),
-  [`clusterpass_clock_behind_seconds{${AT}}`]: stays(0),
+  [`clusterpass_clock_skew_seconds{${AT}}`]: stays(0),
 };
 
 const rules = (parse(readFileSync(RULES, 'utf8')) as { groups: { rules: { alert: string }[] }[] }).groups.flatMap(

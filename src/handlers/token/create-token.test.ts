@@ -7,7 +7,7 @@ import { createCatalog } from '../../api/catalog.ts';
 import type { ApiRequest } from '../../api/exchange.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { kindPrefix } from '../../api/object-key.ts';
-import type { ApiError } from '../../api/status.ts';
+import { ApiError } from '../../api/status.ts';
 import { ObjectReader } from '../../objects/reader.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
 import { ObjectWriter } from '../../objects/writer.ts';
@@ -89,6 +89,7 @@ interface Asked {
   readonly annotations?: Record<string, string>;
   readonly create?: ObjectWriter['create'];
   readonly jti?: string;
+  readonly requireRightClock?: () => void;
 }
 
 async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
@@ -111,6 +112,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     catalog,
     reader,
     signer,
+    requireRightClock: asked.requireRightClock ?? (() => {}),
     tracked: createTrackedTokens({ catalog, reader, writer: { create }, maxPerCaller: 2, now: () => NOW }),
     forward: undefined,
     issuerOf: (cluster) => `https://pass.example/orchestrator/${cluster}`,
@@ -135,6 +137,21 @@ function recorder(): { signer: Signer; signed: TokenClaims[] } {
 }
 
 describe('time', () => {
+  test.each(['', 'dryRun=All'])(
+    'B13: while the clock is wrong nothing is signed and nothing predicted (%s)',
+    async (query) => {
+      const { signer, signed } = recorder();
+      const requireRightClock = () => {
+        throw new ApiError(503, 'ServiceUnavailable', 'the clock is wrong');
+      };
+      await expect(ask(signer, { query, requireRightClock })).rejects.toThrow('the clock is wrong');
+      // What is wrong with the request is said first: coming back later would not help.
+      const spec = { audiences: [], expirationSeconds: 1 };
+      await expect(ask(signer, { query, spec, requireRightClock })).rejects.toMatchObject({ status: { code: 422 } });
+      expect(signed).toEqual([]);
+    },
+  );
+
   test('B10, T-10: the answer and the token agree to the second, whatever the milliseconds', async () => {
     const { signer, signed } = recorder();
     const { json } = await ask(signer, { spec: { audiences: [], expirationSeconds: 600 } });

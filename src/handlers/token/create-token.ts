@@ -25,6 +25,8 @@ export interface CreateTokenParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly signer: Signer;
+  /** Throws while nothing is to be signed because the time that it would say is known to be wrong. */
+  readonly requireRightClock: () => void;
   readonly tracked: TrackedTokens;
   /** The issuer of a cluster's tokens, which is also its API audience. */
   readonly issuerOf: (cluster: string) => string;
@@ -63,6 +65,7 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
 
     const issuer = parts.issuerOf(cluster);
     const audiences = foldAudiences(sent.spec?.audiences ?? []);
+    parts.requireRightClock();
     const now = parts.now();
     const claims = buildClaims({
       issuer,

@@ -62,7 +62,7 @@ it('says of every gauge of ours how it is put together', async () => {
     cacheCapacity: 0,
     objects: () => [],
     keys: () => [],
-    clockBehind: () => 0,
+    clockSkew: () => 0,
     now: () => 0,
   });
   const gauges = (await metrics.registry.getMetricsAsJSON()).filter(({ type }) => type === 'gauge');

@@ -17,7 +17,7 @@ export interface ObservedParts {
   readonly objects: () => readonly { readonly group: string; readonly resource: string; readonly count: number }[];
   readonly keys: () => readonly { readonly kid: string; readonly state: string; readonly created: number }[];
   /** Seconds. */
-  readonly clockBehind: () => number;
+  readonly clockSkew: () => number;
   readonly now: () => number;
 }
 
@@ -76,11 +76,11 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
     },
   );
   gauge(
-    'clusterpass_clock_behind_seconds',
-    'How far the clock here was behind that of another replica in the last ten minutes, by what that one wrote.',
+    'clusterpass_clock_skew_seconds',
+    'How far the clock here is from the time that the store goes by, ahead or behind.',
     [],
     function () {
-      this.set(parts.clockBehind());
+      this.set(parts.clockSkew());
     },
   );
   gauge('clusterpass_audit_log_failing', 'Whether the audit log can not be written now.', [], function () {

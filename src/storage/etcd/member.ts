@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { type ChannelCredentials, Client, type ClientDuplexStream, credentials, Metadata } from '@grpc/grpc-js';
+import { askMemberTime } from './member-time.ts';
 import type { UnaryMethod } from './messages.ts';
 import type { Message } from './protobuf.ts';
 
@@ -27,16 +28,19 @@ const passBytes = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes
 export class Member {
   readonly address: string;
   readonly #streams = new Set<{ cancel(): void }>();
+  #tls: TlsMaterial | undefined;
   #client: Client;
 
   constructor(address: string, tls: TlsMaterial | undefined) {
     this.address = address;
+    this.#tls = tls;
     this.#client = connectTo(address, tls);
   }
 
   /** From now on over a connection with this. Calls that are under way are finished over the old one, and streams end. */
   renew(tls: TlsMaterial | undefined): void {
     const old = this.#client;
+    this.#tls = tls;
     this.#client = connectTo(this.address, tls);
     for (const stream of this.#streams) stream.cancel();
     old.close();
@@ -82,6 +86,11 @@ export class Member {
     this.#streams.add(stream);
     stream.once('close', () => this.#streams.delete(stream));
     return stream;
+  }
+
+  /** By its clock, in milliseconds, exact to a second; undefined when it does not say within the time. */
+  time(withinMs: number): Promise<number | undefined> {
+    return askMemberTime(this.address, this.#tls, withinMs);
   }
 
   close(): void {

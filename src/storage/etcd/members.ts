@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Secret } from '../../observability/secret.ts';
 import { StorageError } from '../contract.ts';
 import { SharedQuestion } from '../shared-question.ts';
+import type { TimeReading } from '../store-time.ts';
 import { isPassing, isStaleToken, isUntouched, toStorageError } from './etcd-errors.ts';
 import { type Duplex, Member, type TlsMaterial } from './member.ts';
 import {
@@ -42,6 +43,7 @@ const AVOID_MS = 5_000;
 const CONNECT_MS = 1_000;
 const PAUSE_MS = 100;
 const AUTHENTICATE_MS = 3_000;
+const TIME_MS = 2_000;
 
 /** The members of one etcd, taken in turn. One that does not answer is passed over for a while. */
 export class Members {
@@ -164,6 +166,18 @@ export class Members {
         stream.cancel();
       }
     }
+  }
+
+  /** What time it is at each member that says so. */
+  async times(steady: () => number): Promise<TimeReading[]> {
+    const readings = await Promise.all(
+      this.#members.map(async (member): Promise<TimeReading | undefined> => {
+        const asked = steady();
+        const time = await member.time(TIME_MS);
+        return time === undefined ? undefined : { member: member.address, time, asked, answered: steady() };
+      }),
+    );
+    return readings.filter((reading) => reading !== undefined);
   }
 
   /** A stream ended badly, or did not answer: the next one goes elsewhere. */

@@ -1,5 +1,6 @@
 import { StorageError, type Store } from '../contract.ts';
 import type { Leadership } from '../leadership.ts';
+import type { StoreTime } from '../store-time.ts';
 import { toStorageError } from './etcd-errors.ts';
 import { EtcdLeadership } from './etcd-leadership.ts';
 import { EtcdStore, type StoreLogger } from './etcd-store.ts';
@@ -20,6 +21,7 @@ export interface EtcdStoreOptions extends EtcdAccess {
 
 export interface OpenedEtcd {
   readonly store: Store;
+  readonly time: StoreTime;
   /** Stands for election from now on. To be closed before the store. */
   campaign(): Leadership;
 }
@@ -44,6 +46,7 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
         ...(logger && { logger }),
         ...(stopFollowing && { stopFollowing }),
       }),
+      time: { ask: (steady) => members.times(steady) },
       campaign: () => new EtcdLeadership({ members, space, logger }),
     };
   } catch (error) {

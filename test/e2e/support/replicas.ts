@@ -18,12 +18,14 @@ export async function startReplicas(
     users = {},
     endpointsOf = () => etcd.endpoints,
     args = [],
+    envOf = () => ({}),
   }: {
     count?: number;
     users?: Readonly<Record<string, readonly string[]>>;
     /** Through which addresses the n-th replica reaches the members. */
     endpointsOf?: (replica: number) => readonly string[];
     args?: readonly string[];
+    envOf?: (replica: number) => Readonly<Record<string, string>>;
   } = {},
 ): Promise<Replicas> {
   const shared = await mkdtemp(join(tmpdir(), 'clusterpass-replicas-'));
@@ -34,7 +36,9 @@ export async function startReplicas(
     ...['--store', `etcd://${endpointsOf(replica).join(',')}/fleet`, '--encryption-key-file', keyFile],
     ...['--base-url', 'https://pass.example', ...args],
   ];
-  const started = await Promise.allSettled(ports.map((port, i) => startServer({ args: argsOf(i), users, port })));
+  const started = await Promise.allSettled(
+    ports.map((port, i) => startServer({ args: argsOf(i), users, port, env: envOf(i) })),
+  );
   const servers = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   const destroy = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.destroy()));

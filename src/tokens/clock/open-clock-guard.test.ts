@@ -1,0 +1,208 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ApiError } from '../../api/status.ts';
+import { type Store, TIME_KEY } from '../../storage/contract.ts';
+import { leaderGuards, leadsWhile, soleLeadership } from '../../storage/leadership.ts';
+import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
+import type { TimeReading } from '../../storage/store-time.ts';
+import { PATIENCE_MS } from './held-time.ts';
+import { type OpenClockGuardOptions, openClockGuard } from './open-clock-guard.ts';
+
+const START = Date.parse('2026-01-01T00:00:00Z');
+const HOUR = 3_600_000;
+
+let folder: string;
+let store: Store;
+const clock = { steady: 0, ahead: 0 };
+let tasks: { readonly ms: number; readonly task: () => void }[];
+let told: string[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-guard-'));
+  store = await openSqliteStore({ file: join(folder, 'a.db') });
+});
+beforeEach(async () => {
+  const left = await store.get(TIME_KEY);
+  if (left) await store.write({ key: TIME_KEY, value: null, expect: { createRevision: left.createRevision } });
+  Object.assign(clock, { steady: 0, ahead: 0 });
+  tasks = [];
+  told = [];
+});
+afterAll(async () => {
+  await store.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function open(options: Partial<OpenClockGuardOptions> = {}) {
+  const note = (_: object, message: string) => told.push(message);
+  tasks = [];
+  const { guard } = await openClockGuard({
+    store,
+    time: undefined,
+    // Only those who look at what is written write it: otherwise it may come when the next test has begun.
+    leadership: { leads: () => false },
+    limitMs: 30_000,
+    now: () => START + clock.steady + clock.ahead,
+    steady: () => clock.steady,
+    every: (ms, task) => {
+      tasks.push({ ms, task });
+      return () => {};
+    },
+    logger: { info: note, warn: note },
+    ...options,
+  });
+  return guard;
+}
+
+const run = (everyMs: number): void => {
+  for (const { ms, task } of tasks) if (ms === everyMs) task();
+};
+/** Time passes, and what looks every second does. */
+function pass(ms: number): void {
+  for (const end = clock.steady + ms; clock.steady < end; clock.steady += 1_000) run(1_000);
+}
+const written = async (): Promise<string> => Buffer.from((await store.get(TIME_KEY))?.value ?? '').toString();
+const writes = (time: string): Promise<void> => expect.poll(written).toBe(time);
+
+function refusal(act: () => void): ApiError['status'] {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof ApiError) return error.status;
+  }
+  throw new Error('it was not refused');
+}
+
+describe('B13: nothing is signed while the clock is wrong', () => {
+  it('the caller gets a 503 that says why and when to come back; the operator two lines', async () => {
+    const guard = await open();
+    guard.requireRight();
+    clock.ahead = -HOUR;
+    for (let i = 0; i < 3; i += 1) {
+      expect(refusal(() => guard.requireRight())).toMatchObject({
+        code: 503,
+        reason: 'ServiceUnavailable',
+        message:
+          'no tokens are signed at the moment: the clock of this server is 3600 seconds behind the time that its store goes by',
+        details: { retryAfterSeconds: 5 },
+      });
+    }
+    expect([guard.isRight(), guard.skewSeconds]).toEqual([false, 3600]);
+    clock.ahead = 0;
+    guard.requireRight();
+    expect(told).toEqual([
+      'no tokens are signed: the clock of this server is 3600 seconds behind the time that its store goes by',
+      'the clock here is right again, and tokens are signed',
+    ]);
+  });
+
+  it('nor is anything done whose time has come', async () => {
+    const guard = await open();
+    const fence = { key: '/internal/leader', expect: { createRevision: 7 } };
+    const timely = leadsWhile({ leads: () => true, fence: () => fence }, () => guard.isRight());
+    expect([timely.leads(), leaderGuards(timely)]).toEqual([true, [fence]]);
+    clock.ahead = -HOUR;
+    expect([timely.leads(), timely.fence()]).toEqual([false, undefined]);
+    expect(() => leaderGuards(timely)).toThrow('no longer leads');
+  });
+
+  it('unless the operator wants it so', async () => {
+    const guard = await open({ limitMs: 0 });
+    clock.ahead = -HOUR;
+    guard.requireRight();
+    expect([guard.isRight(), told]).toEqual([true, []]);
+  });
+});
+
+describe('B13: with SQLite', () => {
+  it('the time is written at the start and once a minute, by the one that leads', async () => {
+    await open({ leadership: soleLeadership });
+    await writes('2026-01-01T00:00:00.000Z');
+    clock.steady += 60_000;
+    run(60_000);
+    await writes('2026-01-01T00:01:00.000Z');
+    await open();
+    clock.steady += 60_000;
+    run(60_000);
+    expect(await written()).toBe('2026-01-01T00:01:00.000Z');
+  });
+
+  it('a clock that went back while the process was away is noticed, and right again when it is set', async () => {
+    await open({ leadership: soleLeadership });
+    await writes('2026-01-01T00:00:00.000Z');
+    clock.ahead = -HOUR;
+    const guard = await open({ leadership: soleLeadership });
+    expect(guard.isRight()).toBe(false);
+    run(60_000);
+    clock.ahead = 0;
+    expect(guard.isRight()).toBe(true);
+    expect(await written()).toBe('2026-01-01T00:00:00.000Z');
+  });
+
+  it('a year that was written by mistake holds it up for ten minutes, and is then put right', async () => {
+    clock.ahead = 365 * 24 * HOUR;
+    await open({ leadership: soleLeadership });
+    await writes('2027-01-01T00:00:00.000Z');
+    clock.ahead = 0;
+    const guard = await open({ leadership: soleLeadership });
+    expect(guard.isRight()).toBe(false);
+    pass(PATIENCE_MS + 1_000);
+    expect(guard.isRight()).toBe(true);
+    run(60_000);
+    await writes('2026-01-01T00:10:01.000Z');
+    expect((await open()).isRight()).toBe(true);
+  });
+
+  it('what nobody can read as a time says nothing', async () => {
+    await store.write({ key: TIME_KEY, value: Buffer.from('soon'), expect: { absent: true } });
+    expect((await open()).isRight()).toBe(true);
+  });
+});
+
+describe('B13: with etcd', () => {
+  /** Members by how far they are ahead. */
+  const timeOf = (members: Record<string, number>, asked: number[] = []) => ({
+    ask: async (steady: () => number): Promise<TimeReading[]> => {
+      asked.push(steady());
+      return Object.entries(members).map(([member, ahead]) => {
+        const time = Math.floor((START + steady() + ahead) / 1000) * 1000;
+        return { member, time, asked: steady(), answered: steady() };
+      });
+    },
+  });
+
+  it('of two replicas the one with the wrong clock stops, and nothing is written that could stop the other', async () => {
+    const time = timeOf({ a: 0, b: 0, c: 0 });
+    const right = await open({ time });
+    const wrong = await open({ time, now: () => START + clock.steady + HOUR });
+    expect([right.isRight(), wrong.isRight()]).toEqual([true, false]);
+    expect(await written()).toBe('');
+  });
+
+  it('the members are asked every ten seconds, and every second while it is wrong', async () => {
+    const members = { a: HOUR };
+    const asked: number[] = [];
+    const guard = await open({ time: timeOf(members, asked) });
+    clock.steady = 10_000;
+    run(10_000);
+    expect(asked).toEqual([0, 10_000]);
+    await Promise.resolve();
+    for (const steady of [10_500, 11_000, 11_200]) {
+      clock.steady = steady;
+      expect(guard.isRight()).toBe(false);
+      await Promise.resolve();
+    }
+    expect(asked).toEqual([0, 10_000, 11_000]);
+    members.a = 0;
+    clock.steady = 12_100;
+    guard.isRight();
+    await expect.poll(() => guard.isRight()).toBe(true);
+  });
+
+  it('members that do not say the time are told of', async () => {
+    expect((await open({ time: timeOf({}) })).isRight()).toBe(true);
+    expect(told).toEqual(['no member of etcd says what time it is over HTTP: the clock here is compared with nothing']);
+  });
+});
