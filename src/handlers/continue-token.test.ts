@@ -44,6 +44,25 @@ describe('what is sealed can be opened', () => {
   });
 });
 
+describe('keys', () => {
+  const saltOf = (token: string): string => Buffer.from(token, 'base64url').toString('hex', 1, 17);
+  const nonceOf = (token: string): string => Buffer.from(token, 'base64url').toString('hex', 17, 29);
+
+  test('are shared by so many tokens and no more, and all of them can be opened', () => {
+    const few = createContinueTokens({ key, tokensPerKey: 3 });
+    const made = Array.from({ length: 9 }, () => few.seal(state, SCOPE));
+    const salts = made.map(saltOf);
+    expect(new Set(salts).size).toBe(3);
+    expect(salts).toEqual([0, 0, 0, 3, 3, 3, 6, 6, 6].map((first) => salts[first]));
+    for (const token of made) expect(few.open(token, SCOPE)).toEqual(state);
+  });
+
+  test('never meet a nonce twice', () => {
+    const made = Array.from({ length: 1_000 }, () => tokens.seal(state, SCOPE));
+    expect(new Set(made.map(nonceOf)).size).toBe(made.length);
+  });
+});
+
 describe('a token tells nothing', () => {
   test('it is base64url, never the same twice, and as long for a short key as for a long one', () => {
     const made = [

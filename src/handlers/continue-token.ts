@@ -1,4 +1,11 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 import { type ApiError, badRequest } from '../api/status.ts';
 
 /** Where the next page starts. */
@@ -26,6 +33,7 @@ export interface ContinueTokens {
 
 /** One byte that says how the rest is made, so that a later form can be told apart. */
 const VERSION = 1;
+const VERSION_BYTE = Buffer.of(VERSION);
 const SALT_BYTES = 16;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -35,38 +43,75 @@ const BLOCK_BYTES = 128;
 /** Longer than any token made here: keys are a few hundred bytes. */
 const MAX_TOKEN_LENGTH = 8192;
 
+/** So many tokens share a salt, and with it a key. */
+const TOKENS_PER_KEY = 2 ** 20;
+/** Asked for at once: a call for random bytes costs as much as sealing does. Nonces are no secret. */
+const NONCES_AT_ONCE = 256;
+
+interface SealingKey {
+  readonly salt: Uint8Array;
+  readonly key: KeyObject;
+  tokensLeft: number;
+}
+
 /**
  * Tokens are sealed with AES-256-GCM: upstream's show in clear base64 the key of the last item, which may
- * be one that the caller is not to know of, and can be made up. Each token has its own key, derived with a
- * random salt, because under one key random nonces repeat too soon (NIST SP 800-38D section 8.3: 2^32).
+ * be one that the caller is not to know of, and can be made up. Keys are derived with a random salt, one for each process
+ * and for a million tokens: under one key for all of them random nonces would repeat too soon (NIST SP 800-38D
+ * section 8.3: 2^32), and a key for each token cost more than all else of a page.
  */
 export function createContinueTokens({
   key,
   random = randomBytes,
+  tokensPerKey = TOKENS_PER_KEY,
 }: {
   key: Uint8Array;
   random?: (bytes: number) => Uint8Array;
+  tokensPerKey?: number;
 }): ContinueTokens {
   if (key.length !== 32) throw new RangeError('the key of continue tokens must have 32 bytes');
-  const tokenKey = (salt: Uint8Array): Buffer => createHmac('sha256', key).update('continue').update(salt).digest();
+  const derived = (salt: Uint8Array): KeyObject =>
+    createSecretKey(createHmac('sha256', key).update('continue').update(salt).digest());
+
+  let current: SealingKey | undefined;
+  const sealingKey = (): SealingKey => {
+    if (current === undefined || current.tokensLeft === 0) {
+      const salt = random(SALT_BYTES);
+      current = { salt, key: derived(salt), tokensLeft: tokensPerKey };
+    }
+    current.tokensLeft--;
+    return current;
+  };
+  const keyFor = (salt: Uint8Array): KeyObject =>
+    current !== undefined && Buffer.compare(current.salt, salt) === 0 ? current.key : derived(salt);
+
+  let nonces = new Uint8Array(0);
+  const nextNonce = (): Uint8Array => {
+    if (nonces.length === 0) nonces = Uint8Array.from(random(NONCE_BYTES * NONCES_AT_ONCE));
+    const nonce = nonces.subarray(0, NONCE_BYTES);
+    nonces = nonces.subarray(NONCE_BYTES);
+    return nonce;
+  };
 
   return {
     seal(state, scope) {
-      const head = Buffer.concat([Buffer.of(VERSION), random(SALT_BYTES + NONCE_BYTES)]);
-      const { salt, nonce } = split(head);
-      const cipher = createCipheriv('aes-256-gcm', tokenKey(salt), nonce, { authTagLength: TAG_BYTES });
-      cipher.setAAD(boundTo(head, scope));
-      const sealed = Buffer.concat([cipher.update(pad(stateText(state))), cipher.final()]);
-      return Buffer.concat([head, sealed, cipher.getAuthTag()]).toString('base64url');
+      const { salt, key } = sealingKey();
+      const nonce = nextNonce();
+      const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+      cipher.setAAD(boundTo(scope));
+      const sealed = cipher.update(padded(stateText(state)), 'utf8');
+      // GCM has no last block: this makes the tag.
+      cipher.final();
+      return Buffer.concat([VERSION_BYTE, salt, nonce, sealed, cipher.getAuthTag()]).toString('base64url');
     },
 
     open(token, scope) {
       const bytes = fromBase64url(token);
       if (bytes === undefined || bytes.length < HEAD_BYTES + TAG_BYTES || bytes[0] !== VERSION) throw refused();
-      const head = bytes.subarray(0, HEAD_BYTES);
-      const { salt, nonce } = split(head);
-      const decipher = createDecipheriv('aes-256-gcm', tokenKey(salt), nonce, { authTagLength: TAG_BYTES });
-      decipher.setAAD(boundTo(head, scope));
+      const salt = bytes.subarray(1, 1 + SALT_BYTES);
+      const nonce = bytes.subarray(1 + SALT_BYTES, HEAD_BYTES);
+      const decipher = createDecipheriv('aes-256-gcm', keyFor(salt), nonce, { authTagLength: TAG_BYTES });
+      decipher.setAAD(boundTo(scope));
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
       try {
         const text = Buffer.concat([decipher.update(bytes.subarray(HEAD_BYTES, -TAG_BYTES)), decipher.final()]);
@@ -82,11 +127,8 @@ export function createContinueTokens({
 const refused = (): ApiError =>
   badRequest('invalid continue token: continue key is not valid: it was not issued for this list');
 
-function split(head: Uint8Array): { salt: Uint8Array; nonce: Uint8Array } {
-  return { salt: head.subarray(1, 1 + SALT_BYTES), nonce: head.subarray(1 + SALT_BYTES) };
-}
-
-const boundTo = (head: Uint8Array, scope: string): Buffer => Buffer.concat([head.subarray(0, 1), Buffer.from(scope)]);
+/** The version and the list: a token is good for no other. */
+const boundTo = (scope: string): Buffer => Buffer.from(`${String.fromCharCode(VERSION)}${scope}`);
 
 /** Node reads junk, both alphabets and unused bits as if nothing were wrong: only what it would write itself counts. */
 function fromBase64url(token: string): Buffer | undefined {
@@ -100,11 +142,9 @@ function stateText({ revision, after, remaining, policyRevision }: ContinueState
 }
 
 /** Spaces after JSON change nothing when it is read. */
-function pad(text: string): Buffer {
-  const bytes = Buffer.from(text);
-  const padded = Buffer.alloc(Math.ceil(bytes.length / BLOCK_BYTES) * BLOCK_BYTES, ' ');
-  bytes.copy(padded);
-  return padded;
+function padded(text: string): string {
+  const length = Buffer.byteLength(text);
+  return text + ' '.repeat(Math.ceil(length / BLOCK_BYTES) * BLOCK_BYTES - length);
 }
 
 /** Nobody else can have made the text, but an older release may have: what is in it is checked once more. */
