@@ -30,18 +30,27 @@ type Table = ReadonlyMap<string, User>;
 /** Rejects when the file can not be used: a server must not start with fewer tokens than it was given. */
 export async function openStaticTokens({ file, every, report }: StaticTokenParts): Promise<StaticTokens> {
   const watched = await openWatchedFile({ file, read: () => load(file, report), every, report });
+  // One for each row of the table: what is worked out for a caller is remembered by who knows it as an object.
+  const callers = new WeakMap<User, Caller>();
+  // Live as long as the file gives this token the very same user: a changed group is another caller.
+  const callerOf = (user: User, digest: string): Caller =>
+    plainCaller(user, () => {
+      const current = watched.current().get(digest);
+      if (current === undefined || current === user) return current === user;
+      return JSON.stringify(userKey(current)) === JSON.stringify(userKey(user));
+    });
 
   return {
     find(token): Caller | undefined {
       const digest = token.digest();
       const user = watched.current().get(digest);
       if (user === undefined) return undefined;
-      // Live as long as the file gives this token the very same user: a changed group is another caller.
-      return plainCaller(user, () => {
-        const current = watched.current().get(digest);
-        if (current === undefined || current === user) return current === user;
-        return JSON.stringify(userKey(current)) === JSON.stringify(userKey(user));
-      });
+      let caller = callers.get(user);
+      if (caller === undefined) {
+        caller = callerOf(user, digest);
+        callers.set(user, caller);
+      }
+      return caller;
     },
     refresh: watched.refresh,
     close: watched.close,

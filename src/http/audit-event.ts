@@ -69,9 +69,17 @@ function statusOf({ code, failure }: RequestRecord) {
 const cut = (text: string, limit: number): string =>
   text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}...`;
 
+/** The second that was told last, and its text: of many requests it is the same. */
+let lastSecond = Number.NaN;
+let lastSecondText = '';
+
 /** `metav1.MicroTime`: six digits, also when fewer are known. */
 function microTime(milliseconds: number): string {
-  const whole = Math.floor(milliseconds);
-  const micros = Math.floor((milliseconds - whole) * 1000);
-  return `${new Date(whole).toISOString().slice(0, -1)}${String(micros).padStart(3, '0')}Z`;
+  const second = Math.floor(milliseconds / 1000);
+  if (second !== lastSecond) {
+    lastSecondText = new Date(second * 1000).toISOString().slice(0, -4);
+    lastSecond = second;
+  }
+  const micros = Math.floor((milliseconds - second * 1000) * 1000);
+  return `${lastSecondText}${String(micros).padStart(6, '0')}Z`;
 }

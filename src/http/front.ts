@@ -98,7 +98,7 @@ export function createFront(options: FrontOptions): Front {
     },
     version: { version },
     parseTarget: createTargetParser({ productName }),
-    authenticate: async (authorization, warn) => inside().authenticator.authenticate(authorization, warn),
+    authenticate: (authorization, warn) => inside().authenticator.authenticate(authorization, warn),
     authorizer: {
       decide: (caller, question) => inside().authorizer.decide(caller, question),
       decidePath: (caller, question) => inside().authorizer.decidePath(caller, question),

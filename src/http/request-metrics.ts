@@ -45,9 +45,11 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
     return name;
   };
   return {
-    arrived: (method) => metrics.inFlight.inc({ request_kind: kindOf(method) }),
+    arrived(method) {
+      metrics.inFlight[kindOf(method)] += 1;
+    },
     started(record) {
-      metrics.inFlight.dec({ request_kind: 'readOnly' });
+      metrics.inFlight.readOnly -= 1;
       metrics.longRunning.inc(labelsOf(record));
     },
     ended(record) {
@@ -58,7 +60,7 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
         metrics.longRunning.dec(labels);
         return;
       }
-      metrics.inFlight.dec({ request_kind: kindOf(record.method) });
+      metrics.inFlight[kindOf(record.method)] -= 1;
       metrics.requestSeconds.observe({ ...labels, ...dryRun }, record.milliseconds / 1000);
       if (labels.subresource !== 'token') return;
       metrics.tokenRequests.inc({ cluster: clusterLabel(record.cluster), result: resultOf(record) });
@@ -66,7 +68,7 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
   };
 }
 
-const kindOf = (method: string | undefined): string =>
+const kindOf = (method: string | undefined): 'readOnly' | 'mutating' =>
   method === 'GET' || method === 'HEAD' ? 'readOnly' : 'mutating';
 
 function labelsOf({ verb, path, resource, target }: RequestRecord) {

@@ -58,12 +58,14 @@ class ExchangeRecord implements RequestRecord {
   readonly started: boolean;
   readonly who: User | undefined;
   readonly #exchange: Exchange;
+  readonly #credential: string | undefined;
 
   constructor(x: Exchange, milliseconds: number, code: number) {
     // The request may have failed before these were known.
     const names: Exchange['names'] | undefined = x.names;
     const resource = names?.type === 'resource' ? names : undefined;
     this.#exchange = x;
+    this.#credential = credentialOf(x.req.headers.authorization);
     this.milliseconds = milliseconds;
     this.code = code;
     this.method = x.req.method ?? '';
@@ -121,7 +123,7 @@ class ExchangeRecord implements RequestRecord {
   }
 
   withoutTokens(text: string): string {
-    return withoutTokens(text, credentialOf(this.#exchange.req.headers.authorization));
+    return withoutTokens(text, this.#credential);
   }
 }
 

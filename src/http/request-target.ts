@@ -4,6 +4,7 @@ import { goQuote } from '../api/go-quote.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
 import { type ApiError, badRequest } from '../api/status.ts';
 import { nameBySelector, truthy } from './list-parameters.ts';
+import { RequestQuery } from './request-query.ts';
 
 /** Every method that can mean something here; all others are refused before anything else is looked at. */
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -46,7 +47,7 @@ const REGISTRY_VERSION = 'v1alpha1';
 export function createTargetParser({ productName }: { readonly productName: string }): TargetParser {
   return (method, requestTarget) => {
     const { path, search } = splitRequestTarget(requestTarget);
-    const query = new URLSearchParams(search);
+    const query = new RequestQuery(search);
     const segments = splitPath(path);
     const [first, second] = segments;
     const published = publicTarget(segments, method, query);

@@ -7,6 +7,8 @@ function escaped(line: string): string {
 
 /** The last net under "never log a token": what looks like a JWT or a bearer header is not written. */
 const JWT = /eyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)*/g;
+/** Quickly found, and nothing that is looked for next is without it. */
+const BEARER_END = /[rR]\s/;
 const BEARER = /(bearer\s+)[\w\-.~+/=]{8,}/gi;
 
 /** A line of JSON as it may be written: nothing in it that ends a line or moves a cursor, and no token. */
@@ -14,5 +16,5 @@ export function safeLine(line: string): string {
   const oneLine = escaped(line);
   // Most lines have none, and to look for that is cheaper.
   const withoutJwt = oneLine.includes('eyJ') ? oneLine.replace(JWT, '<redacted>') : oneLine;
-  return withoutJwt.replace(BEARER, '$1<redacted>');
+  return BEARER_END.test(withoutJwt) ? withoutJwt.replace(BEARER, '$1<redacted>') : withoutJwt;
 }

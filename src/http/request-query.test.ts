@@ -1,0 +1,21 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { RequestQuery } from './request-query.ts';
+
+test('answers as a URLSearchParams does', () => {
+  const word = fc.constantFrom('a', 'b', 'limit', '__proto__', '%61', '+', '%zz', '\u00e9', '');
+  const search = fc
+    .array(fc.tuple(word, fc.constantFrom('=', '', '=='), word))
+    .map((terms) => terms.map((term) => term.join('')).join('&'));
+  fc.assert(
+    fc.property(search, (text) => {
+      const query = new RequestQuery(text);
+      const plain = new URLSearchParams(text);
+      for (const name of ['a', 'b', 'limit', '__proto__', ' ', '%zz', '\u00e9', '', 'toString']) {
+        expect(query.get(name)).toBe(plain.get(name));
+        expect(query.getAll(name)).toEqual(plain.getAll(name));
+        expect(query.has(name)).toBe(plain.has(name));
+      }
+    }),
+  );
+});
