@@ -21,7 +21,7 @@ import { plainRuleSource, type RbacSnapshot } from './plain-evaluator.ts';
 import { type RoleTarget, reasonText } from './reasons.ts';
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch } from './rule-index.ts';
-import { RuleMemo } from './rule-memo.ts';
+import { RecentRules, RuleMemo } from './rule-memo.ts';
 import type { Rule } from './rules.ts';
 import { type SubjectEntry, SubjectTable } from './subject-table.ts';
 import type { Subject } from './subjects.ts';
@@ -72,6 +72,8 @@ class CompiledPolicy implements Policy {
   readonly #subjects: SubjectTable;
   readonly #rules = new ClusterRules();
   readonly #memo: RuleMemo;
+  /** Of callers who were here since the last change: most ask for the same again before there is another. */
+  readonly #recent = new RecentRules();
   #step = 0;
 
   constructor({ labelsOf, snapshot, maxRules = 10_000, maxIdleSubjects = 10_000 }: PolicyOptions) {
@@ -167,6 +169,10 @@ class CompiledPolicy implements Policy {
   }
 
   ruleFor(caller: Caller, verb: VisibilityVerb): ClusterRule {
+    return this.#recent.get(verb, caller.key, this.#step, () => this.#ruleOf(caller, verb));
+  }
+
+  #ruleOf(caller: Caller, verb: VisibilityVerb): ClusterRule {
     // By the contract of Caller, `home` is the only cluster in which `as` answers differently, so what
     // it answers for no cluster is what it answers for every cluster but that one.
     const { home } = caller;

@@ -23,3 +23,30 @@ export class RuleMemo {
     return entry.rule;
   }
 }
+
+/** Of how many callers the rules are kept, for each verb. */
+const MAX_RECENT = 1_000;
+
+/** Rules of the present moment, which a change of any kind ends for all. */
+export class RecentRules {
+  readonly #byVerb = new Map<string, Map<string, ClusterRule>>();
+  #step = 0;
+
+  get(verb: string, caller: string, step: number, find: () => ClusterRule): ClusterRule {
+    if (step !== this.#step) {
+      this.#byVerb.clear();
+      this.#step = step;
+    }
+    let rules = this.#byVerb.get(verb);
+    if (rules === undefined) {
+      rules = new Map();
+      this.#byVerb.set(verb, rules);
+    }
+    const known = rules.get(caller);
+    if (known !== undefined) return known;
+    const rule = find();
+    if (rules.size === MAX_RECENT) rules.clear();
+    rules.set(caller, rule);
+    return rule;
+  }
+}

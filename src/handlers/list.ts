@@ -42,8 +42,8 @@ export async function listObjects(
 ): Promise<ApiResponse> {
   const { reader, views, continueTokens } = parts;
   assertFormFits(request, kind, 'list');
-  const scope = scopeOf(request, options);
-  const state = options.continue === '' ? undefined : continueTokens.open(options.continue, scope);
+  const scope = (): string => scopeOf(request, options);
+  const state = options.continue === '' ? undefined : continueTokens.open(options.continue, scope());
   await reach(reader, options, state);
   // Nothing waits until they are known: the objects, the revision and the rules are those of one moment.
   const source = sourceOf(parts, kind, options, scope, state);
@@ -53,12 +53,12 @@ export async function listObjects(
       ? rule
       : stillHolding(rule, (name) => reader.find(kind, { cluster: '', namespace: '', name }));
   const selection = { ...asked, rule: inForce(asked.rule) };
-  const policyRevision = views.changedAt(kind, request.caller);
+  const policyRevision = (): number => views.changedAt(kind, request.caller);
   // What is left of a list depends on the rules, where they ask for labels also on today's labels, and where objects
   // end by themselves on the time.
   const countHolds =
     state?.remaining !== undefined &&
-    state.policyRevision === policyRevision &&
+    state.policyRevision === policyRevision() &&
     state.revision !== -1 &&
     asked.now === undefined &&
     (asked.rule === undefined || asked.rule.all);
@@ -71,8 +71,9 @@ export async function listObjects(
   let token = '';
   if (page.remaining > 0 && last !== undefined) {
     if (state === undefined || state.revision === -1) reader.cache(kind).pin();
-    const next = { revision: source.revision, after: last.key, remaining: page.remaining, policyRevision };
-    token = continueTokens.seal(next, scope);
+    const { remaining } = page;
+    const next = { revision: source.revision, after: last.key, remaining, policyRevision: policyRevision() };
+    token = continueTokens.seal(next, scope());
   }
   const representation = representationFor(request, kind, views);
   return respond({ ...representation, whole: inForce(representation.whole) }, page, {
@@ -116,7 +117,7 @@ function sourceOf(
   { reader, continueTokens }: ListParts,
   kind: Kind,
   { limit, resourceVersion, resourceVersionMatch }: ListOptions,
-  scope: string,
+  scope: () => string,
   state: ContinueState | undefined,
 ): Source {
   const cache = reader.cache(kind);
@@ -125,7 +126,7 @@ function sourceOf(
     if (state.revision === -1) return present;
     const snapshot = cache.at(state.revision);
     if (snapshot !== undefined) return { snapshot, revision: state.revision, limit };
-    throw gone(CONTINUE_TOO_OLD, continueTokens.seal({ revision: -1, after: state.after }, scope));
+    throw gone(CONTINUE_TOO_OLD, continueTokens.seal({ revision: -1, after: state.after }, scope()));
   }
   if (resourceVersion === undefined) return present;
   // L-26: whatever is at hand comes in one piece.

@@ -4,6 +4,7 @@ import { goQuote } from '../../api/go-quote.ts';
 import { badRequest } from '../../api/status.ts';
 import { type FieldSelector, parseFieldSelector } from '../../objects/field-selector.ts';
 import { type LabelSelector, parseLabelSelector, SelectorSyntaxError } from '../../objects/label-selector.ts';
+import { remembering } from '../../objects/selectors/remember.ts';
 import { booleanParameter, countParameter, META_GROUP } from './parameters.ts';
 
 export interface ListOptions {
@@ -48,14 +49,17 @@ export function parseListOptions(query: URLSearchParams): ListOptions {
   };
 }
 
+const readLabelSelector = remembering(parseLabelSelector);
+const readFieldSelector = remembering(parseFieldSelector);
+
 function read(query: URLSearchParams): RawOptions {
   const timeoutSeconds = countParameter(query, 'timeoutSeconds') ?? 0;
   const limit = countParameter(query, 'limit') ?? 0;
   return {
     timeoutSeconds,
     limit,
-    labelSelector: selector(() => parseLabelSelector(query.get('labelSelector') ?? '')),
-    fieldSelector: selector(() => parseFieldSelector(query.get('fieldSelector') ?? '')),
+    labelSelector: selector(() => readLabelSelector(query.get('labelSelector') ?? '')),
+    fieldSelector: selector(() => readFieldSelector(query.get('fieldSelector') ?? '')),
     watch: booleanParameter(query, 'watch') ?? false,
     allowWatchBookmarks: booleanParameter(query, 'allowWatchBookmarks') ?? false,
     resourceVersion: query.get('resourceVersion') ?? '',
