@@ -25,7 +25,7 @@ export class CompactList {
     this.#head = Buffer.from(head);
     this.#tail = Buffer.from(tail);
     let length = this.#head.length + this.#tail.length + Math.max(0, items.length - 1);
-    for (const item of items) length += item.length;
+    for (let index = 0; index < items.length; index++) length += (items[index] as Uint8Array).length;
     this.length = length;
   }
 
@@ -37,6 +37,7 @@ export class CompactList {
   fill(into: Uint8Array, from = 0): number {
     const items = this.#items;
     let at = from;
+    if (this.#next < 0 && this.#written === 0 && this.length <= into.length - from) return this.#fillWhole(into, from);
     while (this.#next <= items.length && at < into.length) {
       const piece = this.#piece(this.#next);
       const left = piece.length - this.#written;
@@ -62,6 +63,22 @@ export class CompactList {
     return at;
   }
 
+  /** Nearly every list: nothing of it has been written, and there is room for all. */
+  #fillWhole(into: Uint8Array, from: number): number {
+    const items = this.#items;
+    into.set(this.#head, from);
+    let at = from + this.#head.length;
+    for (let index = 0; index < items.length; index++) {
+      const item = items[index] as Uint8Array;
+      if (index > 0) into[at++] = COMMA;
+      into.set(item, at);
+      at += item.length;
+    }
+    into.set(this.#tail, at);
+    this.#next = items.length + 1;
+    return at + this.#tail.length;
+  }
+
   #piece(index: number): Uint8Array {
     return index < 0 ? this.#head : (this.#items[index] ?? this.#tail);
   }
@@ -76,4 +93,14 @@ function frameOf({ apiVersion, kind, metadata, style }: ListResponse): { head: s
 }
 
 export const metadataJson = (metadata: ListResponse['metadata'], style: ListResponse['style']): string =>
-  style === 'custom' ? encodeValue(metadata, undefined, 'custom') : toJson(metadata);
+  style === 'custom' && !isInOrder(metadata) ? encodeValue(metadata, undefined, 'custom') : toJson(metadata);
+
+/** Whoever made it has put it in order, and nothing in it has members of its own. */
+function isInOrder(metadata: ListResponse['metadata']): boolean {
+  let last = '';
+  for (const key of Object.keys(metadata)) {
+    if (key <= last || typeof metadata[key] === 'object') return false;
+    last = key;
+  }
+  return true;
+}
