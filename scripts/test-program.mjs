@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process';
 import {
   accessSync,
   constants,
+  copyFileSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -120,7 +121,7 @@ function aptPlaces(...names) {
 /**
  * An empty folder for the work on a program, with the settings that keep apt inside of it.
  * @param {TestProgram} wanted
- * @param {string[]} settings those that say where packages come from, and which are there already
+ * @param {string[]} settings those that say where packages come from, where that is not where the machine's do
  */
 function workPlace(wanted, settings) {
   const work = join(dirname(wanted.path), 'work');
@@ -136,6 +137,8 @@ function workPlace(wanted, settings) {
       '#clear APT::Update::Post-Invoke;',
       '#clear APT::Update::Post-Invoke-Success;',
       `Dir::State "${work}/state";`,
+      // Beside it are the locks: with one of our own, nobody has to be root, and the machine's apt is not held up.
+      `Dir::State::status "${work}/status";`,
       `Dir::Cache "${work}/cache";`,
       'APT::Sandbox::User "root";',
       'Acquire::Languages "none";',
@@ -162,7 +165,6 @@ function fetchFrom(wanted, stanza) {
     'Dir::Etc::sourceparts "-";',
     'Dir::Etc::preferences "-";',
     'Dir::Etc::preferencesparts "-";',
-    `Dir::State::status "${folder}/work/status";`,
     'APT::Default-Release "";',
   ]);
   writeFileSync(join(work, 'archive.sources'), stanza);
@@ -185,7 +187,8 @@ function fetchFrom(wanted, stanza) {
  */
 function fetchWithLibraries(wanted) {
   const [status = ''] = aptPlaces('Dir::State::status/f');
-  const { work, aptGet } = workPlace(wanted, [`Dir::State::status "${status}";`]);
+  const { work, aptGet } = workPlace(wanted, []);
+  copyFileSync(status, join(work, 'status'));
   aptGet('update');
   aptGet('install', '--download-only', '--yes', '--no-install-recommends', '--reinstall', wanted.package);
   const archives = readdirSync(join(work, 'cache/archives')).filter((name) => name.endsWith('.deb'));

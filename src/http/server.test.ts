@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -103,6 +104,20 @@ test('an idle keep-alive connection is closed after a while', async () => {
   const closed = closeOf(socket);
   socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
   await closed;
+});
+
+test('a connection on which answers were given is kept for longer than one that never asked', async () => {
+  const { port } = await startFixture(undefined, { limits: { keepAliveTimeoutMs: 3_600_000, idleTimeoutMs: 1_000 } });
+  const kept = connect(port, '127.0.0.1').setEncoding('latin1');
+  const ask = async (): Promise<string> => {
+    kept.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    const [answer] = await Promise.race([once(kept, 'data'), once(kept, 'close')]);
+    return String(answer);
+  };
+  expect(await ask()).toContain('200 OK');
+  await closeOf(connect(port, '127.0.0.1'));
+  expect(await ask()).toContain('200 OK');
+  kept.destroy();
 });
 
 test('a port in use is an error of listen()', async () => {

@@ -49,38 +49,52 @@ async function adapted(path: string, changes: Changes): Promise<string> {
   return text;
 }
 
+const startNginx = async (upstreamPort: number, changes: Changes): Promise<ForeignProxy> => {
+  const [port = 0] = await freePorts(1);
+  const folder = await mkdtemp(join(tmpdir(), 'clusterpass-nginx-'));
+  const log = join(folder, 'access.log');
+  const file = await adapted('nginx/clusterpass.conf', [
+    ['listen 443 ssl', `listen 127.0.0.1:${port} ssl`],
+    ['/etc/nginx/clusterpass/tls.crt', TLS.certFile],
+    ['/etc/nginx/clusterpass/tls.key', TLS.keyFile],
+    ['/etc/nginx/clusterpass/ca.crt', TLS.caFile],
+    ['/var/log/nginx/clusterpass.log', log],
+    ['proxy_ssl_name clusterpass.example.com', 'proxy_ssl_name localhost'],
+    [/^ *server 10\.0\.0\.1[23]:8443;\n/, ''],
+    ['10.0.0.11:8443', `127.0.0.1:${upstreamPort}`],
+    ...changes,
+  ]);
+  await writeFile(join(folder, 'clusterpass.conf'), file);
+  // What Debian's own nginx.conf has in its place. One process, so that all clients share its connections.
+  const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((n) => `${n}_temp_path ${folder}/${n};`);
+  const main = join(folder, 'nginx.conf');
+  await writeFile(
+    main,
+    [
+      `daemon off; master_process off; pid ${folder}/pid; error_log stderr warn;`,
+      `events { worker_connections 512; }`,
+      `http { ${places.join(' ')} include ${folder}/clusterpass.conf; }`,
+      '',
+    ].join('\n'),
+  );
+  return run(NGINX, ['-e', 'stderr', '-p', folder, '-c', main], { port, folder, read: () => readFile(log, 'utf8') });
+};
+
 export const NGINX: ProxyKind = {
   name: 'nginx',
   program: nginx,
-  start: async (upstreamPort) => {
-    const [port = 0] = await freePorts(1);
-    const folder = await mkdtemp(join(tmpdir(), 'clusterpass-nginx-'));
-    const log = join(folder, 'access.log');
-    const file = await adapted('nginx/clusterpass.conf', [
-      ['listen 443 ssl', `listen 127.0.0.1:${port} ssl`],
-      ['/etc/nginx/clusterpass/tls.crt', TLS.certFile],
-      ['/etc/nginx/clusterpass/tls.key', TLS.keyFile],
-      ['/etc/nginx/clusterpass/ca.crt', TLS.caFile],
-      ['/var/log/nginx/clusterpass.log', log],
-      ['proxy_ssl_name clusterpass.example.com', 'proxy_ssl_name localhost'],
-      [/^ *server 10\.0\.0\.1[23]:8443;\n/, ''],
-      ['10.0.0.11:8443', `127.0.0.1:${upstreamPort}`],
-    ]);
-    await writeFile(join(folder, 'clusterpass.conf'), file);
-    // What Debian's own nginx.conf has in its place. One process, so that all clients share its connections.
-    const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((n) => `${n}_temp_path ${folder}/${n};`);
-    const main = join(folder, 'nginx.conf');
-    await writeFile(
-      main,
-      [
-        `daemon off; master_process off; pid ${folder}/pid; error_log stderr warn;`,
-        `events { worker_connections 512; }`,
-        `http { ${places.join(' ')} include ${folder}/clusterpass.conf; }`,
-        '',
-      ].join('\n'),
-    );
-    return run(NGINX, ['-e', 'stderr', '-p', folder, '-c', main], { port, folder, read: () => readFile(log, 'utf8') });
-  },
+  start: (upstreamPort) => startNginx(upstreamPort, []),
+};
+
+/** Says of every body that it is shorter than it is: then what follows is a request to the server. */
+export const LYING_NGINX: ProxyKind = {
+  name: 'an nginx that lies',
+  program: nginx,
+  start: (upstreamPort) =>
+    startNginx(upstreamPort, [
+      [/^upstream/, 'map $$request_method $$length { POST 5; default ""; }\nupstream'],
+      ['proxy_http_version 1.1;', 'proxy_http_version 1.1; proxy_set_header Content-Length $$length;'],
+    ]),
 };
 
 const startHaproxy = async (upstreamPort: number, changes: Changes): Promise<ForeignProxy> => {

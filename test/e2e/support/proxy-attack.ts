@@ -1,0 +1,131 @@
+import { Agent } from 'node:https';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { type AuditEvent, eventsOf, readAudit } from './audit.ts';
+import type { ForeignProxy, ProxyLine } from './foreign-proxy.ts';
+import { refusedRequests, splitRequests } from './hostile-wire.ts';
+import { ask, type ProxyAnswer, sendBytes } from './proxy-clients.ts';
+import { type Server, tokenOf } from './server.ts';
+
+/**
+ * mallory sends the hostile corpus through a proxy while anna asks for what nobody else asks for, and then everybody's
+ * word is compared: what the clients got, what the proxy has written down, and what the server has.
+ */
+
+const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+const TOKEN_PATH = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
+/** Before the hostile request, for proxies that give the first request of a client a connection of its own. */
+export const PLAIN_REQUEST = `GET ${CLUSTERS}/first HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
+export interface AttackOptions {
+  /** What mallory sends before each hostile request, and waits for the answer to. */
+  readonly opening?: readonly string[];
+  /** One request of the corpus by its name, instead of all. */
+  readonly only?: string;
+}
+
+export interface AttackOutcome {
+  /** What does not fit together, in sentences. */
+  readonly problems: readonly string[];
+  /** How many requests the server has seen. */
+  readonly served: number;
+}
+
+interface Witness {
+  readonly innocent: readonly ProxyAnswer[];
+  readonly hostile: readonly { name: string; port: number; answers: readonly ProxyAnswer[] }[];
+  readonly lines: readonly ProxyLine[];
+  readonly events: readonly AuditEvent[];
+}
+
+/** The corpus, and behind each request one that makes the proxy close the connection. */
+function corpus(): readonly (readonly [name: string, bytes: string])[] {
+  const head = `Host: localhost\r\nAuthorization: Bearer ${tokenOf('mallory')}\r\n`;
+  const get = (name: string, more = ''): string => `GET ${CLUSTERS}/${name} HTTP/1.1\r\n${head}${more}\r\n`;
+  const aim = { get: `${CLUSTERS}/hostile`, post: TOKEN_PATH, head };
+  return [
+    ...refusedRequests(aim).map(([name, , bytes]) => [name, bytes] as const),
+    ...splitRequests(aim, get('smuggled')).map(({ name, bytes }) => [name, bytes] as const),
+  ].map(([name, bytes]) => [name, `${bytes}${get('last', 'Connection: close\r\n')}`]);
+}
+
+export async function attack(
+  server: Server,
+  proxy: ForeignProxy,
+  { opening = [], only }: AttackOptions = {},
+): Promise<AttackOutcome> {
+  const auditLog = join(server.dataDir, 'audit', 'audit.log');
+  const before = (await readAudit(auditLog)).length;
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const innocent: ProxyAnswer[] = [];
+  const askInnocently = async (): Promise<void> => {
+    const headers = { Authorization: `Bearer ${tokenOf('anna')}`, Host: 'localhost' };
+    innocent.push(await ask(proxy.port, { path: `${CLUSTERS}/innocent-${innocent.length}`, headers, agent }));
+  };
+  const hostile: Witness['hostile'][number][] = [];
+  await askInnocently();
+  for (const [name, bytes] of corpus().filter(([one]) => only === undefined || one === only)) {
+    const [outcome] = await Promise.all([sendBytes(proxy.port, [...opening, bytes]), askInnocently()]);
+    hostile.push({ name, ...outcome });
+    await askInnocently();
+  }
+  agent.destroy();
+
+  // The audit log is written in order, and the proxy's when an answer has been given.
+  const marker = (await server.call('GET', '/version')).headers.get('audit-id');
+  await eventsOf(auditLog, marker);
+  const events = (await readAudit(auditLog))
+    .slice(before)
+    .filter(({ auditID, requestURI }) => auditID !== marker && requestURI !== '/readyz');
+  const last = innocent.at(-1)?.port;
+  const linesOf = async (port: number | undefined): Promise<number> =>
+    (await proxy.log()).filter(({ clientPort }) => clientPort === port).length;
+  await expect.poll(() => linesOf(last)).toBe(innocent.filter(({ port }) => port === last).length);
+  const witness = { innocent, hostile, lines: await proxy.log(), events };
+  return { problems: [...misled(witness), ...mixedUp(witness), ...unknown(witness)], served: events.length };
+}
+
+/** Answers that are not about what was asked. */
+const misled = ({ innocent }: Witness): string[] =>
+  innocent.flatMap(({ code, text }, i) => {
+    const expected = `\\"innocent-${i}\\" is forbidden: User \\"anna\\"`;
+    return code === 403 && text.includes(expected) ? [] : [`innocent-${i} got ${code} ${text}`];
+  });
+
+/** Answers that the proxy gave to somebody else, and more or fewer of them than it had requests. */
+function mixedUp({ innocent, hostile, lines }: Witness): string[] {
+  const problems: string[] = [];
+  const clientOf = new Map(lines.map(({ auditId, clientPort }) => [auditId, clientPort]));
+  const answers = [...innocent, ...hostile.flatMap((one) => one.answers)];
+  for (const { port, auditId } of answers) {
+    if (auditId !== undefined && clientOf.get(auditId) !== port) {
+      problems.push(`${port} got the answer ${auditId}, which the proxy gave to ${clientOf.get(auditId)}`);
+    }
+  }
+  for (const { name, port } of hostile) {
+    const got = answers.filter((answer) => answer.port === port).length;
+    const had = lines.filter(({ clientPort }) => clientPort === port).length;
+    if (got !== had) problems.push(`${name}: ${got} answers to ${had} requests`);
+  }
+  return problems;
+}
+
+/** Requests that the server has seen and the proxy has not, or not as the same, or not of the same caller. */
+function unknown({ innocent, lines, events }: Witness): string[] {
+  const problems: string[] = [];
+  const lineOf = new Map(lines.map((line) => [line.auditId, line]));
+  for (const { auditID, requestURI, user } of events) {
+    const line = lineOf.get(auditID);
+    if (line === undefined) problems.push(`the proxy does not know of ${auditID} ${requestURI}`);
+    // The proxy decodes what it writes down; where there is nothing to decode, both have to say the same.
+    else if (/^[\w./-]+$/.test(requestURI) && line.path !== requestURI) {
+      problems.push(`${auditID} is ${line.path} to the proxy and ${requestURI} to the server`);
+    }
+    if ((user.username === 'anna') !== /\/innocent-\d+$/.test(requestURI)) {
+      problems.push(`${requestURI} by ${user.username}`);
+    }
+  }
+  const asked = events.filter(({ user }) => user.username === 'anna').length;
+  if (asked !== innocent.length) problems.push(`anna asked ${innocent.length} times, the server says ${asked}`);
+  return problems;
+}
