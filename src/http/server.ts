@@ -86,8 +86,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   let closing = false;
   const watches = new Set<WatchStream>();
   const isDraining = (): boolean => draining;
+  // Without the stack: a load balancer asks every second or two, and where the question came from is known.
   const onFailure = (check: string, reason: unknown): void =>
-    logger.warn({ check, err: reason }, 'health check failed');
+    logger.warn({ check, reason: reason instanceof Error ? reason.message : String(reason) }, 'health check failed');
   const serve = createPipeline({
     ...options,
     paths: firstOf([
