@@ -1,7 +1,7 @@
 import { AUTHENTICATED, type Caller, type User } from '../api/caller.ts';
 import { objectKey } from '../api/object-key.ts';
 import { subjectOf } from '../tokens/claims.ts';
-import { NOT_MINE } from '../tokens/token-rejected.ts';
+import { NOT_MINE, type NotMine } from '../tokens/token-rejected.ts';
 import type { Verified, Verifier } from '../tokens/verifier.ts';
 import { userKey } from './plain-caller.ts';
 import type { TokenSource } from './token-source.ts';
@@ -14,7 +14,8 @@ export function createIssuedTokens({ verifier }: { verifier: Verifier }): TokenS
   /** Whoever asks again with the same token is the same caller: who that is need not be worked out again. */
   const callers = new WeakMap<Verified, Caller>();
 
-  function callerOf(verified: Verified): Caller {
+  function callerOf(verified: Verified | NotMine): Caller | undefined {
+    if (verified === NOT_MINE) return undefined;
     const known = callers.get(verified) ?? new IssuedCaller(verified, () => verifier.isLive(verified));
     callers.set(verified, known);
     return known;
@@ -23,11 +24,12 @@ export function createIssuedTokens({ verifier }: { verifier: Verifier }): TokenS
   return {
     async findFor(token, audiences, cluster) {
       const verified = await verifier.verify(token, audiences, cluster);
-      return verified === NOT_MINE ? undefined : { caller: callerOf(verified), audiences: verified.audiences };
+      const caller = callerOf(verified);
+      return caller && verified !== NOT_MINE ? { caller, audiences: verified.audiences } : undefined;
     },
-    async find(token) {
-      const verified = await verifier.verify(token);
-      return verified === NOT_MINE ? undefined : callerOf(verified);
+    find(token) {
+      const verified = verifier.verify(token);
+      return verified instanceof Promise ? verified.then(callerOf) : callerOf(verified);
     },
   };
 }

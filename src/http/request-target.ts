@@ -174,12 +174,10 @@ function resourceIn(
 const PUBLIC_SUBRESOURCES: ReadonlySet<string> = new Set(['kubeconfig', 'accounts']);
 
 /** `/auth/v1/clusters`, and `kubeconfig` and `accounts` below `/auth/v1/clusters/{name}/` */
-function publicTarget(
-  [auth, version, clusters, name = '', subresource = '', ...more]: readonly string[],
-  method: Method,
-  query: URLSearchParams,
-): ResourceTarget | undefined {
-  if (auth !== 'auth' || version !== 'v1' || clusters !== 'clusters' || more.length > 0) return undefined;
+function publicTarget(segments: readonly string[], method: Method, query: URLSearchParams): ResourceTarget | undefined {
+  if (segments[0] !== 'auth' || segments[1] !== 'v1' || segments[2] !== 'clusters') return undefined;
+  const [, , , name = '', subresource = '', ...more] = segments;
+  if (more.length > 0) return undefined;
   const isList = name === '' && subresource === '';
   if (!isList && (name === '' || !PUBLIC_SUBRESOURCES.has(subresource))) return undefined;
   const verb = verbOf(method, name, query);

@@ -35,7 +35,7 @@ describe('B13: a token that was looked at before, when the clock has jumped by s
     [0, true],
   ])('%d: accepted %s', async (seconds, accepted) => {
     fixture.clock.now = START + seconds * 1000;
-    const outcome = await fixture.verifier.verify(new Secret(token)).then(
+    const outcome = await Promise.try(() => fixture.verifier.verify(new Secret(token))).then(
       () => true,
       () => false,
     );

@@ -36,7 +36,7 @@ const OBJECTS: readonly (readonly [LiveResource, string, string, string])[] = [
 ];
 
 async function expectRefused(text: string): Promise<void> {
-  await expect(fixture.verifier.verify(new Secret(token))).rejects.toThrow(text);
+  await expect(Promise.try(() => fixture.verifier.verify(new Secret(token)))).rejects.toThrow(text);
   expect(fixture.verifier.isLive(earlier)).toBe(false);
 }
 

@@ -26,7 +26,8 @@ beforeEach(() => {
 });
 
 const rejection = async (token: string, audiences?: readonly string[]): Promise<string> => {
-  const error: unknown = await fixture.verifier.verify(new Secret(token), audiences).catch((thrown: unknown) => thrown);
+  const verify = async () => fixture.verifier.verify(new Secret(token), audiences);
+  const error: unknown = await verify().catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(TokenRejected);
   return (error as TokenRejected).message;
 };

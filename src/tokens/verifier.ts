@@ -30,11 +30,15 @@ export interface Verified {
 /** The one way by which an issued token is judged, whatever the endpoint: expiry checked in one place holds everywhere. */
 export interface Verifier {
   /**
-   * Rejects with TokenRejected. `audiences` absent or empty means the API audience of the token's own cluster,
+   * Rejects with TokenRejected, or throws it: what is remembered is answered at once. `audiences` absent or empty means the API audience of the token's own cluster,
    * which is its issuer. With `cluster`, the tokens of every other cluster are not mine, whatever is wrong with them:
    * who asks about one cluster learns nothing of another.
    */
-  verify(token: Secret, audiences?: readonly string[], cluster?: string): Promise<Verified | NotMine>;
+  verify(
+    token: Secret,
+    audiences?: readonly string[],
+    cluster?: string,
+  ): Promise<Verified | NotMine> | Verified | NotMine;
   /** Whether what was verified earlier would still pass. Looks only at memory. */
   isLive(verified: Verified): boolean;
 }
@@ -95,20 +99,29 @@ export function createVerifier({ keyRing, clusterOfIssuer, live, isRevoked, now 
     return liveProblem(live, cluster, claims, at);
   }
 
+  /** Nothing in here waits: the answer is true at the moment it is given. */
+  function judge(
+    signed: Signed | NotMine,
+    audiences: readonly string[] | undefined,
+    only: string | undefined,
+  ): Verified | NotMine {
+    if (signed === NOT_MINE || (only !== undefined && signed.cluster !== only)) return NOT_MINE;
+    const isForApi = audiences === undefined || audiences.length === 0;
+    const known = isForApi ? forApi.get(signed) : undefined;
+    const common = known?.audiences ?? commonAudiences(signed.claims.aud, isForApi ? [signed.claims.iss] : audiences);
+    const wrong = problem(signed, now());
+    if (wrong !== undefined) throw new TokenRejected(wrong);
+    if (known !== undefined) return known;
+    const verified = verifiedOf(signed, common);
+    if (isForApi) forApi.set(signed, verified);
+    return verified;
+  }
+
   return {
-    async verify(token, audiences, only) {
-      const found = cache.get(token.digest(), now(), () => readSigned(token.reveal()));
-      const signed = found instanceof Promise ? await found : found;
-      if (signed === NOT_MINE || (only !== undefined && signed.cluster !== only)) return NOT_MINE;
-      // From here on nothing waits: the answer is true at the moment it is given.
-      const isForApi = audiences === undefined || audiences.length === 0;
-      const common = commonAudiences(signed.claims.aud, isForApi ? [signed.claims.iss] : audiences);
-      const wrong = problem(signed, now());
-      if (wrong !== undefined) throw new TokenRejected(wrong);
-      if (!isForApi) return verifiedOf(signed, common);
-      const known = forApi.get(signed) ?? verifiedOf(signed, common);
-      forApi.set(signed, known);
-      return known;
+    verify(token, audiences, only) {
+      const signed = cache.get(token.digest(), now(), () => readSigned(token.reveal()));
+      if (!(signed instanceof Promise)) return judge(signed, audiences, only);
+      return signed.then((found) => judge(found, audiences, only));
     },
     isLive: (verified) => problem(verified, now()) === undefined,
   };

@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
 import type { BodyType } from '../kind.ts';
-import { goEscape, goString, sortByBytes } from './go-json-text.ts';
+import { goEscape, goString } from './go-json-text.ts';
+import { eachMember, itemsOf, orderedCopy, SORTED, UNORDERABLE } from './ordered-copy.ts';
 import { type Shape, shapeOf } from './shape.ts';
-import { sortedCopy, UNSORTABLE } from './sorted-copy.ts';
 
 export { toYaml } from './to-yaml.ts';
 
@@ -22,15 +22,10 @@ function textOf(json: string | undefined): string {
  * that the schema does not know follow in the value's own order; without a schema that is the whole order.
  */
 export function encodeValue(value: unknown, schema: TSchema | undefined, style: BodyType['style']): string {
-  if (style === 'custom') {
-    const sorted = sortedCopy(value);
-    return sorted === UNSORTABLE ? write(value, SORTED) : toJson(sorted);
-  }
-  return write(value, schema === undefined ? undefined : shapeOf(schema));
+  const shape = style === 'custom' ? SORTED : schema && shapeOf(schema);
+  const ordered = orderedCopy(value, shape);
+  return ordered === UNORDERABLE ? write(value, shape) : toJson(ordered);
 }
-
-/** Under `any` Go has maps, and sorts them. */
-const SORTED: Shape = { type: 'any', goType: 'interface {}' };
 
 function write(value: unknown, shape: Shape | undefined): string {
   switch (typeof value) {
@@ -51,7 +46,7 @@ function write(value: unknown, shape: Shape | undefined): string {
 }
 
 function writeArray(items: readonly unknown[], shape: Shape | undefined): string {
-  const inner = shape?.type === 'array' ? shape.items : shape?.type === 'any' ? shape : undefined;
+  const inner = itemsOf(shape);
   let text = '[';
   for (let index = 0; index < items.length; index++) {
     if (index > 0) text += ',';
@@ -62,19 +57,10 @@ function writeArray(items: readonly unknown[], shape: Shape | undefined): string
 
 function writeObject(object: Readonly<Record<string, unknown>>, shape: Shape | undefined): string {
   let text = '';
-  const member = (key: string, inner: Shape | undefined): void => {
+  eachMember(object, shape, (key, inner) => {
     const value = object[key];
-    if (value === undefined) return;
-    text += `${text === '' ? '{' : ','}${goString(key)}:${write(value, inner)}`;
-  };
-  if (shape?.type === 'struct') {
-    for (const field of shape.fields) if (Object.hasOwn(object, field.name)) member(field.name, field.shape);
-    for (const key of Object.keys(object)) if (!shape.byName.has(key)) member(key, undefined);
-  } else if (shape === undefined) {
-    for (const key of Object.keys(object)) member(key, undefined);
-  } else {
-    const inner = shape.type === 'map' ? shape.values : SORTED;
-    for (const key of sortByBytes(Object.keys(object))) member(key, inner);
-  }
+    if (value !== undefined) text += `${text === '' ? '{' : ','}${goString(key)}:${write(value, inner)}`;
+    return true;
+  });
   return text === '' ? '{}' : `${text}}`;
 }
