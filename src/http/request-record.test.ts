@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { tooManyRequests } from '../api/status.ts';
 import { createLogger } from '../observability/logger.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture, TOKEN_PATH } from './http.fixture.ts';
 import { logRequests } from './request-record.ts';
@@ -35,6 +36,20 @@ test('one line per request, without query, headers or bodies', async () => {
   expect(token.ms).toBeGreaterThanOrEqual(0);
   expect(unknown).toMatchObject({ level: 'info', verb: 'get', path: '/nothing', code: 401, user: '' });
   expect(bad).toMatchObject({ level: 'info', path: '/bad%2fpath', code: 400 });
+});
+
+test('B15: refusals of an overload are not what fills the log', async () => {
+  const lines: string[] = [];
+  const observe = logRequests(createLogger({ level: 'debug', write: (line) => lines.push(line) }));
+  const { send } = await startFixture(
+    () => {
+      throw tooManyRequests('too many', 1);
+    },
+    { observe },
+  );
+  await send({ path: CLUSTERS_PATH });
+  await expect.poll(() => lines).toHaveLength(1);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'debug', code: 429 });
 });
 
 test('A8: a token that stands where a name should is not kept', async () => {

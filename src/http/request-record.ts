@@ -132,10 +132,13 @@ function resourceName({ group, resource, subresource }: Target): string {
   return subresource === '' ? name : `${name}/${subresource}`;
 }
 
-/** One line per request that was refused (`info`) or failed (`warn`). What went well is in the audit log; here it is `debug`. */
+/**
+ * One line per request that was refused (`info`) or failed (`warn`). What went well is in the audit log; here it is `debug`,
+ * and so are refusals of an overload, which would fill the log with what metrics count.
+ */
 export function logRequests(logger: Logger): (record: RequestRecord) => void {
   return (record) => {
-    const level = record.code >= 500 ? 'warn' : record.code >= 400 ? 'info' : 'debug';
+    const level = record.code >= 500 ? 'warn' : record.code >= 400 && record.code !== 429 ? 'info' : 'debug';
     if (!logger.isLevelEnabled(level)) return;
     const { cluster, annotations, trace, milliseconds } = record;
     const fields = {

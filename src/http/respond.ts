@@ -7,6 +7,7 @@ import { CompactList } from './compact-list.ts';
 import { endWith, writeChunks, writeGzipped, writeReady } from './flow.ts';
 import { indentJson } from './indent-json.ts';
 import { type ListForm, listChunks } from './list-body.ts';
+import { statusBody } from './status-body.ts';
 import { WatchStream } from './watch-stream.ts';
 import { yamlBody } from './yaml-body.ts';
 
@@ -97,7 +98,8 @@ function write(
   return undefined;
 }
 
-function writeStatus(envelope: Envelope, { status }: ApiError): Promise<void> | undefined {
+function writeStatus(envelope: Envelope, error: ApiError): Promise<void> | undefined {
+  const { status } = error;
   const extra: string[] = [];
   // Decision 8: browsers and tools learn what is missing.
   if (status.code === 401) extra.push('WWW-Authenticate', 'Bearer');
@@ -106,8 +108,7 @@ function writeStatus(envelope: Envelope, { status }: ApiError): Promise<void> | 
   if (retryAfter > 0) extra.push('Retry-After', String(retryAfter));
   // N-05: a client that cannot be satisfied is probably a person trying things out.
   const pretty = envelope.pretty || status.code === 406;
-  const json = Buffer.from(toJson(status));
-  return write({ ...envelope, mediaType: 'application/json', pretty }, status.code, json, extra);
+  return write({ ...envelope, mediaType: 'application/json', pretty }, status.code, statusBody(error), extra);
 }
 
 function writeRaw(envelope: Envelope, { code, headers: own, body }: RawAnswer): void {

@@ -86,10 +86,13 @@ export const servePublicPath: StageRun = (x, parts) => {
 };
 
 function servePublic(x: Exchange, parts: StageParts, names: PathTarget, route: PathRoute): void | Promise<void> {
+  if (x.answer !== undefined) return undefined;
   if (route.refusesBadCredentials !== true || x.req.headers.authorization === undefined) {
     return servePath(x, names, route);
   }
-  return Promise.resolve(authenticate(x, parts)).then(() => servePath(x, names, route));
+  return Promise.resolve(authenticate(x, parts)).then(() =>
+    x.answer === undefined ? servePath(x, names, route) : undefined,
+  );
 }
 
 /** Trying tokens out costs us signatures to check: whoever fails again and again is answered slowly. */
@@ -107,17 +110,17 @@ export const admit: StageRun = (x, parts) => takePlace(x, parts, callerOf(x).key
 
 function takePlace(x: Exchange, { lanes }: StageParts, who: string, isPublic: boolean): Promise<void> | undefined {
   const lane = laneOf(x.names, isPublic);
-  try {
-    x.place = lanes.enter(lane, who);
-  } catch (error) {
-    return refuse(x, lanes.pace(`${lane} ${who}`), error);
-  }
-  return x.place.admitted;
+  const place = lanes.enter(lane, who);
+  if (place === undefined) return refuse(x, lanes.pace(`${lane} ${who}`), lanes.refusal(lane));
+  x.place = place;
+  return place.admitted;
 }
 
-async function refuse(x: Exchange, inTime: Promise<boolean>, error: unknown): Promise<never> {
-  if (!(await inTime)) x.req.socket.destroy();
-  throw error;
+function refuse(x: Exchange, inTime: boolean | Promise<boolean>, error: ApiError): Promise<void> | undefined {
+  if (typeof inTime !== 'boolean') return inTime.then((isInTime) => refuse(x, isInTime, error));
+  if (!inTime) x.req.socket.destroy();
+  x.answer = { type: 'status', error };
+  return undefined;
 }
 
 /** Decision 12: before anything is looked up, so that a refusal says nothing about what exists. */

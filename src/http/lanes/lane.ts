@@ -20,7 +20,7 @@ export interface Ticket {
 export interface LaneOptions extends LaneLimits {
   /** Whoever has waited this long is refused. */
   readonly maxWaitMs: number;
-  /** One for all: to make an error costs more than all else that a refusal takes. */
+  /** For those who waited too long. One for all: to make an error costs more than all else that a refusal takes. */
   readonly refusal: Error;
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
@@ -103,8 +103,9 @@ export class Lane {
   }
 
   /** Throws the refusal when this caller has enough under way and waiting. */
-  enter(name: string): Ticket {
-    const { atOnce, waitingPerCaller, refusal } = this.#options;
+  /** Undefined when there is no place: refusals are what a busy server does most, and to throw one takes longer than all of this. */
+  enter(name: string): Ticket | undefined {
+    const { atOnce, waitingPerCaller } = this.#options;
     const party = this.#parties.get(name) ?? { name, active: 0, waiting: new Set() };
     // While others of the same caller wait, none may pass them.
     if (this.#active < atOnce && party.waiting.size === 0 && this.#hasRoom(party)) {
@@ -113,7 +114,7 @@ export class Lane {
     }
     if (party.waiting.size >= waitingPerCaller) {
       this.#refused[waitingPerCaller === 0 ? 'concurrency-limit' : 'queue-full'] += 1;
-      throw refusal;
+      return undefined;
     }
     this.#parties.set(name, party);
     return this.#queue(party);

@@ -1,6 +1,7 @@
 import type { LoadLimits } from '../../api/load-limits.ts';
-import { tooManyRequests } from '../../api/status.ts';
+import { type ApiError, tooManyRequests } from '../../api/status.ts';
 import type { RequestTarget } from '../request-target.ts';
+import { prepareStatus } from '../status-body.ts';
 import { Lane, type LaneLimits, type LaneUsage, type Ticket } from './lane.ts';
 import { RefusalPace } from './refusal-pace.ts';
 
@@ -8,12 +9,14 @@ import { RefusalPace } from './refusal-pace.ts';
 export type LaneName = 'health' | 'public' | 'tokens' | 'reads' | 'writes' | 'watches';
 
 export interface Lanes {
-  /** A place for a request of this caller; throws 429 when it has enough already. */
-  enter(lane: LaneName, who: string): Ticket;
+  /** A place for a request of this caller; undefined when it has enough already. */
+  enter(lane: LaneName, who: string): Ticket | undefined;
+  /** The 429 of a lane. */
+  refusal(lane: LaneName): ApiError;
   /** To be awaited before a refusal is sent; false when the connection is to be closed instead. */
-  pace(who: string): Promise<boolean>;
+  pace(who: string): boolean | Promise<boolean>;
   /** The same before a 401. Nobody knows who that is, and many may share an address: it is never held for long. */
-  paceUnknown(address: string): Promise<boolean>;
+  paceUnknown(address: string): boolean | Promise<boolean>;
   /** For metrics. */
   usage(): Readonly<Record<LaneName, LaneUsage>>;
 }
@@ -30,13 +33,13 @@ const RETRY_WATCH_SECONDS = 5;
 const PACE = { perSecond: 100, holdMs: 1_000, maxHoldMs: MAX_WAIT_MS, maxHeld: 5_000 } as const;
 
 export function createLanes(limits: LoadLimits, now: () => number = performance.now.bind(performance)): Lanes {
-  const createLane = (name: LaneName, laneLimits: LaneLimits, retryAfterSeconds = RETRY_SECONDS): Lane =>
-    new Lane({
-      ...laneLimits,
-      maxWaitMs: MAX_WAIT_MS,
-      now,
-      refusal: tooManyRequests(`too many requests at once (${name}), please try again later`, retryAfterSeconds),
-    });
+  const refusals = new Map<LaneName, ApiError>();
+  const createLane = (name: LaneName, laneLimits: LaneLimits, retryAfterSeconds = RETRY_SECONDS): Lane => {
+    const text = `too many requests at once (${name}), please try again later`;
+    const refusal = prepareStatus(tooManyRequests(text, retryAfterSeconds));
+    refusals.set(name, refusal);
+    return new Lane({ ...laneLimits, maxWaitMs: MAX_WAIT_MS, now, refusal });
+  };
   const shared = (name: LaneName, atOnce: number): Lane =>
     createLane(name, {
       atOnce,
@@ -52,11 +55,12 @@ export function createLanes(limits: LoadLimits, now: () => number = performance.
     writes: shared('writes', limits.writesAtOnce),
     watches: createLane('watches', watches, RETRY_WATCH_SECONDS),
   };
-  const refusals = new RefusalPace({ ...PACE, now });
+  const known = new RefusalPace({ ...PACE, now });
   const unknown = new RefusalPace({ ...PACE, maxHoldMs: PACE.holdMs, now });
   return {
     enter: (lane, who) => lanes[lane].enter(who),
-    pace: (who) => refusals.wait(who),
+    refusal: (lane) => refusals.get(lane) as ApiError,
+    pace: (who) => known.wait(who),
     paceUnknown: (address) => unknown.wait(address),
     usage: () => {
       const used = Object.entries(lanes).map(([name, lane]) => [name, lane.usage]);

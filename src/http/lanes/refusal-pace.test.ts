@@ -17,8 +17,9 @@ function startPace(maxHeld = 2) {
     },
   });
   const log: string[] = [];
-  const ask = (who: string): Promise<void> =>
-    pace.wait(who).then((answer) => void log.push(`${who} ${answer ? 'answered' : 'cut'}`));
+  const ask = async (who: string): Promise<void> => {
+    log.push(`${who} ${(await pace.wait(who)) ? 'answered' : 'cut'}`);
+  };
   const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   return { ask, log, wake, holds, settled, later: (ms: number) => (now += ms) };
 }

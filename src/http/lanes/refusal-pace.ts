@@ -31,8 +31,8 @@ export class RefusalPace {
   }
 
   /** Waits, if need be, until the refusal may be sent. False: there are too many; close the connection instead. */
-  async wait(who: string): Promise<boolean> {
-    const { perSecond, holdMs, maxHoldMs, maxHeld, now, sleep } = this.#options;
+  wait(who: string): boolean | Promise<boolean> {
+    const { perSecond, maxHeld, now } = this.#options;
     const second = Math.floor(now() / 1000);
     if (second !== this.#second) {
       this.#second = second;
@@ -44,6 +44,11 @@ export class RefusalPace {
     const held = this.#held.get(who) ?? 0;
     if (held >= maxHeld) return false;
     this.#held.set(who, held + 1);
+    return this.#hold(who, held);
+  }
+
+  async #hold(who: string, held: number): Promise<boolean> {
+    const { perSecond, holdMs, maxHoldMs, sleep } = this.#options;
     await sleep(Math.min(maxHoldMs, Math.max(holdMs, (held * 1000) / perSecond)));
     const rest = (this.#held.get(who) ?? 1) - 1;
     if (rest === 0) this.#held.delete(who);
