@@ -13,6 +13,7 @@ import { openSignerLine } from './external/signer-line.ts';
 import { createIssuerDocuments, type IssuerDocuments } from './issuer-documents.ts';
 import { createKeyBoard, type KeyBoard, type KeyBoardParts } from './key-board.ts';
 import { openKeyRing, type StoredKeyRing } from './key-ring.ts';
+import { letLoopGoFirst } from './pool-priority.ts';
 import { createSigner, type Signer } from './signer.ts';
 
 /** Everything that has to do with our signature: the keys, who signs, and what verifiers are told. */
@@ -79,6 +80,8 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     external?.close();
     throw error;
   });
+  // By now a key was read and tried, so the threads that sign are there.
+  letLoopGoFirst();
   const keyRing = external === undefined ? ring : ringWithSigner(ring, external);
   const board = createKeyBoard({ ...options.objects, keyRing });
   const show = (): Promise<void> =>
