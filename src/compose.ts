@@ -1,45 +1,26 @@
-import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { extname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createAddressRules, isThisMachine } from './api/address-rules.ts';
 import { createCatalog } from './api/catalog.ts';
 import { issuesItself } from './api/confirmed-endpoint.ts';
 import type { Kind } from './api/kind.ts';
-import { openAdminToken } from './authn/admin-token.ts';
-import { type Authenticator, createAuthenticator } from './authn/chain.ts';
-import { ensureTokenFile, fixedToken } from './authn/generated-tokens.ts';
-import { createIssuedTokens } from './authn/issued-tokens.ts';
-import { openProviders } from './authn/providers/open-providers.ts';
-import { openStaticTokens } from './authn/static-tokens.ts';
 import { installBootstrapRoles } from './authz/install-bootstrap-roles.ts';
-import { refuseConfirmation } from './authz/refuse-confirmation.ts';
-import { refuseGrant } from './authz/refuse-grant.ts';
-import { refusalOf, watchRefusal } from './authz/watch-refusal.ts';
 import { openProber } from './clusters/prober/open-prober.ts';
 import { openUpstream } from './clusters/upstream/open-upstream.ts';
 import { interfaceAddresses } from './clusters/upstream/upstream.ts';
 import type { ServeOptions } from './config/serve-options.ts';
 import { defaultBaseUrl } from './config/values.ts';
+import { createDispatch } from './create-dispatch.ts';
 import { createObjects } from './create-objects.ts';
-import { DEMO_USERS } from './demo-users.ts';
-import { createContinueTokens } from './handlers/continue-token.ts';
-import { createDispatcher } from './handlers/dispatch.ts';
-import { issuedTokenVerbs } from './handlers/issued-tokens/issued-token-verbs.ts';
+import { every } from './every.ts';
 import { createIssuerIndex } from './handlers/issuer-index.ts';
-import { createKubeconfigHandler } from './handlers/kubeconfig.ts';
-import { createReviewHandler } from './handlers/reviews/create-review.ts';
-import { signingKeyVerbs } from './handlers/signing-keys/signing-key-verbs.ts';
-import { createTokenHandler } from './handlers/token/create-token.ts';
 import { openForwarding } from './handlers/token/open-forwarding.ts';
-import { createUsableAccountsHandler } from './handlers/usable-accounts.ts';
 import { createViews } from './handlers/views.ts';
 import { readConsoleFiles } from './http/console-files.ts';
-import { createFetchDocument } from './http/fetch-document.ts';
 import { createFront } from './http/front.ts';
 import type { Tracer } from './http/tracing/tracer.ts';
-import { ManifestFolder, type ManifestFolderOptions } from './manifests/manifest-folder.ts';
 import { startCacheChecks } from './objects/cache-checks.ts';
 import { countEvents } from './objects/count-events.ts';
 import { createLiveLookup } from './objects/live-objects.ts';
@@ -47,11 +28,13 @@ import { openAudit } from './observability/audit/open-audit.ts';
 import type { Logger } from './observability/logger.ts';
 import { createMetrics, type JoinMetrics } from './observability/metrics/metrics.ts';
 import { observeParts, observeStore } from './observability/metrics/observe-parts.ts';
+import { openCallers } from './open-callers.ts';
+import { openManifests } from './open-manifests.ts';
 import type { OpenedStore } from './open-store.ts';
 import { startCompactor } from './storage/compactor.ts';
 import { leadsWhile } from './storage/leadership.ts';
 import { measuredStore } from './storage/measured-store.ts';
-import { createIssuers, type Issuers } from './tokens/claims.ts';
+import { createIssuers } from './tokens/claims.ts';
 import { openClockGuard } from './tokens/clock/open-clock-guard.ts';
 import { openSigning } from './tokens/open-signing.ts';
 import { readMountedSecret } from './tokens/secret-file.ts';
@@ -65,13 +48,9 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-const DEMO_FOLDER = fileURLToPath(new URL('../demo', import.meta.url));
 /** In a published package the files beside this one are JavaScript. */
 const PROBER_THREAD = new URL(`./prober-thread${extname(import.meta.url)}`, import.meta.url);
 const CONSOLE_FOLDER = fileURLToPath(new URL('../console/dist', import.meta.url));
-/** The word that the files of the demo are written with, whatever word is served. */
-const DEMO_PRODUCT_NAME = 'orchestrator';
-const MANIFEST_POLL_MS = 1_000;
 const BOOKMARK_INTERVAL_MS = 60_000;
 const CALLER_CHECK_MS = 5_000;
 /** Between two pages of a comparison of the caches with the store. */
@@ -217,16 +196,9 @@ export async function compose(
       isRevoked: records.revocations.isRevoked,
       now: Date.now,
     });
-    const callers = await openCallers({
-      options,
-      version,
-      issuedTokens: createIssuedTokens({ verifier }),
-      issuers,
-      logger,
-    });
-    closers.push(callers.close);
-    const checks = setInterval(() => hub.checkCallers(), CALLER_CHECK_MS);
-    closers.push(() => clearInterval(checks));
+    const callers = await openCallers({ options, version, verifier, issuers, logger });
+    closers.push(() => callers.close());
+    closers.push(every(CALLER_CHECK_MS, () => hub.checkCallers()));
 
     const upstream = openUpstream({
       rules,
@@ -253,64 +225,22 @@ export async function compose(
     closers.push(() => forwarding?.close());
 
     const views = createViews(catalog, policy);
-    const dispatch = createDispatcher({
+    const dispatch = createDispatch({
+      options,
+      baseUrl,
       catalog,
-      reader,
-      writer,
-      cascade,
+      issuers,
+      objects,
       views,
-      hub,
-      publicView: objects.publicView,
-      continueTokens: createContinueTokens({ key: signing.sealKey }),
-      refusal: (request, kind) => (views.isFiltered(kind) ? undefined : watchRefusal(policy, request)),
-      escalation: (caller, kind, object, old) =>
-        refuseGrant(policy, caller, kind, object, old) ?? refuseConfirmation(policy, caller, kind, object, old),
-      now: Date.now,
-      random: Math.random,
-      createToken: createTokenHandler({
-        catalog,
-        reader,
-        signer: signing.signer,
-        requireRightClock: () => clock.guard.requireRight(),
-        tracked: records.tracked,
-        issuerOf: issuers.issuerFor,
-        forward: forwarding?.forward,
-        maxExpirationSeconds: options.maxTokenExpirationSeconds,
-        now: Date.now,
-        randomUuid: randomUUID,
-      }),
-      createReview: createReviewHandler({
-        authorizer: policy,
-        catalog,
-        reader,
-        reviewToken: callers.authenticator.review,
-        now: Date.now,
-      }),
-      getKubeconfig: createKubeconfigHandler({ catalog, reader, productName: options.productName, baseUrl }),
-      ownVerbs: new Map([
-        ...signingKeyVerbs({ kind: catalog.signingKeys, reader, keyRing, board: signing.board }),
-        ...issuedTokenVerbs({
-          kind: catalog.issuedTokens,
-          reader,
-          writer,
-          views,
-          revocations: records.revocations,
-          refusalOf: (request) => refusalOf(policy, request),
-        }),
-      ]),
-      getUsableAccounts: createUsableAccountsHandler({ catalog, reader, authorizer: policy }),
+      signing,
+      records,
+      clock: clock.guard,
+      forward: forwarding?.forward,
+      reviewToken: callers.authenticator.review,
     });
 
-    for (const folderOptions of manifestFolders(options)) {
-      const folder = new ManifestFolder({
-        ...folderOptions,
-        parts: { catalog, reader, writer, cascade },
-        logger,
-        pollMs: MANIFEST_POLL_MS,
-      });
-      await folder.start();
-      closers.push(() => folder.stop());
-    }
+    const manifests = await openManifests(options, { parts: { catalog, reader, writer, cascade }, logger });
+    closers.push(() => manifests.stop());
     const { retentionMs, revisions } = options.history;
     const compactor = startCompactor({ store, leadership, retainMs: retentionMs, retainRevisions: revisions, logger });
     closers.push(() => compactor.stop());
@@ -371,83 +301,9 @@ export async function compose(
   }
 }
 
-async function openCallers(parts: {
-  options: ServeOptions;
-  version: string;
-  issuedTokens: ReturnType<typeof createIssuedTokens>;
-  issuers: Issuers;
-  logger: Logger;
-}): Promise<{ authenticator: Authenticator; originsOf: (issuer: string) => readonly string[]; close: () => void }> {
-  const { options, version, issuedTokens, issuers, logger } = parts;
-  const fixedTokens = options.demo
-    ? await Promise.all(
-        DEMO_USERS.map(async (user) =>
-          fixedToken(await ensureTokenFile(join(options.dataDir, 'demo', `${user.name}.token`)), user),
-        ),
-      )
-    : [];
-  const adminToken = await openAdminToken(options.dataDir);
-  const { tokenAuthFile, authenticationConfig } = options;
-  // These two last, because they start timers: had anything after them failed, nobody would stop those.
-  const staticTokens =
-    tokenAuthFile === undefined
-      ? undefined
-      : await openStaticTokens({
-          file: tokenAuthFile,
-          every,
-          report: (problem) => logger.warn({ problem }, 'the token file'),
-        });
-  const providers =
-    authenticationConfig === undefined
-      ? undefined
-      : await openProviders({
-          file: authenticationConfig,
-          isOurs: (url) => url.startsWith(issuers.issuerFor('')),
-          createFetch: (certificateAuthority) =>
-            createFetchDocument({ certificateAuthority, userAgent: `clusterpass/${version}` }),
-          now: Date.now,
-          every,
-          report: (problem) => logger.warn({ problem }, 'an identity provider'),
-        }).catch((error: unknown) => {
-          staticTokens?.close();
-          throw error;
-        });
-  return {
-    authenticator: createAuthenticator({
-      staticTokens,
-      adminToken,
-      fixedTokens,
-      issuedTokens,
-      providers,
-      audienceOf: issuers.issuerFor,
-    }),
-    originsOf: (issuer) => providers?.originsOf(issuer) ?? [],
-    close: () => {
-      staticTokens?.close();
-      providers?.close();
-    },
-  };
-}
-
 /** Loaded only when it is asked for. */
 async function openTracing({ tracing }: ServeOptions, version: string, logger: Logger): Promise<Tracer | undefined> {
   if (tracing === undefined) return undefined;
   const { openTracer } = await import('./http/tracing/tracer.ts');
   return openTracer({ ...tracing, version, logger, now: Date.now, random: Math.random });
-}
-
-function every(milliseconds: number, task: () => void): () => void {
-  const timer = setInterval(task, milliseconds);
-  return () => clearInterval(timer);
-}
-
-function manifestFolders({
-  demo,
-  manifests,
-}: ServeOptions): Pick<ManifestFolderOptions, 'source' | 'path' | 'writtenFor'>[] {
-  const writtenFor = createCatalog({ productName: DEMO_PRODUCT_NAME });
-  return [
-    ...(demo ? [{ source: 'demo', path: DEMO_FOLDER, writtenFor }] : []),
-    ...(manifests === undefined ? [] : [{ source: 'manifests', path: manifests }]),
-  ];
 }
