@@ -92,17 +92,17 @@ export class WatchStream implements WatchSink {
   }
 }
 
-let lastFrames: Uint8Array | undefined;
-let lastChunk: Buffer = Buffer.alloc(0);
+const chunked = new WeakMap<Uint8Array, Buffer>();
 
-/** RFC 9112 section 7.1. The same frames go to many watchers, one after the other: they are framed once. */
+/** RFC 9112 section 7.1. The same frames go to many watchers, not all of them in one round: they are framed once. */
 function chunkOf(frames: Uint8Array): Buffer {
-  if (frames !== lastFrames) {
+  let chunk = chunked.get(frames);
+  if (chunk === undefined) {
     const size = Buffer.from(`${frames.length.toString(16)}\r\n`, 'latin1');
-    lastChunk = Buffer.concat([size, frames, CRLF]);
-    lastFrames = frames;
+    chunk = Buffer.concat([size, frames, CRLF]);
+    chunked.set(frames, chunk);
   }
-  return lastChunk;
+  return chunk;
 }
 
 const CRLF = Buffer.from('\r\n');

@@ -6,6 +6,7 @@ import type { CacheEvent } from '../../storage/cache/kind-cache.ts';
 import type { Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
 import { frameFor } from './frames.ts';
+import { partsOf } from './outbox.ts';
 import type { ViewChange } from './replay.ts';
 import type { Watcher } from './watcher.ts';
 
@@ -29,8 +30,11 @@ export interface HubOptions {
   readonly clock?: () => number;
 }
 
-/** How long watchers are written to before other work has its turn. */
-const SLICE_MS = 5;
+/**
+ * How long watchers are written to before other work has its turn: as long as that work just took. So requests wait for
+ * little while they are few, and whoever makes changes without end does not leave those who watch behind.
+ */
+const SLICE_MS = { least: 2, most: 20 };
 
 /** Far more than anyone is taken through one by one. */
 const MAX_POLICY_REVISIONS = 1_000;
@@ -51,6 +55,8 @@ export class WatchHub implements FeedListener<StoredObject> {
   /** Those that have something to be written, in the order of their turns. */
   readonly #due = new Set<Watcher>();
   #serving = false;
+  /** Since when other work has had the event loop. */
+  #servedUntil = 0;
   /** Watchers by the storage keys that their caller's credential hangs on. */
   readonly #dependents = new Map<string, Set<Watcher>>();
   readonly #bookmarks: NodeJS.Timeout;
@@ -129,20 +135,26 @@ export class WatchHub implements FeedListener<StoredObject> {
     this.#due.add(watcher);
     if (this.#serving) return;
     this.#serving = true;
+    this.#servedUntil = this.#clock();
     (this.#options.later ?? setImmediate)(this.#serve);
   }
 
-  /** Some of those that are due, and the rest in the next turn. */
+  readonly #clock = (): number => (this.#options.clock ?? (() => performance.now()))();
+
+  /** Some of those that are due, and the rest in the next turn; nobody twice in one. */
   readonly #serve = (): void => {
-    const { later = setImmediate, clock = () => performance.now() } = this.#options;
-    const end = clock() + SLICE_MS;
+    const begun = this.#clock();
+    const end = begun + Math.min(Math.max(begun - this.#servedUntil, SLICE_MS.least), SLICE_MS.most);
+    let left = this.#due.size;
     for (const watcher of this.#due) {
       this.#due.delete(watcher);
       watcher.serve();
-      if (clock() >= end) break;
+      left -= 1;
+      if (left === 0 || this.#clock() >= end) break;
     }
+    this.#servedUntil = this.#clock();
     this.#serving = this.#due.size > 0;
-    if (this.#serving) later(this.#serve);
+    if (this.#serving) (this.#options.later ?? setImmediate)(this.#serve);
   };
 
   /** When the rules changed after one revision, up to another; undefined when that is too long ago. */
@@ -247,11 +259,9 @@ export class WatchHub implements FeedListener<StoredObject> {
   /** Puts what has come into the queues of the watchers. */
   #flush(): void {
     for (const group of this.#dirty) {
-      const [only] = group.frames;
-      const bytes = group.frames.length === 1 && only !== undefined ? only : Buffer.concat(group.frames);
-      const count = group.frames.length;
+      const parts = partsOf(group.frames);
       group.frames = [];
-      for (const watcher of [...group.watchers]) watcher.enqueue(bytes, count);
+      for (const watcher of group.watchers) watcher.enqueue(parts);
     }
     this.#dirty.clear();
   }

@@ -100,15 +100,49 @@ describe('watchers are written to in rounds', () => {
     expect(client?.events).toEqual(['ADDED a 2', 'DELETED a 2']);
   });
 
-  it('who has much waiting is not kept waiting longer', () => {
+  it('who has much waiting gets it piece by piece, the others in between', () => {
+    stage = new Rounds();
+    const [first, second] = watchers(2);
+    stage.batch(() => stage.writeAll(['a', 'b', 'c'], 'x'.repeat(40_000)));
+    stage.turn();
+    expect([first, second].map((client) => client?.events)).toEqual([['ADDED a 1'], ['ADDED a 1']]);
+    while (stage.turn());
+    for (const client of [first, second]) {
+      expect(client?.events).toEqual(['ADDED a 1', 'ADDED b 2', 'ADDED c 3']);
+      expect(client?.writes).toBe(3);
+    }
+  });
+
+  it('who has not taken a piece gets no other until then, and what is small goes out together', () => {
     stage = new Rounds();
     const [client] = watchers(1);
-    stage.batch(() => stage.write('a', 'x'.repeat(700_000)));
-    expect(client?.writes).toBe(0);
-    stage.batch(() => stage.write('b', 'x'.repeat(700_000)));
-    expect(client?.writes).toBe(1);
-    expect(client?.events).toEqual(['ADDED a 1', 'ADDED b 2']);
+    if (client === undefined) throw new Error('nobody watches');
+    client.reads = false;
+    stage.batch(() => stage.write('a', 'x'.repeat(60_000)));
     while (stage.turn());
-    expect(client?.writes).toBe(1);
+    for (const name of ['b', 'c', 'd']) stage.batch(() => stage.write(name));
+    while (stage.turn());
+    expect(client.writes).toBe(1);
+    client.reads = true;
+    client.read();
+    while (stage.turn());
+    expect(client.writes).toBe(2);
+    expect(client.events).toEqual(['ADDED a 1', 'ADDED b 2', 'ADDED c 3', 'ADDED d 4']);
+  });
+
+  it('whoever takes all it is given is not cut because we are late, until that is too much to keep', () => {
+    stage = new Rounds();
+    const [client] = watchers(1);
+    const mebibyte = (): void => stage.batch(() => stage.write('a', 'x'.repeat(1024 * 1024)));
+    for (let count = 0; count < 4; count++) mebibyte();
+    while (stage.turn());
+    expect(client?.ending).toBe('open');
+    expect(client?.events).toHaveLength(4);
+    for (let count = 0; count < 12; count++) {
+      mebibyte();
+      mebibyte();
+      stage.turn();
+    }
+    expect(client?.ending).toBe('cut');
   });
 });

@@ -7,6 +7,7 @@ import type { Snapshot } from '../../storage/cache/snapshot.ts';
 import { isOver, isVisible, type Selection, selectAll } from '../selection.ts';
 import { addedFrame, bookmarkFrame, errorFrame } from './frames.ts';
 import type { WatchHub } from './hub.ts';
+import { Outbox, type Part } from './outbox.ts';
 import { compareViews, framesOfChange, replay, type Turn, type ViewChange, type WatchView } from './replay.ts';
 
 export interface WatcherOptions {
@@ -26,11 +27,6 @@ export interface WatcherOptions {
   readonly now: () => number;
 }
 
-/** How far a client may fall behind before it is cut: it is never waited for. */
-const MAX_BEHIND_BYTES = 1024 * 1024;
-const MAX_BEHIND_EVENTS = 1_000;
-/** What waits for the hub's next round; beyond it the watcher does not wait, so that memory is bounded. */
-const MAX_QUEUED_BYTES = 1024 * 1024;
 const CHUNK_BYTES = 128 * 1024;
 /** A client that takes nothing for this long while it catches up is cut: what it has yet to read is kept in memory. */
 const STALL_MS = 30_000;
@@ -59,11 +55,8 @@ export class Watcher {
   #live = false;
   #ended = false;
   #waiting = false;
-  #eventsBehind = 0;
   /** Live events that wait for their turn. */
-  #queue: Uint8Array[] = [];
-  #queuedBytes = 0;
-  #queuedEvents = 0;
+  readonly #outbox: Outbox;
   #source: Iterator<Buffer> | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
   #stalled: NodeJS.Timeout | undefined;
@@ -73,13 +66,15 @@ export class Watcher {
     this.caller = options.caller;
     this.#view = options.currentView();
     const { sink, hub } = options;
+    this.#outbox = new Outbox(sink);
     hub.open(this);
     this.#startTimers();
     sink.onDrain(() => {
-      this.#eventsBehind = 0;
+      this.#outbox.drained();
       this.#waiting = false;
       clearTimeout(this.#stalled);
       if (!this.#live) this.#pump();
+      else if (!this.#outbox.isEmpty) hub.queue(this);
     });
     // Last: a sink that is closed already says so at once, and everything above is undone.
     sink.onClose(() => this.#close());
@@ -192,43 +187,24 @@ export class Watcher {
     this.#stalled = setTimeout(() => this.cut(), STALL_MS);
   }
 
-  /** Live events, whole frames. They are written when it is this watcher's turn. */
-  enqueue(bytes: Uint8Array, events: number): void {
+  /** Live events. They are written when it is this watcher's turn. */
+  enqueue(parts: readonly Part[]): void {
     if (this.#ended) return;
-    this.#queue.push(bytes);
-    this.#queuedBytes += bytes.length;
-    this.#queuedEvents += events;
-    if (this.#queuedBytes > MAX_QUEUED_BYTES) this.#flush();
-    else this.#options.hub.queue(this);
+    for (const part of parts) this.#outbox.add(part);
+    this.#options.hub.queue(this);
   }
 
   /** It is this watcher's turn. */
   serve(): void {
-    if (this.#live) this.#flush();
-    else this.#pump();
+    if (!this.#live) this.#pump();
+    else if (this.#outbox.isTooFarBehind()) this.cut();
+    else if (this.#outbox.writeSome()) this.#options.hub.queue(this);
   }
 
-  /**
-   * Writes what waits in the queue, which comes before anything else that is written. A client is judged by what it had
-   * not taken before these came: how much comes at once is not its fault.
-   */
+  /** Writes what waits, which comes before anything else that is written. */
   #flush(): void {
-    if (this.#ended || this.#queue.length === 0) return;
-    const bytes = joined(this.#queue);
-    const events = this.#queuedEvents;
-    this.#emptyQueue();
-    const { sink } = this.#options;
-    if (sink.pending > MAX_BEHIND_BYTES || this.#eventsBehind > MAX_BEHIND_EVENTS) {
-      this.cut();
-      return;
-    }
-    this.#eventsBehind = sink.write(bytes) ? 0 : this.#eventsBehind + events;
-  }
-
-  #emptyQueue(): void {
-    this.#queue = [];
-    this.#queuedBytes = 0;
-    this.#queuedEvents = 0;
+    if (this.#outbox.isTooFarBehind()) this.cut();
+    else this.#outbox.writeAll();
   }
 
   /** The hub has gone on, and this watcher was not with it. */
@@ -238,7 +214,7 @@ export class Watcher {
 
   /** Whoever will see something else hears first of all that came until now. */
   beforePolicyChange(): void {
-    if (!this.#live || this.#queue.length === 0) return;
+    if (!this.#live || this.#outbox.isEmpty) return;
     if (this.#options.currentView() !== this.#view || this.#options.refused() !== undefined) this.#flush();
   }
 
@@ -284,7 +260,7 @@ export class Watcher {
 
   sendBookmark(): void {
     if (this.#ended || !this.#live || !this.#options.bookmarks) return;
-    this.enqueue(bookmarkFrame(this.#view.representation, this.#options.hub.revision), 1);
+    this.enqueue([{ bytes: bookmarkFrame(this.#view.representation, this.#options.hub.revision), events: 1 }]);
   }
 
   /** The server goes away: ends cleanly, and tells where the client may go on. */
@@ -318,7 +294,7 @@ export class Watcher {
     if (this.#ended) return;
     this.#ended = true;
     this.#source = undefined;
-    this.#emptyQueue();
+    this.#outbox.clear();
     clearTimeout(this.#stalled);
     for (const timer of this.#timers) clearTimeout(timer);
     this.#options.hub.closed(this);
@@ -335,18 +311,4 @@ export class Watcher {
     // One millisecond later than the last moment at which the credential is good.
     if (this.caller.expiresAt !== undefined) after(this.caller.expiresAt - now() + 1, () => this.checkCaller());
   }
-}
-
-let lastParts: readonly Uint8Array[] = [];
-let lastJoined: Uint8Array = Buffer.alloc(0);
-
-/** Watchers of one group have the same in their queues, and come one after the other: it is put together once. */
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const [only] = parts;
-  if (parts.length === 1 && only !== undefined) return only;
-  if (parts.length !== lastParts.length || !parts.every((part, index) => part === lastParts[index])) {
-    lastJoined = Buffer.concat(parts);
-    lastParts = parts;
-  }
-  return lastJoined;
 }
