@@ -8,7 +8,7 @@ import type { BodyType } from './kind.ts';
 export interface ApiRequest {
   readonly caller: Caller;
   readonly target: Target;
-  readonly query: URLSearchParams;
+  readonly query: Query;
   readonly body: RequestBody | undefined;
   /** Collects `Warning` headers; they are sent whatever the outcome (W-05). */
   readonly warn: (text: string) => void;
@@ -51,6 +51,9 @@ export interface Target {
   /** True for the paths that always strip, whatever the caller may do (`/auth/v1/clusters`). */
   readonly alwaysPublic: boolean;
 }
+
+/** The parameters of a request, decoded. */
+export type Query = Pick<URLSearchParams, 'get' | 'getAll' | 'has'>;
 
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection';
 

@@ -7,7 +7,7 @@ import {
 } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
-import type { ApiRequest } from '../api/exchange.ts';
+import type { ApiRequest, Query } from '../api/exchange.ts';
 import { goQuote } from '../api/go-quote.ts';
 import type { Kind } from '../api/kind.ts';
 import { ApiError, badRequest, gone } from '../api/status.ts';
@@ -112,7 +112,7 @@ function goTypeOf({ style, group, kind, listKind }: Kind, isList: boolean): stri
 }
 
 /** B-04 */
-function parseIncludeObject(query: URLSearchParams): IncludeObject {
+function parseIncludeObject(query: Query): IncludeObject {
   const value = query.get('includeObject') ?? '';
   if (value === '' || value === 'Metadata') return 'Metadata';
   if (value === 'Object' || value === 'None') return value;

@@ -1,16 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../api/caller.ts';
-import type { ApiRequest, RequestBody, Target } from '../api/exchange.ts';
+import type { ApiRequest, Query, RequestBody, Target } from '../api/exchange.ts';
 import type { ApiError } from '../api/status.ts';
 import type { Answer } from './answer.ts';
 import type { Ticket } from './lanes/lane.ts';
 import type { NegotiatedAnswer } from './negotiate.ts';
+import { RequestQuery } from './request-query.ts';
 import type { RequestTarget } from './request-target.ts';
 import type { ResourceRoute } from './routes.ts';
 import { Warnings } from './warnings.ts';
 import type { WireFacts } from './wire-facts.ts';
 
-const NO_QUERY = new URLSearchParams();
+const NO_QUERY: Query = new RequestQuery('');
 const NO_WARNINGS: readonly string[] = [];
 const NO_ANNOTATIONS: ReadonlyMap<string, string> = new Map();
 
@@ -124,7 +125,7 @@ export function targetOf({ names }: Exchange): Target {
 export class HandlerRequest implements ApiRequest {
   readonly caller: Caller;
   readonly target: Target;
-  readonly query: URLSearchParams;
+  readonly query: Query;
   readonly body: RequestBody | undefined;
   readonly warn: (text: string) => void;
   readonly path: string;

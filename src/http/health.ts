@@ -1,3 +1,4 @@
+import type { Query } from '../api/exchange.ts';
 import { pathNotFound } from '../api/status.ts';
 import type { RawAnswer } from './answer.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
@@ -57,7 +58,7 @@ export function healthRoutes({ checks, isDraining, onFailure, checkTimeoutMs = 2
     }
   };
 
-  const report = async (group: string, all: ReadonlyMap<string, HealthCheck>, query: URLSearchParams) => {
+  const report = async (group: string, all: ReadonlyMap<string, HealthCheck>, query: Query) => {
     const excluded = new Set(query.getAll('exclude'));
     const lines = await Promise.all(
       [...all].map(async ([name, check]) => {

@@ -1,3 +1,4 @@
+import type { Query } from '../api/exchange.ts';
 import { toGoInt64 } from '../api/go-errors.ts';
 import { parseFieldSelector, SelectorSyntaxError } from '../objects/field-selector.ts';
 
@@ -14,7 +15,7 @@ export const truthy = (value: string | null): boolean =>
  * The name in `fieldSelector=metadata.name=X`, or `""`. Options that cannot be decoded count for nothing
  * (P-03): the handler will refuse them, and until then the question is about the whole collection.
  */
-export function nameBySelector(query: URLSearchParams): string {
+export function nameBySelector(query: Query): string {
   const selector = query.get('fieldSelector');
   if (selector === null || selector === '') return '';
   for (const key of ['limit', 'timeoutSeconds']) {

@@ -1,4 +1,4 @@
-import type { Accepted, Verb } from '../api/exchange.ts';
+import type { Accepted, Query, Verb } from '../api/exchange.ts';
 import { parseGoBool } from '../api/go-errors.ts';
 import type { BodyType } from '../api/kind.ts';
 import { ApiError, notAcceptable, unsupportedMediaType } from '../api/status.ts';
@@ -106,7 +106,7 @@ export function negotiateContentType(
 }
 
 /** an explicit wish first; without one, tools that people look at get indented answers. */
-export function prettyByDefault(query: URLSearchParams, userAgent: string | undefined): boolean {
+export function prettyByDefault(query: Query, userAgent: string | undefined): boolean {
   const wish = query.get('pretty');
   if (wish !== null && wish !== '') {
     const parsed = parseGoBool(wish);

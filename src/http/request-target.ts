@@ -1,5 +1,5 @@
 import { clusterAskedAbout, namespaceAskedAbout, type ResourceQuestion } from '../api/authorization.ts';
-import type { Target, Verb } from '../api/exchange.ts';
+import type { Query, Target, Verb } from '../api/exchange.ts';
 import { goQuote } from '../api/go-quote.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
 import { type ApiError, badRequest } from '../api/status.ts';
@@ -32,7 +32,7 @@ export interface PathTarget {
 export interface ParsedRequestLine {
   /** As asked, without the query. */
   readonly path: string;
-  readonly query: URLSearchParams;
+  readonly query: Query;
   readonly names: RequestTarget;
 }
 
@@ -135,7 +135,7 @@ function resourceIn(
   start: number,
   cluster: string | undefined,
   method: Method,
-  query: URLSearchParams,
+  query: Query,
 ): ResourceTarget | undefined {
   const root = parts[start];
   const grouped = root === 'apis';
@@ -174,7 +174,7 @@ function resourceIn(
 const PUBLIC_SUBRESOURCES: ReadonlySet<string> = new Set(['kubeconfig', 'accounts']);
 
 /** `/auth/v1/clusters`, and `kubeconfig` and `accounts` below `/auth/v1/clusters/{name}/` */
-function publicTarget(segments: readonly string[], method: Method, query: URLSearchParams): ResourceTarget | undefined {
+function publicTarget(segments: readonly string[], method: Method, query: Query): ResourceTarget | undefined {
   if (segments[0] !== 'auth' || segments[1] !== 'v1' || segments[2] !== 'clusters') return undefined;
   const [, , , name = '', subresource = '', ...more] = segments;
   if (more.length > 0) return undefined;
@@ -197,7 +197,7 @@ function publicTarget(segments: readonly string[], method: Method, query: URLSea
   return { ...rest, question: { ...question, subresource: '' } };
 }
 
-function verbOf(method: Method, name: string, query: URLSearchParams): Verb {
+function verbOf(method: Method, name: string, query: Query): Verb {
   switch (method) {
     case 'POST':
       return 'create';
@@ -216,7 +216,7 @@ function verbOf(method: Method, name: string, query: URLSearchParams): Verb {
 }
 
 /** L-28: a list narrowed to one name is authorized as that name. */
-const selectedName = (verb: Verb, name: string, query: URLSearchParams): string =>
+const selectedName = (verb: Verb, name: string, query: Query): string =>
   name === '' && (verb === 'list' || verb === 'watch') ? nameBySelector(query) : '';
 
 function named(target: Target, selected: string): ResourceTarget {

@@ -1,5 +1,5 @@
 import type { Caller } from '../api/caller.ts';
-import type { Accepted, ApiRequest, ApiResponse, Target, ValueResponse, Verb } from '../api/exchange.ts';
+import type { Accepted, ApiRequest, ApiResponse, Query, Target, ValueResponse, Verb } from '../api/exchange.ts';
 import type { BodyType } from '../api/kind.ts';
 import type { RawAnswer } from './answer.ts';
 import type { Method, PathTarget } from './request-target.ts';
@@ -52,7 +52,7 @@ export interface PathRequest {
   readonly path: string;
   /** The path as it was sent: with its slashes, and not decoded. */
   readonly asked: string;
-  readonly query: URLSearchParams;
+  readonly query: Query;
   /** The first `Accept` line. */
   readonly accept: string | undefined;
   readonly acceptEncoding: string | undefined;

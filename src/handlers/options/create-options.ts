@@ -1,4 +1,5 @@
+import type { Query } from '../../api/exchange.ts';
 import { parseWriteOptions, type WriteOptions } from './write-parameters.ts';
 
 /** @throws ApiError 422 with every fault. */
-export const parseCreateOptions = (query: URLSearchParams): WriteOptions => parseWriteOptions('CreateOptions', query);
+export const parseCreateOptions = (query: Query): WriteOptions => parseWriteOptions('CreateOptions', query);

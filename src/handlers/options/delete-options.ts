@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { decodeBody } from '../../api/codec/decode.ts';
-import type { RequestBody } from '../../api/exchange.ts';
+import type { Query, RequestBody } from '../../api/exchange.ts';
 import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { BodyType } from '../../api/kind.ts';
 import { booleanParameter, countParameter, META_GROUP } from './parameters.ts';
@@ -50,7 +50,7 @@ export const deleteOptionsType: BodyType = {
  * The options come from the body if there is one, else from the query. Stricter than kube-apiserver in one
  * point: `dryRun` in the query counts beside a body too, because ignoring it would delete for real.
  */
-export function parseDeleteOptions(query: URLSearchParams, body?: RequestBody): DeleteOptions {
+export function parseDeleteOptions(query: Query, body?: RequestBody): DeleteOptions {
   const asked = body === undefined || body.bytes.length === 0 ? fromQuery(query) : fromBody(body);
   const dryRun = [...(asked.dryRun ?? []), ...query.getAll('dryRun')];
   const errors = [...propagationErrors(asked), ...dryRunErrors(dryRun)];
@@ -67,7 +67,7 @@ function fromBody(body: RequestBody): RawDeleteOptions {
   return decodeBody<RawDeleteOptions>(body, deleteOptionsType, 'Ignore', { acceptsVersion: () => true }).value;
 }
 
-function fromQuery(query: URLSearchParams): RawDeleteOptions {
+function fromQuery(query: Query): RawDeleteOptions {
   const gracePeriodSeconds = countParameter(query, 'gracePeriodSeconds');
   const orphanDependents = booleanParameter(query, 'orphanDependents');
   const propagationPolicy = query.get('propagationPolicy');

@@ -1,3 +1,4 @@
+import type { Query } from '../../api/exchange.ts';
 import { type FieldError, forbiddenField, invalid, unsupportedValue } from '../../api/field-error.ts';
 import { parseGoUint64 } from '../../api/go-errors.ts';
 import { goQuote } from '../../api/go-quote.ts';
@@ -33,7 +34,7 @@ interface RawOptions extends Omit<ListOptions, 'resourceVersion' | 'resourceVers
  * The options of list and watch. L-22: what cannot be read (400) comes before what cannot be combined
  * (422), which comes before what the storage would refuse (400).
  */
-export function parseListOptions(query: URLSearchParams): ListOptions {
+export function parseListOptions(query: Query): ListOptions {
   const options = withDefaults(read(query));
   const errors = options.watch ? watchErrors(options) : listErrors(options);
   if (errors.length > 0) throw invalid({ group: META_GROUP, kind: 'ListOptions' }, '', errors);
@@ -52,7 +53,7 @@ export function parseListOptions(query: URLSearchParams): ListOptions {
 const readLabelSelector = remembering(parseLabelSelector);
 const readFieldSelector = remembering(parseFieldSelector);
 
-function read(query: URLSearchParams): RawOptions {
+function read(query: Query): RawOptions {
   const timeoutSeconds = countParameter(query, 'timeoutSeconds') ?? 0;
   const limit = countParameter(query, 'limit') ?? 0;
   return {

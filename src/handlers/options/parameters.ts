@@ -1,3 +1,4 @@
+import type { Query } from '../../api/exchange.ts';
 import { type IntegerResult, parseGoInt64 } from '../../api/go-errors.ts';
 import { badRequest } from '../../api/status.ts';
 
@@ -5,7 +6,7 @@ import { badRequest } from '../../api/status.ts';
 export const META_GROUP = 'meta.k8s.io';
 
 /** L-21: only `0` and `false` are false. `?watch=` and `?watch=no` are true. Undefined when not given. */
-export function booleanParameter(query: URLSearchParams, name: string): boolean | undefined {
+export function booleanParameter(query: Query, name: string): boolean | undefined {
   const value = query.get(name);
   return value === null ? undefined : value !== '0' && value.toLowerCase() !== 'false';
 }
@@ -14,7 +15,7 @@ export function booleanParameter(query: URLSearchParams, name: string): boolean 
  * L-20: a parameter that is there must be a number, also when it is empty. Stricter than kube-apiserver,
  * where a negative limit means none: a mistake must not turn into the most expensive request there is.
  */
-export function countParameter(query: URLSearchParams, name: string): number | undefined {
+export function countParameter(query: Query, name: string): number | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
   const value = integer(parseGoInt64(text));

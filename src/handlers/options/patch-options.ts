@@ -1,3 +1,4 @@
+import type { Query } from '../../api/exchange.ts';
 import { forbiddenField } from '../../api/field-error.ts';
 import { booleanParameter } from './parameters.ts';
 import { parseWriteOptions, type WriteOptions } from './write-parameters.ts';
@@ -7,7 +8,7 @@ import { parseWriteOptions, type WriteOptions } from './write-parameters.ts';
  *
  * @throws ApiError 422 with every fault (Q-02).
  */
-export function parsePatchOptions(query: URLSearchParams): WriteOptions {
+export function parsePatchOptions(query: Query): WriteOptions {
   const forced = booleanParameter(query, 'force') !== undefined;
   const errors = forced ? [forbiddenField('force', 'may not be specified for non-apply patch')] : [];
   return parseWriteOptions('PatchOptions', query, errors);

@@ -1,4 +1,5 @@
+import type { Query } from '../../api/exchange.ts';
 import { parseWriteOptions, type WriteOptions } from './write-parameters.ts';
 
 /** @throws ApiError 422 with every fault. */
-export const parseUpdateOptions = (query: URLSearchParams): WriteOptions => parseWriteOptions('UpdateOptions', query);
+export const parseUpdateOptions = (query: Query): WriteOptions => parseWriteOptions('UpdateOptions', query);

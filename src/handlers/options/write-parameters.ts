@@ -1,3 +1,4 @@
+import type { Query } from '../../api/exchange.ts';
 import { type FieldError, invalid, invalidValue, tooLong, unsupportedValue } from '../../api/field-error.ts';
 import { printableErrors } from '../../api/printable.ts';
 import { META_GROUP } from './parameters.ts';
@@ -14,11 +15,7 @@ export interface WriteOptions {
 }
 
 /** Q-02: every fault in one answer, in this order. `before` are those that the verb itself has found. */
-export function parseWriteOptions(
-  kind: string,
-  query: URLSearchParams,
-  before: readonly FieldError[] = [],
-): WriteOptions {
+export function parseWriteOptions(kind: string, query: Query, before: readonly FieldError[] = []): WriteOptions {
   const fieldManager = query.get('fieldManager') ?? '';
   const dryRun = query.getAll('dryRun');
   const fieldValidation = query.get('fieldValidation') ?? '';
