@@ -41,7 +41,7 @@ beforeEach(() => {
 });
 
 const ask = (authorization: string | undefined) =>
-  authenticator.authenticate(authorization, (text) => warnings.push(text));
+  Promise.resolve(authenticator.authenticate(authorization, (text) => warnings.push(text)));
 
 async function refusal(authorization: string | undefined): Promise<ApiError> {
   const error: unknown = await ask(authorization).catch((thrown: unknown) => thrown);

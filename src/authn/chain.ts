@@ -10,9 +10,10 @@ import type { Addressed, TokenSource } from './token-source.ts';
 export interface Authenticator {
   /**
    * Who sent this `Authorization` header. Rejects with the same 401 whatever is wrong (A-01); the reason is in the
-   * error's `cause`, for the log alone. `warn` collects `Warning` headers.
+   * error's `cause`, for the log alone. `warn` collects `Warning` headers. A caller who is known at once is not a promise:
+   * that is nearly everybody, and to wait costs more than to know.
    */
-  authenticate(authorization: string | undefined, warn: (text: string) => void): Promise<Caller>;
+  authenticate(authorization: string | undefined, warn: (text: string) => void): Caller | Promise<Caller>;
   /** Whose token it is that somebody else received, and whether it is meant for them. */
   review: ReviewToken;
 }
@@ -38,22 +39,24 @@ export function createAuthenticator(sources: TokenSources): Authenticator {
     sources.issuedTokens,
     ...(sources.providers === undefined ? [] : [sources.providers]),
   ];
+  const ask = (token: Secret, from: number): Caller | Promise<Caller> => {
+    for (let at = from; at < chain.length; at++) {
+      const found = chain[at]?.find(token);
+      if (found instanceof Promise) return found.then((caller) => caller ?? ask(token, at + 1));
+      if (found !== undefined) return found;
+    }
+    throw refusal(UNKNOWN);
+  };
   return {
-    async authenticate(authorization, warn) {
+    authenticate(authorization, warn) {
       const token = bearerToken(authorization, warn);
-      if (token === undefined) throw refusal('no bearer token');
+      if (token === undefined) return Promise.reject(refusal('no bearer token'));
       try {
-        for (const source of chain) {
-          const found = source.find(token);
-          // Awaited only if there is something to wait for: most sources know at once.
-          const caller = found instanceof Promise ? await found : found;
-          if (caller !== undefined) return caller;
-        }
+        const found = ask(token, 0);
+        return found instanceof Promise ? found.catch((error) => Promise.reject(asRefusal(error))) : found;
       } catch (error) {
-        if (error instanceof TokenRejected) throw refusal(error);
-        throw error;
+        return Promise.reject(asRefusal(error));
       }
-      throw refusal(UNKNOWN);
     },
 
     async review(token, { cluster, audiences }) {
@@ -96,6 +99,8 @@ async function addressed(
   const caller = await source.find(token);
   return caller && { caller, audiences: common };
 }
+
+const asRefusal = (error: unknown): unknown => (error instanceof TokenRejected ? refusal(error) : error);
 
 function refusal(cause: unknown): ApiError {
   const error = unauthorized();

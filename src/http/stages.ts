@@ -25,7 +25,7 @@ import { methodNotAllowed, readWireFacts } from './wire-facts.ts';
 /** What the stages ask of the rest of the program. */
 export interface StageParts {
   readonly parseTarget: TargetParser;
-  readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => Promise<Caller>;
+  readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => Caller | Promise<Caller>;
   readonly authorizer: Authorizer;
   readonly resources: ResourceRoutes;
   readonly paths: PathRoutes;
@@ -96,13 +96,21 @@ function servePublic(x: Exchange, parts: StageParts, names: PathTarget, route: P
 }
 
 /** Trying tokens out costs us signatures to check: whoever fails again and again is answered slowly. */
-export const authenticate: StageRun = async (x, { authenticate, lanes }) => {
-  try {
-    x.caller = await authenticate(x.req.headers.authorization, x.warn);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status.code !== 401) throw error;
-    await refuse(x, lanes.paceUnknown(addressKey(x.req.socket.remoteAddress)), error);
+export const authenticate: StageRun = (x, { authenticate, lanes }) => {
+  const found = authenticate(x.req.headers.authorization, x.warn);
+  if (!(found instanceof Promise)) {
+    x.caller = found;
+    return undefined;
   }
+  return found.then(
+    (caller) => {
+      x.caller = caller;
+    },
+    (error) => {
+      if (!(error instanceof ApiError) || error.status.code !== 401) throw error;
+      return refuse(x, lanes.paceUnknown(addressKey(x.req.socket.remoteAddress)), error);
+    },
+  );
 };
 
 /** Whoever has enough under way waits for its turn, or is refused: before anything of its request is read or decided. */
