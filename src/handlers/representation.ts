@@ -59,7 +59,10 @@ export function renderItem(representation: Representation, entry: StoredObject):
 const SLICE_MS = 5;
 const BETWEEN_LOOKS = 64;
 
-/** Many items. Most are ready in the cache and only picked up; after a start they are made, and that takes its turns. */
+/**
+ * Many items. Most are ready in the cache and only picked up; after a start they are made, and that takes its turns.
+ * What is picked up lies all over the memory: in a short loop the processor fetches several at once.
+ */
 export async function renderItems(
   representation: Representation,
   entries: readonly StoredObject[],
@@ -67,11 +70,14 @@ export async function renderItems(
   const isPublic = representation.form === 'object' && representation.whole?.none === true;
   const items: Uint8Array[] = [];
   let end = performance.now() + SLICE_MS;
-  for (const entry of entries) {
-    items.push(isPublic ? entry.publicJson : renderItem(representation, entry));
-    if (items.length % BETWEEN_LOOKS !== 0 || performance.now() < end) continue;
-    await nextTurn();
-    end = performance.now() + SLICE_MS;
+  for (let start = 0; start < entries.length; start += BETWEEN_LOOKS) {
+    if (start > 0 && performance.now() >= end) {
+      await nextTurn();
+      end = performance.now() + SLICE_MS;
+    }
+    const slice = entries.slice(start, start + BETWEEN_LOOKS);
+    if (isPublic) for (const entry of slice) items.push(entry.publicJson);
+    else for (const entry of slice) items.push(renderItem(representation, entry));
   }
   return items;
 }

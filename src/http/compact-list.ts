@@ -22,9 +22,9 @@ export class CompactList {
     const { head, tail } = frameOf(list);
     const { items } = list;
     this.#items = items;
-    this.#head = Buffer.from(head);
+    this.#head = head;
     this.#tail = Buffer.from(tail);
-    let length = this.#head.length + this.#tail.length + Math.max(0, items.length - 1);
+    let length = head.length + this.#tail.length + Math.max(0, items.length - 1);
     for (let index = 0; index < items.length; index++) length += (items[index] as Uint8Array).length;
     this.length = length;
   }
@@ -85,11 +85,32 @@ export class CompactList {
 }
 
 /** What stands before and after the items. Custom resources have sorted keys, built-in ones a fixed order (L-10). */
-function frameOf({ apiVersion, kind, metadata, style }: ListResponse): { head: string; tail: string } {
-  const [version, name, meta] = [toJson(apiVersion), toJson(kind), metadataJson(metadata, style)];
-  return style === 'custom'
-    ? { head: `{"apiVersion":${version},"items":[`, tail: `],"kind":${name},"metadata":${meta}}\n` }
-    : { head: `{"kind":${name},"apiVersion":${version},"metadata":${meta},"items":[`, tail: ']}\n' };
+function frameOf(list: ListResponse): { head: Buffer; tail: string } {
+  const meta = metadataJson(list.metadata, list.style);
+  if (list.style === 'custom') {
+    const { head, beforeMetadata } = customFrame(list);
+    return { head, tail: `${beforeMetadata}${meta}}\n` };
+  }
+  const head = `{"kind":${toJson(list.kind)},"apiVersion":${toJson(list.apiVersion)},"metadata":${meta},"items":[`;
+  return { head: Buffer.from(head), tail: ']}\n' };
+}
+
+interface CustomFrame {
+  readonly apiVersion: string;
+  readonly head: Buffer;
+  readonly beforeMetadata: string;
+}
+
+/** By the kind of the list. There are as many as there are kinds, which is few. */
+const CUSTOM_FRAMES = new Map<string, CustomFrame>();
+
+function customFrame({ apiVersion, kind }: ListResponse): CustomFrame {
+  const known = CUSTOM_FRAMES.get(kind);
+  if (known?.apiVersion === apiVersion) return known;
+  const head = Buffer.from(`{"apiVersion":${toJson(apiVersion)},"items":[`);
+  const made = { apiVersion, head, beforeMetadata: `],"kind":${toJson(kind)},"metadata":` };
+  CUSTOM_FRAMES.set(kind, made);
+  return made;
 }
 
 export const metadataJson = (metadata: ListResponse['metadata'], style: ListResponse['style']): string =>
