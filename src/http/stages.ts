@@ -95,12 +95,15 @@ function servePublic(x: Exchange, parts: StageParts, names: PathTarget, route: P
   );
 }
 
+const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+
 /** Trying tokens out costs us signatures to check: whoever fails again and again is answered slowly. */
 export const authenticate: StageRun = (x, { authenticate, lanes }) => {
   const found = authenticate(x.req.headers.authorization, x.warn);
   if (!(found instanceof Promise)) {
     x.caller = found;
-    return undefined;
+    // A body that came along with its header is there once the parser has gone on, and this lets it.
+    return WITH_BODY.has(x.wire.method) ? Promise.resolve() : undefined;
   }
   return found.then(
     (caller) => {
@@ -195,8 +198,6 @@ export const negotiate: StageRun = (x) => {
   const { style, offers } = x.route;
   x.accept = negotiateAccept(x.wire.accept, { style, offers, verb: targetOf(x).verb });
 };
-
-const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 export const checkContentType: StageRun = (x) => {
   const { method } = x.wire;
