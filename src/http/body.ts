@@ -15,9 +15,10 @@ export function readBody(req: IncomingMessage, announce: (() => void) | undefine
   const declared = req.headers['content-length'];
   if (declared === undefined && req.headers['transfer-encoding'] === undefined) return EMPTY;
   if (declared !== undefined && Number(declared) > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
-  // Node tells of the end of a message only after the turn in which its last byte came: a length says so before.
-  if (req.complete || req.readableLength === Number(declared)) return buffered(req);
+  if (req.complete) return buffered(req);
   announce?.();
+  // Node tells of the end of a message only after the turn in which its last byte came: a length says so before.
+  if (req.readableLength === Number(declared)) return buffered(req);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
