@@ -49,7 +49,7 @@ export async function benchToken(settings: Settings): Promise<Report> {
       work: { request: [tokenRequest(token)], connections: 16 },
       settings,
       // The compiler goes on for thousands of requests, in threads whose time counts.
-      warmUp: 8_000,
+      warmUp: 30_000,
     },
   );
   return { rows: [row] };

@@ -24,13 +24,10 @@ export function bearerToken(authorization: string | undefined, warn: (text: stri
   return text === undefined ? undefined : new Secret(text);
 }
 
-const ASCII = /^[\x21-\x7e]*$/;
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Node hands over header bytes as Latin-1; token files are UTF-8. What is not UTF-8 matches nothing. */
 function decodeHeaderText(latin1: string): string | undefined {
-  // Nearly every token: the same in all three.
-  if (ASCII.test(latin1)) return latin1;
   const bytes = Buffer.from(latin1, 'latin1');
   if (bytes.toString('latin1') !== latin1) return undefined;
   try {

@@ -2,6 +2,7 @@ import { clusterAskedAbout, namespaceAskedAbout, type ResourceQuestion } from '.
 import type { Query, Target, Verb } from '../api/exchange.ts';
 import { goQuote } from '../api/go-quote.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { remembering } from '../api/remember.ts';
 import { type ApiError, badRequest } from '../api/status.ts';
 import { nameBySelector, truthy } from './list-parameters.ts';
 import { RequestQuery } from './request-query.ts';
@@ -40,12 +41,15 @@ export type TargetParser = (method: Method, requestTarget: string) => ParsedRequ
 
 const REGISTRY_VERSION = 'v1alpha1';
 
+/** Paths of which the meaning is remembered. */
+const REMEMBERED = { texts: 1_000, length: 512 };
+
 /**
  * Parses request lines. The raw path is judged once, here, and nothing decodes it a second time: a path
  * that two layers could read differently is refused, not repaired. Throws an ApiError.
  */
 export function createTargetParser({ productName }: { readonly productName: string }): TargetParser {
-  return (method, requestTarget) => {
+  const parse: TargetParser = (method, requestTarget) => {
     const { path, search } = splitRequestTarget(requestTarget);
     const query = new RequestQuery(search);
     const segments = splitPath(path);
@@ -62,6 +66,9 @@ export function createTargetParser({ productName }: { readonly productName: stri
     };
     return { path, query, names };
   };
+  // Those who ask for tokens ask for the same ones again.
+  const parsePost = remembering((requestTarget) => parse('POST', requestTarget), REMEMBERED);
+  return (method, requestTarget) => (method === 'POST' ? parsePost(requestTarget) : parse(method, requestTarget));
 }
 
 function splitRequestTarget(requestTarget: string): { path: string; search: string } {

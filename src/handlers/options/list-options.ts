@@ -2,10 +2,10 @@ import type { Query } from '../../api/exchange.ts';
 import { type FieldError, forbiddenField, invalid, unsupportedValue } from '../../api/field-error.ts';
 import { parseGoUint64 } from '../../api/go-errors.ts';
 import { goQuote } from '../../api/go-quote.ts';
+import { remembering } from '../../api/remember.ts';
 import { badRequest } from '../../api/status.ts';
 import { type FieldSelector, parseFieldSelector } from '../../objects/field-selector.ts';
 import { type LabelSelector, parseLabelSelector, SelectorSyntaxError } from '../../objects/label-selector.ts';
-import { remembering } from '../../objects/selectors/remember.ts';
 import { booleanParameter, countParameter, META_GROUP } from './parameters.ts';
 
 export interface ListOptions {

@@ -1,5 +1,4 @@
 import type { Catalog } from '../../api/catalog.ts';
-import { decodeBody } from '../../api/codec/decode.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
 import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
@@ -14,9 +13,9 @@ import type { Signer } from '../../tokens/signer.ts';
 import type { TrackedTokens } from '../../tokens/tracked-tokens.ts';
 import { parseCreateOptions } from '../options/create-options.ts';
 import { partialMetadata } from '../representation.ts';
-import { bodyOf } from '../write/body.ts';
 import { resolveBinding } from './bound-object.ts';
 import type { Forwarding } from './forward-token.ts';
+import { readTokenRequest } from './read-token-request.ts';
 import { ABOUT, checkName, checkNamespace, refuseIfInvalid } from './request-checks.ts';
 import { DEFAULT_SECONDS, foldAudiences, validateSpec } from './validate-spec.ts';
 import { lifetimeErrors, readWishes } from './wishes.ts';
@@ -46,7 +45,7 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
   return async (request) => {
     const { cluster = '', namespace, name } = request.target;
     const options = parseCreateOptions(request.query);
-    const sent = decode(request, options.fieldValidation);
+    const sent = readTokenRequest(request, options.fieldValidation);
     checkNamespace(sent, namespace);
     const forwarded = await parts.forward?.(request, sent, options);
     if (forwarded !== undefined) return respond(request, forwarded);
@@ -92,12 +91,6 @@ const respond = ({ accept }: ApiRequest, answered: ApiObject): ApiResponse => ({
   code: 201,
   json: encode(accept.as === 'object' ? answered : partialMetadata(answered)),
 });
-
-function decode(request: ApiRequest, mode: 'Ignore' | 'Warn' | 'Strict'): TokenRequest {
-  const { value, violations } = decodeBody<TokenRequest>(bodyOf(request), tokenRequestType, mode);
-  for (const violation of violations) request.warn(violation);
-  return value;
-}
 
 /** T-13 */
 function checkUid({ metadata }: TokenRequest, account: StoredObject): void {
