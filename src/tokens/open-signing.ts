@@ -80,8 +80,9 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     external?.close();
     throw error;
   });
-  // By now a key was read and tried, so the threads that sign are there.
-  letLoopGoFirst();
+  // By now a key was read and tried, so the threads that sign are there. They also write the audit log, so only where
+  // signatures take long enough to be worth it.
+  if (options.algorithm === 'RS256') letLoopGoFirst();
   const keyRing = external === undefined ? ring : ringWithSigner(ring, external);
   const board = createKeyBoard({ ...options.objects, keyRing });
   const show = (): Promise<void> =>
