@@ -6,7 +6,7 @@ import type { CacheEvent } from '../../storage/cache/kind-cache.ts';
 import type { Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
 import { frameFor } from './frames.ts';
-import { partsOf } from './outbox.ts';
+import { partsOf, pieceBytes } from './outbox.ts';
 import type { ViewChange } from './replay.ts';
 import type { Watcher } from './watcher.ts';
 
@@ -34,7 +34,7 @@ export interface HubOptions {
  * How long watchers are written to before other work has its turn: as long as that work just took. So requests wait for
  * little while they are few, and whoever makes changes without end does not leave those who watch behind.
  */
-const SLICE_MS = { least: 2, most: 20 };
+const SLICE_MS = { least: 2, most: 10 };
 
 /** Far more than anyone is taken through one by one. */
 const MAX_POLICY_REVISIONS = 1_000;
@@ -81,6 +81,11 @@ export class WatchHub implements FeedListener<StoredObject> {
   /** Everything up to here has been handed out. */
   get revision(): number {
     return this.#revision;
+  }
+
+  /** How much is given to each of those who watch at once. */
+  get pieceBytes(): number {
+    return pieceBytes(this.#watchers.size);
   }
 
   /** How many watchers have something waiting for their turn. */
@@ -259,7 +264,7 @@ export class WatchHub implements FeedListener<StoredObject> {
   /** Puts what has come into the queues of the watchers. */
   #flush(): void {
     for (const group of this.#dirty) {
-      const parts = partsOf(group.frames);
+      const parts = partsOf(group.frames, this.pieceBytes);
       group.frames = [];
       for (const watcher of group.watchers) watcher.enqueue(parts);
     }

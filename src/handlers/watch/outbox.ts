@@ -8,9 +8,14 @@ export interface Part {
 
 /**
  * How much is given to a connection at once. What has been given is encrypted for this one client, and is its own; what
- * waits is shared. So however many are behind, they hold little, and the collector has no reason to run.
+ * waits is shared. So however many are behind, together they hold little, and V8's collector, which is told of it, has no
+ * reason to run. A record of TLS is the least that is worth it.
  */
-export const PIECE_BYTES = 64 * 1024;
+const PIECE = { most: 64 * 1024, least: 16 * 1024, together: 32 * 1024 * 1024 };
+
+/** For each of so many. */
+export const pieceBytes = (watchers: number): number =>
+  Math.min(Math.max(Math.floor(PIECE.together / watchers), PIECE.least), PIECE.most);
 
 /** How far a client may fall behind before it is cut: it is never waited for. */
 const MAX_BEHIND = { bytes: 1024 * 1024, events: 1_000 };
@@ -18,11 +23,11 @@ const MAX_BEHIND = { bytes: 1024 * 1024, events: 1_000 };
 const MAX_LATE = { bytes: 8 * 1024 * 1024, events: 8_000 };
 
 /** Frames joined to parts of about the size that is written at once. */
-export function partsOf(frames: readonly Buffer[]): Part[] {
+export function partsOf(frames: readonly Buffer[], most: number): Part[] {
   const parts: Part[] = [];
   let [from, size] = [0, 0];
   frames.forEach(({ length }, index) => {
-    if (index > from && size + length > PIECE_BYTES) {
+    if (index > from && size + length > most) {
       parts.push({ bytes: concat(frames.slice(from, index)), events: index - from });
       [from, size] = [index, 0];
     }
@@ -81,11 +86,11 @@ export class Outbox {
   }
 
   /** Writes a piece, if the connection can take one. True when there is more that it can take. */
-  writeSome(): boolean {
+  writeSome(most: number): boolean {
     if (this.#full || this.isEmpty) return false;
     let [count, size] = [0, 0];
     for (const { bytes } of this.#parts) {
-      if (count > 0 && size + bytes.length > PIECE_BYTES) break;
+      if (count > 0 && size + bytes.length > most) break;
       size += bytes.length;
       count += 1;
     }

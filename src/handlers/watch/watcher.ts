@@ -196,9 +196,10 @@ export class Watcher {
 
   /** It is this watcher's turn. */
   serve(): void {
+    const { hub } = this.#options;
     if (!this.#live) this.#pump();
     else if (this.#outbox.isTooFarBehind()) this.cut();
-    else if (this.#outbox.writeSome()) this.#options.hub.queue(this);
+    else if (this.#outbox.writeSome(hub.pieceBytes)) hub.queue(this);
   }
 
   /** Writes what waits, which comes before anything else that is written. */
