@@ -135,7 +135,7 @@ export class ObjectWriter {
       const next = prepareUpdate(kind, await change(current.object()), old, part, { computedAnnotations });
       admit?.(next, old);
       refuseIfInvalid(kind, place.name, validateObject(kind, next, old));
-      const result = await this.#replace(kind, current, next, options);
+      const result = await this.#replace(kind, { current, old }, next, options);
       if (result !== 'lost') return result;
       if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, place.name);
     }
@@ -144,12 +144,12 @@ export class ObjectWriter {
   /** `lost`: someone else wrote first, and nothing was written here. */
   async #replace(
     kind: Kind,
-    current: StoredObject,
+    { current, old }: { current: StoredObject; old: ApiObject },
     next: ApiObject,
     { dryRun, guards = [] }: Pick<UpdateOptions, 'dryRun' | 'guards'>,
   ): Promise<ApiObject | 'lost'> {
     // An update that changes nothing is not written: no event, no new version.
-    if (dryRun || isSameObject(current.object(), next)) return versioned(next, current.revision);
+    if (dryRun || isSameObject(old, next)) return versioned(next, current.revision);
     const finished = next.metadata.deletionTimestamp !== undefined && !hasFinalizers(next);
     const result = await this.#write({
       key: current.key,
