@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { call, must, requestText } from './support/client.ts';
 import type { Settings } from './support/compare.ts';
 import type { Done } from './support/driver-process.ts';
 import { clusterName, READER } from './support/fleet.ts';
 import { at } from './support/numbers.ts';
-import { type Desk, Driver, startDesk } from './support/processes.ts';
+import { type Desk, Driver, makeFolder, startDesk } from './support/processes.ts';
 import type { Figure, Report } from './support/report.ts';
 import { callerToken, tokenRequest } from './token.ts';
 
@@ -15,47 +16,36 @@ const WATCHERS = 2_000;
 /** A body of 3 MB that is read whole and then refused. */
 const LARGE = { metadata: { name: 'large', annotations: { text: 'x'.repeat(3_000_000) } } };
 
-/**
- * How long the loop of the server was kept from its work, by its own account: the longest that its main thread computed
- * during one health check. What passes while the machine is busy with others is not its doing.
- */
-class Pings {
-  readonly #desk: Desk;
-  readonly #done: Promise<void>;
-  #on = true;
-  longest = 0;
+/** The longest turn of the server's event loop since the last question, told from inside. */
+class Turns {
+  readonly #file: string;
+  #seen = 0;
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
-    this.#done = this.#run();
+  constructor(file: string) {
+    this.#file = file;
   }
 
-  async #run(): Promise<void> {
-    const computed = (): number =>
-      Number(readFileSync(`/proc/${this.#desk.pid}/task/${this.#desk.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
-    while (this.#on) {
-      const [begun, before] = [performance.now(), computed()];
-      await call(this.#desk, 'GET', '/livez');
-      this.longest = Math.max(this.longest, Math.min(performance.now() - begun, computed() - before));
-    }
+  /** What the program is to be started with. */
+  get nodeArgs(): string[] {
+    return ['--import', `${new URL('./support/loop-probe.mjs', import.meta.url)}?${encodeURIComponent(this.#file)}`];
   }
 
-  async stop(): Promise<number> {
-    this.#on = false;
-    await this.#done;
-    return this.longest;
+  takeLongest(): number {
+    const all = readFileSync(this.#file, 'utf8').split('\n').map(Number);
+    const fresh = all.slice(this.#seen);
+    this.#seen = all.length - 1;
+    return Math.max(...fresh);
   }
 }
 
 /** Token requests, one after the other on a few connections, while something goes on: their 99th percentile. */
 async function during(
-  desk: Desk,
-  driver: Driver,
-  request: string,
+  { desk, driver, turns, request }: { desk: Desk; driver: Driver; turns: Turns; request: string },
   work: () => Promise<void>,
 ): Promise<[number, number]> {
-  const pings = new Pings(desk);
+  // Handshakes are not what is asked about.
   await driver.order({ do: 'connect', port: desk.port, connections: 4 });
+  turns.takeLongest();
   const busy = work();
   const { milliseconds } = (await driver.order({
     do: 'work',
@@ -64,23 +54,26 @@ async function during(
     total: 1_000,
   })) as Done;
   await busy;
+  const loop = turns.takeLongest();
   await driver.order({ do: 'close' });
-  return [at(milliseconds, 0.99), await pings.stop()];
+  return [at(milliseconds, 0.99), loop];
 }
 
 /** While one client asks for much, is anybody else kept waiting? */
 export async function benchHarm(_: Settings): Promise<Report> {
-  const desk = await startDesk({ clusters: LISTED, bindings: 1_000 });
+  const turns = new Turns(join(await makeFolder(), 'turns'));
+  const desk = await startDesk({ clusters: LISTED, bindings: 1_000 }, turns.nodeArgs);
   const [asking, other, writer] = [new Driver(), new Driver(), new Driver()];
   const request = tokenRequest(await callerToken(desk));
   const figures: Figure[] = [];
   const nothing = async (): Promise<void> => {};
-  await during(desk, asking, request, nothing);
-  const [quiet, quietLoop] = await during(desk, asking, request, nothing);
+  const parts = { desk, driver: asking, turns, request };
+  await during(parts, nothing);
+  const [quiet, quietLoop] = await during(parts, nothing);
   figures.push({ name: 'p99 of a token, quiet', value: quiet, unit: 'ms' });
   figures.push({ name: 'the loop, quiet', value: quietLoop, unit: 'ms', limit: 50 });
   const measure = async (name: string, work: () => Promise<void>): Promise<void> => {
-    const [p99, loop] = await during(desk, asking, request, work);
+    const [p99, loop] = await during(parts, work);
     figures.push({ name: `p99 of a token, ${name}, times quiet`, value: p99 / quiet, unit: '', limit: 5 });
     figures.push({ name: `the loop, ${name}`, value: loop, unit: 'ms', limit: 50 });
   };
