@@ -44,6 +44,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   signing: 'signing.ts',
   'slow-clients': 'slow-clients.ts',
   compaction: 'compaction.ts',
+  floods: 'floods.ts',
   'event-loop': 'event-loop.mjs',
   scale: 'scale.ts',
   console: 'console.ts',
