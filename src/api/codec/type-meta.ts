@@ -20,10 +20,15 @@ export class TypeMetaError extends Error {
 const GO_STRUCT =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
-const NAMES: ReadonlyMap<string, keyof TypeMeta> = new Map([
-  ['kind', 'kind'],
-  ['apiversion', 'apiVersion'],
-]);
+/** Case as Go folds it: two letters outside of ASCII, the sign for kelvin and the long s, fold into it. */
+const KIND = /^[kK\u212a][iI][nN][dD]$/;
+const API_VERSION = /^[aA][pP][iI][vV][eE][rR][sS\u017f][iI][oO][nN]$/;
+
+/** By its length first: a body may have thousands of keys, and folding each costs more than all else that is done with it. */
+function nameOf(key: string): keyof TypeMeta | undefined {
+  if (key.length === 4) return KIND.test(key) ? 'kind' : undefined;
+  return key.length === 10 && API_VERSION.test(key) ? 'apiVersion' : undefined;
+}
 
 /**
  * S-01: a first look that tells the type, and that takes keys in any case: `Kind` selects the kind, and is
@@ -36,7 +41,7 @@ export function sniffTypeMeta(root: JsonNode): TypeMeta {
     throw new TypeMetaError(`json: cannot unmarshal ${goKindOf(root)} into Go value of type ${GO_STRUCT}`);
   }
   root.keys.forEach((key, index) => {
-    const name = key.length > 10 ? undefined : NAMES.get(foldCase(key));
+    const name = nameOf(key);
     const value = root.values[index] ?? null;
     if (name === undefined || value === null) return;
     if (typeof value !== 'string') {
@@ -45,14 +50,6 @@ export function sniffTypeMeta(root: JsonNode): TypeMeta {
     found[name] = value;
   });
   return found;
-}
-
-/** Case as Go folds it: two letters outside of ASCII fold into it. */
-function foldCase(key: string): string {
-  return key
-    .replaceAll('\u212a', 'k')
-    .replaceAll('\u017f', 's')
-    .replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 /** An own, exactly spelled member of a body that is an object. */
