@@ -185,7 +185,7 @@ export async function compose(
       store,
       ...limits,
       leadership: timely,
-      now: Date.now,
+      now: () => clock.guard.latest(),
       logger,
     });
     closers.push(records.close);

@@ -42,6 +42,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
   const { productName, maxTokenExpirationSeconds: maxExpirationSeconds } = parts.options;
   const { publicView, reader, writer, cascade, policy, hub } = objects;
   const { keyRing } = signing;
+  const requireRightClock = (): void => clock.requireRight();
   return createDispatcher({
     catalog,
     reader,
@@ -60,7 +61,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       catalog,
       reader,
       signer: signing.signer,
-      requireRightClock: () => clock.requireRight(),
+      requireRightClock,
       tracked: records.tracked,
       issuerOf: issuers.issuerFor,
       forward: forward,
@@ -77,7 +78,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     }),
     getKubeconfig: createKubeconfigHandler({ catalog, reader, productName, baseUrl }),
     ownVerbs: new Map([
-      ...signingKeyVerbs({ kind: catalog.signingKeys, reader, keyRing, board: signing.board }),
+      ...signingKeyVerbs({ kind: catalog.signingKeys, reader, keyRing, board: signing.board, requireRightClock }),
       ...issuedTokenVerbs({
         kind: catalog.issuedTokens,
         reader,

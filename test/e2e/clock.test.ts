@@ -9,6 +9,8 @@ import { type Server, startServer } from './support/server.ts';
 import { CLUSTERS, codeFor, createCluster, createWorld, issue, tokenPath } from './support/token-world.ts';
 import { brief, Watch } from './support/watch.ts';
 
+const KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
+const ROTATE = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey' };
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 /** The shortest lifetime that there is. */
@@ -82,6 +84,8 @@ describe('B13: when the clock of the server jumps', () => {
         /^no tokens are signed at the moment: the clock of this server is \d+ seconds/,
       );
     }
+    const rotation = await server.call('POST', KEYS, { body: ROTATE });
+    expect(rotation.code, rotation.text).toBe(503);
     const { text } = await server.call('GET', '/metrics');
     expect(Number(/^clusterpass_clock_skew_seconds (\S+)$/m.exec(text)?.[1])).toBeGreaterThan(3_500);
     await createCluster(server, 'meanwhile');

@@ -20,6 +20,8 @@ export interface SigningKeyParts {
   readonly reader: ObjectReader;
   readonly keyRing: Pick<StoredKeyRing, 'rotate' | 'revoke'>;
   readonly board: Pick<KeyBoard, 'sync'>;
+  /** Throws while the clock is known to be wrong: a new key is told when to sign. */
+  readonly requireRightClock: () => void;
 }
 
 /** To create a key is to ask for a rotation, to delete one is to revoke it. */
@@ -45,6 +47,7 @@ async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<
       forbiddenField('metadata.name', 'a key is named by its id, which the server makes: leave it out'),
     ]);
   }
+  parts.requireRightClock();
   const { force = false } = (sent.spec ?? {}) as SigningKeySpec;
   const chosen = await asConflict(kind, () => keyRing.rotate({ force, rehearse: dryRun }));
   if (!dryRun) {

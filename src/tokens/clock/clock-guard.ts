@@ -3,6 +3,8 @@ import type { Logger } from '../../observability/logger.ts';
 import type { ClockCheck } from './clock-check.ts';
 
 export interface ClockGuardOptions {
+  /** Milliseconds of the wall clock. */
+  readonly now: () => number;
   readonly check: ClockCheck;
   /** Infinity: it is told, and nothing is refused. */
   readonly limitMs: number;
@@ -33,6 +35,16 @@ export class ClockGuard {
 
   isRight(): boolean {
     return this.#look() === undefined;
+  }
+
+  /**
+   * The time, and never earlier than it is known to be: for what must not end too soon. A revocation is made also while
+   * the clock is wrong.
+   */
+  latest(): number {
+    const { now, check, limitMs } = this.#options;
+    const skew = check.skewMs();
+    return skew < -limitMs ? now() - skew : now();
   }
 
   /** Throws what the caller is told who wants something signed. */

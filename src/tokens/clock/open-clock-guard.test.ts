@@ -90,6 +90,8 @@ describe('B13: nothing is signed while the clock is wrong', () => {
       });
     }
     expect([guard.isRight(), guard.skewSeconds]).toEqual([false, 3600]);
+    // What has to last longer than a token is not cut short by it.
+    expect(guard.latest()).toBe(START);
     clock.ahead = 0;
     guard.requireRight();
     expect(told).toEqual([

@@ -37,10 +37,10 @@ const LOOK_MS = 1_000;
 
 /** Watches our clock for as long as the program runs. Whatever can be known at the start is known when this resolves. */
 export async function openClockGuard(options: OpenClockGuardOptions): Promise<OpenedClockGuard> {
-  const { time, every, logger } = options;
+  const { time, every, now, logger } = options;
   const limitMs = options.limitMs === 0 ? Number.POSITIVE_INFINITY : options.limitMs;
   const source = time === undefined ? await besideItself(options, limitMs) : await besideMembers(options, time);
-  const guard = new ClockGuard({ check: source.check, limitMs, onWrong: source.onWrong, logger });
+  const guard = new ClockGuard({ now, check: source.check, limitMs, onWrong: source.onWrong, logger });
   const ends = [...source.ends, every(LOOK_MS, () => void guard.isRight())];
   return {
     guard,
