@@ -36,8 +36,7 @@ export class CompactList {
   /** Goes on writing at this place of the buffer, to its end or to that of the list; gives the place after it. */
   fill(into: Uint8Array, from = 0): number {
     const items = this.#items;
-    let at = from;
-    if (this.#next < 0 && this.#written === 0 && this.length <= into.length - from) return this.#fillWhole(into, from);
+    let at = this.#fillItems(into, from);
     while (this.#next <= items.length && at < into.length) {
       const piece = this.#piece(this.#next);
       const left = piece.length - this.#written;
@@ -59,24 +58,27 @@ export class CompactList {
       }
       this.#written = 0;
       this.#next++;
+      at = this.#fillItems(into, at);
     }
     return at;
   }
 
-  /** Nearly every list: nothing of it has been written, and there is room for all. */
-  #fillWhole(into: Uint8Array, from: number): number {
+  /** Nearly everything: items that are whole, have another behind them, and fit. */
+  #fillItems(into: Uint8Array, from: number): number {
+    if (this.#next < 0 || this.#written > 0) return from;
     const items = this.#items;
-    into.set(this.#head, from);
-    let at = from + this.#head.length;
-    for (let index = 0; index < items.length; index++) {
-      const item = items[index] as Uint8Array;
-      if (index > 0) into[at++] = COMMA;
+    let next = this.#next;
+    let at = from;
+    for (; next < items.length - 1; next++) {
+      const item = items[next] as Uint8Array;
+      const comma = at + item.length;
+      if (comma >= into.length) break;
       into.set(item, at);
-      at += item.length;
+      into[comma] = COMMA;
+      at = comma + 1;
     }
-    into.set(this.#tail, at);
-    this.#next = items.length + 1;
-    return at + this.#tail.length;
+    this.#next = next;
+    return at;
   }
 
   #piece(index: number): Uint8Array {
