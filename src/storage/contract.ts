@@ -132,6 +132,11 @@ export interface Store {
 
   /** The store's revision now; linearizable. Cheap, because every consistent read asks for it. */
   revision(): Promise<Revision>;
+  /**
+   * The same, of a store that this process alone writes to: it knows without asking anybody. Undefined while it can not be
+   * sure; a store that others write to does not have this.
+   */
+  knownRevision?(): Revision | undefined;
 
   /** The newest revision that can no longer be read; 0 when nothing has been compacted. */
   compactedRevision(): Promise<Revision>;

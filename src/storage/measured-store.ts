@@ -24,6 +24,8 @@ export function measuredStore(store: Store, observe: ObserveStore): Store {
     write: (write) => measured('write', store.write(write)),
     watch: (prefix, after, signal) => store.watch(prefix, after, signal),
     revision: () => measured('revision', store.revision()),
+    // Nothing is asked, so there is nothing to measure.
+    knownRevision: () => store.knownRevision?.(),
     compactedRevision: () => store.compactedRevision(),
     compact: (revision) => measured('compact', store.compact(revision)),
     close: () => store.close(),

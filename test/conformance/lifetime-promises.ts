@@ -27,6 +27,17 @@ export function lifetimePromises(fixture: Fixture): void {
       expect(await failure(fixture.store.get('/a/x', first))).toEqual({ code: 'compacted', revision: second - 1 });
     });
 
+    it('whoever knows its revision knows it as soon as a write is answered, and never once it is closed', async () => {
+      const { engine, store } = fixture;
+      const created = await create(store, '/a/x', 'one');
+      expect([created, undefined]).toContain(store.knownRevision?.());
+      await update(store, '/a/x', created, 'two');
+      expect([await store.revision(), undefined]).toContain(store.knownRevision?.());
+      fixture.store = await engine.reopen(store);
+      expect(store.knownRevision?.()).toBeUndefined();
+      expect([await fixture.store.revision(), undefined]).toContain(fixture.store.knownRevision?.());
+    });
+
     it('a revision is never given again, not even when all that bore one is gone', async () => {
       const { engine } = fixture;
       for (let i = 0; i < 3; i++) {

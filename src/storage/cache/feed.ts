@@ -116,7 +116,9 @@ export class Feed<E extends CacheEntry> {
 
   /** Makes the next read as fresh as the store is now. */
   async catchUp(timeoutMs: number): Promise<boolean> {
-    return this.waitFor(await this.#options.store.revision(), timeoutMs);
+    const { store } = this.#options;
+    const revision = store.knownRevision?.() ?? (await store.revision());
+    return this.#revision >= revision || this.waitFor(revision, timeoutMs);
   }
 
   /** Fills the caches with a past state; what happened since follows through the watch. */

@@ -144,6 +144,10 @@ class SqliteStore implements Store {
     return this.#feed.revision;
   }
 
+  knownRevision(): Revision | undefined {
+    return this.#closed === undefined && this.#channel.dead === undefined ? this.#feed.revision : undefined;
+  }
+
   async compactedRevision(): Promise<Revision> {
     this.#requireOpen();
     return this.#oldest - 1;
