@@ -13,6 +13,10 @@ export type PublicView = (object: ApiObject) => ApiObject;
  * The stored bytes hold no resourceVersion: that is the revision of the write, known only after it.
  */
 export class StoredObject implements CacheEntry, ObjectPlace {
+  // First, so that a list finds both where the object begins: what lies further on the processor would have to fetch too.
+  readonly #publicView: PublicView | undefined;
+  /** Made when first asked for: at a start nobody has to wait for what nobody has asked for yet. */
+  #publicJson: Buffer | undefined;
   readonly kind: Kind;
   readonly key: string;
   readonly cluster: string;
@@ -26,11 +30,8 @@ export class StoredObject implements CacheEntry, ObjectPlace {
   /** For objects that end by themselves: when (epoch milliseconds). */
   readonly expiresAt: number | undefined;
   readonly #value: Uint8Array;
-  readonly #publicView: PublicView | undefined;
   /** Of the fields that can be selected by, those that the place does not tell. */
   readonly #fields: Readonly<Record<string, string>> | undefined;
-  // Made when first asked for: at a start nobody has to wait for what nobody has asked for yet.
-  #publicJson: Buffer | undefined;
   #fullJson: Buffer | undefined;
 
   constructor(kind: Kind, stored: KeyValue, publicView?: PublicView) {
