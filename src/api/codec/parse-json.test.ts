@@ -55,6 +55,23 @@ describe('D-02: the messages are those of encoding/json', () => {
   });
 });
 
+describe('long strings are read as short ones are', () => {
+  const long = 'x'.repeat(10_000);
+
+  test.each([
+    [`"${long}\nb"`, "invalid character '\\n' in string literal"],
+    [`"${long}`, 'unexpected end of JSON input'],
+    [`{"${long}" 1}`, "invalid character '1' after object key"],
+    [`"${long}\\x"`, "invalid character 'x' in string escape code"],
+  ])('also where they are wrong (%#)', (text, message) => {
+    expect(faultOf(bytes(text))).toBe(message);
+  });
+
+  test.each([long, `${long}"${long}`, `${long}\\`, `${long}\n${long}`, `${long}\u2028é€😀`])('%#', (text) => {
+    expect(parseJson(bytes(JSON.stringify([text, 'end'])))).toEqual([text, 'end']);
+  });
+});
+
 describe('what a tree keeps', () => {
   test('members in document order, repeated ones and __proto__ included', () => {
     const root = parseJson('{"b":1,"__proto__":2,"b":3,"10":4,"9":5}');
