@@ -42,9 +42,9 @@ export function cloneJson(value: JsonValue, depth = 0, meter?: SizeMeter): JsonV
   meter?.(2);
   if (Array.isArray(value)) return value.map((item) => cloneJson(item, depth + 1, meter));
   const copy = newJsonObject();
-  for (const [key, item] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
     meter?.(key.length + 3);
-    copy[key] = cloneJson(item, depth + 1, meter);
+    copy[key] = cloneJson(value[key] as JsonValue, depth + 1, meter);
   }
   return copy;
 }

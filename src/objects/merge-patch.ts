@@ -19,10 +19,10 @@ function merge(target: JsonValue | undefined, patch: JsonValue, depth: number): 
   const merged = newJsonObject();
   // What the target has keeps its place; what the patch brings follows.
   if (isJsonObject(target)) {
-    for (const [key, value] of Object.entries(target)) {
+    for (const key of Object.keys(target)) {
       const change = member(patch, key);
-      if (change === undefined) merged[key] = cloneJson(value, depth + 1);
-      else if (change !== null) merged[key] = merge(value, change, depth + 1);
+      if (change === undefined) merged[key] = cloneJson(target[key] as JsonValue, depth + 1);
+      else if (change !== null) merged[key] = merge(target[key], change, depth + 1);
     }
   }
   for (const [key, change] of Object.entries(patch)) {

@@ -139,7 +139,8 @@ function plainValue(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(plainValue);
   const copy: Record<string, unknown> = {};
-  for (const [key, inner] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const inner = (value as Readonly<Record<string, unknown>>)[key];
     if (inner === undefined) continue;
     // As a key of its own, and never as a prototype.
     if (key === '__proto__') Object.defineProperty(copy, key, { ...OWN, value: plainValue(inner) });

@@ -26,6 +26,7 @@ const BELOW_SURROGATES = /^[\0-\ud7ff]*$/;
  * with it the native order, sorts astral characters too early; without them the native order is right.
  */
 export function sortByBytes(texts: string[]): string[] {
+  if (texts.length < 2) return texts;
   return texts.every((text) => BELOW_SURROGATES.test(text)) ? texts.sort() : texts.sort(compareBytes);
 }
 

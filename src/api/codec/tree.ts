@@ -102,7 +102,8 @@ function build(value: JsonValue, depth: number, budget: TreeBudget): JsonNode {
     });
   }
   const node = new ObjectNode();
-  for (const [key, item] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const item = value[key];
     // Absent, in the way of programs; JSON has no such value.
     if (item === undefined) continue;
     budget.key();

@@ -55,6 +55,8 @@ export class Violations {
   }
 }
 
+const FEW_KEYS = 16;
+
 /** Reports the repeated keys of a whole tree in document order: for values that no schema describes. */
 export function reportDuplicates(node: JsonNode, at: Path | undefined, violations: Violations): void {
   if (typeof node !== 'object' || node === null || node instanceof NumberNode) return;
@@ -64,11 +66,16 @@ export function reportDuplicates(node: JsonNode, at: Path | undefined, violation
     });
     return;
   }
-  const seen = new Set<string>();
-  node.keys.forEach((key, index) => {
+  const { keys, values } = node;
+  // Most objects are small, and their keys sooner compared than put into a set.
+  const seen = keys.length > FEW_KEYS ? new Set<string>() : undefined;
+  keys.forEach((key, index) => {
+    const value = values[index] ?? null;
+    const repeated = seen === undefined ? keys.indexOf(key) < index : seen.has(key);
+    seen?.add(key);
+    if (!repeated && typeof value !== 'object') return;
     const here: Path = { up: at, key, owner: undefined };
-    if (seen.has(key)) violations.duplicate(here);
-    seen.add(key);
-    reportDuplicates(node.values[index] ?? null, here, violations);
+    if (repeated) violations.duplicate(here);
+    reportDuplicates(value, here, violations);
   });
 }
