@@ -111,7 +111,7 @@ async function besideItself(options: OpenClockGuardOptions, limitMs: number): Pr
     });
   };
   // A store that does not take it now is told of elsewhere, and the next time will do.
-  const tryToWrite = (): void => void write().catch(() => undefined);
-  tryToWrite();
-  return { check, onWrong: () => {}, ends: [every(WRITE_MS, tryToWrite)] };
+  const tryToWrite = (): Promise<void> => write().catch(() => undefined);
+  await tryToWrite();
+  return { check, onWrong: () => {}, ends: [every(WRITE_MS, () => void tryToWrite())] };
 }
