@@ -84,10 +84,10 @@ export async function benchHarm(_: Settings): Promise<Report> {
   });
   await other.order({ do: 'close' });
   await measure('bodies of 3 MB', async () => {
-    await other.order({ do: 'connect', port: desk.port, connections: 2 });
+    await other.order({ do: 'connect', port: desk.port, connections: 1 });
     const post = requestText('POST', `${CLUSTERS}?dryRun=All`, { token: desk.adminToken, body: LARGE });
     // Refused, as it should be: the driver says so, and that is all that is wanted of it.
-    await other.order({ do: 'work', request: [post], connections: 2, total: 2 }).catch(() => undefined);
+    await other.order({ do: 'work', request: [post], connections: 1, total: 4 }).catch(() => undefined);
   });
   await other.order({ do: 'close' });
   const { metadata } = await must<{ metadata: { resourceVersion: string } }>(

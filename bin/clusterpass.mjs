@@ -3,6 +3,7 @@
  * The launcher. Plain JavaScript, because it must start on any Node from 20 on: it runs the program itself where
  * this Node is new enough, and otherwise starts itself again on the Node that is pinned for the project.
  */
+import cluster from 'node:cluster';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { keepCompiledCode } from './compile-cache.mjs';
@@ -23,8 +24,9 @@ if (entry === undefined) {
   console.error('Clusterpass is incomplete here: neither src/main.ts nor dist/main.js is there. Install it anew.');
   process.exitCode = 1;
 } else if (isNewEnough(process.versions.node)) {
-  // Started by an older Node's launcher: stop in good order when that launcher is gone.
-  if (process.channel) {
+  // Started by an older Node's launcher: stop in good order when that launcher is gone. A worker has a line too, to the
+  // process it works for; while it starts, that may be all that keeps it going.
+  if (process.channel && cluster.isPrimary) {
     process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
     process.channel.unref();
   }

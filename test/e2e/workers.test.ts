@@ -129,7 +129,7 @@ function serveTogether(start: () => Promise<Server>): void {
 }
 
 describe('workers on SQLite', () => {
-  serveTogether(() => startServer({ args: WORKERS }));
+  serveTogether(() => startServer({ args: WORKERS, launcher: true }));
 
   it('take up a renewed certificate, all of them', { timeout: 180_000 }, async () => {
     const dir = await mkdtemp(join(tmpdir(), 'clusterpass-workers-'));

@@ -54,9 +54,12 @@ export interface ServerOptions {
   readonly dataDir?: string;
   readonly port?: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** Starts it as operators do, by the launcher. */
+  readonly launcher?: boolean;
 }
 
 const PROGRAM = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const LAUNCHER = fileURLToPath(new URL('../../../bin/clusterpass.mjs', import.meta.url));
 
 /** For loopback only, good for a hundred years; the key of the authority that signed it was thrown away. */
 export const TLS = {
@@ -84,7 +87,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     args.push('--tls-cert-file', TLS.certFile, '--tls-private-key-file', TLS.keyFile);
     trust(dataDir, await readFile(TLS.caFile, 'utf8'));
   }
-  const child = spawn(process.execPath, [PROGRAM, ...args], {
+  const child = spawn(process.execPath, [options.launcher === true ? LAUNCHER : PROGRAM, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },
   });
