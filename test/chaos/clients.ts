@@ -89,16 +89,21 @@ export async function contend(world: World, name: string, contenders: number): P
   }
 }
 
-/** Watches everything, resumes where it was when it is cut, and lists anew when it must. */
-export async function watch({ ledger, ...world }: World, goal: () => number | undefined): Promise<void> {
+/**
+ * Watches everything, resumes where it was when it is cut, and lists anew when it must. The first of them begin at one
+ * replica each: whichever dies, somebody watched there.
+ */
+export async function watch({ ledger, ...world }: World, id: number, goal: () => number | undefined): Promise<void> {
   const log = ledger.watcher();
   const done = (): boolean => {
     const end = goal();
     return end !== undefined && log.position >= end;
   };
   let mustList = true;
+  let first = world.replicas[id];
   while (!done()) {
-    const { server } = pick({ ...world, ledger });
+    const server = first ?? pick({ ...world, ledger }).server;
+    first = undefined;
     try {
       if (mustList) {
         const list = await get(server, `${CLUSTERS}?${SELECTOR}`);

@@ -66,7 +66,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   const begun = performance.now();
   const memoryBefore = memory(replicas);
   const tokens = new TokenClients(world);
-  const watchers = Promise.all(Array.from({ length: plan.watchers }, () => watch(world, () => goal)));
+  const watchers = Promise.all(Array.from({ length: plan.watchers }, (_, id) => watch(world, id, () => goal)));
   const writers = Promise.all(names.map((name) => write(world, name)));
   const others = [contend(world, CONTENDED, CONTENDERS), tokens.run(plan.tokenClients)];
   const settling = setInterval(() => ledger.settle(), SETTLE_MS);
