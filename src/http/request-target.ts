@@ -66,9 +66,10 @@ export function createTargetParser({ productName }: { readonly productName: stri
     };
     return { path, query, names };
   };
-  // Those who ask for tokens ask for the same ones again.
-  const parsePost = remembering((requestTarget) => parse('POST', requestTarget), REMEMBERED);
-  return (method, requestTarget) => (method === 'POST' ? parsePost(requestTarget) : parse(method, requestTarget));
+  // Those who ask for tokens ask for the same ones again. Nothing with a query: somebody may have put a token there.
+  const parsePost = remembering((path) => parse('POST', path), REMEMBERED);
+  return (method, requestTarget) =>
+    method === 'POST' && !requestTarget.includes('?') ? parsePost(requestTarget) : parse(method, requestTarget);
 }
 
 function splitRequestTarget(requestTarget: string): { path: string; search: string } {
