@@ -1,4 +1,7 @@
-/** Who floods, in a process of its own: is told `{ ...FloodJob }`, works until the time is over, and tells what came of it. */
+/**
+ * Who floods, in a process of its own: says that it is there, is told a `FloodJob`, works until the time is over, tells what
+ * came of it, and waits for the next. Ends when nobody is there any more who could tell it another.
+ */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectSecurely } from 'node:tls';
@@ -90,6 +93,7 @@ function attempt({ leaves, over }: Flood, socket: Socket, sent: string | Uint8Ar
   });
 }
 
-process.once('message', (job: FloodJob) => {
-  void work(job).then((outcome) => process.send?.(outcome, () => process.exit()));
+process.on('message', (job: FloodJob) => {
+  void work(job).then((outcome) => process.send?.(outcome));
 });
+process.send?.('ready');

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 
 /**
  * What a process has computed so far, all its threads together, in microseconds: its own doing, whoever else keeps the
@@ -33,4 +34,10 @@ export function childrenOf(pid: number): number[] {
     const text = readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim();
     return text === '' ? [] : text.split(' ').map(Number);
   });
+}
+
+/** From now on this process gets a processor when nobody else wants it: for what stands for the work of other machines. */
+export function yieldToOthers(pid: number): void {
+  // A priority is that of a thread.
+  for (const task of readdirSync(`/proc/${pid}/task`)) setPriority(Number(task), 19);
 }
