@@ -92,7 +92,8 @@ export async function startDeskOn(
   await writeFile(users, `${rows.join('\n')}\n`, { mode: 0o600 });
   const args = ['serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'];
   args.push('--tls-cert-file', TLS.certFile, '--tls-private-key-file', TLS.keyFile);
-  args.push('--token-auth-file', users, '--probe-interval', '0', ...serveArgs);
+  // Whoever drives it opens all its connections before it asks for anything.
+  args.push('--token-auth-file', users, '--probe-interval', '0', '--handshakes-per-address', '0', ...serveArgs);
   const log = openSync(join(dataDir, 'log.jsonl'), 'a');
   const program = builtProgram();
   const begun = performance.now();

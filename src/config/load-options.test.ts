@@ -47,6 +47,7 @@ describe('loadServeOptions', () => {
         tls: undefined,
         maxConnections: 10_000,
         maxConnectionsPerAddress: 6_000,
+        handshakesPerAddress: 50,
         keepAliveTimeoutMs: 5_000,
         load: {
           tokensAtOnce: 200,

@@ -136,6 +136,12 @@ export const OPTIONS = {
     default: '6000',
     doc: 'Of those, how many from one address (from one /64 network with IPv6). Behind a proxy all callers have its address.',
   }),
+  handshakesPerAddress: option({
+    value: 'N',
+    parse: integer(0, 1_000_000),
+    default: '50',
+    doc: 'How many TLS handshakes a second begin for one address (one /64 network with IPv6), and twice as many at once; further connections from there wait for their turn, ten seconds at most. A connection on which somebody authenticates does not count. `0` for no limit: behind a proxy that connects over TLS all callers have its address.',
+  }),
   keepAliveTimeout: option({
     value: 'DURATION',
     parse: duration('1s', '1h'),

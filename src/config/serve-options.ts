@@ -17,6 +17,7 @@ export interface ServeOptions {
   readonly tls: { readonly certFile: string; readonly privateKeyFile: string } | undefined;
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
+  readonly handshakesPerAddress: number;
   readonly keepAliveTimeoutMs: number;
   readonly load: LoadLimits;
   /** 0: none. */
@@ -98,6 +99,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     tls,
     maxConnections: values.maxConnections,
     maxConnectionsPerAddress: values.maxConnectionsPerAddress,
+    handshakesPerAddress: values.handshakesPerAddress,
     keepAliveTimeoutMs: values.keepAliveTimeout,
     load: {
       tokensAtOnce: values.maxTokensAtOnce,

@@ -9,7 +9,7 @@ import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { AuditLog } from '../observability/audit/audit-log.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
-import { observeLanes } from '../observability/metrics/observe-parts.ts';
+import { observeHandshakes, observeLanes } from '../observability/metrics/observe-parts.ts';
 import type { Store } from '../storage/contract.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { createAuditor } from './auditor.ts';
@@ -48,6 +48,7 @@ export interface FrontOptions {
   readonly tls?: TlsFiles;
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
+  readonly handshakesPerAddress: number;
   readonly limits: NonNullable<HttpServerOptions['limits']>;
   readonly load: LoadLimits;
   readonly drainDelayMs: number;
@@ -127,6 +128,7 @@ export function createFront(options: FrontOptions): Front {
       },
     },
   });
+  observeHandshakes(metrics, server.handshakes);
   return {
     server,
     open: (parts) => {

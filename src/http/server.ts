@@ -14,6 +14,7 @@ import { ApiError } from '../api/status.ts';
 import { AddressLimit } from './address-limit.ts';
 import { onClientError, trackNewest } from './client-errors.ts';
 import type { Arrival } from './exchange.ts';
+import { type HandshakeCounts, HandshakePace, paceHandshakes } from './handshake-pace.ts';
 import { type HealthOptions, healthRoutes } from './health.ts';
 import { createPipeline, type PipelineOptions } from './pipeline.ts';
 import { firstOf } from './routes.ts';
@@ -39,7 +40,7 @@ const LIMITS = {
 
 type Limits = { readonly [name in keyof typeof LIMITS]: number };
 
-export interface HttpServerOptions extends Omit<PipelineOptions, 'isDraining' | 'keepWatch'> {
+export interface HttpServerOptions extends Omit<PipelineOptions, 'isDraining' | 'keepWatch' | 'onAuthenticated'> {
   readonly host: string;
   readonly port: number;
   readonly tls?: TlsFiles;
@@ -47,6 +48,8 @@ export interface HttpServerOptions extends Omit<PipelineOptions, 'isDraining' | 
   readonly maxConnections?: number;
   /** The same for those from one address. */
   readonly maxConnectionsPerAddress?: number;
+  /** With TLS, how many handshakes a second begin for one address without anybody authenticating; 0 for no limit. */
+  readonly handshakesPerAddress?: number;
   /** Between failing readiness and refusing connections, so that load balancers notice in time. */
   readonly drainDelayMs?: number;
   readonly sleep?: (ms: number) => Promise<unknown>;
@@ -67,6 +70,8 @@ export interface HttpServer {
   close(): Promise<void>;
   /** Looks now whether the certificate files have changed. */
   reloadCertificate(): Promise<void>;
+  /** For metrics. */
+  handshakes(): HandshakeCounts;
 }
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
@@ -76,6 +81,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     tls,
     maxConnections,
     maxConnectionsPerAddress,
+    handshakesPerAddress = 0,
     drainDelayMs = 0,
     sleep = setTimeoutPromise,
     logger,
@@ -97,6 +103,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       options.paths,
     ]),
     isDraining,
+    onAuthenticated: (socket) => pace?.prove(socket),
     observe(record) {
       options.observe(record);
       // A connection that was busy when the draining began is idle now, and nobody else would close it.
@@ -134,6 +141,15 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   // A flood of connections must not become a flood of lines.
   const complain = oncePer(COMPLAIN_MS, (fields: object) => logger.warn(fields, 'connection refused: too many'));
   server.on('drop', () => complain({ maxConnections }));
+  const pace =
+    tlsServer === undefined || handshakesPerAddress === 0
+      ? undefined
+      : new HandshakePace({
+          perSecond: handshakesPerAddress,
+          now: performance.now.bind(performance),
+          onRefused: (address) => complain({ handshakesPerAddress, address }),
+        });
+  if (tlsServer !== undefined && pace !== undefined) paceHandshakes(tlsServer, pace);
   if (maxConnectionsPerAddress !== undefined) {
     const limit = new AddressLimit(maxConnectionsPerAddress, (address) =>
       complain({ maxConnectionsPerAddress, address }),
@@ -155,6 +171,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const closed = new Promise<void>((resolve) => {
       server.close(() => resolve());
     });
+    pace?.close();
     lastWords();
     for (const stream of [...watches]) stream.shutdown();
     server.closeIdleConnections();
@@ -188,9 +205,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
+      pace?.close();
       server.closeAllConnections();
       await closed;
     },
+    handshakes: () => pace?.counts ?? { held: 0, refused: 0 },
     reloadCertificate: () => reloadCertificate(),
   };
 }

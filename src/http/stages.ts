@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import {
   type Authorizer,
   type Decision,
@@ -26,6 +27,8 @@ import { methodNotAllowed, readWireFacts } from './wire-facts.ts';
 export interface StageParts {
   readonly parseTarget: TargetParser;
   readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => Caller | Promise<Caller>;
+  /** Hears on which connections callers are known. */
+  readonly onAuthenticated: (socket: Socket) => void;
   readonly authorizer: Authorizer;
   readonly resources: ResourceRoutes;
   readonly paths: PathRoutes;
@@ -98,16 +101,18 @@ function servePublic(x: Exchange, parts: StageParts, names: PathTarget, route: P
 const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 /** Trying tokens out costs us signatures to check: whoever fails again and again is answered slowly. */
-export const authenticate: StageRun = (x, { authenticate, lanes }) => {
+export const authenticate: StageRun = (x, { authenticate, onAuthenticated, lanes }) => {
   const found = authenticate(x.req.headers.authorization, x.warn);
   if (!(found instanceof Promise)) {
     x.caller = found;
+    onAuthenticated(x.req.socket);
     // A body that came along with its header is there once the parser has gone on, and this lets it.
     return WITH_BODY.has(x.wire.method) ? Promise.resolve() : undefined;
   }
   return found.then(
     (caller) => {
       x.caller = caller;
+      onAuthenticated(x.req.socket);
     },
     (error) => {
       if (!(error instanceof ApiError) || error.status.code !== 401) throw error;

@@ -154,6 +154,26 @@ export function observeLanes({ registry }: Metrics, usage: () => Readonly<Record
   });
 }
 
+/** Of connections over TLS that were not begun with at once, because too many came from their address. */
+export function observeHandshakes(
+  { registry }: Metrics,
+  counts: () => { readonly held: number; readonly refused: number },
+): void {
+  const registers = [registry];
+  counter(
+    registers,
+    'clusterpass_handshakes_held_total',
+    'Connections that waited for their handshake, because too many from their address had not authenticated.',
+    () => counts().held,
+  );
+  counter(
+    registers,
+    'clusterpass_handshakes_refused_total',
+    'Connections that were closed before their handshake, because too many from their address waited.',
+    () => counts().refused,
+  );
+}
+
 /** For the store: how long it took, and whether it failed. */
 export const observeStore =
   ({ storeSeconds, storeErrors }: Metrics) =>
