@@ -1,11 +1,12 @@
-import { cloneJson, guardDepth, isJsonObject, type JsonValue, member, newJsonObject } from './json-value.ts';
+import { guardDepth, isJsonObject, type JsonValue, member, newJsonObject } from './json-value.ts';
 
 /**
  * RFC 7386: members of the patch replace those of the target, objects are merged member by member, and
  * `null` removes. Arrays are replaced whole. A patch that is no object replaces everything; whether that
  * is allowed is for the caller to say.
  *
- * Neither argument is changed, and the result shares nothing with them.
+ * Neither argument is changed. The result shares with them what the one left as it was, or the other brought: it is for
+ * reading.
  *
  * @throws ApiError 400 when the values nest too deep.
  */
@@ -14,14 +15,14 @@ export function applyMergePatch(target: JsonValue, patch: JsonValue): JsonValue 
 }
 
 function merge(target: JsonValue | undefined, patch: JsonValue, depth: number): JsonValue {
-  if (!isJsonObject(patch)) return cloneJson(patch, depth);
+  if (!isJsonObject(patch)) return patch;
   guardDepth(depth);
   const merged = newJsonObject();
   // What the target has keeps its place; what the patch brings follows.
   if (isJsonObject(target)) {
     for (const key of Object.keys(target)) {
       const change = member(patch, key);
-      if (change === undefined) merged[key] = cloneJson(target[key] as JsonValue, depth + 1);
+      if (change === undefined) merged[key] = target[key] as JsonValue;
       else if (change !== null) merged[key] = merge(target[key], change, depth + 1);
     }
   }

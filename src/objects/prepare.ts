@@ -1,6 +1,6 @@
-import { isDeepStrictEqual } from 'node:util';
 import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta } from '../api/kind.ts';
 import type { ObjectPlace } from '../api/object-key.ts';
+import { equalJson, type JsonValue } from './json-value.ts';
 
 /** Seconds, UTC: the only form of time in the API (T-09). */
 export const toTimestamp = (epochMs: number): string => `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
@@ -30,8 +30,9 @@ function withoutSystemFields(metadata: ObjectMeta): ObjectMeta {
 
 /** Computed for every view, so a copy that comes back with an object is not stored. */
 function withoutComputedAnnotations(metadata: ObjectMeta, computed: readonly string[]): ObjectMeta {
-  if (metadata.annotations === undefined) return metadata;
-  const kept = Object.entries(metadata.annotations).filter(([key]) => !computed.includes(key));
+  const { annotations: sent } = metadata;
+  if (sent === undefined || !computed.some((key) => Object.hasOwn(sent, key))) return metadata;
+  const kept = Object.entries(sent).filter(([key]) => !computed.includes(key));
   const { annotations: _, ...rest } = metadata;
   return kept.length === 0 ? rest : { ...rest, annotations: Object.fromEntries(kept) };
 }
@@ -63,8 +64,7 @@ export function prepareCreate(
     },
   };
   if (status !== undefined && (!kind.hasStatus || options.keepStatus)) object.status = status;
-  kind.applyDefaults(object);
-  return plain(object);
+  return completed(kind, object);
 }
 
 export type UpdatePart = 'object' | 'status' | 'both';
@@ -89,8 +89,7 @@ export function prepareUpdate(
   const object: ApiObject = { ...(part === 'status' ? oldRest : sentRest), ...typeOf(kind), metadata };
   const status = kind.hasStatus && part === 'object' ? oldStatus : sentStatus;
   if (status !== undefined) object.status = status;
-  kind.applyDefaults(object);
-  const next = plain(object);
+  const next = completed(kind, object);
   if (kind.countsGenerations && part !== 'status' && !sameContent(next, old)) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }
@@ -100,8 +99,7 @@ export function prepareUpdate(
 /** An object on its way out. */
 export function prepareDeletion(kind: Kind, object: ApiObject, now: number): ApiObject {
   const marked = { ...object, metadata: { ...object.metadata, deletionTimestamp: toTimestamp(now) } };
-  kind.applyDefaults(marked);
-  return plain(marked);
+  return completed(kind, marked);
 }
 
 function systemFieldsOf({
@@ -112,15 +110,21 @@ function systemFieldsOf({
   name,
   namespace,
 }: ObjectMeta): ObjectMeta {
-  const fields = { name, namespace, uid, creationTimestamp, deletionTimestamp, generation };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  const fields: ObjectMeta = {};
+  if (name !== undefined) fields.name = name;
+  if (namespace !== undefined) fields.namespace = namespace;
+  if (uid !== undefined) fields.uid = uid;
+  if (creationTimestamp !== undefined) fields.creationTimestamp = creationTimestamp;
+  if (deletionTimestamp !== undefined) fields.deletionTimestamp = deletionTimestamp;
+  if (generation !== undefined) fields.generation = generation;
+  return fields;
 }
 
 /** Equal in everything that a generation counts. */
 function sameContent(a: ApiObject, b: ApiObject): boolean {
   const { metadata: _a, status: _as, ...restA } = a;
   const { metadata: _b, status: _bs, ...restB } = b;
-  return isDeepStrictEqual(restA, restB);
+  return isSameJson(restA, restB);
 }
 
 /** Whether storing the one in place of the other would change anything; both as they come from here or the store. */
@@ -129,11 +133,20 @@ export function isSameObject(a: ApiObject, b: ApiObject): boolean {
     ...rest,
     metadata,
   });
-  return isDeepStrictEqual(withoutVersion(a), withoutVersion(b));
+  return isSameJson(withoutVersion(a), withoutVersion(b));
 }
 
-/** As it will be read back: comparable, without undefined members, and without the prototypes of the decoder's maps. */
-const plain = (object: ApiObject): ApiObject => plainValue(object) as ApiObject;
+const isSameJson = (a: object, b: object): boolean => equalJson(a as JsonValue, b as JsonValue);
+
+/**
+ * With its defaults, and as it will be read back: comparable, without undefined members, and without the prototypes of the
+ * decoder's maps. A copy before anything is filled in: what it was made of may be somebody else's.
+ */
+function completed(kind: Kind, object: ApiObject): ApiObject {
+  const copy = plainValue(object) as ApiObject;
+  kind.applyDefaults(copy);
+  return copy;
+}
 
 function plainValue(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;

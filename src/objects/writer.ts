@@ -50,7 +50,10 @@ export interface UpdateOptions {
   readonly admit?: Admit;
 }
 
-/** Looks at the present object and gives the one that should take its place. Called again when a writer was faster. */
+/**
+ * Looks at the present object and gives the one that should take its place, which may share parts with it. Must not change
+ * what it is given. Called again when a writer was faster.
+ */
 export type Change = (current: ApiObject) => ApiObject | Promise<ApiObject>;
 
 const GENERATED_BASE_LENGTH = 58;
@@ -130,9 +133,8 @@ export class ObjectWriter {
     const { part, preconditions, admit } = options;
     const expected = preconditions?.resourceVersion ?? '';
     for (let attempt = 1; ; attempt++) {
-      const current = await this.#current(kind, place, preconditions);
-      const old = current.object();
-      const next = prepareUpdate(kind, await change(current.object()), old, part, { computedAnnotations });
+      const { current, object: old } = await this.#current(kind, place, preconditions);
+      const next = prepareUpdate(kind, await change(old), old, part, { computedAnnotations });
       admit?.(next, old);
       refuseIfInvalid(kind, place.name, validateObject(kind, next, old));
       const result = await this.#replace(kind, { current, old }, next, options);
@@ -176,9 +178,8 @@ export class ObjectWriter {
     const { reader, now } = this.#options;
     const expected = preconditions?.resourceVersion ?? '';
     for (let attempt = 1; ; attempt++) {
-      const current = await this.#current(kind, place, preconditions);
+      const { current, object } = await this.#current(kind, place, preconditions);
       const { uid, deletionTimestamp } = current;
-      const object = current.object();
       const isMarked = deletionTimestamp !== undefined;
       if (dryRun) {
         const held = hasFinalizers(object);
@@ -199,7 +200,11 @@ export class ObjectWriter {
   }
 
   /** The newest state, which must be what the caller says it is. */
-  async #current(kind: Kind, place: ObjectPlace, preconditions: Preconditions | undefined): Promise<StoredObject> {
+  async #current(
+    kind: Kind,
+    place: ObjectPlace,
+    preconditions: Preconditions | undefined,
+  ): Promise<{ current: StoredObject; object: ApiObject }> {
     const { reader } = this.#options;
     await reader.catchUp();
     const current = reader.find(kind, place);
@@ -210,8 +215,9 @@ export class ObjectWriter {
         invalidValue('metadata.resourceVersion', expected, 'must be the resourceVersion of the object as it was read'),
       ]);
     }
-    checkPreconditions(kind, current.object(), preconditions);
-    return current;
+    const object = current.object();
+    checkPreconditions(kind, object, preconditions);
+    return { current, object };
   }
 
   async #write(write: Write): Promise<WriteResult> {

@@ -17,6 +17,10 @@ const isDigit = (code: number): boolean =>
  * one canonical form. Node's own decoder skips whatever it does not know.
  */
 export function canonicalBase64(text: string): string {
+  // Through bytes, so that unused bits in the last digit do not make two texts of the same data.
+  const canonical = Buffer.from(text, 'base64').toString('base64');
+  // Whatever the decoder skipped or read in another way would not have come back: there is nothing left to check.
+  if (canonical === text) return text;
   let digits = 0;
   let at = 0;
   for (; at < text.length; at++) {
@@ -25,8 +29,7 @@ export function canonicalBase64(text: string): string {
     else if (code !== 0x0a && code !== 0x0d) break;
   }
   checkEnd(text, at, digits % 4);
-  // Through bytes, so that unused bits in the last digit do not make two texts of the same data.
-  return Buffer.from(text, 'base64').toString('base64');
+  return canonical;
 }
 
 /** `at` is the first character that is no digit, `open` the digits of the group that it would close. */

@@ -61,13 +61,16 @@ export function parseGoTime(text: string): string | undefined {
 /** What Kubernetes itself writes, and most of what arrives: in the form that is wanted, and a day of the calendar. */
 function isNormal(text: string): boolean {
   if (!NORMAL.test(text)) return false;
-  const instant = Date.parse(text);
-  // A day that a month does not have comes out as one of the next.
-  return !Number.isNaN(instant) && new Date(instant).toISOString().startsWith(text.slice(0, 19));
+  const day = digitsAt(text, 8);
+  return day <= 28 || day <= daysIn(Number(text.slice(0, 4)), digitsAt(text, 5));
 }
 
+/** The number that two digits make. */
+const digitsAt = (text: string, at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 0x210;
+
 /** Of a year that is neither the first, which means no time, nor one that a message must be written about. */
-const NORMAL = /^[12][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$/;
+const NORMAL =
+  /^[12][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$/;
 
 function split(text: string): string[] {
   let at = 0;

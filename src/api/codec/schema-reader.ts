@@ -50,10 +50,18 @@ export class SchemaReader {
   #struct(node: ObjectNode, shape: StructShape, at: Path | undefined): Record<string, unknown> {
     const values: unknown[] = new Array(shape.fields.length).fill(undefined);
     const seen: boolean[] = [];
-    for (const index of this.#order(node)) {
+    const order = this.#order(node);
+    for (let place = 0; place < node.keys.length; place++) {
+      const index = order?.[place] ?? place;
       const key = node.keys[index] ?? '';
       const child = node.values[index] ?? null;
       const field = shape.byName.get(key);
+      // Most members are texts, once each: there is nothing to say of them, and so no need to say where they are.
+      if (typeof child === 'string' && field?.shape.type === 'string' && !seen[field.index]) {
+        seen[field.index] = true;
+        values[field.index] = child;
+        continue;
+      }
       const here: Path = { up: at, key, owner: field === undefined ? undefined : shape.goType };
       if (field === undefined) {
         const why = child === true ? shape.refused.get(key) : undefined;
@@ -78,12 +86,13 @@ export class SchemaReader {
   #map(node: ObjectNode, shape: MapShape, at: Path | undefined): Record<string, unknown> {
     const result: Record<string, unknown> = Object.create(null);
     if (this.#isTooLong(node.keys.length, shape, at)) return result;
-    const seen = new Set<string>();
-    for (const index of this.#order(node)) {
+    const { duplicates } = this.#options;
+    const order = this.#order(node);
+    for (let place = 0; place < node.keys.length; place++) {
+      const index = order?.[place] ?? place;
       const key = node.keys[index] ?? '';
       const here: Path = { up: at, key, owner: undefined };
-      if (seen.has(key)) this.#options.duplicates?.duplicate(here);
-      seen.add(key);
+      if (duplicates !== undefined && Object.hasOwn(result, key)) duplicates.duplicate(here);
       result[key] = this.#element(node.values[index] ?? null, shape.values, here);
     }
     return result;
@@ -181,10 +190,10 @@ export class SchemaReader {
     this.fieldErrors.push(invalidValue(field, value, `${field} in body ${problem}`));
   }
 
-  #order(node: ObjectNode): Iterable<number> {
-    const indexes = node.keys.keys();
-    if (!this.#options.sorted) return indexes;
-    return [...indexes].sort((a, b) => compareBytes(node.keys[a] ?? '', node.keys[b] ?? ''));
+  /** Undefined: as they come. */
+  #order(node: ObjectNode): readonly number[] | undefined {
+    if (!this.#options.sorted) return undefined;
+    return [...node.keys.keys()].sort((a, b) => compareBytes(node.keys[a] ?? '', node.keys[b] ?? ''));
   }
 }
 

@@ -32,7 +32,7 @@ export function validateEndpoints(
     validateEndpoint(endpoint, `${at}.serverEndpoints[${index}]`, checks, known),
   );
   const { caBundle = '' } = endpoints;
-  const bundle = caBundle === old?.caBundle ? keyProblem(decoded(caBundle)) : bundleProblem(caBundle, checks.now());
+  const bundle = caBundle === old?.caBundle ? keyProblem(caBundle) : bundleProblem(caBundle, checks.now());
   if (bundle !== undefined) errors.push(forbiddenField(`${at}.caBundle`, bundle));
   return errors;
 }
@@ -48,7 +48,7 @@ function validateEndpoint(
   else if (address.includes('@')) {
     // Not quoted in the answer, which may end up in a log.
     errors.push(forbiddenField(`${here}.serverAddress`, 'must not contain credentials'));
-  } else {
+  } else if (!isPlainAddress(address)) {
     const url = URL.parse(address);
     const problem =
       addressProblem(address, url) ?? (url === null || known.has(address) ? undefined : hostProblem(url, checks));
@@ -59,6 +59,18 @@ function validateEndpoint(
   }
   return errors;
 }
+
+/**
+ * The usual form, in which nothing can be wrong and which takes no parser to see: a name in lower case whose last label
+ * begins with a letter, so that it is no address in disguise, and a port. Names in Punycode and those of this machine are
+ * looked at more closely.
+ */
+export const isPlainAddress = (address: string): boolean =>
+  address.length <= MAX_PLAIN_LENGTH && PLAIN.test(address) && !SPECIAL_NAME.test(address);
+
+const MAX_PLAIN_LENGTH = 253;
+const PLAIN = /^https:\/\/(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?\/?$/;
+const SPECIAL_NAME = /xn--|localhost/;
 
 /**
  * A URL that means exactly what it shows: no credentials, no path, and nothing the parser had to repair. It
@@ -95,9 +107,23 @@ function hostProblem({ hostname, port }: URL, { rules, isOwnListener }: Endpoint
 
 const decoded = (caBundle: string): string => Buffer.from(caBundle, 'base64').toString('latin1');
 
+const KEY_MARK = 'PRIVATE KEY-----';
+
+/**
+ * What the mark looks like in base64, in each of the three ways in which its bytes can fall into groups: the digits that
+ * no neighbour has a part in. Looked for first, because to decode a bundle takes longer than all of these.
+ */
+const ENCODED_MARKS = [0, 1, 2].map((shift) =>
+  Buffer.from(`${'.'.repeat(shift)}${KEY_MARK}`)
+    .toString('base64')
+    .slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + KEY_MARK.length) * 8) / 6)),
+);
+
 /** Every caller sees the bundle, so the usual mistake with PEM files must not get that far, nor stay. */
-const keyProblem = (text: string): string | undefined =>
-  text.includes('PRIVATE KEY-----') ? 'must hold certificates only, and there is a private key in it' : undefined;
+const keyProblem = (caBundle: string): string | undefined =>
+  ENCODED_MARKS.some((mark) => caBundle.includes(mark)) && decoded(caBundle).includes(KEY_MARK)
+    ? 'must hold certificates only, and there is a private key in it'
+    : undefined;
 
 /** Reading a certificate takes time, and there is room for thousands in a request. */
 const MAX_CERTIFICATES = 64;
@@ -131,11 +157,10 @@ function remember(caBundle: string, facts: BundleFacts): void {
 }
 
 function readBundle(caBundle: string): BundleFacts {
-  const text = decoded(caBundle);
   const refused = (problem: string): BundleFacts => ({ problem, endsAt: 0 });
-  const key = keyProblem(text);
+  const key = keyProblem(caBundle);
   if (key !== undefined) return refused(key);
-  const texts = text.match(CERTIFICATE) ?? [];
+  const texts = decoded(caBundle).match(CERTIFICATE) ?? [];
   if (texts.length === 0) return refused('must hold certificates in PEM form, and there is none in it');
   if (texts.length > MAX_CERTIFICATES) return refused(`must hold at most ${MAX_CERTIFICATES} certificates`);
   const certificates = texts.map(readCertificate);
