@@ -67,8 +67,8 @@ export function equalJson(a: JsonValue, b: JsonValue, depth = 0): boolean {
   }
   const keys = Object.keys(a);
   if (keys.length !== Object.keys(b).length) return false;
-  return keys.every((key) => {
-    const [left, right] = [member(a, key), member(b, key)];
-    return left !== undefined && right !== undefined && equalJson(left, right, depth + 1);
-  });
+  for (const key of keys) {
+    if (!Object.hasOwn(b, key) || !equalJson(a[key] as JsonValue, b[key] as JsonValue, depth + 1)) return false;
+  }
+  return true;
 }

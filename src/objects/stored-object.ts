@@ -33,6 +33,8 @@ export class StoredObject implements CacheEntry, ObjectPlace {
   /** Of the fields that can be selected by, those that the place does not tell. */
   readonly #fields: Readonly<Record<string, string>> | undefined;
   #fullJson: Buffer | undefined;
+  /** What was written, if its writer is in this process: for those who are told of it in this moment, and no longer. */
+  #written: ApiObject | undefined;
 
   constructor(kind: Kind, stored: KeyValue, publicView?: PublicView) {
     this.kind = kind;
@@ -45,7 +47,13 @@ export class StoredObject implements CacheEntry, ObjectPlace {
     this.cluster = place.cluster;
     this.namespace = place.namespace;
     this.name = place.name;
-    const object = this.object();
+    if (stored.meaning !== undefined) {
+      this.#written = this.#versioned(stored.meaning as ApiObject);
+      queueMicrotask(() => {
+        this.#written = undefined;
+      });
+    }
+    const object = this.#written ?? this.object();
     this.uid = object.metadata.uid ?? '';
     this.labels = object.metadata.labels;
     this.deletionTimestamp = object.metadata.deletionTimestamp;
@@ -60,6 +68,11 @@ export class StoredObject implements CacheEntry, ObjectPlace {
     const object = this.kind.storedForm?.fromStored(stored) ?? stored;
     object.metadata.resourceVersion = String(this.revision);
     return object;
+  }
+
+  /** A copy as deep as it takes. */
+  #versioned(object: ApiObject): ApiObject {
+    return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.revision) } };
   }
 
   /** It has ended, whether or not the store has let go of it. A time that can not be read counts as past. */
@@ -86,13 +99,13 @@ export class StoredObject implements CacheEntry, ObjectPlace {
   /** The public view as bytes; the whole object for kinds that have none to hide. */
   get publicJson(): Buffer {
     if (this.#publicView === undefined) return this.fullJson;
-    this.#publicJson ??= serialize(this.kind, this.#publicView(this.object()));
+    this.#publicJson ??= serialize(this.kind, this.#publicView(this.#written ?? this.object()));
     return this.#publicJson;
   }
 
   /** The whole object as bytes. */
   get fullJson(): Buffer {
-    this.#fullJson ??= serialize(this.kind, this.object());
+    this.#fullJson ??= serialize(this.kind, this.#written ?? this.object());
     return this.#fullJson;
   }
 

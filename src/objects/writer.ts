@@ -116,6 +116,7 @@ export class ObjectWriter {
     const result = await this.#write({
       key: objectKey(kind, place),
       value: toStoredBytes(kind, object),
+      meaning: object,
       expect: { absent: true },
       guards: parents.map((parent) => ({ key: parent.key, expect: { createRevision: parent.createRevision } })),
     });
@@ -156,6 +157,7 @@ export class ObjectWriter {
     const result = await this.#write({
       key: current.key,
       value: finished && !holdsOthers(kind) ? null : toStoredBytes(kind, next),
+      meaning: next,
       expect: { modRevision: current.revision },
       guards,
     });

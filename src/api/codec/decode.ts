@@ -72,13 +72,16 @@ export function decodeValue<T extends object = ApiObject>(
   options: DecodeOptions = {},
 ): Decoded<T> {
   const root = fromPlain(value);
-  return decodeSource<T>({ root, yaml: undefined, bytes: () => Buffer.from(toJson(value)) }, type, mode, options);
+  const bytes = (): Uint8Array => Buffer.from(toJson(value));
+  return decodeSource<T>({ root, yaml: undefined, unique: true, bytes }, type, mode, options);
 }
 
 interface Source {
   readonly root: JsonNode;
   /** The repeated keys, when it was YAML. */
   readonly yaml: readonly string[] | undefined;
+  /** It comes from data in which no key can be there twice. */
+  readonly unique?: true;
   /** For messages that quote the body. */
   readonly bytes: () => Uint8Array;
 }
@@ -211,7 +214,7 @@ function read(source: Source, type: BodyType): { value: object; reader: SchemaRe
   const inMetadata: string[] = [];
   const inSchema: string[] = [];
   for (const line of source.yaml ?? []) violations.add(line);
-  if (custom) reportDuplicates(source.root, undefined, violations);
+  if (custom && source.unique === undefined) reportDuplicates(source.root, undefined, violations);
   const reader = new SchemaReader({
     style: type.style,
     sorted: source.yaml !== undefined,

@@ -3,7 +3,15 @@ import { parseGoInt64 } from '../go-errors.ts';
 import { Base64Error, canonicalBase64 } from './go-base64.ts';
 import { compareBytes } from './go-json-text.ts';
 import { parseGoTime, TimeSyntaxError } from './go-time.ts';
-import { type ArrayShape, type LeafShape, type MapShape, printGoType, type Shape, type StructShape } from './shape.ts';
+import {
+  type ArrayShape,
+  type Field,
+  type LeafShape,
+  type MapShape,
+  printGoType,
+  type Shape,
+  type StructShape,
+} from './shape.ts';
 import { goKindOf, type JsonNode, NumberNode, ObjectNode, toPlain } from './tree.ts';
 import { clip, MAX_VIOLATIONS, type Path, pathText, reportDuplicates, type Violations } from './violations.ts';
 
@@ -51,11 +59,13 @@ export class SchemaReader {
     const values: unknown[] = new Array(shape.fields.length).fill(undefined);
     const seen: boolean[] = [];
     const order = this.#order(node);
+    let next = 0;
     for (let place = 0; place < node.keys.length; place++) {
       const index = order?.[place] ?? place;
       const key = node.keys[index] ?? '';
       const child = node.values[index] ?? null;
-      const field = shape.byName.get(key);
+      const field = fieldOf(shape, key, next);
+      next = field === undefined ? next : field.index + 1;
       // Most members are texts, once each: there is nothing to say of them, and so no need to say where they are.
       if (typeof child === 'string' && field?.shape.type === 'string' && !seen[field.index]) {
         seen[field.index] = true;
@@ -195,6 +205,16 @@ export class SchemaReader {
     if (!this.#options.sorted) return undefined;
     return [...node.keys.keys()].sort((a, b) => compareBytes(node.keys[a] ?? '', node.keys[b] ?? ''));
   }
+}
+
+/**
+ * Begins where the last one was found, as most bodies are in some order. A Map would have to look every key up in the
+ * engine's table of strings first, because it is cut out of the body: to compare it with a dozen names is sooner done.
+ */
+function fieldOf({ fields }: StructShape, key: string, from: number): Field | undefined {
+  for (let at = from; at < fields.length; at++) if (fields[at]?.name === key) return fields[at];
+  for (let at = 0; at < from; at++) if (fields[at]?.name === key) return fields[at];
+  return undefined;
 }
 
 /** Go names the innermost struct, then every struct field on the way; map keys and indexes are not part of it. */

@@ -38,11 +38,7 @@ describe('what is stored already', () => {
 describe('an address in its usual form', () => {
   const label = fc.stringMatching(/^[a-f0-9nx-]{1,6}$/);
   const texts = fc
-    .tuple(
-      fc.array(label, { minLength: 1, maxLength: 4 }),
-      fc.option(fc.nat(99_999)),
-      fc.constantFrom('', '/'),
-    )
+    .tuple(fc.array(label, { minLength: 1, maxLength: 4 }), fc.option(fc.nat(99_999)), fc.constantFrom('', '/'))
     .map(([labels, port, end]) => `https://${labels.join('.')}${port === null ? '' : `:${port}`}${end}`);
 
   it('is one that a parser reads as it is written', () => {

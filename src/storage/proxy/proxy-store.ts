@@ -59,8 +59,10 @@ export class ProxyStore implements Store {
 
   async write(write: Write): Promise<WriteResult> {
     checkWrite(write);
-    // Our own copy: it is sent later in this turn, and the writer may use its buffer again.
-    const owned = write.value === null ? write : { ...write, value: new Uint8Array(write.value) };
+    // The meaning stays here: to send it would cost more than to parse it. Our own copy of the value: it is sent later in
+    // this turn, and the writer may use its buffer again.
+    const { meaning: _, ...rest } = write;
+    const owned = rest.value === null ? rest : { ...rest, value: new Uint8Array(rest.value) };
     return this.#ask({ ask: 'write', write: owned });
   }
 

@@ -229,10 +229,10 @@ function toChanges(writes: readonly QueuedWrite[], outcomes: WireOutcomes): Chan
     const modRevision = outcomes.revisions[i] ?? 0;
     const createRevision = outcomes.created[i] ?? 0;
     if (modRevision === 0) continue;
-    const { key, value } = write;
-    changes.push(
-      value === null ? { type: 'delete', key, modRevision } : { type: 'put', key, value, modRevision, createRevision },
-    );
+    const { key, value, meaning } = write;
+    if (value === null) changes.push({ type: 'delete', key, modRevision });
+    else if (meaning === undefined) changes.push({ type: 'put', key, value, modRevision, createRevision });
+    else changes.push({ type: 'put', key, value, modRevision, createRevision, meaning });
   }
   return changes;
 }
