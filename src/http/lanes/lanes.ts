@@ -15,7 +15,7 @@ export interface Lanes {
   refusal(lane: LaneName): ApiError;
   /** To be awaited before a refusal is sent; false when the connection is to be closed instead. */
   pace(who: string): boolean | Promise<boolean>;
-  /** The same before a 401. Nobody knows who that is, and many may share an address: it is never held for long. */
+  /** The same before a 401. Nobody knows who that is, and many may share an address: it is held for less time. */
   paceUnknown(address: string): boolean | Promise<boolean>;
   /** For metrics. */
   usage(): Readonly<Record<LaneName, LaneUsage>>;
@@ -30,7 +30,9 @@ const RETRY_SECONDS = 1;
 const RETRY_WATCH_SECONDS = 5;
 
 /** Nobody who was refused waits longer for the answer than others wait for their turn. */
-const PACE = { perSecond: 100, holdMs: 1_000, maxHoldMs: MAX_WAIT_MS, maxHeld: 5_000 } as const;
+const PACE = { perSecond: 100, atOnce: 20, maxHoldMs: MAX_WAIT_MS, maxHeld: 5_000 } as const;
+/** For a 401, which is nobody's in particular, at most so long. */
+const MAX_HOLD_UNKNOWN_MS = 5_000;
 
 export function createLanes(limits: LoadLimits, now: () => number = performance.now.bind(performance)): Lanes {
   const refusals = new Map<LaneName, ApiError>();
@@ -56,7 +58,7 @@ export function createLanes(limits: LoadLimits, now: () => number = performance.
     watches: createLane('watches', watches, RETRY_WATCH_SECONDS),
   };
   const known = new RefusalPace({ ...PACE, now });
-  const unknown = new RefusalPace({ ...PACE, maxHoldMs: PACE.holdMs, now });
+  const unknown = new RefusalPace({ ...PACE, maxHoldMs: MAX_HOLD_UNKNOWN_MS, now });
   return {
     enter: (lane, who) => lanes[lane].enter(who),
     refusal: (lane) => refusals.get(lane) as ApiError,

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface RefusalPaceOptions {
-  /** So many refusals each second are answered at once; enough for every client that heeds what it is told. */
+  /** So many refusals leave in each second. */
   readonly perSecond: number;
-  /** For how long each further one is held back at least, */
-  readonly holdMs: number;
-  /** and at most, however many there are. */
+  /** So many of them may leave at once: enough for every client that heeds what it is told. */
+  readonly atOnce: number;
+  /** For how long one is held back at most, however many there are. */
   readonly maxHoldMs: number;
   /** More than this many of one caller are not kept waiting: their connections are closed. */
   readonly maxHeld: number;
@@ -14,45 +14,63 @@ export interface RefusalPaceOptions {
   readonly sleep?: (ms: number) => Promise<unknown>;
 }
 
+interface Pace {
+  /** When the next refusal would leave if nobody had been in a hurry. */
+  next: number;
+  held: number;
+}
+
 /**
  * A refusal is cheap, but a client that ignores it and asks again at once, over a thousand connections, would keep the
- * server busy with nothing else. Its answers are held back: a connection that waits for its answer asks for nothing. The
- * more of them there are, the longer, so that more connections do not mean more refusals.
+ * server busy with nothing else. Its answers are held back: a connection that waits for its answer asks for nothing. They
+ * leave one after the other, the later the more there are, so that more connections do not mean more refusals, nor many of
+ * them in one turn of the event loop.
  */
 export class RefusalPace {
   readonly #options: Required<RefusalPaceOptions>;
-  /** Refusals in the current second, by caller. */
-  #recent = new Map<string, number>();
-  #second = 0;
-  readonly #held = new Map<string, number>();
+  readonly #stepMs: number;
+  #paces = new Map<string, Pace>();
+  #sweepAt = 0;
 
   constructor(options: RefusalPaceOptions) {
     this.#options = { sleep: (ms) => delay(ms, undefined, { ref: false }), ...options };
+    this.#stepMs = 1000 / options.perSecond;
+  }
+
+  /** How many callers are known. */
+  get size(): number {
+    return this.#paces.size;
   }
 
   /** Waits, if need be, until the refusal may be sent. False: there are too many; close the connection instead. */
   wait(who: string): boolean | Promise<boolean> {
-    const { perSecond, maxHeld, now } = this.#options;
-    const second = Math.floor(now() / 1000);
-    if (second !== this.#second) {
-      this.#second = second;
-      this.#recent = new Map();
+    const { atOnce, maxHeld, maxHoldMs, now } = this.#options;
+    const time = now();
+    this.#sweep(time);
+    let pace = this.#paces.get(who);
+    if (pace === undefined) {
+      pace = { next: time, held: 0 };
+      this.#paces.set(who, pace);
     }
-    const count = (this.#recent.get(who) ?? 0) + 1;
-    this.#recent.set(who, count);
-    if (count <= perSecond) return true;
-    const held = this.#held.get(who) ?? 0;
-    if (held >= maxHeld) return false;
-    this.#held.set(who, held + 1);
-    return this.#hold(who, held);
+    const at = Math.max(time, pace.next);
+    const early = at - time - (atOnce - 1) * this.#stepMs;
+    if (early > 0 && pace.held >= maxHeld) return false;
+    // Nobody is held back longer than this, so nobody's turn need be later either.
+    pace.next = Math.min(at + this.#stepMs, time + maxHoldMs + atOnce * this.#stepMs);
+    return early <= 0 ? true : this.#hold(pace, Math.min(maxHoldMs, early));
   }
 
-  async #hold(who: string, held: number): Promise<boolean> {
-    const { perSecond, holdMs, maxHoldMs, sleep } = this.#options;
-    await sleep(Math.min(maxHoldMs, Math.max(holdMs, (held * 1000) / perSecond)));
-    const rest = (this.#held.get(who) ?? 1) - 1;
-    if (rest === 0) this.#held.delete(who);
-    else this.#held.set(who, rest);
+  async #hold(pace: Pace, ms: number): Promise<boolean> {
+    pace.held += 1;
+    await this.#options.sleep(ms);
+    pace.held -= 1;
     return true;
+  }
+
+  /** Who has none that waits, and none that would have to, is as good as new. */
+  #sweep(time: number): void {
+    if (time < this.#sweepAt) return;
+    this.#sweepAt = time + 1000;
+    for (const [who, { next, held }] of this.#paces) if (held === 0 && next <= time) this.#paces.delete(who);
   }
 }
