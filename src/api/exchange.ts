@@ -22,6 +22,11 @@ export interface ApiRequest {
   readonly auditId: string;
   /** Notes for the audit trail and the log, e.g. the id of an issued credential. Never a secret. */
   readonly annotate: (key: string, value: string) => void;
+  /**
+   * Says ahead that this will be the answer, and with which code: what has to be on the disk before a credential leaves is
+   * written while the credential is made. Nothing that is annotated later is in it.
+   */
+  readonly willAnswer: (code: number) => void;
 }
 
 export interface RequestBody {

@@ -56,8 +56,8 @@ export function renderItem(representation: Representation, entry: StoredObject):
 }
 
 /** How long items are rendered before other work has its turn, and how many of them before a look at the clock. */
-const SLICE_MS = 2;
-const BETWEEN_LOOKS = 16;
+const SLICE_MS = 0.5;
+const BETWEEN_LOOKS = 8;
 
 /**
  * Many items. Most are ready in the cache and only picked up; after a start they are made, and that takes its turns.

@@ -57,6 +57,8 @@ export class Exchange {
   failure?: string;
   /** The code with which this request stands in the audit log already, because nothing was to leave before. */
   recordedAs?: number;
+  /** That it will stand there with this code, as far as somebody has said so ahead. */
+  recording?: { readonly code: number; readonly done: Promise<void> };
   /** The headers of a watch are out. */
   started = false;
 
@@ -132,9 +134,10 @@ export class HandlerRequest implements ApiRequest {
   readonly accept: NegotiatedAnswer;
   readonly auditId: string;
   readonly annotate: (key: string, value: string) => void;
+  readonly willAnswer: (code: number) => void;
   readonly #exchange: Exchange;
 
-  constructor(exchange: Exchange, caller: Caller, accept: NegotiatedAnswer) {
+  constructor(exchange: Exchange, caller: Caller, accept: NegotiatedAnswer, willAnswer: (code: number) => void) {
     this.caller = caller;
     this.target = targetOf(exchange);
     this.query = exchange.query;
@@ -144,6 +147,7 @@ export class HandlerRequest implements ApiRequest {
     this.accept = accept;
     this.auditId = exchange.auditId;
     this.annotate = exchange.annotate;
+    this.willAnswer = willAnswer;
     this.#exchange = exchange;
   }
 

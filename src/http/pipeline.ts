@@ -93,9 +93,15 @@ export function createPipeline(options: PipelineOptions): Serve {
 
   const parts: StageParts = {
     ...options,
-    async beforeRelease(x, code) {
-      await beforeRelease(recordOf(x, now() - x.startedAt, code));
-      x.recordedAs = code;
+    beforeRelease(x, code) {
+      if (x.recording?.code === code) return x.recording.done;
+      const done = beforeRelease(recordOf(x, now() - x.startedAt, code)).then(() => {
+        x.recordedAs = code;
+      });
+      // Whoever waits for it hears of a failure; if the handler fails first, nobody waits.
+      done.catch(ignore);
+      x.recording = { code, done };
+      return done;
     },
     startDeadline(x, wishMs) {
       deadlines.start(x);

@@ -32,7 +32,7 @@ export interface StageParts {
   readonly authorizer: Authorizer;
   readonly resources: ResourceRoutes;
   readonly paths: PathRoutes;
-  /** Resolves when it is durable that this request is answered with a credential, and throws when it can not be. */
+  /** Resolves when it is durable that this request is answered with a credential, and throws when it can not be. Once for a code. */
   readonly beforeRelease: (exchange: Exchange, code: number) => Promise<void>;
   readonly lanes: Lanes;
   /** Starts the clock for the whole request; answers 504 when it runs out. */
@@ -237,7 +237,8 @@ export const receiveBody: StageRun = (x, parts) => {
 
 export const handle: StageRun = async (x, { beforeRelease }) => {
   if (x.accept === undefined) throw new Error('a handler needs a negotiated answer');
-  const answer = await x.route.handle(new HandlerRequest(x, callerOf(x), x.accept));
+  const willAnswer = (code: number): void => void beforeRelease(x, code);
+  const answer = await x.route.handle(new HandlerRequest(x, callerOf(x), x.accept, willAnswer));
   // A9. By the path, not by what the handler says of its answer: one that forgot to would release it unrecorded.
   if (targetOf(x).subresource === 'token' && 'code' in answer) await beforeRelease(x, answer.code);
   x.answer = answer;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
 import type { ApiRequest } from '../../api/exchange.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
@@ -90,6 +90,7 @@ interface Asked {
   readonly create?: ObjectWriter['create'];
   readonly jti?: string;
   readonly requireRightClock?: () => void;
+  readonly willAnswer?: (code: number) => void;
 }
 
 async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
@@ -106,6 +107,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     caller: { as: () => ({ name: 'jane', uid: 'u', groups: [], extra: {} }) },
     warn: (text: string) => warnings.push(text),
     annotate: (key: string, value: string) => annotations.set(key, value),
+    willAnswer: asked.willAnswer ?? (() => {}),
     accept: { mediaType: 'application/json', as: 'object' },
   } as unknown as ApiRequest;
   const handle = createTokenHandler({
@@ -198,6 +200,34 @@ describe('signing', () => {
       code: 500,
     });
     expect(error.cause).toBe(cause);
+  });
+});
+
+describe('A9: the line of the audit log', () => {
+  const steps: string[] = [];
+  const willAnswer = (code: number) => steps.push(`${code} to be written`);
+  const signer: Signer = {
+    sign: async () => {
+      steps.push('to be signed');
+      return 'the-token';
+    },
+  };
+  beforeEach(() => {
+    steps.length = 0;
+  });
+
+  test('is on its way while the token is signed', async () => {
+    await ask(signer, { willAnswer });
+    expect(steps).toEqual(['201 to be written', 'to be signed']);
+  });
+
+  test('waits where something else can still go wrong', async () => {
+    await ask(signer, { willAnswer, query: 'dryRun=All' });
+    const create = () => Promise.reject(new Error('the disk is full'));
+    const tracked = { annotations: { 'clusterpass.dev/tracked': 'true' }, create };
+    await expect(ask(signer, { willAnswer, ...tracked })).rejects.toThrow('the disk is full');
+    await expect(ask(signer, { willAnswer, spec: { audiences: [], expirationSeconds: 1 } })).rejects.toThrow();
+    expect(steps).toEqual(['to be signed']);
   });
 });
 

@@ -80,15 +80,17 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
     // T-27: never silently.
     if (granted < asked) request.warn(`requested expiration of ${asked} seconds shortened to ${granted} seconds`);
     if (wishes.forCluster && !claims.aud.includes(issuer)) request.warn(doesNotOpen(cluster, issuer));
-    const token = await issue(parts, request, claims, { ...options, tracked: wishes.tracked });
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
+    const token = await issue(parts, request, claims, { ...options, tracked: wishes.tracked });
     return respond(request, answer(sent, account, claims, token, now));
   };
 }
 
+const CREATED = 201;
+
 const respond = ({ accept }: ApiRequest, answered: ApiObject): ApiResponse => ({
   type: 'bytes',
-  code: 201,
+  code: CREATED,
   json: encode(accept.as === 'object' ? answered : partialMetadata(answered)),
 });
 
@@ -109,11 +111,16 @@ const doesNotOpen = (cluster: string, audience: string): string =>
 /** A9: what is to be known of a token is durable before anybody has it. */
 async function issue(
   { signer, tracked }: CreateTokenParts,
-  { caller, target }: ApiRequest,
+  { caller, target, willAnswer }: ApiRequest,
   claims: TokenClaims,
   how: { readonly dryRun: boolean; readonly tracked: boolean },
 ): Promise<string> {
-  if (!how.tracked) return how.dryRun ? '' : sign(signer, claims);
+  if (!how.tracked) {
+    if (how.dryRun) return '';
+    // From here on only signing can fail, and then a second line says so.
+    willAnswer(CREATED);
+    return sign(signer, claims);
+  }
   const place = tracked.reserve(caller.as(undefined), target.name);
   try {
     if (how.dryRun) return '';

@@ -34,7 +34,7 @@ export interface HubOptions {
  * How long watchers are written to before other work has its turn: as long as that work just took. So requests wait for
  * little while they are few, and whoever makes changes without end does not leave those who watch behind.
  */
-const SLICE_MS = { least: 2, most: 10 };
+const SLICE_MS = { least: 1, most: 4 };
 
 /** Far more than anyone is taken through one by one. */
 const MAX_POLICY_REVISIONS = 1_000;

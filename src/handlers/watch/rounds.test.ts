@@ -6,9 +6,12 @@ import { Client, EVERYTHING, NOTHING, Stage } from './watch.fixture.ts';
 class Rounds extends Stage {
   readonly #turns: (() => void)[] = [];
   override later = (run: () => void): void => void this.#turns.push(run);
-  /** Each look at the clock is one millisecond later than the last. */
+  /** Each look at the clock is half a millisecond later than the last. */
   #now = 0;
-  override clock = (): number => this.#now++;
+  override clock = (): number => {
+    this.#now += 0.5;
+    return this.#now;
+  };
 
   constructor() {
     super(3_600_000);

@@ -140,6 +140,26 @@ describe('B15: a lane', () => {
     expect(lane.usage).toMatchObject({ active: 0, waiting: 0, admitted: 8 });
   });
 
+  it('starts no more in a turn than it may, and takes nobody away its place for that', async () => {
+    const turns: (() => void)[] = [];
+    const limits = { atOnce: 8, perCaller: 5, waitingPerCaller: 1, perTurn: 2 };
+    const lane = open(limits, 1_000, { afterTurn: (act) => turns.push(act) });
+    const log: string[] = [];
+    for (let i = 0; i < 6; i += 1) enter(lane, 'greedy', log);
+    // Five have a place, of which three wait for a turn, and one waits for a place.
+    expect(lane.enter('greedy')).toBeUndefined();
+    enter(lane, 'other', log);
+    expect(log.splice(0)).toEqual(['greedy', 'greedy']);
+    const served: string[][] = [];
+    while (turns.length > 0) {
+      turns.shift()?.();
+      await settled();
+      served.push(log.splice(0));
+    }
+    expect(served).toEqual([['greedy', 'other'], ['greedy', 'greedy'], []]);
+    expect(lane.usage).toMatchObject({ active: 6, waiting: 1, admitted: 6 });
+  });
+
   it('counts why it refused', async () => {
     const none = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 0 });
     enter(none, 'a');

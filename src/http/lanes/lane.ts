@@ -7,6 +7,8 @@ export interface LaneLimits {
   readonly perCaller: number;
   /** How many more of one caller may wait for their turn; 0 for a lane in which nobody waits. */
   readonly waitingPerCaller: number;
+  /** How many may start in one turn of the event loop; the others start in the next ones. Without it, as many as there are places. */
+  readonly perTurn?: number;
 }
 
 /** A place in a lane. */
@@ -61,7 +63,8 @@ interface Waiting {
  * A place that was given back is free when the turn of the event loop is over. Much of what is asked for is done within
  * one turn, so a caller with a thousand connections would never have two requests at once: all of them would be read and
  * answered in one long turn, and everybody else wait for its end. Like this a turn has no more work than the lane has
- * places.
+ * places. Where the work of a request is long, fewer start in a turn: who has a place already waits for the next one then,
+ * and does not count among those who wait for a place.
  */
 export class Lane {
   readonly #options: LaneOptions;
@@ -75,6 +78,8 @@ export class Lane {
   #admitted = 0;
   /** Whose requests have ended in this turn. */
   #ended: Party[] = [];
+  #startedInTurn = 0;
+  #turnIsAwaited = false;
 
   constructor(options: LaneOptions) {
     this.#options = options;
@@ -102,17 +107,17 @@ export class Lane {
     };
   }
 
-  /** Throws the refusal when this caller has enough under way and waiting. */
   /** Undefined when there is no place: refusals are what a busy server does most, and to throw one takes longer than all of this. */
   enter(name: string): Ticket | undefined {
-    const { atOnce, waitingPerCaller } = this.#options;
+    const { waitingPerCaller } = this.#options;
     const party = this.#parties.get(name) ?? { name, active: 0, waiting: new Set() };
+    const room = this.#roomFor(party);
     // While others of the same caller wait, none may pass them.
-    if (this.#active < atOnce && party.waiting.size === 0 && this.#hasRoom(party)) {
+    if (room > 0 && party.waiting.size === 0 && this.#mayStart()) {
       this.#parties.set(name, party);
       return this.#place(party);
     }
-    if (party.waiting.size >= waitingPerCaller) {
+    if (party.waiting.size >= waitingPerCaller + room) {
       this.#refused[waitingPerCaller === 0 ? 'concurrency-limit' : 'queue-full'] += 1;
       return undefined;
     }
@@ -150,6 +155,8 @@ export class Lane {
     party.waiting.add(waiting);
     this.#turns.add(party);
     this.#patience.start(waiting);
+    // Nobody who leaves would call it when it waits for a turn only.
+    if (!this.#mayStart()) this.#awaitTurn();
     return {
       admitted: promise,
       leave: () => {
@@ -160,39 +167,57 @@ export class Lane {
     };
   }
 
-  #hasRoom(party: Party): boolean {
-    return party.active < this.#options.perCaller;
+  /** How many more of this caller there are places for. */
+  #roomFor(party: Party): number {
+    const { atOnce, perCaller } = this.#options;
+    return Math.max(0, Math.min(atOnce - this.#active, perCaller - party.active));
+  }
+
+  #mayStart(): boolean {
+    return this.#startedInTurn < (this.#options.perTurn ?? Number.POSITIVE_INFINITY);
   }
 
   #start(party: Party): void {
     this.#active += 1;
     this.#admitted += 1;
     party.active += 1;
+    if (this.#options.perTurn === undefined) return;
+    this.#startedInTurn += 1;
+    this.#awaitTurn();
   }
 
   #end(party: Party): void {
     this.#ended.push(party);
-    if (this.#ended.length === 1) this.#afterTurn(this.#nextTurn);
+    this.#awaitTurn();
+  }
+
+  #awaitTurn(): void {
+    if (this.#turnIsAwaited) return;
+    this.#turnIsAwaited = true;
+    this.#afterTurn(this.#nextTurn);
   }
 
   readonly #nextTurn = (): void => {
     const ended = this.#ended;
     this.#ended = [];
+    this.#turnIsAwaited = false;
+    this.#startedInTurn = 0;
     for (const party of ended) {
       this.#active -= 1;
       party.active -= 1;
       this.#tidy(party);
     }
-    // One for each place that is free now. Who was served is at the end of the row, and may have its turn again.
-    for (const _ of ended) if (!this.#serveNext()) return;
+    // Who was served is at the end of the row, and may have its turn again.
+    while (this.#serveNext());
   };
 
-  /** False when there is nobody, or no place. */
+  /** False when there is nobody, or no place, or enough for this turn. */
   #serveNext(): boolean {
+    if (!this.#mayStart()) return false;
     // At most a few are passed over: only so many can have their full share at once.
     for (const party of this.#turns) {
       if (this.#active >= this.#options.atOnce) return false;
-      if (!this.#hasRoom(party)) continue;
+      if (this.#roomFor(party) === 0) continue;
       const [oldest] = party.waiting;
       if (oldest === undefined) continue;
       this.#forget(oldest);

@@ -25,6 +25,8 @@ export interface Lanes {
 const PUBLIC = { atOnce: 400, perCaller: 100, waitingPerCaller: 1_000 } as const;
 /** Longer than any of our own work takes, and shorter than clients wait. */
 const MAX_WAIT_MS = 10_000;
+/** A write is read, checked and prepared in one turn: more of them would keep everybody else waiting for their sum. */
+const WRITES_PER_TURN = 16;
 /** Lanes empty fast; a watch may stand for an hour. */
 const RETRY_SECONDS = 1;
 const RETRY_WATCH_SECONDS = 5;
@@ -42,8 +44,9 @@ export function createLanes(limits: LoadLimits, now: () => number = performance.
     refusals.set(name, refusal);
     return new Lane({ ...laneLimits, maxWaitMs: MAX_WAIT_MS, now, refusal });
   };
-  const shared = (name: LaneName, atOnce: number): Lane =>
+  const shared = (name: LaneName, atOnce: number, perTurn?: number): Lane =>
     createLane(name, {
+      ...(perTurn === undefined ? {} : { perTurn }),
       atOnce,
       perCaller: Math.max(1, Math.floor((atOnce * limits.callerShare) / 100)),
       waitingPerCaller: limits.waitingPerCaller,
@@ -54,7 +57,7 @@ export function createLanes(limits: LoadLimits, now: () => number = performance.
     public: createLane('public', PUBLIC),
     tokens: shared('tokens', limits.tokensAtOnce),
     reads: shared('reads', limits.readsAtOnce),
-    writes: shared('writes', limits.writesAtOnce),
+    writes: shared('writes', limits.writesAtOnce, WRITES_PER_TURN),
     watches: createLane('watches', watches, RETRY_WATCH_SECONDS),
   };
   const known = new RefusalPace({ ...PACE, now });

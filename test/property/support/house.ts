@@ -132,5 +132,6 @@ function requestOf({
     accept: { mediaType: 'application/json', as: 'object' },
     auditId: '',
     annotate: () => {},
+    willAnswer: () => {},
   };
 }
