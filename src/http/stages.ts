@@ -9,9 +9,8 @@ import {
 } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
 import { whyAllowed } from '../api/decision-reason.ts';
-import type { Target } from '../api/exchange.ts';
 import { parseGoDuration, toGoInt64 } from '../api/go-errors.ts';
-import { ApiError, badRequest, notFound, pathNotFound, qualified, unauthorized } from '../api/status.ts';
+import { ApiError, badRequest, pathNotFound, unauthorized } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';
 import { addressKey } from './address-limit.ts';
 import { readBody, refuseContentEncoding } from './body.ts';
@@ -20,7 +19,8 @@ import { type Lanes, laneOf } from './lanes/lanes.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from './media-types.ts';
 import { negotiateAccept, negotiateContentType } from './negotiate.ts';
 import type { Method, PathTarget, TargetParser } from './request-target.ts';
-import type { PathRoute, PathRoutes, ResourceRoute, ResourceRoutes } from './routes.ts';
+import type { PathRoute, PathRoutes, ResourceRoutes } from './routes.ts';
+import { servedRoute } from './served-route.ts';
 import { methodNotAllowed, readWireFacts } from './wire-facts.ts';
 
 /** What the stages ask of the rest of the program. */
@@ -188,14 +188,7 @@ export const findRoute: StageRun = (x, { resources, paths }) => {
     if (route === undefined) throw pathNotFound();
     return servePath(x, x.names, route);
   }
-  const { target } = x.names;
-  const route = resources.find(target);
-  if (route === undefined) throw isFleetNamespace(target) ? namespaceOfFleet() : pathNotFound();
-  if (route.verbs.size === 0) throw subresourceNotFound(route, target);
-  if (!isServed(route, target, x.wire.method)) throw verbNotAllowed(route, target);
-  // T-12a: only an empty segment before a subresource gets here without a name.
-  if (target.subresource !== '' && target.name === '') throw badRequest('name must be provided');
-  x.route = route;
+  x.route = servedRoute(resources, x.names.target, x.wire.method);
   return undefined;
 };
 
@@ -258,42 +251,6 @@ async function servePath(x: Exchange, { cluster, path }: PathTarget, route: Path
     acceptEncoding: x.req.headers['accept-encoding']?.toString(),
     ifNoneMatch: x.req.headers['if-none-match'],
     signal: x.signal,
-  });
-}
-
-/**
- * The roles of the fleet are in namespaces, and any name will do for one: the namespaces themselves live in clusters.
- * When kubectl does not find a role it asks for the role's namespace, and if that is a 404 too, it says so instead.
- */
-const isFleetNamespace = ({ cluster, group, resource, name, subresource }: Target): boolean =>
-  cluster === undefined && group === '' && resource === 'namespaces' && name !== '' && subresource === '';
-
-const namespaceOfFleet = (): ApiError =>
-  new ApiError(405, 'MethodNotAllowed', 'namespaces live inside clusters: ask below the path of one');
-
-/** R-03, and R-06 for custom resources. */
-const subresourceNotFound = ({ style }: ResourceRoute, target: Target): ApiError =>
-  style === 'custom' && target.name !== '' ? notFound(target, target.name) : pathNotFound();
-
-function isServed({ style, verbs }: ResourceRoute, target: Target, method: Method): boolean {
-  const { verb, name, subresource, alwaysPublic } = target;
-  if (!verbs.has(verb)) return false;
-  // R-09: built-in routes do not answer HEAD; a watch without a body is no watch.
-  if (method === 'HEAD' && (style === 'builtin' || verb === 'watch')) return false;
-  if (verb === 'watch') return method === 'GET';
-  if (subresource !== '') return true;
-  if (alwaysPublic) return verb === 'list';
-  // Items are made in their collection, and changed by their name.
-  const onItem = verb === 'get' || verb === 'update' || verb === 'patch' || verb === 'delete';
-  return onItem === (name !== '');
-}
-
-/** R-04 and R-05. */
-function verbNotAllowed({ style }: ResourceRoute, { verb, group, resource }: Target): ApiError {
-  if (style === 'builtin') return methodNotAllowed();
-  const message = `${verb} is not supported on resources of kind "${qualified(group, resource)}"`;
-  return new ApiError(405, 'MethodNotAllowed', message, {
-    details: { ...(group === '' ? {} : { group }), kind: resource },
   });
 }
 
