@@ -5,6 +5,7 @@ import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Snapshot } from '../../storage/cache/snapshot.ts';
 import { isOver, isVisible, type Selection, selectAll } from '../selection.ts';
+import { sharedBeginning } from './beginnings.ts';
 import { addedFrame, bookmarkFrame, errorFrame } from './frames.ts';
 import type { WatchHub } from './hub.ts';
 import { Outbox, type Part } from './outbox.ts';
@@ -90,8 +91,16 @@ export class Watcher {
 
   /** The present state as ADDED events, a mark at their end if one is wanted, then what follows. */
   startWithState(snapshot: Snapshot<StoredObject>, revision: number, marked: boolean): void {
+    const { selection, representation } = this.#view;
+    const mark = marked ? revision : undefined;
+    const frames = (): Generator<Buffer> => this.#initialFrames(snapshot, selection, mark);
+    // What ends by itself may do so between two watches, and a table has its columns named to each client.
+    const isShared = selection.now === undefined && representation.form !== 'table';
+    const shared = isShared
+      ? sharedBeginning(this.#options.cache, snapshot, `${mark} ${this.groupId}`, frames)
+      : undefined;
     this.#position = revision;
-    this.#source = this.#initialFrames(snapshot, this.#view.selection, marked ? revision : undefined);
+    this.#source = shared === undefined ? frames() : [shared].values();
     this.#pump();
   }
 
@@ -182,7 +191,10 @@ export class Watcher {
       frames.push(next.value);
       size += next.value.length;
     }
-    if (size === 0 || this.#options.sink.write(Buffer.concat(frames))) return;
+    const [first] = frames;
+    // The same bytes for many are framed once, if they stay the same object.
+    const bytes = first !== undefined && frames.length === 1 ? first : Buffer.concat(frames);
+    if (size === 0 || this.#options.sink.write(bytes)) return;
     this.#waiting = true;
     this.#stalled = setTimeout(() => this.cut(), STALL_MS);
   }
