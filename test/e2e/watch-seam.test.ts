@@ -13,14 +13,18 @@ afterAll(() => server.destroy());
 
 const versionOf = ({ object }: WatchEvent): number => Number(object.metadata.resourceVersion);
 
+let times = 0;
+
 /** Everybody writes at once while `during` runs; gives every version that was written, in order. */
 async function whileWriting(during: () => Promise<void>): Promise<number[]> {
   const versions: number[] = [];
+  // What stands there already is no write, and has the version of one before.
+  const time = ++times;
   let done = false;
   const write = async (worker: number): Promise<void> => {
     for (let round = 0; !done; round++) {
       const name = NAMES[(round * 8 + worker) % NAMES.length] ?? '';
-      versions.push(await touch(server, name, `${worker}/${round}`));
+      versions.push(await touch(server, name, `${time}/${worker}/${round}`));
     }
   };
   const workers = Array.from({ length: 8 }, (_, worker) => write(worker));
