@@ -60,6 +60,27 @@ test('A9: those who wait at the same time share one write to the disk, and lines
   expect(appended.flat()).toEqual(['1', '2', '3', '4', '5']);
 });
 
+test('A20: lines that come during a write are gathered, and the next who waits does not come upon a write of them', async () => {
+  const { log, appended, timers, hold, letGo, tick } = setUp();
+  hold();
+  const first = log.commit('1');
+  // By now it is being written.
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  log.write('refused 1');
+  letGo();
+  await first;
+  await expect.poll(() => timers).toHaveLength(1);
+  expect(appended).toEqual([['1']]);
+  log.write('refused 2');
+  await log.commit('2');
+  expect(appended).toEqual([['1'], ['refused 1', 'refused 2', '2']]);
+  tick();
+  log.write('refused 3');
+  await log.close();
+  expect(appended.flat().at(-1)).toBe('refused 3');
+});
+
 test('A9: nobody who waits is told that it is safe before it is', async () => {
   const { log, hold, letGo } = setUp();
   hold();

@@ -43,6 +43,8 @@ export class AuditLog {
   readonly #maxWaitingBytes: number;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
+  /** Of those, how many somebody waits for. */
+  #awaited = 0;
   #running: Promise<void> | undefined;
   #scheduled = false;
   #closed = false;
@@ -89,6 +91,7 @@ export class AuditLog {
     if (this.#waitingBytes + entry.line.length > this.#maxWaitingBytes) return false;
     this.#waiting.push(entry);
     this.#waitingBytes += entry.line.length;
+    if (entry.durable !== undefined) this.#awaited += 1;
     return true;
   }
 
@@ -104,13 +107,15 @@ export class AuditLog {
   #run(): Promise<void> {
     this.#running ??= this.#drain().finally(() => {
       this.#running = undefined;
-      if (this.#waiting.length > 0) this.#schedule(RETRY_MS);
+      if (this.#awaited > 0) void this.#run();
+      else if (this.#waiting.length > 0) this.#schedule(this.#failing ? RETRY_MS : GATHER_MS);
     });
     return this.#running;
   }
 
   async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
+    let isDue = true;
+    while (isDue && this.#waiting.length > 0) {
       // Whoever else has something to record in this turn of the event loop comes along.
       await turnOfTheLoop();
       const batch = this.#waiting.slice(0, MAX_BATCH_LINES);
@@ -124,10 +129,15 @@ export class AuditLog {
       this.#waiting = this.#waiting.slice(batch.length);
       for (const { line, durable } of batch) {
         this.#waitingBytes -= line.length;
-        durable?.resolve();
+        if (durable === undefined) continue;
+        this.#awaited -= 1;
+        durable.resolve();
       }
       this.#written += batch.length;
       this.#succeeded();
+      // What came meanwhile and nobody waits for is gathered again: in a flood of requests that are refused, somebody who
+      // does wait would otherwise always come upon a write of such lines that has just begun.
+      isDue = this.#awaited > 0 || this.#waiting.length >= MAX_BATCH_LINES || this.#closed;
     }
   }
 
@@ -140,6 +150,7 @@ export class AuditLog {
     }
     const refused = this.#waiting.filter(({ durable }) => durable !== undefined);
     this.#waiting = this.#waiting.filter(({ durable }) => durable === undefined);
+    this.#awaited = 0;
     for (const { line, durable } of refused) {
       this.#waitingBytes -= line.length;
       durable?.reject(error);
