@@ -62,10 +62,16 @@ class Parser {
   }
 
   #skipSpace(): number {
-    const near = this.#at + NEAR;
-    while (this.#at < near && isSpace(this.#code())) this.#at++;
-    if (this.#at === near) this.#at = endOf(SOME_SPACE, this.#text, near);
-    return this.#code();
+    const text = this.#text;
+    let at = this.#at;
+    // Between most of what programs write there is none.
+    const first = text.charCodeAt(at);
+    if (first > 0x20) return first;
+    const near = at + NEAR;
+    while (at < near && isSpace(text.charCodeAt(at))) at++;
+    if (at === near) at = endOf(SOME_SPACE, text, near);
+    this.#at = at;
+    return text.charCodeAt(at);
   }
 
   #unexpected(where: string): JsonSyntaxError {
@@ -140,26 +146,32 @@ class Parser {
   }
 
   #number(): NumberNode {
+    const text = this.#text;
     const start = this.#at;
-    if (this.#code() === MINUS) this.#at++;
+    if (text.charCodeAt(start) === MINUS) this.#at++;
     // A number cannot start with a zero and go on: the next digit is then an unexpected character.
-    if (this.#code() === 0x30) this.#at++;
+    if (text.charCodeAt(this.#at) === 0x30) this.#at++;
     else this.#digits('in numeric literal');
-    if (this.#code() === 0x2e) {
+    if (text.charCodeAt(this.#at) === 0x2e) {
       this.#at++;
       this.#digits('after decimal point in numeric literal');
     }
-    if (this.#code() === 0x65 || this.#code() === 0x45) {
+    const next = text.charCodeAt(this.#at);
+    if (next === 0x65 || next === 0x45) {
       this.#at++;
       if (this.#code() === 0x2b || this.#code() === MINUS) this.#at++;
       this.#digits('in exponent of numeric literal');
     }
-    return new NumberNode(this.#text.slice(start, this.#at));
+    return new NumberNode(text.slice(start, this.#at));
   }
 
   #digits(where: string): void {
-    if (!isDigit(this.#code())) throw this.#unexpected(where);
-    this.#at = endOf(SOME_DIGITS, this.#text, this.#at);
+    const text = this.#text;
+    let at = this.#at;
+    if (!isDigit(text.charCodeAt(at))) throw this.#unexpected(where);
+    const near = at + NEAR;
+    while (at < near && isDigit(text.charCodeAt(at))) at++;
+    this.#at = at === near ? endOf(SOME_DIGITS, text, near) : at;
   }
 
   #string(): string {

@@ -32,6 +32,8 @@ export function pathText(path: Path | undefined): string {
 export class Violations {
   readonly #texts = new Set<string>();
   #reports = 0;
+  /** Where the last one was: the same key again and again, in one object, is one violation. */
+  #last: { readonly what: string; readonly path: Path } | undefined;
 
   get list(): string[] {
     return [...this.#texts];
@@ -50,7 +52,11 @@ export class Violations {
   }
 
   #report(what: string, path: Path): void {
-    if (this.#texts.size >= MAX_VIOLATIONS || ++this.#reports > MAX_REPORTS) return;
+    if (this.#texts.size >= MAX_VIOLATIONS || this.#reports >= MAX_REPORTS) return;
+    const last = this.#last;
+    if (last?.what === what && last.path.key === path.key && last.path.up === path.up) return;
+    this.#last = { what, path };
+    this.#reports += 1;
     this.#texts.add(`${what} field ${goQuote(pathText(path))}`);
   }
 }
