@@ -24,6 +24,8 @@ export interface FloodOutcome {
 }
 
 const AT_ONCE = 32;
+/** Not that of the others: what is bounded by address is not theirs to wait for. */
+const FROM = '127.0.0.2';
 /** Whoever has had no answer by then leaves. */
 const PATIENCE_MS = 5_000;
 
@@ -57,8 +59,12 @@ async function work({ port, token, flood: place, seconds, rate }: FloodJob): Pro
 function open({ over }: Flood, port: number): Socket {
   const socket =
     over === 'raw'
-      ? connect(port, '127.0.0.1')
-      : connectSecurely({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
+      ? connect({ port, host: '127.0.0.1', localAddress: FROM })
+      : connectSecurely({
+          ...{ port, host: '127.0.0.1', localAddress: FROM },
+          rejectUnauthorized: false,
+          ALPNProtocols: ['http/1.1'],
+        });
   socket.on('error', () => {});
   return socket;
 }
