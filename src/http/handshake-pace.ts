@@ -161,14 +161,18 @@ export class HandshakePace {
 
 /**
  * From now on it is said here when the handshake of a connection begins. Node lets anybody hand sockets to a server for TLS
- * by its event `connection`: what listens to it is what begins with them.
+ * by its event `connection`: what listens to it is what begins with them. The server must have been made with
+ * `pauseOnConnect`, or what they send while they wait would be kept in memory.
  */
-export function paceHandshakes(server: Server, pace: HandshakePace): void {
+export function paceHandshakes(server: Server & { pauseOnConnect?: boolean }, pace: HandshakePace): void {
   const listeners = server.listeners('connection');
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) =>
     pace.arrive(socket, () => {
+      // It is meant for what arrives; who begins with it would pause the connection within TLS, too.
+      server.pauseOnConnect = false;
       for (const begin of listeners) begin.call(server, socket);
+      server.pauseOnConnect = true;
     }),
   );
 }

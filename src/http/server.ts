@@ -117,7 +117,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     },
   });
 
-  const tlsServer = tls === undefined ? undefined : createTlsServer({ ...httpOptions(limits), ...tlsOptions(limits) });
+  const isPaced = tls !== undefined && handshakesPerAddress > 0;
+  const tlsServer =
+    tls === undefined
+      ? undefined
+      : createTlsServer({ ...httpOptions(limits), ...tlsOptions(limits), pauseOnConnect: isPaced });
   const server: Server = tlsServer ?? createPlainServer(httpOptions(limits));
   const useKeyPair = (pair: KeyPair): void => tlsServer?.setSecureContext({ ...tlsOptions(limits), ...pair });
   let reloadCertificate = async (): Promise<void> => {};
@@ -141,14 +145,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   // A flood of connections must not become a flood of lines.
   const complain = oncePer(COMPLAIN_MS, (fields: object) => logger.warn(fields, 'connection refused: too many'));
   server.on('drop', () => complain({ maxConnections }));
-  const pace =
-    tlsServer === undefined || handshakesPerAddress === 0
-      ? undefined
-      : new HandshakePace({
-          perSecond: handshakesPerAddress,
-          now: performance.now.bind(performance),
-          onRefused: (address) => complain({ handshakesPerAddress, address }),
-        });
+  const pace = isPaced
+    ? new HandshakePace({
+        perSecond: handshakesPerAddress,
+        now: performance.now.bind(performance),
+        onRefused: (address) => complain({ handshakesPerAddress, address }),
+      })
+    : undefined;
   if (tlsServer !== undefined && pace !== undefined) paceHandshakes(tlsServer, pace);
   if (maxConnectionsPerAddress !== undefined) {
     const limit = new AddressLimit(maxConnectionsPerAddress, (address) =>
