@@ -86,6 +86,8 @@ export interface ListResponse {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly items: readonly Uint8Array[];
   readonly style: BodyType['style'];
+  /** Of a table, whose items are its rows. */
+  readonly columns?: readonly object[];
 }
 
 /** A stream of newline-terminated JSON frames. Headers go out at once; the stream starts itself. */

@@ -8,7 +8,7 @@ import type { StoredObject } from '../objects/stored-object.ts';
 import type { Snapshot } from '../storage/cache/snapshot.ts';
 import type { ContinueState, ContinueTokens } from './continue-token.ts';
 import type { ListOptions } from './options/list-options.ts';
-import { type Representation, renderItems, tableOf, viewOf } from './representation.ts';
+import { columnsOf, type Representation, renderItems, TABLE } from './representation.ts';
 import { type Page, type Selection, selectPage } from './selection.ts';
 import { assertFormFits, representationFor, stillHolding, type Views } from './views.ts';
 
@@ -76,10 +76,9 @@ export async function listObjects(
     token = continueTokens.seal(next, scope());
   }
   const representation = representationFor(request, kind, views);
-  return respond({ ...representation, whole: inForce(representation.whole) }, page, {
+  return respond({ ...representation, whole: inForce(representation.whole) }, page, request, {
     continue: token,
     revision: source.revision,
-    path: request.path,
   });
 }
 
@@ -141,27 +140,26 @@ function sourceOf(
 interface ListFacts {
   readonly continue: string;
   readonly revision: number;
-  readonly path: string;
 }
 
-async function respond(representation: Representation, page: Page, facts: ListFacts): Promise<ApiResponse> {
+async function respond(
+  representation: Representation,
+  page: Page,
+  request: ApiRequest,
+  facts: ListFacts,
+): Promise<ApiResponse> {
   const { kind, form } = representation;
   const resourceVersion = String(facts.revision);
   const more = page.remaining > 0;
   const paging = more ? { continue: facts.continue, remainingItemCount: page.remaining } : {};
+  const items = await renderItems(representation, page.items, request);
+  const metadata = { resourceVersion, ...paging };
   if (form === 'table') {
-    const objects = page.items.map((entry) => viewOf(representation, entry));
-    return { type: 'value', code: 200, value: tableOf(representation, objects, { resourceVersion, ...paging }, true) };
+    return { type: 'list', ...TABLE, metadata, columns: columnsOf(representation), items, style: 'builtin' };
   }
   if (form === 'partial-object-metadata') {
-    return {
-      type: 'list',
-      apiVersion: 'meta.k8s.io/v1',
-      kind: 'PartialObjectMetadataList',
-      metadata: { resourceVersion, ...paging },
-      items: await renderItems(representation, page.items),
-      style: 'builtin',
-    };
+    const kind = 'PartialObjectMetadataList';
+    return { type: 'list', apiVersion: 'meta.k8s.io/v1', kind, metadata, items, style: 'builtin' };
   }
   return {
     type: 'list',
@@ -169,11 +167,8 @@ async function respond(representation: Representation, page: Page, facts: ListFa
     kind: kind.listKind,
     // The interface of the list of clusters names these members; the built-in kinds leave empty ones out as
     // Kubernetes does.
-    metadata:
-      kind.style === 'custom'
-        ? { continue: '', ...paging, resourceVersion, selfLink: facts.path }
-        : { resourceVersion, ...paging },
-    items: await renderItems(representation, page.items),
+    metadata: kind.style === 'custom' ? { continue: '', ...paging, resourceVersion, selfLink: request.path } : metadata,
+    items,
     style: kind.style,
   };
 }

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClusterRule } from '../api/authorization.ts';
 import { encodeValue, toJson } from '../api/codec/encode.ts';
+import type { ApiRequest } from '../api/exchange.ts';
 import { humanAge } from '../api/human-age.ts';
 import { type ApiObject, apiVersionOf, type Kind, type TableColumn } from '../api/kind.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -66,42 +67,56 @@ const BETWEEN_LOOKS = 8;
 export async function renderItems(
   representation: Representation,
   entries: readonly StoredObject[],
+  request: Pick<ApiRequest, 'signal'>,
 ): Promise<Uint8Array[]> {
   const isPublic = representation.form === 'object' && representation.whole?.none === true;
   const items: Uint8Array[] = [];
   let end = performance.now() + SLICE_MS;
   for (let start = 0; start < entries.length; start += BETWEEN_LOOKS) {
     if (start > 0 && performance.now() >= end) {
-      await nextTurn();
+      // Whoever has left waits for nothing any more.
+      await nextTurn(undefined, { signal: request.signal });
       end = performance.now() + SLICE_MS;
     }
     const slice = entries.slice(start, start + BETWEEN_LOOKS);
     if (isPublic) for (const entry of slice) items.push(entry.publicJson);
-    else for (const entry of slice) items.push(renderItem(representation, entry));
+    else for (const entry of slice) items.push(renderListed(representation, entry));
   }
   return items;
 }
+
+const renderListed = (representation: Representation, entry: StoredObject): Uint8Array =>
+  representation.form === 'table'
+    ? Buffer.from(toJson(rowOf(representation, viewOf(representation, entry))))
+    : renderItem(representation, entry);
 
 export function partialMetadata(object: ApiObject): ApiObject {
   return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata };
 }
 
-/** B-01..B-04 */
-export function tableOf(
-  { kind, includeObject, now }: Representation,
-  objects: readonly ApiObject[],
+export const TABLE = { kind: 'Table', apiVersion: 'meta.k8s.io/v1' } as const;
+
+/** B-01..B-04: of one object. */
+export const tableOf = (
+  representation: Representation,
+  object: ApiObject,
   metadata: Readonly<Record<string, unknown>>,
   withColumns: boolean,
-): object {
+): object => ({
+  ...TABLE,
+  metadata,
+  columnDefinitions: withColumns ? columnsOf(representation) : null,
+  rows: [rowOf(representation, object)],
+});
+
+export const columnsOf = ({ kind }: Representation): object[] =>
+  kind.columns.map(({ cell: _, ...definition }) => definition);
+
+function rowOf({ kind, includeObject, now }: Representation, object: ApiObject): object {
+  const at = now();
   return {
-    kind: 'Table',
-    apiVersion: 'meta.k8s.io/v1',
-    metadata,
-    columnDefinitions: withColumns ? kind.columns.map(({ cell: _, ...definition }) => definition) : null,
-    rows: objects.map((object) => ({
-      cells: kind.columns.map((column) => cellOf(column, object, now())),
-      ...(includeObject === 'None' ? {} : { object: includeObject === 'Object' ? object : partialMetadata(object) }),
-    })),
+    cells: kind.columns.map((column) => cellOf(column, object, at)),
+    ...(includeObject === 'None' ? {} : { object: includeObject === 'Object' ? object : partialMetadata(object) }),
   };
 }
 
@@ -114,7 +129,7 @@ function cellOf(column: TableColumn, object: ApiObject, now: number): string | n
 const streamedTable = (representation: Representation, object: ApiObject): object =>
   tableOf(
     representation,
-    [object],
+    object,
     { resourceVersion: object.metadata.resourceVersion },
     representation.namesColumns?.() ?? true,
   );

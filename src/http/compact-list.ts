@@ -93,7 +93,8 @@ function frameOf(list: ListResponse): { head: Buffer; tail: string } {
     const { head, beforeMetadata } = customFrame(list);
     return { head, tail: `${beforeMetadata}${meta}}\n` };
   }
-  const head = `{"kind":${toJson(list.kind)},"apiVersion":${toJson(list.apiVersion)},"metadata":${meta},"items":[`;
+  const items = list.columns === undefined ? '"items":[' : `"columnDefinitions":${toJson(list.columns)},"rows":[`;
+  const head = `{"kind":${toJson(list.kind)},"apiVersion":${toJson(list.apiVersion)},"metadata":${meta},${items}`;
   return { head: Buffer.from(head), tail: ']}\n' };
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { toYaml } from '../api/codec/encode.ts';
 import type { ListResponse } from '../api/exchange.ts';
 import { CompactList } from './compact-list.ts';
 import { type ListForm, listChunks } from './list-body.ts';
@@ -12,6 +13,7 @@ const listOf = (items: readonly unknown[], style: ListResponse['style'] = 'custo
   items: items.map((item) => Buffer.from(JSON.stringify(item))),
   style,
 });
+const TABLE = { kind: 'Table', apiVersion: 'meta.k8s.io/v1' };
 const textOf = (list: ListResponse, form: ListForm): string => Buffer.concat([...listChunks(list, form)]).toString();
 
 describe('compact', () => {
@@ -103,5 +105,24 @@ describe('yaml', () => {
 
   test('an empty list', () => {
     expect(parse(textOf(listOf([]), 'yaml'))).toMatchObject({ items: [], kind: 'ClusterList' });
+  });
+});
+
+describe('a table', () => {
+  const metadata = { resourceVersion: '7', continue: 'x' };
+  const columns = [{ name: 'Name', type: 'string', format: 'name', description: '', priority: 0 }, { name: 'Age' }];
+  const tables = [
+    [],
+    [{ cells: ['a', 1] }],
+    [{ cells: ['a', null], object: { kind: 'x', metadata: {} } }, { cells: [] }],
+  ];
+
+  test.each(tables.map((rows) => [rows]))('B-01: has columns, and rows in place of items: %j', (rows) => {
+    const list: ListResponse = { ...listOf(rows, 'builtin'), ...TABLE, metadata, columns };
+    const whole = { ...TABLE, metadata, columnDefinitions: columns, rows };
+    expect(textOf(list, 'compact')).toBe(`${JSON.stringify(whole)}\n`);
+    expect(new CompactList(list).length).toBe(textOf(list, 'compact').length);
+    expect(textOf(list, 'pretty')).toBe(JSON.stringify(whole, null, 2));
+    expect(textOf(list, 'yaml')).toBe(toYaml(whole));
   });
 });

@@ -29,12 +29,18 @@ function* compactChunks(list: CompactList, size: number): Generator<Uint8Array> 
 
 /** Indented by two, without a newline at the end (F-13). */
 function* prettyPieces(list: ListResponse): Generator<Uint8Array> {
-  const { apiVersion, kind, style } = list;
-  const metadata = indentJson(Buffer.from(metadataJson(list.metadata, style)), 1);
+  const { apiVersion, kind, style, columns } = list;
+  const indented = (json: string): string => indentJson(Buffer.from(json), 1).toString();
   const empty = list.items.length === 0;
-  const fields = { apiVersion: toJson(apiVersion), kind: toJson(kind), metadata: metadata.toString() };
-  const [before, after] = style === 'custom' ? CUSTOM_ORDER : BUILTIN_ORDER;
-  yield Buffer.from(`{\n${before.map((key) => `  "${key}": ${fields[key]},\n`).join('')}  "items": [`);
+  const fields = {
+    apiVersion: toJson(apiVersion),
+    kind: toJson(kind),
+    metadata: indented(metadataJson(list.metadata, style)),
+    columnDefinitions: columns === undefined ? '' : indented(toJson(columns)),
+  };
+  const [before, after] = columns !== undefined ? TABLE_ORDER : style === 'custom' ? CUSTOM_ORDER : BUILTIN_ORDER;
+  const head = before.map((key) => `  "${key}": ${fields[key]},\n`).join('');
+  yield Buffer.from(`{\n${head}  "${itemsOf(list)}": [`);
   let first = true;
   for (const item of list.items) {
     yield Buffer.from(first ? '\n    ' : ',\n    ');
@@ -46,16 +52,24 @@ function* prettyPieces(list: ListResponse): Generator<Uint8Array> {
 
 const CUSTOM_ORDER = [['apiVersion'], ['kind', 'metadata']] as const;
 const BUILTIN_ORDER = [['kind', 'apiVersion', 'metadata'], []] as const;
+const TABLE_ORDER = [['kind', 'apiVersion', 'metadata', 'columnDefinitions'], []] as const;
+
+const itemsOf = ({ columns }: ListResponse): string => (columns === undefined ? 'items' : 'rows');
 
 /** Keys are sorted whatever the style: kube-apiserver writes YAML by way of a JSON map. */
-function* yamlPieces({ apiVersion, kind, metadata, items }: ListResponse): Generator<Uint8Array> {
-  yield Buffer.from(`${toYaml({ apiVersion })}items:${items.length === 0 ? ' []' : ''}\n`);
+function* yamlPieces(list: ListResponse): Generator<Uint8Array> {
+  const { apiVersion, kind, metadata, items, columns } = list;
+  const [before, after] =
+    columns === undefined
+      ? [{ apiVersion }, { kind, metadata }]
+      : [{ apiVersion, columnDefinitions: columns, kind, metadata }, undefined];
+  yield Buffer.from(`${toYaml(before)}${itemsOf(list)}:${items.length === 0 ? ' []' : ''}\n`);
   for (const item of items) {
     const text = yamlBody(item);
     // Blank lines stay blank. Exactly one newline ends each document; more of them belong to a text in it.
     yield Buffer.from(`- ${text.slice(0, -1).replace(/\n(?!\n|$)/g, '\n  ')}\n`);
   }
-  yield Buffer.from(toYaml({ kind, metadata }));
+  if (after !== undefined) yield Buffer.from(toYaml(after));
 }
 
 /** Packs small pieces into chunks; a piece as large as a chunk goes through as it is. */

@@ -134,10 +134,11 @@ export function createPipeline(options: PipelineOptions): Serve {
     if (answer !== undefined) await answerOnce(x, answer);
   };
 
-  const toApiError = (error: unknown, { auditId }: Exchange): ApiError => {
+  const toApiError = (error: unknown, { auditId, settled }: Exchange): ApiError => {
     const answer = error instanceof ApiError ? error : internal(error);
+    const wasBrokenOff = settled && error instanceof Error && error.name === 'AbortError';
     // Its answer is bland on purpose, so the log is the only place that can say what went wrong.
-    if (answer.status.code === 500) logger.error({ auditId, err: error }, 'request failed');
+    if (answer.status.code === 500 && !wasBrokenOff) logger.error({ auditId, err: error }, 'request failed');
     return answer;
   };
 

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { createCatalog } from '../api/catalog.ts';
+import type { StoredObject } from '../objects/stored-object.ts';
+import { type Form, type Representation, renderItems } from './representation.ts';
+
+const ENTRIES = 200;
+
+/** Objects that take a while to be shown, which is noted in `shown`. */
+function slowEntries(shown: string[]): StoredObject[] {
+  const seen = (name: string): void => {
+    shown.push(name);
+    const end = performance.now() + 0.2;
+    while (performance.now() < end);
+  };
+  return Array.from({ length: ENTRIES }, (_, index) => {
+    const name = `c-${index}`;
+    const object = { apiVersion: 'v1', kind: 'Cluster', metadata: { name, creationTimestamp: '2026-01-01T00:00:00Z' } };
+    const entry = {
+      name,
+      publicObject() {
+        seen(name);
+        return object;
+      },
+      get publicJson() {
+        seen(name);
+        return Buffer.from(JSON.stringify(object));
+      },
+    };
+    return entry as unknown as StoredObject;
+  });
+}
+
+const representation = (form: Form): Representation => ({
+  kind: createCatalog({ productName: 'orchestrator' }).clusters,
+  form,
+  includeObject: 'Metadata',
+  whole: { none: true, all: false, admits: () => false } as unknown as NonNullable<Representation['whole']>,
+  now: () => 0,
+});
+
+describe.each(['object', 'table', 'partial-object-metadata'] as const)('A19: many items as %s', (form) => {
+  it('are made in many turns of the event loop', async () => {
+    let turns = 0;
+    let done = false;
+    const count = (): void => {
+      turns += 1;
+      if (!done) setImmediate(count);
+    };
+    setImmediate(count);
+    const { signal } = new AbortController();
+    const items = await renderItems(representation(form), slowEntries([]), { signal });
+    done = true;
+    expect(items).toHaveLength(ENTRIES);
+    // At most eight in a turn, each of which takes more than a third of its time.
+    expect(turns).toBeGreaterThanOrEqual(ENTRIES / 8 - 2);
+  });
+
+  it('are not made for somebody who has left', async () => {
+    const shown: string[] = [];
+    const controller = new AbortController();
+    const rendering = renderItems(representation(form), slowEntries(shown), controller);
+    setImmediate(() => controller.abort());
+    await expect(rendering).rejects.toMatchObject({ name: 'AbortError' });
+    expect(shown.length).toBeLessThan(ENTRIES);
+  });
+});
