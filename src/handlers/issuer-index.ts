@@ -40,7 +40,7 @@ export function createIssuerIndex(parts: IssuerIndexParts): (caller: Caller) => 
     };
     const issuers: string[] = [];
     let seen = 0;
-    for (const cluster of selectAll(reader.cache(kind).current, selection)) {
+    for (const cluster of selectAll(reader.cache(kind).present, selection)) {
       seen += 1;
       if (seen % AT_ONCE === 0) await nextTurn();
       if (issuesItself?.(cluster.object())) continue;

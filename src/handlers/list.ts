@@ -9,7 +9,8 @@ import type { Snapshot } from '../storage/cache/snapshot.ts';
 import type { ContinueState, ContinueTokens } from './continue-token.ts';
 import type { ListOptions } from './options/list-options.ts';
 import { columnsOf, type Representation, renderItems, TABLE } from './representation.ts';
-import { type Page, type Selection, selectPage } from './selection.ts';
+import { type Selection, selectPage } from './selection.ts';
+import { Slice } from './slice.ts';
 import { assertFormFits, representationFor, stillHolding, type Views } from './views.ts';
 
 export interface ListParts {
@@ -45,7 +46,7 @@ export async function listObjects(
   const scope = (): string => scopeOf(request, options);
   const state = options.continue === '' ? undefined : continueTokens.open(options.continue, scope());
   await reach(reader, options, state);
-  // Nothing waits until they are known: the objects, the revision and the rules are those of one moment.
+  // Nothing waits until all of them are known: the objects, the revision and the rules are those of one moment.
   const source = sourceOf(parts, kind, options, scope, state);
   const asked = selectionFor(request, kind, options, views);
   const inForce = (rule: ClusterRule | undefined): ClusterRule | undefined =>
@@ -53,32 +54,39 @@ export async function listObjects(
       ? rule
       : stillHolding(rule, (name) => reader.find(kind, { cluster: '', namespace: '', name }));
   const selection = { ...asked, rule: inForce(asked.rule) };
-  const policyRevision = (): number => views.changedAt(kind, request.caller);
+  const seen = representationFor(request, kind, views);
+  const representation = { ...seen, whole: inForce(seen.whole) };
+  const isPaged = source.limit > 0 || state !== undefined;
+  const policyRevision = isPaged ? views.changedAt(kind, request.caller) : 0;
   // What is left of a list depends on the rules, where they ask for labels also on today's labels, and where objects
   // end by themselves on the time.
   const countHolds =
     state?.remaining !== undefined &&
-    state.policyRevision === policyRevision() &&
+    state.policyRevision === policyRevision &&
     state.revision !== -1 &&
     asked.now === undefined &&
     (asked.rule === undefined || asked.rule.all);
-  const page = selectPage(source.snapshot, selection, {
+  const wanted = {
     limit: source.limit,
     ...(state === undefined ? {} : { after: state.after }),
     ...(countHolds ? { left: state.remaining as number } : {}),
-  });
+  };
+  const turn = new Slice(request);
+  const page = await selectPage(source.snapshot, selection, wanted, turn);
   const last = page.items.at(-1);
   let token = '';
   if (page.remaining > 0 && last !== undefined) {
-    if (state === undefined || state.revision === -1) reader.cache(kind).pin();
+    // If the cache has gone on meanwhile, it can still tell what was.
+    if (source.revision === reader.revision) reader.cache(kind).pin();
     const { remaining } = page;
-    const next = { revision: source.revision, after: last.key, remaining, policyRevision: policyRevision() };
-    token = continueTokens.seal(next, scope());
+    token = continueTokens.seal({ revision: source.revision, after: last.key, remaining, policyRevision }, scope());
   }
-  const representation = representationFor(request, kind, views);
-  return respond({ ...representation, whole: inForce(representation.whole) }, page, request, {
+  const items = await renderItems(representation, page.items, turn);
+  return respond(representation, items, {
     continue: token,
+    remaining: page.remaining,
     revision: source.revision,
+    path: request.path,
   });
 }
 
@@ -139,23 +147,21 @@ function sourceOf(
 
 interface ListFacts {
   readonly continue: string;
+  readonly remaining: number;
   readonly revision: number;
+  readonly path: string;
 }
 
-async function respond(
-  representation: Representation,
-  page: Page,
-  request: ApiRequest,
-  facts: ListFacts,
-): Promise<ApiResponse> {
-  const { kind, form } = representation;
-  const resourceVersion = String(facts.revision);
-  const more = page.remaining > 0;
-  const paging = more ? { continue: facts.continue, remainingItemCount: page.remaining } : {};
-  const items = await renderItems(representation, page.items, request);
+function respond(
+  { kind, form }: Representation,
+  items: readonly Uint8Array[],
+  { continue: token, remaining, revision, path }: ListFacts,
+): ApiResponse {
+  const resourceVersion = String(revision);
+  const paging = remaining > 0 ? { continue: token, remainingItemCount: remaining } : {};
   const metadata = { resourceVersion, ...paging };
   if (form === 'table') {
-    return { type: 'list', ...TABLE, metadata, columns: columnsOf(representation), items, style: 'builtin' };
+    return { type: 'list', ...TABLE, metadata, columns: columnsOf(kind), items, style: 'builtin' };
   }
   if (form === 'partial-object-metadata') {
     const kind = 'PartialObjectMetadataList';
@@ -167,7 +173,7 @@ async function respond(
     kind: kind.listKind,
     // The interface of the list of clusters names these members; the built-in kinds leave empty ones out as
     // Kubernetes does.
-    metadata: kind.style === 'custom' ? { continue: '', ...paging, resourceVersion, selfLink: request.path } : metadata,
+    metadata: kind.style === 'custom' ? { continue: '', ...paging, resourceVersion, selfLink: path } : metadata,
     items,
     style: kind.style,
   };

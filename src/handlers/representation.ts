@@ -1,10 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClusterRule } from '../api/authorization.ts';
 import { encodeValue, toJson } from '../api/codec/encode.ts';
-import type { ApiRequest } from '../api/exchange.ts';
 import { humanAge } from '../api/human-age.ts';
 import { type ApiObject, apiVersionOf, type Kind, type TableColumn } from '../api/kind.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
+import type { Slice } from './slice.ts';
 
 /** The forms in which objects are sent. */
 export type Form = 'object' | 'table' | 'partial-object-metadata';
@@ -56,8 +55,7 @@ export function renderItem(representation: Representation, entry: StoredObject):
   }
 }
 
-/** How long items are rendered before other work has its turn, and how many of them before a look at the clock. */
-const SLICE_MS = 0.5;
+/** How many items are made before a look at the clock. */
 const BETWEEN_LOOKS = 8;
 
 /**
@@ -67,20 +65,15 @@ const BETWEEN_LOOKS = 8;
 export async function renderItems(
   representation: Representation,
   entries: readonly StoredObject[],
-  request: Pick<ApiRequest, 'signal'>,
+  turn: Slice,
 ): Promise<Uint8Array[]> {
   const isPublic = representation.form === 'object' && representation.whole?.none === true;
   const items: Uint8Array[] = [];
-  let end = performance.now() + SLICE_MS;
   for (let start = 0; start < entries.length; start += BETWEEN_LOOKS) {
-    if (start > 0 && performance.now() >= end) {
-      // Whoever has left waits for nothing any more.
-      await nextTurn(undefined, { signal: request.signal });
-      end = performance.now() + SLICE_MS;
-    }
-    const slice = entries.slice(start, start + BETWEEN_LOOKS);
-    if (isPublic) for (const entry of slice) items.push(entry.publicJson);
-    else for (const entry of slice) items.push(renderListed(representation, entry));
+    if (start > 0 && turn.isOver) await turn.next();
+    const some = entries.slice(start, start + BETWEEN_LOOKS);
+    if (isPublic) for (const entry of some) items.push(entry.publicJson);
+    else for (const entry of some) items.push(renderListed(representation, entry));
   }
   return items;
 }
@@ -105,12 +98,11 @@ export const tableOf = (
 ): object => ({
   ...TABLE,
   metadata,
-  columnDefinitions: withColumns ? columnsOf(representation) : null,
+  columnDefinitions: withColumns ? columnsOf(representation.kind) : null,
   rows: [rowOf(representation, object)],
 });
 
-export const columnsOf = ({ kind }: Representation): object[] =>
-  kind.columns.map(({ cell: _, ...definition }) => definition);
+export const columnsOf = (kind: Kind): object[] => kind.columns.map(({ cell: _, ...definition }) => definition);
 
 function rowOf({ kind, includeObject, now }: Representation, object: ApiObject): object {
   const at = now();

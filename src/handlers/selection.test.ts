@@ -7,7 +7,8 @@ import { parseFieldSelector } from '../objects/field-selector.ts';
 import { parseLabelSelector } from '../objects/label-selector.ts';
 import { StoredObject } from '../objects/stored-object.ts';
 import { Snapshot } from '../storage/cache/snapshot.ts';
-import { includes, type Selection, selectAll, selectPage } from './selection.ts';
+import { includes, type Page, type Selection, selectAll, selectPage } from './selection.ts';
+import { Slice } from './slice.ts';
 
 const { clusters } = createCatalog({ productName: 'orchestrator' });
 const prefix = kindPrefix(clusters);
@@ -54,17 +55,22 @@ const rules = fc.oneof(
 const labelSelectors = fc.constantFrom('', 'a', '!a', 'a=1', 'a=', 'a in (0,1),b=1', 'a!=1', 'b notin (0)', 'a=1,a=0');
 const fieldSelectors = fc.constantFrom('', 'metadata.name=c3', 'metadata.name!=c3', 'metadata.name=nobody');
 
+/** As much of an object as a selection looks at. */
+const LIKE = { name: 'x', field: () => '' };
+
+const nobodyLeaves = new AbortController();
+
 describe('a selection', () => {
-  it('is the same with and without an index, whole and page by page, with exact counts', () => {
-    fc.assert(
-      fc.property(
+  it('is the same with and without an index, whole and page by page, with exact counts', async () => {
+    await fc.assert(
+      fc.asyncProperty(
         fleet,
         rules,
         labelSelectors,
         fieldSelectors,
         fc.integer({ min: 0, max: 5 }),
         fc.boolean(),
-        (rows, admitted, labelText, fieldText, limit, isIndexed) => {
+        async (rows, admitted, labelText, fieldText, limit, isIndexed) => {
           const snapshot = Snapshot.empty<StoredObject>({ indexLabels: isIndexed });
           for (const [name, own] of rows) snapshot.replace(undefined, cluster(name, own));
           const selection: Selection = {
@@ -81,11 +87,12 @@ describe('a selection', () => {
           let left: number | undefined;
           do {
             const last = got.at(-1);
-            const page = selectPage(snapshot, selection, {
+            const wanted = {
               limit,
               ...(last === undefined ? {} : { after: last.key }),
               ...(left === undefined ? {} : { left }),
-            });
+            };
+            const page: Page = await selectPage(snapshot, selection, wanted, new Slice(nobodyLeaves));
             got.push(...page.items);
             left = page.remaining;
             expect(left).toBe(expected.length - got.length);
@@ -95,5 +102,45 @@ describe('a selection', () => {
       ),
       { numRuns: 500 },
     );
+  });
+
+  describe('of a large fleet', () => {
+    const LARGE = 30_000;
+    const snapshot = Snapshot.empty<StoredObject>({ indexLabels: true });
+    const keyOf = (index: number, ending = ''): string => `${prefix}c-${String(index).padStart(6, '0')}${ending}`;
+    const put = (key: string, labels: Record<string, string>): void =>
+      snapshot.replace(undefined, { ...LIKE, key, labels } as unknown as StoredObject);
+    for (let index = 0; index < LARGE; index++) {
+      put(keyOf(index), { half: String(index % 2), all: 'yes', own: `n${index}` });
+    }
+    const selecting = (text: string): Selection => ({
+      prefix,
+      namesAreUnique: true,
+      labels: parseLabelSelector(text),
+      fields: parseFieldSelector(''),
+      rule: undefined,
+    });
+
+    it.each([
+      ['own!=n7', LARGE - 1],
+      ['half in (0,1)', LARGE],
+      ['half=1,all=yes', LARGE / 2],
+      ['half=1,!nothing', LARGE / 2],
+    ])('A19: is gone through in turns, in the state of its beginning (%s)', async (text, found) => {
+      let turns = 0;
+      const turn = {
+        isOver: true,
+        next: async () => {
+          turns += 1;
+          // Somebody writes in between.
+          put(keyOf(turns, 'x'), { half: '1', all: 'yes' });
+        },
+      } as unknown as Slice;
+      const { items, remaining } = await selectPage(snapshot, selecting(text), { limit: 100 }, turn);
+      for (let index = 1; index <= turns; index++) snapshot.replace(snapshot.get(keyOf(index, 'x')), undefined);
+      expect(items.length + remaining).toBe(found);
+      expect(items.map(({ key }) => key)).toEqual(items.map(({ key }) => key).toSorted());
+      expect(turns).toBeGreaterThan(100);
+    });
   });
 });

@@ -3,6 +3,7 @@ import type { FieldSelector } from '../objects/field-selector.ts';
 import type { LabelSelector } from '../objects/label-selector.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { Snapshot } from '../storage/cache/snapshot.ts';
+import type { Slice } from './slice.ts';
 
 /** What a list or a watch is about: a place, what was asked for, and what the caller may see. */
 export interface Selection {
@@ -51,34 +52,64 @@ export interface PageRequest {
   readonly left?: number;
 }
 
-/** One page in key order. Costs what is selected, not what exists, wherever an index can say what is. */
-export function selectPage(snapshot: Snapshot<StoredObject>, selection: Selection, request: PageRequest): Page {
+/**
+ * One page in key order, of the snapshot as it is now. Costs what is selected, not what exists, wherever an index can say what
+ * is; and whatever it costs is shared out over turns of the event loop.
+ */
+export async function selectPage(
+  snapshot: Snapshot<StoredObject>,
+  selection: Selection,
+  request: PageRequest,
+  turn: Slice,
+): Promise<Page> {
   const { after, limit } = request;
+  const most = limit === 0 ? Number.POSITIVE_INFINITY : limit;
   const candidates = narrow(snapshot, selection);
   if (candidates !== undefined) {
     const { entries, exact } = candidates;
-    const matching =
-      exact && after === undefined
-        ? entries
-        : entries.filter(
-            (entry) => (after === undefined || entry.key > after) && (exact || isListed(selection, entry)),
-          );
-    const items = limit === 0 ? matching : matching.slice(0, limit);
-    return { items, remaining: matching.length - items.length };
-  }
-  const items: StoredObject[] = [];
-  if (isEverything(selection)) {
-    snapshot.collect(items, selection.prefix, after, limit === 0 ? Number.POSITIVE_INFINITY : limit);
-  } else {
-    for (const entry of snapshot.scan(selection.prefix, after)) {
-      if (!isListed(selection, entry)) continue;
-      items.push(entry);
-      if (items.length === limit) break;
+    if (exact && after === undefined) {
+      const items = limit === 0 ? entries : entries.slice(0, limit);
+      return { items, remaining: entries.length - items.length };
     }
+    const isWanted = (entry: StoredObject): boolean =>
+      (after === undefined || entry.key > after) && (exact || isListed(selection, entry));
+    return pick(entries, isWanted, { most }, turn);
   }
-  if (limit === 0 || items.length < limit) return { items, remaining: 0 };
-  const left = request.left ?? countAll(snapshot, selection, after);
-  return { items, remaining: left - items.length };
+  if (isEverything(selection)) {
+    const items: StoredObject[] = [];
+    snapshot.collect(items, selection.prefix, after, most);
+    const left = items.length < most ? items.length : (request.left ?? snapshot.count(selection.prefix, after));
+    return { items, remaining: left - items.length };
+  }
+  const isWanted = (entry: StoredObject): boolean => isListed(selection, entry);
+  // Others may write to the snapshot before this has gone through all of it.
+  return pick(snapshot.copy().scan(selection.prefix, after), isWanted, { most, left: request.left }, turn);
+}
+
+/** How many objects are asked about before a look at the clock. */
+const BETWEEN_LOOKS = 64;
+
+/** The first ones of which it is true, and how many more there are, unless that is known. */
+async function pick(
+  entries: Iterable<StoredObject>,
+  isWanted: (entry: StoredObject) => boolean,
+  { most, left }: { readonly most: number; readonly left?: number | undefined },
+  turn: Slice,
+): Promise<Page> {
+  const items: StoredObject[] = [];
+  let remaining = 0;
+  let asked = 0;
+  for (const entry of entries) {
+    if (++asked % BETWEEN_LOOKS === 0 && turn.isOver) await turn.next();
+    if (!isWanted(entry)) continue;
+    if (items.length === most) {
+      remaining += 1;
+      continue;
+    }
+    items.push(entry);
+    if (items.length === most && left !== undefined) return { items, remaining: left - most };
+  }
+  return { items, remaining };
 }
 
 const seesAll = (rule: ClusterRule | undefined): boolean => rule === undefined || rule.all;
@@ -87,22 +118,19 @@ const seesAll = (rule: ClusterRule | undefined): boolean => rule === undefined |
 const isEverything = ({ rule, labels, fields, now }: Selection): boolean =>
   seesAll(rule) && labels.isEmpty && fields.isEmpty && now === undefined;
 
-/** How many are selected after this key. */
-function countAll(snapshot: Snapshot<StoredObject>, selection: Selection, after: string | undefined): number {
-  if (isEverything(selection)) return snapshot.count(selection.prefix, after);
-  let count = 0;
-  for (const entry of snapshot.scan(selection.prefix, after)) if (isListed(selection, entry)) count++;
-  return count;
-}
+/** What holds everything that is selected, in key order, and maybe more. */
+export const candidatesFor = (snapshot: Snapshot<StoredObject>, selection: Selection): Iterable<StoredObject> =>
+  narrow(snapshot, selection)?.entries ?? snapshot.scan(selection.prefix);
 
 /** All selected entries in key order, for those who need them one after the other. */
 export function* selectAll(snapshot: Snapshot<StoredObject>, selection: Selection): Generator<StoredObject> {
-  for (const entry of narrow(snapshot, selection)?.entries ?? snapshot.scan(selection.prefix)) {
-    if (includes(selection, entry)) yield entry;
-  }
+  for (const entry of candidatesFor(snapshot, selection)) if (includes(selection, entry)) yield entry;
 }
 
-/** What is at these places, in key order; undefined when there is no index to look them up. */
+/** More than this from several places is not put in order again: the whole fleet is in order, and is gone through in turns. */
+const MOST_SORTED = 10_000;
+
+/** What is at these places, in key order; undefined when there is no index to look them up, or it would give too much. */
 export function entriesAt(
   snapshot: Snapshot<StoredObject>,
   prefix: string,
@@ -110,9 +138,13 @@ export function entriesAt(
 ): StoredObject[] | undefined {
   if (!snapshot.indexed) return undefined;
   const entries = places.names.map((name) => snapshot.get(`${prefix}${name}`)).filter((entry) => entry !== undefined);
-  for (const { key, value } of places.labels) snapshot.collectLabel(entries, key, value);
+  const isInOrder = places.names.length + places.labels.length <= 1;
+  for (const { key, value } of places.labels) {
+    snapshot.collectLabel(entries, key, value);
+    if (!isInOrder && entries.length > MOST_SORTED) return undefined;
+  }
   // What comes from one place of an index is in order already.
-  return places.names.length + places.labels.length <= 1 ? entries : inOrder(entries);
+  return isInOrder ? entries : inOrder(entries);
 }
 
 interface Candidates {
@@ -144,8 +176,10 @@ function narrow(snapshot: Snapshot<StoredObject>, selection: Selection): Candida
   const ways = [...waysByLabel(selection), ...waysByRule(selection)];
   const [only] = ways;
   if (only === undefined) return undefined;
-  if (ways.length > 1) return { entries: walkInStep(snapshot, selection.prefix, ways), exact: false };
-  const entries = entriesAt(snapshot, selection.prefix, only) ?? [];
+  const entries =
+    ways.length > 1 ? walkInStep(snapshot, selection.prefix, ways) : entriesAt(snapshot, selection.prefix, only);
+  if (entries === undefined) return undefined;
+  if (ways.length > 1) return { entries, exact: false };
   return { entries, exact: only.exact && areBelow(entries, selection.prefix) };
 }
 
@@ -154,16 +188,21 @@ const areBelow = (entries: readonly StoredObject[], prefix: string): boolean =>
   entries.length === 0 ||
   (entries[0]?.key.startsWith(prefix) === true && entries.at(-1)?.key.startsWith(prefix) === true);
 
-function walkInStep(snapshot: Snapshot<StoredObject>, prefix: string, ways: readonly Way[]): StoredObject[] {
+function walkInStep(
+  snapshot: Snapshot<StoredObject>,
+  prefix: string,
+  ways: readonly Way[],
+): StoredObject[] | undefined {
   const steps = ways.map((way) => walk(snapshot, prefix, way));
   const found = ways.map((): StoredObject[] => []);
-  for (;;) {
+  for (let taken = 0; taken < MOST_SORTED; taken++) {
     for (const [index, step] of steps.entries()) {
       const next = step.next();
       if (next.done === true) return inOrder(found[index] ?? []);
       found[index]?.push(next.value);
     }
   }
+  return undefined;
 }
 
 function* walk(snapshot: Snapshot<StoredObject>, prefix: string, { names, labels }: Places): Generator<StoredObject> {

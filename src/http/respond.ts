@@ -42,8 +42,7 @@ export function respond(envelope: Envelope, answer: Answer): Promise<void> | und
     case 'status':
       return writeStatus(envelope, answer.error);
     case 'raw':
-      writeRaw(envelope, answer);
-      return undefined;
+      return writeRaw(envelope, answer);
     case 'list':
       return writeList(envelope, answer);
     case 'watch': {
@@ -111,7 +110,10 @@ function writeStatus(envelope: Envelope, error: ApiError): Promise<void> | undef
   return write({ ...envelope, mediaType: 'application/json', pretty }, status.code, statusBody(error), extra);
 }
 
-function writeRaw(envelope: Envelope, { code, headers: own, body }: RawAnswer): void {
+/** More than this is written piece by piece: to encrypt it takes a while. */
+const PIECE_BYTES = 1024 * 1024;
+
+function writeRaw(envelope: Envelope, { code, headers: own, body }: RawAnswer): Promise<void> | undefined {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const { 'Content-Type': contentType = 'application/octet-stream', 'Cache-Control': cacheControl, ...rest } = own;
   const headers = headersFor(envelope, contentType, cacheControl);
@@ -121,7 +123,13 @@ function writeRaw(envelope: Envelope, { code, headers: own, body }: RawAnswer): 
   if (!bodiless) headers.push('Content-Length', String(bytes.length));
   envelope.res.writeHead(code, headers);
   if (bodiless || envelope.headOnly) envelope.res.end();
+  else if (bytes.length > PIECE_BYTES) return writeChunks(envelope.res, piecesOf(bytes));
   else endWith(envelope.res, bytes);
+  return undefined;
+}
+
+function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
 }
 
 function writeList(envelope: Envelope, list: ListResponse): Promise<void> | undefined {

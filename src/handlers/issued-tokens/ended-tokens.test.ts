@@ -11,6 +11,7 @@ import { Snapshot } from '../../storage/cache/snapshot.ts';
 import { getObject } from '../get.ts';
 import type { Representation } from '../representation.ts';
 import { type Selection, selectPage } from '../selection.ts';
+import { Slice } from '../slice.ts';
 import type { Views } from '../views.ts';
 import { frameFor } from '../watch/frames.ts';
 import { compareViews, framesOfChange } from '../watch/replay.ts';
@@ -49,15 +50,15 @@ const representation: Representation = {
 };
 
 describe('a token that has ended', () => {
-  it('is not listed and not counted, by index or without', () => {
-    const names = (limit: number, chosen: Selection) => {
-      const { items, remaining } = selectPage(snapshot, chosen, { limit });
+  it('is not listed and not counted, by index or without', async () => {
+    const names = async (limit: number, chosen: Selection) => {
+      const { items, remaining } = await selectPage(snapshot, chosen, { limit }, new Slice(new AbortController()));
       return [items.map(({ name }) => name), remaining];
     };
-    expect(names(0, selection)).toEqual([['b-out', 'd-out'], 0]);
-    expect(names(1, selection)).toEqual([['b-out'], 1]);
-    expect(names(0, { ...selection, fields: parseFieldSelector('metadata.name=a-ended') })).toEqual([[], 0]);
-    expect(names(1, { ...selection, now: () => NOW - 1 })).toEqual([['a-ended'], 2]);
+    expect(await names(0, selection)).toEqual([['b-out', 'd-out'], 0]);
+    expect(await names(1, selection)).toEqual([['b-out'], 1]);
+    expect(await names(0, { ...selection, fields: parseFieldSelector('metadata.name=a-ended') })).toEqual([[], 0]);
+    expect(await names(1, { ...selection, now: () => NOW - 1 })).toEqual([['a-ended'], 2]);
   });
 
   it('is not found, from the second on in which it ends', async () => {

@@ -17,6 +17,9 @@ const TAIL = Buffer.from('}\n');
 
 const frame = (type: keyof typeof HEADS, object: Uint8Array): Buffer => Buffer.concat([HEADS[type], object, TAIL]);
 
+/** In place of a frame, where one step of telling has nothing to tell: whoever goes through many may pause between steps. */
+export const NOTHING = Buffer.alloc(0);
+
 export const errorFrame = (status: Status): Buffer => frame('ERROR', Buffer.from(toJson(status)));
 
 export const bookmarkFrame = (representation: Representation, revision: number, endOfInitial = false): Buffer =>

@@ -3,7 +3,7 @@ import type { CacheEvent } from '../../storage/cache/kind-cache.ts';
 import type { Snapshot } from '../../storage/cache/snapshot.ts';
 import type { Representation } from '../representation.ts';
 import { entriesAt, includes, isOver, isVisible, type Selection, selectAll } from '../selection.ts';
-import { addedFrame, frameFor, hiddenFrame } from './frames.ts';
+import { addedFrame, frameFor, hiddenFrame, NOTHING } from './frames.ts';
 
 /** What a watcher is shown. Replaced as a whole when permissions change. */
 export interface WatchView {
@@ -50,8 +50,7 @@ function* replayTurns(
     const end = turns[index + 1]?.revision ?? upTo;
     for (let event = events[next]; event !== undefined && event.revision <= end; event = events[++next]) {
       const told = now();
-      const frame = frameFor(selection, told.representation, event, told.selection);
-      if (frame !== undefined) yield frame;
+      yield frameFor(selection, told.representation, event, told.selection) ?? NOTHING;
       state?.replace(event.before, event.after);
     }
   }

@@ -4,9 +4,8 @@ import { ApiError, gone, unauthorized } from '../../api/status.ts';
 import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Snapshot } from '../../storage/cache/snapshot.ts';
-import { isOver, isVisible, type Selection, selectAll } from '../selection.ts';
-import { sharedBeginning } from './beginnings.ts';
-import { addedFrame, bookmarkFrame, errorFrame } from './frames.ts';
+import { candidatesFor, includes, isOver, isVisible, type Selection } from '../selection.ts';
+import { addedFrame, bookmarkFrame, errorFrame, NOTHING } from './frames.ts';
 import type { WatchHub } from './hub.ts';
 import { Outbox, type Part } from './outbox.ts';
 import { compareViews, framesOfChange, replay, type Turn, type ViewChange, type WatchView } from './replay.ts';
@@ -28,7 +27,11 @@ export interface WatcherOptions {
   readonly now: () => number;
 }
 
+/** What is made and written in one turn while a watcher catches up. */
 const CHUNK_BYTES = 128 * 1024;
+const CHUNK_MS = 1;
+/** How many frames are made before a look at the clock. */
+const BETWEEN_LOOKS = 8;
 /** A client that takes nothing for this long while it catches up is cut: what it has yet to read is kept in memory. */
 const STALL_MS = 30_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
@@ -91,16 +94,8 @@ export class Watcher {
 
   /** The present state as ADDED events, a mark at their end if one is wanted, then what follows. */
   startWithState(snapshot: Snapshot<StoredObject>, revision: number, marked: boolean): void {
-    const { selection, representation } = this.#view;
-    const mark = marked ? revision : undefined;
-    const frames = (): Generator<Buffer> => this.#initialFrames(snapshot, selection, mark);
-    // What ends by itself may do so between two watches, and a table has its columns named to each client.
-    const isShared = selection.now === undefined && representation.form !== 'table';
-    const shared = isShared
-      ? sharedBeginning(this.#options.cache, snapshot, `${mark} ${this.groupId}`, frames)
-      : undefined;
     this.#position = revision;
-    this.#source = shared === undefined ? frames() : [shared].values();
+    this.#source = this.#initialFrames(snapshot, this.#view.selection, marked ? revision : undefined);
     this.#pump();
   }
 
@@ -116,10 +111,11 @@ export class Watcher {
     markedRevision: number | undefined,
   ): Generator<Buffer> {
     const { currentView } = this.#options;
-    for (const entry of selectAll(snapshot, then)) {
+    for (const entry of candidatesFor(snapshot, then)) {
       // A slow client may still be reading this when it is no longer allowed to.
       const { selection, representation } = currentView();
-      if (isVisible(selection, entry) && !isOver(selection, entry)) yield addedFrame(representation, entry);
+      const isShown = includes(then, entry) && isVisible(selection, entry) && !isOver(selection, entry);
+      yield isShown ? addedFrame(representation, entry) : NOTHING;
     }
     if (markedRevision !== undefined) yield bookmarkFrame(currentView().representation, markedRevision, true);
   }
@@ -130,7 +126,10 @@ export class Watcher {
     while (!this.#ended && !this.#live && !this.#waiting) {
       if (this.#source !== undefined) {
         this.#writeChunk(this.#source);
-        continue;
+        if (this.#source === undefined || this.#waiting) continue;
+        // There is more, and a client that could take all of it at once: others have their turn in between.
+        hub.queue(this);
+        return;
       }
       // V-11: a revision that has not happened yet; what comes before it is not shown.
       if (this.#position > hub.revision) return;
@@ -173,7 +172,7 @@ export class Watcher {
   *#thenBookmark(frames: Iterable<Buffer>, revision: number): Generator<Buffer> {
     let any = false;
     for (const frame of frames) {
-      any = true;
+      any ||= frame !== NOTHING;
       yield frame;
     }
     if (any && this.#options.bookmarks) yield bookmarkFrame(this.#options.currentView().representation, revision);
@@ -181,8 +180,9 @@ export class Watcher {
 
   #writeChunk(source: Iterator<Buffer>): void {
     const frames: Buffer[] = [];
+    const end = performance.now() + CHUNK_MS;
     let size = 0;
-    while (size < CHUNK_BYTES) {
+    for (let steps = 1; size < CHUNK_BYTES; steps++) {
       const next = source.next();
       if (next.done === true) {
         this.#source = undefined;
@@ -190,11 +190,9 @@ export class Watcher {
       }
       frames.push(next.value);
       size += next.value.length;
+      if (steps % BETWEEN_LOOKS === 0 && performance.now() >= end) break;
     }
-    const [first] = frames;
-    // The same bytes for many are framed once, if they stay the same object.
-    const bytes = first !== undefined && frames.length === 1 ? first : Buffer.concat(frames);
-    if (size === 0 || this.#options.sink.write(bytes)) return;
+    if (size === 0 || this.#options.sink.write(Buffer.concat(frames))) return;
     this.#waiting = true;
     this.#stalled = setTimeout(() => this.cut(), STALL_MS);
   }

@@ -7,6 +7,7 @@ import { type DeleteOptions, parseDeleteOptions } from '../options/delete-option
 import type { ListOptions } from '../options/list-options.ts';
 import { renderItem } from '../representation.ts';
 import { selectPage } from '../selection.ts';
+import { Slice } from '../slice.ts';
 import { representationFor } from '../views.ts';
 import { placeOf, type WriteParts, written } from './write-parts.ts';
 
@@ -70,8 +71,10 @@ export async function deleteCollection(
   if (listOptions.continue !== '') throw badRequest('continue is not supported when a collection is deleted');
   await parts.reader.catchUp();
   const selection = selectionFor(request, kind, listOptions, parts.views);
-  const { items: entries } = selectPage(parts.reader.cache(kind).current, selection, { limit: listOptions.limit });
   const representation = { ...representationFor(request, kind, parts.views), form: 'object' as const };
+  const { limit } = listOptions;
+  const turn = new Slice(request);
+  const { items: entries } = await selectPage(parts.reader.cache(kind).current, selection, { limit }, turn);
   const items: Uint8Array[] = [];
   for (let start = 0; start < entries.length; start += AT_ONCE) {
     const removed = await Promise.all(
@@ -81,6 +84,8 @@ export async function deleteCollection(
       }),
     );
     items.push(...removed.flat().map((entry) => renderItem(representation, entry)));
+    // A rehearsal waits for no store, so nothing else would let others have their turn.
+    if (turn.isOver) await turn.next();
   }
   const resourceVersion = String(parts.reader.revision);
   return {
