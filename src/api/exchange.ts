@@ -101,6 +101,8 @@ export interface WatchSink {
   readonly pending: number;
   /** Hands over whole frames. Returns false when the client is behind; `onDrain` tells when it has caught up. */
   write(frames: Uint8Array): boolean;
+  /** The same for frames that nobody else is told: in pieces, which are copied. */
+  writeOwn(pieces: readonly Uint8Array[]): boolean;
   onDrain(listener: () => void): void;
   /** The client went away, or the server shuts down. Called once. */
   onClose(listener: () => void): void;

@@ -26,7 +26,7 @@ const AT_ONCE = 200;
  * Which issuers a relying party of the whole fleet may meet: those of the clusters that the caller sees. Clusters that
  * issue for themselves are left out: their tokens name an issuer that only they know, and nobody is to expect ours.
  */
-export function createIssuerIndex(parts: IssuerIndexParts): (caller: Caller) => Promise<string> {
+export function createIssuerIndex(parts: IssuerIndexParts): (caller: Caller) => Promise<Uint8Array> {
   const { catalog, reader, views, issuerOf, issuesItself } = parts;
   return async (caller) => {
     await reader.catchUp();
@@ -38,16 +38,23 @@ export function createIssuerIndex(parts: IssuerIndexParts): (caller: Caller) => 
       fields: parseFieldSelector(''),
       rule: views.rule(kind, caller, 'list'),
     };
-    const issuers: string[] = [];
+    const pieces: Buffer[] = [];
+    let piece = '{"issuers":[';
+    let separator = '';
     let seen = 0;
     for (const cluster of selectAll(reader.cache(kind).present, selection)) {
       seen += 1;
-      if (seen % AT_ONCE === 0) await nextTurn();
+      if (seen % AT_ONCE === 0) {
+        pieces.push(Buffer.from(piece));
+        piece = '';
+        await nextTurn();
+      }
       if (issuesItself?.(cluster.object())) continue;
       const { name } = cluster;
       const issuer = issuerOf(name);
-      issuers.push(JSON.stringify({ cluster: name, issuer, jwks_uri: keySetAddress(issuer) }));
+      piece += `${separator}${JSON.stringify({ cluster: name, issuer, jwks_uri: keySetAddress(issuer) })}`;
+      separator = ',';
     }
-    return `{"issuers":[${issuers.join(',')}]}\n`;
+    return Buffer.concat([...pieces, Buffer.from(`${piece}]}\n`)]);
   };
 }

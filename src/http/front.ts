@@ -34,7 +34,7 @@ export interface Interior {
   readonly authorizer: Authorizer;
   readonly dispatch: ReturnType<typeof createDispatcher>;
   readonly documents: IssuerDocuments;
-  readonly issuerIndex: (caller: Caller) => Promise<string>;
+  readonly issuerIndex: (caller: Caller) => Promise<Uint8Array>;
   readonly store: Pick<Store, 'get'>;
   readonly cache: { readonly ready: boolean };
   readonly isCluster: (name: string) => boolean;

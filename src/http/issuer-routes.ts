@@ -16,7 +16,10 @@ const ISSUER_INDEX = '/openid/v1/issuers';
  * What a verifier asks of an issuer (OpenID Connect Discovery), below the prefix of each cluster. Public, and served for
  * any name that a cluster could have: nobody learns here which clusters there are.
  */
-export function issuerRoutes(documents: () => IssuerDocuments, index: (caller: Caller) => Promise<string>): PathRoutes {
+export function issuerRoutes(
+  documents: () => IssuerDocuments,
+  index: (caller: Caller) => Promise<Uint8Array>,
+): PathRoutes {
   const route = (
     types: readonly string[],
     body: (documents: IssuerDocuments, cluster: string) => Uint8Array | string,

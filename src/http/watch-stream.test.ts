@@ -71,6 +71,21 @@ describe('a watch', () => {
     expect((await received).split('\r\n\r\n')[1]).toBe('{"type":"ADDED"}\n');
   });
 
+  test('what is told to one client alone arrives whole, whatever its length', async () => {
+    const { sink, received } = await openWatch();
+    const texts = [
+      ...Array.from({ length: 200 }, (_, index) => `${index} `.repeat(1 + 37 * index)),
+      'x'.repeat(500_000),
+    ];
+    // Buffers are used again while the client has yet to read what was in them.
+    for (const text of texts) sink.writeOwn([Buffer.from('<'), Buffer.from(text), Buffer.from('>\n')]);
+    sink.writeOwn([]);
+    sink.write(Buffer.from('the end\n'));
+    sink.end();
+    expect(await received).toBe(`${texts.map((text) => `<${text}>\n`).join('')}the end\n`);
+    expect(sink.writeOwn([Buffer.from('late')])).toBe(false);
+  });
+
   test('nothing is not the end', async () => {
     const { sink, received } = await openWatch();
     sink.write(Buffer.alloc(0));

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { WatchSink } from '../api/exchange.ts';
+import { ChunkPool } from './chunk-pool.ts';
 
 /**
  * The connection of one watch. Frames go out chunked and never compressed; nothing here waits for a slow
@@ -43,6 +44,26 @@ export class WatchStream implements WatchSink {
     // A chunk of no length would be the last.
     if (frames.length === 0) return true;
     return this.#socket === undefined ? this.#res.write(frames) : this.#socket.write(chunkOf(frames));
+  }
+
+  writeOwn(pieces: readonly Uint8Array[]): boolean {
+    if (this.#ended) return false;
+    const socket = this.#socket;
+    if (socket === undefined) return this.write(Buffer.concat(pieces));
+    const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    if (length === 0) return true;
+    const size = sizeLine(length);
+    const whole = size.length + length + CRLF.length;
+    const chunk = whole <= OWN.size ? OWN.take() : Buffer.allocUnsafe(whole);
+    let at = 0;
+    for (const piece of [size, ...pieces, CRLF]) {
+      chunk.set(piece, at);
+      at += piece.length;
+    }
+    // After a failure somebody may still hold the bytes: only what was sent is used again.
+    return socket.write(chunk.subarray(0, whole), (error) => {
+      if (!error) OWN.giveBack(chunk);
+    });
   }
 
   onDrain(listener: () => void): void {
@@ -98,11 +119,14 @@ const chunked = new WeakMap<Uint8Array, Buffer>();
 function chunkOf(frames: Uint8Array): Buffer {
   let chunk = chunked.get(frames);
   if (chunk === undefined) {
-    const size = Buffer.from(`${frames.length.toString(16)}\r\n`, 'latin1');
-    chunk = Buffer.concat([size, frames, CRLF]);
+    chunk = Buffer.concat([sizeLine(frames.length), frames, CRLF]);
     chunked.set(frames, chunk);
   }
   return chunk;
 }
 
+const sizeLine = (length: number): Buffer => Buffer.from(`${length.toString(16)}\r\n`, 'latin1');
 const CRLF = Buffer.from('\r\n');
+
+/** For what a watcher is told while it catches up: with fresh memory for each, V8 would go through its whole heap to free it. */
+const OWN = new ChunkPool({ size: 160 * 1024, kept: 32 });

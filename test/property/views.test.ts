@@ -88,6 +88,8 @@ async function play(house: House, scenes: readonly Scene[], first: number, balla
   }
   for (const onlooker of onlookers) {
     onlooker.drain();
+    // Whoever was too far behind hears of it in a turn of its own.
+    await everybodyServed(house);
     await onlooker.comeBack();
   }
   await everybodyServed(house);

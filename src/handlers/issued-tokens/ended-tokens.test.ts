@@ -85,7 +85,10 @@ describe('a token that has ended', () => {
     const view = { selection, representation };
     const change = compareViews(snapshot, { ...selection, rule: NO_CLUSTERS }, selection);
     const gained = [...framesOfChange(change, 9, () => view)];
-    expect(gained.map((frame) => JSON.parse(String(frame)).object.metadata.name)).toEqual(['b-out', 'd-out']);
+    expect(gained.map((pieces) => JSON.parse(Buffer.concat(pieces).toString()).object.metadata.name)).toEqual([
+      'b-out',
+      'd-out',
+    ]);
     const event = { cache: undefined as never, revision: 9, before: ended, after: undefined };
     expect(JSON.parse(String(frameFor(selection, representation, event)))).toMatchObject({
       type: 'DELETED',

@@ -17,16 +17,22 @@ const TAIL = Buffer.from('}\n');
 
 const frame = (type: keyof typeof HEADS, object: Uint8Array): Buffer => Buffer.concat([HEADS[type], object, TAIL]);
 
-/** In place of a frame, where one step of telling has nothing to tell: whoever goes through many may pause between steps. */
-export const NOTHING = Buffer.alloc(0);
+/** One frame for one watcher, in the pieces that are at hand. */
+export type Told = readonly Uint8Array[];
+
+/** In place of one, where a step of telling has nothing to tell: whoever goes through many may pause between steps. */
+export const NOTHING: Told = [];
 
 export const errorFrame = (status: Status): Buffer => frame('ERROR', Buffer.from(toJson(status)));
 
 export const bookmarkFrame = (representation: Representation, revision: number, endOfInitial = false): Buffer =>
   frame('BOOKMARK', renderBookmark(representation, revision, endOfInitial));
 
-export const addedFrame = (representation: Representation, entry: StoredObject): Buffer =>
-  frame('ADDED', renderItem(representation, entry));
+export const tellAdded = (representation: Representation, entry: StoredObject): Told => [
+  HEADS.ADDED,
+  renderItem(representation, entry),
+  TAIL,
+];
 
 /** It was there and is gone for this caller, who is told no more than its name. */
 export const hiddenFrame = (representation: Representation, name: string, revision: number): Buffer =>

@@ -3,7 +3,7 @@ import type { CacheEvent } from '../../storage/cache/kind-cache.ts';
 import type { Snapshot } from '../../storage/cache/snapshot.ts';
 import type { Representation } from '../representation.ts';
 import { entriesAt, includes, isOver, isVisible, type Selection, selectAll } from '../selection.ts';
-import { addedFrame, frameFor, hiddenFrame, NOTHING } from './frames.ts';
+import { frameFor, hiddenFrame, NOTHING, type Told, tellAdded } from './frames.ts';
 
 /** What a watcher is shown. Replaced as a whole when permissions change. */
 export interface WatchView {
@@ -32,7 +32,7 @@ export interface Past {
  * come back with a version that is older than what it knows, and has to hear of everything that went since.
  * What is shown is decided by the rules of the moment in which it is sent.
  */
-export function replay({ events, turns, upTo, firstState }: Past, now: () => WatchView): Generator<Buffer> {
+export function replay({ events, turns, upTo, firstState }: Past, now: () => WatchView): Generator<Told> {
   return replayTurns({ events, turns, upTo }, turns.length > 1 ? firstState() : undefined, now);
 }
 
@@ -40,7 +40,7 @@ function* replayTurns(
   { events, turns, upTo }: Omit<Past, 'firstState'>,
   state: Snapshot<StoredObject> | undefined,
   now: () => WatchView,
-): Generator<Buffer> {
+): Generator<Told> {
   let next = 0;
   for (const [index, { revision, selection }] of turns.entries()) {
     const before = turns[index - 1]?.selection;
@@ -50,7 +50,8 @@ function* replayTurns(
     const end = turns[index + 1]?.revision ?? upTo;
     for (let event = events[next]; event !== undefined && event.revision <= end; event = events[++next]) {
       const told = now();
-      yield frameFor(selection, told.representation, event, told.selection) ?? NOTHING;
+      const frame = frameFor(selection, told.representation, event, told.selection);
+      yield frame === undefined ? NOTHING : [frame];
       state?.replace(event.before, event.after);
     }
   }
@@ -89,13 +90,13 @@ export function* framesOfChange(
   { shown, hidden }: ViewChange,
   changedAt: number,
   now: () => WatchView,
-): Generator<Buffer> {
+): Generator<Told> {
   const revision = changedAt - 1;
   for (const entry of shown) {
     const { selection, representation } = now();
     yield isVisible(selection, entry)
-      ? addedFrame(representation, entry)
-      : hiddenFrame(representation, entry.name, revision);
+      ? tellAdded(representation, entry)
+      : [hiddenFrame(representation, entry.name, revision)];
   }
-  for (const name of hidden) yield hiddenFrame(now().representation, name, revision);
+  for (const name of hidden) yield [hiddenFrame(now().representation, name, revision)];
 }

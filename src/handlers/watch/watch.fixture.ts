@@ -35,6 +35,9 @@ export class Client implements WatchSink {
     if (this.reads) this.taken += Buffer.concat(this.waiting.splice(0)).toString();
     return this.reads;
   }
+  writeOwn(pieces: readonly Uint8Array[]): boolean {
+    return this.write(Buffer.concat(pieces));
+  }
   onDrain(listener: () => void): void {
     this.#drained = listener;
   }

@@ -5,7 +5,7 @@ import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Snapshot } from '../../storage/cache/snapshot.ts';
 import { candidatesFor, includes, isOver, isVisible, type Selection } from '../selection.ts';
-import { addedFrame, bookmarkFrame, errorFrame, NOTHING } from './frames.ts';
+import { bookmarkFrame, errorFrame, NOTHING, type Told, tellAdded } from './frames.ts';
 import type { WatchHub } from './hub.ts';
 import { Outbox, type Part } from './outbox.ts';
 import { compareViews, framesOfChange, replay, type Turn, type ViewChange, type WatchView } from './replay.ts';
@@ -61,7 +61,7 @@ export class Watcher {
   #waiting = false;
   /** Live events that wait for their turn. */
   readonly #outbox: Outbox;
-  #source: Iterator<Buffer> | undefined;
+  #source: Iterator<Told> | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
   #stalled: NodeJS.Timeout | undefined;
 
@@ -77,8 +77,8 @@ export class Watcher {
       this.#outbox.drained();
       this.#waiting = false;
       clearTimeout(this.#stalled);
-      if (!this.#live) this.#pump();
-      else if (!this.#outbox.isEmpty) hub.queue(this);
+      // Not at once: a fast client takes each chunk in the turn in which it is written, and would be given the next one in it.
+      if (!this.#live || !this.#outbox.isEmpty) hub.queue(this);
     });
     // Last: a sink that is closed already says so at once, and everything above is undone.
     sink.onClose(() => this.#close());
@@ -109,15 +109,15 @@ export class Watcher {
     snapshot: Snapshot<StoredObject>,
     then: Selection,
     markedRevision: number | undefined,
-  ): Generator<Buffer> {
+  ): Generator<Told> {
     const { currentView } = this.#options;
     for (const entry of candidatesFor(snapshot, then)) {
       // A slow client may still be reading this when it is no longer allowed to.
       const { selection, representation } = currentView();
       const isShown = includes(then, entry) && isVisible(selection, entry) && !isOver(selection, entry);
-      yield isShown ? addedFrame(representation, entry) : NOTHING;
+      yield isShown ? tellAdded(representation, entry) : NOTHING;
     }
-    if (markedRevision !== undefined) yield bookmarkFrame(currentView().representation, markedRevision, true);
+    if (markedRevision !== undefined) yield [bookmarkFrame(currentView().representation, markedRevision, true)];
   }
 
   /** Writes until the client is behind, the source is dry and the watcher is live, or the watch is over. */
@@ -144,7 +144,7 @@ export class Watcher {
   }
 
   /** Frames from the watcher's position to the hub's. */
-  #missed(): Iterator<Buffer> | undefined {
+  #missed(): Iterator<Told> | undefined {
     const { cache, hub, turns, currentView } = this.#options;
     const from = this.#position;
     const upTo = hub.revision;
@@ -169,17 +169,17 @@ export class Watcher {
   }
 
   /** Objects that became visible carry versions of their own; a bookmark moves the client on to where it is. */
-  *#thenBookmark(frames: Iterable<Buffer>, revision: number): Generator<Buffer> {
+  *#thenBookmark(frames: Iterable<Told>, revision: number): Generator<Told> {
     let any = false;
     for (const frame of frames) {
       any ||= frame !== NOTHING;
       yield frame;
     }
-    if (any && this.#options.bookmarks) yield bookmarkFrame(this.#options.currentView().representation, revision);
+    if (any && this.#options.bookmarks) yield [bookmarkFrame(this.#options.currentView().representation, revision)];
   }
 
-  #writeChunk(source: Iterator<Buffer>): void {
-    const frames: Buffer[] = [];
+  #writeChunk(source: Iterator<Told>): void {
+    const pieces: Uint8Array[] = [];
     const end = performance.now() + CHUNK_MS;
     let size = 0;
     for (let steps = 1; size < CHUNK_BYTES; steps++) {
@@ -188,11 +188,13 @@ export class Watcher {
         this.#source = undefined;
         break;
       }
-      frames.push(next.value);
-      size += next.value.length;
+      for (const piece of next.value) {
+        pieces.push(piece);
+        size += piece.length;
+      }
       if (steps % BETWEEN_LOOKS === 0 && performance.now() >= end) break;
     }
-    if (size === 0 || this.#options.sink.write(Buffer.concat(frames))) return;
+    if (size === 0 || this.#options.sink.writeOwn(pieces)) return;
     this.#waiting = true;
     this.#stalled = setTimeout(() => this.cut(), STALL_MS);
   }

@@ -49,6 +49,10 @@ export class MemorySink implements WatchSink {
     return !this.stalled;
   }
 
+  writeOwn(pieces: readonly Uint8Array[]): boolean {
+    return this.write(Buffer.concat(pieces));
+  }
+
   onDrain(listener: () => void): void {
     this.#drained = listener;
   }
