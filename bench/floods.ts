@@ -27,7 +27,9 @@ const P99_GOAL = 2;
 /** How often the one with the good token asks: often enough for a 99th percentile of a thousand within ten seconds. */
 const ASK_MS = 10;
 /** How long a flood goes to one server before it goes to the other: what else the machine does changes, and hits both. */
-const SLICE_SECONDS = 5;
+const SLICE_SECONDS = 10;
+/** Before that it goes on for so long uncounted: in the beginning an address has what it saved up, and that is soon spent. */
+const LEAD_SECONDS = 2;
 /** Between the two: what was sent last is still on its way. */
 const PAUSE_MS = 500;
 /** Long enough for what a flood left behind to be collected. */
@@ -79,6 +81,11 @@ interface Measured {
   readonly cost: number;
 }
 
+async function askUnder(flooding: Promise<FloodOutcome>, answers: Answers): Promise<FloodOutcome> {
+  await client.askFor(LEAD_SECONDS, ASK_MS, new Answers());
+  return client.askDuring(flooding, ASK_MS, answers);
+}
+
 async function measure(place: number): Promise<Measured> {
   const beside = new Answers();
   const under = new Answers();
@@ -91,11 +98,11 @@ async function measure(place: number): Promise<Measured> {
     rest -= slice;
     // What the others cost without a flood, in the same time.
     let from = cpuOf(server.pid);
-    await client.askDuring(flood(other, place, slice), ASK_MS, beside);
+    await askUnder(flood(other, place, LEAD_SECONDS + slice), beside);
     cost -= cpuOf(server.pid) - from;
     await delay(PAUSE_MS);
     from = cpuOf(server.pid);
-    const outcome = await client.askDuring(flood(server, place, slice), ASK_MS, under);
+    const outcome = await askUnder(flood(server, place, LEAD_SECONDS + slice), under);
     if (isThere()) cost += cpuOf(server.pid) - from;
     attempts += outcome.attempts;
     for (const [end, count] of Object.entries(outcome.ends)) ends[end] = (ends[end] ?? 0) + count;
