@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { call, must, requestText } from './support/client.ts';
 import type { Settings } from './support/compare.ts';
 import type { Done } from './support/driver-process.ts';
 import { clusterName, READER } from './support/fleet.ts';
 import { at } from './support/numbers.ts';
-import { type Desk, Driver, makeFolder, startDesk } from './support/processes.ts';
+import { type Desk, Driver, startDesk } from './support/processes.ts';
 import type { Figure, Report } from './support/report.ts';
+import { Turns } from './support/turns.ts';
 import { callerToken, tokenRequest } from './token.ts';
 
 const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
@@ -15,28 +14,6 @@ const WATCHERS = 2_000;
 
 /** A body of 3 MB that is read whole and then refused. */
 const LARGE = { metadata: { name: 'large', annotations: { text: 'x'.repeat(3_000_000) } } };
-
-/** The longest turn of the server's event loop since the last question, told from inside. */
-class Turns {
-  readonly #file: string;
-  #seen = 0;
-
-  constructor(file: string) {
-    this.#file = file;
-  }
-
-  /** What the program is to be started with. */
-  get nodeArgs(): string[] {
-    return ['--import', `${new URL('./support/loop-probe.mjs', import.meta.url)}?${encodeURIComponent(this.#file)}`];
-  }
-
-  takeLongest(): number {
-    const all = readFileSync(this.#file, 'utf8').split('\n').map(Number);
-    const fresh = all.slice(this.#seen);
-    this.#seen = all.length - 1;
-    return Math.max(...fresh);
-  }
-}
 
 /** Token requests, one after the other on a few connections, while something goes on: their 99th percentile. */
 async function during(
@@ -61,7 +38,7 @@ async function during(
 
 /** While one client asks for much, is anybody else kept waiting? */
 export async function benchHarm(_: Settings): Promise<Report> {
-  const turns = new Turns(join(await makeFolder(), 'turns'));
+  const turns = await Turns.prepare();
   const desk = await startDesk({ clusters: LISTED, bindings: 1_000 }, turns.nodeArgs);
   const [asking, other, writer] = [new Driver(), new Driver(), new Driver()];
   const request = tokenRequest(await callerToken(desk));

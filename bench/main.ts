@@ -14,6 +14,7 @@ import type { Settings } from './support/compare.ts';
 import { endEverything } from './support/processes.ts';
 import { allHold, print, type Report } from './support/report.ts';
 import { benchToken } from './token.ts';
+import { benchTurns } from './turns.ts';
 import { benchWatch } from './watch.ts';
 import { benchWatchers } from './watchers.ts';
 import { benchWorkers } from './workers.ts';
@@ -30,6 +31,7 @@ const BENCHES: Readonly<Record<string, (settings: Settings) => Promise<Report>>>
   watchers: benchWatchers,
   workers: benchWorkers,
   harm: benchHarm,
+  turns: benchTurns,
 };
 
 /** Those that answer a question of their own, each with its own arguments: `npm run bench -- rotation 5 8`. */
