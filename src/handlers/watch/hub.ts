@@ -7,7 +7,7 @@ import type { Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
 import { frameFor } from './frames.ts';
 import { partsOf, pieceBytes } from './outbox.ts';
-import type { ViewChange } from './replay.ts';
+import type { ViewChange } from './view-change.ts';
 import type { Watcher } from './watcher.ts';
 
 /** Watchers who see the same: each event is looked at and serialized once for all of them. */

@@ -2,8 +2,9 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import type { CacheEvent } from '../../storage/cache/kind-cache.ts';
 import type { Snapshot } from '../../storage/cache/snapshot.ts';
 import type { Representation } from '../representation.ts';
-import { entriesAt, includes, isOver, isVisible, type Selection, selectAll } from '../selection.ts';
+import { isVisible, type Selection } from '../selection.ts';
 import { frameFor, hiddenFrame, NOTHING, type Told, tellAdded } from './frames.ts';
+import { ViewChange } from './view-change.ts';
 
 /** What a watcher is shown. Replaced as a whole when permissions change. */
 export interface WatchView {
@@ -45,7 +46,7 @@ function* replayTurns(
   for (const [index, { revision, selection }] of turns.entries()) {
     const before = turns[index - 1]?.selection;
     if (before !== undefined && state !== undefined) {
-      yield* framesOfChange(compareViews(state, before, selection), revision, now);
+      yield* framesOfChange(new ViewChange(state, before, selection), revision, now);
     }
     const end = turns[index + 1]?.revision ?? upTo;
     for (let event = events[next]; event !== undefined && event.revision <= end; event = events[++next]) {
@@ -57,46 +58,20 @@ function* replayTurns(
   }
 }
 
-/** What takes a caller from one view of a state to another. */
-export interface ViewChange {
-  readonly shown: readonly StoredObject[];
-  /** By name. */
-  readonly hidden: readonly string[];
-}
-
-const NO_CHANGE: ViewChange = { shown: [], hidden: [] };
-
-/** Costs what may have changed, where the rules can tell, and otherwise what the two views hold; not what the fleet does. */
-export function compareViews(state: Snapshot<StoredObject>, before: Selection, after: Selection): ViewChange {
-  if (before.rule === after.rule) return NO_CHANGE;
-  const places = before.rule && after.rule?.differsFrom?.(before.rule);
-  const entries = places && entriesAt(state, after.prefix, places);
-  const shown: StoredObject[] = [];
-  const hidden: string[] = [];
-  for (const entry of entries ?? selectAll(state, after)) {
-    if (includes(after, entry) && !includes(before, entry) && !isOver(after, entry)) shown.push(entry);
-  }
-  for (const entry of entries ?? selectAll(state, before)) {
-    if (includes(before, entry) && !includes(after, entry)) hidden.push(entry.name);
-  }
-  return { shown, hidden };
-}
-
 /**
  * All of it carries versions from before the change: a client that loses its connection in the middle comes back with
  * one of them, and is told all of it again.
  */
-export function* framesOfChange(
-  { shown, hidden }: ViewChange,
-  changedAt: number,
-  now: () => WatchView,
-): Generator<Told> {
+export function* framesOfChange(change: ViewChange, changedAt: number, now: () => WatchView): Generator<Told> {
   const revision = changedAt - 1;
-  for (const entry of shown) {
+  for (const step of change.steps()) {
+    if (step === undefined) {
+      yield NOTHING;
+      continue;
+    }
     const { selection, representation } = now();
-    yield isVisible(selection, entry)
-      ? tellAdded(representation, entry)
-      : [hiddenFrame(representation, entry.name, revision)];
+    if (typeof step === 'string') yield [hiddenFrame(representation, step, revision)];
+    else if (isVisible(selection, step)) yield tellAdded(representation, step);
+    else yield [hiddenFrame(representation, step.name, revision)];
   }
-  for (const name of hidden) yield [hiddenFrame(now().representation, name, revision)];
 }

@@ -8,7 +8,8 @@ import { candidatesFor, includes, isOver, isVisible, type Selection } from '../s
 import { bookmarkFrame, errorFrame, NOTHING, type Told, tellAdded } from './frames.ts';
 import type { WatchHub } from './hub.ts';
 import { Outbox, type Part } from './outbox.ts';
-import { compareViews, framesOfChange, replay, type Turn, type ViewChange, type WatchView } from './replay.ts';
+import { framesOfChange, replay, type Turn, type WatchView } from './replay.ts';
+import { ViewChange } from './view-change.ts';
 
 export interface WatcherOptions {
   readonly hub: WatchHub;
@@ -247,9 +248,9 @@ export class Watcher {
     }
     this.#position = revision;
     const who = `${groupIdOf(before)}\n\n${groupIdOf(after)}`;
-    const change = differences.get(who) ?? compareViews(state, before.selection, after.selection);
+    const change = differences.get(who) ?? new ViewChange(state, before.selection, after.selection);
     differences.set(who, change);
-    if (change.shown.length === 0 && change.hidden.length === 0) {
+    if (change.isNothing) {
       // It goes on at once: in a queue it would miss what comes next, and be told of it under later rules.
       this.#pump();
       return;
