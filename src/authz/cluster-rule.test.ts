@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ALL_CLUSTERS, NO_CLUSTERS } from '../api/authorization.ts';
 import { parseLabelSelector } from '../objects/label-selector.ts';
 import { type ClusterGrant, ClusterRules } from './cluster-rule.ts';
@@ -138,5 +138,18 @@ describe('cluster rules', () => {
     expect(fleet.policy.ruleFor(jane, 'list').candidates?.names).toEqual(['b']);
     expect(fleet.policy.ruleAt(jane, 'list', fleet.revision - 1)).toBe(rule);
     expect(fleet.policy.ruleAt(jane, 'list', 0).none).toBe(true);
+  });
+
+  it('of the past are looked up once for all who come back as the same caller', () => {
+    const see = { verbs: ['list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
+    const fleet = new Fleet().put(role('a', [see]), binding('a', 'ClusterRole/a', ['User:jane', 'User:joe']));
+    const then = fleet.revision;
+    fleet.remove(role('a', []));
+    const read = vi.spyOn(fleet, 'snapshot');
+    const rules = ['jane', 'jane', 'joe', 'jane'].map((name) => fleet.policy.ruleAt(person(name), 'list', then));
+    expect(rules.map(({ all }) => all)).toEqual([true, true, true, true]);
+    expect(read).toHaveBeenCalledTimes(2);
+    expect(fleet.policy.ruleAt(person('jane'), 'get', then).none).toBe(true);
+    expect(fleet.policy.ruleAt(person('jane'), 'list', then - 1).none).toBe(true);
   });
 });

@@ -59,6 +59,8 @@ export interface PolicyOptions {
   readonly maxIdleSubjects?: number;
 }
 
+const MAX_PAST_RULES = 1_000;
+
 const MASTERS_MAY: Decision = { allowed: true, reason: '' };
 const NO_VIEW = (): undefined => undefined;
 
@@ -74,6 +76,8 @@ class CompiledPolicy implements Policy {
   readonly #memo: RuleMemo;
   /** Of callers who were here since the last change: most ask for the same again before there is another. */
   readonly #recent = new RecentRules();
+  /** What was does not change, and to find it all bindings are read: whoever comes back is seldom alone, or for the last time. */
+  readonly #past = new Map<string, ClusterRule>();
   #step = 0;
 
   constructor({ labelsOf, snapshot, maxRules = 10_000, maxIdleSubjects = 10_000 }: PolicyOptions) {
@@ -215,7 +219,13 @@ class CompiledPolicy implements Policy {
    */
   ruleAt(caller: Caller, verb: VisibilityVerb, revision: number): ClusterRule {
     if (this.changedAt(caller) <= revision) return this.ruleFor(caller, verb);
-    return this.#rules.of(plainRuleSource(this.#snapshot(revision), caller, verb));
+    const which = JSON.stringify([revision, verb, caller.key]);
+    const known = this.#past.get(which);
+    if (known !== undefined) return known;
+    const rule = this.#rules.of(plainRuleSource(this.#snapshot(revision), caller, verb));
+    if (this.#past.size >= MAX_PAST_RULES) this.#past.clear();
+    this.#past.set(which, rule);
+    return rule;
   }
 
   heldRules(user: User, namespace: string, reach: Reach): Rule[] {
