@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { createCatalog } from '../api/catalog.ts';
+import type { ApiObject } from '../api/kind.ts';
+import { StoredObject, toStoredBytes } from './stored-object.ts';
+
+const { clusters } = createCatalog({ productName: 'orchestrator' });
+const key = '/registry/clusters/a';
+
+const cluster = (): ApiObject => ({
+  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+  kind: 'Cluster',
+  metadata: { name: 'a', uid: 'u-1', labels: { env: 'dev' }, generation: 1 },
+  spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://a' }] }, authInfo: {} },
+  status: { type: 'k3s', version: 'v1' },
+});
+const publicView = ({ apiVersion, kind, metadata }: ApiObject): ApiObject => ({ apiVersion, kind, metadata });
+const shown = (entry: StoredObject): unknown => ({
+  whole: entry.fullJson.toString(),
+  public: entry.publicJson.toString(),
+  object: entry.object(),
+  facts: [entry.uid, entry.labels, entry.deletionTimestamp, entry.field('status.type'), entry.field('status.version')],
+});
+
+describe('an object whose writer said what it means', () => {
+  const stored = { key, value: toStoredBytes(clusters, cluster()), modRevision: 7, createRevision: 5 };
+  const parsed = (): StoredObject => new StoredObject(clusters, stored, publicView);
+  const told = (meaning: ApiObject): StoredObject => new StoredObject(clusters, { ...stored, meaning }, publicView);
+
+  it('is what its bytes say, at once and later', async () => {
+    expect(shown(told(cluster()))).toEqual(shown(parsed()));
+    const later = told(cluster());
+    await Promise.resolve();
+    expect(shown(later)).toEqual(shown(parsed()));
+  });
+
+  it('gives away objects of its own, and does not touch the one that it was told', () => {
+    const meaning = cluster();
+    const entry = told(meaning);
+    entry.object().metadata.name = 'b';
+    expect(meaning).toEqual(cluster());
+    expect(shown(entry)).toEqual(shown(parsed()));
+  });
+
+  it('is made of its bytes again once those who hear of it have heard', async () => {
+    const entry = told({ ...cluster(), status: { type: 'other' } });
+    await Promise.resolve();
+    expect(JSON.parse(entry.fullJson.toString()).status).toEqual(cluster().status);
+  });
+});

@@ -1,0 +1,48 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Revision } from '../contract.ts';
+import type { WireFailure } from './protocol.ts';
+import { WorkerChannel } from './worker-channel.ts';
+
+describe('WorkerChannel', () => {
+  let folder: string;
+  let channel: WorkerChannel;
+  /** How many writes each transaction had. */
+  const transactions: number[] = [];
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'clusterpass-channel-'));
+    const events = { written: (writes: readonly unknown[]) => void transactions.push(writes.length), died: () => {} };
+    transactions.length = 0;
+    ({ channel } = await WorkerChannel.open({ file: join(folder, 'a.db'), maxBytes: undefined }, events));
+  });
+
+  afterEach(async () => {
+    await channel.close();
+    await rm(folder, { recursive: true });
+  });
+
+  const write = (key: string): Promise<Revision | WireFailure> =>
+    new Promise((resolve, reject) => {
+      const value = new Uint8Array([1]);
+      channel.write({ write: { key, value, expect: { absent: true } }, resolve, reject });
+    });
+
+  it('writers that began apart share a transaction from the second on, though each asks again a turn after its answer', async () => {
+    const writer = async (name: string): Promise<void> => {
+      for (let count = 0; count < 5; count++) {
+        await write(`/${name}/${count}`);
+        // A client hears of it, and asks for more.
+        await nextTurn();
+      }
+    };
+    const first = writer('a');
+    // The first transaction is under way: who comes now has to wait for its end.
+    await nextTurn();
+    await Promise.all([first, writer('b'), writer('c')]);
+    expect(transactions).toEqual([1, 3, 3, 3, 3, 2]);
+  });
+});
