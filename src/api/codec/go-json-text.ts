@@ -27,15 +27,7 @@ const BELOW_SURROGATES = /^[\0-\ud7ff]*$/;
  */
 export function sortByBytes(texts: string[]): string[] {
   if (texts.length < 2) return texts;
-  for (const text of texts) if (!BELOW_SURROGATES.test(text)) return texts.sort(compareBytes);
-  return isSorted(texts) ? texts : texts.sort();
-}
-
-function isSorted(texts: readonly string[]): boolean {
-  for (let index = 1; index < texts.length; index++) {
-    if ((texts[index - 1] ?? '') > (texts[index] ?? '')) return false;
-  }
-  return true;
+  return texts.every((text) => BELOW_SURROGATES.test(text)) ? texts.sort() : texts.sort(compareBytes);
 }
 
 export function compareBytes(a: string, b: string): number {

@@ -52,18 +52,10 @@ export function eachMember(
       if (Object.hasOwn(object, key) && !shape.byName.has(key) && !visit(key, undefined)) return false;
     return true;
   }
-  const keys = keysOf(object, shape);
-  const inner = memberOf(shape);
-  return keys.every((key) => visit(key, inner));
-}
-
-/** Of an object that is no struct. */
-const memberOf = (shape: Shape | undefined): Shape | undefined =>
-  shape === undefined ? undefined : shape.type === 'map' ? shape.values : SORTED;
-
-function keysOf(object: Readonly<Record<string, unknown>>, shape: Shape | undefined): string[] {
   const keys = Object.keys(object);
-  return shape === undefined ? keys : sortByBytes(keys);
+  const inner = shape === undefined ? undefined : shape.type === 'map' ? shape.values : SORTED;
+  if (shape !== undefined) sortByBytes(keys);
+  return keys.every((key) => visit(key, inner));
 }
 
 function copyOfArray(items: readonly unknown[], shape: Shape | undefined): unknown {
@@ -78,21 +70,15 @@ function copyOfArray(items: readonly unknown[], shape: Shape | undefined): unkno
 
 function copyOfObject(object: Readonly<Record<string, unknown>>, shape: Shape | undefined): unknown {
   const copy: Record<string, unknown> = {};
-  const add = (key: string, inner: Shape | undefined): boolean => addMember(copy, key, object[key], inner);
-  if (shape?.type === 'struct') return eachMember(object, shape, add) ? copy : UNORDERABLE;
-  // Every write and every event comes through here: a loop, and no call of a function for each key.
-  const inner = memberOf(shape);
-  for (const key of keysOf(object, shape)) if (!addMember(copy, key, object[key], inner)) return UNORDERABLE;
-  return copy;
-}
-
-/** False when it can not be done. */
-function addMember(copy: Record<string, unknown>, key: string, value: unknown, shape: Shape | undefined): boolean {
-  if (value === undefined) return true;
-  const first = key.charCodeAt(0);
-  if ((first >= 0x30 && first <= 0x39) || key === '__proto__') return false;
-  const inOrder = typeof value === 'string' ? value : orderedCopy(value, shape);
-  if (inOrder === UNORDERABLE) return false;
-  copy[key] = inOrder;
-  return true;
+  const whole = eachMember(object, shape, (key, inner) => {
+    const value = object[key];
+    if (value === undefined) return true;
+    const first = key.charCodeAt(0);
+    if ((first >= 0x30 && first <= 0x39) || key === '__proto__') return false;
+    const inOrder = orderedCopy(value, inner);
+    if (inOrder === UNORDERABLE) return false;
+    copy[key] = inOrder;
+    return true;
+  });
+  return whole ? copy : UNORDERABLE;
 }
