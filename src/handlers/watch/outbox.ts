@@ -11,7 +11,7 @@ export interface Part {
  * waits is shared. So however many are behind, together they hold little, and V8's collector, which is told of it, has no
  * reason to run. A record of TLS is the least that is worth it.
  */
-const PIECE = { most: 64 * 1024, least: 16 * 1024, together: 32 * 1024 * 1024 };
+const PIECE = { most: 128 * 1024, least: 16 * 1024, together: 64 * 1024 * 1024 };
 
 /** For each of so many. */
 export const pieceBytes = (watchers: number): number =>

@@ -106,7 +106,7 @@ describe('watchers are written to in rounds', () => {
   it('who has much waiting gets it piece by piece, the others in between', () => {
     stage = new Rounds();
     const [first, second] = watchers(2);
-    stage.batch(() => stage.writeAll(['a', 'b', 'c'], 'x'.repeat(40_000)));
+    stage.batch(() => stage.writeAll(['a', 'b', 'c'], 'x'.repeat(80_000)));
     stage.turn();
     expect([first, second].map((client) => client?.events)).toEqual([['ADDED a 1'], ['ADDED a 1']]);
     while (stage.turn());
