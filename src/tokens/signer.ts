@@ -5,6 +5,8 @@ import type { KeyRing } from './key-ring.ts';
 import { readClaims } from './read-claims.ts';
 
 export interface Signer {
+  /** True when nothing outside of this process can keep it from signing: whoever asks may count on an answer. */
+  readonly isSure: boolean;
   sign(claims: TokenClaims): Promise<string>;
 }
 
@@ -20,6 +22,7 @@ export function createSigner(keyRing: Pick<KeyRing, 'signing'>): Signer {
   }
 
   return {
+    isSure: true,
     async sign(claims) {
       const key = keyRing.signing();
       const input = `${headerFor(key)}.${encodePayload(claims)}`;

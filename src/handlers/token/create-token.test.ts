@@ -130,6 +130,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
 function recorder(): { signer: Signer; signed: TokenClaims[] } {
   const signed: TokenClaims[] = [];
   const signer: Signer = {
+    isSure: true,
     async sign(claims) {
       signed.push(claims);
       return 'the-token';
@@ -187,7 +188,7 @@ describe('signing', () => {
 
   test('T-25: a failure is a 500 that keeps its reason to itself', async () => {
     const cause = new Error('/data/keys/es256.pem is gone');
-    const failing: Signer = { sign: () => Promise.reject(cause) };
+    const failing: Signer = { isSure: true, sign: () => Promise.reject(cause) };
     const error = (await ask(failing).catch((thrown: unknown) => thrown)) as ApiError;
     expect(error.status).toEqual({
       kind: 'Status',
@@ -207,6 +208,7 @@ describe('A9: the line of the audit log', () => {
   const steps: string[] = [];
   const willAnswer = (code: number) => steps.push(`${code} to be written`);
   const signer: Signer = {
+    isSure: true,
     sign: async () => {
       steps.push('to be signed');
       return 'the-token';
@@ -227,7 +229,8 @@ describe('A9: the line of the audit log', () => {
     const tracked = { annotations: { 'clusterpass.dev/tracked': 'true' }, create };
     await expect(ask(signer, { willAnswer, ...tracked })).rejects.toThrow('the disk is full');
     await expect(ask(signer, { willAnswer, spec: { audiences: [], expirationSeconds: 1 } })).rejects.toThrow();
-    expect(steps).toEqual(['to be signed']);
+    await ask({ ...signer, isSure: false }, { willAnswer });
+    expect(steps).toEqual(['to be signed', 'to be signed']);
   });
 });
 
@@ -239,6 +242,7 @@ describe('a tracked token', () => {
   test('A9: is released when its record is durable, and not before', async () => {
     const steps: string[] = [];
     const signer: Signer = {
+      isSure: true,
       sign: async () => {
         steps.push('signed');
         return 'the-token';
@@ -276,7 +280,7 @@ describe('a tracked token', () => {
 
   test('leaves no record of a dry run, nor of one that could not be signed', async () => {
     await ask(recorder().signer, { annotations, query: 'dryRun=All', jti: idOf(3) });
-    const failing: Signer = { sign: () => Promise.reject(new Error('no key')) };
+    const failing: Signer = { isSure: true, sign: () => Promise.reject(new Error('no key')) };
     await expect(ask(failing, { annotations, jti: idOf(3) })).rejects.toThrow('failed to generate token');
     expect(recorded(idOf(3))).toBeUndefined();
   });

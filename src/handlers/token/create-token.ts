@@ -117,8 +117,8 @@ async function issue(
 ): Promise<string> {
   if (!how.tracked) {
     if (how.dryRun) return '';
-    // From here on only signing can fail, and then a second line says so.
-    willAnswer(CREATED);
+    // From here on only signing could fail, and then a second line would say so.
+    if (signer.isSure) willAnswer(CREATED);
     return sign(signer, claims);
   }
   const place = tracked.reserve(caller.as(undefined), target.name);

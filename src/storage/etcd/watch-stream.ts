@@ -65,6 +65,7 @@ export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<
     let changes: Change[] = [];
     for await (const response of probe.responses()) {
       refuseCanceled(response, space);
+      if (response.created) probe.announced();
       for (const event of response.events) {
         const change = space.change(event);
         if (change.modRevision > position) changes.push(change);
@@ -128,6 +129,11 @@ class Probe {
   readonly #head: Head;
   readonly #deadMs: number;
   #position: Revision = 0;
+  /**
+   * The member has told the id of the watch. Until then it holds events back, but not its answers to questions for progress,
+   * which belong to no watch: one would say that we have had everything, before any of it.
+   */
+  #isAnnounced = false;
   /** True while our reader waits: only then does silence mean anything. */
   #waiting = false;
   #lastHeard = performance.now();
@@ -170,6 +176,10 @@ class Probe {
     }
   }
 
+  announced(): void {
+    this.#isAnnounced = true;
+  }
+
   heard(position: Revision): void {
     this.#position = position;
     this.#plan(ASK_AGAIN_MS);
@@ -194,7 +204,7 @@ class Probe {
 
   #ask(): void {
     this.#askedAt ??= performance.now();
-    if (this.#open.stream.writable) this.#open.stream.write({ progress: {} });
+    if (this.#isAnnounced && this.#open.stream.writable) this.#open.stream.write({ progress: {} });
   }
 
   #check(): void {

@@ -80,6 +80,7 @@ export async function openExternalSigner(options: ExternalSignerOptions): Promis
   });
 
   return {
+    isSure: false,
     async sign(claims) {
       const payload = encodePayload(claims);
       const { header, alg, kid, signature } = readSigned(await channel.ask({ op: 'sign', payload }));
