@@ -1,5 +1,6 @@
 import { call, must, requestText } from './support/client.ts';
 import type { Settings } from './support/compare.ts';
+import { yieldToOthers } from './support/cpu.ts';
 import type { Done } from './support/driver-process.ts';
 import { clusterName, READER } from './support/fleet.ts';
 import { at } from './support/numbers.ts';
@@ -41,6 +42,8 @@ export async function benchHarm(_: Settings): Promise<Report> {
   const turns = await Turns.prepare();
   const desk = await startDesk({ clusters: LISTED, bindings: 1_000 }, turns.nodeArgs);
   const [asking, other, writer] = [new Driver(), new Driver(), new Driver()];
+  // Whoever does harm does so from other machines: here they only get what processors the others leave.
+  for (const { pid } of [other, writer]) yieldToOthers(pid);
   const request = tokenRequest(await callerToken(desk));
   const figures: Figure[] = [];
   const nothing = async (): Promise<void> => {};
