@@ -47,6 +47,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'slow-clients': 'slow-clients.ts',
   compaction: 'compaction.ts',
   floods: 'floods.ts',
+  'flood-soak': 'flood-soak.ts',
   'event-loop': 'event-loop.mjs',
   scale: 'scale.ts',
   console: 'console.ts',
