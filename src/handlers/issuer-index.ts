@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
+import type { ApiRequest } from '../api/exchange.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { parseFieldSelector } from '../objects/field-selector.ts';
@@ -8,6 +8,7 @@ import { parseLabelSelector } from '../objects/label-selector.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import { keySetAddress } from '../tokens/issuer-documents.ts';
 import { selectAll } from './selection.ts';
+import { Slice } from './slice.ts';
 import type { Views } from './views.ts';
 
 export interface IssuerIndexParts {
@@ -19,16 +20,19 @@ export interface IssuerIndexParts {
   readonly issuesItself: ((object: ApiObject) => boolean) | undefined;
 }
 
-/** Read and written in pieces: whoever sees a large fleet must not hold up the others. */
-const AT_ONCE = 200;
+/** For this caller, as JSON. */
+export type IssuerIndex = (caller: Caller, request: Pick<ApiRequest, 'signal'>) => Promise<Uint8Array>;
+
+/** How many clusters are put into one piece, before a look at the clock. */
+const IN_A_PIECE = 64;
 
 /**
  * Which issuers a relying party of the whole fleet may meet: those of the clusters that the caller sees. Clusters that
  * issue for themselves are left out: their tokens name an issuer that only they know, and nobody is to expect ours.
  */
-export function createIssuerIndex(parts: IssuerIndexParts): (caller: Caller) => Promise<Uint8Array> {
+export function createIssuerIndex(parts: IssuerIndexParts): IssuerIndex {
   const { catalog, reader, views, issuerOf, issuesItself } = parts;
-  return async (caller) => {
+  return async (caller, request) => {
     await reader.catchUp();
     const kind = catalog.clusters;
     const selection = {
@@ -38,16 +42,17 @@ export function createIssuerIndex(parts: IssuerIndexParts): (caller: Caller) => 
       fields: parseFieldSelector(''),
       rule: views.rule(kind, caller, 'list'),
     };
+    const turn = new Slice(request);
     const pieces: Buffer[] = [];
     let piece = '{"issuers":[';
     let separator = '';
     let seen = 0;
     for (const cluster of selectAll(reader.cache(kind).present, selection)) {
       seen += 1;
-      if (seen % AT_ONCE === 0) {
+      if (seen % IN_A_PIECE === 0) {
         pieces.push(Buffer.from(piece));
         piece = '';
-        await nextTurn();
+        if (turn.isOver) await turn.next();
       }
       if (issuesItself?.(cluster.object())) continue;
       const { name } = cluster;

@@ -1,10 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Authorizer } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiRequest, ApiResponse } from '../api/exchange.ts';
 import { collectionPrefix } from '../api/object-key.ts';
 import { notFound } from '../api/status.ts';
 import type { ObjectReader } from '../objects/reader.ts';
+import { Slice } from './slice.ts';
 
 export interface UsableAccountsParts {
   readonly catalog: Catalog;
@@ -16,8 +16,8 @@ export interface UsableAccountsParts {
 const MOST_LISTED = 1_000;
 /** However many accounts a cluster has, so many are looked at. */
 const MOST_LOOKED_AT = 20_000;
-/** Decisions in one turn of the event loop: about a millisecond. */
-const IN_ONE_TURN = 250;
+/** How many decisions are made before a look at the clock. */
+const BETWEEN_LOOKS = 32;
 
 /**
  * The service accounts of a cluster that the caller may ask a token of. It tells only of those: each of them the
@@ -25,12 +25,15 @@ const IN_ONE_TURN = 250;
  */
 export function createUsableAccountsHandler(parts: UsableAccountsParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader, authorizer } = parts;
-  return async ({ caller, target: { name: cluster }, signal }) => {
+  return async (request) => {
+    const { caller, target } = request;
+    const cluster = target.name;
     await reader.catchUp();
     if (reader.find(catalog.clusters, { cluster: '', namespace: '', name: cluster }) === undefined) {
       throw notFound(catalog.clusters, cluster);
     }
     const items: { namespace: string; name: string }[] = [];
+    const turn = new Slice(request);
     let lookedAt = 0;
     let incomplete = false;
     const accounts = reader.cache(catalog.serviceAccounts).present;
@@ -39,7 +42,7 @@ export function createUsableAccountsHandler(parts: UsableAccountsParts): (reques
         incomplete = true;
         break;
       }
-      if (++lookedAt % IN_ONE_TURN === 0) await nextTurn(undefined, { signal });
+      if (++lookedAt % BETWEEN_LOOKS === 0 && turn.isOver) await turn.next();
       const decision = authorizer.decide(caller, {
         verb: 'create',
         group: '',

@@ -1,11 +1,11 @@
 import type { Authorizer } from '../api/authorization.ts';
-import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { LoadLimits } from '../api/load-limits.ts';
 import { REGISTRY_PREFIX } from '../api/object-key.ts';
 import { unavailable } from '../api/status.ts';
 import type { Authenticator } from '../authn/chain.ts';
 import type { createDispatcher } from '../handlers/dispatch.ts';
+import type { IssuerIndex } from '../handlers/issuer-index.ts';
 import type { AuditLog } from '../observability/audit/audit-log.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
@@ -34,7 +34,7 @@ export interface Interior {
   readonly authorizer: Authorizer;
   readonly dispatch: ReturnType<typeof createDispatcher>;
   readonly documents: IssuerDocuments;
-  readonly issuerIndex: (caller: Caller) => Promise<Uint8Array>;
+  readonly issuerIndex: IssuerIndex;
   readonly store: Pick<Store, 'get'>;
   readonly cache: { readonly ready: boolean };
   readonly isCluster: (name: string) => boolean;
@@ -108,7 +108,7 @@ export function createFront(options: FrontOptions): Front {
     paths: firstOf([
       issuerRoutes(
         () => inside().documents,
-        (caller) => inside().issuerIndex(caller),
+        (caller, request) => inside().issuerIndex(caller, request),
       ),
       metricsRoutes(metrics),
       discoveryRoutes(catalog),

@@ -1,5 +1,5 @@
-import type { Caller } from '../api/caller.ts';
 import { notAcceptable, unauthorized } from '../api/status.ts';
+import type { IssuerIndex } from '../handlers/issuer-index.ts';
 import { isClusterName } from '../tokens/claims.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { type AcceptClause, parseAccept } from './accept-header.ts';
@@ -16,10 +16,7 @@ const ISSUER_INDEX = '/openid/v1/issuers';
  * What a verifier asks of an issuer (OpenID Connect Discovery), below the prefix of each cluster. Public, and served for
  * any name that a cluster could have: nobody learns here which clusters there are.
  */
-export function issuerRoutes(
-  documents: () => IssuerDocuments,
-  index: (caller: Caller) => Promise<Uint8Array>,
-): PathRoutes {
+export function issuerRoutes(documents: () => IssuerDocuments, index: IssuerIndex): PathRoutes {
   const route = (
     types: readonly string[],
     body: (documents: IssuerDocuments, cluster: string) => Uint8Array | string,
@@ -48,9 +45,10 @@ export function issuerRoutes(
   const indexRoute: PathRoute = {
     public: false,
     methods: ['GET'],
-    async handle({ caller }) {
+    async handle(request) {
+      const { caller } = request;
       if (caller === undefined) throw unauthorized();
-      return { type: 'raw', code: 200, headers: { 'Content-Type': JSON_TYPE }, body: await index(caller) };
+      return { type: 'raw', code: 200, headers: { 'Content-Type': JSON_TYPE }, body: await index(caller, request) };
     },
   };
   return {

@@ -26,6 +26,8 @@ export interface Asked {
   readonly body?: unknown;
   readonly mediaType?: string;
   readonly alwaysPublic?: boolean;
+  /** Aborted when the client has left. */
+  readonly signal?: AbortSignal;
 }
 
 /** The parts between HTTP and the store, wired as the program wires them. */
@@ -128,7 +130,7 @@ function requestOf({
     warn: () => {},
     clientAddress: '127.0.0.1',
     path: `/apis/${group}/${version}/${resource}`,
-    signal: new AbortController().signal,
+    signal: asked.signal ?? new AbortController().signal,
     accept: { mediaType: 'application/json', as: 'object' },
     auditId: '',
     annotate: () => {},
