@@ -55,6 +55,8 @@ const BOOKMARK_INTERVAL_MS = 60_000;
 const CALLER_CHECK_MS = 5_000;
 /** Between two pages of a comparison of the caches with the store. */
 const CHECK_PAUSE_MS = 10;
+/** The file of an embedded store is ours to keep small. etcd pauses for a compaction, and serves others. */
+const COMPACTION_INTERVAL_MS = { sqlite: 10_000, etcd: 60_000 };
 
 /** Constructs every long-lived part and connects them. Nothing else does. */
 export async function compose(
@@ -243,7 +245,14 @@ export async function compose(
     const manifests = await openManifests(options, { parts: { catalog, reader, writer, cascade }, logger });
     closers.push(() => manifests.stop());
     const { retentionMs, revisions } = options.history;
-    const compactor = startCompactor({ store, leadership, retainMs: retentionMs, retainRevisions: revisions, logger });
+    const compactor = startCompactor({
+      store,
+      leadership,
+      retainMs: retentionMs,
+      retainRevisions: revisions,
+      intervalMs: COMPACTION_INTERVAL_MS[options.store.engine],
+      logger,
+    });
     closers.push(() => compactor.stop());
     const prober = openProber({
       intervalMs: options.probeIntervalMs,

@@ -25,7 +25,7 @@ export interface CompactorOptions {
   readonly retainMs?: number;
   /** Nor any of the newest so many revisions, however old. Default: 10,000. */
   readonly retainRevisions?: number;
-  /** Default: one minute. */
+  /** Default: one minute. As much as is written in it may be kept beyond what must be. */
   readonly intervalMs?: number;
   readonly logger?: { warn(fields: object, message: string): void };
 }

@@ -145,6 +145,19 @@ describe('B17: the file', () => {
     expect(pragma('user_version')).toBe(1);
     expect(pragma('journal_mode')).toBe('wal');
     expect(pragma('auto_vacuum')).toBe(2);
+    expect(pragma('page_size')).toBe(16_384);
+  });
+
+  it('of an earlier release keeps the pages that it has', async () => {
+    inFile((db) => db.exec('PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; VACUUM'));
+    const store = await open();
+    let last = await create(store, '/a/x', 'start');
+    for (let i = 0; i < 200; i++) last = await update(store, '/a/x', last, `${i} `.repeat(1000));
+    const before = size();
+    await store.compact(last);
+    expect(size()).toBeLessThan(before / 5);
+    await store.close();
+    expect(pragma('page_size')).toBe(4096);
   });
 
   it('is smaller after compaction, and so is its log', async () => {

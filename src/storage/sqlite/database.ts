@@ -14,8 +14,14 @@ const SCHEMA_VERSION = 1;
  */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
-/** Pages of 4 KiB after which a commit copies the WAL into the database; bounds the WAL to about 16 MiB. */
-const WAL_CHECKPOINT_PAGES = 4000;
+/**
+ * Of a new database; an older one keeps its own. An object is one to three KiB, and of SQLite's default of 4 KiB much would
+ * be left at the end of each page.
+ */
+const PAGE_BYTES = 16 * 1024;
+
+/** After so much in the WAL a commit copies it into the database. */
+const WAL_CHECKPOINT_BYTES = 16 * 1024 ** 2;
 
 /**
  * `log` is the whole store: one row for each change, and the row's id is the change's revision. AUTOINCREMENT
@@ -59,9 +65,11 @@ export function openDatabase(file: string, maxBytes?: number): DatabaseSync {
 
 /** SQLite forgets the limit when the file is closed, so it is set each time. It is never below what is there. */
 function limitSize(db: DatabaseSync, maxBytes: number): void {
-  const pageSize = Number(pragma(db, 'PRAGMA page_size'));
-  pragma(db, `PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageSize))}`);
+  pragma(db, `PRAGMA max_page_count = ${pagesIn(maxBytes, db)}`);
 }
+
+const pagesIn = (bytes: number, db: DatabaseSync): number =>
+  Math.max(1, Math.floor(bytes / Number(pragma(db, 'PRAGMA page_size'))));
 
 /**
  * Only for us: what is stored includes credentials. The flag `wx` matters for more than that. POSIX drops
@@ -97,15 +105,15 @@ function prepareDatabase(db: DatabaseSync, file: string): void {
     );
   }
 
-  // Decides the layout of the file, so it must come before the first page is written.
-  if (isNew) db.exec('PRAGMA auto_vacuum = INCREMENTAL');
+  // These decide the layout of the file, so they must come before the first page is written.
+  if (isNew) db.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`);
   const mode = String(pragma(db, 'PRAGMA journal_mode = WAL'));
   if (mode !== 'wal') throw new StorageError('unavailable', `${file}: no write-ahead log here (journal mode ${mode})`);
   db.exec(`
     PRAGMA synchronous = FULL;
     PRAGMA fullfsync = ON;
     PRAGMA checkpoint_fullfsync = ON;
-    PRAGMA wal_autocheckpoint = ${WAL_CHECKPOINT_PAGES};
+    PRAGMA wal_autocheckpoint = ${pagesIn(WAL_CHECKPOINT_BYTES, db)};
     PRAGMA temp_store = MEMORY;
     PRAGMA cache_size = -32768;
     PRAGMA cell_size_check = ON;

@@ -4,7 +4,7 @@ import { inTransaction, pragma } from './database.ts';
 
 /** Revisions that one step removes at most, and pages that one step gives back: a few milliseconds each. */
 const SWEEP_REVISIONS = 1000;
-const VACUUM_PAGES = 256;
+const VACUUM_PAGES = 64;
 
 /**
  * Compaction in small steps, each its own transaction, so that writers get their turn between any two.
