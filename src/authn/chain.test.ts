@@ -57,6 +57,25 @@ test('each source is asked in turn, and the first that knows the token decides',
   expect(warnings).toEqual([]);
 });
 
+test('A9: what a connection is remembered for is no way in: who it is, and whether that holds, is asked each time', async () => {
+  const connection = {};
+  const on = async (authorization: string | undefined) =>
+    (await authenticator.authenticate(authorization, () => {}, connection)).as('alpha').name;
+  const token = `Bearer ${await fixture.issue()}`;
+  // The second is found by what was remembered of the first.
+  for (let i = 0; i < 3; i++) expect(await on(token)).toBe('system:serviceaccount:ci:builder');
+  expect(await on('Bearer demo')).toBe('demo');
+  await expect(on(undefined)).rejects.toBeInstanceOf(ApiError);
+  await expect(on('Bearer unknown')).rejects.toBeInstanceOf(ApiError);
+  expect(await on(token)).toBe('system:serviceaccount:ci:builder');
+  fixture.world.remove('serviceaccounts', 'alpha', 'ci', ACCOUNT.name);
+  await expect(on(token)).rejects.toBeInstanceOf(ApiError);
+  fixture.world.put('serviceaccounts', 'alpha', 'ci', ACCOUNT.name, { uid: ACCOUNT.uid });
+  expect(await on(token)).toBe('system:serviceaccount:ci:builder');
+  fixture.clock.now = START + 24 * 3_600_000;
+  await expect(on(token)).rejects.toBeInstanceOf(ApiError);
+});
+
 describe('A-01: every refusal is the same 401', () => {
   const unauthorized =
     '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}';

@@ -11,9 +11,13 @@ export interface Authenticator {
   /**
    * Who sent this `Authorization` header. Rejects with the same 401 whatever is wrong (A-01); the reason is in the
    * error's `cause`, for the log alone. `warn` collects `Warning` headers. A caller who is known at once is not a promise:
-   * that is nearly everybody, and to wait costs more than to know.
+   * that is nearly everybody, and to wait costs more than to know. `connection` is what the header came on.
    */
-  authenticate(authorization: string | undefined, warn: (text: string) => void): Caller | Promise<Caller>;
+  authenticate(
+    authorization: string | undefined,
+    warn: (text: string) => void,
+    connection?: object,
+  ): Caller | Promise<Caller>;
   /** Whose token it is that somebody else received, and whether it is meant for them. */
   review: ReviewToken;
 }
@@ -47,12 +51,30 @@ export function createAuthenticator(sources: TokenSources): Authenticator {
     }
     throw refusal(UNKNOWN);
   };
+  /**
+   * What came last on a connection, from somebody who was known: mostly it comes again, and then its digest need not be made
+   * again. Whose it is, and whether that still holds, is asked each time.
+   */
+  const last = new WeakMap<object, { readonly authorization: string; readonly token: Secret }>();
+  const tokenOn = (connection: object | undefined, authorization: string | undefined): Secret | undefined => {
+    const known = connection && last.get(connection);
+    return known?.authorization === authorization ? known?.token : undefined;
+  };
   return {
-    authenticate(authorization, warn) {
-      const token = bearerToken(authorization, warn);
+    authenticate(authorization, warn, connection) {
+      const known = tokenOn(connection, authorization);
+      const token = known ?? bearerToken(authorization, warn);
       if (token === undefined) return Promise.reject(refusal('no bearer token'));
       try {
         const found = ask(token, 0);
+        if (
+          known === undefined &&
+          connection !== undefined &&
+          authorization !== undefined &&
+          !(found instanceof Promise)
+        ) {
+          last.set(connection, { authorization, token });
+        }
         return found instanceof Promise ? found.catch((error) => Promise.reject(asRefusal(error))) : found;
       } catch (error) {
         return Promise.reject(asRefusal(error));

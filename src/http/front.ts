@@ -99,7 +99,8 @@ export function createFront(options: FrontOptions): Front {
     },
     version: { version },
     parseTarget: createTargetParser({ productName }),
-    authenticate: (authorization, warn) => inside().authenticator.authenticate(authorization, warn),
+    authenticate: (authorization, warn, connection) =>
+      inside().authenticator.authenticate(authorization, warn, connection),
     authorizer: {
       decide: (caller, question) => inside().authorizer.decide(caller, question),
       decidePath: (caller, question) => inside().authorizer.decidePath(caller, question),

@@ -26,7 +26,11 @@ import { methodNotAllowed, readWireFacts } from './wire-facts.ts';
 /** What the stages ask of the rest of the program. */
 export interface StageParts {
   readonly parseTarget: TargetParser;
-  readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => Caller | Promise<Caller>;
+  readonly authenticate: (
+    authorization: string | undefined,
+    warn: (text: string) => void,
+    connection: object,
+  ) => Caller | Promise<Caller>;
   /** Hears on which connections callers are known. */
   readonly onAuthenticated: (socket: Socket) => void;
   readonly authorizer: Authorizer;
@@ -102,7 +106,7 @@ const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'
 
 /** Trying tokens out costs us signatures to check: whoever fails again and again is answered slowly. */
 export const authenticate: StageRun = (x, { authenticate, onAuthenticated, lanes }) => {
-  const found = authenticate(x.req.headers.authorization, x.warn);
+  const found = authenticate(x.req.headers.authorization, x.warn, x.req.socket);
   if (!(found instanceof Promise)) {
     x.caller = found;
     onAuthenticated(x.req.socket);
