@@ -1,3 +1,4 @@
+import { lastInTurn } from '../../api/end-of-turn.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -34,7 +35,7 @@ export interface HubOptions {
  * How long watchers are written to before other work has its turn: as long as that work just took. So requests wait for
  * little while they are few, and whoever makes changes without end does not leave those who watch behind.
  */
-const SLICE_MS = { least: 1, most: 4 };
+const SLICE_MS = { least: 1, most: 2 };
 
 /** Far more than anyone is taken through one by one. */
 const MAX_POLICY_REVISIONS = 1_000;
@@ -141,7 +142,7 @@ export class WatchHub implements FeedListener<StoredObject> {
     if (this.#serving) return;
     this.#serving = true;
     this.#servedUntil = this.#clock();
-    (this.#options.later ?? setImmediate)(this.#serve);
+    (this.#options.later ?? lastInTurn)(this.#serve);
   }
 
   readonly #clock = (): number => (this.#options.clock ?? (() => performance.now()))();
@@ -159,7 +160,7 @@ export class WatchHub implements FeedListener<StoredObject> {
     }
     this.#servedUntil = this.#clock();
     this.#serving = this.#due.size > 0;
-    if (this.#serving) (this.#options.later ?? setImmediate)(this.#serve);
+    if (this.#serving) (this.#options.later ?? lastInTurn)(this.#serve);
   };
 
   /** When the rules changed after one revision, up to another; undefined when that is too long ago. */

@@ -1,3 +1,4 @@
+import { atEndOfTurn } from '../../api/end-of-turn.ts';
 import type { Logger } from '../logger.ts';
 import type { AuditFile } from './audit-file.ts';
 
@@ -22,7 +23,7 @@ interface Waiting {
   readonly durable?: { readonly resolve: () => void; readonly reject: (error: unknown) => void };
 }
 
-const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const endOfTurn = (): Promise<void> => new Promise(atEndOfTurn);
 
 /** Lines nobody waits for are written together. */
 const GATHER_MS = 50;
@@ -117,7 +118,7 @@ export class AuditLog {
     let isDue = true;
     while (isDue && this.#waiting.length > 0) {
       // Whoever else has something to record in this turn of the event loop comes along.
-      await turnOfTheLoop();
+      await endOfTurn();
       const batch = this.#waiting.slice(0, MAX_BATCH_LINES);
       const bytes = Buffer.from(batch.map(({ line }) => `${line}\n`).join(''));
       try {

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { atEndOfTurn } from '../../api/end-of-turn.ts';
 import { type Revision, StorageError, type Write } from '../contract.ts';
 import {
   type FromWorker,
@@ -129,7 +130,7 @@ export class WorkerChannel {
   #schedule(): void {
     if (this.#scheduled || this.#sentWrites.length > 0 || this.#sentCalls.length > 0) return;
     this.#scheduled = true;
-    setImmediate(() => this.#send());
+    atEndOfTurn(() => this.#send());
   }
 
   /**
@@ -140,7 +141,7 @@ export class WorkerChannel {
   #sendNext(): void {
     if (this.#scheduled || this.#sentWrites.length > 0 || this.#sentCalls.length > 0) return;
     this.#scheduled = true;
-    setImmediate(() => setImmediate(() => this.#send()));
+    atEndOfTurn(() => atEndOfTurn(() => this.#send()));
   }
 
   #send(): void {
