@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { constants, createGzip, type Gzip } from 'node:zlib';
-import { CHUNKS } from './chunk-pool.ts';
+import { CHUNK_BYTES, CHUNKS } from './chunk-pool.ts';
 
 /** Writing large bodies: never more in memory than a few chunks, never a turn of the event loop without a break. */
 
@@ -24,17 +24,23 @@ export interface ReadyBytes {
  */
 export async function writeReady(res: ServerResponse, bytes: ReadyBytes): Promise<void> {
   const head = takeHead(res);
-  const length = head.length + bytes.length;
-  let chunk = length <= SMALL_BYTES ? Buffer.allocUnsafe(length) : CHUNKS.take();
+  let left = head.length + bytes.length;
+  let chunk = left <= SMALL_BYTES ? Buffer.allocUnsafe(left) : chunkFor(left);
   let filled = bytes.fill(chunk, chunk.write(head, 'latin1'));
   while (!bytes.done) {
     await sent(res, chunk.subarray(0, filled));
     if (res.destroyed) return;
-    chunk = CHUNKS.take();
+    left -= filled;
+    chunk = chunkFor(left);
     filled = bytes.fill(chunk, 0);
   }
   const last = chunk;
   res.end(last.subarray(0, filled), () => CHUNKS.giveBack(last));
+}
+
+function chunkFor(left: number): Buffer {
+  const chunk = CHUNKS.take();
+  return left <= chunk.length ? chunk : chunk.subarray(0, CHUNK_BYTES);
 }
 
 /** The same for a body that is there: with its head and what ends it, in one buffer. The head must be written. */

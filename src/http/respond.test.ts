@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { ApiResponse, ListResponse } from '../api/exchange.ts';
 import { notFound } from '../api/status.ts';
-import { CHUNKS } from './chunk-pool.ts';
+import { CHUNK_BYTES, CHUNKS } from './chunk-pool.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from './http.fixture.ts';
 import { listChunks } from './list-body.ts';
 
@@ -184,6 +184,21 @@ describe('lists', () => {
     // Once to compute the length, and then not much further than the socket's buffers hold.
     expect(served).toBeGreaterThan(content.length);
     expect(served).toBeLessThan(2 * content.length);
+  });
+
+  test.each([
+    ['less than one buffer', CHUNK_BYTES - 2_000],
+    ['a little more than is written at once', CHUNK_BYTES + 2_000],
+    ['as much as just fits', CHUNKS.size - 1_500],
+    ['a little more than fits', CHUNKS.size + 500],
+    ['two, and a little more', 2 * CHUNK_BYTES + 2_000],
+    ['two, and more than goes along', 2 * CHUNK_BYTES + 80_000],
+  ])('a list is whole however many buffers it takes: %s', async (_, bytes) => {
+    const content = items(Math.floor(bytes / 1_000), 990);
+    const { send } = await startFixture(() => list(content));
+    const reply = await send({ path: CLUSTERS_PATH });
+    expect(reply.headers['content-length']).toBe(String(reply.bytes.length));
+    expect(reply.json()).toEqual(JSON.parse(textOf(list(content))));
   });
 
   test('buffers that are used again never mix what goes to several clients, whoever leaves', async () => {
