@@ -57,7 +57,7 @@ test('each source is asked in turn, and the first that knows the token decides',
   expect(warnings).toEqual([]);
 });
 
-test('A9: what a connection is remembered for is no way in: who it is, and whether that holds, is asked each time', async () => {
+test('A5: what a connection is remembered for is no way in: who it is, and whether that holds, is asked each time', async () => {
   const connection = {};
   const on = async (authorization: string | undefined) =>
     (await authenticator.authenticate(authorization, () => {}, connection)).as('alpha').name;

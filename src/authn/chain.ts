@@ -55,7 +55,7 @@ export function createAuthenticator(sources: TokenSources): Authenticator {
    * What came last on a connection, from somebody who was known: mostly it comes again, and then its digest need not be made
    * again. Whose it is, and whether that still holds, is asked each time.
    */
-  const last = new WeakMap<object, { readonly authorization: string; readonly token: Secret }>();
+  const last = new WeakMap<object, { readonly authorization: string | undefined; readonly token: Secret }>();
   const tokenOn = (connection: object | undefined, authorization: string | undefined): Secret | undefined => {
     const known = connection && last.get(connection);
     return known?.authorization === authorization ? known?.token : undefined;
@@ -67,15 +67,9 @@ export function createAuthenticator(sources: TokenSources): Authenticator {
       if (token === undefined) return Promise.reject(refusal('no bearer token'));
       try {
         const found = ask(token, 0);
-        if (
-          known === undefined &&
-          connection !== undefined &&
-          authorization !== undefined &&
-          !(found instanceof Promise)
-        ) {
-          last.set(connection, { authorization, token });
-        }
-        return found instanceof Promise ? found.catch((error) => Promise.reject(asRefusal(error))) : found;
+        if (found instanceof Promise) return found.catch((error) => Promise.reject(asRefusal(error)));
+        if (known === undefined && connection !== undefined) last.set(connection, { authorization, token });
+        return found;
       } catch (error) {
         return Promise.reject(asRefusal(error));
       }

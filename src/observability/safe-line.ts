@@ -5,28 +5,16 @@ function escaped(line: string): string {
   return line.replace(UNSAFE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Printable ASCII in which JSON escapes nothing. */
-const PLAIN = /^[ !#-[\]-~]*$/;
-
-/** A text as JSON that neither ends a line nor moves a cursor. */
-export function lineText(text: string): string {
-  return PLAIN.test(text) ? `"${text}"` : escaped(JSON.stringify(text));
-}
-
-/** The same for any value. */
-export const lineValue = (value: object): string => escaped(JSON.stringify(value));
-
 /** The last net under "never log a token": what looks like a JWT or a bearer header is not written. */
 const JWT = /eyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)*/g;
 /** Quickly found, and nothing that is looked for next is without it. */
 const BEARER_END = /[rR]\s/;
 const BEARER = /(bearer\s+)[\w\-.~+/=]{8,}/gi;
 
-export function withoutCredentials(line: string): string {
+/** A line of JSON as it may be written: nothing in it that ends a line or moves a cursor, and no token. */
+export function safeLine(line: string): string {
+  const oneLine = escaped(line);
   // Most lines have none, and to look for that is cheaper.
-  const withoutJwt = line.includes('eyJ') ? line.replace(JWT, '<redacted>') : line;
+  const withoutJwt = oneLine.includes('eyJ') ? oneLine.replace(JWT, '<redacted>') : oneLine;
   return BEARER_END.test(withoutJwt) ? withoutJwt.replace(BEARER, '$1<redacted>') : withoutJwt;
 }
-
-/** A line of JSON as it may be written: nothing in it that ends a line or moves a cursor, and no token. */
-export const safeLine = (line: string): string => withoutCredentials(escaped(line));

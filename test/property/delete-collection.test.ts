@@ -1,41 +1,23 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { role } from '../../src/authz/rbac.fixture.ts';
-import type { Store } from '../../src/storage/contract.ts';
-import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
-import { type House, openHouse, ROOT } from './support/house.ts';
+import { houseOnDisk, ROOT } from './support/house.ts';
 
 /** More than are deleted at once, so that somebody else could have a turn in between. */
 const COUNT = 600;
 
-let dir: string;
-let store: Store;
-let house: House;
-
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'clusterpass-collection-'));
-  store = await openSqliteStore({ file: join(dir, 'store.db') });
-  house = await openHouse(store, 1_000);
-});
-afterAll(async () => {
-  await house.close();
-  await store.close();
-  await rm(dir, { recursive: true });
-});
+const house = houseOnDisk(1_000);
 
 it('a collection is deleted to its end also when nobody waits for the answer any more', async () => {
-  const kind = house.catalog.clusterRoles;
+  const kind = house().catalog.clusterRoles;
   const names = Array.from({ length: COUNT }, (_, index) => `r-${index}`);
-  await Promise.all(names.map((name) => house.ask({ caller: ROOT, verb: 'create', kind, body: role(name, []) })));
-  await house.reader.catchUp();
-  const left = (): number => house.reader.cache(kind).current.size;
+  await Promise.all(names.map((name) => house().ask({ caller: ROOT, verb: 'create', kind, body: role(name, []) })));
+  await house().reader.catchUp();
+  const left = (): number => house().reader.cache(kind).current.size;
   expect(left()).toBe(COUNT);
   const signal = AbortSignal.abort();
-  const rehearsed = house.ask({ caller: ROOT, verb: 'deletecollection', kind, query: { dryRun: 'All' }, signal });
+  const rehearsed = house().ask({ caller: ROOT, verb: 'deletecollection', kind, query: { dryRun: 'All' }, signal });
   await expect(rehearsed).rejects.toMatchObject({ name: 'AbortError' });
   expect(left()).toBe(COUNT);
-  await house.ask({ caller: ROOT, verb: 'deletecollection', kind, signal });
+  await house().ask({ caller: ROOT, verb: 'deletecollection', kind, signal });
   expect(left()).toBe(0);
 });

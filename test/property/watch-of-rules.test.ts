@@ -1,14 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { kindPrefix } from '../../src/api/object-key.ts';
 import { binding, person, role } from '../../src/authz/rbac.fixture.ts';
-import type { Store } from '../../src/storage/contract.ts';
-import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
-import { type House, openHouse, ROOT } from './support/house.ts';
+import { houseOnDisk, ROOT } from './support/house.ts';
 import { MemorySink } from './support/watch-client.ts';
 
 /**
@@ -19,37 +14,25 @@ import { MemorySink } from './support/watch-client.ts';
 const U1 = person('u1');
 const RBAC = 'rbac.authorization.k8s.io';
 
-let dir: string;
-let store: Store;
-let house: House;
-
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'clusterpass-rules-'));
-  store = await openSqliteStore({ file: join(dir, 'store.db') });
-  house = await openHouse(store, 1_000);
-});
-
-afterAll(async () => {
-  await house.close();
-  await store.close();
-  await rm(dir, { recursive: true });
-});
+const house = houseOnDisk(1_000);
 
 async function put(object: ApiObject): Promise<void> {
-  const { clusterRoles, clusterRoleBindings } = house.catalog;
+  const { clusterRoles, clusterRoleBindings } = house().catalog;
   const kind = object.kind === 'ClusterRole' ? clusterRoles : clusterRoleBindings;
-  await house.ask({ caller: ROOT, verb: 'create', kind, body: object });
+  await house().ask({ caller: ROOT, verb: 'create', kind, body: object });
 }
 
 async function clear(): Promise<void> {
-  const { items } = await store.list({ prefix: '/registry/' });
-  await Promise.all(items.map(({ key, modRevision }) => store.write({ key, value: null, expect: { modRevision } })));
-  await house.reader.catchUp();
+  const { items } = await house().store.list({ prefix: '/registry/' });
+  await Promise.all(
+    items.map(({ key, modRevision }) => house().store.write({ key, value: null, expect: { modRevision } })),
+  );
+  await house().reader.catchUp();
 }
 
 /** `revoke` takes the permission away, anything else changes the role of that name. All in one tick of the store. */
 async function atOnce(deeds: readonly string[]): Promise<{ revokedAt: number; changedAt: number[] }> {
-  const { clusterRoles, clusterRoleBindings } = house.catalog;
+  const { clusterRoles, clusterRoleBindings } = house().catalog;
   const revisions = await Promise.all(
     deeds.map(async (deed) => {
       const revokes = deed === 'revoke';
@@ -58,12 +41,16 @@ async function atOnce(deeds: readonly string[]): Promise<{ revokedAt: number; ch
       if (current === undefined) throw new Error(`there is no ${key}`);
       // By the key's creation and not by its version: the same role may change more than once.
       const { createRevision } = current;
-      const result = await store.write({ key, value: revokes ? null : current.value, expect: { createRevision } });
+      const result = await house().store.write({
+        key,
+        value: revokes ? null : current.value,
+        expect: { createRevision },
+      });
       expect(result.ok).toBe(true);
       return result.revision;
     }),
   );
-  await house.reader.catchUp();
+  await house().reader.catchUp();
   const revokedAt = revisions[deeds.indexOf('revoke')] ?? 0;
   return { revokedAt, changedAt: revisions.filter((revision) => revision !== revokedAt) };
 }
@@ -80,14 +67,14 @@ describe('a watch of the rules themselves', () => {
         await put(role('x', []));
         await put(role('y', []));
         await put(binding('watcher', 'ClusterRole/watcher', ['User:u1']));
-        const { items } = await store.list({ prefix: '/registry/' });
+        const { items } = await house().store.list({ prefix: '/registry/' });
         before = new Map(items.map((item) => [item.key, item]));
 
-        const answer = await house.ask({
+        const answer = await house().ask({
           caller: U1,
           verb: 'watch',
-          kind: house.catalog.clusterRoles,
-          query: { watch: 'true', resourceVersion: String(house.reader.revision) },
+          kind: house().catalog.clusterRoles,
+          query: { watch: 'true', resourceVersion: String(house().reader.revision) },
         });
         if (answer.type !== 'watch') throw new Error(`a watch is answered with a ${answer.type}`);
         const sink = new MemorySink(
@@ -105,7 +92,7 @@ describe('a watch of the rules themselves', () => {
       }),
       { numRuns: 30 },
     );
-    expect(house.hub.size).toBe(0);
-    expect(house.errors).toEqual([]);
+    expect(house().hub.size).toBe(0);
+    expect(house().errors).toEqual([]);
   });
 });

@@ -1,4 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
 import type { Caller } from '../../../src/api/caller.ts';
 import { type Catalog, createCatalog } from '../../../src/api/catalog.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../../../src/api/exchange.ts';
@@ -12,6 +16,7 @@ import { createViews } from '../../../src/handlers/views.ts';
 import type { WatchHub } from '../../../src/handlers/watch/hub.ts';
 import type { ObjectReader } from '../../../src/objects/reader.ts';
 import type { Store } from '../../../src/storage/contract.ts';
+import { openSqliteStore } from '../../../src/storage/sqlite/sqlite-store.ts';
 
 /** May do everything; makes the history. */
 export const ROOT = person('root', 'system:masters');
@@ -42,6 +47,24 @@ export interface House {
   /** One request, as the handlers get it. */
   ask(asked: Asked): Promise<ApiResponse>;
   close(): Promise<void>;
+}
+
+/** One on SQLite for all tests of a file; it is there while they run. */
+export function houseOnDisk(windowSize: number): () => House {
+  let dir: string;
+  let store: Store;
+  let house: House;
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'clusterpass-house-'));
+    store = await openSqliteStore({ file: join(dir, 'store.db') });
+    house = await openHouse(store, windowSize);
+  });
+  afterAll(async () => {
+    await house.close();
+    await store.close();
+    await rm(dir, { recursive: true });
+  });
+  return () => house;
 }
 
 export async function openHouse(store: Store, windowSize: number): Promise<House> {
