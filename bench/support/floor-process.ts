@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { CIPHERS } from '../../src/http/ciphers.ts';
 import { openDatabase } from '../../src/storage/sqlite/database.ts';
 import { TLS } from '../../test/e2e/support/server.ts';
 
@@ -107,6 +108,7 @@ const WORKS: Readonly<Record<string, () => Handler>> = { token, bytes, watch, cr
 const make = WORKS[name];
 if (make === undefined) throw new Error(`no such floor: ${name}`);
 const tls = { cert: readFileSync(TLS.certFile), key: readFileSync(TLS.keyFile) };
-const server = createServer({ ...tls, ALPNProtocols: ['http/1.1'], minVersion: 'TLSv1.2' }, make());
+const options = { ...tls, ALPNProtocols: ['http/1.1'], minVersion: 'TLSv1.2', ciphers: CIPHERS } as const;
+const server = createServer(options, make());
 server.listen(0, '127.0.0.1', () => console.log(`port ${(server.address() as AddressInfo).port}`));
 process.on('disconnect', () => process.exit());

@@ -170,6 +170,29 @@ describe('TLS', () => {
     await expect(startFixture(undefined, { tls: { certFile, keyFile } })).rejects.toThrow(/mismatch/);
   });
 
+  test('what is agreed on is authenticated encryption with keys of the moment, also with a renewed certificate', async () => {
+    install('old');
+    const { port, server } = await startFixture(undefined, { tls: { certFile, keyFile } });
+    const agreed = async (options: object): Promise<string> => {
+      const socket = await handshake(port, options);
+      const { name } = socket.getCipher();
+      socket.destroy();
+      return name;
+    };
+    const modern = { maxVersion: 'TLSv1.2', ciphers: 'AES256-GCM-SHA384:ECDHE+AES256+AESGCM' };
+    for (const certificate of ['old', 'new']) {
+      install(certificate);
+      await server.reloadCertificate();
+      expect(await agreed({})).toBe('TLS_AES_128_GCM_SHA256');
+      expect(await agreed({ ciphers: 'TLS_CHACHA20_POLY1305_SHA256' })).toBe('TLS_CHACHA20_POLY1305_SHA256');
+      expect(await agreed(modern)).toMatch(/^ECDHE-.*-AES256-GCM-SHA384$/);
+      for (const ciphers of ['AES256-GCM-SHA384', 'ECDHE+AES+SHA256:!AESGCM']) {
+        const refused = handshake(port, { maxVersion: 'TLSv1.2', ciphers });
+        await expect(refused).rejects.toMatchObject({ code: 'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE' });
+      }
+    }
+  });
+
   test('C-H: only HTTP/1.1 over TLS 1.2 and later, and no handshake brings it down', async () => {
     install('old');
     const { port, raw } = await startFixture(undefined, { tls: { certFile, keyFile } });

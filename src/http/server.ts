@@ -12,6 +12,7 @@ import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import type { TlsOptions } from 'node:tls';
 import { ApiError } from '../api/status.ts';
 import { AddressLimit } from './address-limit.ts';
+import { CIPHERS } from './ciphers.ts';
 import { onClientError, trackNewest } from './client-errors.ts';
 import type { Arrival } from './exchange.ts';
 import { type HandshakeCounts, HandshakePace, paceHandshakes } from './handshake-pace.ts';
@@ -248,6 +249,7 @@ function httpOptions(limits: Limits): ServerOptions {
 
 const tlsOptions = (limits: Limits): TlsOptions => ({
   minVersion: 'TLSv1.2',
+  ciphers: CIPHERS,
   ALPNProtocols: ['http/1.1'],
   handshakeTimeout: limits.handshakeTimeoutMs,
 });
