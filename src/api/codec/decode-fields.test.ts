@@ -239,6 +239,21 @@ describe('data that is already parsed', () => {
     expect(refusal(() => decodeValue([], tokenRequestType, 'Warn')).message).toContain('(5b5d)');
   });
 
+  test('what it shares with what is known, in the same place, is taken as it is, and nothing else is', () => {
+    const typed = { kind: 'Sample', apiVersion: 'example.dev/v1' };
+    // Of a release that knew a field more.
+    const known = { ...typed, map: { a: 'b' }, items: [{ name: 'x', old: 1 }], metadata: { labels: { c: 'd' } } };
+    const read = (value: object) => decodeValue(value as JsonValue, sample, 'Warn', { known });
+    expect(read({ ...known, flag: true, odd: 1 })).toMatchObject({
+      value: { flag: true, map: { a: 'b' }, items: known.items, metadata: known.metadata },
+      violations: ['unknown field "odd"'],
+    });
+    expect(read({ ...typed, items: [...known.items] }).violations).toEqual(['unknown field "items[0].old"']);
+    expect(refusal(() => read({ ...known, map: known.items })).message).toContain('cannot unmarshal array');
+    expect(read(known).value).toEqual(known);
+    expect(refusal(() => decodeValue(known, { ...sample, kind: 'Other' }, 'Warn', { known })).code).toBe(400);
+  });
+
   test('is held to the same limits', () => {
     let deep: JsonValue = [];
     for (let depth = 0; depth < 70; depth++) deep = [deep];
@@ -284,6 +299,25 @@ describe('properties', () => {
         },
       ),
       { numRuns: 1_000 },
+    );
+  });
+
+  test('with what is stored already it is read as without', () => {
+    const asStored = (value: object): JsonValue => JSON.parse(JSON.stringify(value));
+    fc.assert(
+      fc.property(
+        sampleValue,
+        sampleValue,
+        fc.uniqueArray(fc.constantFrom('time', 'small', 'anything', 'map', 'items', 'metadata')),
+        (one, other, changed) => {
+          const known = asStored(decodeValue(asStored(one), sample, 'Strict').value) as { [key: string]: JsonValue };
+          const sent = asStored(other) as { [key: string]: JsonValue };
+          const patched = { ...known };
+          for (const key of changed) if (sent[key] !== undefined) patched[key] = sent[key];
+          const read = (options: object) => asStored(decodeValue(patched, sample, 'Warn', options));
+          expect(read({ known })).toEqual(read({}));
+        },
+      ),
     );
   });
 

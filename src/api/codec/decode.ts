@@ -35,6 +35,8 @@ export interface Decoded<T> {
 export interface DecodeOptions {
   /** For a type that every API group has (DeleteOptions): whether this version of it is served too. */
   readonly acceptsVersion?: (apiVersion: string) => boolean;
+  /** An object of this type as it is stored. What the data shares with it is taken as it is: it was read when it was written. */
+  readonly known?: JsonValue;
 }
 
 /** Kubernetes' own binary format: a few bytes that say so, the type, and the message. */
@@ -71,7 +73,7 @@ export function decodeValue<T extends object = ApiObject>(
   mode: FieldValidation,
   options: DecodeOptions = {},
 ): Decoded<T> {
-  const root = fromPlain(value);
+  const root = fromPlain(value, options.known);
   const bytes = (): Uint8Array => Buffer.from(toJson(value));
   return decodeSource<T>({ root, yaml: undefined, unique: true, bytes }, type, mode, options);
 }

@@ -12,7 +12,7 @@ import {
   type Shape,
   type StructShape,
 } from './shape.ts';
-import { goKindOf, type JsonNode, NumberNode, ObjectNode, toPlain } from './tree.ts';
+import { goKindOf, type JsonNode, KnownNode, NumberNode, ObjectNode, toPlain } from './tree.ts';
 import { clip, MAX_VIOLATIONS, type Path, pathText, reportDuplicates, type Violations } from './violations.ts';
 
 export interface ReaderOptions {
@@ -43,6 +43,7 @@ export class SchemaReader {
 
   /** Undefined where a value has the wrong type. */
   read(node: JsonNode, shape: Shape, at: Path | undefined): unknown {
+    if (node instanceof KnownNode) return node.value;
     switch (shape.type) {
       case 'struct':
         return node instanceof ObjectNode ? this.#struct(node, shape, at) : this.#mismatch(node, shape, at);

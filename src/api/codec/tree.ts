@@ -7,7 +7,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
  * What a body says, before a schema gives it meaning: number texts and repeated keys are still there,
  * because whether they are faults depends on the field they stand in.
  */
-export type JsonNode = null | boolean | string | NumberNode | JsonNode[] | ObjectNode;
+export type JsonNode = null | boolean | string | NumberNode | KnownNode | JsonNode[] | ObjectNode;
 
 export class NumberNode {
   /** As written, in JSON's grammar: `1e3` and `1000` are different to an integer field. */
@@ -22,6 +22,15 @@ export class NumberNode {
 export class ObjectNode {
   readonly keys: string[] = [];
   readonly values: JsonNode[] = [];
+}
+
+/** What is there already, and was given its meaning when it came: there is nothing more to be found out about it. */
+export class KnownNode {
+  readonly value: JsonValue;
+
+  constructor(value: JsonValue) {
+    this.value = value;
+  }
 }
 
 /** As deep as containers may nest. It also bounds every recursion over a tree. */
@@ -58,7 +67,7 @@ export function goKindOf(node: JsonNode): string {
   if (typeof node === 'boolean') return 'bool';
   if (typeof node === 'string') return 'string';
   if (node instanceof NumberNode) return 'number';
-  return Array.isArray(node) ? 'array' : 'object';
+  return Array.isArray(node instanceof KnownNode ? node.value : node) ? 'array' : 'object';
 }
 
 /**
@@ -73,6 +82,7 @@ export function toPlain(node: JsonNode): JsonValue {
     if (Number.isFinite(value)) return value;
     throw badRequest(`json: cannot unmarshal number ${node.text.slice(0, 64)} into Go value of type float64`);
   }
+  if (node instanceof KnownNode) return node.value;
   if (Array.isArray(node)) return node.map(toPlain);
   // Without a prototype, `__proto__` is a key like any other.
   const plain: { [key: string]: JsonValue } = Object.create(null);
@@ -82,25 +92,31 @@ export function toPlain(node: JsonNode): JsonValue {
   return plain;
 }
 
-/** The tree of data that did not arrive as text: the outcome of a patch, a decoded manifest. */
-export function fromPlain(value: JsonValue): JsonNode {
-  return build(value, 0, new TreeBudget());
+/**
+ * The tree of data that did not arrive as text: the outcome of a patch, a decoded manifest. Where it shares a part with what was
+ * known in the same place before, that part is not taken to pieces.
+ */
+export function fromPlain(value: JsonValue, known?: JsonValue): JsonNode {
+  return build(value, known, 0, new TreeBudget());
 }
 
-function build(value: JsonValue, depth: number, budget: TreeBudget): JsonNode {
+function build(value: JsonValue, known: JsonValue | undefined, depth: number, budget: TreeBudget): JsonNode {
   if (value === null || typeof value === 'boolean') return value;
   if (typeof value === 'string') return value.toWellFormed();
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) throw refused('has a number that JSON cannot express');
     return new NumberNode(JSON.stringify(value));
   }
+  // Not the whole: what type it says it is of is still to be looked at.
+  if (value === known && depth > 0) return new KnownNode(value);
   budget.open(depth);
   if (Array.isArray(value)) {
     return value.map((item) => {
       budget.element();
-      return build(item, depth + 1, budget);
+      return build(item, undefined, depth + 1, budget);
     });
   }
+  const before = isMembers(known) ? known : undefined;
   const node = new ObjectNode();
   for (const key of Object.keys(value)) {
     const item = value[key];
@@ -108,7 +124,11 @@ function build(value: JsonValue, depth: number, budget: TreeBudget): JsonNode {
     if (item === undefined) continue;
     budget.key();
     node.keys.push(key.toWellFormed());
-    node.values.push(build(item, depth + 1, budget));
+    const same = before !== undefined && Object.hasOwn(before, key) ? before[key] : undefined;
+    node.values.push(build(item, same, depth + 1, budget));
   }
   return node;
 }
+
+const isMembers = (value: JsonValue | undefined): value is { [key: string]: JsonValue } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

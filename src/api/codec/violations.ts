@@ -1,5 +1,5 @@
 import { goQuote } from '../go-quote.ts';
-import { type JsonNode, NumberNode } from './tree.ts';
+import { type JsonNode, KnownNode, NumberNode } from './tree.ts';
 
 /** S-03: further ones are not recorded. */
 export const MAX_VIOLATIONS = 100;
@@ -65,7 +65,7 @@ const FEW_KEYS = 16;
 
 /** Reports the repeated keys of a whole tree in document order: for values that no schema describes. */
 export function reportDuplicates(node: JsonNode, at: Path | undefined, violations: Violations): void {
-  if (typeof node !== 'object' || node === null || node instanceof NumberNode) return;
+  if (typeof node !== 'object' || node === null || node instanceof NumberNode || node instanceof KnownNode) return;
   if (Array.isArray(node)) {
     node.forEach((item, index) => {
       reportDuplicates(item, { up: at, key: index, owner: undefined }, violations);

@@ -59,10 +59,11 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
       before = current;
       // What the caller may not see is not there for the patch either: it could be copied to where all can read it.
       const shown = seesWhole(parts, request, kind, current) ? current : parts.publicView(current);
+      const known = shown as unknown as JsonValue;
       const patched = readPatched(
         request,
         kind,
-        apply(shown as unknown as JsonValue, patch, kind),
+        { known, patched: apply(known, patch, kind) },
         options.fieldValidation,
       );
       checkSameObject(patched, kind, place);
@@ -88,8 +89,13 @@ function readPatch({ bytes }: RequestBody): JsonValue {
   }
 }
 
-function readPatched(request: ApiRequest, kind: Kind, patched: JsonValue, mode: FieldValidation): ApiObject {
-  const { value, violations } = decodeValue(patched, kind, mode);
+function readPatched(
+  request: ApiRequest,
+  kind: Kind,
+  { known, patched }: { known: JsonValue; patched: JsonValue },
+  mode: FieldValidation,
+): ApiObject {
+  const { value, violations } = decodeValue(patched, kind, mode, { known });
   for (const violation of violations) request.warn(violation);
   return { ...value, metadata: value.metadata ?? {} };
 }
