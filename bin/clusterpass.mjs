@@ -8,8 +8,8 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { keepCompiledCode } from './compile-cache.mjs';
 import { chooseNode, isNewEnough, noNodeMessage, pinnedNode } from './find-node.mjs';
+import { boundGarbage, startFlags } from './heap-size.mjs';
 import { endLike, runChild } from './run-child.mjs';
-import { serverFlags } from './young-generation.mjs';
 
 /** The sources where they are (a clone runs as it is), else what the published package was built to. */
 const entry = ['../src/main.ts', '../dist/main.js']
@@ -17,7 +17,7 @@ const entry = ['../src/main.ts', '../dist/main.js']
   .find((url) => existsSync(url));
 
 const args = process.argv.slice(2);
-const flags = serverFlags(args);
+const flags = startFlags(args);
 const itself = [fileURLToPath(import.meta.url), ...args];
 
 if (entry === undefined) {
@@ -35,6 +35,8 @@ if (entry === undefined) {
   if (flags.length > 0 && import.meta.main && process.execve && !process.channel) {
     process.execve(process.execPath, [process.execPath, ...process.execArgv, ...flags, ...itself], process.env);
   }
+  // Before anything is compiled: what is kept of that is good for these flags alone.
+  boundGarbage(args);
   keepCompiledCode();
   await import(entry.href);
 } else {

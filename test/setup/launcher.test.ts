@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chooseNode, isNewEnough, noNodeMessage, pinnedNode } from '../../bin/find-node.mjs';
+import { boundGarbage } from '../../bin/heap-size.mjs';
 
 const bin = fileURLToPath(new URL('../../bin', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'clusterpass-launcher-'));
@@ -111,6 +112,19 @@ it('a server is started with a small young generation, in the same process, unle
   expect(flags(['--max-semi-space-size=32'], {}, 'serve', 'flags')).toEqual([process.pid, '--max-semi-space-size=32']);
   expect(flags([], { NODE_OPTIONS: '--max_semi_space_size=32' }, 'serve', 'flags')).toEqual([process.pid]);
   expect(flags([], {}, 'get', 'flags')).toEqual([process.pid]);
+});
+
+it('a server bounds its garbage, unless the operator said otherwise, and this Node knows how', () => {
+  const given = (args: string[], ...execArgv: string[]): string[] => {
+    const flags: string[] = [];
+    boundGarbage(args, { execArgv, setFlag: (flag) => flags.push(flag) });
+    return flags;
+  };
+  expect(given(['serve'])).toEqual(['--heap-growing-percent=100']);
+  expect(given(['serve'], '--heap_growing_percent=50')).toEqual([]);
+  expect(given(['get'])).toEqual([]);
+  // V8 says so where it does not know a flag.
+  expect(run(launcher, 'serve', 'flags').stderr).toBe('');
 });
 
 it('a program whose launcher was killed stops in good order', async () => {
