@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { remembering } from './remember.ts';
 
-function counting() {
+function counting(limits = {}) {
   const reads: string[] = [];
   const read = remembering((text) => {
     reads.push(text);
     if (text === 'bad') throw new SyntaxError(text);
     return { text };
-  });
+  }, limits);
   return { reads, read };
 }
 
@@ -35,4 +35,10 @@ test('keeps neither long texts nor many', () => {
   read('0');
   read('64');
   expect(reads.slice(-1)).toEqual(['0']);
+});
+
+test('keeps only what it is to keep', () => {
+  const { reads, read } = counting({ keep: ({ text }: { text: string }) => text !== 'secret' });
+  for (const text of ['secret', 'secret', 'a', 'a']) expect(read(text)).toEqual({ text });
+  expect(reads).toEqual(['secret', 'secret', 'a']);
 });

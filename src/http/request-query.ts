@@ -36,6 +36,12 @@ export class RequestQuery implements Query {
     return this.#values.has(name);
   }
 
+  /** No other parameter than these. */
+  hasOnly(names: ReadonlySet<string>): boolean {
+    for (const name of this.#values.keys()) if (!names.has(name)) return false;
+    return true;
+  }
+
   #add(term: string, decode: (text: string) => string): void {
     const equals = term.indexOf('=');
     if (equals < 0) this.#put(decode(term), '');

@@ -289,3 +289,18 @@ describe('A16: paths that two programs could read differently are refused', () =
     expect(names('GET', '/APIS/g/v1/things').type).toBe('path');
   });
 });
+
+test('what comes again is read once, but nothing in which a token may be', () => {
+  const isRemembered = (method: Method, target: string): boolean => {
+    const before = parse(method, target);
+    return parse(method, target) === before;
+  };
+  expect(isRemembered('GET', CLUSTERS)).toBe(true);
+  expect(isRemembered('GET', `${CLUSTERS}?labelSelector=a%3Db&limit=500`)).toBe(true);
+  expect(isRemembered('POST', `${SA}/a/token`)).toBe(true);
+  expect(isRemembered('POST', `${SA}/a/token?access_token=x`)).toBe(false);
+  expect(isRemembered('GET', `${CLUSTERS}?limit=500&continue=x`)).toBe(false);
+  expect(isRemembered('GET', `${CLUSTERS}?access%5ftoken=x`)).toBe(false);
+  expect(names('GET', CLUSTERS)).toMatchObject({ target: { verb: 'list' } });
+  expect(names('POST', CLUSTERS)).toMatchObject({ target: { verb: 'create' } });
+});

@@ -41,15 +41,17 @@ export type TargetParser = (method: Method, requestTarget: string) => ParsedRequ
 
 const REGISTRY_VERSION = 'v1alpha1';
 
-/** Paths of which the meaning is remembered. */
+/** Request lines of which the meaning is remembered. */
 const REMEMBERED = { texts: 1_000, length: 512 };
+/** What the queries of those may ask for. In another parameter somebody may have put a token; and many are there only once. */
+const REPEATED_PARAMETERS: ReadonlySet<string> = new Set(['labelSelector', 'fieldSelector', 'limit']);
 
 /**
  * Parses request lines. The raw path is judged once, here, and nothing decodes it a second time: a path
  * that two layers could read differently is refused, not repaired. Throws an ApiError.
  */
 export function createTargetParser({ productName }: { readonly productName: string }): TargetParser {
-  const parse: TargetParser = (method, requestTarget) => {
+  const parse = (method: Method, requestTarget: string): ParsedRequestLine & { query: RequestQuery } => {
     const { path, search } = splitRequestTarget(requestTarget);
     const query = new RequestQuery(search);
     const segments = splitPath(path);
@@ -66,10 +68,14 @@ export function createTargetParser({ productName }: { readonly productName: stri
     };
     return { path, query, names };
   };
-  // Those who ask for tokens ask for the same ones again. Nothing with a query: somebody may have put a token there.
-  const parsePost = remembering((path) => parse('POST', path), REMEMBERED);
-  return (method, requestTarget) =>
-    method === 'POST' && !requestTarget.includes('?') ? parsePost(requestTarget) : parse(method, requestTarget);
+  // Those who ask for tokens, and those who list, ask for the same again.
+  const keep = ({ query }: { query: RequestQuery }): boolean => query.hasOnly(REPEATED_PARAMETERS);
+  const remembered = (method: Method) => remembering((text) => parse(method, text), { ...REMEMBERED, keep });
+  const [parseGet, parsePost] = [remembered('GET'), remembered('POST')];
+  return (method, requestTarget) => {
+    if (method === 'GET') return parseGet(requestTarget);
+    return method === 'POST' ? parsePost(requestTarget) : parse(method, requestTarget);
+  };
 }
 
 function splitRequestTarget(requestTarget: string): { path: string; search: string } {
