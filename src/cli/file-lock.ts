@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CliError, type Output } from './command.ts';
@@ -30,10 +30,10 @@ export async function withLock<T>(path: string, options: LockOptions, task: () =
   let isTold = false;
   while (!(await take(lock, mine))) {
     if ((await options.done?.()) === true) return undefined;
-    if (await removeAbandoned(lock)) continue;
+    if (await removeAbandoned(lock, mine)) continue;
     const waited = performance.now() - start;
     if (waited > options.waitMs) {
-      throw new CliError(`${path} is locked by another program; if none is running, remove ${lock}`);
+      throw new CliError(`${path} is locked by another program; if none is running, remove ${await leftBehind(lock)}`);
     }
     if (!isTold && waited > (options.tellAfterMs ?? TELL_AFTER_MS)) {
       isTold = true;
@@ -46,6 +46,14 @@ export async function withLock<T>(path: string, options: LockOptions, task: () =
   } finally {
     if ((await holder(lock)) === mine) await rm(lock, { force: true });
   }
+}
+
+/** Held for the moment in which the lock of somebody else is removed. */
+const permitOf = (lock: string): string => `${lock}.takeover`;
+
+/** What a person has to remove. The second is only there if a process was ended in the middle of a takeover. */
+async function leftBehind(lock: string): Promise<string> {
+  return (await holder(permitOf(lock))) === undefined ? lock : `${lock} and ${permitOf(lock)}`;
 }
 
 async function take(lock: string, mine: string): Promise<boolean> {
@@ -73,20 +81,19 @@ async function holder(lock: string): Promise<string | undefined> {
 }
 
 /** Removes the lock of a process that is no more. True if another try is worth it at once. */
-async function removeAbandoned(lock: string): Promise<boolean> {
+async function removeAbandoned(lock: string, mine: string): Promise<boolean> {
   const found = await holder(lock);
   const pid = Number(/^(\d{1,10}) [0-9a-f]{16}$/.exec(found ?? '')?.[1] ?? Number.NaN);
   if (!Number.isInteger(pid) || isRunning(pid)) return false;
-  // Two processes may come to this conclusion; the second must not remove the new lock of the first. Taking it
-  // aside is atomic, and what was taken by mistake is put back.
-  const aside = `${lock}.${randomBytes(6).toString('hex')}`;
+  // Two processes may come to this conclusion, and the second must not remove the new lock of the first. So one at a time, and
+  // each looks again: what it finds then stays, because its owner is no more and nobody else may remove it.
+  const permit = permitOf(lock);
+  if (!(await take(permit, mine))) return false;
   try {
-    await rename(lock, aside);
-  } catch {
-    return true;
+    if ((await holder(lock)) === found) await rm(lock, { force: true });
+  } finally {
+    await rm(permit, { force: true });
   }
-  if ((await holder(aside)) !== found) await link(aside, lock).catch(() => {});
-  await rm(aside, { force: true });
   return true;
 }
 
