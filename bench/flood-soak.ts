@@ -18,6 +18,7 @@ import { Answers, GoodClient } from './support/good-client.ts';
 import { at } from './support/numbers.ts';
 
 const [seconds = '600', rate = '20', how = 'together'] = process.argv.slice(2);
+if (how !== 'together' && how !== 'apart') throw new Error(`together or apart, not ${how}`);
 const GROWTH_GOAL = 1.2;
 const ASK_MS = 10;
 const QUIET_SECONDS = 20;
