@@ -19,6 +19,7 @@ import { bindingId, CompiledBinding, readBinding } from './compiled-binding.ts';
 import type { CompiledRole } from './compiled-role.ts';
 import { plainRuleSource, type RbacSnapshot } from './plain-evaluator.ts';
 import { type RoleTarget, reasonText } from './reasons.ts';
+import { RecentDecisions } from './recent-decisions.ts';
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch } from './rule-index.ts';
 import { RecentRules, RuleMemo } from './rule-memo.ts';
@@ -76,6 +77,7 @@ class CompiledPolicy implements Policy {
   readonly #memo: RuleMemo;
   /** Of callers who were here since the last change: most ask for the same again before there is another. */
   readonly #recent = new RecentRules();
+  readonly #decisions = new RecentDecisions();
   /** What was does not change, and to find it all bindings are read: whoever comes back is seldom alone, or for the last time. */
   readonly #past = new Map<string, ClusterRule>();
   #step = 0;
@@ -130,23 +132,28 @@ class CompiledPolicy implements Policy {
   decide(caller: Caller, question: ResourceQuestion): Decision {
     const { cluster } = question;
     const user = caller.as(cluster);
-    if (cluster === undefined) return this.#decide(user, question.namespace, new ResourceMatch(question), NO_VIEW);
-    let view: ClusterView | undefined;
-    const look = (): ClusterView => {
-      view ??= viewCluster(cluster, this.#labelsOf(cluster));
-      return view;
-    };
-    return this.#decide(user, question.namespace, new ResourceMatch(question), look);
+    // P-19.
+    if (user.groups.includes(MASTERS)) return MASTERS_MAY;
+    const labelsNow = (): ClusterLabels | undefined => (cluster === undefined ? undefined : this.#labelsOf(cluster));
+    return this.#decisions.get(this.#step, user, question, labelsNow, (labelsOf) => {
+      const match = new ResourceMatch(question);
+      if (cluster === undefined) return this.#decide(user, question.namespace, match, NO_VIEW);
+      let view: ClusterView | undefined;
+      const look = (): ClusterView => {
+        view ??= viewCluster(cluster, labelsOf());
+        return view;
+      };
+      return this.#decide(user, question.namespace, match, look);
+    });
   }
 
   decidePath(caller: Caller, question: PathQuestion): Decision {
-    return this.#decide(caller.as(undefined), '', new PathMatch(question), NO_VIEW);
+    const user = caller.as(undefined);
+    return user.groups.includes(MASTERS) ? MASTERS_MAY : this.#decide(user, '', new PathMatch(question), NO_VIEW);
   }
 
   /** P-10: ClusterRoleBindings first, then the RoleBindings of the namespace, none when there is no namespace. */
   #decide(user: User, namespace: string, match: Match, view: () => ClusterView | undefined): Decision {
-    // P-19.
-    if (user.groups.includes(MASTERS)) return MASTERS_MAY;
     const entries = this.#subjects.entriesOf(user);
     for (const entry of entries) {
       const binding = entry.scopes.get('')?.find(match, view);
