@@ -17,8 +17,7 @@ import { resolveBinding } from './bound-object.ts';
 import type { Forwarding } from './forward-token.ts';
 import { readTokenRequest } from './read-token-request.ts';
 import { ABOUT, checkName, checkNamespace, refuseIfInvalid } from './request-checks.ts';
-import { DEFAULT_SECONDS, foldAudiences, validateSpec } from './validate-spec.ts';
-import { lifetimeErrors, readWishes } from './wishes.ts';
+import { lifetimeErrors } from './wishes.ts';
 
 export interface CreateTokenParts {
   readonly catalog: Catalog;
@@ -45,30 +44,29 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
   return async (request) => {
     const { cluster = '', namespace, name } = request.target;
     const options = parseCreateOptions(request.query);
-    const sent = readTokenRequest(request, options.fieldValidation);
+    const asked = readTokenRequest(request, options.fieldValidation);
+    const { sent, wishes } = asked;
     checkNamespace(sent, namespace);
-    const forwarded = await parts.forward?.(request, sent, options);
+    const forwarded = await parts.forward?.(request, asked, options);
     if (forwarded !== undefined) return respond(request, forwarded);
     await requireParents(catalog, reader, catalog.serviceAccounts, { cluster, namespace, name });
     checkName(sent, name);
     const account = await reader.findFresh(catalog.serviceAccounts, { cluster, namespace, name });
     if (account === undefined) throw notFound(catalog.serviceAccounts, name);
     checkUid(sent, account);
-    const { wishes, errors, unknown } = readWishes(sent.metadata ?? {});
-    refuseIfInvalid([...validateSpec(sent.spec), ...errors]);
-    const asked = sent.spec?.expirationSeconds ?? DEFAULT_SECONDS;
-    const granted = Math.min(asked, parts.maxExpirationSeconds);
-    refuseIfInvalid(lifetimeErrors(wishes, { asked, granted }));
+    refuseIfInvalid(asked.errors);
+    const wanted = asked.expirationSeconds;
+    const granted = Math.min(wanted, parts.maxExpirationSeconds);
+    refuseIfInvalid(lifetimeErrors(wishes, { asked: wanted, granted }));
     const reference = sent.spec?.boundObjectRef;
     const binding = await resolveBinding(parts, { reference, cluster, namespace, serviceAccount: name });
 
     const issuer = parts.issuerOf(cluster);
-    const audiences = foldAudiences(sent.spec?.audiences ?? []);
     parts.requireRightClock();
     const now = parts.now();
     const claims = buildClaims({
       issuer,
-      audiences: audiences.length === 0 ? [issuer] : audiences,
+      audiences: asked.audiences.length === 0 ? [issuer] : asked.audiences,
       namespace,
       serviceAccount: { name, uid: account.uid },
       ...binding,
@@ -76,9 +74,9 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
       expirationSeconds: granted,
       randomUUID: parts.randomUuid,
     });
-    for (const name of unknown) request.warn(`unknown annotation ${JSON.stringify(name)} is ignored`);
+    for (const name of asked.unknown) request.warn(`unknown annotation ${JSON.stringify(name)} is ignored`);
     // T-27: never silently.
-    if (granted < asked) request.warn(`requested expiration of ${asked} seconds shortened to ${granted} seconds`);
+    if (granted < wanted) request.warn(`requested expiration of ${wanted} seconds shortened to ${granted} seconds`);
     if (wishes.forCluster && !claims.aud.includes(issuer)) request.warn(doesNotOpen(cluster, issuer));
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
     const token = await issue(parts, request, claims, { ...options, tracked: wishes.tracked });

@@ -22,10 +22,10 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { type GrantedToken, readTokenAnswer, WrongAnswer } from '../../tokens/forwarding/token-answer.ts';
 import { checkReference } from './bound-object.ts';
+import type { AskedToken } from './read-token-request.ts';
 import { checkName, refuseIfInvalid } from './request-checks.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
-import { DEFAULT_SECONDS, foldAudiences, validateSpec } from './validate-spec.ts';
-import { annotationField, lifetimeErrors, readWishes, type Wishes } from './wishes.ts';
+import { annotationField, lifetimeErrors, type Wishes } from './wishes.ts';
 
 /** How a use of a cluster's credential went. */
 export type CredentialOutcome = 'accepted' | 'refused' | 'unusable';
@@ -45,7 +45,7 @@ export interface ForwardTokenParts {
 /** The answer of a cluster that issues its tokens itself; undefined when this one does not. */
 export type Forwarding = (
   request: ApiRequest,
-  sent: TokenRequest,
+  asked: AskedToken,
   options: { readonly dryRun: boolean },
 ) => Promise<ApiObject | undefined>;
 
@@ -65,7 +65,8 @@ const NOT_TRACKED = forbiddenField(
  */
 export function createForwarding(parts: ForwardTokenParts): Forwarding {
   const { catalog, reader } = parts;
-  return async (request, sent, { dryRun }) => {
+  return async (request, asked, { dryRun }) => {
+    const { sent, wishes, audiences } = asked;
     const { cluster: clusterName = '', namespace, name } = request.target;
     const stored = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: clusterName });
     const cluster = stored === undefined ? undefined : parts.issuingCluster(stored);
@@ -75,23 +76,21 @@ export function createForwarding(parts: ForwardTokenParts): Forwarding {
     if (isDns1123Label(namespace).length > 0) throw notFound(catalog.namespaces, namespace);
     if (isDns1123Subdomain(name).length > 0) throw notFound(catalog.serviceAccounts, name);
     checkName(sent, name);
-    const { wishes, errors, unknown } = readWishes(sent.metadata ?? {});
-    refuseIfInvalid([...validateSpec(sent.spec), ...errors, ...(wishes.tracked ? [NOT_TRACKED] : [])]);
+    refuseIfInvalid(wishes.tracked ? [...asked.errors, NOT_TRACKED] : asked.errors);
     const boundTo = sent.spec?.boundObjectRef;
     if (boundTo !== undefined) checkReference(catalog, boundTo);
-    const asked = sent.spec?.expirationSeconds ?? DEFAULT_SECONDS;
-    const limit = Math.min(asked, parts.maxExpirationSeconds);
+    const wanted = asked.expirationSeconds;
+    const limit = Math.min(wanted, parts.maxExpirationSeconds);
     const allowed = limit === EXTENDED_SECONDS ? limit - 1 : limit;
-    refuseIfInvalid(lifetimeErrors(wishes, { asked, granted: allowed }));
-    for (const annotation of unknown) request.warn(`unknown annotation ${JSON.stringify(annotation)} is ignored`);
+    refuseIfInvalid(lifetimeErrors(wishes, { asked: wanted, granted: allowed }));
+    for (const annotation of asked.unknown) request.warn(`unknown annotation ${JSON.stringify(annotation)} is ignored`);
 
     const now = parts.now();
-    const audiences = foldAudiences(sent.spec?.audiences ?? []);
     if (dryRun) {
       // The cluster could not be asked without signing: kube-apiserver signs for a dry run, too.
       const issuedAt = Math.floor(now / 1000);
       const predicted = { ...UNISSUED, audiences, issuedAt, expiresAt: issuedAt + allowed };
-      warnOfLess(request, wishes, { asked, audiences, granted: predicted });
+      warnOfLess(request, wishes, { asked: wanted, audiences, granted: predicted });
       return answer(sent, request, predicted, now);
     }
     const body = requestBody(request, sent, { audiences, expirationSeconds: allowed, boundTo });
@@ -105,8 +104,8 @@ export function createForwarding(parts: ForwardTokenParts): Forwarding {
       now: parts.now(),
     };
     const granted = readGranted(clusterName, answered, expected);
-    refuseIfInvalid(lifetimeErrors(wishes, { asked, granted: secondsOf(granted) }));
-    warnOfLess(request, wishes, { asked, audiences, granted });
+    refuseIfInvalid(lifetimeErrors(wishes, { asked: wanted, granted: secondsOf(granted) }));
+    warnOfLess(request, wishes, { asked: wanted, audiences, granted });
     if (granted.id !== undefined) {
       request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${granted.id}`);
     }
@@ -141,7 +140,7 @@ function warnOfLess(
 function requestBody(
   { target }: ApiRequest,
   { metadata }: TokenRequest,
-  spec: { audiences: string[]; expirationSeconds: number; boundTo: BoundObjectReference | undefined },
+  spec: { audiences: readonly string[]; expirationSeconds: number; boundTo: BoundObjectReference | undefined },
 ): Buffer {
   const uid = metadata?.uid ?? '';
   const { audiences, expirationSeconds, boundTo } = spec;

@@ -1,18 +1,50 @@
-import { type Decoded, decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
+import { decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
 import type { ApiRequest, RequestBody } from '../../api/exchange.ts';
+import type { FieldError } from '../../api/field-error.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { remembering } from '../../api/remember.ts';
 import { bodyOf } from '../write/body.ts';
+import { DEFAULT_SECONDS, foldAudiences, validateSpec } from './validate-spec.ts';
+import { readWishes, type Wishes } from './wishes.ts';
+
+/** What a caller asks for, with all that can be said of it without looking anything up. Shared: it is not to be changed. */
+export interface AskedToken {
+  readonly sent: TokenRequest;
+  readonly audiences: readonly string[];
+  readonly expirationSeconds: number;
+  readonly wishes: Wishes;
+  /** Annotations that look like a wish and are none. */
+  readonly unknown: readonly string[];
+  /** What is wrong with it. When that is to be said, the handler knows (T-12). */
+  readonly errors: readonly FieldError[];
+}
 
 const JSON_TYPE = 'application/json';
 /** What is remembered is no longer than this. */
 const SMALL_BYTES = 256;
 
-const decode = (body: RequestBody, mode: FieldValidation): Decoded<TokenRequest> =>
-  decodeBody<TokenRequest>(body, tokenRequestType, mode);
+interface Read {
+  readonly asked: AskedToken;
+  /** What is odd about the body. */
+  readonly violations: readonly string[];
+}
+
+function read(body: RequestBody, mode: FieldValidation): Read {
+  const { value: sent, violations } = decodeBody<TokenRequest>(body, tokenRequestType, mode);
+  const { wishes, errors, unknown } = readWishes(sent.metadata ?? {});
+  const asked = {
+    sent,
+    audiences: foldAudiences(sent.spec?.audiences ?? []),
+    expirationSeconds: sent.spec?.expirationSeconds ?? DEFAULT_SECONDS,
+    wishes,
+    unknown,
+    errors: [...validateSpec(sent.spec), ...errors],
+  };
+  return { asked, violations };
+}
 
 const remembered = (mode: FieldValidation) =>
-  remembering((latin1) => decode({ bytes: Buffer.from(latin1, 'latin1'), mediaType: JSON_TYPE }, mode), {
+  remembering((latin1) => read({ bytes: Buffer.from(latin1, 'latin1'), mediaType: JSON_TYPE }, mode), {
     length: SMALL_BYTES,
   });
 
@@ -23,14 +55,14 @@ const SMALL: Readonly<Record<FieldValidation, ReturnType<typeof remembered>>> = 
   Strict: remembered('Strict'),
 };
 
-/** The body of a token request; what is odd about it goes to the caller as warnings. Shared: it is not to be changed. */
-export function readTokenRequest(request: ApiRequest, mode: FieldValidation): TokenRequest {
+/** The body of a token request; what is odd about it goes to the caller as warnings. */
+export function readTokenRequest(request: ApiRequest, mode: FieldValidation): AskedToken {
   const body = bodyOf(request);
   const { buffer, byteOffset, length } = body.bytes;
-  const { value, violations } =
+  const { asked, violations } =
     body.mediaType === JSON_TYPE && length <= SMALL_BYTES
       ? SMALL[mode](Buffer.from(buffer, byteOffset, length).toString('latin1'))
-      : decode(body, mode);
+      : read(body, mode);
   for (const violation of violations) request.warn(violation);
-  return value;
+  return asked;
 }

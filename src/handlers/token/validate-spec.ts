@@ -47,7 +47,7 @@ function shorten(text: string): string {
 
 /** Characters are code points, of at most two code units each: a text of megabytes is not taken apart to see it is long. */
 const hasMoreThan = (characters: number, text: string): boolean =>
-  text.length > 2 * characters || [...text].length > characters;
+  text.length > characters && (text.length > 2 * characters || [...text].length > characters);
 
 /** T-14, T-15 */
 function validateExpiration(seconds: number): FieldError[] {
