@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { auditLine } from './audit-event.ts';
+import { LineNotes } from './line-notes.ts';
 import type { RequestRecord } from './request-record.ts';
 
 const RECORD: RequestRecord = {
@@ -31,6 +32,7 @@ const RECORD: RequestRecord = {
   trace: undefined,
   clientAddress: '192.0.2.1',
   userAgent: 'kubectl/v1.36.4',
+  notes: undefined,
   withoutTokens: (text) => text,
   code: 201,
   milliseconds: 1.5,
@@ -138,6 +140,18 @@ describe('a line of the audit log', () => {
           [`x/${a}`]: b,
         });
       }),
+    );
+  });
+
+  it('says of a line what it said before, and of everything else what is so now', () => {
+    const notes = new LineNotes();
+    const [first, second] = [
+      written({ notes }),
+      written({ notes, who: { name: 'bob', uid: '', groups: [], extra: {} }, code: 403, failure: 'Forbidden' }),
+    ];
+    expect(first).toBe(written());
+    expect(second).toBe(
+      written({ who: { name: 'bob', uid: '', groups: [], extra: {} }, code: 403, failure: 'Forbidden' }),
     );
   });
 

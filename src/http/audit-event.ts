@@ -1,5 +1,6 @@
 import type { User } from '../api/caller.ts';
 import type { Target } from '../api/exchange.ts';
+import { utcSecond } from '../api/utc-second.ts';
 import { safeLine } from '../observability/safe-line.ts';
 import type { RequestRecord } from './request-record.ts';
 
@@ -9,45 +10,70 @@ const MAX_NAME = 256;
 /** What proxies write when a client left before there was an answer. */
 const CLIENT_LEFT = { status: 'Failure', reason: 'ClientClosedRequest', code: 499 };
 
+/** What an event says of the request line, whoever sent it. */
+export interface AuditedLine {
+  readonly request: string;
+  readonly object: string;
+  readonly cluster: string;
+}
+
 /**
  * One event in the form of `audit.k8s.io/v1` at the level Metadata, as kube-apiserver writes it, with less in it: no
  * query, no free text of a user agent, and of an error its reason but not its message. All of these can hold what
  * a caller sent by mistake.
+ *
+ * Every request makes one, so it is put together from texts, of which those about the request line and the caller are
+ * made once. Each is clean by itself: what must not be written never reaches from one value of JSON into the next.
  */
 export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'ResponseComplete', now: number): string {
-  const { target, who, decision, annotations, clientAddress, userAgent, cluster } = record;
-  // What is undefined JSON leaves out.
-  const event = {
-    kind: 'Event',
-    apiVersion: 'audit.k8s.io/v1',
-    level: 'Metadata',
-    auditID: record.auditId,
-    stage,
-    requestURI: cut(record.path, MAX_PATH),
-    verb: record.verb,
-    user: who === undefined ? {} : userInfo(who),
-    sourceIPs: clientAddress === '' ? undefined : [clientAddress],
-    userAgent: userAgent === '' ? undefined : userAgent,
-    objectRef: target && objectRef(target, (text) => record.withoutTokens(text)),
-    responseStatus: { metadata: {}, ...statusOf(record) },
-    requestReceivedTimestamp: microTime(now - record.milliseconds),
-    stageTimestamp: microTime(now),
-    annotations: {
-      'authorization.k8s.io/decision': decision && (decision.allowed ? 'allow' : 'forbid'),
-      'authorization.k8s.io/reason': decision?.why,
-      'clusterpass.dev/cluster': cluster && cut(cluster, MAX_NAME),
-      ...(annotations.size === 0 ? undefined : Object.fromEntries(annotations)),
-    },
-  };
-  return safeLine(JSON.stringify(event));
+  const { who, clientAddress, userAgent } = record;
+  const line = lineOf(record);
+  const source = clientAddress === '' ? '' : `,"sourceIPs":[${json(clientAddress)}]`;
+  const agent = userAgent === '' ? '' : `,"userAgent":${json(userAgent)}`;
+  return (
+    `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":${json(record.auditId)}` +
+    `,"stage":"${stage}",${line.request},"user":${who === undefined ? '{}' : userJson(who)}${source}${agent}${line.object}` +
+    `,"responseStatus":{"metadata":{},${statusMembers(record)}}` +
+    `,"requestReceivedTimestamp":"${microTime(now - record.milliseconds)}","stageTimestamp":"${microTime(now)}"` +
+    `,"annotations":{${annotationMembers(record, line)}}}`
+  );
 }
 
-const userInfo = ({ name, uid, groups, extra }: User) => ({
-  username: name,
-  uid: uid === '' ? undefined : uid,
-  groups,
-  extra: Object.keys(extra).length === 0 ? undefined : extra,
-});
+/** What is undefined JSON leaves out. */
+const json = (value: unknown): string => safeLine(JSON.stringify(value));
+
+function lineOf(record: RequestRecord): AuditedLine {
+  const { notes } = record;
+  if (notes === undefined) return readLine(record);
+  notes.audited ??= readLine(record);
+  return notes.audited;
+}
+
+function readLine(record: RequestRecord): AuditedLine {
+  const { target, cluster } = record;
+  const ref = target && objectRef(target, (text) => record.withoutTokens(text));
+  return {
+    request: `"requestURI":${json(cut(record.path, MAX_PATH))},"verb":${json(record.verb)}`,
+    object: ref === undefined ? '' : `,"objectRef":${json(ref)}`,
+    cluster: cluster === undefined ? '' : `"clusterpass.dev/cluster":${json(cut(cluster, MAX_NAME))}`,
+  };
+}
+
+const users = new WeakMap<User, string>();
+
+function userJson(user: User): string {
+  const known = users.get(user);
+  if (known !== undefined) return known;
+  const { name, uid, groups, extra } = user;
+  const made = json({
+    username: name,
+    uid: uid === '' ? undefined : uid,
+    groups,
+    extra: Object.keys(extra).length === 0 ? undefined : extra,
+  });
+  users.set(user, made);
+  return made;
+}
 
 function objectRef(target: Target, clean: (text: string) => string) {
   const text = (value: string): string | undefined => (value === '' ? undefined : cut(clean(value), MAX_NAME));
@@ -61,25 +87,30 @@ function objectRef(target: Target, clean: (text: string) => string) {
   };
 }
 
-function statusOf({ code, failure }: RequestRecord) {
-  if (code === 0) return CLIENT_LEFT;
-  return failure === undefined ? { code } : { status: 'Failure', reason: failure, code };
+function statusMembers({ code, failure }: RequestRecord): string {
+  if (code !== 0 && failure === undefined) return `"code":${code}`;
+  return json(code === 0 ? CLIENT_LEFT : { status: 'Failure', reason: failure, code }).slice(1, -1);
 }
+
+function annotationMembers({ decision, annotations }: RequestRecord, { cluster }: AuditedLine): string {
+  let members = '';
+  if (decision !== undefined) {
+    const word = decision.allowed ? 'allow' : 'forbid';
+    members = `"authorization.k8s.io/decision":"${word}","authorization.k8s.io/reason":${json(decision.why)}`;
+  }
+  if (cluster !== '') members = joined(members, cluster);
+  for (const [key, value] of annotations) members = joined(members, `${json(key)}:${json(value)}`);
+  return members;
+}
+
+const joined = (members: string, next: string): string => (members === '' ? next : `${members},${next}`);
 
 const cut = (text: string, limit: number): string =>
   text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}...`;
 
-/** The second that was told last, and its text: of many requests it is the same. */
-let lastSecond = Number.NaN;
-let lastSecondText = '';
-
 /** `metav1.MicroTime`: six digits, also when fewer are known. */
 function microTime(milliseconds: number): string {
   const second = Math.floor(milliseconds / 1000);
-  if (second !== lastSecond) {
-    lastSecondText = new Date(second * 1000).toISOString().slice(0, -4);
-    lastSecond = second;
-  }
   const micros = Math.floor((milliseconds - second * 1000) * 1000);
-  return `${lastSecondText}${String(micros).padStart(6, '0')}Z`;
+  return `${utcSecond(second)}.${String(micros).padStart(6, '0')}Z`;
 }

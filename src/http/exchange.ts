@@ -4,6 +4,7 @@ import type { ApiRequest, Query, RequestBody, Target } from '../api/exchange.ts'
 import type { ApiError } from '../api/status.ts';
 import type { Answer } from './answer.ts';
 import type { Ticket } from './lanes/lane.ts';
+import type { LineNotes } from './line-notes.ts';
 import type { NegotiatedAnswer } from './negotiate.ts';
 import { RequestQuery } from './request-query.ts';
 import type { RequestTarget } from './request-target.ts';
@@ -44,6 +45,7 @@ export class Exchange {
   path = ''; //               target
   query = NO_QUERY; //        target
   names!: RequestTarget; //   target
+  notes!: LineNotes; //       target
   caller?: Caller; //         authenticate
   place?: Ticket; //          admit
   decision?: Decided; //      authorize

@@ -19,6 +19,10 @@ export function withoutTokens(text: string, credential: string | undefined): str
     .join('/');
 }
 
+/** Whether the path may hold the credential, written out or encoded. */
+export const mayHold = (path: string, credential: string | undefined): boolean =>
+  credential !== undefined && credential.length <= path.length && (path.includes('%') || path.includes(credential));
+
 const isSecret = (part: string, credential: string | undefined): boolean =>
   (credential !== undefined && part.includes(credential)) ||
   (part.length >= MIN_TOKEN_LENGTH &&

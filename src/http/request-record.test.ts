@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { tooManyRequests } from '../api/status.ts';
 import { createLogger } from '../observability/logger.ts';
+import { auditLine } from './audit-event.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture, TOKEN_PATH } from './http.fixture.ts';
 import { logRequests } from './request-record.ts';
 
@@ -63,4 +64,19 @@ test('A8: a token that stands where a name should is not kept', async () => {
   await expect.poll(() => lines).toHaveLength(3);
   for (const line of lines) expect(JSON.parse(line).path).toBe(`${CLUSTERS_PATH}/<redacted>`);
   expect(lines.join('')).not.toContain('canary');
+});
+
+test('A8: what is remembered of a line does not bring back the credential of the next who sends it', async () => {
+  const { send, records } = await startFixture(() => ({ type: 'value', code: 200, value: {} }));
+  const path = `${CLUSTERS_PATH}/this-is-a-static-token`;
+  await send({ path, token: 'another-static-token' });
+  await send({ path, token: 'this-is-a-static-token' });
+  await send({ path: path.replace('static', '%73tatic'), token: 'this-is-a-static-token' });
+  await expect.poll(() => records).toHaveLength(3);
+  const [stranger, ...owners] = records.map((record) => auditLine(record, 'ResponseComplete', 0));
+  expect(stranger).toContain(path);
+  for (const line of owners) {
+    expect(line).toContain('<redacted>');
+    expect(line).not.toMatch(/(s|%73)tatic/);
+  }
 });

@@ -2,7 +2,8 @@ import type { User } from '../api/caller.ts';
 import type { Target } from '../api/exchange.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Decided, Exchange } from './exchange.ts';
-import { credentialOf, productOf, withoutTokens } from './redact.ts';
+import type { LineNotes } from './line-notes.ts';
+import { credentialOf, mayHold, productOf, withoutTokens } from './redact.ts';
 import { readTraceparent, type TraceContext } from './tracing/trace-context.ts';
 
 /** What is remembered of a request. Never its query, its headers or its body: those may hold secrets. */
@@ -31,6 +32,8 @@ export interface RequestRecord {
   readonly clientAddress: string;
   /** Program and version, when the client says so in the usual form. */
   readonly userAgent: string;
+  /** What is known of its line; undefined when what may be said of the line depends on who sent it. */
+  readonly notes: LineNotes | undefined;
   /** Cleans what else of the request is to be kept. */
   withoutTokens(text: string): string;
   /** 0 when the client left before there was an answer. */
@@ -44,6 +47,9 @@ export const recordOf = (
   milliseconds: number,
   code = x.res.headersSent ? x.res.statusCode : 0,
 ): RequestRecord => new ExchangeRecord(x, milliseconds, code);
+
+/** How IPv6 writes an address of IPv4. */
+const MAPPED = '::ffff:';
 
 /** What takes work to say is said when asked: of most requests some of it is, of few all. */
 class ExchangeRecord implements RequestRecord {
@@ -111,7 +117,13 @@ class ExchangeRecord implements RequestRecord {
   }
 
   get clientAddress(): string {
-    return (this.#exchange.req.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
+    const address = this.#exchange.req.socket.remoteAddress ?? '';
+    return address.startsWith(MAPPED) ? address.slice(MAPPED.length) : address;
+  }
+
+  get notes(): LineNotes | undefined {
+    const { notes, path }: { notes?: LineNotes; path: string } = this.#exchange;
+    return mayHold(path, this.#credential) ? undefined : notes;
   }
 
   get userAgent(): string {

@@ -4,6 +4,7 @@ import { goQuote } from '../api/go-quote.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
 import { remembering } from '../api/remember.ts';
 import { type ApiError, badRequest } from '../api/status.ts';
+import { LineNotes } from './line-notes.ts';
 import { nameBySelector, truthy } from './list-parameters.ts';
 import { RequestQuery } from './request-query.ts';
 
@@ -35,6 +36,7 @@ export interface ParsedRequestLine {
   readonly path: string;
   readonly query: Query;
   readonly names: RequestTarget;
+  readonly notes: LineNotes;
 }
 
 export type TargetParser = (method: Method, requestTarget: string) => ParsedRequestLine;
@@ -57,7 +59,7 @@ export function createTargetParser({ productName }: { readonly productName: stri
     const segments = splitPath(path);
     const [first, second] = segments;
     const published = publicTarget(segments, method, query);
-    if (published !== undefined) return { path, query, names: published };
+    if (published !== undefined) return { path, query, names: published, notes: new LineNotes() };
     const cluster = first === productName && second ? second : undefined;
     const start = cluster === undefined ? 0 : 2;
     const names = resourceIn(segments, start, cluster, method, query) ?? {
@@ -66,7 +68,7 @@ export function createTargetParser({ productName }: { readonly productName: stri
       cluster,
       path: `/${segments.slice(start).join('/')}`,
     };
-    return { path, query, names };
+    return { path, query, names, notes: new LineNotes() };
   };
   // Those who ask for tokens, and those who list, ask for the same again.
   const keep = ({ query }: { query: RequestQuery }): boolean => query.hasOnly(REPEATED_PARAMETERS);

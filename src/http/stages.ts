@@ -58,10 +58,11 @@ export const checkWire: StageRun = (x) => {
 };
 
 export const parseTarget: StageRun = (x, { parseTarget }) => {
-  const { path, query, names } = parseTarget(x.wire.method, x.req.url ?? '');
+  const { path, query, names, notes } = parseTarget(x.wire.method, x.req.url ?? '');
   x.path = path;
   x.query = query;
   x.names = names;
+  x.notes = notes;
 };
 
 /** C-07: a bad `timeout` is reported before anyone asks who is calling. Watches have their own end (V-17). */
@@ -192,7 +193,8 @@ export const findRoute: StageRun = (x, { resources, paths }) => {
     if (route === undefined) throw pathNotFound();
     return servePath(x, x.names, route);
   }
-  x.route = servedRoute(resources, x.names.target, x.wire.method);
+  x.notes.route ??= servedRoute(resources, x.names.target, x.wire.method);
+  x.route = x.notes.route;
   return undefined;
 };
 

@@ -1,9 +1,10 @@
 import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta } from '../api/kind.ts';
 import type { ObjectPlace } from '../api/object-key.ts';
+import { utcSecond } from '../api/utc-second.ts';
 import { equalJson, type JsonValue } from './json-value.ts';
 
 /** Seconds, UTC: the only form of time in the API (T-09). */
-export const toTimestamp = (epochMs: number): string => `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
+export const toTimestamp = (epochMs: number): string => `${utcSecond(Math.floor(epochMs / 1000))}Z`;
 
 export interface Stamp {
   readonly uid: string;
