@@ -1,5 +1,6 @@
 import type { User } from '../api/caller.ts';
 import type { Target } from '../api/exchange.ts';
+import { remembering } from '../api/remember.ts';
 import { utcSecond } from '../api/utc-second.ts';
 import { safeLine } from '../observability/safe-line.ts';
 import type { RequestRecord } from './request-record.ts';
@@ -28,10 +29,10 @@ export interface AuditedLine {
 export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'ResponseComplete', now: number): string {
   const { who, clientAddress, userAgent } = record;
   const line = lineOf(record);
-  const source = clientAddress === '' ? '' : `,"sourceIPs":[${json(clientAddress)}]`;
-  const agent = userAgent === '' ? '' : `,"userAgent":${json(userAgent)}`;
+  const source = clientAddress === '' ? '' : `,"sourceIPs":[${quoted(clientAddress)}]`;
+  const agent = userAgent === '' ? '' : `,"userAgent":${quoted(userAgent)}`;
   return (
-    `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":${json(record.auditId)}` +
+    `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":${quoted(record.auditId)}` +
     `,"stage":"${stage}",${line.request},"user":${who === undefined ? '{}' : userJson(who)}${source}${agent}${line.object}` +
     `,"responseStatus":{"metadata":{},${statusMembers(record)}}` +
     `,"requestReceivedTimestamp":"${microTime(now - record.milliseconds)}","stageTimestamp":"${microTime(now)}"` +
@@ -40,7 +41,16 @@ export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'Res
 }
 
 /** What is undefined JSON leaves out. */
-const json = (value: unknown): string => safeLine(JSON.stringify(value));
+const json = (value: object): string => safeLine(JSON.stringify(value));
+
+/** Nothing to escape, and no blank, without which there is no bearer header: most texts, which are JSON as they are. */
+const PLAIN = /^[!#-[\]-~]*$/;
+
+const quoted = (text: string): string =>
+  PLAIN.test(text) && !text.includes('eyJ') ? `"${text}"` : safeLine(JSON.stringify(text));
+
+/** Why something was decided is said in few different ways. */
+const reasonJson = remembering((why) => ({ json: safeLine(JSON.stringify(why)) }), { texts: 256, length: 512 });
 
 function lineOf(record: RequestRecord): AuditedLine {
   const { notes } = record;
@@ -51,11 +61,10 @@ function lineOf(record: RequestRecord): AuditedLine {
 
 function readLine(record: RequestRecord): AuditedLine {
   const { target, cluster } = record;
-  const ref = target && objectRef(target, (text) => record.withoutTokens(text));
   return {
-    request: `"requestURI":${json(cut(record.path, MAX_PATH))},"verb":${json(record.verb)}`,
-    object: ref === undefined ? '' : `,"objectRef":${json(ref)}`,
-    cluster: cluster === undefined ? '' : `"clusterpass.dev/cluster":${json(cut(cluster, MAX_NAME))}`,
+    request: `"requestURI":${quoted(cut(record.path, MAX_PATH))},"verb":${quoted(record.verb)}`,
+    object: target === undefined ? '' : `,"objectRef":{${objectMembers(target, record)}}`,
+    cluster: cluster === undefined ? '' : `"clusterpass.dev/cluster":${quoted(cut(cluster, MAX_NAME))}`,
   };
 }
 
@@ -75,16 +84,15 @@ function userJson(user: User): string {
   return made;
 }
 
-function objectRef(target: Target, clean: (text: string) => string) {
-  const text = (value: string): string | undefined => (value === '' ? undefined : cut(clean(value), MAX_NAME));
-  return {
-    resource: text(target.resource),
-    namespace: text(target.namespace),
-    name: text(target.name),
-    apiGroup: text(target.group),
-    apiVersion: text(target.version),
-    subresource: text(target.subresource),
-  };
+function objectMembers(target: Target, record: RequestRecord): string {
+  const named = (members: string, name: string, value: string): string =>
+    value === '' ? members : joined(members, `"${name}":${quoted(cut(record.withoutTokens(value), MAX_NAME))}`);
+  let members = named('', 'resource', target.resource);
+  members = named(members, 'namespace', target.namespace);
+  members = named(members, 'name', target.name);
+  members = named(members, 'apiGroup', target.group);
+  members = named(members, 'apiVersion', target.version);
+  return named(members, 'subresource', target.subresource);
 }
 
 function statusMembers({ code, failure }: RequestRecord): string {
@@ -96,10 +104,10 @@ function annotationMembers({ decision, annotations }: RequestRecord, { cluster }
   let members = '';
   if (decision !== undefined) {
     const word = decision.allowed ? 'allow' : 'forbid';
-    members = `"authorization.k8s.io/decision":"${word}","authorization.k8s.io/reason":${json(decision.why)}`;
+    members = `"authorization.k8s.io/decision":"${word}","authorization.k8s.io/reason":${reasonJson(decision.why).json}`;
   }
   if (cluster !== '') members = joined(members, cluster);
-  for (const [key, value] of annotations) members = joined(members, `${json(key)}:${json(value)}`);
+  for (const [key, value] of annotations) members = joined(members, `${quoted(key)}:${quoted(value)}`);
   return members;
 }
 

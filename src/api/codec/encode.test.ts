@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { encodeValue, toJson, toYaml } from './encode.ts';
-import { compareBytes } from './go-json-text.ts';
+import { compareBytes, sortByBytes } from './go-json-text.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { toPlain } from './tree.ts';
 
@@ -73,6 +73,16 @@ describe('order', () => {
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (a, b) => {
         const expected = Buffer.compare(Buffer.from(a.toWellFormed()), Buffer.from(b.toWellFormed()));
         expect(Math.sign(compareBytes(a.toWellFormed(), b.toWellFormed()))).toBe(expected);
+      }),
+    );
+    const text = fc.string({
+      unit: fc.constantFrom('a', 'b', '\u00e9', '\ue000', '\uffff', '\u{10000}'),
+      maxLength: 3,
+    });
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 60, size: 'max' }), (texts) => {
+        const sorted = texts.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+        expect(sortByBytes([...texts])).toEqual(sorted);
       }),
     );
   });
