@@ -106,7 +106,7 @@ export interface Kind extends ResourceType {
   /** Field labels beyond `metadata.name` and, for namespaced kinds, `metadata.namespace`. */
   readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string>>;
   /** Fills what was left out. May change the object. */
-  readonly applyDefaults: (object: ApiObject) => void;
+  readonly applyDefaults?: (object: ApiObject) => void;
   /** Everything that is wrong with the object beyond its metadata; `old` on update. */
   readonly validate: (object: ApiObject, old: ApiObject | undefined) => FieldError[];
   readonly columns: readonly TableColumn[];

@@ -90,7 +90,7 @@ export function prepareUpdate(
   const object: ApiObject = { ...(part === 'status' ? oldRest : sentRest), ...typeOf(kind), metadata };
   const status = kind.hasStatus && part === 'object' ? oldStatus : sentStatus;
   if (status !== undefined) object.status = status;
-  const next = completed(kind, object);
+  const next = completed(kind, object, old);
   if (kind.countsGenerations && part !== 'status' && !sameContent(next, old)) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }
@@ -141,24 +141,27 @@ const isSameJson = (a: object, b: object): boolean => equalJson(a as JsonValue, 
 
 /**
  * With its defaults, and as it will be read back: comparable, without undefined members, and without the prototypes of the
- * decoder's maps. A copy before anything is filled in: what it was made of may be somebody else's.
+ * decoder's maps. A copy before anything is filled in: what it was made of may be somebody else's. Where nothing is, it
+ * shares with the object of before what is the same: whoever compares the two, or looks for what is new, sees that at once.
  */
-function completed(kind: Kind, object: ApiObject): ApiObject {
-  const copy = plainValue(object) as ApiObject;
-  kind.applyDefaults(copy);
+function completed(kind: Kind, object: ApiObject, old?: ApiObject): ApiObject {
+  const copy = plainValue(object, kind.applyDefaults === undefined ? old : undefined) as ApiObject;
+  kind.applyDefaults?.(copy);
   return copy;
 }
 
-function plainValue(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(plainValue);
+/** What `known` has in the same place came from the store, and is plain. */
+function plainValue(value: unknown, known?: unknown): unknown {
+  if (typeof value !== 'object' || value === null || value === known) return value;
+  if (Array.isArray(value)) return value.map((item) => plainValue(item));
+  const before = typeof known === 'object' && known !== null ? (known as Readonly<Record<string, unknown>>) : undefined;
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
     const inner = (value as Readonly<Record<string, unknown>>)[key];
     if (inner === undefined) continue;
     // As a key of its own, and never as a prototype.
     if (key === '__proto__') Object.defineProperty(copy, key, { ...OWN, value: plainValue(inner) });
-    else copy[key] = plainValue(inner);
+    else copy[key] = plainValue(inner, before?.[key]);
   }
   return copy;
 }

@@ -33,21 +33,21 @@ const NAME_RULES = {
 /** Whether this could be the name of an object of this kind; what is wrong with it otherwise. */
 const nameProblems = (kind: Pick<Kind, 'nameRule'>, name: string): string[] => NAME_RULES[kind.nameRule](name);
 
-/** Everything that is wrong with an object that is about to be written. */
+/** Everything that is wrong with an object that is about to be written. What is the very same as before was judged when it came. */
 export function validateObject(kind: Kind, object: ApiObject, old: ApiObject | undefined): FieldError[] {
   return [
-    ...validateMetadata(kind, object.metadata),
+    ...validateMetadata(kind, object.metadata, old?.metadata),
     ...validateFinalizers(object.metadata, old?.metadata),
     ...validateClustersAnnotation(kind, object.metadata),
     ...kind.validate(object, old),
   ];
 }
 
-function validateMetadata(kind: Kind, metadata: ObjectMeta): FieldError[] {
+function validateMetadata(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
   const errors: FieldError[] = [];
   if ((metadata.name ?? '') === '') {
     errors.push(required('metadata.name', 'name or generateName is required'));
-  } else {
+  } else if (metadata.name !== old?.name) {
     for (const problem of nameProblems(kind, metadata.name ?? '')) {
       errors.push(invalidValue('metadata.name', metadata.name, problem));
     }
@@ -60,8 +60,11 @@ function validateMetadata(kind: Kind, metadata: ObjectMeta): FieldError[] {
       }
     }
   }
-  errors.push(...validateLabels(metadata.labels ?? {}, 'metadata.labels'));
-  errors.push(...validateAnnotations(metadata.annotations ?? {}, 'metadata.annotations'));
+  const { labels, annotations } = metadata;
+  if (labels !== undefined && labels !== old?.labels) errors.push(...validateLabels(labels, 'metadata.labels'));
+  if (annotations !== undefined && annotations !== old?.annotations) {
+    errors.push(...validateAnnotations(annotations, 'metadata.annotations'));
+  }
   return errors;
 }
 

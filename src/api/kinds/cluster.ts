@@ -208,11 +208,12 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
       },
       { goType: 'Cluster', description: 'A cluster of the fleet, as its clients need to know it.' },
     ),
-    applyDefaults: () => {},
     validate: (object, old) => [
-      ...validateEndpoints(endpointsOf(object), endpointsOf(old), `spec.${field}`, checks),
+      ...(old !== undefined && object.spec === old.spec
+        ? []
+        : validateEndpoints(endpointsOf(object), endpointsOf(old), `spec.${field}`, checks)),
       ...validateProbeChoice(object.metadata, old?.metadata),
-      ...validateStatus(statusOf(object)),
+      ...(old !== undefined && object.status === old.status ? [] : validateStatus(statusOf(object))),
     ],
     columns: [
       nameColumn,

@@ -16,7 +16,6 @@ const core = {
   shortNames: [],
   inCluster: true,
   countsGenerations: false,
-  applyDefaults: () => {},
   validate: () => [],
   selectableFields: {},
   columns: [nameColumn, ageColumn],

@@ -112,7 +112,6 @@ export const issuedTokenKind: Kind = {
     },
     { goType: 'IssuedToken', description: 'A token that is out. Named by its id; deleting it revokes the token.' },
   ),
-  applyDefaults: () => {},
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [
     nameColumn,

@@ -48,7 +48,6 @@ export const revokedTokenKind: Kind = {
     },
     { goType: 'RevokedToken' },
   ),
-  applyDefaults: () => {},
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [],
 };

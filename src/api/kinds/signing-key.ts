@@ -90,7 +90,6 @@ export const signingKeyKind: Kind = {
     },
     { goType: 'SigningKey', description: 'A key that signs tokens. The private half is never shown.' },
   ),
-  applyDefaults: () => {},
   validate: () => [],
   columns: [
     nameColumn,
