@@ -11,6 +11,7 @@ const RECORD: RequestRecord = {
   path: '/orchestrator/east/api/v1/namespaces/ci/serviceaccounts/builder/token',
   cluster: 'east',
   resource: 'serviceaccounts/token',
+  isRouted: true,
   user: 'ann',
   who: { name: 'ann', uid: '7', groups: ['dev', 'system:authenticated'], extra: { from: ['here'] } },
   target: {

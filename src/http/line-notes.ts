@@ -1,3 +1,4 @@
+import type { TallyRow } from '../observability/metrics/request-tally.ts';
 import type { AuditedLine } from './audit-event.ts';
 import type { ResourceRoute } from './routes.ts';
 
@@ -8,4 +9,5 @@ import type { ResourceRoute } from './routes.ts';
 export class LineNotes {
   route: ResourceRoute | undefined = undefined;
   audited: AuditedLine | undefined = undefined;
+  row: TallyRow | undefined = undefined;
 }

@@ -72,7 +72,7 @@ test('clusters beyond the first thousand are one', async () => {
     ended({
       verb: 'create',
       path: '',
-      resource: 'x',
+      isRouted: true,
       target,
       cluster: `c-${count}`,
       code: 201,

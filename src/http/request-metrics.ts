@@ -1,5 +1,6 @@
 import type { Target } from '../api/exchange.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
+import type { RequestLabels, TallyRow } from '../observability/metrics/request-tally.ts';
 import type { RequestRecord } from './request-record.ts';
 
 export interface RequestMetrics {
@@ -44,25 +45,31 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
     clusters.add(name);
     return name;
   };
+  const rowOf = (record: RequestRecord): TallyRow => {
+    const { notes, isRouted } = record;
+    // Before it is known what is served there, a line counts as any other.
+    if (notes === undefined || !isRouted) return metrics.requests.rowOf(labelsOf(record));
+    notes.row ??= metrics.requests.rowOf(labelsOf(record));
+    return notes.row;
+  };
   return {
     arrived(method) {
       metrics.inFlight[kindOf(method)] += 1;
     },
     started(record) {
       metrics.inFlight.readOnly -= 1;
-      metrics.longRunning.inc(labelsOf(record));
+      metrics.longRunning.inc(watchLabels(rowOf(record)));
     },
     ended(record) {
-      const labels = labelsOf(record);
-      const dryRun = { dry_run: record.dryRun ? 'All' : '' };
-      metrics.requests.inc({ ...labels, ...dryRun, code: String(record.code || CLIENT_LEFT) });
+      const row = rowOf(record);
+      row.answered(record.code || CLIENT_LEFT);
       if (record.started) {
-        metrics.longRunning.dec(labels);
+        metrics.longRunning.dec(watchLabels(row));
         return;
       }
       metrics.inFlight[kindOf(record.method)] -= 1;
-      metrics.requestSeconds.observe({ ...labels, ...dryRun }, record.milliseconds / 1000);
-      if (labels.subresource !== 'token') return;
+      row.took(record.milliseconds / 1000);
+      if (row.labels.subresource !== 'token') return;
       metrics.tokenRequests.inc({ cluster: clusterLabel(record.cluster), result: resultOf(record) });
     },
   };
@@ -71,17 +78,23 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
 const kindOf = (method: string | undefined): 'readOnly' | 'mutating' =>
   method === 'GET' || method === 'HEAD' ? 'readOnly' : 'mutating';
 
-function labelsOf({ verb, path, resource, target }: RequestRecord) {
-  const isRouted = resource !== undefined && target !== undefined;
+function labelsOf({ verb, path, isRouted, target: named, dryRun }: RequestRecord): RequestLabels {
+  const target = isRouted ? named : undefined;
   return {
     verb: VERBS.get(verb) ?? 'OTHER',
-    group: isRouted ? target.group : '',
-    version: isRouted ? target.version : '',
-    resource: isRouted ? target.resource : '',
-    subresource: isRouted ? target.subresource : PATHS.has(path) ? path : '',
-    scope: isRouted ? scopeOf(target) : '',
+    group: target?.group ?? '',
+    version: target?.version ?? '',
+    resource: target?.resource ?? '',
+    subresource: target?.subresource ?? (PATHS.has(path) ? path : ''),
+    scope: target === undefined ? '' : scopeOf(target),
     component: 'apiserver',
+    dry_run: dryRun ? 'All' : '',
   };
+}
+
+/** A watch changes nothing, so there is none that is rehearsed. */
+function watchLabels({ labels: { dry_run: _, ...labels } }: TallyRow): Omit<RequestLabels, 'dry_run'> {
+  return labels;
 }
 
 const scopeOf = ({ name, namespace, verb }: Target): string =>

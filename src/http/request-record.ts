@@ -16,6 +16,8 @@ export interface RequestRecord {
   readonly cluster: string | undefined;
   /** `group/resource/subresource` as far as there is one; bounded, so it can label metrics once routed. */
   readonly resource: string | undefined;
+  /** What serves it was found. */
+  readonly isRouted: boolean;
   readonly user: string;
   /** As the cluster that the request is about knows the caller; undefined when nobody was let in. */
   readonly who: User | undefined;
@@ -99,9 +101,13 @@ class ExchangeRecord implements RequestRecord {
     return cluster === undefined ? undefined : this.withoutTokens(cluster);
   }
 
-  get resource(): string | undefined {
+  get isRouted(): boolean {
     const route: Exchange['route'] | undefined = this.#exchange.route;
-    return this.target === undefined || route === undefined ? undefined : resourceName(this.target);
+    return this.target !== undefined && route !== undefined;
+  }
+
+  get resource(): string | undefined {
+    return this.target === undefined || !this.isRouted ? undefined : resourceName(this.target);
   }
 
   get user(): string {
