@@ -58,7 +58,7 @@ export interface Target {
 }
 
 /** The parameters of a request, decoded. */
-export type Query = Pick<URLSearchParams, 'get' | 'getAll' | 'has'>;
+export type Query = Pick<URLSearchParams, 'get' | 'getAll' | 'has' | 'size'>;
 
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection';
 

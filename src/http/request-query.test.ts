@@ -25,6 +25,7 @@ test('answers as a URLSearchParams does, in which a question mark has no meaning
     fc.property(search, (text) => {
       const query = new RequestQuery(text);
       const plain = new URLSearchParams(`&${text}`);
+      expect(query.size).toBe(plain.size);
       for (const name of [
         'a',
         'b',

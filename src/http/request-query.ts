@@ -11,6 +11,7 @@ const ASCII_ESCAPES = /^(?:[!-$&-*,-~]|%[2-7][0-9A-Fa-f])*$/;
  */
 export class RequestQuery implements Query {
   readonly #values = new Map<string, string[]>();
+  #size = 0;
 
   constructor(search: string) {
     if (search === '') return;
@@ -36,6 +37,10 @@ export class RequestQuery implements Query {
     return this.#values.has(name);
   }
 
+  get size(): number {
+    return this.#size;
+  }
+
   /** No other parameter than these. */
   hasOnly(names: ReadonlySet<string>): boolean {
     for (const name of this.#values.keys()) if (!names.has(name)) return false;
@@ -49,6 +54,7 @@ export class RequestQuery implements Query {
   }
 
   #put(name: string, value: string): void {
+    this.#size += 1;
     const values = this.#values.get(name);
     if (values === undefined) this.#values.set(name, [value]);
     else values.push(value);

@@ -5,22 +5,15 @@ import { forbidden, notFound } from '../api/status.ts';
 import type { ObjectReader } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
 
+type Parent = StoredObject | { readonly missing: Kind; readonly name: string };
+
 /** What an object lives in, outermost first. None for the fleet's own objects. */
-export function findParents(
-  catalog: Catalog,
-  reader: ObjectReader,
-  kind: Kind,
-  place: ObjectPlace,
-): (StoredObject | { missing: Kind; name: string })[] {
+export function findParents(catalog: Catalog, reader: ObjectReader, kind: Kind, place: ObjectPlace): Parent[] {
   if (!kind.inCluster) return [];
-  const cluster = { kind: catalog.clusters, place: { cluster: '', namespace: '', name: place.cluster } };
-  const namespace = {
-    kind: catalog.namespaces,
-    place: { cluster: place.cluster, namespace: '', name: place.namespace },
-  };
-  return (kind.namespaced ? [cluster, namespace] : [cluster]).map(
-    (parent) => reader.find(parent.kind, parent.place) ?? { missing: parent.kind, name: parent.place.name },
-  );
+  const find = (parent: Kind, at: ObjectPlace): Parent => reader.find(parent, at) ?? { missing: parent, name: at.name };
+  const cluster = find(catalog.clusters, { cluster: '', namespace: '', name: place.cluster });
+  if (!kind.namespaced) return [cluster];
+  return [cluster, find(catalog.namespaces, { cluster: place.cluster, namespace: '', name: place.namespace })];
 }
 
 /**

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { buildClaims, createIssuers, issuerFor } from './claims.ts';
+import { buildClaims, createIssuers } from './claims.ts';
 import { ACCOUNT, API, grantOf, JTI, POD, SECRET, START } from './tokens.fixture.ts';
 
 describe('claims', () => {
@@ -59,9 +59,10 @@ describe('K-09: issuers', () => {
   const issuers = createIssuers({ baseUrl: 'https://pass.example/fleet', productName: 'orchestrator' });
 
   test('are the base URL, the product and the cluster', () => {
-    expect(issuerFor('https://pass.example', 'kubernetes', 'a')).toBe('https://pass.example/kubernetes/a');
+    const named = (baseUrl: string): string => createIssuers({ baseUrl, productName: 'kubernetes' }).issuerFor('a');
+    expect(named('https://pass.example')).toBe('https://pass.example/kubernetes/a');
     expect(issuers.issuerFor('eu-1.prod')).toBe('https://pass.example/fleet/orchestrator/eu-1.prod');
-    expect(issuerFor('https://pass.example/', 'kubernetes', 'a')).toBe('https://pass.example/kubernetes/a');
+    expect(named('https://pass.example/')).toBe('https://pass.example/kubernetes/a');
   });
 
   test('lead back to the cluster', () => {

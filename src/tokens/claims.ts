@@ -83,21 +83,15 @@ export interface Issuers {
   clusterOfIssuer(issuer: string): string | undefined;
 }
 
-export function issuerFor(baseUrl: string, productName: string, cluster: string): string {
-  return `${issuerPrefix(baseUrl, productName)}${cluster}`;
-}
-
-const issuerPrefix = (baseUrl: string, productName: string): string => `${baseUrl.replace(/\/$/, '')}/${productName}/`;
-
 /** A DNS subdomain: what a cluster may be called. The bounded repetition keeps matching linear. */
 const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 export const isClusterName = (text: string): boolean => CLUSTER_NAME.test(text);
 
 export function createIssuers({ baseUrl, productName }: { baseUrl: string; productName: string }): Issuers {
-  const prefix = issuerPrefix(baseUrl, productName);
+  const prefix = `${baseUrl.replace(/\/$/, '')}/${productName}/`;
   return {
-    issuerFor: (cluster) => issuerFor(baseUrl, productName, cluster),
+    issuerFor: (cluster) => `${prefix}${cluster}`,
     clusterOfIssuer(issuer) {
       // OpenID Connect Core 3.1.3.7: the issuer must match exactly. No URL parsing, hence no normalisation:
       // another case, a trailing slash or an encoded letter names another issuer.

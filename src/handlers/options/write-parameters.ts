@@ -14,8 +14,12 @@ export interface WriteOptions {
   readonly fieldValidation: FieldValidation;
 }
 
+/** Of nearly every request of a program. */
+const NOTHING_ASKED: WriteOptions = { dryRun: false, fieldManager: '', fieldValidation: 'Warn' };
+
 /** Q-02: every fault in one answer, in this order. `before` are those that the verb itself has found. */
 export function parseWriteOptions(kind: string, query: Query, before: readonly FieldError[] = []): WriteOptions {
+  if (query.size === 0 && before.length === 0) return NOTHING_ASKED;
   const fieldManager = query.get('fieldManager') ?? '';
   const dryRun = query.getAll('dryRun');
   const fieldValidation = query.get('fieldValidation') ?? '';

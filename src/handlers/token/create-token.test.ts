@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
+import { encodeValue } from '../../api/codec/encode.ts';
 import type { ApiRequest } from '../../api/exchange.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
+import { tokenRequestType } from '../../api/kinds/token-request.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import { ApiError } from '../../api/status.ts';
 import { ObjectReader } from '../../objects/reader.ts';
@@ -79,6 +81,7 @@ afterAll(() => close());
 interface Outcome {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
   readonly json: any;
+  readonly text: string;
   readonly annotations: Map<string, string>;
   readonly warnings: string[];
 }
@@ -87,6 +90,7 @@ interface Asked {
   readonly query?: string;
   readonly spec?: object;
   readonly annotations?: Record<string, string>;
+  readonly metadata?: object | undefined;
   readonly create?: ObjectWriter['create'];
   readonly jti?: string;
   readonly requireRightClock?: () => void;
@@ -95,13 +99,14 @@ interface Asked {
 
 async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
   const { query = '', spec = { audiences: [] }, jti = JTI, create = (...args) => writer.create(...args) } = asked;
+  const metadata = 'metadata' in asked ? asked.metadata : { annotations: asked.annotations ?? {} };
   const annotations = new Map<string, string>();
   const warnings: string[] = [];
   const request = {
     target: { cluster: 'alpha', namespace: 'ci', name: 'builder' },
     query: new URLSearchParams(query),
     body: {
-      bytes: Buffer.from(JSON.stringify({ metadata: { annotations: asked.annotations ?? {} }, spec })),
+      bytes: Buffer.from(JSON.stringify({ metadata, spec })),
       mediaType: 'application/json',
     },
     caller: { as: () => ({ name: 'jane', uid: 'u', groups: [], extra: {} }) },
@@ -124,7 +129,8 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
   });
   const response = await handle(request);
   if (response.type !== 'bytes') throw new Error('an object was expected');
-  return { json: JSON.parse(Buffer.from(response.json).toString()), annotations, warnings };
+  const text = Buffer.from(response.json).toString();
+  return { json: JSON.parse(text), text, annotations, warnings };
 }
 
 function recorder(): { signer: Signer; signed: TokenClaims[] } {
@@ -138,6 +144,18 @@ function recorder(): { signer: Signer; signed: TokenClaims[] } {
   };
   return { signer, signed };
 }
+
+describe('the answer', () => {
+  test.each([
+    ['of one who sends nothing but what is wanted', undefined],
+    ['of one who sends metadata', { uid: '', name: 'builder' }],
+  ])('F-12: is in the order of the schema, %s', async (_, metadata) => {
+    const { text, json } = await ask(recorder().signer, { metadata, spec: { audiences: ['a<b', 'c'] } });
+    const { schema, style } = tokenRequestType;
+    expect(text).toBe(encodeValue(json, schema, style));
+    expect(text).toContain('"audiences":["a\\u003cb","c"]');
+  });
+});
 
 describe('time', () => {
   test.each(['', 'dryRun=All'])(

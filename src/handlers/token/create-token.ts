@@ -1,5 +1,5 @@
 import type { Catalog } from '../../api/catalog.ts';
-import { encodeValue } from '../../api/codec/encode.ts';
+import { encodeValue, toJson } from '../../api/codec/encode.ts';
 import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
@@ -80,17 +80,26 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
     if (wishes.forCluster && !claims.aud.includes(issuer)) request.warn(doesNotOpen(cluster, issuer));
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
     const token = await issue(parts, request, claims, { ...options, tracked: wishes.tracked });
-    return respond(request, answer(sent, account, claims, token, now));
+    return respond(request, answer(sent, account, claims, token, now), isAllOurs(sent));
   };
 }
 
 const CREATED = 201;
 
-const respond = ({ accept }: ApiRequest, answered: ApiObject): ApiResponse => ({
-  type: 'bytes',
-  code: CREATED,
-  json: encode(accept.as === 'object' ? answered : partialMetadata(answered)),
-});
+/** `isInOrder`: its keys are in the order of the schema, in which they are to be written. */
+function respond({ accept }: ApiRequest, answered: ApiObject, isInOrder = false): ApiResponse {
+  const isWhole = accept.as === 'object';
+  const { schema, style } = tokenRequestType;
+  const json =
+    isWhole && isInOrder
+      ? toJson(answered)
+      : encodeValue(isWhole ? answered : partialMetadata(answered), schema, style);
+  return { type: 'bytes', code: CREATED, json: Buffer.from(json) };
+}
+
+/** Nothing of the caller's comes back whose order the caller has chosen. */
+const isAllOurs = ({ metadata, spec }: TokenRequest): boolean =>
+  metadata === undefined && spec?.boundObjectRef === undefined;
 
 /** T-13 */
 function checkUid({ metadata }: TokenRequest, account: StoredObject): void {
@@ -164,6 +173,3 @@ function answer(sent: TokenRequest, account: StoredObject, claims: TokenClaims, 
     status: { token, expirationTimestamp: toTimestamp(claims.exp * 1000) },
   };
 }
-
-const encode = (value: ApiObject): Buffer =>
-  Buffer.from(encodeValue(value, tokenRequestType.schema, tokenRequestType.style));

@@ -55,14 +55,15 @@ const SMALL: Readonly<Record<FieldValidation, ReturnType<typeof remembered>>> = 
   Strict: remembered('Strict'),
 };
 
+const latin1Of = (bytes: Uint8Array): string =>
+  (bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)).toString('latin1');
+
 /** The body of a token request; what is odd about it goes to the caller as warnings. */
 export function readTokenRequest(request: ApiRequest, mode: FieldValidation): AskedToken {
   const body = bodyOf(request);
-  const { buffer, byteOffset, length } = body.bytes;
+  const { length } = body.bytes;
   const { asked, violations } =
-    body.mediaType === JSON_TYPE && length <= SMALL_BYTES
-      ? SMALL[mode](Buffer.from(buffer, byteOffset, length).toString('latin1'))
-      : read(body, mode);
+    body.mediaType === JSON_TYPE && length <= SMALL_BYTES ? SMALL[mode](latin1Of(body.bytes)) : read(body, mode);
   for (const violation of violations) request.warn(violation);
   return asked;
 }
