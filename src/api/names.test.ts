@@ -127,6 +127,22 @@ describe('isQualifiedName', () => {
   ])('refuses %j', (key, errors) => {
     expect(isQualifiedName(key)).toEqual(errors);
   });
+
+  it('accepts what the printed patterns accept', () => {
+    const key = fc.oneof(
+      nameLike,
+      fc.tuple(nameLike, nameLike).map((parts) => parts.join('/')),
+    );
+    fc.assert(
+      fc.property(key, (text) => {
+        const [first = '', second, ...more] = text.split('/');
+        const isGoodPrefix = second === undefined || KUBERNETES.subdomain.test(first);
+        const name = second ?? first;
+        const isGood = more.length === 0 && isGoodPrefix && name !== '' && KUBERNETES.value.test(name);
+        expect(isQualifiedName(text).length === 0).toBe(isGood);
+      }),
+    );
+  });
 });
 
 describe('isValidLabelValue', () => {

@@ -70,14 +70,17 @@ export function createTargetParser({ productName }: { readonly productName: stri
     };
     return { path, query, names, notes: new LineNotes() };
   };
-  // Those who ask for tokens, and those who list, ask for the same again.
+  // Those who ask for tokens, who list, and who keep an object up to date ask for the same again.
   const keep = ({ query }: { query: RequestQuery }): boolean => query.hasOnly(REPEATED_PARAMETERS);
   const remembered = (method: Method) => remembering((text) => parse(method, text), { ...REMEMBERED, keep });
-  const [parseGet, parsePost] = [remembered('GET'), remembered('POST')];
-  return (method, requestTarget) => {
-    if (method === 'GET') return parseGet(requestTarget);
-    return method === 'POST' ? parsePost(requestTarget) : parse(method, requestTarget);
+  const parsers = {
+    GET: remembered('GET'),
+    POST: remembered('POST'),
+    PUT: remembered('PUT'),
+    PATCH: remembered('PATCH'),
   };
+  return (method, requestTarget) =>
+    method === 'HEAD' || method === 'DELETE' ? parse(method, requestTarget) : parsers[method](requestTarget);
 }
 
 function splitRequestTarget(requestTarget: string): { path: string; search: string } {

@@ -1,4 +1,5 @@
 import { encodeValue } from '../api/codec/encode.ts';
+import { keptText } from '../api/kept-bytes.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import type { ObjectPlace } from '../api/object-key.ts';
 import { kindPrefix } from '../api/object-key.ts';
@@ -99,13 +100,13 @@ export class StoredObject implements CacheEntry, ObjectPlace {
   /** The public view as bytes; the whole object for kinds that have none to hide. */
   get publicJson(): Buffer {
     if (this.#publicView === undefined) return this.fullJson;
-    this.#publicJson ??= serialize(this.kind, this.#publicView(this.#written ?? this.object()));
+    this.#publicJson ??= keptText(encode(this.kind, this.#publicView(this.#written ?? this.object())));
     return this.#publicJson;
   }
 
   /** The whole object as bytes. */
   get fullJson(): Buffer {
-    this.#fullJson ??= serialize(this.kind, this.#written ?? this.object());
+    this.#fullJson ??= keptText(encode(this.kind, this.#written ?? this.object()));
     return this.#fullJson;
   }
 
@@ -118,8 +119,10 @@ export class StoredObject implements CacheEntry, ObjectPlace {
 }
 
 export function serialize(kind: Kind, object: ApiObject): Buffer {
-  return Buffer.from(encodeValue(object, kind.schema, kind.style));
+  return Buffer.from(encode(kind, object));
 }
+
+const encode = (kind: Kind, object: ApiObject): string => encodeValue(object, kind.schema, kind.style);
 
 /** What is written to the store. */
 export function toStoredBytes(kind: Kind, object: ApiObject): Uint8Array {

@@ -1,3 +1,4 @@
+import { keptCopy } from '../../api/kept-bytes.ts';
 import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type Change,
@@ -111,7 +112,7 @@ class SqliteStore implements Store {
     checkWrite(write);
     this.#requireOpen();
     // Our own copy: the writer may use its buffer again, and watchers are given these bytes.
-    const owned = write.value === null ? write : { ...write, value: new Uint8Array(write.value) };
+    const owned = write.value === null ? write : { ...write, value: keptCopy(write.value) };
     const outcome = await new Promise<Revision | WireFailure>((resolve, reject) => {
       this.#channel.write({ write: owned, resolve, reject });
     });
