@@ -47,3 +47,20 @@ describe('an object whose writer said what it means', () => {
     expect(JSON.parse(entry.fullJson.toString()).status).toEqual(cluster().status);
   });
 });
+
+describe('an object that was replaced', () => {
+  it('no longer holds what it was shown as, and can be shown as before', () => {
+    const entry = new StoredObject(
+      clusters,
+      { key, value: toStoredBytes(clusters, cluster()), modRevision: 7, createRevision: 5 },
+      publicView,
+    );
+    const before = shown(entry);
+    const { fullJson, publicJson } = entry;
+    expect(entry.fullJson).toBe(fullJson);
+    entry.replaced();
+    expect(entry.fullJson).not.toBe(fullJson);
+    expect(entry.publicJson).not.toBe(publicJson);
+    expect(shown(entry)).toEqual(before);
+  });
+});

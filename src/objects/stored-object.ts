@@ -110,6 +110,11 @@ export class StoredObject implements CacheEntry, ObjectPlace {
     return this.#fullJson;
   }
 
+  replaced(): void {
+    this.#publicJson = undefined;
+    this.#fullJson = undefined;
+  }
+
   /** The value of a field label; `""` when it is not set. */
   field(label: string): string {
     if (label === 'metadata.name') return this.name;

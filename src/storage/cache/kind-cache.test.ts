@@ -209,3 +209,22 @@ describe('KindCache', () => {
     expect(stateAt(cache, 3)).toEqual(['c@3=good']);
   });
 });
+
+it('tells those that are replaced, and no others', () => {
+  const told: string[] = [];
+  const cache = new KindCache<Thing>({
+    prefix: PREFIX,
+    project: (value) => {
+      const thing = project(value);
+      return { ...thing, replaced: () => told.push(brief(thing)) };
+    },
+  });
+  cache.apply(put('a', 1, 'x'));
+  cache.apply(put('b', 2, 'x'));
+  expect(() => cache.apply(put('a', 3, 'damaged'))).toThrow('damaged');
+  expect(told).toEqual([]);
+  cache.apply(put('a', 4, 'y'));
+  cache.apply(del('b', 5));
+  cache.apply(del('c', 6));
+  expect(told).toEqual(['a@1=x', 'b@2=x']);
+});

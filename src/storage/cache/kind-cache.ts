@@ -114,6 +114,7 @@ export class KindCache<E extends CacheEntry> {
     this.#current.replace(before, after);
     const event: CacheEvent<E> = { cache: this, revision: change.modRevision, before, after };
     this.#window.push(event);
+    before?.replaced?.();
     this.#sinceCheckpoint++;
     if (this.#sinceCheckpoint >= CHECKPOINT_EVERY) {
       this.#sinceCheckpoint = 0;

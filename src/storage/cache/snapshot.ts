@@ -10,6 +10,8 @@ export interface CacheEntry {
   readonly key: string;
   readonly revision: number;
   readonly labels: Readonly<Record<string, string>> | undefined;
+  /** It has been replaced. It may still be asked for, but seldom is: what can be made again need not be kept. */
+  replaced?(): void;
 }
 
 /**
