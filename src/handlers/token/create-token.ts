@@ -80,7 +80,7 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
     if (wishes.forCluster && !claims.aud.includes(issuer)) request.warn(doesNotOpen(cluster, issuer));
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
     const token = await issue(parts, request, claims, { ...options, tracked: wishes.tracked });
-    return respond(request, answer(sent, account, claims, token, now), isAllOurs(sent));
+    return respond(request, answer(sent, account, claims, token, now), asked.isBare);
   };
 }
 
@@ -96,10 +96,6 @@ function respond({ accept }: ApiRequest, answered: ApiObject, isInOrder = false)
       : encodeValue(isWhole ? answered : partialMetadata(answered), schema, style);
   return { type: 'bytes', code: CREATED, json: Buffer.from(json) };
 }
-
-/** Nothing of the caller's comes back whose order the caller has chosen. */
-const isAllOurs = ({ metadata, spec }: TokenRequest): boolean =>
-  metadata === undefined && spec?.boundObjectRef === undefined;
 
 /** T-13 */
 function checkUid({ metadata }: TokenRequest, account: StoredObject): void {

@@ -15,6 +15,8 @@ export interface AskedToken {
   readonly wishes: Wishes;
   /** Annotations that look like a wish and are none. */
   readonly unknown: readonly string[];
+  /** Nothing of it comes back whose order the caller has chosen. */
+  readonly isBare: boolean;
   /** What is wrong with it. When that is to be said, the handler knows (T-12). */
   readonly errors: readonly FieldError[];
 }
@@ -38,6 +40,7 @@ function read(body: RequestBody, mode: FieldValidation): Read {
     expirationSeconds: sent.spec?.expirationSeconds ?? DEFAULT_SECONDS,
     wishes,
     unknown,
+    isBare: Object.keys(sent.metadata ?? {}).length === 0 && sent.spec?.boundObjectRef === undefined,
     errors: [...validateSpec(sent.spec), ...errors],
   };
   return { asked, violations };
