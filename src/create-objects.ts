@@ -91,10 +91,10 @@ export function createObjects(options: ObjectsOptions): Objects {
   return { publicView, feed, caches, reader, writer, policy, hub, cascade };
 }
 
-/** Without vowels, and without digits that look like letters: no words, no misreadings. */
 /** One for all: whoever compares the labels of now with those of before sees that nothing changed. */
-const NO_LABELS = {};
+const NO_LABELS = Object.freeze({});
 
+/** Without vowels, and without digits that look like letters: no words, no misreadings. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 
 const randomSuffix = (): string =>

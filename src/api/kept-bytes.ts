@@ -1,7 +1,7 @@
-/** What several share. Smaller than this, a text among them would have to be kept for the sake of many that are not. */
-const SHELF_BYTES = 16 * 1024;
+/** What several share. One that is kept keeps all of it, whatever became of the others: so it is small. */
+const SHELF_BYTES = 4 * 1024;
 /** What is longer has memory of its own. */
-const SHARED_BYTES = 4 * 1024;
+const SHARED_BYTES = 2 * 1024;
 
 let shelf = Buffer.allocUnsafeSlow(SHELF_BYTES);
 let used = 0;

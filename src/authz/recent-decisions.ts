@@ -2,7 +2,7 @@ import type { ClusterLabels, Decision, ResourceQuestion } from '../api/authoriza
 import type { User } from '../api/caller.ts';
 
 /** Of how many questions of one user the answers are kept. */
-const MAX_QUESTIONS = 16;
+const MAX_QUESTIONS = 64;
 
 /** An answer, and the labels that the cluster had when they were looked at for it. */
 interface Answered {
@@ -11,13 +11,19 @@ interface Answered {
   readonly isByLabels: boolean;
 }
 
+interface Answers {
+  readonly of: WeakMap<ResourceQuestion, Answered>;
+  count: number;
+}
+
 /**
  * Decisions of the present moment: who asks the same again is told the same, until anything changes that it could depend
  * on. That is any change of the policy (`step`), and, if the answer depended on them, another set of labels of the cluster.
  * The same means the same object: those who ask again and again have their question remembered with the request line.
+ * Others, as those of a review, are made of a body and must go when it goes: nothing here keeps a question alive.
  */
 export class RecentDecisions {
-  #byUser = new WeakMap<User, Map<ResourceQuestion, Answered>>();
+  #byUser = new WeakMap<User, Answers>();
   #step = 0;
 
   /** `labelsNow` is the only way in which `decide` may look at the cluster. */
@@ -33,7 +39,7 @@ export class RecentDecisions {
       this.#step = step;
     }
     let answers = this.#byUser.get(user);
-    const known = answers?.get(question);
+    const known = answers?.of.get(question);
     if (known !== undefined && (!known.isByLabels || known.labels === labelsNow())) return known.decision;
     let isByLabels = false;
     let labels: ClusterLabels | undefined;
@@ -42,12 +48,12 @@ export class RecentDecisions {
       labels = labelsNow();
       return labels;
     });
-    if (answers === undefined) {
-      answers = new Map();
+    if (answers === undefined || answers.count >= MAX_QUESTIONS) {
+      answers = { of: new WeakMap(), count: 0 };
       this.#byUser.set(user, answers);
     }
-    if (answers.size >= MAX_QUESTIONS) answers.clear();
-    answers.set(question, { decision, labels, isByLabels });
+    answers.of.set(question, { decision, labels, isByLabels });
+    answers.count += 1;
     return decision;
   }
 }

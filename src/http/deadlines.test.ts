@@ -1,17 +1,27 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Deadlines } from './deadlines.ts';
+import { Deadlines, type Timed } from './deadlines.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
+interface Named extends Timed<Named> {
+  readonly name: string;
+}
+
 function start() {
   const expired: string[] = [];
-  const deadlines = new Deadlines<string>({
-    afterMs: 100,
-    now: () => Date.now(),
-    expire: (item) => expired.push(item),
-  });
-  return { expired, deadlines };
+  const row = new Deadlines<Named>({ afterMs: 100, now: () => Date.now(), expire: ({ name }) => expired.push(name) });
+  const items = new Map<string, Named>();
+  const named = (name: string): Named => {
+    const item = items.get(name) ?? { name };
+    items.set(name, item);
+    return item;
+  };
+  const deadlines = {
+    start: (name: string) => row.start(named(name)),
+    stop: (name: string) => row.stop(named(name)),
+  };
+  return { expired, deadlines, named };
 }
 
 test('each runs out at its own time, with one timer for all', () => {
@@ -53,4 +63,41 @@ test('it starts again after it was empty', () => {
   deadlines.start('b');
   vi.advanceTimersByTime(100);
   expect(expired).toEqual(['b']);
+});
+
+test('in whatever order they are stopped, the others run out in the order in which they came', () => {
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  for (const first of names) {
+    for (const second of names) {
+      const { expired, deadlines } = start();
+      for (const name of names) deadlines.start(name);
+      deadlines.stop(first);
+      deadlines.stop(second);
+      deadlines.stop(first);
+      deadlines.start('f');
+      vi.advanceTimersByTime(100);
+      expect(expired).toEqual([...names.filter((name) => name !== first && name !== second), 'f']);
+    }
+  }
+});
+
+test('what has left the row holds nothing of it, nor the row it', () => {
+  const { deadlines, named } = start();
+  for (const name of ['a', 'b', 'c']) deadlines.start(name);
+  const place = named('b').rowPlace;
+  deadlines.stop('b');
+  expect(place).toMatchObject({ before: undefined, after: undefined });
+  expect(named('b').rowPlace).toBeUndefined();
+  expect(named('a').rowPlace?.after?.item).toBe(named('c'));
+});
+
+test('what is started again has all its time again', () => {
+  const { expired, deadlines } = start();
+  deadlines.start('a');
+  vi.advanceTimersByTime(60);
+  deadlines.start('a');
+  vi.advanceTimersByTime(60);
+  expect(expired).toEqual([]);
+  vi.advanceTimersByTime(40);
+  expect(expired).toEqual(['a']);
 });

@@ -3,6 +3,7 @@ import type { Caller } from '../api/caller.ts';
 import type { ApiRequest, Query, RequestBody, Target } from '../api/exchange.ts';
 import type { ApiError } from '../api/status.ts';
 import type { Answer } from './answer.ts';
+import type { RowPlace, Timed } from './deadlines.ts';
 import type { Ticket } from './lanes/lane.ts';
 import type { LineNotes } from './line-notes.ts';
 import type { NegotiatedAnswer } from './negotiate.ts';
@@ -34,7 +35,7 @@ export interface Decided {
  * One request on its way down the pipeline. Fields without a value yet are set by the stage named beside
  * them, and only read by later ones.
  */
-export class Exchange {
+export class Exchange implements Timed<Exchange> {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly arrival: Arrival;
@@ -67,6 +68,7 @@ export class Exchange {
   /** Somebody has started to answer: the stages, or the deadline before them. */
   settled = false;
   expired = false;
+  rowPlace?: RowPlace<Exchange> | undefined;
   /** When the client asked for less time than everyone has. */
   ownDeadline?: NodeJS.Timeout;
   // Made when somebody needs them: most requests are over before anyone does.

@@ -19,9 +19,9 @@ export function withoutTokens(text: string, credential: string | undefined): str
     .join('/');
 }
 
-/** Whether the path may hold the credential, written out or encoded. */
-export const mayHold = (path: string, credential: string | undefined): boolean =>
-  credential !== undefined && credential.length <= path.length && (path.includes('%') || path.includes(credential));
+/** Whether the text may hold the credential, written out or encoded. */
+export const mayHold = (text: string, credential: string | undefined): boolean =>
+  credential !== undefined && credential.length <= text.length && (text.includes('%') || text.includes(credential));
 
 const isSecret = (part: string, credential: string | undefined): boolean =>
   (credential !== undefined && part.includes(credential)) ||

@@ -80,3 +80,18 @@ test('A8: what is remembered of a line does not bring back the credential of the
     expect(line).not.toMatch(/(s|%73)tatic/);
   }
 });
+
+test('A8: nor does one that names it in a selector, and nobody can take a name from the records of others', async () => {
+  const { send, records } = await startFixture(() => ({ type: 'value', code: 200, value: {} }));
+  const path = (name: string): string => `${CLUSTERS_PATH}?fieldSelector=metadata.name=${name}`;
+  await send({ path: path('my-static-token-1'), token: 'another-static-token' });
+  await send({ path: path('my-static-token-1'), token: 'my-static-token-1' });
+  await send({ path: path('prod-eu-1'), token: 'prod-eu-1' });
+  await send({ path: path('prod-eu-1'), token: 'another-static-token' });
+  await expect.poll(() => records).toHaveLength(4);
+  const named = records.map((record) => {
+    const { annotations } = JSON.parse(auditLine(record, 'ResponseComplete', 0)) as { annotations: object };
+    return Object.entries(annotations).find(([key]) => key === 'clusterpass.dev/cluster')?.[1];
+  });
+  expect(named).toEqual(['my-static-token-1', '<redacted>', '<redacted>', 'prod-eu-1']);
+});

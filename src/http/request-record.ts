@@ -96,9 +96,13 @@ class ExchangeRecord implements RequestRecord {
   }
 
   get cluster(): string | undefined {
-    const names: Exchange['names'] | undefined = this.#exchange.names;
-    const cluster = names?.type === 'resource' ? names.question.cluster : names?.cluster;
+    const cluster = this.#cluster;
     return cluster === undefined ? undefined : this.withoutTokens(cluster);
+  }
+
+  get #cluster(): string | undefined {
+    const names: Exchange['names'] | undefined = this.#exchange.names;
+    return names?.type === 'resource' ? names.question.cluster : names?.cluster;
   }
 
   get isRouted(): boolean {
@@ -129,7 +133,9 @@ class ExchangeRecord implements RequestRecord {
 
   get notes(): LineNotes | undefined {
     const { notes, path }: { notes?: LineNotes; path: string } = this.#exchange;
-    return mayHold(path, this.#credential) ? undefined : notes;
+    // What names a cluster may also be in the query.
+    const isOwn = mayHold(path, this.#credential) || mayHold(this.#cluster ?? '', this.#credential);
+    return isOwn ? undefined : notes;
   }
 
   get userAgent(): string {

@@ -1,4 +1,4 @@
-import { Deadlines } from '../deadlines.ts';
+import { Deadlines, type Timed } from '../deadlines.ts';
 
 export interface LaneLimits {
   /** Requests under way at once, of everyone together. */
@@ -49,7 +49,7 @@ interface Party {
   readonly waiting: Set<Waiting>;
 }
 
-interface Waiting {
+interface Waiting extends Timed<Waiting> {
   readonly party: Party;
   readonly admit: () => void;
   readonly refuse: (reason: Error) => void;

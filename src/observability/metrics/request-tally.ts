@@ -74,13 +74,13 @@ export class RequestTally {
 }
 
 function timesOf(name: string, { labels, buckets, seconds }: TallyRow): MetricValueWithName<string>[] {
+  // A watch is counted, and not timed.
+  if (buckets.every((inBucket) => inBucket === 0)) return [];
   let count = 0;
   const values: MetricValueWithName<string>[] = buckets.map((inBucket, at) => {
     count += inBucket;
     return { metricName: `${name}_bucket`, labels: { le: REQUEST_SECONDS[at] ?? '+Inf', ...labels }, value: count };
   });
-  // A watch is counted, and not timed.
-  if (count === 0) return [];
   values.push(
     { metricName: `${name}_sum`, labels, value: seconds },
     { metricName: `${name}_count`, labels, value: count },
