@@ -81,16 +81,6 @@ test('in whatever order they are stopped, the others run out in the order in whi
   }
 });
 
-test('what has left the row holds nothing of it, nor the row it', () => {
-  const { deadlines, named } = start();
-  for (const name of ['a', 'b', 'c']) deadlines.start(name);
-  const place = named('b').rowPlace;
-  deadlines.stop('b');
-  expect(place).toMatchObject({ before: undefined, after: undefined });
-  expect(named('b').rowPlace).toBeUndefined();
-  expect(named('a').rowPlace?.after?.item).toBe(named('c'));
-});
-
 test('what is started again has all its time again', () => {
   const { expired, deadlines } = start();
   deadlines.start('a');

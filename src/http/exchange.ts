@@ -3,7 +3,7 @@ import type { Caller } from '../api/caller.ts';
 import type { ApiRequest, Query, RequestBody, Target } from '../api/exchange.ts';
 import type { ApiError } from '../api/status.ts';
 import type { Answer } from './answer.ts';
-import type { RowPlace, Timed } from './deadlines.ts';
+import type { Timed } from './deadlines.ts';
 import type { Ticket } from './lanes/lane.ts';
 import type { LineNotes } from './line-notes.ts';
 import type { NegotiatedAnswer } from './negotiate.ts';
@@ -68,7 +68,7 @@ export class Exchange implements Timed<Exchange> {
   /** Somebody has started to answer: the stages, or the deadline before them. */
   settled = false;
   expired = false;
-  rowPlace?: RowPlace<Exchange> | undefined;
+  deadline?: Timed<Exchange>['deadline'];
   /** When the client asked for less time than everyone has. */
   ownDeadline?: NodeJS.Timeout;
   // Made when somebody needs them: most requests are over before anyone does.

@@ -18,18 +18,24 @@ interface Options<T> {
 }
 
 export function createSignedCache<T>({ maxEntries, maxAgeMs, keep }: Options<T>): SignedCache<T> {
-  // A Map iterates in insertion order: the first entry is the one unused for longest.
-  const entries = new Map<string, { readonly value: T; readonly since: number }>();
+  // In the order in which they came. Who is used is only marked, and not put at the end each time: a Map through which much goes
+  // is copied again and again.
+  const entries = new Map<string, { readonly value: T; readonly since: number; isUsed: boolean }>();
   const underWay = new Map<string, Promise<T>>();
 
   function remember(key: string, value: T, since: number): void {
     entries.delete(key);
-    entries.set(key, { value, since });
-    if (entries.size > maxEntries) {
-      for (const oldest of entries.keys()) {
-        entries.delete(oldest);
-        break;
-      }
+    entries.set(key, { value, since, isUsed: false });
+    if (entries.size > maxEntries) forgetOne();
+  }
+
+  /** The oldest that nobody has used since it came, or since it was passed over here. */
+  function forgetOne(): void {
+    for (const [key, entry] of entries) {
+      entries.delete(key);
+      if (!entry.isUsed) return;
+      entry.isUsed = false;
+      entries.set(key, entry);
     }
   }
 
@@ -52,8 +58,7 @@ export function createSignedCache<T>({ maxEntries, maxAgeMs, keep }: Options<T>)
         const age = now - entry.since;
         // A clock that was set back must not make an entry immortal.
         if (age >= 0 && age < maxAgeMs) {
-          entries.delete(key);
-          entries.set(key, entry);
+          entry.isUsed = true;
           return entry.value;
         }
         entries.delete(key);

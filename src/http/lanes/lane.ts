@@ -1,4 +1,5 @@
 import { Deadlines, type Timed } from '../deadlines.ts';
+import { Row, type RowPlace } from '../row.ts';
 
 export interface LaneLimits {
   /** Requests under way at once, of everyone together. */
@@ -46,11 +47,13 @@ export type RefusalReason = 'queue-full' | 'concurrency-limit' | 'time-out';
 interface Party {
   readonly name: string;
   active: number;
-  readonly waiting: Set<Waiting>;
+  readonly waiting: Row<Waiting>;
 }
 
 interface Waiting extends Timed<Waiting> {
   readonly party: Party;
+  /** Among those of its party. */
+  place?: RowPlace<Waiting> | undefined;
   readonly admit: () => void;
   readonly refuse: (reason: Error) => void;
 }
@@ -110,7 +113,7 @@ export class Lane {
   /** Undefined when there is no place: refusals are what a busy server does most, and to throw one takes longer than all of this. */
   enter(name: string): Ticket | undefined {
     const { waitingPerCaller } = this.#options;
-    const party = this.#parties.get(name) ?? { name, active: 0, waiting: new Set() };
+    const party = this.#parties.get(name) ?? { name, active: 0, waiting: new Row() };
     const room = this.#roomFor(party);
     // While others of the same caller wait, none may pass them.
     if (room > 0 && party.waiting.size === 0 && this.#mayStart()) {
@@ -152,7 +155,7 @@ export class Lane {
         reject(reason);
       },
     };
-    party.waiting.add(waiting);
+    waiting.place = party.waiting.add(waiting);
     this.#turns.add(party);
     this.#patience.start(waiting);
     // Nobody who leaves would call it when it waits for a turn only.
@@ -218,7 +221,7 @@ export class Lane {
     for (const party of this.#turns) {
       if (this.#active >= this.#options.atOnce) return false;
       if (this.#roomFor(party) === 0) continue;
-      const [oldest] = party.waiting;
+      const oldest = party.waiting.first;
       if (oldest === undefined) continue;
       this.#forget(oldest);
       this.#start(party);
@@ -231,9 +234,10 @@ export class Lane {
   }
 
   #forget(waiting: Waiting): void {
-    const { party } = waiting;
+    const { party, place } = waiting;
     this.#patience.stop(waiting);
-    party.waiting.delete(waiting);
+    if (place !== undefined) party.waiting.remove(place);
+    waiting.place = undefined;
     if (party.waiting.size === 0) this.#turns.delete(party);
     this.#tidy(party);
   }

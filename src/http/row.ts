@@ -1,0 +1,48 @@
+/** Where an item stands. Nobody's business but the row's. */
+export interface RowPlace<T> {
+  readonly item: T;
+  before: RowPlace<T> | undefined;
+  after: RowPlace<T> | undefined;
+}
+
+/**
+ * Items in the order in which they came, of which any may leave. Links, and not a Map or a Set: one of these through which
+ * much goes is copied again and again, and V8 leaves in each copy what was in it at the time, with a link to the next. Once
+ * one of the copies is old, all that follow live on with all they hold, although nobody can reach them, until what is old is
+ * collected. In a server that were whole requests, some kilobytes of each. For the same reason a place that
+ * was left lets go of its neighbours.
+ */
+export class Row<T> {
+  #first: RowPlace<T> | undefined;
+  #last: RowPlace<T> | undefined;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get first(): T | undefined {
+    return this.#first?.item;
+  }
+
+  /** At the end. What is returned is needed to leave, and good for that once. */
+  add(item: T): RowPlace<T> {
+    const place: RowPlace<T> = { item, before: this.#last, after: undefined };
+    if (this.#last === undefined) this.#first = place;
+    else this.#last.after = place;
+    this.#last = place;
+    this.#size += 1;
+    return place;
+  }
+
+  remove(place: RowPlace<T>): void {
+    const { before, after } = place;
+    if (before === undefined) this.#first = after;
+    else before.after = after;
+    if (after === undefined) this.#last = before;
+    else after.before = before;
+    place.before = undefined;
+    place.after = undefined;
+    this.#size -= 1;
+  }
+}
