@@ -18,7 +18,7 @@ import { type ClusterView, type Reach, reachText, viewCluster } from './cluster-
 import { bindingId, CompiledBinding, readBinding } from './compiled-binding.ts';
 import type { CompiledRole } from './compiled-role.ts';
 import { plainRuleSource, type RbacSnapshot } from './plain-evaluator.ts';
-import { type RoleTarget, reasonText } from './reasons.ts';
+import { type RoleTarget, reasonFor, scopesFor } from './reasons.ts';
 import { RecentDecisions } from './recent-decisions.ts';
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch } from './rule-index.ts';
@@ -276,9 +276,6 @@ function* grantsOf({ isMaster, entries }: Standing, verb: VisibilityVerb): Gener
 const identities = (caller: Caller): User[] =>
   caller.home === undefined ? [caller.as(undefined)] : [caller.as(undefined), caller.as(caller.home)];
 
-/** P-10 */
-const scopesFor = (namespace: string): string[] => (namespace === '' ? [''] : ['', namespace]);
-
 /** If only subjects came or went, those that stayed have what they had. */
 function concerned(before: CompiledBinding | undefined, after: CompiledBinding | undefined): Iterable<Subject> {
   const old = before?.facts.subjects ?? [];
@@ -288,18 +285,4 @@ function concerned(before: CompiledBinding | undefined, after: CompiledBinding |
   const oldTexts = new Set(old.map(text));
   const nowTexts = new Set(now.map(text));
   return [...old, ...now].filter((subject) => oldTexts.has(text(subject)) !== nowTexts.has(text(subject)));
-}
-
-/**
- * P-35. Also the troubles of bindings that do not reach the cluster asked about: if they were left out
- * for some clusters, the text of a refusal would tell which clusters exist.
- */
-function reasonFor(entries: readonly SubjectEntry[], namespace: string): string {
-  const troubles: string[] = [];
-  for (const scope of scopesFor(namespace)) {
-    const troubled = new Set(entries.flatMap(({ scopes }) => [...(scopes.get(scope)?.troubled ?? [])]));
-    const sorted = [...troubled].sort((a, b) => (a.id < b.id ? -1 : 1));
-    for (const { trouble } of sorted) if (trouble !== undefined) troubles.push(trouble);
-  }
-  return reasonText(troubles);
 }

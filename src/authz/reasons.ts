@@ -2,6 +2,7 @@ import { goQuote } from '../api/go-quote.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { qualified } from '../api/status.ts';
 import type { Reach } from './cluster-selector.ts';
+import type { SubjectEntry } from './subject-table.ts';
 
 /** What a binding refers to. */
 export interface RoleTarget {
@@ -25,6 +26,23 @@ export function troubleOf(
     return `${qualified(RBAC_GROUP, binding.kind.toLowerCase())} ${goQuote(binding.name)}: ${binding.reach.reason}`;
   }
   return roleExists ? undefined : missingRole(binding.target);
+}
+
+/** P-10: where bindings are looked for. */
+export const scopesFor = (namespace: string): string[] => (namespace === '' ? [''] : ['', namespace]);
+
+/**
+ * P-35. Also the troubles of bindings that do not reach the cluster asked about: if they were left out
+ * for some clusters, the text of a refusal would tell which clusters exist.
+ */
+export function reasonFor(entries: readonly SubjectEntry[], namespace: string): string {
+  const troubles: string[] = [];
+  for (const scope of scopesFor(namespace)) {
+    const troubled = new Set(entries.flatMap(({ scopes }) => [...(scopes.get(scope)?.troubled ?? [])]));
+    const sorted = [...troubled].sort((a, b) => (a.id < b.id ? -1 : 1));
+    for (const { trouble } of sorted) if (trouble !== undefined) troubles.push(trouble);
+  }
+  return reasonText(troubles);
 }
 
 /** P-35: the reason of a refusal, with repeats folded as Kubernetes' error aggregate does. */
