@@ -9,7 +9,7 @@ import type { Report } from './support/report.ts';
 
 const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 const WRITERS = 16;
-const WARM_UP = 800;
+const WARM_UP = 10_000;
 
 /** The same rows straight into SQLite, in a process of its own. */
 function writeRows(file: string, rows: number): Promise<Round> {
