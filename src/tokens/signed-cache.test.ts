@@ -50,6 +50,17 @@ describe('remembers', () => {
     await cache.get('b', 0, compute);
     expect(calls.count).toBe(5);
   });
+
+  test('who comes when all others are used is remembered like them', async () => {
+    const cache = open(3);
+    const { calls, compute } = counting('yes');
+    for (const token of ['a', 'b', 'c', 'a', 'b', 'c', 'd']) await cache.get(token, 0, compute);
+    expect(calls.count).toBe(4);
+    for (const token of ['d', 'c', 'b']) await cache.get(token, 0, compute);
+    expect(calls.count).toBe(4);
+    await cache.get('a', 0, compute);
+    expect(calls.count).toBe(5);
+  });
 });
 
 test('one computation for all who ask at the same time, also when it fails', async () => {

@@ -25,8 +25,9 @@ export function createSignedCache<T>({ maxEntries, maxAgeMs, keep }: Options<T>)
 
   function remember(key: string, value: T, since: number): void {
     entries.delete(key);
+    // Before it comes: where all others are used, it would be the one.
+    if (entries.size >= maxEntries) forgetOne();
     entries.set(key, { value, since, isUsed: false });
-    if (entries.size > maxEntries) forgetOne();
   }
 
   /** The oldest that nobody has used since it came, or since it was passed over here. */
