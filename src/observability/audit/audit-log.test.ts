@@ -60,6 +60,23 @@ test('A9: those who wait at the same time share one write to the disk, and lines
   expect(appended.flat()).toEqual(['1', '2', '3', '4', '5']);
 });
 
+test('A9: those who ask again when they are answered share the next write with those who waited for it', async () => {
+  const { log, appended, hold, letGo } = setUp();
+  hold();
+  const again = log.commit('1').then(async () => {
+    // The answer goes out in one turn of the event loop, and the next request is there in the one after.
+    await new Promise(setImmediate);
+    return log.commit('3');
+  });
+  // By now it is being written.
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  const waiting = log.commit('2');
+  letGo();
+  await Promise.all([again, waiting]);
+  expect(appended).toEqual([['1'], ['2', '3']]);
+});
+
 test('A20: lines that come during a write are gathered, and the next who waits does not come upon a write of them', async () => {
   const { log, appended, timers, hold, letGo, tick } = setUp();
   hold();
