@@ -62,7 +62,7 @@ export type Query = Pick<URLSearchParams, 'get' | 'getAll' | 'has' | 'size'>;
 
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection';
 
-export type ApiResponse = ValueResponse | BytesResponse | ListResponse | WatchResponse;
+export type ApiResponse = ValueResponse | JsonResponse | ListResponse | WatchResponse;
 
 /** A JSON value, written compact, pretty or as YAML. Key order is the value's own. */
 export interface ValueResponse {
@@ -72,10 +72,10 @@ export interface ValueResponse {
 }
 
 /** JSON that is serialized already (one object, no trailing newline). */
-export interface BytesResponse {
-  readonly type: 'bytes';
+export interface JsonResponse {
+  readonly type: 'json';
   readonly code: number;
-  readonly json: Uint8Array;
+  readonly json: Uint8Array | string;
 }
 
 /** A list whose items are serialized already; written in bulk, or item by item when it must be reshaped. */

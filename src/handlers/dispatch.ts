@@ -108,7 +108,7 @@ function findVirtual(catalog: Catalog, target: Target): VirtualResource | undefi
 export function createDispatcher(
   parts: HandlerParts,
 ): (request: ApiRequest, resource: Resource) => Promise<ApiResponse> {
-  return async (request, resource) => {
+  return (request, resource) => {
     if (resource.virtual) return parts.createReview(request, resource.kind);
     const { kind, subresource } = resource;
     if (subresource === 'token') return parts.createToken(request);

@@ -19,7 +19,7 @@ export async function getObject({ reader, views }: GetParts, request: ApiRequest
   if (entry === undefined || entry.isOver(views.now())) throw notFound(kind, name);
   const representation = representationFor(request, kind, views);
   const { form } = representation;
-  if (form === 'object') return { type: 'bytes', code: 200, json: renderItem(representation, entry) };
+  if (form === 'object') return { type: 'json', code: 200, json: renderItem(representation, entry) };
   const object = viewOf(representation, entry);
   const { resourceVersion } = object.metadata;
   const value = form === 'table' ? tableOf(representation, object, { resourceVersion }, true) : partialMetadata(object);

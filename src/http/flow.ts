@@ -44,12 +44,13 @@ function chunkFor(left: number): Buffer {
 }
 
 /** The same for a body that is there: with its head and what ends it, in one buffer. The head must be written. */
-export function endWith(res: ServerResponse, body: Uint8Array, ending = ''): void {
+export function endWith(res: ServerResponse, body: Uint8Array | string, ending = ''): void {
   const head = takeHead(res);
-  const whole = Buffer.allocUnsafe(head.length + body.length + ending.length);
+  const whole = Buffer.allocUnsafe(head.length + Buffer.byteLength(body) + ending.length);
   const start = whole.write(head, 'latin1');
-  whole.set(body, start);
-  whole.write(ending, start + body.length, 'latin1');
+  if (typeof body === 'string') whole.write(body, start);
+  else whole.set(body, start);
+  whole.write(ending, whole.length - ending.length, 'latin1');
   res.end(whole);
 }
 

@@ -55,7 +55,7 @@ describe('one object', () => {
   });
 
   test('F-13, Q-10: pretty has two spaces and no newline', async () => {
-    const { send } = await startFixture(() => ({ type: 'bytes', code: 201, json: Buffer.from('{"b":{},"a":[1]}') }));
+    const { send } = await startFixture(() => ({ type: 'json', code: 201, json: Buffer.from('{"b":{},"a":[1]}') }));
     const pretty = '{\n  "b": {},\n  "a": [\n    1\n  ]\n}';
     expect(await send({ path: `${path}?pretty=true` })).toMatchObject({ code: 201, text: pretty });
     expect((await send({ path, headers: { 'user-agent': 'curl/8.0' } })).text).toBe(pretty);
@@ -64,7 +64,7 @@ describe('one object', () => {
   });
 
   test('N-01: YAML, never pretty', async () => {
-    const { send } = await startFixture(() => ({ type: 'bytes', code: 200, json: Buffer.from('{"b":1,"a":"x"}') }));
+    const { send } = await startFixture(() => ({ type: 'json', code: 200, json: Buffer.from('{"b":1,"a":"x"}') }));
     const reply = await send({ path: `${path}?pretty=1`, headers: { accept: 'application/yaml' } });
     expect(reply.text).toBe('a: x\nb: 1\n');
     expect(reply.headers['content-type']).toBe('application/yaml');

@@ -36,8 +36,8 @@ const GZIP_ABOVE = 131_072;
 export function respond(envelope: Envelope, answer: Answer): Promise<void> | undefined {
   switch (answer.type) {
     case 'value':
-      return write(envelope, answer.code, Buffer.from(toJson(answer.value)));
-    case 'bytes':
+      return write(envelope, answer.code, toJson(answer.value));
+    case 'json':
       return write(envelope, answer.code, answer.json);
     case 'status':
       return writeStatus(envelope, answer.error);
@@ -73,20 +73,20 @@ function headersFor({ auditId, warnings, close }: Envelope, contentType: string,
 function write(
   envelope: Envelope,
   code: number,
-  json: Uint8Array,
+  json: Uint8Array | string,
   extraHeaders: readonly string[] = [],
 ): Promise<void> | undefined {
   const { res, mediaType, pretty, gzip, headOnly } = envelope;
   const yaml = mediaType === 'application/yaml';
-  const body = yaml ? Buffer.from(yamlBody(json)) : pretty ? indentJson(json) : json;
+  const body = yaml ? yamlBody(bytesOf(json)) : pretty ? indentJson(bytesOf(json)) : json;
   const ending = yaml || pretty ? '' : '\n';
   const headers = headersFor(envelope, mediaType);
   headers.push(...extraHeaders);
-  const length = body.length + ending.length;
+  const length = Buffer.byteLength(body) + ending.length;
   if (gzip && length > GZIP_ABOVE) {
     headers.push('Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding');
     res.writeHead(code, headers);
-    if (!headOnly) return writeGzipped(res, [body, Buffer.from(ending)]);
+    if (!headOnly) return writeGzipped(res, [bytesOf(body), Buffer.from(ending)]);
     res.end();
     return undefined;
   }
@@ -96,6 +96,8 @@ function write(
   else endWith(res, body, ending);
   return undefined;
 }
+
+const bytesOf = (text: Uint8Array | string): Uint8Array => (typeof text === 'string' ? Buffer.from(text) : text);
 
 function writeStatus(envelope: Envelope, error: ApiError): Promise<void> | undefined {
   const { status } = error;
@@ -114,7 +116,7 @@ function writeStatus(envelope: Envelope, error: ApiError): Promise<void> | undef
 const PIECE_BYTES = 1024 * 1024;
 
 function writeRaw(envelope: Envelope, { code, headers: own, body }: RawAnswer): Promise<void> | undefined {
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const bytes = bytesOf(body);
   const { 'Content-Type': contentType = 'application/octet-stream', 'Cache-Control': cacheControl, ...rest } = own;
   const headers = headersFor(envelope, contentType, cacheControl);
   for (const [name, value] of Object.entries(rest)) headers.push(name, value);

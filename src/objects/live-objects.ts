@@ -1,11 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import type { ObjectReader } from './reader.ts';
-
-export interface LiveFacts {
-  readonly uid: string;
-  readonly deletionTimestamp?: string;
-}
+import type { StoredObject } from './stored-object.ts';
 
 /** Whether what a token hangs on still exists, from memory: asked at every use of a token. */
 export function createLiveLookup(catalog: Catalog, reader: ObjectReader) {
@@ -16,11 +12,8 @@ export function createLiveLookup(catalog: Catalog, reader: ObjectReader) {
     pods: catalog.pods,
     secrets: catalog.secrets,
   } satisfies Record<string, Kind>;
-  return (resource: keyof typeof kinds, cluster: string, namespace: string, name: string): LiveFacts | undefined => {
+  return (resource: keyof typeof kinds, cluster: string, namespace: string, name: string): StoredObject | undefined => {
     const kind = kinds[resource];
-    const found = reader.find(kind, { cluster: kind.inCluster ? cluster : '', namespace, name });
-    if (found === undefined) return undefined;
-    const { uid, deletionTimestamp } = found;
-    return deletionTimestamp === undefined ? { uid } : { uid, deletionTimestamp };
+    return reader.find(kind, { cluster: kind.inCluster ? cluster : '', namespace, name });
   };
 }

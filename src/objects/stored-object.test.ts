@@ -58,7 +58,9 @@ describe('an object that was replaced', () => {
     const before = shown(entry);
     const { fullJson, publicJson } = entry;
     expect(entry.fullJson).toBe(fullJson);
+    expect(entry.isCurrent).toBe(true);
     entry.replaced();
+    expect(entry.isCurrent).toBe(false);
     expect(entry.fullJson).not.toBe(fullJson);
     expect(entry.publicJson).not.toBe(publicJson);
     expect(shown(entry)).toEqual(before);

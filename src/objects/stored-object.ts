@@ -1,8 +1,8 @@
 import { encodeValue } from '../api/codec/encode.ts';
 import { keptText } from '../api/kept-bytes.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import type { ObjectPlace } from '../api/object-key.ts';
-import { kindPrefix } from '../api/object-key.ts';
+import { kindPrefix, type ObjectPlace } from '../api/object-key.ts';
+import type { Current } from '../api/still-current.ts';
 import type { CacheEntry } from '../storage/cache/snapshot.ts';
 import type { KeyValue } from '../storage/contract.ts';
 
@@ -13,7 +13,7 @@ export type PublicView = (object: ApiObject) => ApiObject;
  * A stored object with what is asked of it often at hand, and the rest parsed from its bytes on demand.
  * The stored bytes hold no resourceVersion: that is the revision of the write, known only after it.
  */
-export class StoredObject implements CacheEntry, ObjectPlace {
+export class StoredObject implements CacheEntry, ObjectPlace, Current {
   // First, so that a list finds both where the object begins: what lies further on the processor would have to fetch too.
   readonly #publicView: PublicView | undefined;
   /** Made when first asked for: at a start nobody has to wait for what nobody has asked for yet. */
@@ -36,6 +36,7 @@ export class StoredObject implements CacheEntry, ObjectPlace {
   #fullJson: Buffer | undefined;
   /** What was written, if its writer is in this process: for those who are told of it in this moment, and no longer. */
   #written: ApiObject | undefined;
+  #isCurrent = true;
 
   constructor(kind: Kind, stored: KeyValue, publicView?: PublicView) {
     this.kind = kind;
@@ -110,7 +111,13 @@ export class StoredObject implements CacheEntry, ObjectPlace {
     return this.#fullJson;
   }
 
+  /** What the cache has of it: not so once it was written again or deleted, or everything was read anew. */
+  get isCurrent(): boolean {
+    return this.#isCurrent;
+  }
+
   replaced(): void {
+    this.#isCurrent = false;
     this.#publicJson = undefined;
     this.#fullJson = undefined;
   }

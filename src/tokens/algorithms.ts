@@ -33,7 +33,6 @@ export const ALGORITHMS = Object.keys(FACTS) as readonly Algorithm[];
 /** RFC 7518 section 3.3: a key of 2048 bits or larger. */
 const RSA_BITS = 2048;
 
-const signAsync = promisify(nodeSign);
 const verifyAsync = promisify(nodeVerify);
 const generateKeyPair = promisify(nodeGenerateKeyPair);
 
@@ -68,7 +67,12 @@ const usage = ({ keyType }: Facts, key: KeyObject) =>
 /** On the thread pool: an RS256 signature is milliseconds, during which the event loop must serve others. */
 export function signWith(algorithm: Algorithm, key: KeyObject, data: Uint8Array): Promise<Buffer> {
   const facts = FACTS[algorithm];
-  return signAsync(facts.hash, data, usage(facts, key));
+  return new Promise((resolve, reject) => {
+    nodeSign(facts.hash, data, usage(facts, key), (error, signature) => {
+      if (error === null) resolve(signature);
+      else reject(error);
+    });
+  });
 }
 
 export function verifyWith(

@@ -15,7 +15,7 @@ export interface SigningKey {
   readonly kid: string;
   readonly alg: Algorithm;
   readonly signatureLength: number;
-  sign(data: Uint8Array): Promise<Uint8Array>;
+  sign(data: Uint8Array): Promise<Buffer>;
 }
 
 /** K-02: the id follows from the key alone, so every replica and every restart gives the same. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
 import type { Grant } from './claims.ts';
-import { type LiveResource, liveProblem, timeProblem } from './liveness.ts';
+import { createLiveness, type LiveResource, timeProblem } from './liveness.ts';
 import { ACCOUNT, type Fixture, openFixture, POD, SECRET, START, World } from './tokens.fixture.ts';
 import type { Verified } from './verifier.ts';
 
@@ -148,5 +148,5 @@ test('an account of the same name in another cluster does not keep a token alive
 test('the two checks are pure: nothing wrong is undefined', async () => {
   await bind({});
   expect(timeProblem(earlier.claims, START)).toBeUndefined();
-  expect(liveProblem(new World(), 'alpha', earlier.claims, START)).toBeUndefined();
+  expect(createLiveness(new World())('alpha', earlier.claims, START)).toBeUndefined();
 });

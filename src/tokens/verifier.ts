@@ -4,7 +4,7 @@ import type { NodeRef, ObjectRef, TokenClaims } from './claims.ts';
 import { decodeSegment, isCanonicalJson, parseJsonObject, readHeader, type Segments, splitToken } from './jws.ts';
 import type { VerificationKey } from './key-material.ts';
 import type { KeyRing } from './key-ring.ts';
-import { expiryOf, type LiveObjects, liveProblem, timeProblem } from './liveness.ts';
+import { createLiveness, expiryOf, type LiveObjects, timeProblem } from './liveness.ts';
 import { readClaims } from './read-claims.ts';
 import { createSignedCache } from './signed-cache.ts';
 import { NOT_MINE, type NotMine, TokenRejected } from './token-rejected.ts';
@@ -69,6 +69,8 @@ export function createVerifier({ keyRing, clusterOfIssuer, live, isRevoked, now 
     keep: (value) => value !== NOT_MINE,
   });
 
+  const liveProblem = createLiveness(live);
+
   /** What a token that is used again and again comes to: the same every time, as long as nothing is wrong. */
   const forApi = new WeakMap<Signed, Verified>();
 
@@ -96,7 +98,7 @@ export function createVerifier({ keyRing, clusterOfIssuer, live, isRevoked, now 
     if (expired !== undefined) return expired;
     // By its id, never by its bytes: one token can be spelled in several ways that verify.
     if (isRevoked(claims.jti)) return 'service account token has been revoked';
-    return liveProblem(live, cluster, claims, at);
+    return liveProblem(cluster, claims, at);
   }
 
   /** Nothing in here waits: the answer is true at the moment it is given. */

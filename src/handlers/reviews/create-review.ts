@@ -60,6 +60,6 @@ export function createReviewHandler(parts: ReviewParts): CreateReview {
       request.accept.as === 'object'
         ? encodeValue(review, type.schema, type.style)
         : encodeValue(partialMetadata(review), undefined, type.style);
-    return { type: 'bytes', code: 201, json: Buffer.from(json) };
+    return { type: 'json', code: 201, json };
   };
 }

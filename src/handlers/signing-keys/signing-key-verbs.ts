@@ -55,7 +55,7 @@ async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<
     await board.sync();
   }
   const stored = dryRun ? undefined : reader.find(kind, { cluster: '', namespace: '', name: chosen.kid });
-  return { type: 'bytes', code: 201, json: serialize(kind, stored?.object() ?? shownKey(kind, chosen)) };
+  return { type: 'json', code: 201, json: serialize(kind, stored?.object() ?? shownKey(kind, chosen)) };
 }
 
 async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<ApiResponse> {

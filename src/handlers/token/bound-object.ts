@@ -15,7 +15,7 @@ export interface Binding {
 }
 
 export interface BindingRequest {
-  readonly reference: BoundObjectReference | undefined;
+  readonly reference: BoundObjectReference;
   readonly cluster: string;
   readonly namespace: string;
   readonly serviceAccount: string;
@@ -26,7 +26,6 @@ export async function resolveBinding(
   { catalog, reader }: { catalog: Catalog; reader: ObjectReader },
   { reference, cluster, namespace, serviceAccount }: BindingRequest,
 ): Promise<Binding> {
-  if (reference === undefined) return {};
   const kind = bindableKind(catalog, reference);
   const name = referentName(reference);
   const referent = await reader.findFresh(kind, { cluster, namespace, name });

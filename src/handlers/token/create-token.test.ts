@@ -128,7 +128,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     randomUuid: () => jti,
   });
   const response = await handle(request);
-  if (response.type !== 'bytes') throw new Error('an object was expected');
+  if (response.type !== 'json') throw new Error('an object was expected');
   const text = Buffer.from(response.json).toString();
   return { json: JSON.parse(text), text, annotations, warnings };
 }

@@ -1,9 +1,10 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
-import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
+import type { ApiRequest, ApiResponse, Target } from '../../api/exchange.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { ApiError, conflict, notFound } from '../../api/status.ts';
+import { StillCurrent } from '../../api/still-current.ts';
 import { requireParents } from '../../objects/parents.ts';
 import { toTimestamp } from '../../objects/prepare.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -15,7 +16,7 @@ import { parseCreateOptions } from '../options/create-options.ts';
 import { partialMetadata } from '../representation.ts';
 import { resolveBinding } from './bound-object.ts';
 import type { Forwarding } from './forward-token.ts';
-import { readTokenRequest } from './read-token-request.ts';
+import { type AskedToken, readTokenRequest } from './read-token-request.ts';
 import { ABOUT, checkName, checkNamespace, refuseIfInvalid } from './request-checks.ts';
 import { lifetimeErrors } from './wishes.ts';
 
@@ -41,25 +42,32 @@ export interface CreateTokenParts {
  */
 export function createTokenHandler(parts: CreateTokenParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader } = parts;
+  /** The account that a request line names, and what it lives in: a cluster for which tokens are signed here. */
+  const accounts = new StillCurrent<Target, readonly [StoredObject, ...StoredObject[]]>();
   return async (request) => {
     const { cluster = '', namespace, name } = request.target;
     const options = parseCreateOptions(request.query);
     const asked = readTokenRequest(request, options.fieldValidation);
     const { sent, wishes } = asked;
     checkNamespace(sent, namespace);
-    const forwarded = await parts.forward?.(request, asked, options);
-    if (forwarded !== undefined) return respond(request, forwarded);
-    await requireParents(catalog, reader, catalog.serviceAccounts, { cluster, namespace, name });
+    const known = accounts.get(request.target);
+    if (known === undefined) {
+      const forwarded = await parts.forward?.(request, asked, options);
+      if (forwarded !== undefined) return respond(encodeFor(request, forwarded));
+    }
+    const place = { cluster, namespace, name };
+    const parents = known === undefined ? await requireParents(catalog, reader, catalog.serviceAccounts, place) : [];
     checkName(sent, name);
-    const account = await reader.findFresh(catalog.serviceAccounts, { cluster, namespace, name });
+    const account = known?.[0] ?? (await reader.findFresh(catalog.serviceAccounts, place));
     if (account === undefined) throw notFound(catalog.serviceAccounts, name);
+    if (known === undefined) accounts.set(request.target, [account, ...parents]);
     checkUid(sent, account);
     refuseIfInvalid(asked.errors);
     const wanted = asked.expirationSeconds;
     const granted = Math.min(wanted, parts.maxExpirationSeconds);
     refuseIfInvalid(lifetimeErrors(wishes, { asked: wanted, granted }));
     const reference = sent.spec?.boundObjectRef;
-    const binding = await resolveBinding(parts, { reference, cluster, namespace, serviceAccount: name });
+    const binding = reference && (await resolveBinding(parts, { reference, cluster, namespace, serviceAccount: name }));
 
     const issuer = parts.issuerOf(cluster);
     parts.requireRightClock();
@@ -80,22 +88,19 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
     if (wishes.forCluster && !claims.aud.includes(issuer)) request.warn(doesNotOpen(cluster, issuer));
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
     const token = await issue(parts, request, claims, { ...options, tracked: wishes.tracked });
-    return respond(request, answer(sent, account, claims, token, now), asked.isBare);
+    return answer(request, asked, { account, claims, token, now });
   };
 }
 
 const CREATED = 201;
 
-/** `isInOrder`: its keys are in the order of the schema, in which they are to be written. */
-function respond({ accept }: ApiRequest, answered: ApiObject, isInOrder = false): ApiResponse {
-  const isWhole = accept.as === 'object';
-  const { schema, style } = tokenRequestType;
-  const json =
-    isWhole && isInOrder
-      ? toJson(answered)
-      : encodeValue(isWhole ? answered : partialMetadata(answered), schema, style);
-  return { type: 'bytes', code: CREATED, json: Buffer.from(json) };
-}
+const respond = (json: string): ApiResponse => ({ type: 'json', code: CREATED, json });
+
+const { schema, style } = tokenRequestType;
+
+/** The whole of it, or as much of it as the request asks for. */
+const encodeFor = ({ accept }: ApiRequest, answered: ApiObject): string =>
+  encodeValue(accept.as === 'object' ? answered : partialMetadata(answered), schema, style);
 
 /** T-13 */
 function checkUid({ metadata }: TokenRequest, account: StoredObject): void {
@@ -112,21 +117,28 @@ const doesNotOpen = (cluster: string, audience: string): string =>
   `this token will not open the API of cluster "${cluster}": its audiences do not include "${audience}"`;
 
 /** A9: what is to be known of a token is durable before anybody has it. */
-async function issue(
-  { signer, tracked }: CreateTokenParts,
-  { caller, target, willAnswer }: ApiRequest,
+function issue(
+  parts: CreateTokenParts,
+  request: ApiRequest,
   claims: TokenClaims,
   how: { readonly dryRun: boolean; readonly tracked: boolean },
 ): Promise<string> {
-  if (!how.tracked) {
-    if (how.dryRun) return '';
-    // From here on only signing could fail, and then a second line would say so.
-    if (signer.isSure) willAnswer(CREATED);
-    return sign(signer, claims);
-  }
+  if (how.tracked) return issueTracked(parts, request, claims, how.dryRun);
+  if (how.dryRun) return Promise.resolve('');
+  // From here on only signing could fail, and then a second line would say so.
+  if (parts.signer.isSure) request.willAnswer(CREATED);
+  return sign(parts.signer, claims);
+}
+
+async function issueTracked(
+  { signer, tracked }: CreateTokenParts,
+  { caller, target }: ApiRequest,
+  claims: TokenClaims,
+  dryRun: boolean,
+): Promise<string> {
   const place = tracked.reserve(caller.as(undefined), target.name);
   try {
-    if (how.dryRun) return '';
+    if (dryRun) return '';
     const token = await sign(signer, claims);
     await place.record(target.cluster ?? '', claims);
     return token;
@@ -136,22 +148,27 @@ async function issue(
 }
 
 /** T-25 */
-async function sign(signer: Signer, claims: TokenClaims): Promise<string> {
-  try {
-    return await signer.sign(claims);
-  } catch (cause) {
+const sign = (signer: Signer, claims: TokenClaims): Promise<string> =>
+  signer.sign(claims).catch((cause: unknown) => {
     const message = 'failed to generate token';
     throw new ApiError(500, 'InternalError', `Internal error occurred: ${message}`, {
       details: { causes: [{ message }] },
       cause,
     });
-  }
+  });
+
+interface Issued {
+  readonly account: StoredObject;
+  readonly claims: TokenClaims;
+  readonly token: string;
+  readonly now: number;
 }
 
 /** T-04, T-05, T-07: the request comes back with what was granted. */
-function answer(sent: TokenRequest, account: StoredObject, claims: TokenClaims, token: string, now: number): ApiObject {
+function answer(request: ApiRequest, { sent, isBare }: AskedToken, issued: Issued): ApiResponse {
+  const { account, claims, token, now } = issued;
   const { managedFields: _, ...metadata }: ObjectMeta = sent.metadata ?? {};
-  return {
+  const answered = {
     kind: tokenRequestType.kind,
     apiVersion: `${tokenRequestType.group}/${tokenRequestType.version}`,
     metadata: {
@@ -166,6 +183,16 @@ function answer(sent: TokenRequest, account: StoredObject, claims: TokenClaims, 
       expirationSeconds: claims.exp - claims.iat,
       boundObjectRef: sent.spec?.boundObjectRef ?? null,
     },
-    status: { token, expirationTimestamp: toTimestamp(claims.exp * 1000) },
   };
+  const isWhole = request.accept.as === 'object';
+  // What is bare is written here in the order of the schema already.
+  const json = isWhole && isBare ? toJson(answered) : encodeFor(request, answered);
+  return respond(isWhole ? withStatus(json, token, toTimestamp(claims.exp * 1000)) : json);
 }
+
+/**
+ * The last member of all. A token has no character that JSON escapes: to look at each of them takes as long as the rest of the
+ * answer.
+ */
+const withStatus = (json: string, token: string, expirationTimestamp: string): string =>
+  `${json.slice(0, -1)},"status":{"token":"${token}","expirationTimestamp":"${expirationTimestamp}"}}`;

@@ -62,5 +62,5 @@ export function written(
 ): ApiResponse {
   const both = before === undefined ? [object] : [before, object];
   const shown = both.every((one) => seesWhole(parts, request, kind, one)) ? object : parts.publicView(object);
-  return { type: 'bytes', code, json: serialize(kind, shown) };
+  return { type: 'json', code, json: serialize(kind, shown) };
 }

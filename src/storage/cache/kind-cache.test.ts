@@ -210,7 +210,7 @@ describe('KindCache', () => {
   });
 });
 
-it('tells those that are replaced, and no others', () => {
+it('tells those that are no longer current, and no others', () => {
   const told: string[] = [];
   const cache = new KindCache<Thing>({
     prefix: PREFIX,
@@ -227,4 +227,9 @@ it('tells those that are replaced, and no others', () => {
   cache.apply(del('b', 5));
   cache.apply(del('c', 6));
   expect(told).toEqual(['a@1=x', 'b@2=x']);
+  const refill = cache.refill();
+  refill.add(stored('a', 4, 'y'));
+  expect(told).toHaveLength(2);
+  refill.finish(7);
+  expect(told).toEqual(['a@1=x', 'b@2=x', 'a@4=y']);
 });

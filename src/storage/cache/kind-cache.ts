@@ -95,6 +95,7 @@ export class KindCache<E extends CacheEntry> {
     return {
       add: (item) => next.replace(undefined, this.#project(item)),
       finish: (revision) => {
+        const last = this.#current;
         this.#current = next;
         this.#present = undefined;
         this.#window = [];
@@ -102,6 +103,7 @@ export class KindCache<E extends CacheEntry> {
         this.#sinceCheckpoint = 0;
         this.#checkpoints.clear();
         this.#pinned.clear();
+        last.forEach((entry) => void entry.replaced?.());
       },
     };
   }

@@ -10,7 +10,7 @@ export interface CacheEntry {
   readonly key: string;
   readonly revision: number;
   readonly labels: Readonly<Record<string, string>> | undefined;
-  /** It has been replaced. It may still be asked for, but seldom is: what can be made again need not be kept. */
+  /** It is not the current one any more. It may still be asked for, but seldom is: what can be made again need not be kept. */
   replaced?(): void;
 }
 
@@ -72,6 +72,10 @@ export class Snapshot<E extends CacheEntry> {
     for (const [label, value] of Object.entries(after?.labels ?? {})) {
       this.#byLabel.set(indexKey(label, value, after?.key ?? ''), after as E);
     }
+  }
+
+  forEach(act: (entry: E) => void): void {
+    this.#byKey.forEachPair((_, entry) => act(entry));
   }
 
   /** Entries under the prefix in key order, after the given key. */
