@@ -13,16 +13,14 @@ export interface Auditor {
 
 const RETRY_SECONDS = 5;
 
+/** The log says why, once; a caller can do nothing about it. */
+function refuse(): never {
+  throw unavailable('the audit log can not be written, so no token is issued; please try again', RETRY_SECONDS);
+}
+
 export function createAuditor(log: Pick<AuditLog, 'write' | 'commit'>, now: () => number): Auditor {
   return {
-    async beforeRelease(record) {
-      try {
-        await log.commit(auditLine(record, 'ResponseComplete', now()));
-      } catch {
-        // The log says why, once; a caller can do nothing about it.
-        throw unavailable('the audit log can not be written, so no token is issued; please try again', RETRY_SECONDS);
-      }
-    },
+    beforeRelease: (record) => log.commit(auditLine(record, 'ResponseComplete', now())).catch(refuse),
     started: (record) => log.write(auditLine(record, 'ResponseStarted', now())),
     ended(record) {
       // If it ended otherwise than was recorded (the deadline passed meanwhile), a second line says so.

@@ -14,11 +14,12 @@ const EMPTY = new Uint8Array();
 export function readBody(req: IncomingMessage, announce: (() => void) | undefined): Promise<Uint8Array> | Uint8Array {
   const declared = req.headers['content-length'];
   if (declared === undefined && req.headers['transfer-encoding'] === undefined) return EMPTY;
-  if (declared !== undefined && Number(declared) > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  const length = Number(declared);
+  if (length > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
   if (req.complete) return buffered(req);
   announce?.();
   // Node tells of the end of a message only after the turn in which its last byte came: a length says so before.
-  if (req.readableLength === Number(declared)) return buffered(req);
+  if (req.readableLength === length) return buffered(req);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;

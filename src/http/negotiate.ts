@@ -99,6 +99,8 @@ export function negotiateContentType(
   accepted: readonly string[],
   byDefault?: string,
 ): string {
+  // As nearly everybody writes it.
+  if (contentType !== undefined && accepted.includes(contentType)) return contentType;
   const name = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   const chosen = name === '' ? byDefault : name;
   if (chosen === undefined || !accepted.includes(chosen)) throw unsupportedMediaType(accepted);

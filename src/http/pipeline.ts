@@ -51,7 +51,7 @@ const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
 /** T-35: non-watch work is bounded. */
 const DEADLINE_MS = 34_000;
 
-export interface PipelineOptions extends Omit<StageParts, 'startDeadline' | 'beforeRelease'> {
+export interface PipelineOptions extends Omit<StageParts, 'liftDeadline' | 'shortenDeadline' | 'beforeRelease'> {
   readonly logger: Logger;
   /** Resolves when the record is durable; until then nothing of the credential leaves. Throws an ApiError. */
   readonly beforeRelease: (record: RequestRecord) => Promise<void>;
@@ -65,6 +65,8 @@ export interface PipelineOptions extends Omit<StageParts, 'startDeadline' | 'bef
   readonly isDraining: () => boolean;
   readonly keepWatch: (stream: WatchStream) => void;
   readonly deadlineMs?: number;
+  /** An answer of which nothing leaves for so long is given up, and its connection closed. */
+  readonly untakenMs: number;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
 }
@@ -80,6 +82,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     beforeRelease,
     isDraining,
     keepWatch,
+    untakenMs,
     deadlineMs = DEADLINE_MS,
     now = performance.now.bind(performance),
   } = options;
@@ -89,7 +92,19 @@ export function createPipeline(options: PipelineOptions): Serve {
     void answerOnce(x, { type: 'status', error });
     x.expire();
   };
-  const deadlines = new Deadlines<Exchange>({ afterMs: deadlineMs, now, expire: runOut });
+  /** Of all who are here, until their answer has left. */
+  const deadlines = new Deadlines<Exchange>({
+    afterMs: deadlineMs,
+    now,
+    expire(x) {
+      // Nearly every answer leaves at once. From here on Node looks whether this one moves.
+      if (x.settled) x.req.socket.setTimeout(untakenMs);
+      else {
+        runOut(x);
+        deadlines.start(x);
+      }
+    },
+  });
 
   const parts: StageParts = {
     ...options,
@@ -103,16 +118,15 @@ export function createPipeline(options: PipelineOptions): Serve {
       x.recording = { code, done };
       return done;
     },
-    startDeadline(x, wishMs) {
-      deadlines.start(x);
+    liftDeadline: (x) => deadlines.stop(x),
+    shortenDeadline(x, wishMs) {
       // A wish beyond the server's own limit, or for no time at all, changes nothing (C-07).
-      if (wishMs !== undefined && wishMs > 0 && wishMs < deadlineMs) x.ownDeadline = setTimeout(runOut, wishMs, x);
+      if (wishMs > 0 && wishMs < deadlineMs) x.ownDeadline = setTimeout(runOut, wishMs, x);
     },
   };
 
   const settle = (x: Exchange): void => {
     x.settled = true;
-    deadlines.stop(x);
     if (x.ownDeadline !== undefined) clearTimeout(x.ownDeadline);
     // A slow reader has a connection, but not a place: that is for work. An open watch is work until it ends.
     if (x.answer?.type !== 'watch') x.place?.leave();
@@ -189,11 +203,13 @@ export function createPipeline(options: PipelineOptions): Serve {
   return (req, res, arrival = {}) => {
     const x = new Exchange(req, res, arrival, now());
     observeArrival(req.method);
-    // Broken connections show up as `close`; without listeners their errors would end the process.
-    req.on('error', ignore);
+    deadlines.start(x);
+    // Broken connections show up as `close`; without a listener errors of an answer would end the process. Those of a request
+    // are told to nobody who has not asked.
     res.on('error', ignore);
     res.on('close', () => {
       settle(x);
+      deadlines.stop(x);
       x.place?.leave();
       try {
         observe(recordOf(x, now() - x.startedAt));

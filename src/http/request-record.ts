@@ -66,14 +66,12 @@ class ExchangeRecord implements RequestRecord {
   readonly started: boolean;
   readonly who: User | undefined;
   readonly #exchange: Exchange;
-  readonly #credential: string | undefined;
 
   constructor(x: Exchange, milliseconds: number, code: number) {
     // The request may have failed before these were known.
     const names: Exchange['names'] | undefined = x.names;
     const resource = names?.type === 'resource' ? names : undefined;
     this.#exchange = x;
-    this.#credential = credentialOf(x.req.headers.authorization);
     this.milliseconds = milliseconds;
     this.code = code;
     this.method = x.req.method ?? '';
@@ -86,8 +84,13 @@ class ExchangeRecord implements RequestRecord {
     this.who = x.caller?.as(resource?.question.cluster);
   }
 
+  get #credential(): string | undefined {
+    return credentialOf(this.#exchange.req.headers.authorization);
+  }
+
   get auditId(): string {
-    return this.withoutTokens(this.#exchange.auditId);
+    const { auditId, req } = this.#exchange;
+    return req.headers['audit-id'] === undefined ? auditId : this.withoutTokens(auditId);
   }
 
   get path(): string {
@@ -133,9 +136,9 @@ class ExchangeRecord implements RequestRecord {
 
   get notes(): LineNotes | undefined {
     const { notes, path }: { notes?: LineNotes; path: string } = this.#exchange;
+    const credential = this.#credential;
     // What names a cluster may also be in the query.
-    const isOwn = mayHold(path, this.#credential) || mayHold(this.#cluster ?? '', this.#credential);
-    return isOwn ? undefined : notes;
+    return mayHold(path, credential) || mayHold(this.#cluster ?? '', credential) ? undefined : notes;
   }
 
   get userAgent(): string {

@@ -107,7 +107,9 @@ test('an idle keep-alive connection is closed after a while', async () => {
 });
 
 test('a connection on which answers were given is kept for longer than one that never asked', async () => {
-  const { port } = await startFixture(undefined, { limits: { keepAliveTimeoutMs: 3_600_000, idleTimeoutMs: 1_000 } });
+  const { port } = await startFixture(undefined, {
+    limits: { keepAliveTimeoutMs: 3_600_000, headersTimeoutMs: 1_000, checkIntervalMs: 100 },
+  });
   const kept = connect(port, '127.0.0.1').setEncoding('latin1');
   const ask = async (): Promise<string> => {
     kept.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -118,6 +120,17 @@ test('a connection on which answers were given is kept for longer than one that 
   await closeOf(connect(port, '127.0.0.1'));
   expect(await ask()).toContain('200 OK');
   kept.destroy();
+});
+
+test('A21: an answer that nobody takes is given up', async () => {
+  const { port, records } = await startFixture(
+    () => ({ type: 'value', code: 200, value: { text: 'x'.repeat(32 * 1024 * 1024) } }),
+    { deadlineMs: 50, limits: { untakenMs: 50 } },
+  );
+  const socket = connect(port, '127.0.0.1').pause();
+  socket.write(`GET ${CLUSTERS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`);
+  await expect.poll(() => records).toMatchObject([{ code: 200 }]);
+  socket.destroy();
 });
 
 test('a port in use is an error of listen()', async () => {

@@ -29,8 +29,8 @@ const LIMITS = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 5_000,
-  /** A connection on which nothing moves for so long is closed, unless it is a watch: longer than any answer takes. */
-  idleTimeoutMs: 60_000,
+  /** An answer of which nothing leaves for so long is given up, once the time for its request is over. */
+  untakenMs: 60_000,
   maxHeaderBytes: 16_384,
   handshakeTimeoutMs: 10_000,
   /** How often Node looks for requests that have run out of time. */
@@ -41,7 +41,8 @@ const LIMITS = {
 
 type Limits = { readonly [name in keyof typeof LIMITS]: number };
 
-export interface HttpServerOptions extends Omit<PipelineOptions, 'isDraining' | 'keepWatch' | 'onAuthenticated'> {
+export interface HttpServerOptions
+  extends Omit<PipelineOptions, 'isDraining' | 'untakenMs' | 'keepWatch' | 'onAuthenticated'> {
   readonly host: string;
   readonly port: number;
   readonly tls?: TlsFiles;
@@ -104,6 +105,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       options.paths,
     ]),
     isDraining,
+    untakenMs: limits.untakenMs,
     onAuthenticated: (socket) => pace?.prove(socket),
     observe(record) {
       options.observe(record);
@@ -160,8 +162,6 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     );
     server.prependListener('connection', (socket) => limit.accept(socket));
   }
-  // Node leaves alone connections whose answer nobody takes; a watch turns this off for itself.
-  server.timeout = limits.idleTimeoutMs;
 
   let certificateCheck: NodeJS.Timeout | undefined;
   const stopTimers = (): void => clearInterval(certificateCheck);

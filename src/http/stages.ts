@@ -39,8 +39,10 @@ export interface StageParts {
   /** Resolves when it is durable that this request is answered with a credential, and throws when it can not be. Once for a code. */
   readonly beforeRelease: (exchange: Exchange, code: number) => Promise<void>;
   readonly lanes: Lanes;
-  /** Starts the clock for the whole request; answers 504 when it runs out. */
-  readonly startDeadline: (exchange: Exchange, wishMs: number | undefined) => void;
+  /** It may take as long as it likes. */
+  readonly liftDeadline: (exchange: Exchange) => void;
+  /** It runs out of time, which is answered with 504, earlier than others. */
+  readonly shortenDeadline: (exchange: Exchange, wishMs: number) => void;
 }
 
 /** Does one thing, throws an ApiError, or sets `answer` and so ends the walk. Waits only where it must. */
@@ -66,14 +68,19 @@ export const parseTarget: StageRun = (x, { parseTarget }) => {
 };
 
 /** C-07: a bad `timeout` is reported before anyone asks who is calling. Watches have their own end (V-17). */
-export const checkTimeout: StageRun = (x, { startDeadline }) => {
-  if (x.names.type === 'resource' && x.names.target.verb === 'watch') return;
+export const checkTimeout: StageRun = (x, { liftDeadline, shortenDeadline }) => {
+  if (x.names.type === 'resource' && x.names.target.verb === 'watch') return liftDeadline(x);
+  const wish = timeoutOf(x);
+  if (wish !== undefined) shortenDeadline(x, wish);
+};
+
+function timeoutOf(x: Exchange): number | undefined {
   const text = x.query.get('timeout');
-  if (text === null || text === '') return startDeadline(x, listTimeout(x));
+  if (text === null || text === '') return listTimeout(x);
   const wish = parseGoDuration(text);
   if (!wish.ok) throw badRequest(`invalid timeout specified in the request URL - ${wish.message}`);
-  startDeadline(x, wish.milliseconds);
-};
+  return wish.milliseconds;
+}
 
 /** A list has a parameter of its own for it. What is wrong with that one, its handler says. */
 function listTimeout({ names, query }: Exchange): number | undefined {

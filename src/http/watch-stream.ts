@@ -29,8 +29,6 @@ export class WatchStream implements WatchSink {
       res.chunkedEncoding && res.writableLength === (res.socket?.writableLength ?? -1)
         ? (res.socket ?? undefined)
         : undefined;
-    // It may be silent for as long as nothing happens; the next request on this connection sets it again.
-    res.setTimeout(0);
     res.once('close', () => this.#close());
   }
 

@@ -14,15 +14,16 @@ export interface WireFacts {
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']);
 export const MAX_HEADERS = 100;
 
-/** Headers of which a second one would mean different things to different programs (first wins, last wins, joined). */
-const ONCE: ReadonlySet<string> = new Set(['authorization', 'host', 'content-type']);
-
 export const methodNotAllowed = (): ApiError =>
   new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {
     details: {},
   });
 
 export const headersTooLarge = (message: string): ApiError => new ApiError(431, 'RequestHeaderFieldsTooLarge', message);
+
+/** By its length and how it begins: whether the name of a header can be one that is looked for. */
+const mayMatter = ({ length, 0: first }: string): boolean =>
+  length === 4 || length === 6 || length === 12 || length === 13 || (length > 13 && (first === 'i' || first === 'I'));
 
 /** Looks at the raw header lines, because Node's parsed view has already dropped and joined some of them. */
 export function readWireFacts(req: IncomingMessage): WireFacts {
@@ -35,9 +36,12 @@ export function readWireFacts(req: IncomingMessage): WireFacts {
   let impersonation: WireFacts['impersonation'];
   const seen: string[] = [];
   for (let at = 0; at < lines.length; at += 2) {
-    const name = (lines[at] ?? '').toLowerCase();
+    const written = lines[at] ?? '';
+    if (!mayMatter(written)) continue;
+    const name = written.toLowerCase();
     const value = lines[at + 1] ?? '';
-    if (ONCE.has(name)) {
+    // A second one of these would mean different things to different programs (first wins, last wins, joined).
+    if (name === 'authorization' || name === 'host' || name === 'content-type') {
       if (seen.includes(name)) throw badRequest(`the request has more than one ${name} header`);
       seen.push(name);
     } else if (name === 'accept') accept ??= value;
