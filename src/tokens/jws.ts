@@ -43,6 +43,9 @@ export function decodeSegment(text: string): Buffer | undefined {
   return bytes.toString('base64url') === text ? bytes : undefined;
 }
 
+/** How many bytes a segment stands for, if it is one. */
+export const bytesIn = (segment: string): number => Math.floor((segment.length * 3) / 4);
+
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 export const isJsonObject = (value: unknown): value is JsonObject =>

@@ -1,5 +1,13 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto';
-import { type Algorithm, algorithmOf, newPrivateKey, signatureLengthOf, signWith, verifyWith } from './algorithms.ts';
+import {
+  type Algorithm,
+  algorithmOf,
+  newPrivateKey,
+  type SignJws,
+  signatureLengthOf,
+  signJws,
+  verifyWith,
+} from './algorithms.ts';
 import type { KeyRecord, MakeKey } from './ring-state.ts';
 
 export interface VerificationKey {
@@ -15,7 +23,8 @@ export interface SigningKey {
   readonly kid: string;
   readonly alg: Algorithm;
   readonly signatureLength: number;
-  sign(data: Uint8Array): Promise<Buffer>;
+  /** Gives the signature of a token's first two segments as its third. */
+  sign(input: string): Promise<string>;
 }
 
 /** K-02: the id follows from the key alone, so every replica and every restart gives the same. */
@@ -67,7 +76,11 @@ export function readVerificationKey(record: KeyRecord): VerificationKey {
 }
 
 /** Tried once, when it is read, instead of once per token: a damaged key shows here (see signer.ts). */
-export async function readSigningKey(record: KeyRecord, verification: VerificationKey): Promise<SigningKey> {
+export async function readSigningKey(
+  record: KeyRecord,
+  verification: VerificationKey,
+  sign: SignJws = signJws,
+): Promise<SigningKey> {
   const { kid, algorithm: alg } = record;
   if (record.privateKey === undefined) throw new Error(`the key ${kid} can not sign`);
   const privateKey = createPrivateKey({ key: Buffer.from(record.privateKey, 'base64'), format: 'der', type: 'pkcs8' });
@@ -75,10 +88,11 @@ export async function readSigningKey(record: KeyRecord, verification: Verificati
     kid,
     alg,
     signatureLength: verification.signatureLength,
-    sign: (data) => signWith(alg, privateKey, data),
+    sign: (input) => sign(alg, privateKey, input),
   };
-  const probe = randomBytes(32);
-  if (!(await verification.verify(probe, await key.sign(probe)))) {
+  const probe = randomBytes(32).toString('base64url');
+  const signature = Buffer.from(await key.sign(probe), 'base64url');
+  if (!(await verification.verify(Buffer.from(probe), signature))) {
     throw new Error(`the key ${kid} can not verify what it signs`);
   }
   return key;

@@ -1,6 +1,7 @@
 import type { Logger } from '../observability/logger.ts';
 import type { Guard, Store } from '../storage/contract.ts';
 import { type Leadership, leaderGuards } from '../storage/leadership.ts';
+import type { SignJws } from './algorithms.ts';
 import type { EncryptionKey } from './encryption-key.ts';
 import { followRing } from './follow-ring.ts';
 import type { SigningKey, VerificationKey } from './key-material.ts';
@@ -64,6 +65,8 @@ export interface KeyRingOptions {
   readonly every: (ms: number, task: () => void) => () => void;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly makeKey?: MakeKey;
+  /** By default on Node's thread pool. */
+  readonly sign?: SignJws;
 }
 
 const MAINTAIN_MS = 1_000;
@@ -76,7 +79,7 @@ export async function openKeyRing(options: KeyRingOptions): Promise<StoredKeyRin
   const changes = createRingChanges(rules, makeKey);
   const found = (await sealed.read()) ?? (await makeRing(options, sealed, changes));
   await refuseOpenLeftovers(options);
-  const ring = new Ring(options, sealed, changes, found, await compile(found.state, undefined));
+  const ring = new Ring(options, sealed, changes, found, await compile(found.state, undefined, options.sign));
   await ring.start();
   return ring;
 }
@@ -115,7 +118,11 @@ interface Compiled {
 
 const ORDER: Readonly<Record<KeyRecord['state'], number>> = { current: 0, next: 1, retired: 2 };
 
-async function compile({ keys }: RingState, before: Compiled | undefined): Promise<Compiled> {
+async function compile(
+  { keys }: RingState,
+  before: Compiled | undefined,
+  sign: SignJws | undefined,
+): Promise<Compiled> {
   const entries = keys
     .toSorted((a, b) => ORDER[a.state] - ORDER[b.state] || b.created - a.created)
     .map((record): KeyEntry => {
@@ -130,7 +137,7 @@ async function compile({ keys }: RingState, before: Compiled | undefined): Promi
       ? undefined
       : before?.signing?.kid === current.kid
         ? before.signing
-        : await readSigningKey(current, verification);
+        : await readSigningKey(current, verification, sign);
   return { signing, keys: verifying, entries };
 }
 
@@ -199,7 +206,7 @@ class Ring implements StoredKeyRing {
     await this.#refresh();
     const state = rehearse ? await turned(this.#stored.state) : await this.#change(turned);
     // A change that happened at once has made a new next key, without a plan.
-    const { entries } = await compile(state, this.#compiled);
+    const { entries } = await compile(state, this.#compiled, this.#options.sign);
     const chosen =
       entries.find((key) => key.state === 'next' && key.signsFrom !== undefined) ??
       entries.find((key) => key.state === 'current');
@@ -275,7 +282,7 @@ class Ring implements StoredKeyRing {
   /** Swapped whole, and never for something older. */
   async #adopt(stored: StoredRing): Promise<void> {
     if (stored.revision <= this.#stored.revision) return;
-    const compiled = await compile(stored.state, this.#compiled);
+    const compiled = await compile(stored.state, this.#compiled, this.#options.sign);
     if (stored.revision <= this.#stored.revision) return;
     this.#stored = stored;
     this.#compiled = compiled;

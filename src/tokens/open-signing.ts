@@ -15,6 +15,7 @@ import { createKeyBoard, type KeyBoard, type KeyBoardParts } from './key-board.t
 import { openKeyRing, type StoredKeyRing } from './key-ring.ts';
 import { letLoopGoFirst } from './pool-priority.ts';
 import { createSigner, type Signer } from './signer.ts';
+import { openSigningThread } from './signing-thread.ts';
 
 /** Everything that has to do with our signature: the keys, who signs, and what verifiers are told. */
 export interface Signing {
@@ -61,6 +62,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
       every,
       logger,
     }));
+  const thread = openSigningThread({ now: () => performance.now(), logger });
   const opened = openKeyRing({
     store,
     encryptionKey,
@@ -75,6 +77,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     now: Date.now,
     every,
     logger,
+    sign: thread.sign,
   });
   const ring = await opened.catch((error: unknown) => {
     external?.close();
@@ -99,6 +102,9 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     board,
     sealKey: encryptionKey.derive('continue tokens'),
     documents: createIssuerDocuments({ keyRing, issuers, onChange }),
-    close: () => keyRing.close(),
+    async close() {
+      await keyRing.close();
+      await thread.close();
+    },
   };
 }

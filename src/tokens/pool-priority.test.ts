@@ -6,9 +6,9 @@ import { expect, it } from 'vitest';
 const PROGRAM = `
   import { readdirSync, readFileSync } from 'node:fs';
   import { getPriority } from 'node:os';
-  import { newPrivateKey, signWith } from ${JSON.stringify(new URL('./algorithms.ts', import.meta.url).href)};
+  import { newPrivateKey, signJws } from ${JSON.stringify(new URL('./algorithms.ts', import.meta.url).href)};
   import { letLoopGoFirst } from ${JSON.stringify(new URL('./pool-priority.ts', import.meta.url).href)};
-  await signWith('ES256', await newPrivateKey('ES256'), Buffer.from('x'));
+  await signJws('ES256', await newPrivateKey('ES256'), 'x');
   const before = getPriority();
   const moved = letLoopGoFirst();
   const priorities = readdirSync('/proc/self/task').map((task) => [

@@ -1,5 +1,5 @@
 import type { NodeRef, TokenClaims } from './claims.ts';
-import { encodeHeader, encodePayload, parseJsonObject } from './jws.ts';
+import { bytesIn, encodeHeader, encodePayload, parseJsonObject } from './jws.ts';
 import type { SigningKey } from './key-material.ts';
 import type { KeyRing } from './key-ring.ts';
 import { readClaims } from './read-claims.ts';
@@ -27,10 +27,11 @@ export function createSigner(keyRing: Pick<KeyRing, 'signing'>): Signer {
       const key = keyRing.signing();
       const payload = encodePayload(claims);
       const input = `${headerFor(key)}.${payload}`;
-      const signature = await key.sign(Buffer.from(input, 'latin1'));
+      const signature = await key.sign(input);
       assertSays(payload, claims);
-      if (signature.length !== key.signatureLength) throw new Error('the signature is not as long as those of its key');
-      return `${input}.${signature.toString('base64url')}`;
+      if (bytesIn(signature) !== key.signatureLength)
+        throw new Error('the signature is not as long as those of its key');
+      return `${input}.${signature}`;
     },
   };
 }
