@@ -16,9 +16,11 @@ export function createIssuedTokens({ verifier }: { verifier: Verifier }): TokenS
 
   function callerOf(verified: Verified | NotMine): Caller | undefined {
     if (verified === NOT_MINE) return undefined;
-    const known = callers.get(verified) ?? new IssuedCaller(verified, () => verifier.isLive(verified));
-    callers.set(verified, known);
-    return known;
+    const known = callers.get(verified);
+    if (known !== undefined) return known;
+    const caller = new IssuedCaller(verified, () => verifier.isLive(verified));
+    callers.set(verified, caller);
+    return caller;
   }
 
   return {
