@@ -13,12 +13,14 @@ export class StillCurrent<Asker extends object, Found extends readonly Current[]
 
   get(asker: Asker): Found | undefined {
     const found = this.#found.get(asker);
-    if (found === undefined) return undefined;
-    for (const each of found) if (!each.isCurrent) return undefined;
-    return found;
+    if (found === undefined || found.every(isCurrent)) return found;
+    this.#found.delete(asker);
+    return undefined;
   }
 
   set(asker: Asker, found: Found): void {
     this.#found.set(asker, found);
   }
 }
+
+const isCurrent = ({ isCurrent }: Current): boolean => isCurrent;

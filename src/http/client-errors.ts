@@ -16,32 +16,42 @@ export function trackNewest(req: IncomingMessage, res: ServerResponse): void {
   (req.socket as Connection)[NEWEST] = res;
 }
 
+type ParserError = Error & { code?: string; rawPacket?: Buffer };
+
 /**
  * Answers what Node's parser refuses: there is no request object then, only a socket. Every such connection
- * is closed, because after a parse error nobody knows where the next request would start.
+ * is closed, because after a parse error nobody knows where the next request would start. `lingerMs` is how long a client has to take
+ * the answer and to close its own side: at once, with bytes that nobody has read, the system would take the answer back as well.
  */
-export function onClientError(error: Error & { code?: string; rawPacket?: Buffer }, socket: Connection): void {
-  const refusal = refusalFor(error);
-  if (refusal === undefined || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const newest = socket[NEWEST];
-  if (newest === undefined || newest.writableFinished) {
-    socket.end(rawResponse(refusal));
-  } else if (newest.writableEnded) {
-    // Refused already, by a check of ours that was faster than the parser.
-    socket.end();
-  } else if (newest.req.complete) {
-    // The error is in a pipelined request; the one before it still gets its own answer.
-    newest.once('finish', () => socket.end(rawResponse(refusal)));
-  } else if (newest.headersSent) {
-    socket.destroy();
-  } else {
-    // The body went wrong while it was being read. The request sees its connection close and stops.
-    socket.end(rawResponse(refusal));
-    newest.req.destroy();
-  }
+export function answerClientErrors(lingerMs: number): (error: ParserError, socket: Connection) => void {
+  const end = (socket: Connection, lastWords = ''): void => {
+    const late = setTimeout(() => socket.destroy(), lingerMs).unref();
+    socket.once('close', () => clearTimeout(late));
+    socket.end(lastWords);
+  };
+  return (error, socket) => {
+    const refusal = refusalFor(error);
+    if (refusal === undefined || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const newest = socket[NEWEST];
+    if (newest === undefined || newest.writableFinished) {
+      end(socket, rawResponse(refusal));
+    } else if (newest.writableEnded) {
+      // Refused already, by a check of ours that was faster than the parser.
+      end(socket);
+    } else if (newest.req.complete) {
+      // The error is in a pipelined request; the one before it still gets its own answer.
+      newest.once('finish', () => end(socket, rawResponse(refusal)));
+    } else if (newest.headersSent) {
+      socket.destroy();
+    } else {
+      // The body went wrong while it was being read. The request sees its connection close and stops.
+      end(socket, rawResponse(refusal));
+      newest.req.destroy();
+    }
+  };
 }
 
 function refusalFor({ code = '', rawPacket }: { code?: string; rawPacket?: Buffer }): ApiError | undefined {

@@ -91,3 +91,24 @@ test('what is started again has all its time again', () => {
   vi.advanceTimersByTime(40);
   expect(expired).toEqual(['a']);
 });
+
+test('what is started anew when it has run out needs no timer of its own', () => {
+  const expired: number[] = [];
+  const row = new Deadlines<Named>({
+    afterMs: 100,
+    now: () => Date.now(),
+    expire(item) {
+      expired.push(Date.now());
+      if (expired.length <= 20) row.start(item);
+    },
+  });
+  for (let count = 0; count < 20; count++) {
+    row.start({ name: `${count}` });
+    vi.advanceTimersByTime(3);
+  }
+  vi.advanceTimersByTime(90);
+  expect(vi.getTimerCount()).toBe(1);
+  vi.advanceTimersByTime(200);
+  expect(expired).toHaveLength(40);
+  expect(vi.getTimerCount()).toBe(0);
+});

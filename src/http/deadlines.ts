@@ -40,7 +40,6 @@ export class Deadlines<T extends Timed<T>> {
   }
 
   readonly #sweep = (): void => {
-    this.#timer = undefined;
     const now = this.#now();
     for (let oldest = this.#row.first; oldest !== undefined; oldest = this.#row.first) {
       const due = oldest.deadline?.due ?? now;
@@ -50,7 +49,9 @@ export class Deadlines<T extends Timed<T>> {
         return;
       }
       this.stop(oldest);
+      // Whoever starts something anew in there starts no timer: the one that has just run out still stands for it.
       this.#expire(oldest);
     }
+    this.#timer = undefined;
   };
 }

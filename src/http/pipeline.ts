@@ -92,17 +92,15 @@ export function createPipeline(options: PipelineOptions): Serve {
     void answerOnce(x, { type: 'status', error });
     x.expire();
   };
-  /** Of all who are here, until their answer has left. */
+  /** Of all who are here, until their answer has left; of a watch only if it is refused. */
   const deadlines = new Deadlines<Exchange>({
     afterMs: deadlineMs,
     now,
     expire(x) {
-      // Nearly every answer leaves at once. From here on Node looks whether this one moves.
-      if (x.settled) x.req.socket.setTimeout(untakenMs);
-      else {
-        runOut(x);
-        deadlines.start(x);
-      }
+      if (!x.settled) runOut(x);
+      // Nearly every answer leaves at once. From here on Node looks whether this one moves; not before it is its turn.
+      else if (x.res.socket !== null) x.res.setTimeout(untakenMs);
+      else deadlines.start(x);
     },
   });
 
@@ -159,6 +157,8 @@ export function createPipeline(options: PipelineOptions): Serve {
   const answerOnce = async (x: Exchange, answer: Answer): Promise<void> => {
     if (x.settled) return;
     settle(x);
+    // That of a watch was lifted, and that of whoever ran out of time is over.
+    if (answer.type !== 'watch' && x.deadline === undefined) deadlines.start(x);
     const { req, res } = x;
     // The socket is asked of the request: a pipelined answer has none before its turn.
     if (res.destroyed || res.headersSent || !req.socket.writable) return;

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -122,14 +123,75 @@ test('a connection on which answers were given is kept for longer than one that 
   kept.destroy();
 });
 
-test('A21: an answer that nobody takes is given up', async () => {
-  const { port, records } = await startFixture(
-    () => ({ type: 'value', code: 200, value: { text: 'x'.repeat(32 * 1024 * 1024) } }),
-    { deadlineMs: 50, limits: { untakenMs: 50 } },
+/** What the server has open, as told by Node. */
+function serverSockets(): { open: () => number; stop: () => void } {
+  const sockets: Socket[] = [];
+  const note = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket);
+  subscribe('net.server.socket', note);
+  return {
+    open: () => sockets.filter((socket) => !socket.destroyed).length,
+    stop: () => unsubscribe('net.server.socket', note),
+  };
+}
+
+describe('A21: a client that does nothing more is not waited for', () => {
+  const ask = (query = '') => `GET ${CLUSTERS_PATH}${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`;
+  const large = 'x'.repeat(32 * 1024 * 1024);
+  const impatient = {
+    deadlineMs: 50,
+    limits: { untakenMs: 50, lingerMs: 50, headersTimeoutMs: 100, requestTimeoutMs: 200, checkIntervalMs: 50 },
+  };
+
+  test.each([
+    ['an answer', ask()],
+    ['what a watch is answered with that does not begin', ask('?watch=1')],
+    ['the second of two answers', ask() + ask()],
+  ])('%s that nobody takes: given up', async (_name, sent) => {
+    const answer = { type: 'value', code: 200, value: { large } } as const;
+    const { port, handled } = await startFixture(() => answer, impatient);
+    const sockets = serverSockets();
+    const socket = connect(port, '127.0.0.1').pause();
+    socket.on('error', () => {});
+    socket.write(sent);
+    await expect.poll(() => handled.length).toBeGreaterThan(0);
+    await expect.poll(sockets.open).toBe(0);
+    sockets.stop();
+    socket.destroy();
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['half a header', 'GET / HTTP/1.1\r\nHo'],
+    ['what is no request', 'x\r\n\r\n'],
+  ])('who sends %s and never closes its side is closed', async (_name, sent) => {
+    const { port } = await startFixture(undefined, impatient);
+    const sockets = serverSockets();
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).resume();
+    await once(socket, 'connect');
+    socket.write(sent);
+    await once(socket, 'end');
+    await expect.poll(sockets.open).toBe(0);
+    sockets.stop();
+    socket.destroy();
+  });
+});
+
+test('a request that waits behind a watch on the same connection leaves the watch alone', async () => {
+  const { port, handled } = await startFixture(
+    (request) =>
+      request.target.verb === 'watch' ? { type: 'watch', start: () => {} } : { type: 'value', code: 200, value: {} },
+    { deadlineMs: 20, limits: { untakenMs: 20 } },
   );
-  const socket = connect(port, '127.0.0.1').pause();
-  socket.write(`GET ${CLUSTERS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`);
-  await expect.poll(() => records).toMatchObject([{ code: 200 }]);
+  const socket = connect(port, '127.0.0.1').resume();
+  let isClosed = false;
+  socket.once('close', () => {
+    isClosed = true;
+  });
+  const head = 'HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n';
+  socket.write(`GET ${CLUSTERS_PATH}?watch=1 ${head}GET ${CLUSTERS_PATH} ${head}`);
+  await expect.poll(() => handled.length).toBe(2);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(isClosed).toBe(false);
   socket.destroy();
 });
 

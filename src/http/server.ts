@@ -13,7 +13,7 @@ import type { TlsOptions } from 'node:tls';
 import { ApiError } from '../api/status.ts';
 import { AddressLimit } from './address-limit.ts';
 import { CIPHERS } from './ciphers.ts';
-import { onClientError, trackNewest } from './client-errors.ts';
+import { answerClientErrors, trackNewest } from './client-errors.ts';
 import type { Arrival } from './exchange.ts';
 import { type HandshakeCounts, HandshakePace, paceHandshakes } from './handshake-pace.ts';
 import { type HealthOptions, healthRoutes } from './health.ts';
@@ -31,6 +31,8 @@ const LIMITS = {
   keepAliveTimeoutMs: 5_000,
   /** An answer of which nothing leaves for so long is given up, once the time for its request is over. */
   untakenMs: 60_000,
+  /** What can not be read as a request is answered, and closed so much later. */
+  lingerMs: 5_000,
   maxHeaderBytes: 16_384,
   handshakeTimeoutMs: 10_000,
   /** How often Node looks for requests that have run out of time. */
@@ -144,7 +146,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   server.on('checkExpectation', (req, res) => arrive(req, res, { refusal: unmet }));
   // There is no tunnel here; an `Upgrade` header is ignored and the request answered as it is.
   server.on('connect', (_, socket) => socket.destroy());
-  server.on('clientError', onClientError);
+  server.on('clientError', answerClientErrors(limits.lingerMs));
   // A flood of connections must not become a flood of lines.
   const complain = oncePer(COMPLAIN_MS, (fields: object) => logger.warn(fields, 'connection refused: too many'));
   server.on('drop', () => complain({ maxConnections }));

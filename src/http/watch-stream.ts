@@ -3,6 +3,9 @@ import type { Socket } from 'node:net';
 import type { WatchSink } from '../api/exchange.ts';
 import { ChunkPool } from './chunk-pool.ts';
 
+/** Whoever takes nothing of what it is still owed for so long is gone. */
+const UNTAKEN_MS = 60_000;
+
 /**
  * The connection of one watch. Frames go out chunked and never compressed; nothing here waits for a slow
  * client: `pending` and `write` tell the sender how far behind it is, and the sender decides.
@@ -29,6 +32,8 @@ export class WatchStream implements WatchSink {
       res.chunkedEncoding && res.writableLength === (res.socket?.writableLength ?? -1)
         ? (res.socket ?? undefined)
         : undefined;
+    // It may be silent for as long as nothing happens; the next request on this connection sets it again.
+    res.setTimeout(0);
     res.once('close', () => this.#close());
   }
 
@@ -78,7 +83,9 @@ export class WatchStream implements WatchSink {
   }
 
   end(): void {
-    if (!this.#ended) this.#res.end();
+    if (this.#ended) return;
+    this.#res.end();
+    this.#res.setTimeout(UNTAKEN_MS);
   }
 
   cut(): void {

@@ -2,7 +2,12 @@ import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { ALGORITHMS, type Algorithm, newPrivateKey, signJws } from './algorithms.ts';
-import { openSigningThread, type SigningThread } from './signing-thread.ts';
+import {
+  openSigningThread,
+  type SigningThread,
+  type SigningThreadOptions,
+  startSigningWorker,
+} from './signing-thread.ts';
 
 /** The real thread and the real pool. Which of them has signed is told by the pool, which is counted. */
 
@@ -25,7 +30,7 @@ afterEach(async () => {
 });
 
 let clock = 0;
-function open(): SigningThread {
+function open(seams: Partial<SigningThreadOptions> = {}): SigningThread {
   const thread = openSigningThread({
     now: () => clock,
     logger: { warn: (_: object, text: string) => warnings.push(text) } as never,
@@ -38,6 +43,7 @@ function open(): SigningThread {
       workers.push(worker);
       return worker;
     },
+    ...seams,
   });
   opened.push(thread);
   return thread;
@@ -103,16 +109,31 @@ test('a key that can not sign is an error, and of nobody else', async () => {
 
 test('when the thread ends nobody is left without a signature, and later there is another', async () => {
   const thread = await openReady();
+  // By fours they are handed over at once, and in this turn the thread can not have answered.
   const pending = signMany(thread, 8);
-  await new Promise(setImmediate);
-  await workers[0]?.terminate();
-  await pending;
+  void workers[0]?.terminate();
+  expect(await pending).toBeGreaterThan(0);
   expect(warnings).toHaveLength(1);
   expect(await signMany(thread, 2)).toBe(2);
   expect(workers).toHaveLength(1);
   clock += 10_000;
   await expect.poll(() => signMany(thread, 2)).toBe(0);
   expect(workers).toHaveLength(2);
+});
+
+test('where there is no thread to be had the pool signs', async () => {
+  const thread = open({
+    startWorker: () => {
+      throw new Error('EAGAIN');
+    },
+  });
+  for (const count of [2, 4, 9]) expect(await signMany(thread, count)).toBe(count);
+  expect(warnings).toHaveLength(1);
+});
+
+test('the thread as the program starts it signs', async () => {
+  const thread = open({ startWorker: startSigningWorker });
+  await expect.poll(() => signMany(thread, 4)).toBe(0);
 });
 
 test('once it is closed the pool signs what still comes, and says nothing', async () => {

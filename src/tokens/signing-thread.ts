@@ -37,7 +37,7 @@ const LIMITS = { maxYoungGenerationSizeMb: 3, maxOldGenerationSizeMb: 64 };
  * else.
  */
 export function openSigningThread(options: SigningThreadOptions): SigningThread {
-  const { now, logger, pool = signJws, startWorker = startRealWorker } = options;
+  const { now, logger, pool = signJws, startWorker = startSigningWorker } = options;
   let waiting: Waiting[] = [];
   /** In the order in which they were handed over, which is that of the answers. */
   let sent: Waiting[][] = [];
@@ -56,7 +56,9 @@ export function openSigningThread(options: SigningThreadOptions): SigningThread 
     started.once('online', () => {
       isReady = worker === started;
     });
-    started.on('message', (signatures: string) => receive(signatures.split('\n')));
+    started.on('message', (signatures: string) => {
+      if (worker === started) receive(signatures.split('\n'));
+    });
     const die = (cause: unknown): void => {
       if (worker !== started) return;
       if (!isClosed) logger.warn({ err: cause }, 'the signing thread has ended; the pool signs until there is another');
@@ -67,8 +69,16 @@ export function openSigningThread(options: SigningThreadOptions): SigningThread 
       sent = [];
       left.forEach(byPool);
     };
-    started.once('error', die);
+    started.on('error', die);
     started.once('exit', (code) => die(new Error(`exit code ${code}`)));
+  };
+
+  const tryToStart = (): void => {
+    try {
+      start();
+    } catch (error) {
+      logger.warn({ err: error }, 'the signing thread can not be started; the pool signs');
+    }
   };
 
   const byPool = ({ key, input, resolve }: Waiting): void => resolve(pool('ES256', key, input));
@@ -87,7 +97,7 @@ export function openSigningThread(options: SigningThreadOptions): SigningThread 
     const batch = waiting;
     if (batch.length === 0) return;
     waiting = [];
-    if (worker === undefined && batch.length > 1 && !isClosed && now() - startedAt >= RESTART_MS) start();
+    if (worker === undefined && batch.length > 1 && !isClosed && now() - startedAt >= RESTART_MS) tryToStart();
     const key = batch[0]?.key;
     if (worker === undefined || !isReady || batch.some((one) => one.key !== key)) {
       batch.forEach(byPool);
@@ -95,11 +105,11 @@ export function openSigningThread(options: SigningThreadOptions): SigningThread 
     }
     if (itsKey !== key) worker.postMessage(key);
     itsKey = key;
-    sent.push(batch);
     let inputs = '';
     // No input holds a line break: it is base64url.
     for (const { input } of batch) inputs += inputs === '' ? input : `\n${input}`;
     worker.postMessage(inputs);
+    sent.push(batch);
   };
 
   return {
@@ -118,7 +128,7 @@ export function openSigningThread(options: SigningThreadOptions): SigningThread 
   };
 }
 
-function startRealWorker(): Worker {
+export function startSigningWorker(): Worker {
   // In a published package the files beside this one are JavaScript.
   const entry = import.meta.url.endsWith('.ts') ? './signing-worker.ts' : './signing-worker.js';
   return new Worker(new URL(entry, import.meta.url), { name: 'signing', execArgv: [], resourceLimits: LIMITS });

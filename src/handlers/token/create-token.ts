@@ -50,17 +50,21 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
     const asked = readTokenRequest(request, options.fieldValidation);
     const { sent, wishes } = asked;
     checkNamespace(sent, namespace);
-    const known = accounts.get(request.target);
+    const place = { cluster, namespace, name };
+    const known = accounts.get(request.target)?.[0];
+    let home: readonly StoredObject[] = [];
     if (known === undefined) {
+      const judged = reader.find(catalog.clusters, { cluster: '', namespace: '', name: cluster });
       const forwarded = await parts.forward?.(request, asked, options);
       if (forwarded !== undefined) return respond(encodeFor(request, forwarded));
+      const parents = await requireParents(catalog, reader, catalog.serviceAccounts, place);
+      // Meanwhile it may have become one that issues its tokens itself: only what was judged is remembered.
+      if (parents[0] === judged) home = parents;
     }
-    const place = { cluster, namespace, name };
-    const parents = known === undefined ? await requireParents(catalog, reader, catalog.serviceAccounts, place) : [];
     checkName(sent, name);
-    const account = known?.[0] ?? (await reader.findFresh(catalog.serviceAccounts, place));
+    const account = known ?? (await reader.findFresh(catalog.serviceAccounts, place));
     if (account === undefined) throw notFound(catalog.serviceAccounts, name);
-    if (known === undefined) accounts.set(request.target, [account, ...parents]);
+    if (home.length > 0) accounts.set(request.target, [account, ...home]);
     checkUid(sent, account);
     refuseIfInvalid(asked.errors);
     const wanted = asked.expirationSeconds;
