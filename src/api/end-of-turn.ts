@@ -19,6 +19,9 @@ export function lastInTurn(act: () => void): void {
   schedule();
 }
 
+/** Whether this turn ends with such work: then a turn more is worth waiting for to nobody. */
+export const endsWithWork = (): boolean => last.length > 0;
+
 function schedule(): void {
   if (scheduled) return;
   scheduled = true;

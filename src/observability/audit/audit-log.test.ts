@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { lastInTurn } from '../../api/end-of-turn.ts';
 import { createLogger } from '../logger.ts';
 import { AuditLog } from './audit-log.ts';
 
@@ -60,8 +61,8 @@ test('A9: those who wait at the same time share one write to the disk, and lines
   expect(appended.flat()).toEqual(['1', '2', '3', '4', '5']);
 });
 
-test('A9: those who ask again when they are answered share the next write with those who waited for it', async () => {
-  const { log, appended, hold, letGo } = setUp();
+/** One waits while a line is written, and its writer asks again as soon as it is answered. */
+async function askAgain({ log, appended, hold, letGo }: ReturnType<typeof setUp>): Promise<string[][]> {
   hold();
   const again = log.commit('1').then(async () => {
     // The answer goes out in one turn of the event loop, and the next request is there in the one after.
@@ -74,7 +75,21 @@ test('A9: those who ask again when they are answered share the next write with t
   const waiting = log.commit('2');
   letGo();
   await Promise.all([again, waiting]);
-  expect(appended).toEqual([['1'], ['2', '3']]);
+  return appended;
+}
+
+test('A9: those who ask again when they are answered share the next write with those who waited for it', async () => {
+  expect(await askAgain(setUp())).toEqual([['1'], ['2', '3']]);
+});
+
+test('while every turn of the event loop ends with other work nobody is kept for a second one', async () => {
+  let isBusy = true;
+  const work = (): void => {
+    if (isBusy) lastInTurn(work);
+  };
+  work();
+  expect(await askAgain(setUp())).toEqual([['1'], ['2'], ['3']]);
+  isBusy = false;
 });
 
 test('A20: lines that come during a write are gathered, and the next who waits does not come upon a write of them', async () => {

@@ -1,4 +1,4 @@
-import { atEndOfTurn } from '../../api/end-of-turn.ts';
+import { atEndOfTurn, endsWithWork } from '../../api/end-of-turn.ts';
 import type { Logger } from '../logger.ts';
 import type { AuditFile } from './audit-file.ts';
 
@@ -120,9 +120,10 @@ export class AuditLog {
     while (isDue && this.#waiting.length > 0) {
       // Whoever else has something to record in this turn of the event loop comes along. After a write that takes a second turn:
       // in the first those who waited for it are answered, and in the second most of them have asked for more. Otherwise they
-      // part in halves that wait for each other, and there are twice as many writes.
+      // part in halves that wait for each other, and there are twice as many writes. Not while watchers are told of a burst: then
+      // turns are long.
       await endOfTurn();
-      if (isNext) await endOfTurn();
+      if (isNext && !endsWithWork()) await endOfTurn();
       isNext = true;
       const batch = this.#waiting.slice(0, MAX_BATCH_LINES);
       let text = '';
