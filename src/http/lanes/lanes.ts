@@ -26,7 +26,7 @@ const PUBLIC = { atOnce: 400, perCaller: 100, waitingPerCaller: 1_000 } as const
 /** Longer than any of our own work takes, and shorter than clients wait. */
 const MAX_WAIT_MS = 10_000;
 /** A write is read, checked and prepared in one turn: more of them would keep everybody else waiting for their sum. */
-const WRITES_PER_TURN = 16;
+const WRITES_PER_TURN = 8;
 /** Lanes empty fast; a watch may stand for an hour. */
 const RETRY_SECONDS = 1;
 const RETRY_WATCH_SECONDS = 5;
