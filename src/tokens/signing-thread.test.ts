@@ -73,7 +73,7 @@ async function openReady(): Promise<SigningThread> {
   return thread;
 }
 
-test('each gets the signature of its own text, however many there are', async () => {
+test('A23: each gets the signature of its own text, off the event loop, however many there are', async () => {
   const thread = await openReady();
   for (const count of [1, 2, 3, 4, 5, 50]) expect(await signMany(thread, count)).toBe(0);
 });
