@@ -19,7 +19,7 @@ export function lastInTurn(act: () => void): void {
   schedule();
 }
 
-/** Whether this turn ends with such work: then a turn more is worth waiting for to nobody. */
+/** Whether this turn ends with such work, so that the next one begins late. */
 export const endsWithWork = (): boolean => last.length > 0;
 
 function schedule(): void {

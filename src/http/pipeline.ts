@@ -92,7 +92,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     void answerOnce(x, { type: 'status', error });
     x.expire();
   };
-  /** Of all who are here, until their answer has left; of a watch only if it is refused. */
+  /** Of all who are here, until their answer has left; of a watch only once it is refused or has ended. */
   const deadlines = new Deadlines<Exchange>({
     afterMs: deadlineMs,
     now,
@@ -100,7 +100,8 @@ export function createPipeline(options: PipelineOptions): Serve {
       if (!x.settled) runOut(x);
       // Nearly every answer leaves at once. From here on Node looks whether this one moves; not before it is its turn.
       else if (x.res.socket !== null) x.res.setTimeout(untakenMs);
-      else deadlines.start(x);
+      // Where the connection is gone there is nothing to wait for.
+      else if (!x.req.socket.destroyed) deadlines.start(x);
     },
   });
 
@@ -157,9 +158,10 @@ export function createPipeline(options: PipelineOptions): Serve {
   const answerOnce = async (x: Exchange, answer: Answer): Promise<void> => {
     if (x.settled) return;
     settle(x);
-    // That of a watch was lifted, and that of whoever ran out of time is over.
-    if (answer.type !== 'watch' && x.deadline === undefined) deadlines.start(x);
     const { req, res } = x;
+    if (answer.type === 'watch') res.once('prefinish', () => deadlines.start(x));
+    // That of a watch was lifted, and that of whoever ran out of time is over.
+    else if (x.deadline === undefined) deadlines.start(x);
     // The socket is asked of the request: a pipelined answer has none before its turn.
     if (res.destroyed || res.headersSent || !req.socket.writable) return;
     const isError = answer.type === 'status';

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
+import type { WatchSink } from '../api/exchange.ts';
 import { selfSigned } from '../clusters/upstream/certificates.fixture.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from './http.fixture.ts';
 
@@ -157,6 +158,48 @@ describe('A21: a client that does nothing more is not waited for', () => {
     await expect.poll(sockets.open).toBe(0);
     sockets.stop();
     socket.destroy();
+  });
+
+  test('what is left of a watch that has ended: given up', async () => {
+    const start = (sink: WatchSink): void => {
+      sink.write(Buffer.alloc(32 * 1024 * 1024));
+      sink.end();
+    };
+    const { port, handled } = await startFixture(() => ({ type: 'watch', start }), impatient);
+    const sockets = serverSockets();
+    const socket = connect(port, '127.0.0.1').pause();
+    socket.on('error', () => {});
+    socket.write(ask('?watch=1'));
+    await expect.poll(() => handled.length).toBe(1);
+    await expect.poll(sockets.open).toBe(0);
+    sockets.stop();
+    socket.destroy();
+  });
+
+  test('who leaves while an answer waits behind a watch is forgotten', async () => {
+    let looks = 0;
+    const { port, handled } = await startFixture(
+      ({ target }) =>
+        target.verb === 'watch' ? { type: 'watch', start: () => {} } : { type: 'value', code: 200, value: {} },
+      {
+        ...impatient,
+        now: () => {
+          looks += 1;
+          return performance.now();
+        },
+      },
+    );
+    const socket = connect(port, '127.0.0.1').resume();
+    socket.write(ask('?watch=1') + ask());
+    await expect.poll(() => handled.length).toBe(2);
+    socket.destroy();
+    // Whoever has a deadline is looked at again and again.
+    const looksInAWhile = async (): Promise<number> => {
+      const before = looks;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return looks - before;
+    };
+    await expect.poll(looksInAWhile, { timeout: 5_000 }).toBe(0);
   });
 
   test.each([

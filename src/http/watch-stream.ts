@@ -3,9 +3,6 @@ import type { Socket } from 'node:net';
 import type { WatchSink } from '../api/exchange.ts';
 import { ChunkPool } from './chunk-pool.ts';
 
-/** Whoever takes nothing of what it is still owed for so long is gone. */
-const UNTAKEN_MS = 60_000;
-
 /**
  * The connection of one watch. Frames go out chunked and never compressed; nothing here waits for a slow
  * client: `pending` and `write` tell the sender how far behind it is, and the sender decides.
@@ -83,9 +80,7 @@ export class WatchStream implements WatchSink {
   }
 
   end(): void {
-    if (this.#ended) return;
-    this.#res.end();
-    this.#res.setTimeout(UNTAKEN_MS);
+    if (!this.#ended) this.#res.end();
   }
 
   cut(): void {
