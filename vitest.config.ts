@@ -14,6 +14,7 @@ export default defineConfig({
     // Real servers and real disks: generous limits, so that a busy machine is slow and not red.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     // Starting a process and loading the modules was half of the work. No test changes what others see of a module, and
     // what starts timers or replaces a clock puts it back.

@@ -109,10 +109,12 @@ test('a key that can not sign is an error, and of nobody else', async () => {
 
 test('when the thread ends nobody is left without a signature, and later there is another', async () => {
   const thread = await openReady();
-  // By fours they are handed over at once, and in this turn the thread can not have answered.
+  // What is handed over from here on never reaches it: a thread that is told to end may still answer what it was given.
+  const [worker] = workers;
+  if (worker !== undefined) worker.postMessage = () => undefined;
   const pending = signMany(thread, 8);
-  void workers[0]?.terminate();
-  expect(await pending).toBeGreaterThan(0);
+  void worker?.terminate();
+  expect(await pending).toBe(8);
   expect(warnings).toHaveLength(1);
   expect(await signMany(thread, 2)).toBe(2);
   expect(workers).toHaveLength(1);

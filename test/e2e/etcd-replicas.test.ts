@@ -130,7 +130,7 @@ describeWithEtcd('B8: replicas on one etcd', () => {
       error: 'service account token has been revoked',
     });
     await expect
-      .poll(async () => (await replicas[1].call('GET', PUBLIC_LIST, { token })).code, { timeout: 1_000, interval: 10 })
+      .poll(async () => (await replicas[1].call('GET', PUBLIC_LIST, { token })).code, { interval: 10 })
       .toBe(401);
     expect((await watch.rest()).map(brief)).toEqual(['ERROR 401']);
     expect((await replicas[1].call('GET', issuedTokens)).json.items).toEqual([]);

