@@ -115,14 +115,17 @@ it('a server is started with a small young generation, in the same process, unle
 });
 
 it('a server bounds its garbage, unless the operator said otherwise, and this Node knows how', () => {
-  const given = (args: string[], ...execArgv: string[]): string[] => {
+  const given = (args: string[], v8: string, ...execArgv: string[]): string[] => {
     const flags: string[] = [];
-    boundGarbage(args, { execArgv, setFlag: (flag) => flags.push(flag) });
+    boundGarbage(args, { execArgv, v8, setFlag: (flag) => flags.push(flag) });
     return flags;
   };
-  expect(given(['serve'])).toEqual(['--heap-growing-percent=100']);
-  expect(given(['serve'], '--heap_growing_percent=50')).toEqual([]);
-  expect(given(['get'])).toEqual([]);
+  const both = ['--heap-growing-percent=100', '--external-memory-accounted-in-global-limit'];
+  expect(given(['serve'], '13.6.233.17-node.53')).toEqual(both);
+  expect(given(['serve'], '14.6.202.1')).toEqual([...both, '--external-memory-max-growing-factor=2']);
+  expect(given(['serve'], '14.6.202.1', '--heap_growing_percent=50')).toEqual([]);
+  expect(given(['serve'], '14.6.202.1', '--no-external-memory-accounted-in-global-limit')).toEqual([]);
+  expect(given(['get'], '14.6.202.1')).toEqual([]);
   // V8 says so where it does not know a flag.
   expect(run(launcher, 'serve', 'flags').stderr).toBe('');
 });
