@@ -257,6 +257,19 @@ describe('Feed', () => {
     expect(await feed.waitFor(next + 1)).toBe(false);
   });
 
+  it('waits for each no longer than that one wanted to, in whatever order they came', async () => {
+    const { feed } = newFeed();
+    await feed.start();
+    const next = feed.revision + 1;
+    const patient = [feed.waitFor(next, 600_000), feed.waitFor(next)];
+    const impatient = [50, 1, 100, 20].map((ms) => feed.waitFor(next, ms));
+    expect(await Promise.all(impatient)).toEqual([false, false, false, false]);
+    const again = feed.waitFor(next, 5);
+    expect(await again).toBe(false);
+    await put(`${APPLES}a`, 'x');
+    expect(await Promise.all(patient)).toEqual([true, true]);
+  });
+
   it('does not start on a store that is closed', async () => {
     const { feed } = newFeed();
     await store.close();

@@ -26,6 +26,8 @@ export interface FeedOptions<E extends CacheEntry> {
 
 interface Waiter {
   readonly revision: Revision;
+  /** On the clock of `performance`. */
+  readonly until: number;
   readonly resolve: (reached: boolean) => void;
 }
 
@@ -45,6 +47,7 @@ export class Feed<E extends CacheEntry> {
   /** Ends the watch of the moment, and no other. */
   #again = new AbortController();
   #waiters: Waiter[] = [];
+  #patience: { readonly timer: NodeJS.Timeout; readonly until: number } | undefined;
   #revision: Revision = 0;
   /** The store's revision when the caches were last (re)filled; until they reach it they show an older state. */
   #goal: Revision = Number.POSITIVE_INFINITY;
@@ -91,27 +94,38 @@ export class Feed<E extends CacheEntry> {
   /** Nothing more will come. */
   #end(): void {
     this.#ended = true;
+    clearTimeout(this.#patience?.timer);
     for (const { resolve } of this.#waiters) resolve(false);
     this.#waiters = [];
   }
 
   /** Resolves true when the caches include this revision, false when they do not within the time or ever. */
-  async waitFor(revision: Revision, timeoutMs?: number): Promise<boolean> {
+  async waitFor(revision: Revision, timeoutMs = Number.POSITIVE_INFINITY): Promise<boolean> {
     if (this.#revision >= revision) return true;
     if (this.#ended) return false;
-    let timer: NodeJS.Timeout | undefined;
-    const reached = new Promise<boolean>((resolve) => {
-      const waiter = { revision, resolve };
-      this.#waiters.push(waiter);
-      if (timeoutMs === undefined) return;
-      timer = setTimeout(() => {
-        this.#waiters = this.#waiters.filter((other) => other !== waiter);
-        resolve(false);
-      }, timeoutMs);
+    const until = performance.now() + timeoutMs;
+    return new Promise((resolve) => {
+      this.#waiters.push({ revision, until, resolve });
+      this.#bePatientUntil(until);
     });
-    const result = await reached;
-    clearTimeout(timer);
-    return result;
+  }
+
+  /** One timer for all: whoever writes waits here, for a moment, and a timer for each would take longer to set than they wait. */
+  #bePatientUntil(until: number): void {
+    if (until === Number.POSITIVE_INFINITY || (this.#patience?.until ?? Number.POSITIVE_INFINITY) <= until) return;
+    clearTimeout(this.#patience?.timer);
+    const timer = setTimeout(() => this.#giveUp(), Math.max(0, until - performance.now()));
+    timer.unref();
+    this.#patience = { timer, until };
+  }
+
+  #giveUp(): void {
+    this.#patience = undefined;
+    const now = performance.now();
+    const over = this.#waiters.filter(({ until }) => until <= now);
+    this.#waiters = this.#waiters.filter(({ until }) => until > now);
+    for (const { resolve } of over) resolve(false);
+    for (const { until } of this.#waiters) this.#bePatientUntil(until);
   }
 
   /** Makes the next read as fresh as the store is now. */
@@ -242,10 +256,10 @@ export class Feed<E extends CacheEntry> {
   }
 
   #wake(): void {
-    if (this.#waiters.length === 0) return;
-    const reached = this.#waiters.filter((waiter) => waiter.revision <= this.#revision);
-    this.#waiters = this.#waiters.filter((waiter) => waiter.revision > this.#revision);
-    for (const waiter of reached) waiter.resolve(true);
+    const waiters = this.#waiters;
+    if (waiters.length === 0) return;
+    this.#waiters = waiters.filter(({ revision }) => revision > this.#revision);
+    for (const { revision, resolve } of waiters) if (revision <= this.#revision) resolve(true);
   }
 }
 
