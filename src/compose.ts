@@ -151,7 +151,7 @@ export async function compose(
       onError: (error) => logger.error({ err: error }, 'the watch of the store was interrupted'),
     });
     const { reader, writer, cascade, feed, policy, hub } = objects;
-    feed.listen(countEvents(({ group, resource }) => metrics.cacheEvents.inc({ group, resource })));
+    feed.listen(countEvents(metrics.countCacheEvent));
     await feed.start();
     closers.push(() => feed.stop());
     const { caches } = objects;

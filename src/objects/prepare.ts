@@ -130,11 +130,12 @@ function sameContent(a: ApiObject, b: ApiObject): boolean {
 
 /** Whether storing the one in place of the other would change anything; both as they come from here or the store. */
 export function isSameObject(a: ApiObject, b: ApiObject): boolean {
-  const withoutVersion = ({ metadata: { resourceVersion: _, ...metadata }, ...rest }: ApiObject) => ({
-    ...rest,
-    metadata,
-  });
-  return isSameJson(withoutVersion(a), withoutVersion(b));
+  const { resourceVersion: _va, ...metadataA } = a.metadata;
+  const { resourceVersion: _vb, ...metadataB } = b.metadata;
+  if (!isSameJson(metadataA, metadataB)) return false;
+  const { metadata: _ma, ...restA } = a;
+  const { metadata: _mb, ...restB } = b;
+  return isSameJson(restA, restB);
 }
 
 const isSameJson = (a: object, b: object): boolean => equalJson(a as JsonValue, b as JsonValue);

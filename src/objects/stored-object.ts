@@ -130,29 +130,39 @@ export class StoredObject implements CacheEntry, ObjectPlace, Current {
   }
 }
 
-export function serialize(kind: Kind, object: ApiObject): Buffer {
-  return Buffer.from(encode(kind, object));
-}
-
-const encode = (kind: Kind, object: ApiObject): string => encodeValue(object, kind.schema, kind.style);
+/** As it is answered. */
+export const encode = (kind: Kind, object: ApiObject): string => encodeValue(object, kind.schema, kind.style);
 
 /** What is written to the store. */
 export function toStoredBytes(kind: Kind, object: ApiObject): Uint8Array {
-  const { resourceVersion: _, ...metadata } = object.metadata;
-  const complete = { ...object, metadata };
-  return Buffer.from(JSON.stringify(kind.storedForm?.toStored(complete) ?? complete));
+  const unversioned = object.metadata.resourceVersion === undefined ? object : withoutVersion(object);
+  return Buffer.from(JSON.stringify(kind.storedForm?.toStored(unversioned) ?? unversioned));
+}
+
+function withoutVersion({ metadata: { resourceVersion: _, ...metadata }, ...rest }: ApiObject): ApiObject {
+  return { ...rest, metadata };
 }
 
 function placeOf(kind: Kind, key: string): ObjectPlace {
-  const parts = key.slice(kindPrefix(kind).length).split('/');
-  const cluster = kind.inCluster ? (parts.shift() ?? '') : '';
-  const namespace = kind.namespaced ? (parts.shift() ?? '') : '';
-  return { cluster, namespace, name: parts[0] ?? '' };
+  const inCluster = kindPrefix(kind).length;
+  const inNamespace = kind.inCluster ? afterSlash(key, inCluster) : inCluster;
+  const atName = kind.namespaced ? afterSlash(key, inNamespace) : inNamespace;
+  return {
+    cluster: kind.inCluster ? key.slice(inCluster, inNamespace - 1) : '',
+    namespace: kind.namespaced ? key.slice(inNamespace, atName - 1) : '',
+    name: key.slice(atName),
+  };
 }
 
-function fieldsOf(kind: Kind, object: ApiObject): Record<string, string> | undefined {
-  const readers = Object.entries(kind.selectableFields);
-  return readers.length === 0 ? undefined : Object.fromEntries(readers.map(([label, read]) => [label, read(object)]));
+const afterSlash = (key: string, from: number): number => key.indexOf('/', from) + 1;
+
+function fieldsOf({ selectableFields }: Kind, object: ApiObject): Record<string, string> | undefined {
+  let fields: Record<string, string> | undefined;
+  for (const label of Object.keys(selectableFields)) {
+    fields ??= {};
+    fields[label] = selectableFields[label]?.(object) ?? '';
+  }
+  return fields;
 }
 
 export function supportedFields(kind: Kind): string[] {

@@ -83,10 +83,13 @@ describe('unknown and repeated fields', () => {
     expect(violations).toEqual(['duplicate field "spec"']);
   });
 
-  test('repeated keys inside free-form values are seen', () => {
+  test('repeated keys inside free-form values are seen, among few and among many', () => {
     expect(decode('{"anything":{"a":[{"b":1,"b":2}]}}', sample).violations).toEqual([
       'duplicate field "anything.a[0].b"',
     ]);
+    const many = Array.from({ length: 40 }, (_, index) => `"f${index}":1`).join();
+    expect(decode(`{"anything":{${many}}}`, sample).violations).toEqual([]);
+    expect(decode(`{"anything":{${many},"f7":1}}`, sample).violations).toEqual(['duplicate field "anything.f7"']);
   });
 
   test('S-03: at most 100', () => {

@@ -26,7 +26,7 @@ import { YamlSyntaxError } from './yaml-tokens.ts';
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
 export interface Decoded<T> {
-  /** Only what the schema knows, in the schema's order; `kind` and `apiVersion` are those of the type. */
+  /** Only what the schema knows, with metadata where it has any; `kind` and `apiVersion` are those of the type. */
   readonly value: T;
   /** What a caller in Warn mode is told. Empty in Ignore mode; in Strict mode it would have been an error. */
   readonly violations: readonly string[];
@@ -240,8 +240,10 @@ function sortInto(inMetadata: string[], inSchema: string[]): (path: Path) => voi
 }
 
 function withTypeMeta(value: Record<string, unknown>, type: BodyType, hasMetadata: boolean): object {
-  const { kind: _, apiVersion: __, metadata = {}, ...rest } = value;
-  return { kind: type.kind, apiVersion: apiVersionOf(type), ...(hasMetadata ? { metadata } : {}), ...rest };
+  value.kind = type.kind;
+  value.apiVersion = apiVersionOf(type);
+  if (hasMetadata) value.metadata ??= {};
+  return value;
 }
 
 /** S-07: the repeated keys of YAML are one block; Warn mode has them line by line. */

@@ -11,6 +11,7 @@ import {
   printGoType,
   type Shape,
   type StructShape,
+  UNSET,
 } from './shape.ts';
 import { goKindOf, type JsonNode, KnownNode, NumberNode, ObjectNode, toPlain } from './tree.ts';
 import { clip, MAX_VIOLATIONS, type Path, pathText, reportDuplicates, type Violations } from './violations.ts';
@@ -57,8 +58,7 @@ export class SchemaReader {
   }
 
   #struct(node: ObjectNode, shape: StructShape, at: Path | undefined): Record<string, unknown> {
-    const values: unknown[] = new Array(shape.fields.length).fill(undefined);
-    const seen: boolean[] = [];
+    const values: unknown[] = shape.blank.slice();
     const order = this.#order(node);
     let next = 0;
     for (let place = 0; place < node.keys.length; place++) {
@@ -68,8 +68,7 @@ export class SchemaReader {
       const field = fieldOf(shape, key, next);
       next = field === undefined ? next : field.index + 1;
       // Most members are texts, once each: there is nothing to say of them, and so no need to say where they are.
-      if (typeof child === 'string' && field?.shape.type === 'string' && !seen[field.index]) {
-        seen[field.index] = true;
+      if (typeof child === 'string' && field?.shape.type === 'string' && values[field.index] === UNSET) {
         values[field.index] = child;
         continue;
       }
@@ -80,8 +79,7 @@ export class SchemaReader {
         else if (this.fieldErrors.length < MAX_VIOLATIONS) this.fieldErrors.push(forbiddenField(pathText(here), why));
         continue;
       }
-      if (seen[field.index]) this.#options.duplicates?.duplicate(here);
-      seen[field.index] = true;
+      if (values[field.index] !== UNSET) this.#options.duplicates?.duplicate(here);
       // S-09: the last one counts, also when it is null.
       if (child === null) values[field.index] = field.keepNull ? null : undefined;
       else values[field.index] = this.read(child, field.shape, here);
@@ -89,7 +87,7 @@ export class SchemaReader {
     const result: Record<string, unknown> = {};
     for (const field of shape.fields) {
       const value = values[field.index];
-      if (value !== undefined) result[field.name] = value;
+      if (value !== undefined && value !== UNSET) result[field.name] = value;
     }
     return result;
   }

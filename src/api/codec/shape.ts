@@ -1,5 +1,8 @@
 import type { TSchema } from 'typebox';
 
+/** Stands for a field that was not there. */
+export const UNSET = Symbol('unset');
+
 /** What a schema says, in the form that decoding and encoding walk along. Worked out once per schema. */
 export type Shape = StructShape | MapShape | ArrayShape | LeafShape;
 
@@ -9,6 +12,8 @@ export interface StructShape {
   /** In the order in which they are written. */
   readonly fields: readonly Field[];
   readonly byName: ReadonlyMap<string, Field>;
+  /** A place for each of them, in which nothing has been put. */
+  readonly blank: readonly (typeof UNSET)[];
   /** Members that must not be true, and why: whoever sets one must not believe that it was heeded. */
   readonly refused: ReadonlyMap<string, string>;
 }
@@ -114,7 +119,8 @@ function struct(schema: SchemaNode): StructShape {
   }));
   const byName = new Map(fields.map((field) => [field.name, field]));
   const refused = new Map(Object.entries(schema.refused ?? {}));
-  return { type: 'struct', goType: schema.goType ?? '', fields, byName, refused };
+  const blank = fields.map((): typeof UNSET => UNSET);
+  return { type: 'struct', goType: schema.goType ?? '', fields, byName, blank, refused };
 }
 
 function map(schema: SchemaNode, patterns: Readonly<Record<string, SchemaNode>>): MapShape {

@@ -40,15 +40,15 @@ export function sniffTypeMeta(root: JsonNode): TypeMeta {
   if (!(root instanceof ObjectNode)) {
     throw new TypeMetaError(`json: cannot unmarshal ${goKindOf(root)} into Go value of type ${GO_STRUCT}`);
   }
-  root.keys.forEach((key, index) => {
-    const name = nameOf(key);
-    const value = root.values[index] ?? null;
-    if (name === undefined || value === null) return;
+  for (let index = 0; index < root.keys.length; index++) {
+    const name = nameOf(root.keys[index] ?? '');
+    const value = name === undefined ? null : (root.values[index] ?? null);
+    if (name === undefined || value === null) continue;
     if (typeof value !== 'string') {
       throw new TypeMetaError(`json: cannot unmarshal ${goKindOf(value)} into Go struct field .${name} of type string`);
     }
     found[name] = value;
-  });
+  }
   return found;
 }
 
@@ -61,11 +61,12 @@ export function textMember(root: JsonNode, name: string): string {
 
 /** D-09 when there is more than one slash. */
 export function parseApiVersion(text: string): { group: string; version: string } {
-  if (text === '' || text === '/') return { group: '', version: '' };
-  const parts = text.split('/', 3);
-  const [first = '', second] = parts;
-  if (parts.length > 2) throw new TypeMetaError(`unexpected GroupVersion string: ${text.slice(0, 256).toWellFormed()}`);
-  return second === undefined ? { group: '', version: first } : { group: first, version: second };
+  const slash = text.indexOf('/');
+  if (slash === -1) return { group: '', version: text };
+  if (text.includes('/', slash + 1)) {
+    throw new TypeMetaError(`unexpected GroupVersion string: ${text.slice(0, 256).toWellFormed()}`);
+  }
+  return { group: text.slice(0, slash), version: text.slice(slash + 1) };
 }
 
 /** D-04: what a built-in body leaves out is what the endpoint expects. */

@@ -65,10 +65,28 @@ const FEW_KEYS = 16;
 
 /** Reports the repeated keys of a whole tree in document order: for values that no schema describes. */
 export function reportDuplicates(node: JsonNode, at: Path | undefined, violations: Violations): void {
+  // Hardly any body has one, and so there is no need to say where it is.
+  if (hasRepeatedKey(node)) walkDuplicates(node, at, violations);
+}
+
+function hasRepeatedKey(node: JsonNode): boolean {
+  if (typeof node !== 'object' || node === null || node instanceof NumberNode || node instanceof KnownNode)
+    return false;
+  if (Array.isArray(node)) return node.some(hasRepeatedKey);
+  const { keys, values } = node;
+  if (keys.length > FEW_KEYS) {
+    if (new Set(keys).size < keys.length) return true;
+  } else {
+    for (let index = 1; index < keys.length; index++) if (keys.indexOf(keys[index] ?? '') < index) return true;
+  }
+  return values.some(hasRepeatedKey);
+}
+
+function walkDuplicates(node: JsonNode, at: Path | undefined, violations: Violations): void {
   if (typeof node !== 'object' || node === null || node instanceof NumberNode || node instanceof KnownNode) return;
   if (Array.isArray(node)) {
     node.forEach((item, index) => {
-      reportDuplicates(item, { up: at, key: index, owner: undefined }, violations);
+      walkDuplicates(item, { up: at, key: index, owner: undefined }, violations);
     });
     return;
   }
@@ -82,6 +100,6 @@ export function reportDuplicates(node: JsonNode, at: Path | undefined, violation
     if (!repeated && typeof value !== 'object') return;
     const here: Path = { up: at, key, owner: undefined };
     if (repeated) violations.duplicate(here);
-    reportDuplicates(value, here, violations);
+    walkDuplicates(value, here, violations);
   });
 }

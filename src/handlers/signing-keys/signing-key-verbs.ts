@@ -4,7 +4,7 @@ import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { SigningKeySpec } from '../../api/kinds/signing-key.ts';
 import { conflict, notFound } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
-import { serialize } from '../../objects/stored-object.ts';
+import { encode } from '../../objects/stored-object.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
 import { type KeyBoard, shownKey } from '../../tokens/key-board.ts';
 import { KeysElsewhere, type StoredKeyRing } from '../../tokens/key-ring.ts';
@@ -55,7 +55,7 @@ async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<
     await board.sync();
   }
   const stored = dryRun ? undefined : reader.find(kind, { cluster: '', namespace: '', name: chosen.kid });
-  return { type: 'json', code: 201, json: serialize(kind, stored?.object() ?? shownKey(kind, chosen)) };
+  return { type: 'json', code: 201, json: encode(kind, stored?.object() ?? shownKey(kind, chosen)) };
 }
 
 async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<ApiResponse> {

@@ -9,7 +9,7 @@ import type { Preconditions } from '../../objects/writer.ts';
 export function readObject(request: ApiRequest, kind: Kind, mode: FieldValidation): ApiObject {
   const { value, violations } = decodeBody(bodyOf(request), kind, mode);
   for (const violation of violations) request.warn(violation);
-  return { ...value, metadata: value.metadata ?? {} };
+  return value;
 }
 
 export const bodyOf = (request: ApiRequest): RequestBody =>

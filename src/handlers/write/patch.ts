@@ -97,5 +97,5 @@ function readPatched(
 ): ApiObject {
   const { value, violations } = decodeValue(patched, kind, mode, { known });
   for (const violation of violations) request.warn(violation);
-  return { ...value, metadata: value.metadata ?? {} };
+  return value;
 }

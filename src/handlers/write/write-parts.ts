@@ -5,7 +5,7 @@ import type { ObjectPlace } from '../../api/object-key.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { Cascade } from '../../objects/cascade.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
-import { type PublicView, serialize } from '../../objects/stored-object.ts';
+import { encode, type PublicView } from '../../objects/stored-object.ts';
 import type { Admit, ObjectWriter } from '../../objects/writer.ts';
 import type { Views } from '../views.ts';
 
@@ -62,5 +62,5 @@ export function written(
 ): ApiResponse {
   const both = before === undefined ? [object] : [before, object];
   const shown = both.every((one) => seesWhole(parts, request, kind, one)) ? object : parts.publicView(object);
-  return { type: 'json', code, json: serialize(kind, shown) };
+  return { type: 'json', code, json: encode(kind, shown) };
 }

@@ -7,6 +7,12 @@ const LONGRUNNING_LABELS = ['verb', 'group', 'version', 'resource', 'subresource
 
 const STORE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+/** As much as a metric needs to know of a kind. */
+interface ResourceName {
+  readonly group: string;
+  readonly resource: string;
+}
+
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Given what this process measures, gives what asks all processes that serve the same address. */
@@ -27,6 +33,17 @@ export function createMetrics(join?: JoinMetrics) {
     registers,
     collect() {
       for (const [request_kind, count] of Object.entries(inFlight)) this.set({ request_kind }, count);
+    },
+  });
+  const cacheEvents = new Map<ResourceName, number>();
+  new Counter({
+    name: 'apiserver_watch_cache_events_received_total',
+    help: 'Changes that the caches have taken in, by resource.',
+    labelNames: ['group', 'resource'],
+    registers,
+    collect() {
+      for (const [{ group, resource }, count] of cacheEvents) this.inc({ group, resource }, count);
+      cacheEvents.clear();
     },
   });
   return {
@@ -64,12 +81,8 @@ export function createMetrics(join?: JoinMetrics) {
       labelNames: ['group', 'resource', 'status'],
       registers,
     }),
-    cacheEvents: new Counter({
-      name: 'apiserver_watch_cache_events_received_total',
-      help: 'Changes that the caches have taken in, by resource.',
-      labelNames: ['group', 'resource'],
-      registers,
-    }),
+    /** Counted here too: it grows with every write. */
+    countCacheEvent: (kind: ResourceName): void => void cacheEvents.set(kind, (cacheEvents.get(kind) ?? 0) + 1),
     registry,
     contentType: registry.contentType,
     /** The text for Prometheus: of this process, or of all that serve with it. */

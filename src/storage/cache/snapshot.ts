@@ -26,6 +26,8 @@ const indexKey = (label: string, value: string, key: string): string => `${label
 /** The first key after everything that starts with this prefix, which ends in `/`. */
 const endOf = (prefix: string): string => `${prefix.slice(0, -1)}0`;
 
+const NO_LABELS: NonNullable<CacheEntry['labels']> = {};
+
 /** Ends a walk over a tree. */
 const STOP = { break: 0 };
 
@@ -66,11 +68,13 @@ export class Snapshot<E extends CacheEntry> {
     if (before !== undefined && after === undefined) this.#byKey.delete(before.key);
     if (after !== undefined) this.#byKey.set(after.key, after);
     if (this.#byLabel === undefined) return;
-    for (const [label, value] of Object.entries(before?.labels ?? {})) {
-      if (after?.labels?.[label] !== value) this.#byLabel.delete(indexKey(label, value, before?.key ?? ''));
+    const [were, are] = [before?.labels ?? NO_LABELS, after?.labels ?? NO_LABELS];
+    for (const label of Object.keys(were)) {
+      const value = were[label] ?? '';
+      if (are[label] !== value) this.#byLabel.delete(indexKey(label, value, before?.key ?? ''));
     }
-    for (const [label, value] of Object.entries(after?.labels ?? {})) {
-      this.#byLabel.set(indexKey(label, value, after?.key ?? ''), after as E);
+    for (const label of Object.keys(are)) {
+      this.#byLabel.set(indexKey(label, are[label] ?? '', after?.key ?? ''), after as E);
     }
   }
 

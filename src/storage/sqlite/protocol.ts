@@ -110,7 +110,8 @@ export function fromWireError(error: WireError): StorageError {
 export function packValues(values: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let total = 0;
   for (const value of values) total += value.byteLength;
-  const packed = new Uint8Array(total);
+  // All of it is written over, and Node's pool could not be moved to another thread.
+  const packed = Buffer.allocUnsafeSlow(total);
   let offset = 0;
   for (const value of values) {
     packed.set(value, offset);
