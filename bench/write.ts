@@ -11,9 +11,9 @@ const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 const WRITERS = 16;
 const WARM_UP = 10_000;
 
-/** The same rows straight into SQLite, in a process of its own. */
-function writeRows(file: string, rows: number): Promise<Round> {
-  const script = fileURLToPath(new URL('support/sqlite-floor.ts', import.meta.url));
+/** The same rows without a server, in a process of its own: straight into SQLite, or through the storage engine. */
+function writeRows(way: 'sqlite-floor' | 'store-writers', file: string, rows: number): Promise<Round> {
+  const script = fileURLToPath(new URL(`support/${way}.ts`, import.meta.url));
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [script, file, String(rows), String(WRITERS)], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -23,7 +23,7 @@ function writeRows(file: string, rows: number): Promise<Round> {
       text += part;
     });
     child.once('exit', (code) => {
-      if (code !== 0) reject(new Error(`the floor ended with ${code}`));
+      if (code !== 0) reject(new Error(`${way} ended with ${code}`));
       const { seconds, cpu } = JSON.parse(text) as { seconds: number; cpu: number };
       resolve({ rate: rows / seconds, cpuPerUnit: cpu / rows });
     });
@@ -52,7 +52,13 @@ export async function benchWrite(settings: Settings): Promise<Report> {
   const rounds = await alternate(
     settings,
     () => create(total),
-    (index) => writeRows(join(folder, `floor-${index}.db`), total),
+    (index) => writeRows('sqlite-floor', join(folder, `floor-${index}.db`), total),
+  );
+  const rows = Math.round((rounds.floor[0]?.rate ?? total) * settings.seconds);
+  const engine = await alternate(
+    settings,
+    (index) => writeRows('store-writers', join(folder, `engine-${index}.db`), rows),
+    (index) => writeRows('sqlite-floor', join(folder, `engine-floor-${index}.db`), rows),
   );
   const bare = await startFloor('create', new Uint8Array());
   let sent = 0;
@@ -67,10 +73,12 @@ export async function benchWrite(settings: Settings): Promise<Report> {
   const found = items.filter(({ metadata }) => metadata.name.startsWith('new-')).length;
   expectEqual('clusters that are there afterwards', found, made);
   const note = 'the floor has no TLS, HTTP, JSON or RBAC to do, so it is the rates that are compared';
+  const alone = 'of the storage engine: 16 writers, each waiting for its own row, and no server around it';
   const server = 'the floor is a bare server that parses the same bodies, stores them and answers with them';
   return {
     rows: [
       rowOf({ name: 'durable creates', unit: 'creates', goal: { rateShare: 0.5 }, note }, rounds),
+      rowOf({ name: 'the same, to the store', unit: 'creates', goal: { rateShare: 0.5 }, note: alone }, engine),
       rowOf({ name: 'the same, to a server', unit: 'creates', goal: { share: 0.5 }, note: server }, beside),
     ],
   };
