@@ -22,8 +22,8 @@ function writeRows(way: 'sqlite-floor' | 'store-writers', file: string, rows: nu
     child.stdout.setEncoding('utf8').on('data', (part: string) => {
       text += part;
     });
-    child.once('exit', (code) => {
-      if (code !== 0) reject(new Error(`${way} ended with ${code}`));
+    child.once('close', (code) => {
+      if (code !== 0) return reject(new Error(`${way} ended with ${code}`));
       const { seconds, cpu } = JSON.parse(text) as { seconds: number; cpu: number };
       resolve({ rate: rows / seconds, cpuPerUnit: cpu / rows });
     });

@@ -130,15 +130,12 @@ function sameContent(a: ApiObject, b: ApiObject): boolean {
 
 /** Whether storing the one in place of the other would change anything; both as they come from here or the store. */
 export function isSameObject(a: ApiObject, b: ApiObject): boolean {
-  const { resourceVersion: _va, ...metadataA } = a.metadata;
-  const { resourceVersion: _vb, ...metadataB } = b.metadata;
-  if (!isSameJson(metadataA, metadataB)) return false;
-  const { metadata: _ma, ...restA } = a;
-  const { metadata: _mb, ...restB } = b;
-  return isSameJson(restA, restB);
+  const { resourceVersion: _a, ...metadataA } = a.metadata;
+  const { resourceVersion: _b, ...metadataB } = b.metadata;
+  return isSameJson(metadataA, metadataB) && sameContent(a, b) && isSameJson(a.status, b.status);
 }
 
-const isSameJson = (a: object, b: object): boolean => equalJson(a as JsonValue, b as JsonValue);
+const isSameJson = (a: unknown, b: unknown): boolean => equalJson(a as JsonValue, b as JsonValue);
 
 /**
  * With its defaults, and as it will be read back: comparable, without undefined members, and without the prototypes of the

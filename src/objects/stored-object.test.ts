@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
-import type { ApiObject } from '../api/kind.ts';
+import type { ApiObject, Kind } from '../api/kind.ts';
+import { kindPrefix, objectKey } from '../api/object-key.ts';
 import { StoredObject, toStoredBytes } from './stored-object.ts';
 
-const { clusters } = createCatalog({ productName: 'orchestrator' });
+const { clusters, namespaces, serviceAccounts, clusterRoles } = createCatalog({ productName: 'orchestrator' });
 const key = '/registry/clusters/a';
 
 const cluster = (): ApiObject => ({
@@ -64,5 +65,31 @@ describe('an object that was replaced', () => {
     expect(entry.fullJson).not.toBe(fullJson);
     expect(entry.publicJson).not.toBe(publicJson);
     expect(shown(entry)).toEqual(before);
+  });
+});
+
+describe('where an object is, by its key', () => {
+  const at = (kind: Kind, key: string) => {
+    const value = Buffer.from('{"metadata":{}}');
+    const { cluster, namespace, name } = new StoredObject(kind, { key, value, modRevision: 1, createRevision: 1 });
+    return { cluster, namespace, name };
+  };
+
+  it.each([
+    [clusters, { cluster: '', namespace: '', name: 'a.b' }],
+    [clusterRoles, { cluster: '', namespace: '', name: 'system:a' }],
+    [namespaces, { cluster: 'a.b', namespace: '', name: 'ci' }],
+    [serviceAccounts, { cluster: 'a.b', namespace: 'ci', name: 'builder' }],
+  ])('$resource', (kind, place) => {
+    expect(at(kind, objectKey(kind, place))).toEqual(place);
+  });
+
+  it.each([
+    [clusters, 'a/b'],
+    [namespaces, 'a'],
+    [serviceAccounts, 'a/ci'],
+    [serviceAccounts, 'a/ci/builder/token'],
+  ])('a key of $resource that says less or more than that is none: %s', (kind, rest) => {
+    expect(() => at(kind, `${kindPrefix(kind)}${rest}`)).toThrow(`${rest} is no key of ${kind.resource}`);
   });
 });

@@ -143,18 +143,26 @@ function withoutVersion({ metadata: { resourceVersion: _, ...metadata }, ...rest
   return { ...rest, metadata };
 }
 
+/** Throws for a key that does not say where an object of this kind is: whoever wrote it has not gone through here. */
 function placeOf(kind: Kind, key: string): ObjectPlace {
-  const inCluster = kindPrefix(kind).length;
-  const inNamespace = kind.inCluster ? afterSlash(key, inCluster) : inCluster;
-  const atName = kind.namespaced ? afterSlash(key, inNamespace) : inNamespace;
+  const clusterAt = kindPrefix(kind).length;
+  const namespaceAt = kind.inCluster ? afterSlash(kind, key, clusterAt) : clusterAt;
+  const nameAt = kind.namespaced ? afterSlash(kind, key, namespaceAt) : namespaceAt;
+  if (key.includes('/', nameAt)) throw noPlace(kind, key);
   return {
-    cluster: kind.inCluster ? key.slice(inCluster, inNamespace - 1) : '',
-    namespace: kind.namespaced ? key.slice(inNamespace, atName - 1) : '',
-    name: key.slice(atName),
+    cluster: kind.inCluster ? key.slice(clusterAt, namespaceAt - 1) : '',
+    namespace: kind.namespaced ? key.slice(namespaceAt, nameAt - 1) : '',
+    name: key.slice(nameAt),
   };
 }
 
-const afterSlash = (key: string, from: number): number => key.indexOf('/', from) + 1;
+function afterSlash(kind: Kind, key: string, from: number): number {
+  const slash = key.indexOf('/', from);
+  if (slash === -1) throw noPlace(kind, key);
+  return slash + 1;
+}
+
+const noPlace = ({ resource }: Kind, key: string): Error => new Error(`${key} is no key of ${resource}`);
 
 function fieldsOf({ selectableFields }: Kind, object: ApiObject): Record<string, string> | undefined {
   let fields: Record<string, string> | undefined;

@@ -42,8 +42,11 @@ async function start(store: Store, { max = 3600, perCaller = 3 } = {}) {
 async function withStore(test: (store: Store) => Promise<void>): Promise<void> {
   await inFolder(async (file) => {
     const store = await openSqliteStore({ file });
-    await test(store);
-    await store.close();
+    try {
+      await test(store);
+    } finally {
+      await store.close();
+    }
   });
 }
 
