@@ -20,9 +20,13 @@ async function write(): Promise<void> {
   }
 }
 
+const before = await store.revision();
 const from = performance.now();
 const used = process.cpuUsage();
 await Promise.all(Array.from({ length: Number(writers) }, write));
 const { user, system } = process.cpuUsage(used);
 console.log(JSON.stringify({ seconds: (performance.now() - from) / 1000, cpu: user + system }));
+// Each row that was acknowledged is one revision, and the last of them can be read.
+const last = await store.get(`/registry/clusters/new-${rows.padStart(8, '0')}`);
+if ((await store.revision()) - before !== Number(rows) || last === undefined) throw new Error('rows are missing');
 await store.close();
