@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
@@ -40,4 +41,19 @@ export function childrenOf(pid: number): number[] {
 export function yieldToOthers(pid: number): void {
   // A priority is that of a thread.
   for (const task of readdirSync(`/proc/${pid}/task`)) setPriority(Number(task), 19);
+}
+
+/** The numbers of the processors that this process may use. */
+export function processors(): number[] {
+  const list = /^Cpus_allowed_list:\s+(\S+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';
+  return list.split(',').flatMap((range) => {
+    const [first = 0, last = first] = range.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+}
+
+/** From now on this process, and what it starts, gets no more than so many processors; the same ones each time. */
+export function confine(pid: number, count: number): void {
+  const allowed = processors().slice(0, count).join(',');
+  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', allowed, String(pid)]);
 }
