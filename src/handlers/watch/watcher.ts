@@ -1,29 +1,22 @@
 import type { Caller } from '../../api/caller.ts';
 import type { WatchSink } from '../../api/exchange.ts';
-import { ApiError, gone, unauthorized } from '../../api/status.ts';
-import type { ObjectCache } from '../../objects/reader.ts';
+import { ApiError, unauthorized } from '../../api/status.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Snapshot } from '../../storage/cache/snapshot.ts';
-import { candidatesFor, includes, isOver, isVisible, type Selection } from '../selection.ts';
-import { bookmarkFrame, errorFrame, NOTHING, type Told, tellAdded } from './frames.ts';
+import { type CatchUpParts, framesBetween, framesOfState, thenBookmark } from './catch-up.ts';
+import { bookmarkFrame, errorFrame, type Told } from './frames.ts';
 import type { WatchHub } from './hub.ts';
 import { Outbox, type Part } from './outbox.ts';
-import { framesOfChange, replay, type Turn, type WatchView } from './replay.ts';
+import { framesOfChange, type WatchView } from './replay.ts';
 import { ViewChange } from './view-change.ts';
 
-export interface WatcherOptions {
+export interface WatcherOptions extends CatchUpParts {
   readonly hub: WatchHub;
-  readonly cache: ObjectCache;
   readonly sink: WatchSink;
   readonly caller: Caller;
-  /** The view under the rules in force now; the same object while nothing changed. */
-  readonly currentView: () => WatchView;
-  /** What the caller could see after one revision, up to another. Throws a 410 when that is no longer known. */
-  readonly turns: (from: number, upTo: number) => readonly Turn[];
   readonly groupIdOf: (view: WatchView) => string;
   /** For kinds that are allowed or not as a whole: an error when it is no longer allowed. */
   readonly refused: () => ApiError | undefined;
-  readonly bookmarks: boolean;
   readonly timeoutMs: number;
   readonly now: () => number;
 }
@@ -96,7 +89,7 @@ export class Watcher {
   /** The present state as ADDED events, a mark at their end if one is wanted, then what follows. */
   startWithState(snapshot: Snapshot<StoredObject>, revision: number, marked: boolean): void {
     this.#position = revision;
-    this.#source = this.#initialFrames(snapshot, this.#view.selection, marked ? revision : undefined);
+    this.#source = framesOfState(this.#options, snapshot, this.#view.selection, marked ? revision : undefined);
     this.#pump();
   }
 
@@ -104,21 +97,6 @@ export class Watcher {
   startAfter(revision: number): void {
     this.#position = revision;
     this.#pump();
-  }
-
-  *#initialFrames(
-    snapshot: Snapshot<StoredObject>,
-    then: Selection,
-    markedRevision: number | undefined,
-  ): Generator<Told> {
-    const { currentView } = this.#options;
-    for (const entry of candidatesFor(snapshot, then)) {
-      // A slow client may still be reading this when it is no longer allowed to.
-      const { selection, representation } = currentView();
-      const isShown = includes(then, entry) && isVisible(selection, entry) && !isOver(selection, entry);
-      yield isShown ? tellAdded(representation, entry) : NOTHING;
-    }
-    if (markedRevision !== undefined) yield [bookmarkFrame(currentView().representation, markedRevision, true)];
   }
 
   /** Writes until the client is behind, the source is dry and the watcher is live, or the watch is over. */
@@ -146,37 +124,16 @@ export class Watcher {
 
   /** Frames from the watcher's position to the hub's. */
   #missed(): Iterator<Told> | undefined {
-    const { cache, hub, turns, currentView } = this.#options;
-    const from = this.#position;
-    const upTo = hub.revision;
+    const upTo = this.#options.hub.revision;
     try {
-      const tooOld = (): ApiError => gone(`too old resource version: ${from} (${cache.windowStart})`);
-      const events = cache.eventsAfter(from);
-      if (events === undefined) throw tooOld();
-      const firstState = (): Snapshot<StoredObject> => {
-        const state = cache.at(from);
-        if (state === undefined) throw tooOld();
-        return state.copy();
-      };
-      const past = { events, turns: turns(from, upTo), upTo, firstState };
-      const frames = replay(past, currentView);
+      const frames = framesBetween(this.#options, this.#position, upTo);
       this.#position = upTo;
-      return past.turns.length === 1 ? frames : this.#thenBookmark(frames, upTo);
+      return frames;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.#fail(error);
       return undefined;
     }
-  }
-
-  /** Objects that became visible carry versions of their own; a bookmark moves the client on to where it is. */
-  *#thenBookmark(frames: Iterable<Told>, revision: number): Generator<Told> {
-    let any = false;
-    for (const frame of frames) {
-      any ||= frame !== NOTHING;
-      yield frame;
-    }
-    if (any && this.#options.bookmarks) yield [bookmarkFrame(this.#options.currentView().representation, revision)];
   }
 
   #writeChunk(source: Iterator<Told>): void {
@@ -255,7 +212,7 @@ export class Watcher {
       this.#pump();
       return;
     }
-    this.#source = this.#thenBookmark(framesOfChange(change, since, currentView), revision);
+    this.#source = thenBookmark(this.#options, framesOfChange(change, since, currentView), revision);
     hub.queue(this);
   }
 
