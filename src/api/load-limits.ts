@@ -3,7 +3,7 @@ export interface LoadLimits {
   readonly tokensAtOnce: number;
   readonly readsAtOnce: number;
   readonly writesAtOnce: number;
-  /** How much of these three one caller may have, in percent. */
+  /** How much of these three, and of the places for large bodies, one caller may have, in percent. */
   readonly callerShare: number;
   /** How many requests of one caller may wait for their turn, in each of the three. */
   readonly waitingPerCaller: number;

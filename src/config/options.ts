@@ -170,7 +170,7 @@ export const OPTIONS = {
     value: 'PERCENT',
     parse: integer(1, 100),
     default: '25',
-    doc: 'How much of each of these three limits one caller may use; the rest stays free for others.',
+    doc: 'How much of each of these three limits one caller may use, and of the 32 places for bodies beyond 64 KiB; the rest stays free for others.',
   }),
   maxWaitingPerCaller: option({
     value: 'N',

@@ -6,16 +6,26 @@ const MAX_BODY_BYTES = 3_145_728;
 
 const EMPTY = new Uint8Array();
 
+/** How long the body is, as its header says, or throws 413. Undefined where that is seen only as it comes. */
+export function announcedLength({ headers }: IncomingMessage): number | undefined {
+  const declared = headers['content-length'];
+  if (declared === undefined) return headers['transfer-encoding'] === undefined ? 0 : undefined;
+  const length = Number(declared);
+  if (length > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  return length;
+}
+
 /**
  * Reads the whole body, or throws 413. Nothing acts on a request before this has ended: a body that turns
  * out malformed half-way (chunking, length) must not have had an effect. When the client leaves first,
  * this never settles: nobody is there to be answered, and the request is forgotten with its connection.
  */
-export function readBody(req: IncomingMessage, announce: (() => void) | undefined): Promise<Uint8Array> | Uint8Array {
-  const declared = req.headers['content-length'];
-  if (declared === undefined && req.headers['transfer-encoding'] === undefined) return EMPTY;
-  const length = Number(declared);
-  if (length > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+export function readBody(
+  req: IncomingMessage,
+  length: number | undefined,
+  announce: (() => void) | undefined,
+): Promise<Uint8Array> | Uint8Array {
+  if (length === 0) return EMPTY;
   if (req.complete) return buffered(req);
   announce?.();
   // Node tells of the end of a message only after the turn in which its last byte came: a length says so before.

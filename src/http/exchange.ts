@@ -49,6 +49,7 @@ export class Exchange implements Timed<Exchange> {
   notes!: LineNotes; //       target
   caller?: Caller; //         authenticate
   place?: Ticket; //          admit
+  bodyPlace?: Ticket; //      body
   decision?: Decided; //      authorize
   route!: ResourceRoute; //   route
   accept?: NegotiatedAnswer; // negotiate

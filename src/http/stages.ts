@@ -13,9 +13,9 @@ import { parseGoDuration, toGoInt64 } from '../api/go-errors.ts';
 import { ApiError, badRequest, pathNotFound, unauthorized } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';
 import { addressKey } from './address-limit.ts';
-import { readBody, refuseContentEncoding } from './body.ts';
+import { announcedLength, readBody, refuseContentEncoding } from './body.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
-import { type Lanes, laneOf } from './lanes/lanes.ts';
+import { isLargeBody, type Lanes, laneOf } from './lanes/lanes.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from './media-types.ts';
 import { negotiateAccept, negotiateContentType } from './negotiate.ts';
 import type { Method, PathTarget, TargetParser } from './request-target.ts';
@@ -144,6 +144,15 @@ function takePlace(x: Exchange, { lanes }: StageParts, who: string, isPublic: bo
   return place.admitted;
 }
 
+/** The same for what is kept of a large body: it waits unread until there is a place for it. */
+function takeBodyPlace(x: Exchange, { lanes }: StageParts): Promise<void> | undefined {
+  const { key } = callerOf(x);
+  const place = lanes.enter('bodies', key);
+  if (place === undefined) return refuse(x, lanes.pace(`bodies ${key}`), lanes.refusal('bodies'));
+  x.bodyPlace = place;
+  return place.admitted;
+}
+
 function refuse(x: Exchange, inTime: boolean | Promise<boolean>, error: ApiError): Promise<void> | undefined {
   if (typeof inTime !== 'boolean') return inTime.then((isInTime) => refuse(x, isInTime, error));
   if (!inTime) x.req.socket.destroy();
@@ -224,22 +233,27 @@ export const checkContentType: StageRun = (x) => {
       : negotiateContentType(contentType, READABLE_NAMES[style], MEDIA_TYPES[0]?.name);
 };
 
-/** Whoever sends slowly is asked again at the end: what was allowed half a minute ago may not be any more. */
+/** Whoever sends slowly, or had to wait, is asked again at the end: what was allowed half a minute ago may not be any more. */
 export const receiveBody: StageRun = (x, parts) => {
   if (!WITH_BODY.has(x.wire.method)) return undefined;
-  const keep = (bytes: Uint8Array): void => {
-    if (x.mediaType !== '' && (bytes.length > 0 || x.wire.method !== 'DELETE')) {
-      x.body = { bytes, mediaType: x.mediaType };
-    }
-  };
-  const bytes = readBody(x.req, x.arrival.expectsContinue ? () => x.res.writeContinue() : undefined);
-  if (!(bytes instanceof Promise)) return keep(bytes);
+  const length = announcedLength(x.req);
+  const turn = isLargeBody(length) ? takeBodyPlace(x, parts) : undefined;
+  const announce = x.arrival.expectsContinue ? () => x.res.writeContinue() : undefined;
+  const read = () => (x.answer === undefined ? readBody(x.req, length, announce) : undefined);
+  const bytes = turn === undefined ? read() : turn.then(read);
+  if (!(bytes instanceof Promise)) return keepBody(x, bytes);
   return bytes.then((received) => {
-    keep(received);
+    keepBody(x, received);
+    if (x.answer !== undefined) return undefined;
     if (!callerOf(x).isLive()) throw unauthorized();
     return authorize(x, parts);
   });
 };
+
+function keepBody(x: Exchange, bytes: Uint8Array | undefined): void {
+  if (bytes === undefined || x.mediaType === '' || (bytes.length === 0 && x.wire.method === 'DELETE')) return;
+  x.body = { bytes, mediaType: x.mediaType };
+}
 
 export const handle: StageRun = async (x, { beforeRelease }) => {
   if (x.accept === undefined) throw new Error('a handler needs a negotiated answer');

@@ -6,7 +6,7 @@ import { Lane, type LaneLimits, type LaneUsage, type Ticket } from './lane.ts';
 import { RefusalPace } from './refusal-pace.ts';
 
 /** What is bounded on its own, so that much of one kind of work never takes the place of another. */
-export type LaneName = 'health' | 'public' | 'tokens' | 'reads' | 'writes' | 'watches';
+export type LaneName = 'health' | 'public' | 'tokens' | 'reads' | 'writes' | 'watches' | 'bodies';
 
 export interface Lanes {
   /** A place for a request of this caller; undefined when it has enough already. */
@@ -27,6 +27,10 @@ const PUBLIC = { atOnce: 400, perCaller: 100, waitingPerCaller: 1_000 } as const
 const MAX_WAIT_MS = 10_000;
 /** A write is read, checked and prepared in one turn: more of them would keep everybody else waiting for their sum. */
 const WRITES_PER_TURN = 8;
+/** Each of them is kept in memory until it was read whole and acted upon, and may take 4.5 MB of it. */
+const LARGE_BODIES_AT_ONCE = 32;
+/** A body beyond this takes a place among them, besides that of its request. Nearly all are shorter. */
+const LARGE_BODY_BYTES = 64 * 1024;
 /** Lanes empty fast; a watch may stand for an hour. */
 const RETRY_SECONDS = 1;
 const RETRY_WATCH_SECONDS = 5;
@@ -59,6 +63,7 @@ export function createLanes(limits: LoadLimits, now: () => number = performance.
     reads: shared('reads', limits.readsAtOnce),
     writes: shared('writes', limits.writesAtOnce, WRITES_PER_TURN),
     watches: createLane('watches', watches, RETRY_WATCH_SECONDS),
+    bodies: shared('bodies', LARGE_BODIES_AT_ONCE),
   };
   const known = new RefusalPace({ ...PACE, now });
   const unknown = new RefusalPace({ ...PACE, maxHoldMs: MAX_HOLD_UNKNOWN_MS, now });
@@ -73,6 +78,9 @@ export function createLanes(limits: LoadLimits, now: () => number = performance.
     },
   };
 }
+
+/** Whether this much of a body, undefined if that is not known, wants a place of its own. */
+export const isLargeBody = (length: number | undefined): boolean => length === undefined || length > LARGE_BODY_BYTES;
 
 const HEALTH = /^\/(?:livez|readyz|healthz)(?:\/|$)/;
 
