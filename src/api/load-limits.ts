@@ -5,7 +5,7 @@ export interface LoadLimits {
   readonly writesAtOnce: number;
   /** How much of these three, and of the places for large bodies, one caller may have, in percent. */
   readonly callerShare: number;
-  /** How many requests of one caller may wait for their turn, in each of the three. */
+  /** How many requests of one caller may wait for their turn, in each of these. */
   readonly waitingPerCaller: number;
   readonly watchesAtOnce: number;
   readonly watchesPerCaller: number;

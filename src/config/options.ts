@@ -176,7 +176,7 @@ export const OPTIONS = {
     value: 'N',
     parse: integer(0, 100_000),
     default: '1000',
-    doc: 'How many further requests of one caller wait for their turn, in each of the three, and for ten seconds at most.',
+    doc: 'How many further requests of one caller wait for their turn, in each of these, and for ten seconds at most.',
   }),
   maxWatches: option({
     value: 'N',

@@ -18,12 +18,14 @@ export function announcedLength({ headers }: IncomingMessage): number | undefine
 /**
  * Reads the whole body, or throws 413. Nothing acts on a request before this has ended: a body that turns
  * out malformed half-way (chunking, length) must not have had an effect. When the client leaves first,
- * this never settles: nobody is there to be answered, and the request is forgotten with its connection.
+ * this never settles: nobody is there to be answered, and the request is forgotten with its connection. Nor does
+ * it when it is stopped: then nothing is kept of what came, and what is yet to come is dropped.
  */
 export function readBody(
   req: IncomingMessage,
   length: number | undefined,
   announce: (() => void) | undefined,
+  offerStop: (stop: () => void) => void,
 ): Promise<Uint8Array> | Uint8Array {
   if (length === 0) return EMPTY;
   if (req.complete) return buffered(req);
@@ -33,7 +35,7 @@ export function readBody(
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    req.on('data', (chunk: Buffer) => {
+    const take = (chunk: Buffer): void => {
       size += chunk.length;
       if (size <= MAX_BODY_BYTES) {
         chunks.push(chunk);
@@ -43,8 +45,19 @@ export function readBody(
       // that only looks for an answer after sending gets to see it.
       chunks.length = 0;
       reject(tooLarge(MAX_BODY_BYTES));
+    };
+    const end = (): void => {
+      resolve(wholeOf(chunks));
+      chunks.length = 0;
+    };
+    req.on('data', take);
+    req.on('end', end);
+    offerStop(() => {
+      req.off('data', take);
+      req.off('end', end);
+      chunks.length = 0;
+      req.resume();
     });
-    req.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
   });
 }
 
@@ -57,8 +70,11 @@ function buffered(req: IncomingMessage): Uint8Array {
     chunks.push(chunk);
   }
   if (size > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+  return wholeOf(chunks);
 }
+
+const wholeOf = (chunks: readonly Buffer[]): Uint8Array =>
+  chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
 
 /** A compressed body is a way to make a small request large; nobody needs it here (CVE-2019-11253's class). */
 export function refuseContentEncoding(req: IncomingMessage): void {

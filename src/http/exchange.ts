@@ -50,11 +50,12 @@ export class Exchange implements Timed<Exchange> {
   caller?: Caller; //         authenticate
   place?: Ticket; //          admit
   bodyPlace?: Ticket; //      body
+  stopReading?: () => void; // body
   decision?: Decided; //      authorize
   route!: ResourceRoute; //   route
   accept?: NegotiatedAnswer; // negotiate
   mediaType = ''; //          content type
-  body?: RequestBody; //      body
+  body?: RequestBody | undefined; // body
   answer?: Answer;
 
   /** The reason in the Status of an answer that is an error. */
@@ -92,6 +93,13 @@ export class Exchange implements Timed<Exchange> {
     this.res = res;
     this.arrival = arrival;
     this.startedAt = startedAt;
+  }
+
+  /** Nobody will look at it any more. The answer may wait for long: behind a watch on the same connection, for one. */
+  forgetBody(): void {
+    this.stopReading?.();
+    this.body = undefined;
+    this.bodyPlace?.leave();
   }
 
   /** Values of `Warning` headers. */

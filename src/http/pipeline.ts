@@ -129,7 +129,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     if (x.ownDeadline !== undefined) clearTimeout(x.ownDeadline);
     // A slow reader has a connection, but not a place: that is for work. An open watch is work until it ends.
     if (x.answer?.type !== 'watch') x.place?.leave();
-    x.bodyPlace?.leave();
+    x.forgetBody();
   };
 
   const walk = async (x: Exchange): Promise<void> => {

@@ -239,7 +239,10 @@ export const receiveBody: StageRun = (x, parts) => {
   const length = announcedLength(x.req);
   const turn = isLargeBody(length) ? takeBodyPlace(x, parts) : undefined;
   const announce = x.arrival.expectsContinue ? () => x.res.writeContinue() : undefined;
-  const read = () => (x.answer === undefined ? readBody(x.req, length, announce) : undefined);
+  const offerStop = (stop: () => void): void => {
+    x.stopReading = stop;
+  };
+  const read = () => (x.answer === undefined ? readBody(x.req, length, announce, offerStop) : undefined);
   const bytes = turn === undefined ? read() : turn.then(read);
   if (!(bytes instanceof Promise)) return keepBody(x, bytes);
   return bytes.then((received) => {

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from 'vitest';
 import { AMPLE, type Call, CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
 import type { HttpServerOptions } from '../server.ts';
@@ -95,6 +98,64 @@ describe('B15: large bodies', () => {
     await holding(SHARE, 0);
     for (const socket of first) socket.destroy();
     await holding(0);
+  });
+
+  describe('are let go', () => {
+    const WHOLE = Buffer.alloc(3_000_000, 'x');
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    /** What of all that was sent since then is still kept. */
+    const kept = (before: number): number => {
+      collect();
+      return process.memoryUsage().arrayBuffers - before;
+    };
+    const memory = (): number => kept(0);
+
+    it('when their time is up before they have come, and what still comes is dropped', async () => {
+      const { port, lanes } = await startWith({ callerShare: 100 });
+      const before = memory();
+      const open = Array.from({ length: 20 }, async () => {
+        const socket = connect(port, '127.0.0.1').setEncoding('latin1');
+        sockets.push(socket);
+        const head = headOf('admin', `Content-Length: ${WHOLE.length + 1}`).replace(
+          CLUSTERS_PATH,
+          `${CLUSTERS_PATH}?timeout=1s`,
+        );
+        socket.write(head);
+        socket.write(WHOLE);
+        const [answer] = (await once(socket, 'data')) as [string];
+        expect(answer).toMatch(/^HTTP\/1\.1 504 /);
+        return socket;
+      });
+      const [first] = await Promise.all(open);
+      await expect.poll(() => kept(before)).toBeLessThan(10_000_000);
+      expect(lanes.usage().bodies.active).toBe(0);
+      first?.write(`x${headOf('admin', 'Content-Length: 2')}{}`);
+      const [next] = (await once(first as Socket, 'data')) as [string];
+      expect(next).toMatch(/^HTTP\/1\.1 200 /);
+    });
+
+    it('when they were acted upon, though the answer waits behind a watch', async () => {
+      const lanes = createLanes(AMPLE);
+      const { port, handled } = await startFixture(
+        ({ target }) =>
+          target.verb === 'watch' ? { type: 'watch', start: () => {} } : { type: 'value', code: 200, value: {} },
+        { lanes },
+      );
+      const socket = connect(port, '127.0.0.1').setEncoding('latin1');
+      sockets.push(socket);
+      socket.write(`GET ${CLUSTERS_PATH}?watch=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`);
+      await once(socket, 'data');
+      const before = memory();
+      for (let i = 0; i < 20; i += 1) {
+        socket.write(headOf('admin', `Content-Length: ${WHOLE.length}`));
+        socket.write(WHOLE);
+      }
+      await expect.poll(() => handled.length).toBe(21);
+      // The fixture's own list of requests keeps them, too.
+      handled.length = 0;
+      await expect.poll(() => kept(before)).toBeLessThan(10_000_000);
+    });
   });
 
   it('that are too large are refused for that, however many there are', async () => {
