@@ -7,7 +7,7 @@ import { type Desk, Driver, startDesk } from './support/processes.ts';
 import type { Report } from './support/report.ts';
 
 const CLUSTERS = 1_000;
-/** For each worker, as is the rest: */
+/** For each worker, as are the other two. */
 const CONNECTIONS = 32;
 const REQUESTS = 1_600;
 /** Each compiles for itself. */

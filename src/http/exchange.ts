@@ -50,7 +50,7 @@ export class Exchange implements Timed<Exchange> {
   caller?: Caller; //         authenticate
   place?: Ticket; //          admit
   bodyPlace?: Ticket; //      body
-  stopReading?: () => void; // body
+  stopReading?: (() => void) | undefined; // body
   decision?: Decided; //      authorize
   route!: ResourceRoute; //   route
   accept?: NegotiatedAnswer; // negotiate
@@ -98,6 +98,7 @@ export class Exchange implements Timed<Exchange> {
   /** Nobody will look at it any more. The answer may wait for long: behind a watch on the same connection, for one. */
   forgetBody(): void {
     this.stopReading?.();
+    this.stopReading = undefined;
     this.body = undefined;
     this.bodyPlace?.leave();
   }

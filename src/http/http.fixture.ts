@@ -49,6 +49,13 @@ export interface Reply {
 export const TOKEN_PATH = '/orchestrator/a/api/v1/namespaces/ns/serviceaccounts/sa/token';
 export const CLUSTERS_PATH = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 
+export const CREATE: Call = {
+  method: 'POST',
+  path: CLUSTERS_PATH,
+  body: '{}',
+  headers: { 'content-type': 'application/json' },
+};
+
 /** Limits that a test only meets when it wants to. */
 export const AMPLE: LoadLimits = {
   tokensAtOnce: 100,

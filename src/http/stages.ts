@@ -15,7 +15,7 @@ import { forbiddenFor } from '../authz/forbidden.ts';
 import { addressKey } from './address-limit.ts';
 import { announcedLength, readBody, refuseContentEncoding } from './body.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
-import { isLargeBody, type Lanes, laneOf } from './lanes/lanes.ts';
+import { isLargeBody, type LaneName, type Lanes, laneOf } from './lanes/lanes.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from './media-types.ts';
 import { negotiateAccept, negotiateContentType } from './negotiate.ts';
 import type { Method, PathTarget, TargetParser } from './request-target.ts';
@@ -94,7 +94,7 @@ export const servePublicPath: StageRun = (x, parts) => {
   if (names.type !== 'path') return undefined;
   const route = parts.paths.find(names);
   if (route?.public !== true) return undefined;
-  const turn = takePlace(x, parts, addressKey(x.req.socket.remoteAddress), true);
+  const turn = takePlace(x, parts, 'place', laneOf(names, true), addressKey(x.req.socket.remoteAddress));
   return turn === undefined
     ? servePublic(x, parts, names, route)
     : turn.then(() => servePublic(x, parts, names, route));
@@ -134,22 +134,18 @@ export const authenticate: StageRun = (x, { authenticate, onAuthenticated, lanes
 };
 
 /** Whoever has enough under way waits for its turn, or is refused: before anything of its request is read or decided. */
-export const admit: StageRun = (x, parts) => takePlace(x, parts, callerOf(x).key, false);
+export const admit: StageRun = (x, parts) => takePlace(x, parts, 'place', laneOf(x.names, false), callerOf(x).key);
 
-function takePlace(x: Exchange, { lanes }: StageParts, who: string, isPublic: boolean): Promise<void> | undefined {
-  const lane = laneOf(x.names, isPublic);
+function takePlace(
+  x: Exchange,
+  { lanes }: StageParts,
+  which: 'place' | 'bodyPlace',
+  lane: LaneName,
+  who: string,
+): Promise<void> | undefined {
   const place = lanes.enter(lane, who);
   if (place === undefined) return refuse(x, lanes.pace(`${lane} ${who}`), lanes.refusal(lane));
-  x.place = place;
-  return place.admitted;
-}
-
-/** The same for what is kept of a large body: it waits unread until there is a place for it. */
-function takeBodyPlace(x: Exchange, { lanes }: StageParts): Promise<void> | undefined {
-  const { key } = callerOf(x);
-  const place = lanes.enter('bodies', key);
-  if (place === undefined) return refuse(x, lanes.pace(`bodies ${key}`), lanes.refusal('bodies'));
-  x.bodyPlace = place;
+  x[which] = place;
   return place.admitted;
 }
 
@@ -237,7 +233,8 @@ export const checkContentType: StageRun = (x) => {
 export const receiveBody: StageRun = (x, parts) => {
   if (!WITH_BODY.has(x.wire.method)) return undefined;
   const length = announcedLength(x.req);
-  const turn = isLargeBody(length) ? takeBodyPlace(x, parts) : undefined;
+  // What is kept of a large one is bounded too: it waits unread until there is a place for it.
+  const turn = isLargeBody(length) ? takePlace(x, parts, 'bodyPlace', 'bodies', callerOf(x).key) : undefined;
   const announce = x.arrival.expectsContinue ? () => x.res.writeContinue() : undefined;
   const offerStop = (stop: () => void): void => {
     x.stopReading = stop;

@@ -2,19 +2,21 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { ApiResponse } from '../../api/exchange.ts';
-import { AMPLE, type Call, CLUSTERS_PATH, closeServersAfterEach, startFixture, TOKEN_PATH } from '../http.fixture.ts';
+import {
+  AMPLE,
+  type Call,
+  CLUSTERS_PATH,
+  CREATE,
+  closeServersAfterEach,
+  startFixture,
+  TOKEN_PATH,
+} from '../http.fixture.ts';
 import { createLanes, laneOf } from './lanes.ts';
 
 closeServersAfterEach();
 
-const TOKEN: Call = {
-  method: 'POST',
-  path: TOKEN_PATH,
-  body: '{}',
-  headers: { 'content-type': 'application/json' },
-};
+const TOKEN: Call = { ...CREATE, path: TOKEN_PATH };
 const LIST: Call = { path: CLUSTERS_PATH };
-const WRITE: Call = { ...TOKEN, path: CLUSTERS_PATH };
 const WATCH: Call = { path: `${CLUSTERS_PATH}?watch=1` };
 
 /** A server whose handlers answer when they are told to. */
@@ -33,7 +35,7 @@ describe('B15: a caller past its share', () => {
   it.each([
     ['tokens', TOKEN],
     ['reads', LIST],
-    ['writes', WRITE],
+    ['writes', CREATE],
   ] as const)('of %s is refused with 429, others are not, and neither is other work of its own', async (lane, call) => {
     const { send, underWay, finish, handled } = await startBusy({ [`${lane}AtOnce`]: 2 });
     const first = send(call);
@@ -52,7 +54,7 @@ describe('B15: a caller past its share', () => {
       code: 429,
     });
     expect(handled).toHaveLength(1);
-    const others = [TOKEN, LIST, WRITE].filter((one) => one !== call);
+    const others = [TOKEN, LIST, CREATE].filter((one) => one !== call);
     const going = [send({ ...call, token: 'other' }), ...others.map((one) => send(one))];
     await underWay(4);
     expect((await send({ path: '/livez', token: '' })).code).toBe(200);

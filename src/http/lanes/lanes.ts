@@ -27,7 +27,7 @@ const PUBLIC = { atOnce: 400, perCaller: 100, waitingPerCaller: 1_000 } as const
 const MAX_WAIT_MS = 10_000;
 /** A write is read, checked and prepared in one turn: more of them would keep everybody else waiting for their sum. */
 const WRITES_PER_TURN = 8;
-/** Each of them is kept in memory until it was read whole and acted upon, and may take 4.5 MB of it. */
+/** Each of them may be 3 MB long, and is kept in memory until it was read whole and acted upon. */
 const LARGE_BODIES_AT_ONCE = 32;
 /** A body beyond this takes a place among them, besides that of its request. Nearly all are shorter. */
 const LARGE_BODY_BYTES = 64 * 1024;

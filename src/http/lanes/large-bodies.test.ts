@@ -3,18 +3,11 @@ import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from 'vitest';
-import { AMPLE, type Call, CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { AMPLE, type Call, CLUSTERS_PATH, CREATE, closeServersAfterEach, startFixture } from '../http.fixture.ts';
 import type { HttpServerOptions } from '../server.ts';
 import { createLanes } from './lanes.ts';
 
 closeServersAfterEach();
-
-const WRITE: Call = {
-  method: 'POST',
-  path: CLUSTERS_PATH,
-  body: '{}',
-  headers: { 'content-type': 'application/json' },
-};
 
 describe('B15: large bodies', () => {
   /** The share of one caller: a quarter of all there are. */
@@ -44,7 +37,7 @@ describe('B15: large bodies', () => {
       expect.poll(() => lanes.usage().bodies).toMatchObject({ active, waiting }) as Promise<void>;
     return { ...fixture, lanes, begin, holding };
   }
-  const large = (token = 'admin'): Call => ({ ...WRITE, token, body: JSON.stringify('x'.repeat(LARGE - 2)) });
+  const large = (token = 'admin'): Call => ({ ...CREATE, token, body: JSON.stringify('x'.repeat(LARGE - 2)) });
 
   it.each([
     ['of a length that says so', LENGTH],
@@ -60,7 +53,7 @@ describe('B15: large bodies', () => {
       expect(refused).toMatch(/^HTTP\/1\.1 429 /);
       expect(refused).toContain('too many requests at once (bodies), please try again later');
       expect(handled).toHaveLength(0);
-      expect((await send(WRITE)).code).toBe(200);
+      expect((await send(CREATE)).code).toBe(200);
       expect((await send(large('other'))).code).toBe(200);
       await holding(SHARE);
     },
@@ -88,7 +81,7 @@ describe('B15: large bodies', () => {
     await holding(SHARE - 1);
   });
 
-  it('give their place back when their client leaves, whether they had it or waited for it', async () => {
+  it('give their place back when their client leaves, whether they had it or waited for it with nothing sent', async () => {
     const { begin, holding } = await startWith({ waitingPerCaller: 5 });
     const first = Array.from({ length: SHARE }, () => begin());
     await holding(SHARE);
@@ -136,11 +129,8 @@ describe('B15: large bodies', () => {
     });
 
     it('when they were acted upon, though the answer waits behind a watch', async () => {
-      const lanes = createLanes(AMPLE);
-      const { port, handled } = await startFixture(
-        ({ target }) =>
-          target.verb === 'watch' ? { type: 'watch', start: () => {} } : { type: 'value', code: 200, value: {} },
-        { lanes },
+      const { port, handled } = await startFixture(({ target }) =>
+        target.verb === 'watch' ? { type: 'watch', start: () => {} } : { type: 'value', code: 200, value: {} },
       );
       const socket = connect(port, '127.0.0.1').setEncoding('latin1');
       sockets.push(socket);
