@@ -21,7 +21,7 @@ const DELETES = 10;
 const VALUE_BYTES = { least: 500, most: 3_500 };
 const LOOK_EVERY = 500;
 const WAL_GOAL = 64 * 1024 ** 2;
-/** As the program is composed with SQLite (src/compose.ts). */
+/** As the program is composed with SQLite (src/server/compose.ts). */
 const INTERVAL_MS = 10_000;
 const SEED = 20_260_101;
 

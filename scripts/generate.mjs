@@ -6,13 +6,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { renderCliReference } from '../src/cli/reference.ts';
 import { renderOptionsReference } from '../src/config/options-reference.ts';
-import { biomeRooms } from './rooms.mjs';
 
 /** @type {Record<string, () => string>} */
 const FILES = {
   'docs/options.md': renderOptionsReference,
   'docs/cli.md': renderCliReference,
-  'biome.rooms.json': () => `${JSON.stringify(biomeRooms(), null, 2)}\n`,
 };
 
 /** @param {string} path */
@@ -30,7 +28,7 @@ for (const [name, render] of Object.entries(FILES)) {
   const content = render();
   if (current(path) === content) continue;
   if (check) {
-    console.error(`${name} is not what the code says; write it anew with: npm run generate`);
+    console.error(`${name} is not what the code says; run: npm run generate`);
     process.exitCode = 1;
   } else {
     writeFileSync(path, content);

@@ -19,7 +19,11 @@ const CHECKS = {
   'types (tsc)': [inRoot('node_modules/typescript/bin/tsc'), '--noEmit', '-p', '.'],
   'types of the console (tsc)': [inRoot('node_modules/typescript/bin/tsc'), '--noEmit', '-p', 'console'],
   // Warnings count: one that nobody has to mend is one that nobody reads.
-  'lint, format, import edges (biome)': [
+  'import edges (dependency-cruiser)': [
+    inRoot('node_modules/dependency-cruiser/bin/dependency-cruiser.mjs'),
+    ...['--config', inRoot('.dependency-cruiser.mjs'), 'src', 'console/src', 'bench', 'scripts'],
+  ],
+  'lint and format (biome)': [
     inRoot('node_modules/@biomejs/biome/bin/biome'),
     'check',
     '--error-on-warnings',

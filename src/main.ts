@@ -20,7 +20,7 @@ if (process.argv.includes('serve')) {
     // A command line that can not be understood is a wrong option like any other.
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (flags: Record<string, unknown>) => {
-      const { serve } = await import('./serve.ts');
+      const { serve } = await import('./server/serve.ts');
       process.exitCode = await serve(flags, version);
     });
 }
@@ -30,7 +30,7 @@ if (process.argv.includes('store')) {
   const { addStoreFlags } = await import('./config/load-options.ts');
   for (const command of STORE_COMMANDS) {
     addStoreFlags(addRow(storeCommand, command)).action(async (flags: Record<string, unknown>) => {
-      const { runStoreCommand } = await import('./store-command.ts');
+      const { runStoreCommand } = await import('./server/store-command.ts');
       process.exitCode = await runStoreCommand(command.task, flags);
     });
   }

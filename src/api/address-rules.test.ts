@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { type Network, readNetwork } from '../lib/network.ts';
 import { createAddressRules } from './address-rules.ts';
-import { type Network, readNetwork } from './network.ts';
 
 const rules = createAddressRules();
 

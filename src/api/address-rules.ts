@@ -1,4 +1,4 @@
-import { type Address, type Network, readAddress, readNetwork } from './network.ts';
+import { type Address, type Network, readAddress, readNetwork } from '../lib/network.ts';
 
 /**
  * Where the desk may connect to on behalf of a registered cluster. Whoever registers one chooses the address, so

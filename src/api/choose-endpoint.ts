@@ -1,5 +1,5 @@
+import { readAddress, readNetwork } from '../lib/network.ts';
 import type { ServerEndpoint } from './kinds/cluster.ts';
-import { readAddress, readNetwork } from './network.ts';
 
 /**
  * The address by which a client reaches a cluster: the first endpoint whose network holds one of the client's

@@ -1,6 +1,6 @@
 import type { Decision } from './authorization.ts';
 import type { User } from './caller.ts';
-import { goQuote } from './go-quote.ts';
+import { goQuote } from './codec/go-text/go-quote.ts';
 
 type Grant = NonNullable<Decision['grant']>;
 

@@ -1,4 +1,4 @@
-import { goQuote } from './go-quote.ts';
+import { goQuote } from './codec/go-text/go-quote.ts';
 import { ApiError, clipped, type GroupKind, MAX_NAME, qualified, type StatusCause } from './status.ts';
 
 /** How a value is wrong: the text clients read, and the reason programs switch on (F-07). */

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
-import type { Verb } from './exchange.ts';
 import type { FieldError } from './field-error.ts';
+import type { Verb } from './request.ts';
 
 export interface OwnerReference {
   apiVersion: string;

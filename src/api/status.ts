@@ -1,4 +1,4 @@
-import { goQuote } from './go-quote.ts';
+import { goQuote } from './codec/go-text/go-quote.ts';
 
 /** The one shape of every error answer (`v1` `Status`), and the few ways to make one. */
 

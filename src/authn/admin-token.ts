@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { AUTHENTICATED, MASTERS, type User } from '../api/caller.ts';
 import { ensureTokenFile, fixedToken } from './generated-tokens.ts';
-import type { TokenSource } from './token-source.ts';
+import type { TokenSource } from './token-authenticator.ts';
 
 export const ADMIN_TOKEN_FILE = 'admin.token';
 

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { User } from '../api/caller.ts';
+import { ensureSecretFile, UnsafeFile } from '../lib/secret-file.ts';
 import { Secret } from '../observability/secret.ts';
-import { ensureSecretFile, UnsafeFile } from '../tokens/secret-file.ts';
 import { plainCaller } from './plain-caller.ts';
-import type { TokenSource } from './token-source.ts';
+import type { TokenSource } from './token-authenticator.ts';
 
 const TOKEN_BYTES = 32;
 

@@ -1,6 +1,6 @@
 import type { ApiObject } from '../api/kind.ts';
-import { type LabelOperator, LabelSelector, type Requirement } from '../objects/label-selector.ts';
 import { makeRequirement } from '../objects/selectors/label-requirement.ts';
+import { type LabelOperator, LabelSelector, type Requirement } from '../objects/selectors/label-selector.ts';
 import { field, isRecord, listOf, textEntries } from './plain-json.ts';
 import { type Rule, ruleText } from './rules.ts';
 

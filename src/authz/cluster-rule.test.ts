@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { ALL_CLUSTERS, NO_CLUSTERS } from '../api/authorization.ts';
-import { parseLabelSelector } from '../objects/label-selector.ts';
+import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
 import { type ClusterGrant, ClusterRules } from './cluster-rule.ts';
 import { ClusterSelector } from './cluster-selector.ts';
 import { binding, Fleet, person, role } from './rbac.fixture.ts';

@@ -1,7 +1,7 @@
 import type { ClusterLabels } from '../api/authorization.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTERS_ANNOTATION } from '../api/kinds/rbac.ts';
-import { type LabelSelector, parseLabelSelector, type Requirement } from '../objects/label-selector.ts';
+import { type LabelSelector, parseLabelSelector, type Requirement } from '../objects/selectors/label-selector.ts';
 import { field } from './plain-json.ts';
 
 /** The label every cluster has for selectors, whatever its own labels say. */

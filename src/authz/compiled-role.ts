@@ -1,5 +1,5 @@
 import type { ApiObject } from '../api/kind.ts';
-import type { LabelSelector } from '../objects/label-selector.ts';
+import type { LabelSelector } from '../objects/selectors/label-selector.ts';
 import { type RoleNode, readAggregation, roleLabels } from './aggregation.ts';
 import type { BindingPool } from './binding-pool.ts';
 import type { CompiledBinding } from './compiled-binding.ts';

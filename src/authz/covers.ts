@@ -1,4 +1,4 @@
-import { goQuote } from '../api/go-quote.ts';
+import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { HeldRules } from './held-rules.ts';
 import type { Rule } from './rules.ts';
 

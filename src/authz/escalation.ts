@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Authorizer } from '../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../api/caller.ts';
-import { goQuote } from '../api/go-quote.ts';
+import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { type ApiError, forbidden, notFound } from '../api/status.ts';

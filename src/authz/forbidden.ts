@@ -1,6 +1,6 @@
 import type { Decision, PathQuestion, ResourceQuestion } from '../api/authorization.ts';
 import type { User } from '../api/caller.ts';
-import { goQuote } from '../api/go-quote.ts';
+import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { ApiError, qualified, type StatusDetails } from '../api/status.ts';
 
 /**

@@ -17,12 +17,12 @@ import { type ClusterGrant, ClusterRules, type VisibilityVerb } from './cluster-
 import { type ClusterView, type Reach, reachText, viewCluster } from './cluster-selector.ts';
 import { bindingId, CompiledBinding, readBinding } from './compiled-binding.ts';
 import type { CompiledRole } from './compiled-role.ts';
+import { RecentDecisions } from './decision-cache.ts';
 import { plainRuleSource, type RbacSnapshot } from './plain-evaluator.ts';
 import { type RoleTarget, reasonFor, scopesFor } from './reasons.ts';
-import { RecentDecisions } from './recent-decisions.ts';
 import { RoleTable } from './role-table.ts';
+import { RecentRules, RuleMemo } from './rule-cache.ts';
 import { type Match, PathMatch, ResourceMatch } from './rule-index.ts';
-import { RecentRules, RuleMemo } from './rule-memo.ts';
 import type { Rule } from './rules.ts';
 import { type SubjectEntry, SubjectTable } from './subject-table.ts';
 import type { Subject } from './subjects.ts';

@@ -1,4 +1,4 @@
-import { goQuote } from '../api/go-quote.ts';
+import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { qualified } from '../api/status.ts';
 import type { Reach } from './cluster-selector.ts';

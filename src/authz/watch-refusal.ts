@@ -1,7 +1,7 @@
 import { type Authorizer, namespaceAskedAbout } from '../api/authorization.ts';
-import type { ApiRequest, Verb } from '../api/exchange.ts';
+import type { ApiRequest, Verb } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
-import { parseFieldSelector } from '../objects/field-selector.ts';
+import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
 import { forbiddenFor } from './forbidden.ts';
 
 /**

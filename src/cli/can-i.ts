@@ -1,10 +1,10 @@
 import { createCatalog } from '../api/catalog.ts';
+import { type ResourceAttributes, reviewAccess, reviewRules } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
-import { type ResourceAttributes, reviewAccess, reviewRules } from '../client/reviews.ts';
 import { CliError, type Context, type Invocation, type Run } from './command.ts';
 import { connect } from './connection.ts';
+import { printable } from './escape-unprintable.ts';
 import { findType } from './object-path.ts';
-import { printable } from './printable.ts';
 import { renderTable } from './table.ts';
 
 /** `yes` and 0, or `no` and 1; with `--list`, everything that is allowed. */

@@ -6,8 +6,8 @@ import type { Cluster } from '../client/types.ts';
 import { CliError, type Run } from './command.ts';
 import { connect } from './connection.ts';
 import { isDryRun } from './dry-run.ts';
+import { printable } from './escape-unprintable.ts';
 import { getCluster } from './get-clusters.ts';
-import { printable } from './printable.ts';
 import { renderTable } from './table.ts';
 
 /** Confirms that a cluster's credential may be sent to its present address, after showing both. */

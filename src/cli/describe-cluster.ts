@@ -1,14 +1,14 @@
 import { MASTERS } from '../api/caller.ts';
-import { humanAge } from '../api/human-age.ts';
+import { humanAge } from '../api/codec/go-text/human-duration.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { reviewAccess, reviewSelf } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
-import { reviewAccess, reviewSelf } from '../client/reviews.ts';
 import { type Cluster, endpointsOf } from '../client/types.ts';
 import { clusterNames } from './cluster-names.ts';
 import type { Context, Run } from './command.ts';
 import { connect } from './connection.ts';
+import { printable } from './escape-unprintable.ts';
 import { getCluster } from './get-clusters.ts';
-import { printable } from './printable.ts';
 import { describeError, isAboutOne } from './report-error.ts';
 import { renderTable } from './table.ts';
 

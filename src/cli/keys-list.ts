@@ -1,10 +1,10 @@
-import { humanAge } from '../api/human-age.ts';
+import { humanAge } from '../api/codec/go-text/human-duration.ts';
 import { type ApiObject, apiVersionOf } from '../api/kind.ts';
 import { type SigningKeyStatus, signingKeyKind } from '../api/kinds/signing-key.ts';
 import type { Run } from './command.ts';
 import { connect } from './connection.ts';
+import { printable } from './escape-unprintable.ts';
 import { asList, printerFor } from './output.ts';
-import { printable } from './printable.ts';
 import { renderTable } from './table.ts';
 
 export const KEYS_PATH = `/apis/${apiVersionOf(signingKeyKind)}/${signingKeyKind.resource}`;

@@ -1,8 +1,8 @@
 import { CliError, type Run } from './command.ts';
 import { connect } from './connection.ts';
 import { isDryRun } from './dry-run.ts';
+import { printable } from './escape-unprintable.ts';
 import { KEYS_PATH } from './keys-list.ts';
-import { printable } from './printable.ts';
 
 export const run: Run = async (context, invocation) => {
   const [name = ''] = invocation.args;

@@ -3,8 +3,8 @@ import { type SigningKeyStatus, signingKeyKind } from '../api/kinds/signing-key.
 import type { Run } from './command.ts';
 import { connect } from './connection.ts';
 import { isDryRun } from './dry-run.ts';
+import { printable } from './escape-unprintable.ts';
 import { KEYS_PATH } from './keys-list.ts';
-import { printable } from './printable.ts';
 
 export const run: Run = async (context, invocation) => {
   const dryRun = isDryRun(invocation);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { kubeconfigFor } from '../api/kubeconfig.ts';
+import { kubeconfigFor } from '../api/kubeconfig-document.ts';
 import { mergeKubeconfig, type WantedContext } from './kubeconfig-merge.ts';
 
 const DESK = 'https://desk';

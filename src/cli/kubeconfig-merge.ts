@@ -1,5 +1,5 @@
 import { type Document, isMap, isSeq, parseDocument } from 'yaml';
-import type { ExecConfig } from '../api/kubeconfig.ts';
+import type { ExecConfig } from '../api/kubeconfig-document.ts';
 import { CliError } from './command.ts';
 import { yamlProblem } from './yaml-problem.ts';
 

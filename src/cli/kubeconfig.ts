@@ -1,19 +1,19 @@
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { chooseEndpoint } from '../api/choose-endpoint.ts';
-import { kubeconfigFor } from '../api/kubeconfig.ts';
+import { kubeconfigFor } from '../api/kubeconfig-document.ts';
 import { isDns1123Subdomain } from '../api/names.ts';
 import type { Client } from '../client/create-client.ts';
 import { type Cluster, type ClusterSelection, endpointsOf } from '../client/types.ts';
 import { type Account, parseAccount } from './account.ts';
 import { CliError, type Context, type Invocation, type Run } from './command.ts';
 import { clientFor, resolveConnection } from './connection.ts';
+import { printable } from './escape-unprintable.ts';
 import { execCommand } from './exec-command.ts';
 import { withLock } from './file-lock.ts';
 import { kubeconfigFile } from './folders.ts';
 import { type MergeResult, mergeKubeconfig, type WantedContext } from './kubeconfig-merge.ts';
 import { localAddressTo } from './local-address.ts';
-import { printable } from './printable.ts';
 import { readText, writePrivate } from './private-files.ts';
 import { accountProblem } from './try-account.ts';
 

@@ -1,10 +1,10 @@
+import { reviewSelf } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
 import { isStatus } from '../client/errors.ts';
-import { reviewSelf } from '../client/reviews.ts';
 import { CliError, type Context, type Invocation, type Run } from './command.ts';
 import { type Connection, clientFor, resolveConnection } from './connection.ts';
+import { printable } from './escape-unprintable.ts';
 import { changeLogins, type Login, loginFor, readLogins } from './logins.ts';
-import { printable } from './printable.ts';
 import { clientSettings, signIn } from './sign-in.ts';
 
 /** Gets a token, or takes the one that is given; tries it, then keeps it. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { CliError, type Context } from './command.ts';
 import { withLock } from './file-lock.ts';
 import { configFolder } from './folders.ts';
-import type { Session } from './oidc/session.ts';
+import type { Session } from './oidc/oidc-session.ts';
 import { readPrivate, writePrivate } from './private-files.ts';
 
 /** How to reach one server, and as whom. */

@@ -1,7 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
 import { apiVersionOf, type Kind } from '../api/kind.ts';
+import { pathPrefix } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
-import { pathPrefix } from '../client/reviews.ts';
 import { CliError } from './command.ts';
 
 export interface Place {

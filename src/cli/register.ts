@@ -8,9 +8,9 @@ import { createNodeFetch } from '../client/node.ts';
 import { CliError, type Context, type Invocation, type Run } from './command.ts';
 import { connect } from './connection.ts';
 import { isDryRun } from './dry-run.ts';
+import { printable } from './escape-unprintable.ts';
 import { kubeconfigFile } from './folders.ts';
 import { type KubeconfigContext, readContext } from './kubeconfig-context.ts';
-import { printable } from './printable.ts';
 import { whileWaiting } from './progress.ts';
 
 /** Everyone: an address that only some may use has to be said to be so. */

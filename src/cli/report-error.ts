@@ -1,6 +1,6 @@
 import { ConnectionError, StatusError } from '../client/errors.ts';
 import { CliError } from './command.ts';
-import { printable } from './printable.ts';
+import { printable } from './escape-unprintable.ts';
 
 /** What is said of an error, in the words of kubectl. Undefined for what is a fault of this program. */
 export function describeError(error: unknown): string | undefined {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from './cli.fixture.ts';
 import { changeLogins } from './logins.ts';
-import type { Session } from './oidc/session.ts';
+import type { Session } from './oidc/oidc-session.ts';
 import { sessionToken } from './session-token.ts';
 
 const SERVER = 'https://desk.example.com';

@@ -5,7 +5,7 @@ import { CliError, type Context } from './command.ts';
 import { withLock } from './file-lock.ts';
 import { configFolder } from './folders.ts';
 import { changeLogins, type Login, loginFor, readLogins } from './logins.ts';
-import { type Session, timesOf } from './oidc/session.ts';
+import { type Session, timesOf } from './oidc/oidc-session.ts';
 
 type SessionLogin = Login & { readonly session: Session };
 

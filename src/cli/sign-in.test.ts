@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from './cli.fixture.ts';
 import { Invocation } from './command.ts';
-import { timesOf } from './oidc/session.ts';
+import { timesOf } from './oidc/oidc-session.ts';
 import { clientSettings } from './sign-in.ts';
 
 let folder: string;

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { CliError, type Context, type Invocation } from './command.ts';
 import { readGiven, readPem } from './given-files.ts';
 import type { Login } from './logins.ts';
-import { type ClientSettings, type Session, type Tokens, timesOf } from './oidc/session.ts';
+import { type ClientSettings, type Session, type Tokens, timesOf } from './oidc/oidc-session.ts';
 
 /** Signs in at an identity provider. */
 export async function signIn(

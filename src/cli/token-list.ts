@@ -1,10 +1,10 @@
-import { humanAge } from '../api/human-age.ts';
+import { humanAge } from '../api/codec/go-text/human-duration.ts';
 import { issuedTokenKind } from '../api/kinds/issued-token.ts';
 import type { TrackedToken } from '../client/types.ts';
 import type { Run } from './command.ts';
 import { connect } from './connection.ts';
+import { printable } from './escape-unprintable.ts';
 import { asList, printerFor } from './output.ts';
-import { printable } from './printable.ts';
 import { renderTable } from './table.ts';
 
 /** The tokens that are out and tracked, with the columns of the server's own tables. */

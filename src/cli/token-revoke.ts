@@ -2,7 +2,7 @@ import type { Client } from '../client/create-client.ts';
 import { StatusError } from '../client/errors.ts';
 import { CliError, type Context, type Invocation, type Run } from './command.ts';
 import { connect } from './connection.ts';
-import { printable } from './printable.ts';
+import { printable } from './escape-unprintable.ts';
 import { describeError } from './report-error.ts';
 import { type GivenToken, readGivenToken } from './token-id.ts';
 

@@ -1,7 +1,7 @@
 import { CliError, type Context, type Invocation, type Run } from './command.ts';
 import { type Connection, clientFor, resolveConnection } from './connection.ts';
+import { printable } from './escape-unprintable.ts';
 import { getCluster } from './get-clusters.ts';
-import { printable } from './printable.ts';
 import { servedRoot } from './served-root.ts';
 import { authenticationConfiguration } from './trust-configuration.ts';
 

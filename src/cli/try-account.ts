@@ -1,7 +1,7 @@
 import type { Client } from '../client/create-client.ts';
 import { isStatus } from '../client/errors.ts';
 import type { Account } from './account.ts';
-import { printable } from './printable.ts';
+import { printable } from './escape-unprintable.ts';
 import { describeError } from './report-error.ts';
 
 /** A cluster that is slow to answer must not keep anybody from their kubeconfig. */

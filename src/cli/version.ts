@@ -1,9 +1,9 @@
 import { createClient } from '../client/create-client.ts';
 import { CliError, type Context, type Invocation, type Run } from './command.ts';
 import { resolveConnection } from './connection.ts';
+import { printable } from './escape-unprintable.ts';
 import { fetchFor } from './fetch-for.ts';
 import { printerFor } from './output.ts';
-import { printable } from './printable.ts';
 import { whileWaiting } from './progress.ts';
 
 interface ServerVersion {

@@ -1,8 +1,8 @@
-import { reviewSelf } from '../client/reviews.ts';
+import { reviewSelf } from '../client/access-reviews.ts';
 import type { Run } from './command.ts';
 import { connect } from './connection.ts';
+import { printable } from './escape-unprintable.ts';
 import { printerFor } from './output.ts';
-import { printable } from './printable.ts';
 import { renderTable } from './table.ts';
 
 /** As `kubectl auth whoami` shows it. */

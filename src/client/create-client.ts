@@ -1,6 +1,6 @@
-import { createToken } from './create-token.ts';
 import { listIssuedTokens, revokeToken } from './issued-tokens.ts';
 import { clusterPages, listClusters } from './list-clusters.ts';
+import { createToken } from './request-token.ts';
 import { realTiming, type Timing } from './timing.ts';
 import { createTokenSource, type TokenSource } from './token-source.ts';
 import { type Fetch, type Reply, type RequestOptions, type TokenProvider, Transport } from './transport.ts';

@@ -3,8 +3,6 @@ export type { ApiEndpoints, ClusterCondition, ClusterStatus, ServerEndpoint } fr
 export type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
 export type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
 export type { Status, StatusCause, StatusDetails } from '../api/status.ts';
-export { type Client, type ClientOptions, createClient } from './create-client.ts';
-export { ConnectionError, isStatus, StatusError } from './errors.ts';
 export {
   type AccessAnswer,
   pathPrefix,
@@ -14,7 +12,9 @@ export {
   reviewRules,
   reviewSelf,
   type UserInfo,
-} from './reviews.ts';
+} from './access-reviews.ts';
+export { type Client, type ClientOptions, createClient } from './create-client.ts';
+export { ConnectionError, isStatus, StatusError } from './errors.ts';
 export type { Timing } from './timing.ts';
 export type { TokenSource } from './token-source.ts';
 export type { Fetch, Reply, RequestOptions, TokenProvider } from './transport.ts';

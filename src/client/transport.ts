@@ -1,7 +1,7 @@
 import { cutOff, noAnswer } from './connection-problem.ts';
 import { ConnectionError, StatusError, statusFrom } from './errors.ts';
 import type { Timing } from './timing.ts';
-import { warningsIn } from './warnings.ts';
+import { warningsIn } from './warning-header.ts';
 
 export type Fetch = typeof globalThis.fetch;
 

@@ -4,7 +4,7 @@ import { clustersPath } from './list-clusters.ts';
 import { backoffMs, type Timing } from './timing.ts';
 import type { Transport } from './transport.ts';
 import type { Cluster, ClusterEvent, WatchOptions } from './types.ts';
-import { type WireEvent, watchEvents } from './watch-stream.ts';
+import { type WireEvent, watchEvents } from './watch-events.ts';
 
 export interface WatchParts {
   readonly transport: Transport;

@@ -9,7 +9,7 @@ import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import type { Logger } from '../observability/logger.ts';
-import type { FeedListener } from '../storage/cache/feed.ts';
+import type { FeedListener } from '../storage/reflector.ts';
 
 /** The condition that tells whether the desk can use the credential that a cluster names. */
 export const CREDENTIAL_USABLE = 'CredentialUsable';

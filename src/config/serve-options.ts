@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { LoadLimits } from '../api/load-limits.ts';
-import type { Network } from '../api/network.ts';
+import type { LoadLimits } from '../api/flow-control-limits.ts';
 import type { SignerAddress } from '../api/signer-address.ts';
+import type { Network } from '../lib/network.ts';
 import type { OptionValues } from './options.ts';
 import { resolveStore, type StoreOptions } from './store-options.ts';
 import { defaultBaseUrl, isLoopback, isWildcard, type ListenAddress } from './values.ts';

@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
+import { isIPv6 } from '../lib/network.ts';
 import type { OptionValues } from './options.ts';
 import { isLoopback } from './values.ts';
 

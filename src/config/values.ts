@@ -1,9 +1,8 @@
 import { statSync } from 'node:fs';
-import { BlockList, isIP, isIPv6 } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
-import { type Network, readNetwork } from '../api/network.ts';
 import type { SignerAddress } from '../api/signer-address.ts';
+import { BlockList, isIP, isIPv6, type Network, readNetwork } from '../lib/network.ts';
 import { parseDuration } from './duration.ts';
 
 /** A value that cannot be used; the message says what would be right, and whoever knows adds where it came from. */

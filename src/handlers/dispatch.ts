@@ -1,9 +1,9 @@
 import type { Catalog } from '../api/catalog.ts';
-import type { ApiRequest, ApiResponse, Target, Verb } from '../api/exchange.ts';
 import type { Kind, VirtualType } from '../api/kind.ts';
+import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import { badRequest } from '../api/status.ts';
-import { assertSupported } from '../objects/field-selector.ts';
-import { SelectorSyntaxError } from '../objects/label-selector.ts';
+import { assertSupported } from '../objects/selectors/field-selector.ts';
+import { SelectorSyntaxError } from '../objects/selectors/label-selector.ts';
 import { supportedFields } from '../objects/stored-object.ts';
 import { type GetParts, getObject } from './get.ts';
 import { type ListParts, listObjects } from './list.ts';

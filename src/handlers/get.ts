@@ -1,5 +1,5 @@
-import type { ApiRequest, ApiResponse } from '../api/exchange.ts';
 import type { Kind } from '../api/kind.ts';
+import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { notFound } from '../api/status.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import { parseResourceVersion } from './options/list-options.ts';

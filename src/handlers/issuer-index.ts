@@ -1,14 +1,14 @@
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
-import type { ApiRequest } from '../api/exchange.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
-import { parseFieldSelector } from '../objects/field-selector.ts';
-import { parseLabelSelector } from '../objects/label-selector.ts';
+import type { ApiRequest } from '../api/request.ts';
+import { Slice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
+import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
+import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
 import { keySetAddress } from '../tokens/issuer-documents.ts';
 import { selectAll } from './selection.ts';
-import { Slice } from './slice.ts';
 import type { Views } from './views.ts';
 
 export interface IssuerIndexParts {

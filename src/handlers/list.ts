@@ -1,16 +1,16 @@
 import type { ClusterRule } from '../api/authorization.ts';
-import type { ApiRequest, ApiResponse } from '../api/exchange.ts';
 import { apiVersionOf, type Kind } from '../api/kind.ts';
 import { collectionPrefix } from '../api/object-key.ts';
+import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { gone } from '../api/status.ts';
+import { Slice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
-import type { Snapshot } from '../storage/cache/snapshot.ts';
+import type { Snapshot } from '../storage/snapshot.ts';
 import type { ContinueState, ContinueTokens } from './continue-token.ts';
 import type { ListOptions } from './options/list-options.ts';
 import { columnsOf, type Representation, renderItems, TABLE } from './representation.ts';
 import { type Selection, selectPage } from './selection.ts';
-import { Slice } from './slice.ts';
 import { assertFormFits, representationFor, stillHolding, type Views } from './views.ts';
 
 export interface ListParts {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
+import { Slice } from '../lib/time-slice.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import { type Form, type Representation, renderItems } from './representation.ts';
-import { Slice } from './slice.ts';
 
 const ENTRIES = 200;
 

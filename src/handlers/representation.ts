@@ -1,9 +1,9 @@
 import type { ClusterRule } from '../api/authorization.ts';
 import { encodeValue, toJson } from '../api/codec/encode.ts';
-import { humanAge } from '../api/human-age.ts';
+import { humanAge } from '../api/codec/go-text/human-duration.ts';
 import { type ApiObject, apiVersionOf, type Kind, type TableColumn } from '../api/kind.ts';
+import type { Slice } from '../lib/time-slice.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
-import type { Slice } from './slice.ts';
 
 /** The forms in which objects are sent. */
 export type Form = 'object' | 'table' | 'partial-object-metadata';

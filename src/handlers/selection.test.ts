@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { ClusterRule } from '../api/authorization.ts';
 import { createCatalog } from '../api/catalog.ts';
 import { kindPrefix } from '../api/object-key.ts';
-import { parseFieldSelector } from '../objects/field-selector.ts';
-import { parseLabelSelector } from '../objects/label-selector.ts';
+import { Slice } from '../lib/time-slice.ts';
+import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
+import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
 import { StoredObject } from '../objects/stored-object.ts';
-import { Snapshot } from '../storage/cache/snapshot.ts';
+import { Snapshot } from '../storage/snapshot.ts';
 import { includes, type Page, type Selection, selectAll, selectPage } from './selection.ts';
-import { Slice } from './slice.ts';
 
 const { clusters } = createCatalog({ productName: 'orchestrator' });
 const prefix = kindPrefix(clusters);

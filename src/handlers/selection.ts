@@ -1,9 +1,9 @@
 import type { ClusterRule, Places } from '../api/authorization.ts';
-import type { FieldSelector } from '../objects/field-selector.ts';
-import type { LabelSelector } from '../objects/label-selector.ts';
+import type { Slice } from '../lib/time-slice.ts';
+import type { FieldSelector } from '../objects/selectors/field-selector.ts';
+import type { LabelSelector } from '../objects/selectors/label-selector.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
-import type { Snapshot } from '../storage/cache/snapshot.ts';
-import type { Slice } from './slice.ts';
+import type { Snapshot } from '../storage/snapshot.ts';
 
 /** What a list or a watch is about: a place, what was asked for, and what the caller may see. */
 export interface Selection {

@@ -1,10 +1,10 @@
 import type { Authorizer } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
-import type { ApiRequest, ApiResponse } from '../api/exchange.ts';
 import { collectionPrefix } from '../api/object-key.ts';
+import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { notFound } from '../api/status.ts';
+import { Slice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
-import { Slice } from './slice.ts';
 
 export interface UsableAccountsParts {
   readonly catalog: Catalog;

@@ -7,9 +7,9 @@ import {
 } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
-import type { ApiRequest, Query } from '../api/exchange.ts';
-import { goQuote } from '../api/go-quote.ts';
+import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import type { Kind } from '../api/kind.ts';
+import type { ApiRequest, Query } from '../api/request.ts';
 import { ApiError, badRequest, gone } from '../api/status.ts';
 import { visibleTokens } from './issued-tokens/own-tokens.ts';
 import type { Form, IncludeObject, Representation } from './representation.ts';

@@ -1,17 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../api/caller.ts';
-import type { ApiRequest, Query, RequestBody, Target } from '../api/exchange.ts';
+import type { ApiRequest, Query, RequestBody, Target } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
-import type { Answer } from './answer.ts';
-import type { Timed } from './deadlines.ts';
-import type { Ticket } from './lanes/lane.ts';
-import type { LineNotes } from './line-notes.ts';
-import type { NegotiatedAnswer } from './negotiate.ts';
-import { RequestQuery } from './request-query.ts';
-import type { RequestTarget } from './request-target.ts';
-import type { ResourceRoute } from './routes.ts';
-import { Warnings } from './warnings.ts';
-import type { WireFacts } from './wire-facts.ts';
+import type { Timed } from '../lib/deadlines.ts';
+import type { Ticket } from './flow-control/priority-level.ts';
+import type { WireFacts } from './request/header-checks.ts';
+import type { LineNotes } from './request/line-notes.ts';
+import type { NegotiatedAnswer } from './request/negotiate.ts';
+import { RequestQuery } from './request/query.ts';
+import type { RequestTarget } from './request/request-info.ts';
+import type { Answer } from './response/answer.ts';
+import { Warnings } from './response/warning-headers.ts';
+import type { ResourceRoute } from './routes/routes.ts';
 
 const NO_QUERY: Query = new RequestQuery('');
 const NO_WARNINGS: readonly string[] = [];

@@ -3,15 +3,15 @@ import { connect } from 'node:net';
 import { afterEach } from 'vitest';
 import type { Authorizer } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
-import type { ApiRequest, ApiResponse, Target, Verb } from '../api/exchange.ts';
-import type { LoadLimits } from '../api/load-limits.ts';
+import type { LoadLimits } from '../api/flow-control-limits.ts';
+import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import { unauthorized } from '../api/status.ts';
 import { createLogger } from '../observability/logger.ts';
-import { createLanes } from './lanes/lanes.ts';
-import type { RequestRecord } from './request-record.ts';
-import { createTargetParser } from './request-target.ts';
-import type { ResourceRoute } from './routes.ts';
-import { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';
+import { createLanes } from './flow-control/flow-control.ts';
+import { createHttpServer, type HttpServer, type HttpServerOptions } from './listener/listener.ts';
+import type { RequestRecord } from './records/request-record.ts';
+import { createTargetParser } from './request/request-info.ts';
+import type { ResourceRoute } from './routes/routes.ts';
 
 /** A real server on a real port, with callers, permissions and handlers that tests can see through. */
 

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, internal, timeout } from '../api/status.ts';
+import { Deadlines } from '../lib/deadlines.ts';
 import type { Logger } from '../observability/logger.ts';
-import type { Answer } from './answer.ts';
-import { Deadlines } from './deadlines.ts';
 import { type Arrival, Exchange } from './exchange.ts';
-import { acceptsGzip, prettyByAccept, prettyByDefault } from './negotiate.ts';
-import { type RequestRecord, recordOf } from './request-record.ts';
-import { respond } from './respond.ts';
+import { type RequestRecord, recordOf } from './records/request-record.ts';
+import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
+import type { Answer } from './response/answer.ts';
+import { respond } from './response/respond.ts';
+import type { WatchStream } from './response/watch-response.ts';
 import {
   admit,
   assignAuditId,
@@ -24,7 +25,6 @@ import {
   type StageRun,
   servePublicPath,
 } from './stages.ts';
-import type { WatchStream } from './watch-stream.ts';
 
 /**
  * The way of every request, read downwards. The first stage that throws, or that sets an answer, ends the

@@ -1,257 +1,139 @@
-import { once } from 'node:events';
-import {
-  createServer as createPlainServer,
-  type IncomingMessage,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-} from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
-import type { TlsOptions } from 'node:tls';
-import { ApiError } from '../api/status.ts';
-import { AddressLimit } from './address-limit.ts';
-import { CIPHERS } from './ciphers.ts';
-import { answerClientErrors, trackNewest } from './client-errors.ts';
-import type { Arrival } from './exchange.ts';
-import { type HandshakeCounts, HandshakePace, paceHandshakes } from './handshake-pace.ts';
-import { type HealthOptions, healthRoutes } from './health.ts';
-import { createPipeline, type PipelineOptions } from './pipeline.ts';
-import { firstOf } from './routes.ts';
-import { createReloader, type KeyPair, readKeyPair, type TlsFiles } from './tls-files.ts';
-import { type VersionFacts, versionRoutes } from './version.ts';
-import type { WatchStream } from './watch-stream.ts';
-import { MAX_HEADERS } from './wire-facts.ts';
+import type { Authorizer } from '../api/authorization.ts';
+import type { Catalog } from '../api/catalog.ts';
+import type { LoadLimits } from '../api/flow-control-limits.ts';
+import { REGISTRY_PREFIX } from '../api/object-key.ts';
+import { unavailable } from '../api/status.ts';
+import type { Authenticator } from '../authn/authenticator.ts';
+import type { createDispatcher } from '../handlers/dispatch.ts';
+import type { IssuerIndex } from '../handlers/issuer-index.ts';
+import type { AuditLog } from '../observability/audit/audit-log.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Metrics } from '../observability/metrics/metrics.ts';
+import { observeHandshakes, observeLanes } from '../observability/metrics/observe-parts.ts';
+import type { Store } from '../storage/contract.ts';
+import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
+import { createLanes } from './flow-control/flow-control.ts';
+import { createHttpServer, type HttpServer, type HttpServerOptions } from './listener/listener.ts';
+import type { TlsFiles } from './listener/tls-files.ts';
+import { createAuditor } from './records/auditor.ts';
+import { createRequestMetrics } from './records/request-metrics.ts';
+import { logRequests } from './records/request-record.ts';
+import type { Tracer } from './records/tracing/tracer.ts';
+import { createTargetParser } from './request/request-info.ts';
+import { type ConsoleOptions, consoleRoutes } from './routes/console-routes.ts';
+import { discoveryRoutes } from './routes/discovery-routes.ts';
+import { issuerRoutes } from './routes/issuer-routes.ts';
+import { metricsRoutes } from './routes/metrics-route.ts';
+import { openApiRoutes } from './routes/openapi-routes.ts';
+import { resourceRoutes } from './routes/resource-routes.ts';
+import { firstOf } from './routes/routes.ts';
 
-/** The limits of a connection. Slow and silent clients must cost little and not for long. */
-const LIMITS = {
-  headersTimeoutMs: 10_000,
-  requestTimeoutMs: 30_000,
-  keepAliveTimeoutMs: 5_000,
-  /** An answer of which nothing leaves for so long is given up, once the time for its request is over. */
-  untakenMs: 60_000,
-  /** What can not be read as a request is answered, and closed so much later. */
-  lingerMs: 5_000,
-  maxHeaderBytes: 16_384,
-  handshakeTimeoutMs: 10_000,
-  /** How often Node looks for requests that have run out of time. */
-  checkIntervalMs: 1_000,
-  certificateCheckMs: 10_000,
-  drainTimeoutMs: 25_000,
-} as const;
+/** What requests need, once it is there. */
+export interface Interior {
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  readonly dispatch: ReturnType<typeof createDispatcher>;
+  readonly documents: IssuerDocuments;
+  readonly issuerIndex: IssuerIndex;
+  readonly store: Pick<Store, 'get'>;
+  readonly cache: { readonly ready: boolean };
+  readonly isCluster: (name: string) => boolean;
+  /** Where the tokens of an identity provider are to be had. */
+  readonly tokenOriginsOf: (issuer: string) => readonly string[];
+}
 
-type Limits = { readonly [name in keyof typeof LIMITS]: number };
-
-export interface HttpServerOptions
-  extends Omit<PipelineOptions, 'isDraining' | 'untakenMs' | 'keepWatch' | 'onAuthenticated'> {
+export interface FrontOptions {
   readonly host: string;
   readonly port: number;
   readonly tls?: TlsFiles;
-  /** Further connections are refused until one closes. */
-  readonly maxConnections?: number;
-  /** The same for those from one address. */
-  readonly maxConnectionsPerAddress?: number;
-  /** With TLS, how many handshakes a second begin for one address without anybody authenticating; 0 for no limit. */
-  readonly handshakesPerAddress?: number;
-  /** Between failing readiness and refusing connections, so that load balancers notice in time. */
-  readonly drainDelayMs?: number;
-  readonly sleep?: (ms: number) => Promise<unknown>;
-  readonly limits?: Partial<Limits>;
-  readonly version: VersionFacts;
-  /** By name; all must pass for the server to be ready. */
-  readonly checks: HealthOptions['checks'];
+  readonly maxConnections: number;
+  readonly maxConnectionsPerAddress: number;
+  readonly handshakesPerAddress: number;
+  readonly limits: NonNullable<HttpServerOptions['limits']>;
+  readonly load: LoadLimits;
+  readonly drainDelayMs: number;
+  readonly productName: string;
+  readonly version: string;
+  readonly catalog: Catalog;
+  readonly audit: Pick<AuditLog, 'write' | 'commit'>;
+  readonly console: Pick<ConsoleOptions, 'files' | 'provider'>;
+  readonly metrics: Metrics;
+  readonly tracer: Pick<Tracer, 'ended'> | undefined;
+  readonly logger: Logger;
 }
 
-export interface HttpServer {
-  listen(): Promise<{ address: string; port: number }>;
-  /**
-   * Fails readiness, stops accepting, ends watches, lets requests in flight finish; bounded in time. `lastWords` is
-   * called right before the watches end.
-   */
-  drain(lastWords?: () => void): Promise<void>;
-  /** Ends everything at once. */
-  close(): Promise<void>;
-  /** Looks now whether the certificate files have changed. */
-  reloadCertificate(): Promise<void>;
-  /** For metrics. */
-  handshakes(): HandshakeCounts;
+export interface Front {
+  readonly server: HttpServer;
+  /** From now on requests are served. */
+  open(interior: Interior): void;
 }
 
-export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const {
-    host,
-    port,
-    tls,
-    maxConnections,
-    maxConnectionsPerAddress,
-    handshakesPerAddress = 0,
-    drainDelayMs = 0,
-    sleep = setTimeoutPromise,
+/** The listener, which is up before the rest: until then it answers health checks, and 503 to everyone else. */
+export function createFront(options: FrontOptions): Front {
+  const { catalog, productName, version, console, audit, metrics, tracer, logger, ...listener } = options;
+  const auditor = createAuditor(audit, Date.now);
+  const log = logRequests(logger);
+  const counts = createRequestMetrics(metrics, (name) => interior?.isCluster(name) === true);
+  const lanes = createLanes(listener.load);
+  observeLanes(metrics, lanes.usage);
+  let interior: Interior | undefined;
+  const inside = (): Interior => {
+    if (interior === undefined) throw unavailable('the server is starting, please try again');
+    return interior;
+  };
+  const server = createHttpServer({
+    ...listener,
     logger,
-  } = options;
-  const limits: Limits = { ...LIMITS, ...options.limits };
-  let draining = false;
-  /** Draining, and the delay is over: before that, a connection that is closed may be one on which a request is coming. */
-  let closing = false;
-  const watches = new Set<WatchStream>();
-  const isDraining = (): boolean => draining;
-  // Without the stack: a load balancer asks every second or two, and where the question came from is known.
-  const onFailure = (check: string, reason: unknown): void =>
-    logger.warn({ check, reason: reason instanceof Error ? reason.message : String(reason) }, 'health check failed');
-  const serve = createPipeline({
-    ...options,
-    paths: firstOf([
-      healthRoutes({ checks: options.checks, isDraining, onFailure }),
-      versionRoutes(options.version),
-      options.paths,
-    ]),
-    isDraining,
-    untakenMs: limits.untakenMs,
-    onAuthenticated: (socket) => pace?.prove(socket),
-    observe(record) {
-      options.observe(record);
-      // A connection that was busy when the draining began is idle now, and nobody else would close it.
-      if (closing) setImmediate(() => server.closeIdleConnections());
+    lanes,
+    beforeRelease: auditor.beforeRelease,
+    observeArrival: counts.arrived,
+    observeStart: (record) => {
+      counts.started(record);
+      auditor.started(record);
     },
-    keepWatch(stream) {
-      watches.add(stream);
-      stream.onClose(() => watches.delete(stream));
-      // It slipped in while the others were being told to end.
-      if (closing) setImmediate(() => stream.shutdown());
+    observe: (record) => {
+      counts.ended(record);
+      log(record);
+      auditor.ended(record);
+      tracer?.ended(record);
+    },
+    version: { version },
+    parseTarget: createTargetParser({ productName }),
+    authenticate: (authorization, warn, connection) =>
+      inside().authenticator.authenticate(authorization, warn, connection),
+    authorizer: {
+      decide: (caller, question) => inside().authorizer.decide(caller, question),
+      decidePath: (caller, question) => inside().authorizer.decidePath(caller, question),
+    },
+    resources: resourceRoutes(catalog, (request, resource) => inside().dispatch(request, resource)),
+    paths: firstOf([
+      issuerRoutes(
+        () => inside().documents,
+        (caller, request) => inside().issuerIndex(caller, request),
+      ),
+      metricsRoutes(metrics),
+      discoveryRoutes(catalog),
+      openApiRoutes({ catalog, productName, version, now: Date.now }),
+      consoleRoutes({
+        ...console,
+        productName,
+        version,
+        tokenOriginsOf: (issuer) => interior?.tokenOriginsOf(issuer) ?? [],
+      }),
+    ]),
+    checks: {
+      // A real read: the revision alone is known without asking the disk.
+      storage: async () => void (await inside().store.get(REGISTRY_PREFIX)),
+      cache: () => {
+        if (!inside().cache.ready) throw new Error('the cache is catching up with the store');
+      },
     },
   });
-
-  const isPaced = tls !== undefined && handshakesPerAddress > 0;
-  const tlsServer =
-    tls === undefined
-      ? undefined
-      : createTlsServer({ ...httpOptions(limits), ...tlsOptions(limits), pauseOnConnect: isPaced });
-  const server: Server = tlsServer ?? createPlainServer(httpOptions(limits));
-  const useKeyPair = (pair: KeyPair): void => tlsServer?.setSecureContext({ ...tlsOptions(limits), ...pair });
-  let reloadCertificate = async (): Promise<void> => {};
-
-  // Past its own count Node drops header lines silently, Authorization among them: let one more than we
-  // accept through, so that the pipeline sees there were too many.
-  server.maxHeadersCount = MAX_HEADERS + 2;
-  if (maxConnections !== undefined) server.maxConnections = maxConnections;
-
-  const arrive = (req: IncomingMessage, res: ServerResponse, arrival?: Arrival): void => {
-    trackNewest(req, res);
-    serve(req, res, arrival);
-  };
-  const unmet = new ApiError(417, 'ExpectationFailed', 'the only expectation met is 100-continue');
-  server.on('request', (req, res) => arrive(req, res));
-  server.on('checkContinue', (req, res) => arrive(req, res, { expectsContinue: true }));
-  server.on('checkExpectation', (req, res) => arrive(req, res, { refusal: unmet }));
-  // There is no tunnel here; an `Upgrade` header is ignored and the request answered as it is.
-  server.on('connect', (_, socket) => socket.destroy());
-  server.on('clientError', answerClientErrors(limits.lingerMs));
-  // A flood of connections must not become a flood of lines.
-  const complain = oncePer(COMPLAIN_MS, (fields: object) => logger.warn(fields, 'connection refused: too many'));
-  server.on('drop', () => complain({ maxConnections }));
-  const pace = isPaced
-    ? new HandshakePace({
-        perSecond: handshakesPerAddress,
-        now: performance.now.bind(performance),
-        onRefused: (address) => complain({ handshakesPerAddress, address }),
-      })
-    : undefined;
-  if (tlsServer !== undefined && pace !== undefined) paceHandshakes(tlsServer, pace);
-  if (maxConnectionsPerAddress !== undefined) {
-    const limit = new AddressLimit(maxConnectionsPerAddress, (address) =>
-      complain({ maxConnectionsPerAddress, address }),
-    );
-    server.prependListener('connection', (socket) => limit.accept(socket));
-  }
-
-  let certificateCheck: NodeJS.Timeout | undefined;
-  const stopTimers = (): void => clearInterval(certificateCheck);
-  let drained: Promise<void> | undefined;
-
-  const drainOnce = async (lastWords: () => void): Promise<void> => {
-    draining = true;
-    if (drainDelayMs > 0) await sleep(drainDelayMs);
-    closing = true;
-    stopTimers();
-    const closed = new Promise<void>((resolve) => {
-      server.close(() => resolve());
-    });
-    pace?.close();
-    lastWords();
-    for (const stream of [...watches]) stream.shutdown();
-    server.closeIdleConnections();
-    const cut = setTimeout(() => server.closeAllConnections(), limits.drainTimeoutMs);
-    await closed;
-    clearTimeout(cut);
-  };
-
+  observeHandshakes(metrics, server.handshakes);
   return {
-    async listen() {
-      if (tls !== undefined) {
-        const current = await readKeyPair(tls);
-        useKeyPair(current);
-        reloadCertificate = createReloader({ files: tls, current, use: useKeyPair, logger });
-        certificateCheck = setInterval(reloadCertificate, limits.certificateCheckMs).unref();
-      }
-      server.listen({ host, port, backlog: BACKLOG });
-      await once(server, 'listening');
-      server.on('error', (error) => logger.error({ err: error }, 'listener failed'));
-      const { address, port: bound } = server.address() as AddressInfo;
-      return { address, port: bound };
+    server,
+    open: (parts) => {
+      interior = parts;
     },
-    drain(lastWords = () => {}) {
-      drained ??= drainOnce(lastWords);
-      return drained;
-    },
-    async close() {
-      draining = true;
-      closing = true;
-      stopTimers();
-      const closed = new Promise<void>((resolve) => {
-        server.close(() => resolve());
-      });
-      pace?.close();
-      server.closeAllConnections();
-      await closed;
-    },
-    handshakes: () => pace?.counts ?? { held: 0, refused: 0 },
-    reloadCertificate: () => reloadCertificate(),
   };
 }
-
-/** Connections that wait to be accepted. With Node's 511 a burst of slow clients would delay everyone by a second. */
-const BACKLOG = 4_096;
-
-const COMPLAIN_MS = 1_000;
-
-function oncePer<A>(ms: number, act: (argument: A) => void): (argument: A) => void {
-  let next = 0;
-  return (argument) => {
-    const now = performance.now();
-    if (now < next) return;
-    next = now + ms;
-    act(argument);
-  };
-}
-
-function httpOptions(limits: Limits): ServerOptions {
-  return {
-    // Leniency towards malformed requests is how requests are smuggled.
-    insecureHTTPParser: false,
-    maxHeaderSize: limits.maxHeaderBytes,
-    headersTimeout: limits.headersTimeoutMs,
-    requestTimeout: limits.requestTimeoutMs,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    connectionsCheckingInterval: limits.checkIntervalMs,
-    // Checked by the pipeline, whose answer has a body that says so.
-    requireHostHeader: false,
-  };
-}
-
-const tlsOptions = (limits: Limits): TlsOptions => ({
-  minVersion: 'TLSv1.2',
-  ciphers: CIPHERS,
-  ALPNProtocols: ['http/1.1'],
-  handshakeTimeout: limits.handshakeTimeoutMs,
-});

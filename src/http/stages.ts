@@ -8,20 +8,20 @@ import {
   type ResourceQuestion,
 } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
+import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-errors.ts';
 import { whyAllowed } from '../api/decision-reason.ts';
-import { parseGoDuration, toGoInt64 } from '../api/go-errors.ts';
 import { ApiError, badRequest, pathNotFound, unauthorized } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';
-import { addressKey } from './address-limit.ts';
-import { announcedLength, readBody, refuseContentEncoding } from './body.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
-import { isLargeBody, type LaneName, type Lanes, laneOf } from './lanes/lanes.ts';
-import { MEDIA_TYPES, READABLE_NAMES } from './media-types.ts';
-import { negotiateAccept, negotiateContentType } from './negotiate.ts';
-import type { Method, PathTarget, TargetParser } from './request-target.ts';
-import type { PathRoute, PathRoutes, ResourceRoutes } from './routes.ts';
-import { servedRoute } from './served-route.ts';
-import { methodNotAllowed, readWireFacts } from './wire-facts.ts';
+import { isLargeBody, type LaneName, type Lanes, laneOf } from './flow-control/flow-control.ts';
+import { addressKey } from './listener/address-limit.ts';
+import { announcedLength, readBody, refuseContentEncoding } from './request/body.ts';
+import { methodNotAllowed, readWireFacts } from './request/header-checks.ts';
+import { MEDIA_TYPES, READABLE_NAMES } from './request/media-types.ts';
+import { negotiateAccept, negotiateContentType } from './request/negotiate.ts';
+import type { Method, PathTarget, TargetParser } from './request/request-info.ts';
+import type { PathRoute, PathRoutes, ResourceRoutes } from './routes/routes.ts';
+import { servedRoute } from './routes/served-route.ts';
 
 /** What the stages ask of the rest of the program. */
 export interface StageParts {

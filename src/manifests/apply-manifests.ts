@@ -2,7 +2,7 @@ import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix, objectKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
-import type { Cascade } from '../objects/cascade.ts';
+import type { Cascade } from '../objects/deletion-propagation.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';

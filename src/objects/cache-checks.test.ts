@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Kind } from '../api/kind.ts';
-import { KindCache } from '../storage/cache/kind-cache.ts';
 import type { StorageError, Store } from '../storage/contract.ts';
+import { KindCache } from '../storage/watch-cache.ts';
 import { startCacheChecks } from './cache-checks.ts';
 import type { StoredObject } from './stored-object.ts';
 

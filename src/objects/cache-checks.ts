@@ -1,7 +1,7 @@
 import type { Kind } from '../api/kind.ts';
 import type { Logger } from '../observability/logger.ts';
-import { type CheckStatus, type ConsistencyOptions, checkCaches } from '../storage/cache/consistency.ts';
-import type { KindCache } from '../storage/cache/kind-cache.ts';
+import { type CheckStatus, type ConsistencyOptions, checkCaches } from '../storage/consistency.ts';
+import type { KindCache } from '../storage/watch-cache.ts';
 import type { StoredObject } from './stored-object.ts';
 
 export interface CacheChecksOptions extends Pick<ConsistencyOptions<StoredObject>, 'store' | 'feed' | 'pause'> {

@@ -1,5 +1,5 @@
 import type { Kind } from '../api/kind.ts';
-import type { FeedListener } from '../storage/cache/feed.ts';
+import type { FeedListener } from '../storage/reflector.ts';
 import type { StoredObject } from './stored-object.ts';
 
 /** Tells of which kind each change is that the caches take in. */

@@ -1,7 +1,7 @@
 import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta } from '../api/kind.ts';
 import type { ObjectPlace } from '../api/object-key.ts';
-import { utcSecond } from '../api/utc-second.ts';
-import { equalJson, type JsonValue } from './json-value.ts';
+import { utcSecond } from '../lib/utc-second.ts';
+import { equalJson, type JsonValue } from './patches/json-value.ts';
 
 /** Seconds, UTC: the only form of time in the API (T-09). */
 export const toTimestamp = (epochMs: number): string => `${utcSecond(Math.floor(epochMs / 1000))}Z`;

@@ -1,8 +1,8 @@
 import type { Kind } from '../api/kind.ts';
 import { type ObjectPlace, objectKey } from '../api/object-key.ts';
 import { unavailable } from '../api/status.ts';
-import type { Feed } from '../storage/cache/feed.ts';
-import type { KindCache } from '../storage/cache/kind-cache.ts';
+import type { Feed } from '../storage/reflector.ts';
+import type { KindCache } from '../storage/watch-cache.ts';
 import { asApiError, resourceVersionTooLarge, warmingUp } from './storage-errors.ts';
 import type { StoredObject } from './stored-object.ts';
 

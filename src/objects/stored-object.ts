@@ -1,10 +1,10 @@
 import { encodeValue } from '../api/codec/encode.ts';
-import { keptText } from '../api/kept-bytes.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectPlace } from '../api/object-key.ts';
 import type { Current } from '../api/still-current.ts';
-import type { CacheEntry } from '../storage/cache/snapshot.ts';
+import { keptText } from '../lib/slab.ts';
 import type { KeyValue } from '../storage/contract.ts';
+import type { CacheEntry } from '../storage/snapshot.ts';
 
 /** Makes what is shown to callers who may read but not change the object. */
 export type PublicView = (object: ApiObject) => ApiObject;

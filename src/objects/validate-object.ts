@@ -1,3 +1,4 @@
+import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import {
   checkEach,
   type FieldError,
@@ -6,7 +7,6 @@ import {
   MAX_FIELD_ERRORS,
   required,
 } from '../api/field-error.ts';
-import { goQuote } from '../api/go-quote.ts';
 import type { ApiObject, Kind, ObjectMeta } from '../api/kind.ts';
 import { CLUSTERS_ANNOTATION } from '../api/kinds/rbac.ts';
 import {
@@ -17,7 +17,7 @@ import {
   validateAnnotations,
   validateLabels,
 } from '../api/names.ts';
-import { parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';
+import { parseLabelSelector, SelectorSyntaxError } from './selectors/label-selector.ts';
 
 const NAME_RULES = {
   label: isDns1123Label,

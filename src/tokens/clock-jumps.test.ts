@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
-import { createRingChanges, type MakeKey } from './ring-state.ts';
+import { createRingChanges, type MakeKey } from './keys/ring-state.ts';
 import { type Fixture, openFixture, START } from './tokens.fixture.ts';
 
 const HOUR = 3_600;

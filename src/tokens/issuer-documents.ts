@@ -1,7 +1,7 @@
 import type { Issuers } from './claims.ts';
-import { publicJwk } from './jwk.ts';
-import type { KeyRing } from './key-ring.ts';
-import { KEY_SET_MAX_AGE_SECONDS } from './ring-state.ts';
+import { publicJwk } from './keys/jwk.ts';
+import type { KeyRing } from './keys/key-ring.ts';
+import { KEY_SET_MAX_AGE_SECONDS } from './keys/ring-state.ts';
 
 /** What verifiers read to trust our tokens: the same for every name that a cluster could have. */
 export interface IssuerDocuments {

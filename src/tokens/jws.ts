@@ -1,4 +1,4 @@
-import type { Algorithm } from './algorithms.ts';
+import type { Algorithm } from './keys/algorithms.ts';
 import { TokenRejected } from './token-rejected.ts';
 
 /** Compact JWS (RFC 7515 section 7.1), read so that one token has exactly one spelling. */

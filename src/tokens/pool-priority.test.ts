@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 const PROGRAM = `
   import { readdirSync, readFileSync } from 'node:fs';
   import { getPriority } from 'node:os';
-  import { newPrivateKey, signJws } from ${JSON.stringify(new URL('./algorithms.ts', import.meta.url).href)};
+  import { newPrivateKey, signJws } from ${JSON.stringify(new URL('./keys/algorithms.ts', import.meta.url).href)};
   import { letLoopGoFirst } from ${JSON.stringify(new URL('./pool-priority.ts', import.meta.url).href)};
   await signJws('ES256', await newPrivateKey('ES256'), 'x');
   const before = getPriority();

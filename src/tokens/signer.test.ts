@@ -1,8 +1,8 @@
 import { createPublicKey } from 'node:crypto';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ALGORITHMS } from './algorithms.ts';
 import { buildClaims } from './claims.ts';
+import { ALGORITHMS } from './keys/algorithms.ts';
 import { createSigner } from './signer.ts';
 import { API, type Fixture, grantOf, openFixture, START } from './tokens.fixture.ts';
 

@@ -1,7 +1,7 @@
 import type { NodeRef, TokenClaims } from './claims.ts';
 import { bytesIn, encodeHeader, encodePayload, parseJsonObject } from './jws.ts';
-import type { SigningKey } from './key-material.ts';
-import type { KeyRing } from './key-ring.ts';
+import type { SigningKey } from './keys/key-material.ts';
+import type { KeyRing } from './keys/key-ring.ts';
 import { readClaims } from './read-claims.ts';
 
 export interface Signer {

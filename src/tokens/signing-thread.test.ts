@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import { ALGORITHMS, type Algorithm, newPrivateKey, signJws } from './algorithms.ts';
+import { ALGORITHMS, type Algorithm, newPrivateKey, signJws } from './keys/algorithms.ts';
 import {
   openSigningThread,
   type SigningThread,

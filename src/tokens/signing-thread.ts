@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { atEndOfTurn } from '../api/end-of-turn.ts';
+import { atEndOfTurn } from '../lib/event-loop.ts';
 import type { Logger } from '../observability/logger.ts';
-import { type SignJws, signJws } from './algorithms.ts';
+import { type SignJws, signJws } from './keys/algorithms.ts';
 
 export interface SigningThread {
   readonly sign: SignJws;

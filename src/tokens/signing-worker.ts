@@ -1,7 +1,7 @@
 /** The thread that signs, for signing-thread.ts: it is given a key, then texts, a line each, and answers with their signatures. */
 import type { KeyObject } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
-import { signJwsNow } from './algorithms.ts';
+import { signJwsNow } from './keys/algorithms.ts';
 
 let key: KeyObject | undefined;
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAuthority, type Pair } from '../../src/clusters/upstream/certificates.fixture.ts';
 import type { StoreOptions } from '../../src/config/store-options.ts';
 import { createLogger } from '../../src/observability/logger.ts';
-import { type OpenedStore, openStore } from '../../src/open-store.ts';
+import { type OpenedStore, openStore } from '../../src/server/open-store.ts';
 import type { Store } from '../../src/storage/contract.ts';
 import { openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
 import { describeWithEtcd, type Etcd, startEtcd } from './etcd-process.ts';

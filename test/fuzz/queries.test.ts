@@ -5,9 +5,9 @@ import { parseDeleteOptions } from '../../src/handlers/options/delete-options.ts
 import { parseListOptions } from '../../src/handlers/options/list-options.ts';
 import { parsePatchOptions } from '../../src/handlers/options/patch-options.ts';
 import { parseWriteOptions } from '../../src/handlers/options/write-parameters.ts';
-import { createTargetParser } from '../../src/http/request-target.ts';
-import { parseFieldSelector } from '../../src/objects/field-selector.ts';
-import { parseLabelSelector, SelectorSyntaxError } from '../../src/objects/label-selector.ts';
+import { createTargetParser } from '../../src/http/request/request-info.ts';
+import { parseFieldSelector } from '../../src/objects/selectors/field-selector.ts';
+import { parseLabelSelector, SelectorSyntaxError } from '../../src/objects/selectors/label-selector.ts';
 import { fuzz, mutated, readsOrRefuses } from './support/fuzz.ts';
 
 const pieces = fc.oneof(

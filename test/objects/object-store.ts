@@ -6,14 +6,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createCatalog } from '../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
 import { kindPrefix, type ObjectPlace } from '../../src/api/object-key.ts';
-import { Cascade } from '../../src/objects/cascade.ts';
+import { Cascade } from '../../src/objects/deletion-propagation.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { StoredObject } from '../../src/objects/stored-object.ts';
 import { ObjectWriter } from '../../src/objects/writer.ts';
-import { Feed } from '../../src/storage/cache/feed.ts';
-import { KindCache } from '../../src/storage/cache/kind-cache.ts';
 import type { Store, Write, WriteResult } from '../../src/storage/contract.ts';
+import { Feed } from '../../src/storage/reflector.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
+import { KindCache } from '../../src/storage/watch-cache.ts';
 
 export const catalog = createCatalog({ productName: 'orchestrator' });
 

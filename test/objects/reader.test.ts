@@ -4,10 +4,10 @@ import { kindPrefix, objectKey } from '../../src/api/object-key.ts';
 import { ApiError, type Status } from '../../src/api/status.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { StoredObject } from '../../src/objects/stored-object.ts';
-import { Feed } from '../../src/storage/cache/feed.ts';
-import { KindCache } from '../../src/storage/cache/kind-cache.ts';
 import type { Store } from '../../src/storage/contract.ts';
+import { Feed } from '../../src/storage/reflector.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
+import { KindCache } from '../../src/storage/watch-cache.ts';
 import { at, catalog, inFolder } from './object-store.ts';
 
 const { clusters } = catalog;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ApiRequest } from '../../src/api/exchange.ts';
+import type { ApiRequest } from '../../src/api/request.ts';
 import { reviewToken } from '../../src/handlers/reviews/review-token.ts';
 import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
 

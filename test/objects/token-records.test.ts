@@ -4,10 +4,10 @@ import type { User } from '../../src/api/caller.ts';
 import { LEADER_KEY, type Store } from '../../src/storage/contract.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { buildClaims } from '../../src/tokens/claims.ts';
-import { openLongestLifetime } from '../../src/tokens/longest-lifetime.ts';
-import { createRevocations } from '../../src/tokens/revocations.ts';
-import { createSweep } from '../../src/tokens/sweep-ended.ts';
-import { createTrackedTokens } from '../../src/tokens/tracked-tokens.ts';
+import { openLongestLifetime } from '../../src/tokens/revocations/longest-lifetime.ts';
+import { createRevocations } from '../../src/tokens/revocations/revocations.ts';
+import { createSweep } from '../../src/tokens/revocations/sweep-expired.ts';
+import { createTrackedTokens } from '../../src/tokens/revocations/tracked-tokens.ts';
 import { at, catalog, inFolder, openReplica } from './object-store.ts';
 
 /** What is kept about tokens, over a real database that several programs share. */

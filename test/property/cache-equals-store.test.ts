@@ -7,8 +7,8 @@ import { createCatalog } from '../../src/api/catalog.ts';
 import { type ApiObject, apiVersionOf, type Kind } from '../../src/api/kind.ts';
 import { kindPrefix, type ObjectPlace, objectKey } from '../../src/api/object-key.ts';
 import { type StoredObject, toStoredBytes } from '../../src/objects/stored-object.ts';
-import type { Snapshot } from '../../src/storage/cache/snapshot.ts';
 import type { KeyValue, Store } from '../../src/storage/contract.ts';
+import type { Snapshot } from '../../src/storage/snapshot.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { type House, openHouse } from './support/house.ts';
 

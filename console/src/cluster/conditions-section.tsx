@@ -1,4 +1,4 @@
-import { humanAge } from '../../../src/api/human-age.ts';
+import { humanAge } from '../../../src/api/codec/go-text/human-duration.ts';
 import type { ClusterCondition } from '../../../src/client/index.ts';
 import type { State } from '../fleet/cluster-row.ts';
 import type { Transition } from '../fleet/fleet-store.ts';

@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type MouseEvent, memo, useEffect, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
-import { humanAge } from '../../../src/api/human-age.ts';
+import { humanAge } from '../../../src/api/codec/go-text/human-duration.ts';
 import { useNow } from '../parts/clock.ts';
 import { ArrowIcon } from '../parts/icons.tsx';
 import { StateBadge } from '../parts/state-badge.tsx';

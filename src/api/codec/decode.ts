@@ -1,10 +1,10 @@
-import type { RequestBody } from '../exchange.ts';
 import { invalid, invalidValue } from '../field-error.ts';
-import { goQuote } from '../go-quote.ts';
 import { type ApiObject, apiVersionOf, type BodyType } from '../kind.ts';
+import type { RequestBody } from '../request.ts';
 import { type ApiError, badRequest, unsupportedMediaType } from '../status.ts';
 import { toJson } from './encode.ts';
-import { sortByBytes } from './go-json-text.ts';
+import { sortByBytes } from './go-text/go-json-text.ts';
+import { goQuote } from './go-text/go-quote.ts';
 import { decodeUtf8, JsonSyntaxError, parseJson } from './parse-json.ts';
 import { openEnvelope, ProtobufError, parseMessage } from './parse-protobuf.ts';
 import { parseYaml } from './parse-yaml.ts';

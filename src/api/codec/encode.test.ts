@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { encodeValue, toJson, toYaml } from './encode.ts';
-import { compareBytes, sortByBytes } from './go-json-text.ts';
+import { compareBytes, sortByBytes } from './go-text/go-json-text.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { toPlain } from './tree.ts';
 

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { BodyType } from '../kind.ts';
-import { goEscape, goString } from './go-json-text.ts';
+import { goEscape, goString } from './go-text/go-json-text.ts';
 import { eachMember, itemsOf, orderedCopy, SORTED, UNORDERABLE } from './ordered-copy.ts';
 import { type Shape, shapeOf } from './shape.ts';
 

@@ -1,4 +1,4 @@
-import { sortByBytes } from './go-json-text.ts';
+import { sortByBytes } from './go-text/go-json-text.ts';
 import type { Shape } from './shape.ts';
 
 /** The value can not be put in order this way. */

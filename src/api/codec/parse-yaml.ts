@@ -1,6 +1,6 @@
 import { Composer, type Document, isMap, isScalar, isSeq, type LineCounter, type Scalar, type YAMLMap } from 'yaml';
-import { goQuote } from '../go-quote.ts';
 import { badRequest, tooLarge } from '../status.ts';
+import { goQuote } from './go-text/go-quote.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
 import { clip, MAX_VIOLATIONS } from './violations.ts';
 import { MAX_YAML_TOKENS, readYamlTokens, YamlSyntaxError, yamlFault } from './yaml-tokens.ts';

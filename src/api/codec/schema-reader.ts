@@ -1,8 +1,8 @@
 import { type FieldError, forbiddenField, invalidValue, tooMany } from '../field-error.ts';
-import { parseGoInt64 } from '../go-errors.ts';
-import { Base64Error, canonicalBase64 } from './go-base64.ts';
-import { compareBytes } from './go-json-text.ts';
-import { parseGoTime, TimeSyntaxError } from './go-time.ts';
+import { Base64Error, canonicalBase64 } from './go-text/go-base64.ts';
+import { parseGoInt64 } from './go-text/go-errors.ts';
+import { compareBytes } from './go-text/go-json-text.ts';
+import { parseGoTime, TimeSyntaxError } from './go-text/go-time.ts';
 import {
   type ArrayShape,
   type Field,

@@ -1,5 +1,5 @@
 import { Document, type Scalar, visit } from 'yaml';
-import { compareBytes } from './go-json-text.ts';
+import { compareBytes } from './go-text/go-json-text.ts';
 
 /**
  * YAML as kubectl and kube-apiserver write it: keys sorted, lists not indented under their key. Text that

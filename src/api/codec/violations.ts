@@ -1,4 +1,4 @@
-import { goQuote } from '../go-quote.ts';
+import { goQuote } from './go-text/go-quote.ts';
 import { type JsonNode, KnownNode, NumberNode } from './tree.ts';
 
 /** S-03: further ones are not recorded. */

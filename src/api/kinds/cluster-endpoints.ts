@@ -1,8 +1,7 @@
 import { X509Certificate } from 'node:crypto';
-import { isIP } from 'node:net';
+import { isIP, readNetwork } from '../../lib/network.ts';
 import { type AddressRules, createAddressRules } from '../address-rules.ts';
 import { checkEach, type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
-import { readNetwork } from '../network.ts';
 import type { ApiEndpoints, ServerEndpoint } from './cluster.ts';
 
 /** What cannot be said of an object alone. */

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import type { Verb } from '../exchange.ts';
 import { type FieldError, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import type { Verb } from '../request.ts';
 import { ageColumn, nameColumn } from '../table-columns.ts';
 import { text, texts, timestamp, typeMeta } from './meta.ts';
 import { OWN_GROUP, OWN_VERSION } from './own-group.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { TokenSource } from '../token-source.ts';
-import { openWatchedFile, type WatchParts } from '../watched-file.ts';
+import { openWatchedFile, type WatchParts } from '../../lib/watched-file.ts';
+import type { TokenSource } from '../token-authenticator.ts';
 import { claimedIssuer, createProvider, type Provider } from './provider.ts';
 import { createProviderKeys, type FetchDocument } from './provider-keys.ts';
 import {

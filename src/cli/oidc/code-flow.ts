@@ -8,9 +8,9 @@ import {
 } from 'openid-client';
 import type { Context } from '../command.ts';
 import { openBrowser } from '../open-browser.ts';
+import type { Tokens } from './oidc-session.ts';
 import { asking, type ProviderClient, scopesFor, tokensOf } from './provider-client.ts';
 import { listenForRedirect } from './redirect-listener.ts';
-import type { Tokens } from './session.ts';
 
 export interface CodeFlowOptions {
   readonly port: number;

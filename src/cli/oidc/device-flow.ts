@@ -1,8 +1,8 @@
 import { initiateDeviceAuthorization, pollDeviceAuthorizationGrant } from 'openid-client';
 import { CliError, type Context } from '../command.ts';
-import { printable } from '../printable.ts';
+import { printable } from '../escape-unprintable.ts';
+import type { Tokens } from './oidc-session.ts';
 import { asking, type ProviderClient, scopesFor, tokensOf } from './provider-client.ts';
-import type { Tokens } from './session.ts';
 
 /** Signing in with a browser anywhere: the device flow (RFC 8628), for machines that have none. */
 export async function signInOnDevice(context: Context, client: ProviderClient, signal: AbortSignal): Promise<Tokens> {

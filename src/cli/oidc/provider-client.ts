@@ -16,9 +16,9 @@ import {
   tokenRevocation,
 } from 'openid-client';
 import { CliError } from '../command.ts';
+import { printable } from '../escape-unprintable.ts';
 import { fetchFor } from '../fetch-for.ts';
-import { printable } from '../printable.ts';
-import type { ClientSettings, Tokens } from './session.ts';
+import type { ClientSettings, Tokens } from './oidc-session.ts';
 
 /** A provider that has been found, and what this program is to it. */
 export interface ProviderClient {

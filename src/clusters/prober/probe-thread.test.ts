@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { UpstreamCluster } from '../upstream/contract.ts';
+import type { UpstreamCluster } from '../upstream/upstream-contract.ts';
 import { openProbeThread, type ProbeThread } from './probe-thread.ts';
 
 /** A thread that answers by the name of the cluster. */

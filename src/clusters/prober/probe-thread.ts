@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { UpstreamCluster } from '../upstream/contract.ts';
+import type { UpstreamCluster } from '../upstream/upstream-contract.ts';
 import type { Outcome } from './outcome.ts';
 import type { FromProbeThread, Look, ProbeThreadSettings, ToProbeThread } from './thread-protocol.ts';
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAddressRules } from '../../api/address-rules.ts';
-import { readNetwork } from '../../api/network.ts';
+import { readNetwork } from '../../lib/network.ts';
 import { Secret } from '../../observability/secret.ts';
 import { type FakeApiServer, startApiServer } from '../upstream/api-server.fixture.ts';
 import { createAuthority } from '../upstream/certificates.fixture.ts';
-import { type UpstreamCluster, UpstreamError } from '../upstream/contract.ts';
 import type { Credentials } from '../upstream/credentials.ts';
 import { createUpstream } from '../upstream/upstream.ts';
+import { type UpstreamCluster, UpstreamError } from '../upstream/upstream-contract.ts';
 import { createProbe } from './probe.ts';
 
 const authority = createAuthority('cluster CA');

@@ -1,4 +1,9 @@
-import { type Upstream, type UpstreamAnswer, type UpstreamCluster, UpstreamError } from '../upstream/contract.ts';
+import {
+  type Upstream,
+  type UpstreamAnswer,
+  type UpstreamCluster,
+  UpstreamError,
+} from '../upstream/upstream-contract.ts';
 import type { Fault, Outcome } from './outcome.ts';
 
 export interface ProbeOptions {

@@ -1,4 +1,4 @@
-import type { UpstreamCluster } from '../upstream/contract.ts';
+import type { UpstreamCluster } from '../upstream/upstream-contract.ts';
 import type { Outcome } from './outcome.ts';
 
 /** What the thread of the prober is started with. Plain data, as everything that crosses over. */

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAddressRules } from '../../api/address-rules.ts';
-import { readNetwork } from '../../api/network.ts';
+import { readNetwork } from '../../lib/network.ts';
 import { Secret } from '../../observability/secret.ts';
 import { type FakeApiServer, startApiServer } from './api-server.fixture.ts';
 import { createAuthority } from './certificates.fixture.ts';
 import type { ConnectionLimits } from './connections.ts';
-import type { Upstream, UpstreamCluster, UpstreamRequest } from './contract.ts';
 import { createUpstream } from './upstream.ts';
+import type { Upstream, UpstreamCluster, UpstreamRequest } from './upstream-contract.ts';
 
 const authority = createAuthority('cluster CA');
 const LOOPBACK = [readNetwork('127.0.0.0/8')].filter((network) => network !== undefined);

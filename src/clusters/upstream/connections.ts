@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici';
-import { MAX_ANSWER_BYTES, MAX_HEADER_BYTES, type UpstreamCluster, UpstreamError } from './contract.ts';
 import type { Credential } from './credentials.ts';
 import type { Dial } from './dial.ts';
+import { MAX_ANSWER_BYTES, MAX_HEADER_BYTES, type UpstreamCluster, UpstreamError } from './upstream-contract.ts';
 
 /** What one request is sent through. */
 export interface Connection {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { readMountedSecret } from '../../tokens/secret-file.ts';
+import { readMountedSecret } from '../../lib/secret-file.ts';
 import { createCredentials } from './credentials.ts';
 
 let dir: string;

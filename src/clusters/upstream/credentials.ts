@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { CredentialReference } from '../../api/confirmed-endpoint.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
 import { Secret } from '../../observability/secret.ts';
-import { UpstreamError } from './contract.ts';
+import { UpstreamError } from './upstream-contract.ts';
 
 /** What the desk shows to a cluster: a bearer token, or a certificate with its key (PEM). */
 export type Credential =

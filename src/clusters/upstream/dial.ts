@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import type { AddressRules } from '../../api/address-rules.ts';
-import { UpstreamError } from './contract.ts';
+import { UpstreamError } from './upstream-contract.ts';
 
 /** Every address of a name. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;

@@ -1,4 +1,4 @@
-import { UpstreamError } from './contract.ts';
+import { UpstreamError } from './upstream-contract.ts';
 
 /** Codes of Node and OpenSSL for a certificate that does not show what it should, in words. */
 const CERTIFICATE: Readonly<Record<string, string>> = {

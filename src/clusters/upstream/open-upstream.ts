@@ -1,8 +1,8 @@
 import type { AddressRules } from '../../api/address-rules.ts';
 import type { Logger } from '../../observability/logger.ts';
-import type { Upstream } from './contract.ts';
 import { createCredentials } from './credentials.ts';
 import { createUpstream } from './upstream.ts';
+import type { Upstream } from './upstream-contract.ts';
 
 export interface OpenUpstreamOptions {
   readonly rules: AddressRules;

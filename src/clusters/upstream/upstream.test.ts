@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAddressRules } from '../../api/address-rules.ts';
-import { type Network, readNetwork } from '../../api/network.ts';
+import { type Network, readNetwork } from '../../lib/network.ts';
 import { Secret } from '../../observability/secret.ts';
 import { type FakeApiServer, startApiServer } from './api-server.fixture.ts';
 import { createAuthority, type Pair, selfSigned } from './certificates.fixture.ts';
-import type { Upstream, UpstreamCluster, UpstreamRequest } from './contract.ts';
 import type { Credential } from './credentials.ts';
 import { createUpstream, type UpstreamOptions } from './upstream.ts';
+import type { Upstream, UpstreamCluster, UpstreamRequest } from './upstream-contract.ts';
 
 const authority = createAuthority('cluster CA');
 const other = createAuthority('other CA');

@@ -7,17 +7,17 @@ import {
   type ConnectionSurroundings,
   createConnections,
 } from './connections.ts';
+import type { Credential, Credentials } from './credentials.ts';
+import { createDial, type Resolve, systemResolve } from './dial.ts';
+import { explainFailure } from './explain-failure.ts';
+import { startDeadline } from './start-deadline.ts';
 import {
   type Upstream,
   type UpstreamAnswer,
   type UpstreamCluster,
   UpstreamError,
   type UpstreamRequest,
-} from './contract.ts';
-import type { Credential, Credentials } from './credentials.ts';
-import { createDial, type Resolve, systemResolve } from './dial.ts';
-import { explainFailure } from './explain-failure.ts';
-import { startDeadline } from './start-deadline.ts';
+} from './upstream-contract.ts';
 
 export interface UpstreamOptions {
   readonly rules: AddressRules;

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../api/catalog.ts';
-import type { Target, Verb } from '../../api/exchange.ts';
 import type { BodyType, ResourceType } from '../../api/kind.ts';
 import { tokenRequestType } from '../../api/kinds/token-request.ts';
+import type { Target, Verb } from '../../api/request.ts';
 import { findResource, type Resource, SUBRESOURCES } from '../dispatch.ts';
 
 /** Where paths lead: the fleet's own, or those below the prefix of a cluster. */

@@ -1,5 +1,5 @@
-import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
 import type { Kind } from '../../api/kind.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { type GetParts, getObject } from '../get.ts';

@@ -1,5 +1,5 @@
-import type { ApiRequest } from '../../api/exchange.ts';
 import type { Kind } from '../../api/kind.ts';
+import type { ApiRequest } from '../../api/request.ts';
 import type { OwnVerbs } from '../dispatch.ts';
 import { getIssuedToken } from './get-issued-token.ts';
 import { type RevokeParts, revokeToken } from './revoke-token.ts';

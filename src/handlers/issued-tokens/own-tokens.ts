@@ -2,7 +2,7 @@ import { ALL_CLUSTERS, type Authorizer, type ClusterRule } from '../../api/autho
 import type { Caller } from '../../api/caller.ts';
 import { issuedTokenKind, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { requesterId } from '../../tokens/tracked-tokens.ts';
+import { requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 
 /** One's own is what one asked for, under the name and the uid that hold in the whole fleet. */
 const requesterOf = (caller: Caller): string => requesterId(caller.as(undefined));

@@ -1,10 +1,10 @@
-import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
 import { invalid } from '../../api/field-error.ts';
 import type { Kind } from '../../api/kind.ts';
 import { tokenIdErrors } from '../../api/kinds/issued-token.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
 import { checkPreconditions, type ObjectWriter } from '../../objects/writer.ts';
-import type { Revocations } from '../../tokens/revocations.ts';
+import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
 import { deleted } from '../write/delete.ts';
 import { findForCaller, type OwnerParts } from './get-issued-token.ts';

@@ -1,9 +1,9 @@
-import type { Verb } from '../../api/exchange.ts';
+import type { Verb } from '../../api/request.ts';
 import { pathOf } from '../discovery/legacy-discovery.ts';
 import type { ServedResource, ServedVersion } from '../discovery/served-resources.ts';
 import { deleteOptionsType } from '../options/delete-options.ts';
 import { patchMediaTypes } from '../write/patch.ts';
-import { pathParameter, queryParameters } from './parameters.ts';
+import { pathParameter, queryParameters } from './operation-parameters.ts';
 import { gvk, type Json, SchemaComponents } from './schemas.ts';
 
 /** The OpenAPI 3.0 description of one version of one group, from the schemas that requests are checked with. */

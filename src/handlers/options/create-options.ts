@@ -1,4 +1,4 @@
-import type { Query } from '../../api/exchange.ts';
+import type { Query } from '../../api/request.ts';
 import { parseWriteOptions, type WriteOptions } from './write-parameters.ts';
 
 /** @throws ApiError 422 with every fault. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { RequestBody } from '../../api/exchange.ts';
 import { refusal } from '../../api/refusal.fixture.ts';
+import type { RequestBody } from '../../api/request.ts';
 import { parseDeleteOptions } from './delete-options.ts';
 
 const body = (text: string): RequestBody => ({ bytes: new TextEncoder().encode(text), mediaType: 'application/json' });

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { decodeBody } from '../../api/codec/decode.ts';
-import type { Query, RequestBody } from '../../api/exchange.ts';
 import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { BodyType } from '../../api/kind.ts';
-import { booleanParameter, countParameter, META_GROUP } from './parameters.ts';
+import type { Query, RequestBody } from '../../api/request.ts';
+import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
 import { dryRunErrors, isDryRun } from './write-parameters.ts';
 
 export interface DeleteOptions {

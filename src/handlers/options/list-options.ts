@@ -1,12 +1,12 @@
-import type { Query } from '../../api/exchange.ts';
+import { parseGoUint64 } from '../../api/codec/go-text/go-errors.ts';
+import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { type FieldError, forbiddenField, invalid, unsupportedValue } from '../../api/field-error.ts';
-import { parseGoUint64 } from '../../api/go-errors.ts';
-import { goQuote } from '../../api/go-quote.ts';
-import { remembering } from '../../api/remember.ts';
+import type { Query } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
-import { type FieldSelector, parseFieldSelector } from '../../objects/field-selector.ts';
-import { type LabelSelector, parseLabelSelector, SelectorSyntaxError } from '../../objects/label-selector.ts';
-import { booleanParameter, countParameter, META_GROUP } from './parameters.ts';
+import { remembering } from '../../lib/remember.ts';
+import { type FieldSelector, parseFieldSelector } from '../../objects/selectors/field-selector.ts';
+import { type LabelSelector, parseLabelSelector, SelectorSyntaxError } from '../../objects/selectors/label-selector.ts';
+import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
 
 export interface ListOptions {
   readonly labelSelector: LabelSelector;

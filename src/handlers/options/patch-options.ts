@@ -1,6 +1,6 @@
-import type { Query } from '../../api/exchange.ts';
 import { forbiddenField } from '../../api/field-error.ts';
-import { booleanParameter } from './parameters.ts';
+import type { Query } from '../../api/request.ts';
+import { booleanParameter } from './query-parameters.ts';
 import { parseWriteOptions, type WriteOptions } from './write-parameters.ts';
 
 /**

@@ -1,7 +1,7 @@
-import type { Query } from '../../api/exchange.ts';
 import { type FieldError, invalid, invalidValue, tooLong, unsupportedValue } from '../../api/field-error.ts';
 import { printableErrors } from '../../api/printable.ts';
-import { META_GROUP } from './parameters.ts';
+import type { Query } from '../../api/request.ts';
+import { META_GROUP } from './query-parameters.ts';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 

@@ -2,7 +2,6 @@ import type { Authorizer, RuleLister } from '../../api/authorization.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { decodeBody } from '../../api/codec/decode.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
-import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
 import { type ApiObject, apiVersionOf, type ObjectMeta, type VirtualType } from '../../api/kind.ts';
 import {
   selfSubjectAccessReviewType,
@@ -10,10 +9,11 @@ import {
   selfSubjectRulesReviewType,
 } from '../../api/kinds/reviews.ts';
 import { tokenReviewType } from '../../api/kinds/token-review.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { parseCreateOptions } from '../options/create-options.ts';
 import { partialMetadata } from '../representation.ts';
-import { bodyOf } from '../write/body.ts';
+import { bodyOf } from '../write/read-body.ts';
 import { reviewAccess } from './review-access.ts';
 import { reviewRules } from './review-rules.ts';
 import { reviewSelf } from './review-self.ts';

@@ -1,7 +1,6 @@
 import { clusterAskedAbout, type Decision, isFilteredList, type ResourceQuestion } from '../../api/authorization.ts';
 import type { User } from '../../api/caller.ts';
 import { whyAllowed } from '../../api/decision-reason.ts';
-import type { ApiRequest } from '../../api/exchange.ts';
 import { type FieldError, invalid, invalidValue, required } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
 import {
@@ -11,6 +10,7 @@ import {
   type SelfSubjectAccessReview,
   selfSubjectAccessReviewType,
 } from '../../api/kinds/reviews.ts';
+import type { ApiRequest } from '../../api/request.ts';
 import type { Review, ReviewParts } from './create-review.ts';
 
 /**

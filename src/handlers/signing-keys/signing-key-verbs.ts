@@ -1,19 +1,19 @@
-import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
 import { forbiddenField, invalid } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { SigningKeySpec } from '../../api/kinds/signing-key.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { conflict, notFound } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { encode } from '../../objects/stored-object.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
-import { type KeyBoard, shownKey } from '../../tokens/key-board.ts';
-import { KeysElsewhere, type StoredKeyRing } from '../../tokens/key-ring.ts';
-import { TooManyKeys } from '../../tokens/ring-state.ts';
+import { KeysElsewhere, type StoredKeyRing } from '../../tokens/keys/key-ring.ts';
+import { TooManyKeys } from '../../tokens/keys/ring-state.ts';
+import { type KeyBoard, shownKey } from '../../tokens/keys/signing-key-publisher.ts';
 import type { OwnVerbs } from '../dispatch.ts';
 import { parseCreateOptions } from '../options/create-options.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
-import { readObject } from '../write/body.ts';
 import { deleted } from '../write/delete.ts';
+import { readObject } from '../write/read-body.ts';
 
 export interface SigningKeyParts {
   readonly kind: Kind;

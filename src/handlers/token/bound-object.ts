@@ -1,5 +1,5 @@
 import type { Catalog } from '../../api/catalog.ts';
-import { goQuote } from '../../api/go-quote.ts';
+import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { Kind } from '../../api/kind.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { isPathSegmentName } from '../../api/names.ts';

@@ -5,21 +5,21 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
-import type { ApiRequest } from '../../api/exchange.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { tokenRequestType } from '../../api/kinds/token-request.ts';
 import { kindPrefix } from '../../api/object-key.ts';
+import type { ApiRequest } from '../../api/request.ts';
 import { ApiError } from '../../api/status.ts';
 import { ObjectReader } from '../../objects/reader.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
 import { ObjectWriter } from '../../objects/writer.ts';
 import { createLogger } from '../../observability/logger.ts';
-import { Feed } from '../../storage/cache/feed.ts';
-import { KindCache } from '../../storage/cache/kind-cache.ts';
+import { Feed } from '../../storage/reflector.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
+import { KindCache } from '../../storage/watch-cache.ts';
 import type { TokenClaims } from '../../tokens/claims.ts';
+import { createTrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Signer } from '../../tokens/signer.ts';
-import { createTrackedTokens } from '../../tokens/tracked-tokens.ts';
 import { createTokenHandler } from './create-token.ts';
 
 /** The operation over a real store, with a clock that stands still and a signer that shows what it is given. */

@@ -1,8 +1,8 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
-import type { ApiRequest, ApiResponse, Target } from '../../api/exchange.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
+import type { ApiRequest, ApiResponse, Target } from '../../api/request.ts';
 import { ApiError, conflict, notFound } from '../../api/status.ts';
 import { StillCurrent } from '../../api/still-current.ts';
 import { requireParents } from '../../objects/parents.ts';
@@ -10,15 +10,15 @@ import { toTimestamp } from '../../objects/prepare.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { buildClaims, type TokenClaims } from '../../tokens/claims.ts';
+import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Signer } from '../../tokens/signer.ts';
-import type { TrackedTokens } from '../../tokens/tracked-tokens.ts';
 import { parseCreateOptions } from '../options/create-options.ts';
 import { partialMetadata } from '../representation.ts';
 import { resolveBinding } from './bound-object.ts';
 import type { Forwarding } from './forward-token.ts';
 import { type AskedToken, readTokenRequest } from './read-token-request.ts';
 import { ABOUT, checkName, checkNamespace, refuseIfInvalid } from './request-checks.ts';
-import { lifetimeErrors } from './wishes.ts';
+import { lifetimeErrors } from './token-request-annotations.ts';
 
 export interface CreateTokenParts {
   readonly catalog: Catalog;

@@ -1,5 +1,4 @@
 import type { Catalog } from '../../api/catalog.ts';
-import type { ApiRequest } from '../../api/exchange.ts';
 import { forbiddenField } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import {
@@ -9,13 +8,14 @@ import {
   tokenRequestType,
 } from '../../api/kinds/token-request.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
+import type { ApiRequest } from '../../api/request.ts';
 import { badGateway, notFound } from '../../api/status.ts';
 import {
   type Upstream,
   type UpstreamAnswer,
   type UpstreamCluster,
   UpstreamError,
-} from '../../clusters/upstream/contract.ts';
+} from '../../clusters/upstream/upstream-contract.ts';
 import { requireParents } from '../../objects/parents.ts';
 import { toTimestamp } from '../../objects/prepare.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -24,8 +24,8 @@ import { type GrantedToken, readTokenAnswer, WrongAnswer } from '../../tokens/fo
 import { checkReference } from './bound-object.ts';
 import type { AskedToken } from './read-token-request.ts';
 import { checkName, refuseIfInvalid } from './request-checks.ts';
+import { annotationField, lifetimeErrors, type Wishes } from './token-request-annotations.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
-import { annotationField, lifetimeErrors, type Wishes } from './wishes.ts';
 
 /** How a use of a cluster's credential went. */
 export type CredentialOutcome = 'accepted' | 'refused' | 'unusable';

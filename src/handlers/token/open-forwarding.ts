@@ -1,13 +1,13 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { controllerOf } from '../../api/confirmed-endpoint.ts';
 import { CredentialConditions, type CredentialFinding } from '../../clusters/credential-condition.ts';
-import type { Upstream, UpstreamCluster } from '../../clusters/upstream/contract.ts';
-import { describeCluster } from '../../clusters/upstream/describe-cluster.ts';
+import { describeCluster } from '../../clusters/upstream/upstream-cluster.ts';
+import type { Upstream, UpstreamCluster } from '../../clusters/upstream/upstream-contract.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
-import type { FeedListener } from '../../storage/cache/feed.ts';
+import type { FeedListener } from '../../storage/reflector.ts';
 import { type CredentialOutcome, createForwarding, type Forwarding } from './forward-token.ts';
 
 export interface OpenForwardingOptions {

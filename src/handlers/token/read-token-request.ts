@@ -1,11 +1,11 @@
 import { decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
-import type { ApiRequest, RequestBody } from '../../api/exchange.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
-import { remembering } from '../../api/remember.ts';
-import { bodyOf } from '../write/body.ts';
+import type { ApiRequest, RequestBody } from '../../api/request.ts';
+import { remembering } from '../../lib/remember.ts';
+import { bodyOf } from '../write/read-body.ts';
+import { readWishes, type Wishes } from './token-request-annotations.ts';
 import { DEFAULT_SECONDS, foldAudiences, validateSpec } from './validate-spec.ts';
-import { readWishes, type Wishes } from './wishes.ts';
 
 /** What a caller asks for, with all that can be said of it without looking anything up. Shared: it is not to be changed. */
 export interface AskedToken {

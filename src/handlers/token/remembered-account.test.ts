@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
-import type { ApiRequest } from '../../api/exchange.ts';
 import type { Kind } from '../../api/kind.ts';
+import type { ApiRequest } from '../../api/request.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { createTokenHandler } from './create-token.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { UpstreamError } from '../../clusters/upstream/contract.ts';
+import { UpstreamError } from '../../clusters/upstream/upstream-contract.ts';
 import { fromAnswer, fromFailure } from './upstream-errors.ts';
 
 const answered = (status: number, body: string) => ({ status, headers: {}, body: Buffer.from(body) });

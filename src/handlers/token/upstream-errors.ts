@@ -1,7 +1,7 @@
-import { goQuote } from '../../api/go-quote.ts';
+import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { isPrint } from '../../api/printable.ts';
 import { ApiError, badGateway, timeout, tooManyRequests } from '../../api/status.ts';
-import type { UpstreamAnswer, UpstreamError } from '../../clusters/upstream/contract.ts';
+import type { UpstreamAnswer, UpstreamError } from '../../clusters/upstream/upstream-contract.ts';
 import { readForeignJson } from '../../tokens/forwarding/foreign-json.ts';
 
 /** A refusal of the cluster, or none at all, in the desk's own words and codes. */

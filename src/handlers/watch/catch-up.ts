@@ -1,7 +1,7 @@
 import { type ApiError, gone } from '../../api/status.ts';
 import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import type { Snapshot } from '../../storage/cache/snapshot.ts';
+import type { Snapshot } from '../../storage/snapshot.ts';
 import { candidatesFor, includes, isOver, isVisible, type Selection } from '../selection.ts';
 import { bookmarkFrame, NOTHING, type Told, tellAdded } from './frames.ts';
 import { replay, type Turn, type WatchView } from './replay.ts';

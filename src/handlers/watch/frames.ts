@@ -1,7 +1,7 @@
 import { toJson } from '../../api/codec/encode.ts';
 import type { Status } from '../../api/status.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import type { CacheEvent } from '../../storage/cache/kind-cache.ts';
+import type { CacheEvent } from '../../storage/watch-cache.ts';
 import { type Representation, renderBookmark, renderItem, renderTombstone } from '../representation.ts';
 import { includes, isVisible, type Selection } from '../selection.ts';
 

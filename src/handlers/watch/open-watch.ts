@@ -1,16 +1,16 @@
 import type { ClusterRule } from '../../api/authorization.ts';
-import type { ApiRequest, ApiResponse, WatchSink } from '../../api/exchange.ts';
 import type { Kind } from '../../api/kind.ts';
+import type { ApiRequest, ApiResponse, WatchSink } from '../../api/request.ts';
 import { ApiError, badRequest, gone } from '../../api/status.ts';
-import { FieldSelector } from '../../objects/field-selector.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
+import { FieldSelector } from '../../objects/selectors/field-selector.ts';
 import { warmingUp } from '../../objects/storage-errors.ts';
 import { selectionFor } from '../list.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { once, type Representation } from '../representation.ts';
 import { assertFormFits, representationFor, type Views } from '../views.ts';
+import type { WatchHub } from './broadcaster.ts';
 import { errorFrame } from './frames.ts';
-import type { WatchHub } from './hub.ts';
 import type { Turn, WatchView } from './replay.ts';
 import { Watcher } from './watcher.ts';
 

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../objects/stored-object.ts';
-import type { CacheEvent } from '../../storage/cache/kind-cache.ts';
-import type { Snapshot } from '../../storage/cache/snapshot.ts';
+import type { Snapshot } from '../../storage/snapshot.ts';
+import type { CacheEvent } from '../../storage/watch-cache.ts';
 import type { Representation } from '../representation.ts';
 import { isVisible, type Selection } from '../selection.ts';
 import { frameFor, hiddenFrame, NOTHING, type Told, tellAdded } from './frames.ts';

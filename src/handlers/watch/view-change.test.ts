@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ClusterRule } from '../../api/authorization.ts';
-import { parseFieldSelector } from '../../objects/field-selector.ts';
-import { parseLabelSelector } from '../../objects/label-selector.ts';
+import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
+import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { Snapshot } from '../../storage/cache/snapshot.ts';
+import { Snapshot } from '../../storage/snapshot.ts';
 import type { Selection } from '../selection.ts';
 import { type Difference, ViewChange } from './view-change.ts';
 

@@ -1,5 +1,5 @@
 import type { StoredObject } from '../../objects/stored-object.ts';
-import type { Snapshot } from '../../storage/cache/snapshot.ts';
+import type { Snapshot } from '../../storage/snapshot.ts';
 import { candidatesFor, entriesAt, includes, isOver, type Selection } from '../selection.ts';
 
 /** An object that is visible now, or the name of one that is no longer. */

@@ -1,15 +1,15 @@
 import type { ClusterRule } from '../../api/authorization.ts';
 import { createCatalog } from '../../api/catalog.ts';
-import type { WatchSink } from '../../api/exchange.ts';
 import type { Kind } from '../../api/kind.ts';
 import { kindPrefix } from '../../api/object-key.ts';
+import type { WatchSink } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
-import { parseFieldSelector } from '../../objects/field-selector.ts';
-import { parseLabelSelector } from '../../objects/label-selector.ts';
+import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
+import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
-import { KindCache } from '../../storage/cache/kind-cache.ts';
+import { KindCache } from '../../storage/watch-cache.ts';
 import type { Representation } from '../representation.ts';
-import { WatchHub } from './hub.ts';
+import { WatchHub } from './broadcaster.ts';
 import type { WatchView } from './replay.ts';
 import { Watcher, type WatcherOptions } from './watcher.ts';
 

@@ -1,13 +1,13 @@
 import type { Caller } from '../../api/caller.ts';
-import type { WatchSink } from '../../api/exchange.ts';
+import type { WatchSink } from '../../api/request.ts';
 import { ApiError, unauthorized } from '../../api/status.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import type { Snapshot } from '../../storage/cache/snapshot.ts';
+import type { Snapshot } from '../../storage/snapshot.ts';
+import type { WatchHub } from './broadcaster.ts';
 import { type CatchUpParts, framesBetween, framesOfState, thenBookmark } from './catch-up.ts';
 import { bookmarkFrame, errorFrame, type Told } from './frames.ts';
-import type { WatchHub } from './hub.ts';
-import { Outbox, type Part } from './outbox.ts';
 import { framesOfChange, type WatchView } from './replay.ts';
+import { Outbox, type Part } from './send-buffer.ts';
 import { ViewChange } from './view-change.ts';
 
 export interface WatcherOptions extends CatchUpParts {

@@ -1,7 +1,7 @@
-import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
 import type { Kind } from '../../api/kind.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseCreateOptions } from '../options/create-options.ts';
-import { checkNamespace, readObject } from './body.ts';
+import { checkNamespace, readObject } from './read-body.ts';
 import { grantsOnlyHeld, placeOf, type WriteParts, written } from './write-parts.ts';
 
 export async function createObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {

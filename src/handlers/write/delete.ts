@@ -1,13 +1,13 @@
-import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
 import { apiVersionOf, type Kind } from '../../api/kind.ts';
 import type { ObjectPlace } from '../../api/object-key.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, type Status } from '../../api/status.ts';
+import { Slice } from '../../lib/time-slice.ts';
 import { selectionFor } from '../list.ts';
 import { type DeleteOptions, parseDeleteOptions } from '../options/delete-options.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { renderItem } from '../representation.ts';
 import { selectPage } from '../selection.ts';
-import { Slice } from '../slice.ts';
 import { representationFor } from '../views.ts';
 import { placeOf, type WriteParts, written } from './write-parts.ts';
 

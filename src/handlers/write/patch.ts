@@ -1,17 +1,17 @@
 import { decodeValue, type FieldValidation } from '../../api/codec/decode.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { toPlain } from '../../api/codec/tree.ts';
-import type { ApiRequest, ApiResponse, RequestBody } from '../../api/exchange.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
+import type { ApiRequest, ApiResponse, RequestBody } from '../../api/request.ts';
 import { badRequest, unsupportedMediaType } from '../../api/status.ts';
-import { applyJsonPatch } from '../../objects/json-patch.ts';
-import { isJsonObject, type JsonValue } from '../../objects/json-value.ts';
-import { applyMergePatch } from '../../objects/merge-patch.ts';
-import { applyStrategicMergePatch } from '../../objects/strategic-merge-patch.ts';
+import { applyJsonPatch } from '../../objects/patches/json-patch.ts';
+import { isJsonObject, type JsonValue } from '../../objects/patches/json-value.ts';
+import { applyMergePatch } from '../../objects/patches/merge-patch.ts';
+import { applyStrategicMergePatch } from '../../objects/patches/strategic-merge-patch.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
 import { parsePatchOptions } from '../options/patch-options.ts';
-import { bodyOf, checkSameObject, preconditionsIn } from './body.ts';
-import { keepHidden } from './keep-hidden.ts';
+import { keepHidden } from './preserve-hidden-fields.ts';
+import { bodyOf, checkSameObject, preconditionsIn } from './read-body.ts';
 import { grantsOnlyHeld, placeOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;

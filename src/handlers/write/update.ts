@@ -1,9 +1,9 @@
-import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseUpdateOptions } from '../options/update-options.ts';
-import { checkSameObject, preconditionsIn, readObject } from './body.ts';
-import { keepHidden, looksPublic } from './keep-hidden.ts';
+import { keepHidden, looksPublic } from './preserve-hidden-fields.ts';
+import { checkSameObject, preconditionsIn, readObject } from './read-body.ts';
 import { grantsOnlyHeld, placeOf, type WriteParts, written } from './write-parts.ts';
 
 export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {

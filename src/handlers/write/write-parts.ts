@@ -1,9 +1,9 @@
 import type { Caller } from '../../api/caller.ts';
-import type { ApiRequest, ApiResponse } from '../../api/exchange.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ObjectPlace } from '../../api/object-key.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
-import type { Cascade } from '../../objects/cascade.ts';
+import type { Cascade } from '../../objects/deletion-propagation.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { encode, type PublicView } from '../../objects/stored-object.ts';
 import type { Admit, ObjectWriter } from '../../objects/writer.ts';

@@ -1,5 +1,5 @@
-import { toGoInt64 } from '../../api/go-errors.ts';
-import { goQuote } from '../../api/go-quote.ts';
+import { toGoInt64 } from '../../api/codec/go-text/go-errors.ts';
+import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { isValidLabelValue } from '../../api/names.ts';
 import { SelectorSyntaxError } from './syntax-error.ts';
 

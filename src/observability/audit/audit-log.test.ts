@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lastInTurn } from '../../api/end-of-turn.ts';
+import { lastInTurn } from '../../lib/event-loop.ts';
 import { createLogger } from '../logger.ts';
 import { AuditLog } from './audit-log.ts';
 

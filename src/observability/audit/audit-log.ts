@@ -1,4 +1,4 @@
-import { atEndOfTurn, endsWithWork } from '../../api/end-of-turn.ts';
+import { atEndOfTurn, endsWithWork } from '../../lib/event-loop.ts';
 import type { Logger } from '../logger.ts';
 import type { AuditFile } from './audit-file.ts';
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { SharedQuestion } from '../../lib/shared-call.ts';
 import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type KeyValue,
@@ -11,8 +12,8 @@ import {
   type Write,
   type WriteResult,
 } from '../contract.ts';
-import { SharedQuestion } from '../shared-question.ts';
 import { isCompacted, isFuture, toStorageError } from './etcd-errors.ts';
+import { watchStream } from './etcd-watch.ts';
 import type { KeySpace } from './key-space.ts';
 import type { Member } from './member.ts';
 import type { Members, Patience } from './members.ts';
@@ -20,7 +21,6 @@ import { COMPACT, type Decoded, type EtcdKeyValue, RANGE, TXN } from './messages
 import { RevisionHead } from './revision-head.ts';
 import type { StoreMeta } from './store-meta.ts';
 import { failedKey, transactionFor } from './transaction.ts';
-import { watchStream } from './watch-stream.ts';
 
 export interface StoreLogger {
   info(fields: object, message: string): void;

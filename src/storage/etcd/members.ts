@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { SharedQuestion } from '../../lib/shared-call.ts';
 import type { Secret } from '../../observability/secret.ts';
 import { StorageError } from '../contract.ts';
-import { SharedQuestion } from '../shared-question.ts';
 import type { TimeReading } from '../store-time.ts';
 import { isPassing, isStaleToken, isUntouched, toStorageError } from './etcd-errors.ts';
 import { type Duplex, Member, type TlsMaterial } from './member.ts';

@@ -1,5 +1,5 @@
 import type { Revision } from '../contract.ts';
-import type { Head } from './watch-stream.ts';
+import type { Head } from './etcd-watch.ts';
 
 /** The newest revision that any answer of etcd has told of. */
 export class RevisionHead implements Head {

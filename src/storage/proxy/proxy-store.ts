@@ -1,3 +1,4 @@
+import { SharedQuestion } from '../../lib/shared-call.ts';
 import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type KeyValue,
@@ -11,8 +12,7 @@ import {
   type WriteResult,
 } from '../contract.ts';
 import type { Leadership } from '../leadership.ts';
-import { SharedQuestion } from '../shared-question.ts';
-import { fromWireError, type Link, Outbox, type Question, type ToAsker, type ToOwner } from './protocol.ts';
+import { fromWireError, type Link, Outbox, type Question, type ToAsker, type ToOwner } from './proxy-protocol.ts';
 
 interface Waiting {
   readonly resolve: (value: never) => void;

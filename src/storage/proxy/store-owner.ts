@@ -1,5 +1,13 @@
 import type { Store, WatchBatch } from '../contract.ts';
-import { inPieces, type Link, Outbox, type Question, type ToAsker, type ToOwner, toWireError } from './protocol.ts';
+import {
+  inPieces,
+  type Link,
+  Outbox,
+  type Question,
+  type ToAsker,
+  type ToOwner,
+  toWireError,
+} from './proxy-protocol.ts';
 
 interface OpenWatch {
   readonly stop: AbortController;

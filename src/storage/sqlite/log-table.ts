@@ -1,7 +1,14 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { type Expectation, type KeyValue, type Revision, StorageError } from '../contract.ts';
 import { inTransaction } from './database.ts';
-import { NO_VALUE, packValues, type WireOutcomes, type WireResult, type WireRows, type WireWrite } from './protocol.ts';
+import {
+  NO_VALUE,
+  packValues,
+  type WireOutcomes,
+  type WireResult,
+  type WireRows,
+  type WireWrite,
+} from './worker-protocol.ts';
 
 /** How much of the log one step of a watcher that catches up reads at most, in rows, bytes and revisions. */
 const CHANGES_ROWS = 1000;

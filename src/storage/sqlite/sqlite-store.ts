@@ -1,4 +1,4 @@
-import { keptCopy } from '../../api/kept-bytes.ts';
+import { keptCopy } from '../../lib/slab.ts';
 import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type Change,
@@ -13,6 +13,8 @@ import {
   type WriteResult,
 } from '../contract.ts';
 import { ChangeFeed, type FeedLimits } from './change-feed.ts';
+import { watchChanges } from './sqlite-watch.ts';
+import { type QueuedWrite, WorkerChannel } from './worker-channel.ts';
 import {
   NO_VALUE,
   type WireCall,
@@ -20,9 +22,7 @@ import {
   type WireOutcomes,
   type WireResult,
   type WireRows,
-} from './protocol.ts';
-import { watchChanges } from './watch.ts';
-import { type QueuedWrite, WorkerChannel } from './worker-channel.ts';
+} from './worker-protocol.ts';
 
 export interface StoreLogger {
   info(fields: object, message: string): void;

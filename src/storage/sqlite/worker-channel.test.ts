@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Revision } from '../contract.ts';
-import type { WireFailure } from './protocol.ts';
 import { WorkerChannel } from './worker-channel.ts';
+import type { WireFailure } from './worker-protocol.ts';
 
 describe('WorkerChannel', () => {
   let folder: string;

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { atEndOfTurn } from '../../api/end-of-turn.ts';
+import { atEndOfTurn } from '../../lib/event-loop.ts';
 import { type Revision, StorageError, type Write } from '../contract.ts';
 import {
   type FromWorker,
@@ -12,7 +12,7 @@ import {
   type WireResult,
   type WireWrite,
   type WorkerSettings,
-} from './protocol.ts';
+} from './worker-protocol.ts';
 
 const NO_VALUES = new Uint8Array(0);
 

@@ -4,6 +4,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { StorageError } from '../contract.ts';
 import { openDatabase, removePid } from './database.ts';
 import { LogTable } from './log-table.ts';
+import { toStorageError } from './sqlite-errors.ts';
+import { Sweeper } from './sweep.ts';
 import {
   type FromWorker,
   toWireError,
@@ -13,9 +15,7 @@ import {
   type WireResult,
   type WireWrite,
   type WorkerSettings,
-} from './protocol.ts';
-import { toStorageError } from './sqlite-errors.ts';
-import { Sweeper } from './sweep.ts';
+} from './worker-protocol.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts is started by openSqliteStore');

@@ -1,6 +1,6 @@
 import type { Logger } from '../../observability/logger.ts';
 import { encodePayload } from '../jws.ts';
-import type { VerificationKey } from '../key-material.ts';
+import type { VerificationKey } from '../keys/key-material.ts';
 import { assertSays, type Signer } from '../signer.ts';
 import { type LineChannel, SignerFailed } from './line-channel.ts';
 import { readKeys, readSigned } from './read-answers.ts';

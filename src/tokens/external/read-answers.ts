@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
-import { ALGORITHMS, algorithmOf } from '../algorithms.ts';
 import { decodeSegment, isJsonObject, type JsonObject, parseJsonObject, readHeader } from '../jws.ts';
-import { type VerificationKey, verificationKey } from '../key-material.ts';
+import { ALGORITHMS, algorithmOf } from '../keys/algorithms.ts';
+import { type VerificationKey, verificationKey } from '../keys/key-material.ts';
 import { SignerFailed } from './line-channel.ts';
 
 /** A1: what an external signer may say. Anything else is refused, and no token is issued. */

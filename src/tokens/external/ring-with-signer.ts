@@ -1,5 +1,5 @@
-import { keyId } from '../key-material.ts';
-import { type KeyEntry, KeysElsewhere, type StoredKeyRing } from '../key-ring.ts';
+import { keyId } from '../keys/key-material.ts';
+import { type KeyEntry, KeysElsewhere, type StoredKeyRing } from '../keys/key-ring.ts';
 import type { ExternalSigner } from './external-signer.ts';
 
 /** The keys of the external signer beside those that signed here before it, which only verify. */

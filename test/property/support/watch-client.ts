@@ -1,5 +1,5 @@
-import type { WatchSink } from '../../../src/api/exchange.ts';
 import type { ApiObject } from '../../../src/api/kind.ts';
+import type { WatchSink } from '../../../src/api/request.ts';
 import type { Status } from '../../../src/api/status.ts';
 
 export type WatchFrame =

@@ -1,0 +1,42 @@
+import { isPrint } from '../../printable.ts';
+
+/** The escapes Go has a letter for; every other unprintable character is written in hexadecimal. */
+const LETTER_ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['"', '\\"'],
+  ['\\', '\\\\'],
+  ['\u0007', '\\a'],
+  ['\b', '\\b'],
+  ['\f', '\\f'],
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+  ['\v', '\\v'],
+]);
+
+/** Nearly all quoted text is a name; this finds it in one pass without building anything. */
+const NEEDS_NO_ESCAPE = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+
+/** A message quotes what a caller wrote so that it is recognized, not so that it is complete. */
+const MAX_QUOTED = 1024;
+
+/**
+ * Go's `strconv.Quote`, which is what `%q` prints and what clients see in messages (F-07). Very long text is cut:
+ * whoever sends a megabyte is not sent four back.
+ */
+export function goQuote(whole: string): string {
+  const text = whole.length > MAX_QUOTED ? `${whole.slice(0, MAX_QUOTED)}...` : whole;
+  if (NEEDS_NO_ESCAPE.test(text)) return `"${text}"`;
+  let quoted = '"';
+  for (const rune of text) quoted += LETTER_ESCAPES.get(rune) ?? (isPrint(rune) ? rune : hexEscape(rune));
+  return `${quoted}"`;
+}
+
+function hexEscape(rune: string): string {
+  const codePoint = rune.codePointAt(0) ?? 0;
+  if (codePoint < 0x20 || codePoint === 0x7f) return `\\x${hex(codePoint, 2)}`;
+  // Half of a surrogate pair is no character at all: Go, whose text is UTF-8, cannot even hold one.
+  if (codePoint >= 0xd800 && codePoint <= 0xdfff) return '\\ufffd';
+  return codePoint < 0x1_0000 ? `\\u${hex(codePoint, 4)}` : `\\U${hex(codePoint, 8)}`;
+}
+
+const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');

@@ -1,0 +1,177 @@
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { User } from '../api/caller.ts';
+import { ApiError } from '../api/status.ts';
+import { Secret } from '../observability/secret.ts';
+import {
+  ACCOUNT,
+  API,
+  b64,
+  claimsOf,
+  type Fixture,
+  forge,
+  ISSUERS,
+  openFixture,
+  START,
+} from '../tokens/tokens.fixture.ts';
+import { type Authenticator, createAuthenticator } from './authenticator.ts';
+import { fixedToken } from './generated-tokens.ts';
+import { createIssuedTokens } from './issued-token-authenticator.ts';
+
+let fixture: Fixture;
+let authenticator: Authenticator;
+let warnings: string[];
+
+const user = (name: string): User => ({ name, uid: '', groups: ['system:authenticated'], extra: {} });
+
+beforeAll(async () => {
+  fixture = await openFixture();
+  authenticator = createAuthenticator({
+    staticTokens: fixedToken(new Secret('shared'), user('from-file')),
+    adminToken: fixedToken(new Secret('admin-token'), user('admin')),
+    fixedTokens: [fixedToken(new Secret('shared'), user('never')), fixedToken(new Secret('demo'), user('demo'))],
+    issuedTokens: createIssuedTokens({ verifier: fixture.verifier }),
+    audienceOf: ISSUERS.issuerFor,
+  });
+});
+afterAll(() => fixture.remove());
+beforeEach(() => {
+  warnings = [];
+  fixture.clock.now = START;
+});
+
+const ask = (authorization: string | undefined) =>
+  Promise.resolve(authenticator.authenticate(authorization, (text) => warnings.push(text)));
+
+async function refusal(authorization: string | undefined): Promise<ApiError> {
+  const error: unknown = await ask(authorization).catch((thrown: unknown) => thrown);
+  if (!(error instanceof ApiError)) throw new Error('accepted');
+  return error;
+}
+
+test('each source is asked in turn, and the first that knows the token decides', async () => {
+  expect((await ask('Bearer shared')).as(undefined).name).toBe('from-file');
+  expect((await ask('Bearer admin-token')).as(undefined).name).toBe('admin');
+  expect((await ask('bEaReR demo')).as(undefined).name).toBe('demo');
+  expect((await ask(`Bearer ${await fixture.issue()}`)).as('alpha').name).toBe('system:serviceaccount:ci:builder');
+  expect(warnings).toEqual([]);
+});
+
+test('A5: what a connection is remembered for is no way in: who it is, and whether that holds, is asked each time', async () => {
+  const connection = {};
+  const on = async (authorization: string | undefined) =>
+    (await authenticator.authenticate(authorization, () => {}, connection)).as('alpha').name;
+  const token = `Bearer ${await fixture.issue()}`;
+  // The second is found by what was remembered of the first.
+  for (let i = 0; i < 3; i++) expect(await on(token)).toBe('system:serviceaccount:ci:builder');
+  expect(await on('Bearer demo')).toBe('demo');
+  await expect(on(undefined)).rejects.toBeInstanceOf(ApiError);
+  await expect(on('Bearer unknown')).rejects.toBeInstanceOf(ApiError);
+  expect(await on(token)).toBe('system:serviceaccount:ci:builder');
+  fixture.world.remove('serviceaccounts', 'alpha', 'ci', ACCOUNT.name);
+  await expect(on(token)).rejects.toBeInstanceOf(ApiError);
+  fixture.world.put('serviceaccounts', 'alpha', 'ci', ACCOUNT.name, { uid: ACCOUNT.uid });
+  expect(await on(token)).toBe('system:serviceaccount:ci:builder');
+  fixture.clock.now = START + 24 * 3_600_000;
+  await expect(on(token)).rejects.toBeInstanceOf(ApiError);
+});
+
+describe('A-01: every refusal is the same 401', () => {
+  const unauthorized =
+    '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}';
+
+  test.each([
+    undefined,
+    'Bearer',
+    'Basic YTpi',
+    'Bearer unknown',
+    'Bearer a.b.c',
+    'Bearer {"a":1}',
+    `Bearer ${'x'.repeat(20_000)}`,
+  ])('%j', async (authorization) => {
+    expect(JSON.stringify((await refusal(authorization)).status)).toBe(unauthorized);
+  });
+
+  test('K-11 to K-20: a token of ours that is not accepted, with the reason for the log alone', async () => {
+    const good = await fixture.issue();
+    const cases: readonly [string, RegExp][] = [
+      [forge(fixture, { header: { alg: 'ES256', kid: 'unknown' } }), /no keys found/],
+      [`${good.slice(0, good.lastIndexOf('.'))}.${b64(Buffer.alloc(64))}`, /invalid signature/],
+      [forge(fixture, { payload: claimsOf({ aud: ['vault'] }) }), /token audiences/],
+      [forge(fixture, { payload: claimsOf({ exp: START / 1000 - 61 }) }), /has expired/],
+      [forge(fixture, { payload: claimsOf({ exp: undefined }) }), /claim exp is missing/],
+    ];
+    for (const [token, reason] of cases) {
+      const error = await refusal(`Bearer ${token}`);
+      expect(JSON.stringify(error.status)).toBe(unauthorized);
+      expect(String(error.cause)).toMatch(reason);
+      expect(inspect(error, { depth: null })).not.toContain(token.slice(0, 20));
+    }
+  });
+
+  test('an account that is gone', async () => {
+    const token = await fixture.issue();
+    await ask(`Bearer ${token}`);
+    fixture.world.remove('serviceaccounts', 'alpha', 'ci', ACCOUNT.name);
+    expect(JSON.stringify((await refusal(`Bearer ${token}`)).status)).toBe(unauthorized);
+    fixture.world.put('serviceaccounts', 'alpha', 'ci', ACCOUNT.name, { uid: ACCOUNT.uid });
+  });
+
+  test('W-08: two spaces, with a warning', async () => {
+    expect(JSON.stringify((await refusal('Bearer  shared')).status)).toBe(unauthorized);
+    expect(warnings).toEqual([expect.stringContaining('extra space before the bearer token')]);
+  });
+});
+
+test('a failure that is nobody’s fault is not turned into a refusal', async () => {
+  const broken = createAuthenticator({
+    adminToken: {
+      find: async () => {
+        throw new RangeError('out of order');
+      },
+    },
+    issuedTokens: createIssuedTokens({ verifier: fixture.verifier }),
+    audienceOf: ISSUERS.issuerFor,
+  });
+  await expect(broken.review(new Secret('x'), { cluster: 'alpha', audiences: [] })).rejects.toThrow(RangeError);
+  await expect(broken.authenticate('Bearer x', () => {})).rejects.toThrow(RangeError);
+});
+
+describe('a review', () => {
+  const review = (token: string, audiences: readonly string[] = [], cluster: string | undefined = 'alpha') =>
+    authenticator.review(new Secret(token), { cluster, audiences });
+  const refused = { authenticated: false, error: 'invalid bearer token' };
+
+  test('K-41: a caller without audiences is good for the API of the cluster, and for nobody else', async () => {
+    const known = { authenticated: true, user: user('demo') };
+    expect(await review('demo')).toEqual({ ...known, audiences: [API] });
+    expect(await review('demo', ['vault', API])).toEqual({ ...known, audiences: [API] });
+    expect(await review('demo', ['vault'])).toEqual(refused);
+    const atFleet = { cluster: undefined, audiences: [] };
+    expect(await authenticator.review(new Secret('demo'), atFleet)).toEqual({ ...known, audiences: [] });
+    expect(await authenticator.review(new Secret('demo'), { ...atFleet, audiences: [API] })).toEqual(refused);
+  });
+
+  test('a token of another cluster is nobody here, whatever else is wrong with it', async () => {
+    const token = await fixture.issue({ audiences: [API, 'vault'] });
+    expect(await review(token, ['vault'])).toMatchObject({ authenticated: true, audiences: ['vault'] });
+    expect(await review(token, ['vault'], 'beta')).toEqual(refused);
+    fixture.clock.now = START + 10_000_000;
+    expect(await review(token, ['vault'])).toMatchObject({ error: 'service account token has expired' });
+    expect(await review(token, ['vault'], 'beta')).toEqual(refused);
+  });
+
+  test('K-43, and what is too long is not looked at', async () => {
+    expect(await review('nobody knows')).toEqual(refused);
+    expect(await review(`${'x'.repeat(20_000)}.y.z`)).toEqual(refused);
+  });
+
+  test('a reason does not grow with what was asked', async () => {
+    const findings = await review(
+      await fixture.issue(),
+      Array.from({ length: 9_000 }, (_, index) => `a-${index}`),
+    );
+    expect(findings).toMatchObject({ authenticated: false, error: expect.stringMatching(/^token audiences .{100}/) });
+    expect(JSON.stringify(findings).length).toBeLessThan(5_000);
+  });
+});

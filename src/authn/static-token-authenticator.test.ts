@@ -1,0 +1,173 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Secret } from '../observability/secret.ts';
+import { parseCsv } from './csv.ts';
+import { openStaticTokens, parseTokenTable } from './static-token-authenticator.ts';
+
+describe('CSV', () => {
+  const fields = (text: string) => parseCsv(text).map((record) => record.fields);
+
+  test.each([
+    ['a,b,c\n', [['a', 'b', 'c']]],
+    ['a,b,c', [['a', 'b', 'c']]],
+    [
+      'a,b\r\nc,d\r\n',
+      [
+        ['a', 'b'],
+        ['c', 'd'],
+      ],
+    ],
+    ['\n\na,b\n\n', [['a', 'b']]],
+    ['"a,b","c ""d"""', [['a,b', 'c "d"']]],
+    ['"two\nlines",x', [['two\nlines', 'x']]],
+    [' a , b ', [[' a ', ' b ']]],
+    ['a,,', [['a', '', '']]],
+    ['"",""', [['', '']]],
+    ['', []],
+  ])('%j', (text, expected) => {
+    expect(fields(text)).toEqual(expected);
+  });
+
+  test.each([
+    ['a,b"c\n', 'line 1: a quote inside a field'],
+    ['ok,ok\n"a"b,c\n', 'line 2: text after the closing quote'],
+    ['ok\n\n"never closed\nx\n', 'line 3: a quoted field is not closed'],
+    [' "a",b', 'line 1: a quote inside'],
+  ])('%j is refused', (text, message) => {
+    expect(() => parseCsv(text)).toThrow(message);
+  });
+
+  test('lines are counted through quoted fields', () => {
+    expect(parseCsv('"a\nb",c\n\nd,e\n').map(({ line }) => line)).toEqual([1, 4]);
+  });
+});
+
+describe('the table', () => {
+  const parse = (text: string) => {
+    const warnings: string[] = [];
+    return { table: parseTokenTable(text, (problem) => warnings.push(problem)), warnings };
+  };
+  const user = (text: string, token: string) => parse(text).table.get(new Secret(token).digest());
+
+  test('token, user, uid and groups, with system:authenticated at the end', () => {
+    expect(user('tok,ada,u1,"dev,ops"', 'tok')).toEqual({
+      name: 'ada',
+      uid: 'u1',
+      groups: ['dev', 'ops', 'system:authenticated'],
+      extra: {},
+    });
+    expect(user('tok,ada,u1', 'tok')?.groups).toEqual(['system:authenticated']);
+    expect(user('tok,ada,,""', 'tok')).toMatchObject({ uid: '', groups: ['system:authenticated'] });
+    expect(user('tok,ada,u1,"system:authenticated,dev"', 'tok')?.groups).toEqual(['system:authenticated', 'dev']);
+  });
+
+  test('the last of two lines with one token wins, and is reported without the token', () => {
+    const { table, warnings } = parse('canary,ada,1\ncanary,bob,2\n');
+    expect(table.get(new Secret('canary').digest())?.name).toBe('bob');
+    expect(warnings).toEqual(['line 2: the token occurs before, this line replaces it']);
+  });
+
+  test('groups without quotes are reported: only the first counts', () => {
+    const { table, warnings } = parse('tok,ada,1,dev,ops');
+    expect(table.get(new Secret('tok').digest())?.groups).toEqual(['dev', 'system:authenticated']);
+    expect(warnings).toEqual([expect.stringContaining('line 1: only the first 4 columns count')]);
+  });
+
+  test.each([
+    ['ok,ada,1\ncanary,bob\n', 'line 2: needs at least 3 columns (token, user name, user uid), found 2'],
+    [',ada,1', 'line 1: the token is empty'],
+    ['canary,,1', 'line 1: the user name is empty'],
+    ['canary,"ada,1', 'line 1: a quoted field is not closed'],
+  ])('%j is refused, and the token not shown', (text, message) => {
+    expect(() => parse(text)).toThrow(message);
+    expect(() => parse(text)).not.toThrow(/canary/);
+  });
+});
+
+describe('the file', () => {
+  let dir: string;
+  let file: string;
+  let reports: string[];
+  let tick: (() => void) | undefined;
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'clusterpass-static-'));
+    file = join(dir, 'tokens.csv');
+    reports = [];
+    tick = undefined;
+    await writeFile(file, 'first,ada,1,dev\nsecond,bob,2\n');
+  });
+  afterEach(() => rm(dir, { recursive: true, force: true }));
+
+  const open = () =>
+    openStaticTokens({
+      file,
+      every: (_milliseconds, task) => {
+        tick = task;
+        return () => {
+          tick = undefined;
+        };
+      },
+      report: (problem) => reports.push(problem),
+    });
+
+  test('finds who a token belongs to, and nobody for others', async () => {
+    const tokens = await open();
+    const caller = await tokens.find(new Secret('first'));
+    expect(caller?.as('alpha')).toEqual({ name: 'ada', uid: '1', groups: ['dev', 'system:authenticated'], extra: {} });
+    expect(caller?.as(undefined)).toBe(caller?.as('alpha'));
+    expect(caller).toMatchObject({ home: undefined, expiresAt: undefined, dependsOn: [] });
+    for (const other of ['', 'firs', 'first ', 'FIRST', 'first\0', '__proto__']) {
+      expect(await tokens.find(new Secret(other))).toBeUndefined();
+    }
+  });
+
+  test('a change counts without restart, and ends what hung on the old line', async () => {
+    const tokens = await open();
+    const [ada, bob] = [await tokens.find(new Secret('first')), await tokens.find(new Secret('second'))];
+    await writeFile(file, 'first,ada,1,"dev,ops"\nsecond,bob,2\nthird,eve,3\n');
+    tick?.();
+    await tokens.refresh();
+    expect(ada?.isLive()).toBe(false);
+    expect(bob?.isLive()).toBe(true);
+    expect((await tokens.find(new Secret('third')))?.as(undefined).name).toBe('eve');
+    await writeFile(file, 'first,ada,1,"dev,ops"\n');
+    await tokens.refresh();
+    expect(bob?.isLive()).toBe(false);
+    expect(await tokens.find(new Secret('second'))).toBeUndefined();
+    expect(reports).toEqual([]);
+  });
+
+  test('a bad file is reported once, by name and line, and changes nothing', async () => {
+    const tokens = await open();
+    await writeFile(file, 'first,ada,1\ncanary\n');
+    await tokens.refresh();
+    await tokens.refresh();
+    expect(reports).toEqual([
+      `token file ${file}, line 2: needs at least 3 columns (token, user name, user uid), found 1; what was read before stays in force`,
+    ]);
+    expect(await tokens.find(new Secret('second'))).toBeDefined();
+    await rm(file);
+    await tokens.refresh();
+    expect(reports).toHaveLength(2);
+    expect(await tokens.find(new Secret('second'))).toBeDefined();
+  });
+
+  test('a file that can not be used at start stops the start', async () => {
+    await writeFile(file, 'canary,ada\n');
+    await expect(open()).rejects.toThrow(`token file ${file}, line 1: needs at least 3 columns`);
+    await writeFile(file, Buffer.from([0x61, 0xff, 0x2c]));
+    await expect(open()).rejects.toThrow('UTF-8');
+    await rm(file);
+    await expect(open()).rejects.toThrow(`token file ${file} can not be read`);
+  });
+
+  test('closing ends the looking', async () => {
+    const tokens = await open();
+    expect(tick).toBeDefined();
+    tokens.close();
+    expect(tick).toBeUndefined();
+  });
+});

@@ -1,0 +1,88 @@
+import type { Catalog } from '../api/catalog.ts';
+import type { Kind } from '../api/kind.ts';
+import { kindPrefix } from '../api/object-key.ts';
+import { gone } from '../api/status.ts';
+import type { ObjectReader } from '../objects/reader.ts';
+import type { StoredObject } from '../objects/stored-object.ts';
+import type { FeedListener } from '../storage/reflector.ts';
+import type { CacheEvent } from '../storage/watch-cache.ts';
+import type { RbacSnapshot } from './plain-evaluator.ts';
+import type { Policy, PolicyChange } from './policy.ts';
+
+export const rbacKinds = (catalog: Catalog): readonly Kind[] => [
+  catalog.clusterRoles,
+  catalog.clusterRoleBindings,
+  catalog.roles,
+  catalog.roleBindings,
+];
+
+/** Keeps the policy in step with the stored rules. Listens first, so that whoever listens next asks the new rules. */
+export class PolicyFeed implements FeedListener<StoredObject> {
+  readonly #policy: Policy;
+  readonly #reader: ObjectReader;
+  readonly #kinds: ReadonlySet<Kind>;
+  /** What the policy has been told of, so that a new start can take back what is gone. */
+  readonly #known = new Map<string, StoredObject>();
+
+  constructor(options: { policy: Policy; reader: ObjectReader; catalog: Catalog }) {
+    this.#policy = options.policy;
+    this.#reader = options.reader;
+    this.#kinds = new Set(rbacKinds(options.catalog));
+  }
+
+  onEvent({ before, after, revision }: CacheEvent<StoredObject>): void {
+    const entry = after ?? before;
+    if (entry === undefined || !this.#kinds.has(entry.kind)) return;
+    if (after === undefined) this.#known.delete(entry.key);
+    else this.#known.set(after.key, after);
+    this.#policy.apply(changeOf(entry, after !== undefined, revision));
+  }
+
+  onProgress(): void {}
+
+  onReset(revision: number): void {
+    const current = new Map<string, StoredObject>();
+    for (const kind of this.#kinds) {
+      for (const entry of this.#reader.cache(kind).current.scan(kindPrefix(kind))) current.set(entry.key, entry);
+    }
+    for (const [key, entry] of this.#known) {
+      if (!current.has(key)) this.#policy.apply(changeOf(entry, false, revision));
+    }
+    this.#known.clear();
+    for (const [key, entry] of current) {
+      this.#known.set(key, entry);
+      this.#policy.apply(changeOf(entry, true, revision));
+    }
+  }
+}
+
+function changeOf(entry: StoredObject, exists: boolean, revision: number): PolicyChange {
+  return {
+    resource: entry.kind.resource as PolicyChange['resource'],
+    namespace: entry.namespace,
+    name: entry.name,
+    object: exists ? entry.object() : undefined,
+    revision,
+  };
+}
+
+/** The rules as they were at a revision inside the caches' window; reading them throws a 410 when it is older. */
+export function rbacSnapshotAt(catalog: Catalog, reader: ObjectReader, revision: number): RbacSnapshot {
+  const at = (kind: Kind) => {
+    const cache = reader.cache(kind);
+    const snapshot = cache.at(revision);
+    if (snapshot === undefined) throw gone(`too old resource version: ${revision} (${cache.windowStart})`);
+    return snapshot;
+  };
+  const objects = function* (kind: Kind) {
+    for (const entry of at(kind).scan(kindPrefix(kind))) yield entry.object();
+  };
+  return {
+    clusterRoles: () => objects(catalog.clusterRoles),
+    clusterRoleBindings: () => objects(catalog.clusterRoleBindings),
+    clusterRole: (name) =>
+      at(catalog.clusterRoles)
+        .get(`${kindPrefix(catalog.clusterRoles)}${name}`)
+        ?.object(),
+  };
+}

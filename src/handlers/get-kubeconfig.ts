@@ -1,0 +1,60 @@
+import type { Catalog } from '../api/catalog.ts';
+import { chooseEndpoint } from '../api/choose-endpoint.ts';
+import { type FieldError, invalid, invalidValue, required } from '../api/field-error.ts';
+import { type ApiEndpoints, CLUSTER_GROUP, endpointsField } from '../api/kinds/cluster.ts';
+import { type KubeconfigFacts, kubeconfigFor } from '../api/kubeconfig-document.ts';
+import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
+import type { ApiRequest, ApiResponse } from '../api/request.ts';
+import { conflict, notFound } from '../api/status.ts';
+import type { ObjectReader } from '../objects/reader.ts';
+
+export interface KubeconfigParts {
+  readonly catalog: Catalog;
+  readonly reader: ObjectReader;
+  readonly productName: string;
+  readonly baseUrl: string;
+}
+
+/** Everything a client needs for one cluster, and no secret: whether the account exists shows when a token is asked for. */
+export function createKubeconfigHandler({
+  catalog,
+  reader,
+  productName,
+  baseUrl,
+}: KubeconfigParts): (request: ApiRequest) => Promise<ApiResponse> {
+  const { clusters } = catalog;
+  return async ({ target: { name }, query, clientAddress }) => {
+    const account = readAccount(query.get('as') ?? '');
+    // As fresh as the store, like a get: an address that was replaced must not be handed out again.
+    await reader.catchUp();
+    const cluster = reader.find(clusters, { cluster: '', namespace: '', name });
+    if (cluster === undefined) throw notFound(clusters, name);
+    const spec = (cluster.object().spec ?? {}) as Record<string, ApiEndpoints | undefined>;
+    const { serverEndpoints = [], caBundle } = spec[endpointsField(productName)] ?? {};
+    const server = chooseEndpoint(serverEndpoints, [clientAddress])?.serverAddress;
+    if (server === undefined) throw conflict(clusters, name, 'the cluster has no server endpoint');
+    const value = kubeconfigFor({ cluster: name, server, caBundle, baseUrl, account, productName });
+    return { type: 'value', code: 200, value };
+  };
+}
+
+const EXPECTED = 'the service account to get tokens for, as namespace/name';
+const ABOUT = { group: CLUSTER_GROUP, kind: 'KubeconfigOptions' };
+
+/** The names end up as arguments of a program, so nothing but a name may pass. */
+function readAccount(text: string): KubeconfigFacts['account'] {
+  const slash = text.indexOf('/');
+  const account = { namespace: text.slice(0, Math.max(slash, 0)), name: text.slice(slash + 1) };
+  const errors = accountErrors(text, account);
+  if (errors.length > 0) throw invalid(ABOUT, '', errors);
+  return account;
+}
+
+function accountErrors(text: string, { namespace, name }: KubeconfigFacts['account']): FieldError[] {
+  if (text === '') return [required('as', EXPECTED)];
+  if (!text.includes('/')) return [invalidValue('as', text, `must be ${EXPECTED}`)];
+  return [
+    ...isDns1123Label(namespace).map((why) => invalidValue('as', text, `namespace: ${why}`)),
+    ...isDns1123Subdomain(name).map((why) => invalidValue('as', text, `name: ${why}`)),
+  ];
+}

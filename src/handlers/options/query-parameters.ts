@@ -1,0 +1,30 @@
+import { type IntegerResult, parseGoInt64 } from '../../api/codec/go-text/go-errors.ts';
+import type { Query } from '../../api/request.ts';
+import { badRequest } from '../../api/status.ts';
+
+/** The group that errors about options name. */
+export const META_GROUP = 'meta.k8s.io';
+
+/** L-21: only `0` and `false` are false. `?watch=` and `?watch=no` are true. Undefined when not given. */
+export function booleanParameter(query: Query, name: string): boolean | undefined {
+  const value = query.get(name);
+  return value === null ? undefined : value !== '0' && value.toLowerCase() !== 'false';
+}
+
+/**
+ * L-20: a parameter that is there must be a number, also when it is empty. Stricter than kube-apiserver,
+ * where a negative limit means none: a mistake must not turn into the most expensive request there is.
+ */
+export function countParameter(query: Query, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  const value = integer(parseGoInt64(text));
+  if (value < 0) throw badRequest(`${name}: Invalid value: ${value}: must be greater than or equal to 0`);
+  return value;
+}
+
+/** Values beyond 2^53 are clamped to it: nothing here tells them apart. */
+function integer(result: IntegerResult): number {
+  if (!result.ok) throw badRequest(result.message);
+  return result.value;
+}

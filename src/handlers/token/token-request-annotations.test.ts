@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { invalid } from '../../api/field-error.ts';
+import { lifetimeErrors, readWishes } from './token-request-annotations.ts';
+
+const MIN = 'clusterpass.dev/min-expiration-seconds';
+const FOR = 'clusterpass.dev/for';
+const TRACKED = 'clusterpass.dev/tracked';
+const read = (annotations?: Record<string, string>) => readWishes(annotations === undefined ? {} : { annotations });
+const text = (errors: ReturnType<typeof lifetimeErrors>) => invalid({ group: 'g', kind: 'K' }, '', errors).message;
+
+describe('wishes', () => {
+  test('none, and all of them', () => {
+    const none = {
+      wishes: { minExpirationSeconds: undefined, forCluster: false, tracked: false },
+      errors: [],
+      unknown: [],
+    };
+    expect(read()).toEqual(none);
+    expect(read({ other: 'x', 'example.com/for': 'x' })).toEqual(none);
+    expect(read({ [MIN]: '4294967296', [FOR]: 'cluster', [TRACKED]: 'true' }).wishes).toEqual({
+      minExpirationSeconds: 2 ** 32,
+      forCluster: true,
+      tracked: true,
+    });
+    expect(read({ [TRACKED]: 'false' })).toEqual(none);
+  });
+
+  test.each(['', '0', '-1', '+1', '1.5', '1e3', ' 600', '600s', '0600', '4294967297', '9'.repeat(400), '٣'])(
+    'a least lifetime of %j is an error that names the field',
+    (value) => {
+      const { errors } = read({ [MIN]: value });
+      expect(errors).toHaveLength(1);
+      expect(errors[0]).toMatchObject({ field: `metadata.annotations[${MIN}]`, value });
+    },
+  );
+
+  test.each(['', 'Cluster', 'cluster ', 'true'])('a purpose of %j is one, too', (value) => {
+    expect(read({ [FOR]: value }).errors).toMatchObject([{ field: `metadata.annotations[${FOR}]` }]);
+  });
+
+  test.each(['', 'True', 'yes', '1'])('tracked %j is one, too', (value) => {
+    expect(read({ [TRACKED]: value }).errors).toMatchObject([{ field: `metadata.annotations[${TRACKED}]` }]);
+  });
+
+  test('what looks like a wish and is none is named, briefly', () => {
+    const { unknown, errors } = read({
+      'clusterpass.dev/min-expiration': '1',
+      [`clusterpass.dev/${'x'.repeat(500)}`]: '',
+    });
+    expect(errors).toEqual([]);
+    expect(unknown[0]).toBe('clusterpass.dev/min-expiration');
+    expect(unknown[1]).toHaveLength(131);
+  });
+
+  test('names of the prototype are not annotations', () => {
+    expect(read(Object.create({ [FOR]: 'nonsense' })).errors).toEqual([]);
+  });
+});
+
+describe('the least lifetime', () => {
+  const errors = (minExpirationSeconds: number | undefined, asked: number, granted: number) =>
+    lifetimeErrors({ minExpirationSeconds, forCluster: false, tracked: false }, { asked, granted });
+
+  test('is met, or it is said what stands against it', () => {
+    expect(errors(undefined, 7200, 600)).toEqual([]);
+    expect(errors(600, 7200, 600)).toEqual([]);
+    expect(text(errors(601, 7200, 600))).toContain(
+      'Invalid value: 601: the longest lifetime that is granted here is 600',
+    );
+    expect(text(errors(601, 600, 600))).toContain('must not be more than the 600 seconds that are asked for');
+  });
+});

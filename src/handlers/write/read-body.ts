@@ -1,0 +1,52 @@
+import { decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
+import type { ApiObject, Kind } from '../../api/kind.ts';
+import type { ObjectPlace } from '../../api/object-key.ts';
+import type { ApiRequest, RequestBody } from '../../api/request.ts';
+import { badRequest } from '../../api/status.ts';
+import type { Preconditions } from '../../objects/writer.ts';
+
+/** The object in the body; what is odd about it goes to the caller as warnings. */
+export function readObject(request: ApiRequest, kind: Kind, mode: FieldValidation): ApiObject {
+  const { value, violations } = decodeBody(bodyOf(request), kind, mode);
+  for (const violation of violations) request.warn(violation);
+  return value;
+}
+
+export const bodyOf = (request: ApiRequest): RequestBody =>
+  request.body ?? { bytes: new Uint8Array(), mediaType: 'application/json' };
+
+/** T-12h. What a caller says of a namespace is dropped where the kind has none, as kube-apiserver does. */
+export function checkNamespace(object: ApiObject, kind: Kind, namespace: string): void {
+  const sent = object.metadata.namespace ?? '';
+  if (kind.namespaced && sent !== '' && sent !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+}
+
+/** M-09: an update is about the object in the URL, and the body may not say otherwise. */
+export function checkSameObject(object: ApiObject, kind: Kind, { name, namespace }: ObjectPlace): void {
+  const sent = object.metadata;
+  if ((sent.name ?? '') === '') {
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
+  }
+  if (sent.name !== name) {
+    throw badRequest(`the name of the object (${sent.name}) does not match the name on the URL (${name})`);
+  }
+  if (kind.namespaced && (sent.namespace ?? '') !== '' && sent.namespace !== namespace) {
+    throw badRequest(
+      `the namespace of the object (${sent.namespace}) does not match the namespace on the request (${namespace})`,
+    );
+  }
+}
+
+/**
+ * An object that is sent with a uid or a version means that one and no other. An empty text and the version
+ * 0 stand for none, as in kube-apiserver.
+ */
+export function preconditionsIn({ metadata }: ApiObject): Preconditions {
+  const { uid = '', resourceVersion = '' } = metadata;
+  return {
+    ...(uid === '' ? {} : { uid }),
+    ...(resourceVersion === '' || resourceVersion === '0' ? {} : { resourceVersion }),
+  };
+}

@@ -1,0 +1,201 @@
+import fc from 'fast-check';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Lane, type LaneLimits, type LaneOptions, type Ticket } from './priority-level.ts';
+
+/** What a place that was given back waits for. Most tests are about who is next, and not about when. */
+const AT_ONCE = { afterTurn: (act: () => void) => act() };
+
+const open = (limits: LaneLimits, maxWaitMs = 1_000, turns: Pick<LaneOptions, 'afterTurn'> = AT_ONCE): Lane =>
+  new Lane({ ...limits, maxWaitMs, now: () => performance.now(), refusal: new Error('full'), ...turns });
+
+/** Whoever still waits when a test is over would be refused later, in the middle of another. */
+const entered: Ticket[] = [];
+afterEach(() => {
+  for (const ticket of entered.splice(0)) ticket.leave();
+});
+
+function mustEnter(lane: Lane, who: string): Ticket {
+  const ticket = lane.enter(who);
+  if (ticket === undefined) throw new Error('there is no place');
+  return ticket;
+}
+
+/** Enters, and notes in `log` when the request gets its turn. */
+function enter(lane: Lane, who: string, log: string[] = [], label = who): Ticket {
+  const ticket = mustEnter(lane, who);
+  entered.push(ticket);
+  if (ticket.admitted === undefined) log.push(label);
+  else void ticket.admitted.then(() => log.push(label));
+  return ticket;
+}
+
+/** Lets promises that are resolved already call their listeners. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('B15: a lane', () => {
+  it('lets a newcomer in at once beside a caller who takes all it can', () => {
+    const lane = open({ atOnce: 4, perCaller: 3, waitingPerCaller: 100 });
+    const log: string[] = [];
+    for (let i = 0; i < 50; i += 1) enter(lane, 'greedy', log);
+    enter(lane, 'other', log);
+    expect(log).toEqual(['greedy', 'greedy', 'greedy', 'other']);
+    expect([lane.usage.active, lane.usage.waiting]).toEqual([4, 47]);
+  });
+
+  it('refuses the caller whose queue is full, and nobody else', () => {
+    const lane = open({ atOnce: 2, perCaller: 1, waitingPerCaller: 2 });
+    for (let i = 0; i < 3; i += 1) enter(lane, 'greedy');
+    expect(lane.enter('greedy')).toBeUndefined();
+    expect(() => enter(lane, 'other')).not.toThrow();
+    expect(() => enter(lane, 'third')).not.toThrow();
+  });
+
+  it('serves those who wait in turns, however much one of them asks for', async () => {
+    const lane = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 10 });
+    const log: string[] = [];
+    const tickets = [enter(lane, 'a', log, 'a1')];
+    for (const label of ['a2', 'a3', 'a4', 'b1', 'b2', 'c1']) tickets.push(enter(lane, label.slice(0, 1), log, label));
+    for (let served = 0; served < tickets.length; served += 1) {
+      const next = log[served];
+      tickets[['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].indexOf(next ?? '')]?.leave();
+      await settled();
+    }
+    expect(log).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
+    expect([lane.usage.active, lane.usage.waiting]).toEqual([0, 0]);
+  });
+
+  it('passes over a caller who has its full share', async () => {
+    const lane = open({ atOnce: 3, perCaller: 2, waitingPerCaller: 10 });
+    const log: string[] = [];
+    const [first] = [enter(lane, 'a', log), enter(lane, 'a', log)];
+    const other = enter(lane, 'b', log);
+    enter(lane, 'a', log, 'a waits');
+    enter(lane, 'b', log, 'b waits');
+    other.leave();
+    await settled();
+    expect(log.at(-1)).toBe('b waits');
+    first?.leave();
+    await settled();
+    expect(log.at(-1)).toBe('a waits');
+  });
+
+  it('forgets those who leave while they wait', async () => {
+    const lane = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 1 });
+    const log: string[] = [];
+    const first = enter(lane, 'a', log);
+    const gone = enter(lane, 'a', log, 'gone');
+    gone.leave();
+    gone.leave();
+    enter(lane, 'a', log, 'a2');
+    first.leave();
+    first.leave();
+    await settled();
+    expect(log).toEqual(['a', 'a2']);
+    expect([lane.usage.active, lane.usage.waiting]).toEqual([1, 0]);
+  });
+
+  it('refuses whoever has waited too long, and gives the place to the next', async () => {
+    vi.useFakeTimers();
+    try {
+      const lane = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 5 }, 1_000);
+      const first = mustEnter(lane, 'a');
+      const late = mustEnter(lane, 'b');
+      const refused = expect(late.admitted).rejects.toThrow('full');
+      await vi.advanceTimersByTimeAsync(999);
+      const fresh = mustEnter(lane, 'c');
+      await vi.advanceTimersByTimeAsync(2);
+      await refused;
+      late.leave();
+      expect(lane.usage.refused['time-out']).toBe(1);
+      first.leave();
+      await expect(fresh.admitted).resolves.toBeUndefined();
+      expect([lane.usage.active, lane.usage.waiting]).toEqual([1, 0]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('gives a place to the next when the turn of the loop is over, however fast the work is', async () => {
+    const turns: (() => void)[] = [];
+    const lane = open({ atOnce: 3, perCaller: 2, waitingPerCaller: 5 }, 1_000, { afterTurn: (act) => turns.push(act) });
+    const log: string[] = [];
+    // Each is done before the next is read, as when everything that was asked for is in memory.
+    const ask = (who: string): void => {
+      const ticket = enter(lane, who, log);
+      if (ticket.admitted === undefined) ticket.leave();
+      else void ticket.admitted.then(() => ticket.leave());
+    };
+    for (let i = 0; i < 7; i += 1) ask('greedy');
+    expect(lane.enter('greedy')).toBeUndefined();
+    ask('other');
+    expect(log).toEqual(['greedy', 'greedy', 'other']);
+    expect(lane.usage).toMatchObject({ active: 0, waiting: 5, admitted: 3, refused: { 'queue-full': 1 } });
+    const served: number[] = [];
+    while (turns.length > 0) {
+      turns.shift()?.();
+      await settled();
+      served.push(log.length);
+    }
+    expect(served).toEqual([5, 7, 8, 8]);
+    expect(lane.usage).toMatchObject({ active: 0, waiting: 0, admitted: 8 });
+  });
+
+  it('starts no more in a turn than it may, and takes nobody away its place for that', async () => {
+    const turns: (() => void)[] = [];
+    const limits = { atOnce: 8, perCaller: 5, waitingPerCaller: 1, perTurn: 2 };
+    const lane = open(limits, 1_000, { afterTurn: (act) => turns.push(act) });
+    const log: string[] = [];
+    for (let i = 0; i < 6; i += 1) enter(lane, 'greedy', log);
+    // Five have a place, of which three wait for a turn, and one waits for a place.
+    expect(lane.enter('greedy')).toBeUndefined();
+    enter(lane, 'other', log);
+    expect(log.splice(0)).toEqual(['greedy', 'greedy']);
+    const served: string[][] = [];
+    while (turns.length > 0) {
+      turns.shift()?.();
+      await settled();
+      served.push(log.splice(0));
+    }
+    expect(served).toEqual([['greedy', 'other'], ['greedy', 'greedy'], []]);
+    expect(lane.usage).toMatchObject({ active: 6, waiting: 1, admitted: 6 });
+  });
+
+  it('counts why it refused', async () => {
+    const none = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 0 });
+    enter(none, 'a');
+    expect(none.enter('b')).toBeUndefined();
+    expect(none.usage.refused).toEqual({ 'queue-full': 0, 'concurrency-limit': 1, 'time-out': 0 });
+  });
+
+  it('never has more under way than it may, never leaves a place empty, and never loses one', () => {
+    const limits = fc.record({
+      atOnce: fc.integer({ min: 1, max: 6 }),
+      perCaller: fc.integer({ min: 1, max: 4 }),
+      waitingPerCaller: fc.integer({ min: 0, max: 4 }),
+    });
+    const steps = fc.array(fc.oneof(fc.constantFrom('a', 'b', 'c'), fc.nat({ max: 20 })), { maxLength: 60 });
+    fc.assert(
+      fc.property(limits, steps, (given, script) => {
+        const lane = open(given, 60_000);
+        const inside: Ticket[] = [];
+        for (const step of script) {
+          if (typeof step === 'number') {
+            for (const ticket of inside.splice(step % Math.max(1, inside.length), 1)) ticket.leave();
+            continue;
+          }
+          const ticket = lane.enter(step);
+          if (ticket !== undefined) inside.push(ticket);
+          else {
+            expect(given.waitingPerCaller === 0 || lane.usage.waiting >= given.waitingPerCaller).toBe(true);
+          }
+          expect(lane.usage.active).toBeLessThanOrEqual(given.atOnce);
+          expect(lane.usage.active + lane.usage.waiting).toBe(inside.length);
+          expect(lane.usage.waiting > 0 && lane.usage.active < Math.min(given.atOnce, given.perCaller)).toBe(false);
+        }
+        for (const ticket of inside) ticket.leave();
+        expect([lane.usage.active, lane.usage.waiting]).toEqual([0, 0]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,47 @@
+import { connect } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { addressKey } from './address-limit.ts';
+
+closeServersAfterEach();
+
+describe('whom a connection counts for', () => {
+  it.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::6', '2001:db8:1:2::/64'],
+    ['2001:DB8::6', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    [undefined, ''],
+  ])('%s: %s', (address, key) => {
+    expect(addressKey(address)).toBe(key);
+  });
+});
+
+describe('A21: connections from one address', () => {
+  it('are closed past the limit, and those from another address are not', async () => {
+    const { port, send } = await startFixture(undefined, { maxConnectionsPerAddress: 2 });
+    const idle = async (localAddress: string) => {
+      const socket = connect({ port, host: '127.0.0.1', localAddress });
+      socket.on('error', () => {});
+      const closed = new Promise<void>((done) => socket.once('close', () => done()));
+      await Promise.race([new Promise<void>((done) => socket.once('connect', () => done())), closed]);
+      return { socket, closed };
+    };
+    const kept = [await idle('127.0.0.2'), await idle('127.0.0.2')];
+    const third = await idle('127.0.0.2');
+    await third.closed;
+    expect((await send({ path: '/livez', token: '' })).code).toBe(200);
+    kept[0]?.socket.destroy();
+    // The server hears of it a moment later; until then it refuses.
+    for (;;) {
+      const next = await idle('127.0.0.2');
+      next.socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+      const answered = new Promise<boolean>((resolve) => next.socket.once('data', () => resolve(true)));
+      if (await Promise.race([answered, next.closed.then(() => false)])) break;
+    }
+    kept[1]?.socket.destroy();
+  });
+});

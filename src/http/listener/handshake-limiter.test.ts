@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TLSSocket, connect as tlsConnect } from 'node:tls';
+import { afterEach, describe, expect, it } from 'vitest';
+import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
+import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { HandshakePace } from './handshake-limiter.ts';
+
+closeServersAfterEach();
+const endings: (() => void)[] = [];
+afterEach(() => {
+  for (const end of endings.splice(0)) end();
+});
+
+/** Not by `once`, which rejects when the connection is reset. */
+const closeOf = (socket: Socket): Promise<void> =>
+  socket.destroyed ? Promise.resolve() : new Promise((resolve) => socket.once('close', () => resolve()));
+
+/** Two at once, and one more each second; sockets are real, time is not. */
+async function startPace() {
+  const accepted: Socket[] = [];
+  const server = createServer((socket) => accepted.push(socket)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  let now = 0;
+  let tick = (): void => {};
+  const refusedFor: string[] = [];
+  const pace = new HandshakePace({
+    perSecond: 1,
+    now: () => now,
+    later: (act) => {
+      tick = act;
+    },
+    onRefused: (address) => refusedFor.push(address),
+  });
+  const begun: string[] = [];
+  const clients: Socket[] = [];
+  endings.push(() => {
+    for (const socket of [...accepted, ...clients]) socket.destroy();
+    server.close();
+  });
+  /** Somebody connects; gives the server's end of it. */
+  const arrive = async (name: string, localAddress = '127.0.0.2') => {
+    const client = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {});
+    clients.push(client);
+    const [socket] = (await once(server, 'connection')) as [Socket];
+    pace.arrive(socket, () => begun.push(name));
+    return { client, socket };
+  };
+  const pass = (ms: number): void => {
+    now += ms;
+    tick();
+  };
+  return { pace, arrive, pass, begun, refusedFor };
+}
+
+describe('A20: handshakes for one address', () => {
+  it('begin at once up to a limit, and then one after the other in time, in order', async () => {
+    const { arrive, pass, begun, pace } = await startPace();
+    for (const name of ['a', 'b', 'c', 'd']) await arrive(name);
+    await arrive('other', '127.0.0.3');
+    expect(begun).toEqual(['a', 'b', 'other']);
+    pass(999);
+    expect(begun).toHaveLength(3);
+    pass(1);
+    expect(begun).toEqual(['a', 'b', 'other', 'c']);
+    await arrive('e');
+    pass(1_000);
+    pass(1_000);
+    expect(begun.slice(4)).toEqual(['d', 'e']);
+    expect(pace.counts).toEqual({ held: 3, refused: 0 });
+  });
+
+  it('do not count when somebody authenticates on the connection, once for each', async () => {
+    const { arrive, begun, pace } = await startPace();
+    const { socket: first } = await arrive('a');
+    const { socket: second } = await arrive('b');
+    await arrive('c');
+    await arrive('d');
+    pace.prove(first);
+    pace.prove(first);
+    expect(begun).toEqual(['a', 'b', 'c']);
+    pace.prove(second);
+    expect(begun).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  it('are never more at once than that, however many have authenticated', async () => {
+    const { arrive, begun, pace } = await startPace();
+    for (let i = 0; i < 5; i += 1) pace.prove((await arrive(`good ${i}`)).socket);
+    for (const name of ['a', 'b', 'c']) await arrive(name);
+    expect(begun.slice(5)).toEqual(['a', 'b']);
+  });
+
+  it('do not begin where the connection was closed meanwhile', async () => {
+    const { arrive, pass, begun } = await startPace();
+    await arrive('a');
+    await arrive('b');
+    const { socket } = await arrive('gone');
+    await arrive('c');
+    const closed = closeOf(socket);
+    socket.destroy();
+    await closed;
+    pass(1_000);
+    expect(begun).toEqual(['a', 'b', 'c']);
+  });
+
+  it('are refused when more wait than can have their turn in ten seconds', async () => {
+    const { arrive, pass, begun, pace, refusedFor } = await startPace();
+    for (let i = 0; i < 12; i += 1) await arrive(`${i}`);
+    const { client } = await arrive('late');
+    await closeOf(client);
+    expect(pace.counts).toEqual({ held: 10, refused: 1 });
+    expect(refusedFor).toEqual(['127.0.0.2']);
+    for (let i = 0; i < 10; i += 1) pass(1_000);
+    expect(begun).toHaveLength(12);
+  });
+
+  it('are forgotten when there is nothing to remember', async () => {
+    const { arrive, pass, begun, pace } = await startPace();
+    for (let i = 3; i < 10; i += 1) await arrive('x', `127.0.0.${i}`);
+    expect(pace.size).toBe(7);
+    for (let i = 0; i < 3; i += 1) {
+      pass(2_000);
+      await arrive('a');
+    }
+    expect(pace.size).toBeLessThanOrEqual(2);
+    expect(begun).toHaveLength(10);
+  });
+
+  it('that wait are closed with the server', async () => {
+    const { arrive, begun, pace } = await startPace();
+    await arrive('a');
+    await arrive('b');
+    const { client } = await arrive('c');
+    pace.close();
+    await closeOf(client);
+    expect(begun).toEqual(['a', 'b']);
+  });
+});
+
+describe('A20: a server for TLS', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'clusterpass-pace-'));
+  const tls = { certFile: join(dir, 'tls.crt'), keyFile: join(dir, 'tls.key') };
+  const { cert, key } = selfSigned('pace');
+  writeFileSync(tls.certFile, cert);
+  writeFileSync(tls.keyFile, key);
+
+  it('lets those in who waited for others to authenticate, and what they sent meanwhile is not lost', async () => {
+    const { port, server } = await startFixture(undefined, { tls, handshakesPerAddress: 1 });
+    const open = (): TLSSocket => {
+      const socket = tlsConnect({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
+      endings.push(() => socket.destroy());
+      return socket.setEncoding('latin1');
+    };
+    const ask = async (socket: TLSSocket, token: string): Promise<string> => {
+      socket.write(`GET ${CLUSTERS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+      return String((await once(socket, 'data'))[0]).slice(9, 12);
+    };
+    const good = open();
+    await once(good, 'secureConnect');
+    const silent = open();
+    await once(silent, 'secureConnect');
+    const waiting = Array.from({ length: 3 }, open);
+    const gone = connect(port, '127.0.0.1').on('error', () => {});
+    await expect.poll(() => server.handshakes().held).toBe(4);
+    gone.resetAndDestroy();
+    const answers = waiting.map((socket) => ask(socket, 'admin'));
+    expect(await ask(silent, 'wrong')).toBe('401');
+    expect(await ask(good, 'admin')).toBe('200');
+    // Each gives the next its turn, and whoever has left takes none for long.
+    expect(await Promise.all(answers)).toEqual(['200', '200', '200']);
+    await server.close();
+  });
+
+  it('closes what waits when it stops', async () => {
+    const { port, server } = await startFixture(undefined, { tls, handshakesPerAddress: 1 });
+    const sockets = Array.from({ length: 3 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+    await expect.poll(() => server.handshakes().held).toBe(1);
+    for (const socket of sockets.slice(0, 2)) socket.destroy();
+    await Promise.all([server.close(), ...sockets.map(closeOf)]);
+  });
+});

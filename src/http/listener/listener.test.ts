@@ -1,0 +1,332 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TLSSocket, connect as tlsConnect } from 'node:tls';
+import { describe, expect, test } from 'vitest';
+import type { WatchSink } from '../../api/request.ts';
+import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
+import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
+
+closeServersAfterEach();
+
+const closeOf = (socket: Socket): Promise<void> =>
+  new Promise((resolve) => {
+    socket.on('error', () => {});
+    socket.resume();
+    socket.once('close', () => resolve());
+  });
+
+describe('B16: drain', () => {
+  test('requests in flight finish, then everything is closed', async () => {
+    const release = Promise.withResolvers<void>();
+    const { server, send, handled, port } = await startFixture(async () => {
+      await release.promise;
+      return { type: 'value', code: 200, value: { done: true } };
+    });
+    const inFlight = send({ path: CLUSTERS_PATH, headers: { connection: 'keep-alive' } });
+    await expect.poll(() => handled.length).toBe(1);
+    const drained = server.drain();
+    expect(server.drain()).toBe(drained);
+    await expect(send({ path: '/livez' })).rejects.toThrow();
+    release.resolve();
+    const reply = await inFlight;
+    expect(reply.json()).toEqual({ done: true });
+    expect(reply.headers.connection).toBe('close');
+    await drained;
+    const refused = connect(port, '127.0.0.1');
+    await closeOf(refused);
+    expect(refused.bytesRead).toBe(0);
+  });
+
+  test('readiness fails first, while requests are still served', async () => {
+    const delay = Promise.withResolvers<void>();
+    const { server, send } = await startFixture(undefined, { drainDelayMs: 5000, sleep: () => delay.promise });
+    expect((await send({ path: '/readyz' })).code).toBe(200);
+    const drained = server.drain();
+    const ready = await send({ path: '/readyz' });
+    expect(ready.code).toBe(503);
+    expect(ready.text).toContain('[-]shutdown failed');
+    expect((await send({ path: CLUSTERS_PATH })).code).toBe(200);
+    delay.resolve();
+    await drained;
+  });
+
+  test('idle keep-alive connections are closed at once', async () => {
+    const { server, port, records } = await startFixture(undefined, { limits: { keepAliveTimeoutMs: 3_600_000 } });
+    const socket = connect(port, '127.0.0.1');
+    const closed = closeOf(socket);
+    socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    await expect.poll(() => records.length).toBe(1);
+    await server.drain();
+    await closed;
+  });
+
+  test('it is bounded in time', async () => {
+    const { server, send, handled } = await startFixture(() => new Promise(() => {}), {
+      limits: { drainTimeoutMs: 10 },
+    });
+    const stuck = send({ path: CLUSTERS_PATH });
+    const failed = expect(stuck).rejects.toThrow();
+    await expect.poll(() => handled.length).toBe(1);
+    await server.drain();
+    await failed;
+  });
+});
+
+test('A21: connections beyond the limit are refused, and served again when one is free', async () => {
+  const { port, send, lines } = await startFixture(undefined, { maxConnections: 1 });
+  const first = connect(port, '127.0.0.1');
+  await new Promise<void>((resolve) => first.once('connect', resolve));
+  await expect
+    .poll(async () =>
+      send({ path: '/livez' }).then(
+        () => 'served',
+        () => 'refused',
+      ),
+    )
+    .toBe('refused');
+  expect(lines.some((line) => line.includes('too many'))).toBe(true);
+  first.destroy();
+  await expect
+    .poll(async () =>
+      send({ path: '/livez' }).then(
+        ({ code }) => code,
+        () => 0,
+      ),
+    )
+    .toBe(200);
+});
+
+test('an idle keep-alive connection is closed after a while', async () => {
+  const { port } = await startFixture(undefined, { limits: { keepAliveTimeoutMs: 1 } });
+  const socket = connect(port, '127.0.0.1');
+  const closed = closeOf(socket);
+  socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+  await closed;
+});
+
+test('a connection on which answers were given is kept for longer than one that never asked', async () => {
+  const { port } = await startFixture(undefined, {
+    limits: { keepAliveTimeoutMs: 3_600_000, headersTimeoutMs: 1_000, checkIntervalMs: 100 },
+  });
+  const kept = connect(port, '127.0.0.1').setEncoding('latin1');
+  const ask = async (): Promise<string> => {
+    kept.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    const [answer] = await Promise.race([once(kept, 'data'), once(kept, 'close')]);
+    return String(answer);
+  };
+  expect(await ask()).toContain('200 OK');
+  await closeOf(connect(port, '127.0.0.1'));
+  expect(await ask()).toContain('200 OK');
+  kept.destroy();
+});
+
+/** What the server has open, as told by Node. */
+function serverSockets(): { open: () => number; stop: () => void } {
+  const sockets: Socket[] = [];
+  const note = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket);
+  subscribe('net.server.socket', note);
+  return {
+    open: () => sockets.filter((socket) => !socket.destroyed).length,
+    stop: () => unsubscribe('net.server.socket', note),
+  };
+}
+
+describe('A21: a client that does nothing more is not waited for', () => {
+  const ask = (query = '') => `GET ${CLUSTERS_PATH}${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`;
+  const large = 'x'.repeat(32 * 1024 * 1024);
+  const impatient = {
+    deadlineMs: 50,
+    limits: { untakenMs: 50, lingerMs: 50, headersTimeoutMs: 100, requestTimeoutMs: 200, checkIntervalMs: 50 },
+  };
+
+  test.each([
+    ['an answer', ask()],
+    ['what a watch is answered with that does not begin', ask('?watch=1')],
+    ['the second of two answers', ask() + ask()],
+  ])('%s that nobody takes: given up', async (_name, sent) => {
+    const answer = { type: 'value', code: 200, value: { large } } as const;
+    const { port, handled } = await startFixture(() => answer, impatient);
+    const sockets = serverSockets();
+    const socket = connect(port, '127.0.0.1').pause();
+    socket.on('error', () => {});
+    socket.write(sent);
+    await expect.poll(() => handled.length).toBeGreaterThan(0);
+    await expect.poll(sockets.open).toBe(0);
+    sockets.stop();
+    socket.destroy();
+  });
+
+  test('what is left of a watch that has ended: given up', async () => {
+    const start = (sink: WatchSink): void => {
+      sink.write(Buffer.alloc(32 * 1024 * 1024));
+      sink.end();
+    };
+    const { port, handled } = await startFixture(() => ({ type: 'watch', start }), impatient);
+    const sockets = serverSockets();
+    const socket = connect(port, '127.0.0.1').pause();
+    socket.on('error', () => {});
+    socket.write(ask('?watch=1'));
+    await expect.poll(() => handled.length).toBe(1);
+    await expect.poll(sockets.open).toBe(0);
+    sockets.stop();
+    socket.destroy();
+  });
+
+  test('who leaves while an answer waits behind a watch is forgotten', async () => {
+    let looks = 0;
+    const { port, handled } = await startFixture(
+      ({ target }) =>
+        target.verb === 'watch' ? { type: 'watch', start: () => {} } : { type: 'value', code: 200, value: {} },
+      {
+        ...impatient,
+        now: () => {
+          looks += 1;
+          return performance.now();
+        },
+      },
+    );
+    const socket = connect(port, '127.0.0.1').resume();
+    socket.write(ask('?watch=1') + ask());
+    await expect.poll(() => handled.length).toBe(2);
+    socket.destroy();
+    // Whoever has a deadline is looked at again and again.
+    const looksInAWhile = async (): Promise<number> => {
+      const before = looks;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return looks - before;
+    };
+    await expect.poll(looksInAWhile).toBe(0);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['half a header', 'GET / HTTP/1.1\r\nHo'],
+    ['what is no request', 'x\r\n\r\n'],
+  ])('who sends %s and never closes its side is closed', async (_name, sent) => {
+    const { port } = await startFixture(undefined, impatient);
+    const sockets = serverSockets();
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).resume();
+    await once(socket, 'connect');
+    socket.write(sent);
+    await once(socket, 'end');
+    await expect.poll(sockets.open).toBe(0);
+    sockets.stop();
+    socket.destroy();
+  });
+});
+
+test('a request that waits behind a watch on the same connection leaves the watch alone', async () => {
+  const { port, handled } = await startFixture(
+    (request) =>
+      request.target.verb === 'watch' ? { type: 'watch', start: () => {} } : { type: 'value', code: 200, value: {} },
+    { deadlineMs: 20, limits: { untakenMs: 20 } },
+  );
+  const socket = connect(port, '127.0.0.1').resume();
+  let isClosed = false;
+  socket.once('close', () => {
+    isClosed = true;
+  });
+  const head = 'HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n';
+  socket.write(`GET ${CLUSTERS_PATH}?watch=1 ${head}GET ${CLUSTERS_PATH} ${head}`);
+  await expect.poll(() => handled.length).toBe(2);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(isClosed).toBe(false);
+  socket.destroy();
+});
+
+test('a port in use is an error of listen()', async () => {
+  const { port } = await startFixture();
+  await expect(startFixture(undefined, { port })).rejects.toThrow(/EADDRINUSE/);
+});
+
+describe('TLS', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'clusterpass-tls-'));
+  const certFile = join(dir, 'tls.crt');
+  const keyFile = join(dir, 'tls.key');
+  const pairs: Record<string, { cert: string; key: string }> = { old: selfSigned('old'), new: selfSigned('new') };
+  const install = (cert: string, key = cert): void => {
+    writeFileSync(certFile, pairs[cert]?.cert ?? '');
+    writeFileSync(keyFile, pairs[key]?.key ?? '');
+  };
+
+  const handshake = (port: number, options: object = {}): Promise<TLSSocket> =>
+    new Promise((resolve, reject) => {
+      const socket = tlsConnect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options }, () =>
+        resolve(socket),
+      );
+      socket.on('error', reject);
+    });
+  const servedName = async (port: number): Promise<unknown> => {
+    const socket = await handshake(port);
+    const { CN } = socket.getPeerCertificate().subject;
+    socket.destroy();
+    return CN;
+  };
+
+  test('a renewed certificate is taken up; a bad one is reported once and the old one stays', async () => {
+    install('old');
+    const { port, server, lines } = await startFixture(undefined, { tls: { certFile, keyFile } });
+    expect(await servedName(port)).toBe('old');
+
+    install('new', 'old');
+    await server.reloadCertificate();
+    await server.reloadCertificate();
+    expect(await servedName(port)).toBe('old');
+    expect(lines.filter((line) => line.includes('not reloaded'))).toHaveLength(1);
+
+    install('new');
+    await server.reloadCertificate();
+    expect(await servedName(port)).toBe('new');
+  });
+
+  test('a certificate that cannot serve is an error of listen()', async () => {
+    install('new', 'old');
+    await expect(startFixture(undefined, { tls: { certFile, keyFile } })).rejects.toThrow(/mismatch/);
+  });
+
+  test('what is agreed on is authenticated encryption with keys of the moment, also with a renewed certificate', async () => {
+    install('old');
+    const { port, server } = await startFixture(undefined, { tls: { certFile, keyFile } });
+    const agreed = async (options: object): Promise<string> => {
+      const socket = await handshake(port, options);
+      const { name } = socket.getCipher();
+      socket.destroy();
+      return name;
+    };
+    const modern = { maxVersion: 'TLSv1.2', ciphers: 'AES256-GCM-SHA384:ECDHE+AES256+AESGCM' };
+    for (const certificate of ['old', 'new']) {
+      install(certificate);
+      await server.reloadCertificate();
+      expect(await agreed({})).toBe('TLS_AES_128_GCM_SHA256');
+      expect(await agreed({ ciphers: 'TLS_CHACHA20_POLY1305_SHA256' })).toBe('TLS_CHACHA20_POLY1305_SHA256');
+      expect(await agreed(modern)).toMatch(/^ECDHE-.*-AES256-GCM-SHA384$/);
+      for (const ciphers of ['AES256-GCM-SHA384', 'ECDHE+AES+SHA256:!AESGCM']) {
+        const refused = handshake(port, { maxVersion: 'TLSv1.2', ciphers });
+        await expect(refused).rejects.toMatchObject({ code: 'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE' });
+      }
+    }
+  });
+
+  test('C-H: only HTTP/1.1 over TLS 1.2 and later, and no handshake brings it down', async () => {
+    install('old');
+    const { port, raw } = await startFixture(undefined, { tls: { certFile, keyFile } });
+    const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' };
+    // The server's own alert, not the client's unwillingness.
+    await expect(handshake(port, old)).rejects.toMatchObject({ code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' });
+    await expect(handshake(port, { ALPNProtocols: ['h2'] })).rejects.toThrow();
+    await raw('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await raw(`\x16\x03\x01${'\0'.repeat(300)}`);
+    const long = await handshake(port, { servername: `${'a'.repeat(500)}.example` });
+    long.destroy();
+    const socket = await handshake(port, { ALPNProtocols: ['http/1.1'] });
+    expect(socket.alpnProtocol).toBe('http/1.1');
+    socket.write('GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    let text = '';
+    for await (const chunk of socket) text += chunk;
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK/);
+  });
+});

@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest';
+import { tooManyRequests } from '../../api/status.ts';
+import { createLogger } from '../../observability/logger.ts';
+import { CLUSTERS_PATH, closeServersAfterEach, startFixture, TOKEN_PATH } from '../http.fixture.ts';
+import { auditLine } from './audit-event.ts';
+import { logRequests } from './request-record.ts';
+
+closeServersAfterEach();
+
+test('one line per request, without query, headers or bodies', async () => {
+  const lines: string[] = [];
+  const observe = logRequests(createLogger({ level: 'debug', write: (line) => lines.push(line) }));
+  const { send } = await startFixture(
+    (request) => {
+      request.annotate('credential', 'JTI=1');
+      return { type: 'value', code: 201, value: {} };
+    },
+    { observe },
+  );
+  await send({ path: `${CLUSTERS_PATH}?continue=canary1`, headers: { 'user-agent': 'canary2' } });
+  await send({ method: 'POST', path: `${TOKEN_PATH}?token=canary3`, body: '{"a":"canary4"}' });
+  await send({ path: '/nothing?canary5', token: '' });
+  await send({ path: '/bad%2fpath?canary6', token: '' });
+  await expect.poll(() => lines).toHaveLength(4);
+  expect(lines.join('')).not.toContain('canary');
+  const [list, token, unknown, bad] = lines.map((line) => JSON.parse(line));
+  expect(list).toMatchObject({ level: 'debug', verb: 'list', path: CLUSTERS_PATH, code: 201, user: 'admin' });
+  expect(token).toMatchObject({
+    level: 'debug',
+    verb: 'create',
+    path: TOKEN_PATH,
+    cluster: 'a',
+    code: 201,
+    annotations: { credential: 'JTI=1' },
+  });
+  expect(token.auditId).toMatch(/^[0-9a-f-]{36}$/);
+  expect(token.ms).toBeGreaterThanOrEqual(0);
+  expect(unknown).toMatchObject({ level: 'info', verb: 'get', path: '/nothing', code: 401, user: '' });
+  expect(bad).toMatchObject({ level: 'info', path: '/bad%2fpath', code: 400 });
+});
+
+test('B15: refusals of an overload are not what fills the log', async () => {
+  const lines: string[] = [];
+  const observe = logRequests(createLogger({ level: 'debug', write: (line) => lines.push(line) }));
+  const { send } = await startFixture(
+    () => {
+      throw tooManyRequests('too many', 1);
+    },
+    { observe },
+  );
+  await send({ path: CLUSTERS_PATH });
+  await expect.poll(() => lines).toHaveLength(1);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'debug', code: 429 });
+});
+
+test('A8: a token that stands where a name should is not kept', async () => {
+  const lines: string[] = [];
+  const observe = logRequests(createLogger({ level: 'debug', write: (line) => lines.push(line) }));
+  const { send } = await startFixture(() => ({ type: 'value', code: 200, value: {} }), { observe });
+  const token = `eyJhbGciOiJFUzI1NiJ9.${'x'.repeat(40)}.canary`;
+  await send({ path: `${CLUSTERS_PATH}/${token}` });
+  await send({ path: `${CLUSTERS_PATH}/%20${token}`, token: '' });
+  await send({ path: `${CLUSTERS_PATH}/x%2f${token}` });
+  await expect.poll(() => lines).toHaveLength(3);
+  for (const line of lines) expect(JSON.parse(line).path).toBe(`${CLUSTERS_PATH}/<redacted>`);
+  expect(lines.join('')).not.toContain('canary');
+});
+
+test('A8: what is remembered of a line does not bring back the credential of the next who sends it', async () => {
+  const { send, records } = await startFixture(() => ({ type: 'value', code: 200, value: {} }));
+  const path = `${CLUSTERS_PATH}/this-is-a-static-token`;
+  await send({ path, token: 'another-static-token' });
+  await send({ path, token: 'this-is-a-static-token' });
+  await send({ path: path.replace('static', '%73tatic'), token: 'this-is-a-static-token' });
+  await expect.poll(() => records).toHaveLength(3);
+  const [stranger, ...owners] = records.map((record) => auditLine(record, 'ResponseComplete', 0));
+  expect(stranger).toContain(path);
+  for (const line of owners) {
+    expect(line).toContain('<redacted>');
+    expect(line).not.toMatch(/(s|%73)tatic/);
+  }
+});
+
+test('A8: nor does one that names it in a selector, and nobody can take a name from the records of others', async () => {
+  const { send, records } = await startFixture(() => ({ type: 'value', code: 200, value: {} }));
+  const path = (name: string): string => `${CLUSTERS_PATH}?fieldSelector=metadata.name=${name}`;
+  await send({ path: path('my-static-token-1'), token: 'another-static-token' });
+  await send({ path: path('my-static-token-1'), token: 'my-static-token-1' });
+  await send({ path: path('prod-eu-1'), token: 'prod-eu-1' });
+  await send({ path: path('prod-eu-1'), token: 'another-static-token' });
+  await expect.poll(() => records).toHaveLength(4);
+  const named = records.map((record) => {
+    const { annotations } = JSON.parse(auditLine(record, 'ResponseComplete', 0)) as { annotations: object };
+    return Object.entries(annotations).find(([key]) => key === 'clusterpass.dev/cluster')?.[1];
+  });
+  expect(named).toEqual(['my-static-token-1', '<redacted>', '<redacted>', 'prod-eu-1']);
+});

@@ -1,0 +1,124 @@
+import { parseGoBool } from '../../api/codec/go-text/go-errors.ts';
+import type { BodyType } from '../../api/kind.ts';
+import type { Accepted, Query, Verb } from '../../api/request.ts';
+import { ApiError, notAcceptable, unsupportedMediaType } from '../../api/status.ts';
+import { type AcceptClause, parseAccept } from './accept-header.ts';
+import { type MediaType, STREAM_NAMES, WRITABLE, WRITABLE_NAMES } from './media-types.ts';
+
+export interface NegotiatedAnswer extends Accepted {
+  /** `pretty=1` in the clause that was chosen. */
+  readonly prettyClause: boolean;
+}
+
+export interface AcceptRules {
+  readonly style: BodyType['style'];
+  readonly verb: Verb;
+  /** The forms beyond the plain object that this endpoint can answer in. */
+  readonly offers: ReadonlySet<Accepted['as']>;
+}
+
+const PLAIN_JSON: NegotiatedAnswer = { mediaType: 'application/json', as: 'object', prettyClause: false };
+
+/** Chooses the format of the answer, or throws 406. `accept` is the first `Accept` line only (N-06). */
+export function negotiateAccept(accept: string | undefined, rules: AcceptRules): NegotiatedAnswer {
+  if (accept === undefined || accept === '' || accept === 'application/json') return PLAIN_JSON;
+  if (rules.style === 'builtin' && !routerAccepts(accept)) throw routerNotAcceptable();
+  const chosen = choose(accept, rules.offers);
+  if (chosen === undefined) throw notAcceptable(WRITABLE_NAMES);
+  if (rules.verb === 'watch' && chosen.format.stream === undefined) throw notAcceptable(STREAM_NAMES);
+  return chosen.answer;
+}
+
+/** Whether an error for this request is to be indented; for answers that come before any negotiation. */
+export const prettyByAccept = (accept: string | undefined): boolean =>
+  accept?.includes('pretty') === true && choose(accept, EVERY_FORM)?.answer.prettyClause === true;
+
+const EVERY_FORM: AcceptRules['offers'] = new Set(['table', 'partial-object-metadata', 'partial-object-metadata-list']);
+
+/** N-03: built-in endpoints are matched by a router first, which knows `*\/*` but no other wildcard. */
+function routerAccepts(accept: string): boolean {
+  return accept.split(',').some((clause) => {
+    const range = clause.split(';', 1)[0]?.trim() ?? '';
+    return range === '*/*' || WRITABLE_NAMES.includes(range);
+  });
+}
+
+const routerNotAcceptable = (): ApiError =>
+  new ApiError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${WRITABLE_NAMES.join(', ')}`, {
+    details: {},
+  });
+
+function choose(
+  accept: string,
+  offers: AcceptRules['offers'],
+): { format: MediaType; answer: NegotiatedAnswer } | undefined {
+  for (const clause of parseAccept(accept)) {
+    const as = formOf(clause.params);
+    // A form the endpoint cannot give makes the clause be passed over, not fail (N-07).
+    if (as === undefined || (as !== 'object' && !offers.has(as))) continue;
+    for (const format of WRITABLE) {
+      if (format.writes === undefined || !matches(clause, format.name)) continue;
+      const prettyClause = clause.params.get('pretty') === '1';
+      return { format, answer: { mediaType: format.writes, as, prettyClause } };
+    }
+  }
+  return undefined;
+}
+
+function matches({ type, subtype }: AcceptClause, name: string): boolean {
+  if (subtype === '*') return type === '*' || name.startsWith(`${type}/`);
+  return name === `${type}/${subtype}`;
+}
+
+const FORMS: ReadonlyMap<string, Accepted['as']> = new Map([
+  ['Table', 'table'],
+  ['PartialObjectMetadata', 'partial-object-metadata'],
+  ['PartialObjectMetadataList', 'partial-object-metadata-list'],
+]);
+const FORM_VERSIONS: ReadonlySet<string> = new Set(['v1', 'v1beta1']);
+
+/** What the parameters of a clause ask for; undefined when nobody could give it. */
+function formOf(params: AcceptClause['params']): Accepted['as'] | undefined {
+  if (params.size === 0) return 'object';
+  const stream = params.get('stream');
+  const serverVersion = params.get('sv');
+  if ((stream !== undefined && stream !== 'watch') || (serverVersion !== undefined && serverVersion !== 'v1')) {
+    return undefined;
+  }
+  const kind = params.get('as');
+  const group = params.get('g');
+  const version = params.get('v');
+  if (kind === undefined && group === undefined && version === undefined) return 'object';
+  const known = group === 'meta.k8s.io' && FORM_VERSIONS.has(version ?? '');
+  return known ? FORMS.get(kind ?? '') : undefined;
+}
+
+/** The bare media type of a body, checked against what may be sent here, or 415 (N-02). A patch has no default. */
+export function negotiateContentType(
+  contentType: string | undefined,
+  accepted: readonly string[],
+  byDefault?: string,
+): string {
+  // As nearly everybody writes it.
+  if (contentType !== undefined && accepted.includes(contentType)) return contentType;
+  const name = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const chosen = name === '' ? byDefault : name;
+  if (chosen === undefined || !accepted.includes(chosen)) throw unsupportedMediaType(accepted);
+  return chosen;
+}
+
+/** Q-10: an explicit wish first; without one, tools that people look at get indented answers. */
+export function prettyByDefault(query: Query, userAgent: string | undefined): boolean {
+  const wish = query.get('pretty');
+  if (wish !== null && wish !== '') {
+    const parsed = parseGoBool(wish);
+    return parsed.ok && parsed.value;
+  }
+  return userAgent !== undefined && /^(?:curl|Wget|Mozilla\/5\.0)/.test(userAgent);
+}
+
+/** N-09: the exact token and nothing else; a quality on it makes it unknown. */
+export const acceptsGzip = (acceptEncoding: string | undefined): boolean => acceptsCoding(acceptEncoding, 'gzip');
+
+export const acceptsCoding = (acceptEncoding: string | undefined, coding: string): boolean =>
+  acceptEncoding?.split(',').some((token) => token.trim() === coding) === true;

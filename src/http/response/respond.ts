@@ -1,0 +1,153 @@
+import type { ServerResponse } from 'node:http';
+import { toJson } from '../../api/codec/encode.ts';
+import type { Accepted, ListResponse } from '../../api/request.ts';
+import type { ApiError } from '../../api/status.ts';
+import type { Answer, RawAnswer } from './answer.ts';
+import { endWith, writeChunks, writeGzipped, writeReady } from './body-writer.ts';
+import { CompactList } from './compact-list.ts';
+import { indentJson } from './indent-json.ts';
+import { type ListForm, listChunks } from './list-body.ts';
+import { statusBody } from './status-body.ts';
+import { WatchStream } from './watch-response.ts';
+import { yamlBody } from './yaml-body.ts';
+
+/** How an answer is to be written; everything the request had to say about that. */
+export interface Envelope {
+  readonly res: ServerResponse;
+  readonly auditId: string;
+  /** Values of `Warning` headers; sent whatever the outcome (W-05). */
+  readonly warnings: readonly string[];
+  readonly mediaType: Accepted['mediaType'];
+  readonly pretty: boolean;
+  readonly gzip: boolean;
+  readonly headOnly: boolean;
+  /** Ask the client not to use the connection again. */
+  readonly close: boolean;
+  /** Hears of what goes wrong after the answer has started. */
+  readonly onFailure: (error: unknown) => void;
+  /** Takes over the stream of a watch. */
+  readonly keepWatch: (stream: WatchStream) => void;
+}
+
+/** N-09: bodies up to this size are not worth compressing. */
+const GZIP_ABOVE = 131_072;
+
+/** Writes one answer. Resolves when everything is handed to the socket; for a watch, when it has started. */
+export function respond(envelope: Envelope, answer: Answer): Promise<void> | undefined {
+  switch (answer.type) {
+    case 'value':
+      return write(envelope, answer.code, toJson(answer.value));
+    case 'json':
+      return write(envelope, answer.code, answer.json);
+    case 'status':
+      return writeStatus(envelope, answer.error);
+    case 'raw':
+      return writeRaw(envelope, answer);
+    case 'list':
+      return writeList(envelope, answer);
+    case 'watch': {
+      envelope.res.writeHead(200, headersFor(envelope, 'application/json'));
+      const stream = new WatchStream(envelope.res, envelope.onFailure);
+      envelope.keepWatch(stream);
+      answer.start(stream);
+      return undefined;
+    }
+  }
+}
+
+function headersFor({ auditId, warnings, close }: Envelope, contentType: string, cacheControl?: string): string[] {
+  const headers = [
+    'Audit-Id',
+    auditId,
+    'Cache-Control',
+    cacheControl ?? 'no-cache, private',
+    'Content-Type',
+    contentType,
+  ];
+  for (const warning of warnings) headers.push('Warning', warning);
+  if (close) headers.push('Connection', 'close');
+  return headers;
+}
+
+/** One object; `json` is its compact form. */
+function write(
+  envelope: Envelope,
+  code: number,
+  json: Uint8Array | string,
+  extraHeaders: readonly string[] = [],
+): Promise<void> | undefined {
+  const { res, mediaType, pretty, gzip, headOnly } = envelope;
+  const yaml = mediaType === 'application/yaml';
+  const body = yaml ? yamlBody(bytesOf(json)) : pretty ? indentJson(bytesOf(json)) : json;
+  const ending = yaml || pretty ? '' : '\n';
+  const headers = headersFor(envelope, mediaType);
+  headers.push(...extraHeaders);
+  const length = Buffer.byteLength(body) + ending.length;
+  if (gzip && length > GZIP_ABOVE) {
+    headers.push('Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding');
+    res.writeHead(code, headers);
+    if (!headOnly) return writeGzipped(res, [bytesOf(body), Buffer.from(ending)]);
+    res.end();
+    return undefined;
+  }
+  headers.push('Content-Length', String(length));
+  res.writeHead(code, headers);
+  if (headOnly) res.end();
+  else endWith(res, body, ending);
+  return undefined;
+}
+
+const bytesOf = (text: Uint8Array | string): Uint8Array => (typeof text === 'string' ? Buffer.from(text) : text);
+
+function writeStatus(envelope: Envelope, error: ApiError): Promise<void> | undefined {
+  const { status } = error;
+  const extra: string[] = [];
+  // Decision 8: browsers and tools learn what is missing.
+  if (status.code === 401) extra.push('WWW-Authenticate', 'Bearer');
+  if (status.code === 403) extra.push('X-Content-Type-Options', 'nosniff');
+  const retryAfter = status.details?.retryAfterSeconds ?? 0;
+  if (retryAfter > 0) extra.push('Retry-After', String(retryAfter));
+  // N-05: a client that cannot be satisfied is probably a person trying things out.
+  const pretty = envelope.pretty || status.code === 406;
+  return write({ ...envelope, mediaType: 'application/json', pretty }, status.code, statusBody(error), extra);
+}
+
+/** More than this is written piece by piece: to encrypt it takes a while. */
+const PIECE_BYTES = 1024 * 1024;
+
+function writeRaw(envelope: Envelope, { code, headers: own, body }: RawAnswer): Promise<void> | undefined {
+  const bytes = bytesOf(body);
+  const { 'Content-Type': contentType = 'application/octet-stream', 'Cache-Control': cacheControl, ...rest } = own;
+  const headers = headersFor(envelope, contentType, cacheControl);
+  for (const [name, value] of Object.entries(rest)) headers.push(name, value);
+  // RFC 9110 section 15.4.5: a 304 has no body, and no length of one.
+  const bodiless = code === 304 || code === 204;
+  if (!bodiless) headers.push('Content-Length', String(bytes.length));
+  envelope.res.writeHead(code, headers);
+  if (bodiless || envelope.headOnly) envelope.res.end();
+  else if (bytes.length > PIECE_BYTES) return writeChunks(envelope.res, piecesOf(bytes));
+  else endWith(envelope.res, bytes);
+  return undefined;
+}
+
+function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+}
+
+function writeList(envelope: Envelope, list: ListResponse): Promise<void> | undefined {
+  const { res, mediaType, pretty, gzip, headOnly } = envelope;
+  const form: ListForm = mediaType === 'application/yaml' ? 'yaml' : pretty ? 'pretty' : 'compact';
+  const compact = new CompactList(list);
+  const headers = headersFor(envelope, mediaType);
+  const compress = gzip && compact.length > GZIP_ABOVE;
+  if (compress) headers.push('Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding');
+  // Without chunking a client can tell a complete list from a broken connection, and show progress.
+  else if (form === 'compact') headers.push('Content-Length', String(compact.length));
+  res.writeHead(200, headers);
+  if (headOnly) {
+    res.end();
+    return undefined;
+  }
+  if (compress) return writeGzipped(res, listChunks(list, form));
+  return form === 'compact' ? writeReady(res, compact) : writeChunks(res, listChunks(list, form));
+}

@@ -1,0 +1,203 @@
+import { type ClientRequest, get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from 'vitest';
+import type { WatchSink } from '../../api/request.ts';
+import { CLUSTERS_PATH, closeServersAfterEach, type Fixture, startFixture } from '../http.fixture.ts';
+
+closeServersAfterEach();
+
+interface OpenWatch {
+  readonly fixture: Fixture;
+  readonly sink: WatchSink;
+  readonly request: ClientRequest;
+  readonly response: IncomingMessage;
+  /** Everything received when the stream has ended. */
+  readonly received: Promise<string>;
+}
+
+async function openWatch(): Promise<OpenWatch> {
+  const started = Promise.withResolvers<WatchSink>();
+  const fixture = await startFixture(() => ({ type: 'watch', start: started.resolve }));
+  const headers = { authorization: 'Bearer admin', 'accept-encoding': 'gzip' };
+  const { request, response } = await new Promise<Pick<OpenWatch, 'request' | 'response'>>((resolve, reject) => {
+    const req = get({ port: fixture.port, path: `${CLUSTERS_PATH}?watch=1`, headers, agent: false }, (res) =>
+      resolve({ request: req, response: res }),
+    );
+    req.on('error', reject);
+  });
+  const received = new Promise<string>((resolve) => {
+    let text = '';
+    response.on('data', (chunk: Buffer) => {
+      text += chunk;
+    });
+    response.on('error', () => resolve(`${text}<cut>`));
+    response.on('end', () => resolve(text));
+  });
+  return { fixture, sink: await started.promise, request, response, received };
+}
+
+describe('a watch', () => {
+  test('V-01: headers come at once, chunked, uncompressed', async () => {
+    const { response, sink } = await openWatch();
+    expect(response.statusCode).toBe(200);
+    expect(response.headers).toMatchObject({
+      'content-type': 'application/json',
+      'transfer-encoding': 'chunked',
+      'cache-control': 'no-cache, private',
+    });
+    expect(response.headers['content-encoding']).toBeUndefined();
+    sink.end();
+  });
+
+  test('frames arrive as written, and end() ends cleanly', async () => {
+    const { sink, received } = await openWatch();
+    expect(sink.write(Buffer.from('{"type":"ADDED"}\n'))).toBe(true);
+    sink.write(Buffer.from('{"type":"DELETED"}\n'));
+    sink.end();
+    expect(await received).toBe('{"type":"ADDED"}\n{"type":"DELETED"}\n');
+    expect(sink.write(Buffer.from('late'))).toBe(false);
+  });
+
+  test('frames to a client of HTTP/1.0, which knows no chunks, arrive as written', async () => {
+    const started = Promise.withResolvers<WatchSink>();
+    const fixture = await startFixture(() => ({ type: 'watch', start: started.resolve }));
+    const socket = connect(fixture.port, '127.0.0.1');
+    const received = text(socket);
+    socket.write(`GET ${CLUSTERS_PATH}?watch=1 HTTP/1.0\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`);
+    const sink = await started.promise;
+    sink.write(Buffer.from('{"type":"ADDED"}\n'));
+    sink.end();
+    expect((await received).split('\r\n\r\n')[1]).toBe('{"type":"ADDED"}\n');
+  });
+
+  test('what is told to one client alone arrives whole, whatever its length', async () => {
+    const { sink, received } = await openWatch();
+    const texts = [
+      ...Array.from({ length: 200 }, (_, index) => `${index} `.repeat(1 + 37 * index)),
+      'x'.repeat(500_000),
+    ];
+    // Buffers are used again while the client has yet to read what was in them.
+    for (const text of texts) sink.writeOwn([Buffer.from('<'), Buffer.from(text), Buffer.from('>\n')]);
+    sink.writeOwn([]);
+    sink.write(Buffer.from('the end\n'));
+    sink.end();
+    expect(await received).toBe(`${texts.map((text) => `<${text}>\n`).join('')}the end\n`);
+    expect(sink.writeOwn([Buffer.from('late')])).toBe(false);
+  });
+
+  test('nothing is not the end', async () => {
+    const { sink, received } = await openWatch();
+    sink.write(Buffer.alloc(0));
+    sink.write(Buffer.from('{"type":"ADDED"}\n'));
+    sink.end();
+    expect(await received).toBe('{"type":"ADDED"}\n');
+  });
+
+  test('onClose: the client goes away, and is told of once', async () => {
+    const { sink, request } = await openWatch();
+    let closed = 0;
+    const first = new Promise<void>((resolve) => {
+      sink.onClose(() => {
+        closed++;
+        resolve();
+      });
+    });
+    request.destroy();
+    await first;
+    sink.end();
+    sink.cut();
+    expect(closed).toBe(1);
+    // Whoever comes late is told at once.
+    sink.onClose(() => closed++);
+    expect(closed).toBe(2);
+  });
+
+  test('B14: a client that does not read shows as pending, and can be cut', async () => {
+    const { sink, response, received } = await openWatch();
+    response.pause();
+    const frame = Buffer.alloc(1 << 20, 0x61);
+    let writes = 0;
+    while (sink.pending < 4 << 20 && writes < 100) {
+      sink.write(frame);
+      writes++;
+    }
+    expect(sink.pending).toBeGreaterThanOrEqual(4 << 20);
+    expect(sink.write(frame)).toBe(false);
+    sink.cut();
+    response.resume();
+    expect(await received).toMatch(/<cut>$/);
+  });
+
+  test('onDrain tells when the client has caught up', async () => {
+    const { sink, received } = await openWatch();
+    const drained = new Promise<void>((resolve) => sink.onDrain(resolve));
+    expect(sink.write(Buffer.alloc(8 << 20, 0x61))).toBe(false);
+    await drained;
+    expect(sink.pending).toBe(0);
+    sink.end();
+    expect((await received).length).toBe(8 << 20);
+  });
+
+  test('B16: the server drains: the sender may say a last word', async () => {
+    const { sink, fixture, received } = await openWatch();
+    sink.onClose(() => {
+      sink.write(Buffer.from('{"type":"BOOKMARK"}\n'));
+    });
+    await fixture.server.drain();
+    expect(await received).toBe('{"type":"BOOKMARK"}\n');
+    await expect.poll(() => fixture.records).toMatchObject([{ verb: 'watch', code: 200 }]);
+  });
+});
+
+test('V-17: a watch has no deadline', async () => {
+  let sink: WatchSink | undefined;
+  const release = Promise.withResolvers<void>();
+  const { port, send } = await startFixture(
+    async ({ target }) => {
+      if (target.verb !== 'watch') return new Promise(() => {});
+      await release.promise;
+      return {
+        type: 'watch',
+        start: (started) => {
+          sink = started;
+          started.end();
+        },
+      };
+    },
+    { deadlineMs: 5 },
+  );
+  const watch = new Promise<number | undefined>((resolve) => {
+    const headers = { authorization: 'Bearer admin' };
+    get({ port, path: `${CLUSTERS_PATH}?watch=1`, headers, agent: false }, (res) => {
+      res.resume();
+      resolve(res.statusCode);
+    });
+  });
+  // By the time a later request has run into the deadline, the watch would have too.
+  expect((await send({ path: CLUSTERS_PATH })).code).toBe(504);
+  release.resolve();
+  expect(await watch).toBe(200);
+  expect(sink).toBeDefined();
+});
+
+test('a sender that fails when it starts does not leave a stream open', async () => {
+  const { send, lines } = await startFixture(() => ({
+    type: 'watch',
+    start: () => {
+      throw new Error('boom');
+    },
+  }));
+  await expect(send({ path: `${CLUSTERS_PATH}?watch=1` })).rejects.toThrow();
+  expect(lines.some((line) => line.includes('boom'))).toBe(true);
+});
+
+test('A20: a listener that throws ends its own stream, not the process', async () => {
+  const { sink, request, fixture } = await openWatch();
+  sink.onClose(() => {
+    throw new Error('boom');
+  });
+  request.destroy();
+  await expect.poll(() => fixture.lines.some((line) => line.includes('boom'))).toBe(true);
+  expect((await fixture.send({ path: '/livez' })).code).toBe(200);
+});

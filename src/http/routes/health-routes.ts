@@ -1,0 +1,100 @@
+import type { Query } from '../../api/request.ts';
+import { pathNotFound } from '../../api/status.ts';
+import type { RawAnswer } from '../response/answer.ts';
+import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
+
+/** Resolves when well; rejects with the reason, which goes to the log and never to the caller. */
+export type HealthCheck = () => Promise<void> | void;
+
+export interface HealthOptions {
+  /** By name, e.g. `storage`, `cache`; shown in this order. */
+  readonly checks: Readonly<Record<string, HealthCheck>>;
+  /** True from the moment the server is asked to stop: load balancers must look elsewhere first. */
+  readonly isDraining: () => boolean;
+  readonly onFailure: (check: string, reason: unknown) => void;
+  /** A check that takes longer has failed. */
+  readonly checkTimeoutMs?: number;
+}
+
+/**
+ * `/livez`: the process answers. `/healthz`: and its parts work. `/readyz`: and it wants traffic.
+ * One check alone at `/readyz/<check>`. Text and parameters (`verbose`, `exclude`) are kube-apiserver's;
+ * a failure is 503, which load balancers understand as "not this one, not now".
+ */
+export function healthRoutes({ checks, isDraining, onFailure, checkTimeoutMs = 2_000 }: HealthOptions): PathRoutes {
+  const ping: HealthCheck = () => {};
+  const shutdown: HealthCheck = () => {
+    if (isDraining()) throw new Error('the server is shutting down');
+  };
+  const groups: ReadonlyMap<string, ReadonlyMap<string, HealthCheck>> = new Map([
+    ['livez', new Map([['ping', ping]])],
+    ['healthz', new Map([['ping', ping], ...Object.entries(checks)])],
+    ['readyz', new Map([['ping', ping], ...Object.entries(checks), ['shutdown', shutdown]])],
+  ]);
+
+  // However many ask at the same time, each part is asked once: anybody may ask, and a check costs a read of the store.
+  const underWay = new Map<HealthCheck, Promise<boolean>>();
+  const passes = (name: string, check: HealthCheck): Promise<boolean> => {
+    const known = underWay.get(check);
+    if (known !== undefined) return known;
+    const outcome = run(name, check).finally(() => underWay.delete(check));
+    underWay.set(check, outcome);
+    return outcome;
+  };
+
+  const run = async (name: string, check: HealthCheck): Promise<boolean> => {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no answer within ${checkTimeoutMs} ms`)), checkTimeoutMs);
+    });
+    try {
+      await Promise.race([check(), late]);
+      return true;
+    } catch (reason) {
+      onFailure(name, reason);
+      return false;
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
+  const report = async (group: string, all: ReadonlyMap<string, HealthCheck>, query: Query) => {
+    const excluded = new Set(query.getAll('exclude'));
+    const lines = await Promise.all(
+      [...all].map(async ([name, check]) => {
+        if (excluded.has(name)) return `[+]${name} excluded: ok`;
+        return (await passes(name, check)) ? `[+]${name} ok` : `[-]${name} failed: reason withheld`;
+      }),
+    );
+    if (lines.some((line) => line.startsWith('[-]'))) return text(503, `${lines.join('\n')}\n${group} check failed\n`);
+    return text(200, query.has('verbose') ? `${lines.join('\n')}\n${group} check passed\n` : 'ok');
+  };
+
+  const route: PathRoute = {
+    public: true,
+    methods: ['GET'],
+    async handle({ path, query }: PathRequest) {
+      const [, group = '', single] = path.split('/', 3);
+      const all = groups.get(group);
+      if (all === undefined) throw pathNotFound();
+      if (single === undefined) return report(group, all, query);
+      const check = all.get(single);
+      if (check === undefined) throw pathNotFound();
+      return (await passes(single, check)) ? text(200, 'ok') : text(503, `${single} check failed\n`);
+    },
+  };
+  return {
+    find({ cluster, path }) {
+      if (cluster !== undefined) return undefined;
+      const [, group = '', , ...deeper] = path.split('/', 4);
+      return groups.has(group) && deeper.length === 0 ? route : undefined;
+    },
+  };
+}
+
+const text = (code: number, body: string): RawAnswer => ({
+  type: 'raw',
+  code,
+  headers: { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' },
+  body,
+});

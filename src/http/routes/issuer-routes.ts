@@ -1,0 +1,73 @@
+import { notAcceptable, unauthorized } from '../../api/status.ts';
+import type { IssuerIndex } from '../../handlers/issuer-index.ts';
+import { isClusterName } from '../../tokens/claims.ts';
+import type { IssuerDocuments } from '../../tokens/issuer-documents.ts';
+import { type AcceptClause, parseAccept } from '../request/accept-header.ts';
+import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
+
+const JSON_TYPE = 'application/json';
+/** RFC 7517 section 8.5.2. The documents are JSON under both names, and clients ask for either (O-04). */
+const KEY_SET_TYPE = 'application/jwk-set+json';
+
+/** At the fleet: the issuers of the clusters that the caller sees. */
+const ISSUER_INDEX = '/openid/v1/issuers';
+
+/**
+ * What a verifier asks of an issuer (OpenID Connect Discovery), below the prefix of each cluster. Public, and served for
+ * any name that a cluster could have: nobody learns here which clusters there are.
+ */
+export function issuerRoutes(documents: () => IssuerDocuments, index: IssuerIndex): PathRoutes {
+  const route = (
+    types: readonly string[],
+    body: (documents: IssuerDocuments, cluster: string) => Uint8Array | string,
+  ): PathRoute => ({
+    public: true,
+    refusesBadCredentials: true,
+    methods: ['GET'],
+    handle: ({ accept, cluster = '' }: PathRequest) => {
+      const made = documents();
+      return {
+        type: 'raw',
+        code: 200,
+        headers: {
+          'Content-Type': chosenType(accept, types),
+          'Cache-Control': made.cacheControl,
+          ...(types.length > 1 ? { Vary: 'Accept' } : {}),
+        },
+        body: body(made, cluster),
+      };
+    },
+  });
+  const routes: ReadonlyMap<string, PathRoute> = new Map([
+    ['/.well-known/openid-configuration', route([JSON_TYPE], (made, cluster) => made.configuration(cluster))],
+    ['/openid/v1/jwks', route([KEY_SET_TYPE, JSON_TYPE], (made) => made.keySet())],
+  ]);
+  const indexRoute: PathRoute = {
+    public: false,
+    methods: ['GET'],
+    async handle(request) {
+      const { caller } = request;
+      if (caller === undefined) throw unauthorized();
+      return { type: 'raw', code: 200, headers: { 'Content-Type': JSON_TYPE }, body: await index(caller, request) };
+    },
+  };
+  return {
+    find({ cluster, path }) {
+      if (cluster === undefined) return path === ISSUER_INDEX ? indexRoute : undefined;
+      return isClusterName(cluster) ? routes.get(path) : undefined;
+    },
+  };
+}
+
+function chosenType(accept: string | undefined, types: readonly string[]): string {
+  const [first = JSON_TYPE] = types;
+  if (accept === undefined || accept === '') return first;
+  for (const clause of parseAccept(accept)) {
+    const found = types.find((type) => matches(clause, type));
+    if (found !== undefined) return found;
+  }
+  throw notAcceptable(types);
+}
+
+const matches = ({ type, subtype }: AcceptClause, offered: string): boolean =>
+  type === '*' ? subtype === '*' : `${type}/${subtype}` === offered || (type === 'application' && subtype === '*');

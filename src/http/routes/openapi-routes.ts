@@ -1,0 +1,135 @@
+import type { Catalog } from '../../api/catalog.ts';
+import { toJson } from '../../api/codec/encode.ts';
+import { notAcceptable } from '../../api/status.ts';
+import { pathOf } from '../../handlers/discovery/legacy-discovery.ts';
+import { type Realm, servedVersions } from '../../handlers/discovery/served-resources.ts';
+import { openApiDocument } from '../../handlers/openapi/document.ts';
+import { SWAGGER_PROTOBUF, swaggerDocument, swaggerProtobuf } from '../../handlers/openapi/swagger.ts';
+import { parseAccept } from '../request/accept-header.ts';
+import type { RawAnswer } from '../response/answer.ts';
+import { entityTag, type TaggedBytes, tagged, unlessKnown } from '../response/entity-tag.ts';
+import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
+
+export interface OpenApiOptions {
+  readonly catalog: Catalog;
+  /** The first segment of the prefix of a cluster. */
+  readonly productName: string;
+  /** Of the program, e.g. `0.1.0`. */
+  readonly version: string;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+const ROOT = '/openapi/v3';
+const SWAGGER = '/openapi/v2';
+const YEAR_MS = 365 * 24 * 60 * 60 * 1000;
+const JSON_TYPE = 'application/json';
+
+/**
+ * `/openapi/v3`: an index, and a document for each version of a group (X-17). The index names each document with
+ * its hash, so that clients can keep a document for good and still see a new program's at once. `/openapi/v2` is for
+ * what clients check themselves.
+ */
+export function openApiRoutes({ catalog, productName, version, now }: OpenApiOptions): PathRoutes {
+  const documentsOf = (realm: Realm): ReadonlyMap<string, TaggedBytes> =>
+    new Map(
+      servedVersions(catalog, realm).map((served) => [
+        pathOf(served),
+        tagged(Buffer.from(toJson(openApiDocument(served, version))), 'sha512'),
+      ]),
+    );
+  const realms: Readonly<Record<Realm, ReadonlyMap<string, TaggedBytes>>> = {
+    fleet: documentsOf('fleet'),
+    cluster: documentsOf('cluster'),
+  };
+  const documentsFor = (cluster: string | undefined) => realms[cluster === undefined ? 'fleet' : 'cluster'];
+  const addressOf = (cluster: string | undefined, path: string, { hash }: TaggedBytes): string =>
+    `${cluster === undefined ? '' : `/${productName}/${encodeURIComponent(cluster)}`}${ROOT}${path}?hash=${hash}`;
+
+  const index: PathRoute = {
+    public: false,
+    methods: ['GET'],
+    handle: (request) => {
+      requireJson(request);
+      // Small, and different in each cluster: made when asked for.
+      const paths = [...documentsFor(request.cluster)].map(([path, document]) => [
+        path.slice(1),
+        { serverRelativeURL: addressOf(request.cluster, path, document) },
+      ]);
+      const whole = tagged(Buffer.from(toJson({ paths: Object.fromEntries(paths) })), 'sha512');
+      return unlessKnown(whole, request.ifNoneMatch, { 'Content-Type': JSON_TYPE, ETag: entityTag(whole) });
+    },
+  };
+
+  const documentRoute = (path: string, document: TaggedBytes): PathRoute => ({
+    public: false,
+    methods: ['GET'],
+    handle: (request) => {
+      requireJson(request);
+      const hash = request.query.get('hash') ?? '';
+      if (hash !== '' && hash !== document.hash) return moved(addressOf(request.cluster, path, document));
+      return unlessKnown(document, request.ifNoneMatch, {
+        'Content-Type': JSON_TYPE,
+        ETag: entityTag(document),
+        Vary: 'Accept',
+        ...(hash === ''
+          ? {}
+          : { 'Cache-Control': 'public, immutable', Expires: new Date(now() + YEAR_MS).toUTCString() }),
+      });
+    },
+  });
+
+  const swaggerOf = (realm: Realm): PathRoute => {
+    const document = swaggerDocument(servedVersions(catalog, realm), version);
+    const json = tagged(Buffer.from(toJson(document)), 'sha512');
+    const protobuf = tagged(swaggerProtobuf(document), 'sha512');
+    return {
+      public: false,
+      methods: ['GET'],
+      handle: (request) => {
+        const isProtobuf = asksFor(request, Object.values(SWAGGER_PROTOBUF));
+        if (!isProtobuf) requireJson(request);
+        const chosen = isProtobuf ? protobuf : json;
+        return unlessKnown(chosen, request.ifNoneMatch, {
+          'Content-Type': isProtobuf ? SWAGGER_PROTOBUF.answered : JSON_TYPE,
+          ETag: entityTag(chosen),
+          Vary: 'Accept',
+        });
+      },
+    };
+  };
+  const swagger: Readonly<Record<Realm, PathRoute>> = { fleet: swaggerOf('fleet'), cluster: swaggerOf('cluster') };
+
+  return {
+    find({ cluster, path }) {
+      if (path === ROOT) return index;
+      if (path === SWAGGER) return swagger[cluster === undefined ? 'fleet' : 'cluster'];
+      if (!path.startsWith(`${ROOT}/`)) return undefined;
+      const below = path.slice(ROOT.length);
+      const document = documentsFor(cluster).get(below);
+      return document === undefined ? undefined : documentRoute(below, document);
+    },
+  };
+}
+
+/** The address is ours from end to end: nothing of the request is in it but the name of the cluster, escaped. */
+const moved = (location: string): RawAnswer => ({
+  type: 'raw',
+  code: 301,
+  headers: { 'Content-Type': 'text/plain; charset=utf-8', Location: location },
+  body: 'the document has changed and is at the address in the Location header\n',
+});
+
+const asksFor = ({ accept }: PathRequest, mediaTypes: readonly string[]): boolean => {
+  const [best] = parseAccept(accept ?? '');
+  return best !== undefined && mediaTypes.includes(`${best.type}/${best.subtype}`);
+};
+
+function requireJson({ accept }: PathRequest): void {
+  if (accept === undefined || accept === '') return;
+  const json = parseAccept(accept).some(
+    ({ type, subtype }) =>
+      (type === '*' && subtype === '*') || (type === 'application' && (subtype === '*' || subtype === 'json')),
+  );
+  if (!json) throw notAcceptable([JSON_TYPE]);
+}

@@ -1,0 +1,79 @@
+import type { Caller } from '../../api/caller.ts';
+import type { BodyType } from '../../api/kind.ts';
+import type { Accepted, ApiRequest, ApiResponse, Query, Target, ValueResponse, Verb } from '../../api/request.ts';
+import type { Method, PathTarget } from '../request/request-info.ts';
+import type { RawAnswer } from '../response/answer.ts';
+
+/** What is served where. The pipeline asks; compose.ts fills it from the catalog and the handlers. */
+
+export interface ResourceRoutes {
+  /**
+   * What serves this resource, or undefined when nothing is known by this group, version, resource and
+   * scope. Scope is part of the match: a cluster-scoped kind has no namespaced path (CVE-2019-11247).
+   */
+  find(target: Target): ResourceRoute | undefined;
+}
+
+export interface ResourceRoute {
+  readonly style: BodyType['style'];
+  /** What can be done with this subresource; empty when the resource exists and the subresource does not. */
+  readonly verbs: ReadonlySet<Verb>;
+  /** Forms the answers can take besides plain objects. */
+  readonly offers: ReadonlySet<Accepted['as']>;
+  /** Media types of patches, in the order error messages list them. */
+  readonly patchTypes: readonly string[];
+  handle(request: ApiRequest): ApiResponse | Promise<ApiResponse>;
+}
+
+export interface PathRoutes {
+  find(target: PathTarget): PathRoute | undefined;
+}
+
+/** A path that is no resource: discovery, health, key sets, pages. */
+export interface PathRoute {
+  /** Served to anyone, without looking at credentials (decision 8 lists these). */
+  readonly public: boolean;
+  /** C-C: public, but whoever sends a token that is not good is told so. */
+  readonly refusesBadCredentials?: boolean;
+  /** HEAD is answered wherever GET is. */
+  readonly methods: readonly Exclude<Method, 'HEAD'>[];
+  handle(request: PathRequest): PathAnswer | Promise<PathAnswer>;
+}
+
+/** Ready bytes, or a value that is written as compact or indented JSON, as the client prefers. */
+export type PathAnswer = RawAnswer | ValueResponse;
+
+export interface PathRequest {
+  /** Undefined on public paths without credentials. */
+  readonly caller: Caller | undefined;
+  readonly method: Method;
+  readonly cluster: string | undefined;
+  /** As in PathTarget. */
+  readonly path: string;
+  /** The path as it was sent: with its slashes, and not decoded. */
+  readonly asked: string;
+  readonly query: Query;
+  /** The first `Accept` line. */
+  readonly accept: string | undefined;
+  readonly acceptEncoding: string | undefined;
+  readonly ifNoneMatch: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Routes by exact path at the fleet; the first table that knows a path serves it. */
+export function pathTable(routes: Readonly<Record<string, PathRoute>>): PathRoutes {
+  const byPath = new Map(Object.entries(routes));
+  return { find: ({ cluster, path }) => (cluster === undefined ? byPath.get(path) : undefined) };
+}
+
+export function firstOf(tables: readonly PathRoutes[]): PathRoutes {
+  return {
+    find(target) {
+      for (const table of tables) {
+        const route = table.find(target);
+        if (route !== undefined) return route;
+      }
+      return undefined;
+    },
+  };
+}

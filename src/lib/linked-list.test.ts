@@ -1,0 +1,34 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { Row, type RowPlace } from './linked-list.ts';
+
+test('is what a list is from which some are taken', () => {
+  const step = fc.oneof(fc.constant('add' as const), fc.nat(20));
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const row = new Row<number>();
+      const model: RowPlace<number>[] = [];
+      let last = 0;
+      for (const each of steps) {
+        if (each === 'add') model.push(row.add(++last));
+        else for (const place of model.splice(each, 1)) row.remove(place);
+        expect([row.size, row.first]).toEqual([model.length, model[0]?.item]);
+      }
+      const left: (number | undefined)[] = [];
+      for (const place of [...model]) {
+        left.push(row.first);
+        row.remove(place);
+      }
+      expect(left).toEqual(model.map(({ item }) => item));
+      expect(row.first).toBeUndefined();
+    }),
+  );
+});
+
+test('a place that was left holds nothing of the row', () => {
+  const row = new Row<string>();
+  const [a, b, c] = [row.add('a'), row.add('b'), row.add('c')];
+  row.remove(b);
+  expect(b).toMatchObject({ before: undefined, after: undefined });
+  expect([a.after, c.before]).toEqual([c, a]);
+});

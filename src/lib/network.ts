@@ -1,0 +1,56 @@
+import { BlockList, isIP, isIPv6 } from 'node:net';
+
+export { BlockList, isIP, isIPv6 };
+
+/** Addresses and networks as they are written in options and objects. */
+
+export type Family = 'ipv4' | 'ipv6';
+
+export interface Address {
+  readonly text: string;
+  readonly family: Family;
+}
+
+export interface Network {
+  /** As it was written. */
+  readonly cidr: string;
+  readonly prefix: number;
+  holds(address: Address): boolean;
+}
+
+/** RFC 4291 section 2.5.5.2: how a socket that listens on IPv6 shows a client that came by IPv4. */
+const MAPPED = /^::ffff:(?=\d+\.)/i;
+const MAPPED_PREFIX = 96;
+
+export function readAddress(text: string): Address | undefined {
+  // The zone of a link-local address means something only on this machine (RFC 4007 section 11).
+  const bare = (text.split('%', 1)[0] ?? '').replace(MAPPED, '');
+  const version = isIP(bare);
+  return version === 0 ? undefined : { text: bare, family: version === 4 ? 'ipv4' : 'ipv6' };
+}
+
+/** Undefined for what cannot be read, e.g. `010.0.0.0/8`: it holds nobody. */
+export function readNetwork(cidr: string): Network | undefined {
+  const [address = '', length = '', more] = cidr.split('/');
+  const version = isIP(address);
+  const prefix = more === undefined && /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
+  if (version === 0 || address.includes('%') || !(prefix <= (version === 4 ? 32 : 128))) return undefined;
+  const family: Family = version === 4 ? 'ipv4' : 'ipv6';
+  let list: BlockList | undefined;
+  /** Made for the first who asks: an object that is only checked needs none. */
+  const listed = (): BlockList => {
+    if (list === undefined) {
+      list = new BlockList();
+      list.addSubnet(address, prefix, family);
+    }
+    return list;
+  };
+  return {
+    cidr,
+    prefix,
+    // The list counts IPv4 among IPv6, mapped; but `::/0` stands for clients that speak IPv6.
+    holds: (client) =>
+      (client.family === family || (family === 'ipv6' && prefix >= MAPPED_PREFIX)) &&
+      listed().check(client.text, client.family),
+  };
+}

@@ -1,0 +1,196 @@
+import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import { ApiError, badRequest } from '../../api/status.ts';
+import { arrayIndex, type JsonPointer, parseJsonPointer, resolve } from './json-pointer.ts';
+import { checkDepth, cloneJson, equalJson, isJsonObject, type JsonValue } from './json-value.ts';
+
+export type { JsonObject, JsonValue } from './json-value.ts';
+
+export const MAX_JSON_PATCH_OPERATIONS = 10_000;
+/** Copying a value into itself doubles it, so thirty operations would make a billion of one. */
+const MAX_JSON_PATCH_COPIED_BYTES = 256 * 1024;
+/** What one copied value counts for at least: an empty object is two bytes of JSON, but far more work. */
+const MIN_COPIED_BYTES = 16;
+/** Inserting into or removing from an array moves the items behind; ten thousand times a million is long. */
+const MAX_JSON_PATCH_MOVED_ITEMS = 10_000_000;
+
+type Operation =
+  | { readonly op: 'add' | 'replace' | 'test'; readonly path: JsonPointer; readonly value: JsonValue }
+  | { readonly op: 'move' | 'copy'; readonly path: JsonPointer; readonly from: JsonPointer }
+  | { readonly op: 'remove'; readonly path: JsonPointer };
+
+/**
+ * RFC 6902. All operations apply or none does; `document` and `operations` (as JSON.parse or the decoder
+ * made it) are left as they are, and the result shares nothing with either. One liberty, which is
+ * Kubernetes': testing a missing member of an existing object for `null` succeeds.
+ *
+ * @throws ApiError 400 for a malformed patch, 422 when an operation does not apply, 413 beyond the limits.
+ */
+export function applyJsonPatch(document: JsonValue, operations: unknown): JsonValue {
+  if (!Array.isArray(operations)) throw badRequest('error decoding patch: a JSON patch is an array of operations');
+  if (operations.length > MAX_JSON_PATCH_OPERATIONS) {
+    throw tooLarge(
+      `The allowed maximum operations in a JSON patch is ${MAX_JSON_PATCH_OPERATIONS}, got ${operations.length}`,
+    );
+  }
+  const decoded = operations.map(decode);
+  const patched = new PatchedDocument(cloneJson(document));
+  for (const operation of decoded) patched.apply(operation);
+  checkDepth(patched.root);
+  return patched.root;
+}
+
+function decode(input: unknown, index: number): Operation {
+  const malformed = (why: string): ApiError => badRequest(`error decoding patch: operation ${index}: ${why}`);
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) throw malformed('must be an object');
+  const fields: ReadonlyMap<string, unknown> = new Map(Object.entries(input));
+
+  const pointer = (name: 'path' | 'from'): JsonPointer => {
+    const text = fields.get(name);
+    if (typeof text !== 'string') throw malformed(`"${name}" must be a string`);
+    const parsed = parseJsonPointer(text);
+    if (parsed === undefined) throw malformed(`"${name}" is not a JSON pointer: ${goQuote(text)}`);
+    return parsed;
+  };
+
+  const op = fields.get('op');
+  switch (op) {
+    case 'add':
+    case 'replace':
+    case 'test': {
+      const path = pointer('path');
+      if (fields.get('value') === undefined) throw malformed('"value" is missing');
+      return { op, path, value: fields.get('value') as JsonValue };
+    }
+    case 'move':
+    case 'copy':
+      return { op, path: pointer('path'), from: pointer('from') };
+    case 'remove':
+      return { op, path: pointer('path') };
+    default:
+      if (typeof op !== 'string') throw malformed('"op" must be a string');
+      throw malformed(`unknown "op" ${goQuote(op)}`);
+  }
+}
+
+/** A document of our own, changed in place, with the counters that bound the work of one patch. */
+class PatchedDocument {
+  root: JsonValue;
+  #copiedBytes = 0;
+  #movedItems = 0;
+
+  constructor(root: JsonValue) {
+    this.root = root;
+  }
+
+  apply(operation: Operation): void {
+    switch (operation.op) {
+      case 'add':
+        this.#add(operation.path, cloneJson(operation.value));
+        break;
+      case 'replace':
+        this.#replace(operation.path, cloneJson(operation.value));
+        break;
+      case 'remove':
+        this.#remove(operation.path);
+        break;
+      case 'move':
+        this.#move(operation.from, operation.path);
+        break;
+      case 'copy':
+        this.#add(operation.path, this.#copy(operation.from));
+        break;
+      case 'test':
+        if (!this.#test(operation.path, operation.value)) throw doesNotApply();
+    }
+  }
+
+  #add(path: JsonPointer, value: JsonValue): void {
+    const token = path.at(-1);
+    if (token === undefined) {
+      this.root = value;
+      return;
+    }
+    const parent = this.#parent(path);
+    if (isJsonObject(parent)) {
+      parent[token] = value;
+    } else if (Array.isArray(parent)) {
+      const index = token === '-' ? parent.length : arrayIndex(token, parent.length);
+      if (index === undefined) throw doesNotApply();
+      this.#countMoved(parent.length - index);
+      parent.splice(index, 0, value);
+    } else {
+      throw doesNotApply();
+    }
+  }
+
+  #replace(path: JsonPointer, value: JsonValue): void {
+    const token = path.at(-1);
+    if (token === undefined) {
+      this.root = value;
+      return;
+    }
+    if (resolve(this.root, path) === undefined) throw doesNotApply();
+    const parent = this.#parent(path);
+    if (Array.isArray(parent)) parent[Number(token)] = value;
+    else if (isJsonObject(parent)) parent[token] = value;
+  }
+
+  #remove(path: JsonPointer): JsonValue {
+    const removed = resolve(this.root, path);
+    const token = path.at(-1);
+    // An object of the API is never nothing, so the whole document cannot be removed.
+    if (removed === undefined || token === undefined) throw doesNotApply();
+    const parent = this.#parent(path);
+    if (Array.isArray(parent)) {
+      this.#countMoved(parent.length - Number(token));
+      parent.splice(Number(token), 1);
+    } else if (isJsonObject(parent)) {
+      delete parent[token];
+    }
+    return removed;
+  }
+
+  /**
+   * RFC 6902 section 4.4: a remove, then an add of what was removed. That also refuses to move a value
+   * into itself, because its place is gone by then.
+   */
+  #move(from: JsonPointer, path: JsonPointer): void {
+    if (from.length === 0 && path.length === 0) return;
+    this.#add(path, this.#remove(from));
+  }
+
+  #copy(from: JsonPointer): JsonValue {
+    const value = resolve(this.root, from);
+    if (value === undefined) throw doesNotApply();
+    return cloneJson(value, 0, (bytes) => {
+      this.#copiedBytes += Math.max(bytes, MIN_COPIED_BYTES);
+      if (this.#copiedBytes > MAX_JSON_PATCH_COPIED_BYTES) {
+        throw tooLarge(`the copy operations of a JSON patch may copy ${MAX_JSON_PATCH_COPIED_BYTES} bytes in all`);
+      }
+    });
+  }
+
+  #test(path: JsonPointer, expected: JsonValue): boolean {
+    const actual = resolve(this.root, path);
+    if (actual !== undefined) return equalJson(actual, expected);
+    return expected === null && isJsonObject(this.#parent(path));
+  }
+
+  #parent(path: JsonPointer): JsonValue | undefined {
+    return resolve(this.root, path.slice(0, -1));
+  }
+
+  #countMoved(items: number): void {
+    this.#movedItems += items;
+    if (this.#movedItems > MAX_JSON_PATCH_MOVED_ITEMS) {
+      throw tooLarge(`a JSON patch may move ${MAX_JSON_PATCH_MOVED_ITEMS} array items in all`);
+    }
+  }
+}
+
+/** Kubernetes says no more than this about a patch that does not fit the object, whatever the reason. */
+const doesNotApply = (): ApiError =>
+  new ApiError(422, 'Invalid', 'the server rejected our request due to an error in our request', { details: {} });
+
+const tooLarge = (why: string): ApiError =>
+  new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: ${why}`);

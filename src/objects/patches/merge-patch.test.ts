@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../api/status.ts';
+import type { JsonValue } from './json-value.ts';
+import { applyMergePatch } from './merge-patch.ts';
+
+const json = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<JsonValue>;
+const text = (value: JsonValue): string => JSON.stringify(value);
+const nested = (depth: number): JsonValue => JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`) as JsonValue;
+
+describe('applyMergePatch', () => {
+  it.each([
+    ['{"a":"b"}', '{"a":"c"}', '{"a":"c"}'],
+    ['{"a":"b"}', '{"b":"c"}', '{"a":"b","b":"c"}'],
+    ['{"a":"b"}', '{"a":null}', '{}'],
+    ['{"a":"b","b":"c"}', '{"a":null}', '{"b":"c"}'],
+    ['{"a":["b"]}', '{"a":"c"}', '{"a":"c"}'],
+    ['{"a":"c"}', '{"a":["b"]}', '{"a":["b"]}'],
+    ['{"a":{"b":"c"}}', '{"a":{"b":"d","c":null}}', '{"a":{"b":"d"}}'],
+    ['{"a":[{"b":"c"}]}', '{"a":[1]}', '{"a":[1]}'],
+    ['["a","b"]', '["c","d"]', '["c","d"]'],
+    ['{"a":"b"}', '["c"]', '["c"]'],
+    ['{"a":"foo"}', 'null', 'null'],
+    ['{"a":"foo"}', '"bar"', '"bar"'],
+    ['{"e":null}', '{"a":1}', '{"e":null,"a":1}'],
+    ['[1,2]', '{"a":"b","c":null}', '{"a":"b"}'],
+    ['{}', '{"a":{"bb":{"ccc":null}}}', '{"a":{"bb":{}}}'],
+  ])('RFC 7386 appendix A: %s with %s', (target, patch, result) => {
+    expect(text(applyMergePatch(JSON.parse(target), JSON.parse(patch)))).toBe(result);
+  });
+
+  it('keeps the place of what it changes and appends what it adds', () => {
+    const merged = applyMergePatch({ a: 1, b: { x: 1, y: 2 }, c: 3 }, { d: 4, b: { z: 3, x: 9 }, a: null });
+    expect(text(merged)).toBe('{"b":{"x":9,"y":2,"z":3},"c":3,"d":4}');
+  });
+
+  it('__proto__ and constructor are members like any other', () => {
+    const target = JSON.parse('{"__proto__":{"keep":1},"x":{}}') as JsonValue;
+    const patch = JSON.parse(
+      '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"x":{"toString":null}}',
+    ) as JsonValue;
+    expect(text(applyMergePatch(target, patch))).toBe(
+      '{"__proto__":{"keep":1,"polluted":true},"x":{},"constructor":{"prototype":{"polluted":true}}}',
+    );
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+
+  it('can remove __proto__', () => {
+    expect(text(applyMergePatch(JSON.parse('{"__proto__":1,"a":2}'), JSON.parse('{"__proto__":null}')))).toBe(
+      '{"a":2}',
+    );
+  });
+
+  it('refuses to nest deeper than 64 levels', () => {
+    expect(() => applyMergePatch({}, nested(64))).not.toThrow();
+    expect(() => applyMergePatch({}, nested(65))).toThrow(ApiError);
+    expect(() => applyMergePatch({}, nested(5000))).toThrow('more than 64 levels deep');
+  });
+
+  it('applying twice is applying once', () => {
+    fc.assert(
+      fc.property(json, json, (target, patch) => {
+        const once = applyMergePatch(target, patch);
+        expect(text(applyMergePatch(once, patch))).toBe(text(once));
+      }),
+    );
+  });
+
+  it('an empty patch changes no object, and a patch of nulls empties it', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), json), (target) => {
+        expect(text(applyMergePatch(target, {}))).toBe(text(target));
+        const nulls = Object.fromEntries(Object.keys(target).map((key) => [key, null]));
+        expect(text(applyMergePatch(target, nulls))).toBe('{}');
+      }),
+    );
+  });
+
+  it('leaves its arguments alone', () => {
+    fc.assert(
+      fc.property(json, json, (target, patch) => {
+        const before = [text(target), text(patch)];
+        applyMergePatch(deepFreeze(target), deepFreeze(patch));
+        expect([text(target), text(patch)]).toEqual(before);
+      }),
+    );
+  });
+});
+
+function containersOf(value: JsonValue): object[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return [value, ...Object.values(value).flatMap(containersOf)];
+}
+
+function deepFreeze(value: JsonValue): JsonValue {
+  for (const container of containersOf(value)) Object.freeze(container);
+  return value;
+}

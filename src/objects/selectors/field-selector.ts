@@ -1,0 +1,120 @@
+import { SelectorSyntaxError } from './syntax-error.ts';
+
+export { SelectorSyntaxError } from './syntax-error.ts';
+
+export interface FieldRequirement {
+  readonly field: string;
+  readonly operator: '=' | '!=';
+  readonly value: string;
+}
+
+/** An object's fields by their names in selectors, as a function or as a record of own properties. */
+export type Fields = ((field: string) => string | undefined) | Readonly<Record<string, string>>;
+
+/** Requirements that must all hold. Immutable; parse once, ask often. */
+export class FieldSelector {
+  readonly requirements: readonly FieldRequirement[];
+
+  constructor(requirements: readonly FieldRequirement[]) {
+    this.requirements = requirements;
+  }
+
+  /** An empty selector restricts nothing. */
+  get isEmpty(): boolean {
+    return this.requirements.length === 0;
+  }
+
+  /** A field the object does not have counts as empty. */
+  matches(fields: Fields): boolean {
+    for (const { field, operator, value } of this.requirements) {
+      if ((lookUp(fields, field) === value) !== (operator === '=')) return false;
+    }
+    return true;
+  }
+
+  /** The value this field must have for anything to match; undefined when the selector leaves it open. */
+  exactValue(field: string): string | undefined {
+    return this.requirements.find((one) => one.field === field && one.operator === '=')?.value;
+  }
+
+  toString(): string {
+    return this.requirements.map(({ field, operator, value }) => `${field}${operator}${escapeValue(value)}`).join(',');
+  }
+}
+
+function lookUp(fields: Fields, field: string): string {
+  if (typeof fields === 'function') return fields(field) ?? '';
+  return (Object.hasOwn(fields, field) ? fields[field] : undefined) ?? '';
+}
+
+const escapeValue = (value: string): string => value.replaceAll(/[\\,=]/g, '\\$&');
+
+/**
+ * L-40: comma-separated `k=v`, `k==v`, `k!=v`. A backslash before `\`, `,` or `=` makes it part of a
+ * value. Nothing is trimmed, empty terms are skipped.
+ *
+ * @throws SelectorSyntaxError with Kubernetes' own words (L-41), which are part of the interface.
+ */
+export function parseFieldSelector(text: string): FieldSelector {
+  // Sorted before they are read, as in Kubernetes: it decides which of several faults is reported.
+  const terms = splitTerms(text).filter((term) => term !== '');
+  return new FieldSelector(terms.sort().map((term) => parseTerm(term, text)));
+}
+
+/** L-42: selecting by a field that is not offered is refused, so that no selector probes hidden ones. */
+export function assertSupported(selector: FieldSelector, supported: readonly string[]): void {
+  const unknown = selector.requirements.find(({ field }) => !supported.includes(field));
+  if (unknown !== undefined) throw new SelectorSyntaxError(`field label not supported: ${unknown.field}`);
+}
+
+function splitTerms(text: string): string[] {
+  const terms: string[] = [];
+  let start = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '\\') at++;
+    else if (text[at] === ',') {
+      terms.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  terms.push(text.slice(start));
+  return terms;
+}
+
+/** The first operator splits; the field before it knows no escapes. */
+function parseTerm(term: string, selector: string): FieldRequirement {
+  const equals = term.indexOf('=');
+  if (equals < 0) throw new SelectorSyntaxError(`invalid selector: '${selector}'; can't understand '${term}'`);
+  if (term[equals - 1] === '!') {
+    return { field: term.slice(0, equals - 1), operator: '!=', value: unescapeValue(term.slice(equals + 1)) };
+  }
+  const valueStart = term[equals + 1] === '=' ? equals + 2 : equals + 1;
+  return { field: term.slice(0, equals), operator: '=', value: unescapeValue(term.slice(valueStart)) };
+}
+
+function unescapeValue(text: string): string {
+  let value = '';
+  let escaping = false;
+  for (const rune of text) {
+    const special = rune === '\\' || rune === ',' || rune === '=';
+    if (escaping) {
+      if (!special) throw badEscape(`\\${rune}`);
+      value += rune;
+      escaping = false;
+    } else if (rune === '\\') {
+      escaping = true;
+    } else if (special) {
+      // Go prints the rune as its number.
+      throw new SelectorSyntaxError(
+        `invalid field selector: unescaped character in value: ${rune.codePointAt(0) ?? 0}`,
+      );
+    } else {
+      value += rune;
+    }
+  }
+  if (escaping) throw badEscape('\\');
+  return value;
+}
+
+const badEscape = (sequence: string): SelectorSyntaxError =>
+  new SelectorSyntaxError(`invalid field selector: invalid escape sequence: ${sequence}`);

@@ -1,0 +1,339 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type LabelOperator, parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';
+import { LabelTokens } from './label-tokens.ts';
+
+const QUALIFIED_RULE =
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const VALUE_RULE =
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+const INTEGER_RULE = "for 'Gt', 'Lt' operators, the value must be an integer";
+
+function messageOf(text: string): string {
+  try {
+    parseLabelSelector(text);
+  } catch (error) {
+    if (error instanceof SelectorSyntaxError) return error.message;
+    throw error;
+  }
+  throw new Error(`${text} was accepted`);
+}
+
+const parse = (text: string) => parseLabelSelector(text).requirements;
+const one = (key: string, operator: LabelOperator, ...values: string[]) => [{ key, operator, values }];
+
+describe('what parseLabelSelector accepts', () => {
+  it.each([
+    ['a', one('a', 'exists')],
+    ['!a', one('a', '!')],
+    ['! a', one('a', '!')],
+    ['a=b', one('a', '=', 'b')],
+    ['a==b', one('a', '==', 'b')],
+    ['a!=b', one('a', '!=', 'b')],
+    ['a=', one('a', '=', '')],
+    ['a!=', one('a', '!=', '')],
+    ['a>5', one('a', 'gt', '5')],
+    ['a<007', one('a', 'lt', '007')],
+    ['a in (b)', one('a', 'in', 'b')],
+    ['a in(b)', one('a', 'in', 'b')],
+    ['a notin (c,b,c)', one('a', 'notin', 'b', 'c')],
+    ['a in ()', one('a', 'in', '')],
+    ['a in (,)', one('a', 'in', '')],
+    ['a in (,b)', one('a', 'in', '', 'b')],
+    ['a in (b,)', one('a', 'in', '', 'b')],
+    ['a in (b,,c)', one('a', 'in', '', 'b', 'c')],
+    ['in', one('in', 'exists')],
+    ['!notin', one('notin', '!')],
+    ['in in (in,notin)', one('in', 'in', 'in', 'notin')],
+    ['notin=in', one('notin', '=', 'in')],
+    ['\t a \r\n =\n b ', one('a', '=', 'b')],
+    ['example.com/tier=web', one('example.com/tier', '=', 'web')],
+    ['constructor', one('constructor', 'exists')],
+  ])('5.5: %j', (text, requirements) => {
+    expect(parse(text)).toEqual(requirements);
+  });
+
+  it.each(['', ' ', '\t\r\n'])('5.5: %j selects everything', (text) => {
+    const selector = parseLabelSelector(text);
+    expect(selector.isEmpty).toBe(true);
+    expect(selector.matches(undefined)).toBe(true);
+    expect(selector.matches({ a: 'b' })).toBe(true);
+    expect(String(selector)).toBe('');
+  });
+
+  it('5.5: sorts by key and keeps the order within a key', () => {
+    expect(String(parseLabelSelector('z,!b,a!=2,a=1,x in (q,p)'))).toBe('a!=2,a=1,!b,x in (p,q),z');
+  });
+
+  it('5.5: a,!b needs both', () => {
+    expect(parse('a,!b')).toEqual([...one('a', 'exists'), ...one('b', '!')]);
+  });
+});
+
+describe('what parseLabelSelector refuses', () => {
+  const inRequirement = (message: string) => `unable to parse requirement: ${message}`;
+  it.each([
+    ['a b', inRequirement("found 'b', expected: in, notin, =, ==, !=, gt, lt")],
+    [',a', "found ',', expected: !, identifier, or 'end of string'"],
+    [',', "found ',', expected: !, identifier, or 'end of string'"],
+    ['=a', "found '=', expected: !, identifier, or 'end of string'"],
+    ['(a)', "found '(', expected: !, identifier, or 'end of string'"],
+    ['a,', "found '', expected: identifier after ','"],
+    ['a,,b', "found ',', expected: identifier after ','"],
+    ['a=b c', "found 'c', expected: ',' or 'end of string'"],
+    ['a=b=c', "found '=', expected: ',' or 'end of string'"],
+    ['!a=b', "found '=', expected: ',' or 'end of string'"],
+    ['!a in (b)', "found 'in', expected: ',' or 'end of string'"],
+    ['a in (b) c', "found 'c', expected: ',' or 'end of string'"],
+    ['a in b', inRequirement("found 'b' expected: '('")],
+    ['a in', inRequirement("found '' expected: '('")],
+    ['a in (b', inRequirement("found '', expected: ',' or ')'")],
+    ['a in (b c)', inRequirement("found 'c', expected: ',' or ')'")],
+    ['a in (', inRequirement("found '', expected: ',', ')' or identifier")],
+    ['a in (=)', inRequirement("found '=', expected: ',', ')' or identifier")],
+    ['a in (,', inRequirement("found '', expected: ',', or identifier")],
+    ['a in (b,', inRequirement("found '', expected: ',', or identifier")],
+    ['a in (b,!c)', inRequirement("found '!', expected: ',', or identifier")],
+    ['!', inRequirement("found '', expected: identifier")],
+    ['!!a', inRequirement("found '!', expected: identifier")],
+    ['a=(', inRequirement("found '(', expected: identifier")],
+    ['a===b', inRequirement("found '=', expected: identifier")],
+    ['a!b', inRequirement("found '!', expected: in, notin, =, ==, !=, gt, lt")],
+    ['-a', inRequirement(`<nil>: Invalid value: "-a": name part ${QUALIFIED_RULE}`)],
+    ['__proto__', inRequirement(`<nil>: Invalid value: "__proto__": name part ${QUALIFIED_RULE}`)],
+    [
+      '/=b',
+      inRequirement(
+        `<nil>: Invalid value: "/": prefix part must be non-empty; name part must be non-empty; name part ${QUALIFIED_RULE}`,
+      ),
+    ],
+    ['a=$', inRequirement(`values[0][a]: Invalid value: "$": ${VALUE_RULE}`)],
+    [
+      'a in ($,b,%)',
+      inRequirement(
+        `[values[0][a]: Invalid value: "$": ${VALUE_RULE}, values[1][a]: Invalid value: "%": ${VALUE_RULE}]`,
+      ),
+    ],
+    ['a>x', inRequirement(`values[0]: Invalid value: "x": ${INTEGER_RULE}`)],
+    ['a>', inRequirement(`values[0]: Invalid value: "": ${INTEGER_RULE}`)],
+    ['a<1.5', inRequirement(`values[0]: Invalid value: "1.5": ${INTEGER_RULE}`)],
+    ['a>-5', inRequirement(`values[0][a]: Invalid value: "-5": ${VALUE_RULE}`)],
+    [
+      'a<$',
+      inRequirement(
+        `[values[0]: Invalid value: "$": ${INTEGER_RULE}, values[0][a]: Invalid value: "$": ${VALUE_RULE}]`,
+      ),
+    ],
+    [
+      `a=${'x'.repeat(64)}`,
+      inRequirement(`values[0][a]: Invalid value: "${'x'.repeat(64)}": must be no more than 63 bytes`),
+    ],
+  ])('5.5: %j', (text, message) => {
+    expect(messageOf(text)).toBe(message);
+  });
+
+  it('does not take a NUL for the end, which would make everything match', () => {
+    expect(messageOf('\0')).toContain('Invalid value: "\\x00"');
+    expect(messageOf('\0env=prod')).toContain('Invalid value: "\\x00env"');
+    expect(messageOf('env=prod\0')).toContain('Invalid value: "prod\\x00"');
+  });
+
+  it('names 32 bad values and counts the others', () => {
+    const values = Array.from({ length: 5000 }, (_, index) => `$${index}`);
+    const message = messageOf(`a in (${values.join(',')})`);
+    expect(message.match(/Invalid value/g)).toHaveLength(32);
+    expect(message).toMatch(/, and 4968 more\]$/);
+  });
+});
+
+describe('LabelSelector.matches', () => {
+  it.each([
+    ['a', { a: '' }, true],
+    ['a', { b: 'x' }, false],
+    ['!a', { b: 'x' }, true],
+    ['!a', { a: '' }, false],
+    ['a=x', { a: 'x' }, true],
+    ['a==x', { a: 'y' }, false],
+    ['a=', { a: '' }, true],
+    ['a=', {}, false],
+    ['a!=x', { a: 'x' }, false],
+    ['a!=x', { a: 'y' }, true],
+    ['a!=x', {}, true],
+    ['a!=', {}, true],
+    ['a in (x,y)', { a: 'y' }, true],
+    ['a in (x,y)', { a: 'z' }, false],
+    ['a in (x,y)', {}, false],
+    ['a in ()', { a: '' }, true],
+    ['a notin (x,y)', { a: 'y' }, false],
+    ['a notin (x,y)', { a: 'z' }, true],
+    ['a notin (x,y)', {}, true],
+    ['a>5', { a: '6' }, true],
+    ['a>5', { a: '5' }, false],
+    ['a>5', { a: 'six' }, false],
+    ['a>5', {}, false],
+    ['a<5', { a: '4' }, true],
+    ['a<5', { a: '05' }, false],
+    ['a<5', { a: '' }, false],
+    ['a>9007199254740992', { a: '9007199254740993' }, true],
+    ['a>1', { a: '9223372036854775808' }, false],
+    ['a=x,b', { a: 'x' }, false],
+    ['a=x,b', { a: 'x', b: '' }, true],
+  ])('5.5: %s on %j is %j', (text, labels, expected) => {
+    const selector = parseLabelSelector(text);
+    expect(selector.matches(labels as Record<string, string>)).toBe(expected);
+    expect(selector.matches(new Map(Object.entries(labels)))).toBe(expected);
+  });
+
+  it('an object without labels lacks every key', () => {
+    expect(parseLabelSelector('a').matches(undefined)).toBe(false);
+    expect(parseLabelSelector('!a,b!=c').matches(undefined)).toBe(true);
+  });
+
+  it.each(['constructor', 'toString', 'hasOwnProperty', 'valueOf'])('%s is not inherited from Object', (key) => {
+    expect(parseLabelSelector(key).matches({})).toBe(false);
+    expect(parseLabelSelector(`!${key}`).matches({})).toBe(true);
+    expect(parseLabelSelector(key).matches({ [key]: 'x' })).toBe(true);
+    expect(parseLabelSelector(key).matches(new Map())).toBe(false);
+  });
+
+  it('asks for one label per requirement and stops at the first that fails', () => {
+    const asked: string[] = [];
+    class Watched extends Map<string, string> {
+      override get(key: string) {
+        asked.push(key);
+        return super.get(key);
+      }
+    }
+    const labels = new Watched([['a', 'x']]);
+    expect(parseLabelSelector('c,b=1,a in (x,y)').matches(labels)).toBe(false);
+    expect(asked).toEqual(['a', 'b']);
+  });
+});
+
+const nameArbitrary = fc.oneof(
+  fc.constantFrom('in', 'notin', 'a', 'constructor'),
+  fc.stringMatching(/^[a-z0-9]([-a-z0-9_.]{0,5}[a-z0-9])?$/),
+);
+const keyArbitrary = fc.oneof(
+  nameArbitrary,
+  nameArbitrary.map((name) => `example.com/${name}`),
+);
+const valueArbitrary = fc.oneof(fc.constant(''), nameArbitrary);
+const blank = fc.constantFrom('', ' ', '\t', '\r\n');
+const gap = fc.constantFrom(' ', '\t\n');
+const requirementText = fc.oneof(
+  keyArbitrary,
+  fc.tuple(blank, keyArbitrary).map(([space, key]) => `!${space}${key}`),
+  fc.tuple(keyArbitrary, blank, fc.constantFrom('=', '==', '!='), blank, valueArbitrary).map((parts) => parts.join('')),
+  fc.tuple(keyArbitrary, fc.constantFrom('>', '<'), fc.nat()).map((parts) => parts.join('')),
+  fc
+    .tuple(keyArbitrary, gap, fc.constantFrom('in', 'notin'), blank, fc.array(valueArbitrary, { maxLength: 5 }))
+    .map(([key, space, operator, blanks, values]) => `${key}${space}${operator}${blanks}(${values.join(',')})`),
+);
+const selectorText = fc.array(requirementText, { maxLength: 6 }).map((parts) => parts.join(','));
+const labelsArbitrary = fc.dictionary(keyArbitrary, fc.oneof(valueArbitrary, fc.nat().map(String)));
+const hostileText = fc.string({
+  unit: fc.constantFrom(...'ab=!<>(), \t', 'in', 'notin', '\0', 'é', '/'),
+  maxLength: 30,
+});
+
+describe('properties', () => {
+  it('every well-formed selector can be printed and parsed again', () => {
+    fc.assert(
+      fc.property(selectorText, (text) => {
+        const selector = parseLabelSelector(text);
+        const again = parseLabelSelector(String(selector));
+        expect(again.requirements).toEqual(selector.requirements);
+        expect(String(again)).toBe(String(selector));
+      }),
+    );
+  });
+
+  it('whatever parses at all can be printed and parsed again, and nothing else than a syntax error is thrown', () => {
+    fc.assert(
+      fc.property(hostileText, (text) => {
+        try {
+          const selector = parseLabelSelector(text);
+          expect(parseLabelSelector(String(selector)).requirements).toEqual(selector.requirements);
+        } catch (error) {
+          expect(error).toBeInstanceOf(SelectorSyntaxError);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('maps and records match alike, and agree with the requirements one by one', () => {
+    fc.assert(
+      fc.property(selectorText, labelsArbitrary, (text, labels) => {
+        const selector = parseLabelSelector(text);
+        const expected = selector.requirements.every(({ key, operator, values }) => {
+          const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+          if (operator === 'exists') return value !== undefined;
+          if (operator === '!') return value === undefined;
+          if (operator === 'gt' || operator === 'lt') {
+            if (value === undefined || !/^[0-9]+$/.test(value)) return false;
+            return operator === 'gt' ? BigInt(value) > BigInt(values[0] ?? 0) : BigInt(value) < BigInt(values[0] ?? 0);
+          }
+          const found = value !== undefined && values.includes(value);
+          return operator === '!=' || operator === 'notin' ? !found : found;
+        });
+        expect(selector.matches(labels)).toBe(expected);
+        expect(selector.matches(new Map(Object.entries(labels)))).toBe(expected);
+      }),
+    );
+  });
+});
+
+describe('cost of hostile text', () => {
+  const SIZE = 100_000;
+  const fill = (unit: string): string => unit.repeat(Math.ceil(SIZE / unit.length));
+
+  /** Counts the characters the tokenizer looks at; everything else it does is proportional to its tokens. */
+  class CountingText extends String {
+    looks = 0;
+    override charAt(at: number): string {
+      this.looks++;
+      return super.charAt(at);
+    }
+  }
+
+  it.each([
+    ['blanks', fill(' ')],
+    ['commas', fill(',')],
+    ['negations', fill('!')],
+    ['equal signs', fill('=')],
+    ['parentheses', fill('(')],
+    ['one word', fill('a')],
+    ['requirements', fill('a in (b),')],
+    ['words', fill('a ')],
+  ])('100 KB of %s are looked at three times at most', (_, text) => {
+    const counting = new CountingText(text);
+    const tokens = new LabelTokens(counting as unknown as string);
+    let count = 0;
+    while (tokens.take().kind !== 'end') count++;
+    expect(count).toBeLessThanOrEqual(text.length);
+    expect(counting.looks).toBeLessThanOrEqual(3 * text.length);
+  });
+
+  it.each([
+    ['blanks', fill(' '), 0],
+    ['requirements', `${fill('a in (b),')}a`, 11_113],
+    ['set members', `a in (${fill('b,')})`, 1],
+    ['empty members', `a in (${fill(',')})`, 1],
+  ])('100 KB of %s parse', (_, text, count) => {
+    expect(parseLabelSelector(text).requirements).toHaveLength(count);
+  });
+
+  it.each([
+    ['negations', fill('!')],
+    ['slashes', fill('a/')],
+    ['a long key', `${fill('a')}!`],
+    ['a long key with dots', `${fill('a.')}/b`],
+    ['a long value', `a=${fill('-')}`],
+    ['digits', `a>${fill('9')}`],
+    ['open sets', fill('a in (')],
+  ])('100 KB of %s are refused', (_, text) => {
+    expect(() => parseLabelSelector(text)).toThrow(SelectorSyntaxError);
+  });
+});

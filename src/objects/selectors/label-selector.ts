@@ -1,0 +1,152 @@
+import { isQualifiedName } from '../../api/names.ts';
+import {
+  compile,
+  invalid,
+  type LabelOperator,
+  type Labels,
+  makeRequirement,
+  printRequirement,
+  type Requirement,
+  type ValueTest,
+} from './label-requirement.ts';
+import { LabelTokens, type Token, type TokenKind } from './label-tokens.ts';
+import { SelectorSyntaxError } from './syntax-error.ts';
+
+export type { LabelOperator, Labels, Requirement } from './label-requirement.ts';
+export { SelectorSyntaxError } from './syntax-error.ts';
+
+/** Requirements that must all hold. Immutable; parse once, ask often. */
+export class LabelSelector {
+  /** Sorted by key; requirements about the same key stay in the order they were written in. */
+  readonly requirements: readonly Requirement[];
+  readonly #tests: ReadonlyArray<{ readonly key: string; readonly test: ValueTest }>;
+
+  constructor(requirements: readonly Requirement[]) {
+    this.requirements = requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+    this.#tests = this.requirements.map((requirement) => ({ key: requirement.key, test: compile(requirement) }));
+  }
+
+  /** An empty selector restricts nothing. */
+  get isEmpty(): boolean {
+    return this.requirements.length === 0;
+  }
+
+  matches(labels: Labels | undefined): boolean {
+    for (const { key, test } of this.#tests) {
+      if (!test(lookUp(labels, key))) return false;
+    }
+    return true;
+  }
+
+  toString(): string {
+    return this.requirements.map(printRequirement).join(',');
+  }
+}
+
+const isMap = (labels: Labels): labels is ReadonlyMap<string, string> => labels instanceof Map;
+
+/** Own properties only: `constructor` and `toString` are legal label keys that every record inherits. */
+function lookUp(labels: Labels | undefined, key: string): string | undefined {
+  if (labels === undefined) return undefined;
+  if (isMap(labels)) return labels.get(key);
+  return Object.hasOwn(labels, key) ? labels[key] : undefined;
+}
+
+/**
+ * Parses the grammar of Kubernetes' label selectors: comma-joined `k`, `!k`, `k=v`, `k==v`, `k!=v`,
+ * `k>int`, `k<int`, `k in (a,b)`, `k notin (a,b)`. Values may be empty. `in` and `notin` are
+ * operators only where an operator is due, and keys or values elsewhere.
+ *
+ * @throws SelectorSyntaxError with Kubernetes' own words, which are part of the interface.
+ */
+export function parseLabelSelector(text: string): LabelSelector {
+  const tokens = new LabelTokens(text);
+  const requirements: Requirement[] = [];
+  if (tokens.peek().kind === 'end') return new LabelSelector(requirements);
+  if (!startsRequirement(tokens.peek())) {
+    throw unexpected(tokens.peek(), ", expected: !, identifier, or 'end of string'");
+  }
+  for (;;) {
+    requirements.push(parseRequirement(tokens));
+    const separator = tokens.take();
+    if (separator.kind === 'end') return new LabelSelector(requirements);
+    if (separator.kind !== ',') throw unexpected(separator, ", expected: ',' or 'end of string'");
+    if (!startsRequirement(tokens.peek())) throw unexpected(tokens.peek(), ", expected: identifier after ','");
+  }
+}
+
+const startsRequirement = ({ kind }: Token): boolean => kind === 'word' || kind === '!';
+
+const unexpected = ({ text }: Token, expectation: string): SelectorSyntaxError =>
+  new SelectorSyntaxError(`found '${text}'${expectation}`);
+
+function parseRequirement(tokens: LabelTokens): Requirement {
+  try {
+    return parseBareRequirement(tokens);
+  } catch (error) {
+    if (!(error instanceof SelectorSyntaxError)) throw error;
+    throw new SelectorSyntaxError(`unable to parse requirement: ${error.message}`);
+  }
+}
+
+function parseBareRequirement(tokens: LabelTokens): Requirement {
+  const negated = tokens.peek().kind === '!';
+  if (negated) tokens.take();
+  const key = tokens.take();
+  if (key.kind !== 'word') throw unexpected(key, ', expected: identifier');
+  const complaints = isQualifiedName(key.text);
+  // The path is absent at this point of Kubernetes' parser, and Go prints that as `<nil>`.
+  if (complaints.length > 0) throw new SelectorSyntaxError(invalid('<nil>', key.text, complaints.join('; ')));
+  if (negated) return makeRequirement(key.text, '!', []);
+  if (endsRequirement(tokens.peek())) return makeRequirement(key.text, 'exists', []);
+
+  const operator = parseOperator(tokens.take());
+  const values = operator === 'in' || operator === 'notin' ? parseSet(tokens) : [parseValue(tokens)];
+  return makeRequirement(key.text, operator, values);
+}
+
+const endsRequirement = ({ kind }: Token): boolean => kind === 'end' || kind === ',';
+
+const OPERATORS: Readonly<Partial<Record<TokenKind, LabelOperator>>> = {
+  '=': '=',
+  '==': '==',
+  '!=': '!=',
+  '>': 'gt',
+  '<': 'lt',
+};
+
+function parseOperator(token: Token): LabelOperator {
+  if (token.kind === 'word' && (token.text === 'in' || token.text === 'notin')) return token.text;
+  const operator = OPERATORS[token.kind];
+  if (operator === undefined) throw unexpected(token, ', expected: in, notin, =, ==, !=, gt, lt');
+  return operator;
+}
+
+function parseValue(tokens: LabelTokens): string {
+  if (endsRequirement(tokens.peek())) return '';
+  const value = tokens.take();
+  if (value.kind !== 'word') throw unexpected(value, ', expected: identifier');
+  return value.text;
+}
+
+/** `(a,b)`. A comma without a word before or after it stands for the empty value, and so does `()`. */
+function parseSet(tokens: LabelTokens): string[] {
+  const open = tokens.take();
+  if (open.kind !== '(') throw unexpected(open, " expected: '('");
+  const values: string[] = [];
+  const first = tokens.peek();
+  if (first.kind !== 'word' && first.kind !== ',' && first.kind !== ')') {
+    throw unexpected(first, ", expected: ',', ')' or identifier");
+  }
+  for (;;) {
+    const token = tokens.peek();
+    if (token.kind === 'word') values.push(tokens.take().text);
+    else if (token.kind === ',' || token.kind === ')') values.push('');
+    else throw unexpected(token, ", expected: ',', or identifier");
+
+    const separator = tokens.peek();
+    if (separator.kind !== ',' && separator.kind !== ')') throw unexpected(separator, ", expected: ',' or ')'");
+    tokens.take();
+    if (separator.kind === ')') return values;
+  }
+}

@@ -1,0 +1,319 @@
+import { mkdir } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { createAddressRules, isThisMachine } from '../api/address-rules.ts';
+import { createCatalog } from '../api/catalog.ts';
+import { issuesItself } from '../api/confirmed-endpoint.ts';
+import type { Kind } from '../api/kind.ts';
+import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
+import { openProber } from '../clusters/prober/open-prober.ts';
+import { openUpstream } from '../clusters/upstream/open-upstream.ts';
+import { interfaceAddresses } from '../clusters/upstream/upstream.ts';
+import type { ServeOptions } from '../config/serve-options.ts';
+import { defaultBaseUrl } from '../config/values.ts';
+import { createIssuerIndex } from '../handlers/issuer-index.ts';
+import { openForwarding } from '../handlers/token/open-forwarding.ts';
+import { createViews } from '../handlers/views.ts';
+import type { Tracer } from '../http/records/tracing/tracer.ts';
+import { readConsoleFiles } from '../http/routes/console-files.ts';
+import { createFront } from '../http/server.ts';
+import { every } from '../lib/interval.ts';
+import { readMountedSecret } from '../lib/secret-file.ts';
+import { startCacheChecks } from '../objects/cache-checks.ts';
+import { countEvents } from '../objects/count-events.ts';
+import { createLiveLookup } from '../objects/live-objects.ts';
+import { openAudit } from '../observability/audit/open-audit.ts';
+import type { Logger } from '../observability/logger.ts';
+import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
+import { observeParts, observeStore } from '../observability/metrics/observe-parts.ts';
+import { startCompactor } from '../storage/compactor.ts';
+import { leadsWhile } from '../storage/leadership.ts';
+import { measuredStore } from '../storage/measured-store.ts';
+import { createIssuers } from '../tokens/claims.ts';
+import { openClockGuard } from '../tokens/clock/open-clock-guard.ts';
+import { openSigning } from '../tokens/keys/open-signing.ts';
+import { openTokenRecords } from '../tokens/revocations/token-records.ts';
+import { createVerifier } from '../tokens/verifier.ts';
+import { createDispatch } from './create-dispatch.ts';
+import { createObjects } from './create-objects.ts';
+import { openCallers } from './open-authenticator.ts';
+import { openManifests } from './open-manifests.ts';
+import type { OpenedStore } from './open-store.ts';
+
+/** A running program. */
+export interface Program {
+  readonly baseUrl: string;
+  /** Stops accepting, finishes what is under way, closes the store. */
+  stop(): Promise<void>;
+}
+
+/** In a published package the files beside this one are JavaScript. */
+const PROBER_THREAD = new URL(`../clusters/prober/prober-thread${extname(import.meta.url)}`, import.meta.url);
+const CONSOLE_FOLDER = fileURLToPath(new URL('../../console/dist', import.meta.url));
+const BOOKMARK_INTERVAL_MS = 60_000;
+const CALLER_CHECK_MS = 5_000;
+/** Between two pages of a comparison of the caches with the store. */
+const CHECK_PAUSE_MS = 10;
+/** The file of an embedded store is ours to keep small. etcd pauses for a compaction, and serves others. */
+const COMPACTION_INTERVAL_MS = { sqlite: 10_000, etcd: 60_000 };
+
+/** Constructs every long-lived part and connects them. Nothing else does. */
+export async function compose(
+  options: ServeOptions,
+  version: string,
+  logger: Logger,
+  openStore: () => Promise<OpenedStore>,
+  joinMetrics?: JoinMetrics,
+): Promise<Program> {
+  const rules = createAddressRules(options.allowedNetworks);
+  let ownPort = options.listen.port;
+  const isOwnListener = (address: string, port: number): boolean =>
+    port === ownPort && isThisMachine(address, interfaceAddresses());
+  const endpointChecks = { rules, now: Date.now, isOwnListener };
+  const catalog = createCatalog({ productName: options.productName, endpointChecks });
+  const closers: (() => Promise<void> | void)[] = [];
+  const stopAll = async (): Promise<void> => {
+    for (const close of closers.toReversed()) {
+      try {
+        await close();
+      } catch (error) {
+        // The others must be closed all the same, above all the store.
+        logger.error({ err: error }, 'a part did not stop as it should');
+      }
+    }
+  };
+  try {
+    const metrics = createMetrics(joinMetrics);
+    const audit = await openAudit(options.audit, logger);
+    closers.push(() => audit.close());
+    const tracer = await openTracing(options, version, logger);
+    closers.push(async () => tracer?.close());
+    // The address is taken first: it is part of what tokens say, and may be chosen by the system.
+    const front = createFront({
+      host: options.listen.host,
+      port: options.listen.port,
+      ...(options.tls === undefined
+        ? {}
+        : { tls: { certFile: options.tls.certFile, keyFile: options.tls.privateKeyFile } }),
+      maxConnections: options.maxConnections,
+      maxConnectionsPerAddress: options.maxConnectionsPerAddress,
+      handshakesPerAddress: options.handshakesPerAddress,
+      limits: { keepAliveTimeoutMs: options.keepAliveTimeoutMs },
+      load: options.load,
+      drainDelayMs: options.shutdownDelayMs,
+      productName: options.productName,
+      version,
+      catalog,
+      audit,
+      console: { files: await readConsoleFiles(CONSOLE_FOLDER), provider: options.consoleProvider },
+      metrics,
+      tracer,
+      logger,
+    });
+    closers.push(() => front.server.close());
+    // Not so where others serve the same one: a worker that took it now would have to turn callers away.
+    const isShared = options.workers > 1;
+    const { port } = isShared ? options.listen : await front.server.listen();
+    ownPort = port;
+    const baseUrl = options.baseUrl ?? defaultBaseUrl({ ...options.listen, port }, options.tls ? 'https' : 'http');
+    const issuers = createIssuers({ baseUrl, productName: options.productName });
+
+    await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+    const { store: engine, time, campaign } = await openStore();
+    const store = measuredStore(engine, observeStore(metrics));
+    closers.push(() => store.close());
+    const leadership = campaign();
+    closers.push(() => leadership.close());
+    const leads = () => leadership.leads();
+    const clock = await openClockGuard({
+      store,
+      time,
+      leadership,
+      limitMs: options.maxClockSkewMs,
+      now: Date.now,
+      steady: () => performance.now(),
+      every,
+      logger,
+    });
+    closers.push(() => clock.close());
+    const timely = leadsWhile(leadership, () => clock.guard.isRight());
+    const objects = createObjects({
+      catalog,
+      store,
+      productName: options.productName,
+      issuerOf: issuers.issuerFor,
+      maxExpirationSeconds: options.maxTokenExpirationSeconds,
+      issuesItself: (object) => options.credentialsDir !== undefined && issuesItself(object),
+      historyRevisions: options.history.revisions,
+      bookmarkIntervalMs: BOOKMARK_INTERVAL_MS,
+      delay: async (ms) => delay(ms, undefined, { ref: false }),
+      onError: (error) => logger.error({ err: error }, 'the watch of the store was interrupted'),
+    });
+    const { reader, writer, cascade, feed, policy, hub } = objects;
+    feed.listen(countEvents(metrics.countCacheEvent));
+    await feed.start();
+    closers.push(() => feed.stop());
+    const { caches } = objects;
+    const count = ({ group, resource }: Kind, status: string) => metrics.cacheChecks.inc({ group, resource, status });
+    const pause = async () => delay(CHECK_PAUSE_MS, undefined, { ref: false });
+    closers.push(startCacheChecks({ store, feed, caches, count, pause, every, logger }));
+    await cascade.resume();
+    await installBootstrapRoles(catalog, reader, writer);
+
+    const signing = await openSigning({
+      store,
+      issuers,
+      objects: { kind: catalog.signingKeys, reader, writer },
+      dataDir: options.dataDir,
+      algorithm: options.signingAlgorithm,
+      rotationMs: options.signingKeyRotationMs,
+      maxLifetimeSeconds: options.maxTokenExpirationSeconds,
+      encryptionKeyFile: options.encryptionKeyFile,
+      externalSigner: options.externalSigner,
+      leadership: timely,
+      logger,
+    });
+    closers.push(signing.close);
+    const { keyRing } = signing;
+    // Whoever came with a token of a revoked key has to go at once.
+    keyRing.onChange(() => hub.checkCallers());
+    const live = { lookup: createLiveLookup(catalog, reader) };
+    const { maxTokenExpirationSeconds: maxExpirationSeconds, maxTrackedTokensPerCaller: maxTrackedPerCaller } = options;
+    const limits = { maxExpirationSeconds, maxTrackedPerCaller };
+    const records = await openTokenRecords({
+      catalog,
+      reader,
+      writer,
+      store,
+      ...limits,
+      leadership: timely,
+      now: () => clock.guard.latest(),
+      logger,
+    });
+    closers.push(records.close);
+    const verifier = createVerifier({
+      keyRing,
+      clusterOfIssuer: issuers.clusterOfIssuer,
+      live,
+      isRevoked: records.revocations.isRevoked,
+      now: Date.now,
+    });
+    const callers = await openCallers({ options, version, verifier, issuers, logger });
+    closers.push(() => callers.close());
+    closers.push(every(CALLER_CHECK_MS, () => hub.checkCallers()));
+
+    const upstream = openUpstream({
+      rules,
+      credentialsDir: options.credentialsDir,
+      readSecret: readMountedSecret,
+      ownPort: port,
+      logger,
+    });
+    closers.push(() => upstream.close());
+    const forwarding =
+      options.credentialsDir === undefined
+        ? undefined
+        : openForwarding({
+            catalog,
+            reader,
+            writer,
+            upstream,
+            listen: (listener) => feed.listen(listener),
+            productName: options.productName,
+            maxExpirationSeconds: options.maxTokenExpirationSeconds,
+            now: Date.now,
+            logger,
+          });
+    closers.push(() => forwarding?.close());
+
+    const views = createViews(catalog, policy);
+    const dispatch = createDispatch({
+      options,
+      baseUrl,
+      catalog,
+      issuers,
+      objects,
+      views,
+      signing,
+      records,
+      clock: clock.guard,
+      forward: forwarding?.forward,
+      reviewToken: callers.authenticator.review,
+    });
+
+    const manifests = await openManifests(options, { parts: { catalog, reader, writer, cascade }, logger });
+    closers.push(() => manifests.stop());
+    const { retentionMs, revisions } = options.history;
+    const compactor = startCompactor({
+      store,
+      leadership,
+      retainMs: retentionMs,
+      retainRevisions: revisions,
+      intervalMs: COMPACTION_INTERVAL_MS[options.store.engine],
+      logger,
+    });
+    closers.push(() => compactor.stop());
+    const prober = openProber({
+      intervalMs: options.probeIntervalMs,
+      productName: options.productName,
+      catalog,
+      reader,
+      writer,
+      feed,
+      connections: { wanted: options.probeConnections, clients: options.maxConnections },
+      thread: {
+        entry: PROBER_THREAD,
+        settings: {
+          allowedNetworks: options.allowedNetworks.map(({ cidr }) => cidr),
+          credentialsDir: options.credentialsDir,
+          ownPort: port,
+        },
+      },
+      leadership,
+      logger,
+    });
+    closers.push(() => prober.stop());
+
+    observeParts(metrics, {
+      audit: () => audit.counts,
+      leads,
+      cache: feed,
+      cacheCapacity: options.history.revisions,
+      objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
+      clockSkew: () => clock.guard.skewSeconds,
+      keys: () => keyRing.entries(),
+      now: Date.now,
+    });
+    front.open({
+      authenticator: callers.authenticator,
+      authorizer: policy,
+      dispatch,
+      documents: signing.documents,
+      issuerIndex: createIssuerIndex({
+        catalog,
+        reader,
+        views,
+        issuerOf: issuers.issuerFor,
+        issuesItself: options.credentialsDir === undefined ? undefined : issuesItself,
+      }),
+      store,
+      cache: feed,
+      isCluster: (name) => reader.find(catalog.clusters, { cluster: '', namespace: '', name }) !== undefined,
+      tokenOriginsOf: callers.originsOf,
+    });
+    closers.push(() => front.server.drain(() => hub.shutDown()));
+    if (isShared) await front.server.listen();
+    return { baseUrl, stop: stopAll };
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+}
+
+/** Loaded only when it is asked for. */
+async function openTracing({ tracing }: ServeOptions, version: string, logger: Logger): Promise<Tracer | undefined> {
+  if (tracing === undefined) return undefined;
+  const { openTracer } = await import('../http/records/tracing/tracer.ts');
+  return openTracer({ ...tracing, version, logger, now: Date.now, random: Math.random });
+}

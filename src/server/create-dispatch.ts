@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import type { Catalog } from '../api/catalog.ts';
+import { refuseConfirmation } from '../authz/refuse-confirmation.ts';
+import { refuseGrant } from '../authz/refuse-grant.ts';
+import { refusalOf, watchRefusal } from '../authz/watch-refusal.ts';
+import type { ServeOptions } from '../config/serve-options.ts';
+import { createContinueTokens } from '../handlers/continue-token.ts';
+import { createDispatcher } from '../handlers/dispatch.ts';
+import { createKubeconfigHandler } from '../handlers/get-kubeconfig.ts';
+import { issuedTokenVerbs } from '../handlers/issued-tokens/issued-token-verbs.ts';
+import { createReviewHandler } from '../handlers/reviews/create-review.ts';
+import type { ReviewToken } from '../handlers/reviews/review-token.ts';
+import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
+import { createTokenHandler } from '../handlers/token/create-token.ts';
+import type { Forwarding } from '../handlers/token/forward-token.ts';
+import { createUsableAccountsHandler } from '../handlers/usable-accounts.ts';
+import type { Views } from '../handlers/views.ts';
+import type { Issuers } from '../tokens/claims.ts';
+import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
+import type { Signing } from '../tokens/keys/open-signing.ts';
+import type { TokenRecords } from '../tokens/revocations/token-records.ts';
+import type { Objects } from './create-objects.ts';
+
+export interface DispatchParts {
+  readonly options: Pick<ServeOptions, 'productName' | 'maxTokenExpirationSeconds'>;
+  readonly baseUrl: string;
+  readonly catalog: Catalog;
+  readonly issuers: Issuers;
+  readonly objects: Objects;
+  readonly views: Views;
+  readonly signing: Signing;
+  readonly records: TokenRecords;
+  readonly clock: Pick<ClockGuard, 'requireRight'>;
+  /** Answers for the clusters that issue their tokens themselves; undefined when there are none. */
+  readonly forward: Forwarding | undefined;
+  readonly reviewToken: ReviewToken;
+}
+
+/** What answers the requests about objects, with everything each of its handlers needs. A part of `compose`. */
+export function createDispatch(parts: DispatchParts): ReturnType<typeof createDispatcher> {
+  const { baseUrl, catalog, issuers, objects, views, signing, records, clock, forward, reviewToken } = parts;
+  const { productName, maxTokenExpirationSeconds: maxExpirationSeconds } = parts.options;
+  const { publicView, reader, writer, cascade, policy, hub } = objects;
+  const { keyRing } = signing;
+  const requireRightClock = (): void => clock.requireRight();
+  return createDispatcher({
+    catalog,
+    reader,
+    writer,
+    cascade,
+    views,
+    hub,
+    publicView: publicView,
+    continueTokens: createContinueTokens({ key: signing.sealKey }),
+    refusal: (request, kind) => (views.isFiltered(kind) ? undefined : watchRefusal(policy, request)),
+    escalation: (caller, kind, object, old) =>
+      refuseGrant(policy, caller, kind, object, old) ?? refuseConfirmation(policy, caller, kind, object, old),
+    now: Date.now,
+    random: Math.random,
+    createToken: createTokenHandler({
+      catalog,
+      reader,
+      signer: signing.signer,
+      requireRightClock,
+      tracked: records.tracked,
+      issuerOf: issuers.issuerFor,
+      forward: forward,
+      maxExpirationSeconds,
+      now: Date.now,
+      randomUuid: randomUUID,
+    }),
+    createReview: createReviewHandler({
+      authorizer: policy,
+      catalog,
+      reader,
+      reviewToken: reviewToken,
+      now: Date.now,
+    }),
+    getKubeconfig: createKubeconfigHandler({ catalog, reader, productName, baseUrl }),
+    ownVerbs: new Map([
+      ...signingKeyVerbs({ kind: catalog.signingKeys, reader, keyRing, board: signing.board, requireRightClock }),
+      ...issuedTokenVerbs({
+        kind: catalog.issuedTokens,
+        reader,
+        writer,
+        views,
+        revocations: records.revocations,
+        refusalOf: (request) => refusalOf(policy, request),
+      }),
+    ]),
+    getUsableAccounts: createUsableAccountsHandler({ catalog, reader, authorizer: policy }),
+  });
+}

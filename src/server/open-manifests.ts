@@ -1,0 +1,42 @@
+import { fileURLToPath } from 'node:url';
+import { createCatalog } from '../api/catalog.ts';
+import type { ServeOptions } from '../config/serve-options.ts';
+import { ManifestFolder, type ManifestFolderOptions } from '../manifests/manifest-folder.ts';
+
+const DEMO_FOLDER = fileURLToPath(new URL('../../demo', import.meta.url));
+/** The word that the files of the demo are written with, whatever word is served. */
+const DEMO_PRODUCT_NAME = 'orchestrator';
+const POLL_MS = 1_000;
+
+/** The folders whose files are kept in the store: that of the demo, and the operator's. A part of `compose`. */
+export async function openManifests(
+  options: Pick<ServeOptions, 'demo' | 'manifests'>,
+  parts: Pick<ManifestFolderOptions, 'parts' | 'logger'>,
+): Promise<{ stop(): Promise<void> }> {
+  const folders: ManifestFolder[] = [];
+  const stop = async (): Promise<void> => {
+    for (const folder of folders.toReversed()) await folder.stop();
+  };
+  try {
+    for (const place of foldersOf(options)) {
+      const folder = new ManifestFolder({ ...place, ...parts, pollMs: POLL_MS });
+      await folder.start();
+      folders.push(folder);
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop };
+}
+
+function foldersOf({
+  demo,
+  manifests,
+}: Pick<ServeOptions, 'demo' | 'manifests'>): Pick<ManifestFolderOptions, 'source' | 'path' | 'writtenFor'>[] {
+  const writtenFor = createCatalog({ productName: DEMO_PRODUCT_NAME });
+  return [
+    ...(demo ? [{ source: 'demo', path: DEMO_FOLDER, writtenFor }] : []),
+    ...(manifests === undefined ? [] : [{ source: 'manifests', path: manifests }]),
+  ];
+}

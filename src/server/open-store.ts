@@ -1,0 +1,67 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { StoreOptions } from '../config/store-options.ts';
+import type { Logger } from '../observability/logger.ts';
+import { IMPORT_KEY, type Revision, StorageError, type Store } from '../storage/contract.ts';
+import { followCredentials, readCredentials } from '../storage/etcd/etcd-credentials.ts';
+import { openEtcdStore } from '../storage/etcd/open-etcd-store.ts';
+import { liftEtcd } from '../storage/etcd/seed-revision.ts';
+import { type Leadership, soleLeadership } from '../storage/leadership.ts';
+import { liftSqlite } from '../storage/sqlite/seed-revision.ts';
+import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
+import type { StoreTime } from '../storage/store-time.ts';
+
+export interface OpenedStore {
+  readonly store: Store;
+  /** Where it is kept by machines that have clocks of their own. */
+  readonly time?: StoreTime;
+  /** Stands for election, where there is one. To be closed before the store. */
+  campaign(): Leadership;
+}
+
+/** How often the files with the credentials for etcd are looked at. */
+const RENEW_EVERY_MS = 10_000;
+
+/** The one place that knows which engines there are. A store that an import has not finished with is refused. */
+export async function openStore(
+  options: StoreOptions,
+  logger: Logger,
+  { unfinished = false, renewEveryMs = RENEW_EVERY_MS }: { unfinished?: boolean; renewEveryMs?: number } = {},
+): Promise<OpenedStore> {
+  const opened = await openEngine(options, logger, renewEveryMs);
+  try {
+    if (!unfinished && (await opened.store.get(IMPORT_KEY)) !== undefined) {
+      throw new StorageError(
+        'unreadable',
+        'an import into this store was not finished: run `clusterpass store import` again',
+      );
+    }
+    return opened;
+  } catch (error) {
+    await opened.store.close();
+    throw error;
+  }
+}
+
+/** Makes every later revision greater than this one. The store must hold nothing yet, and not be open. */
+export async function liftStore(options: StoreOptions, revision: Revision): Promise<void> {
+  if (options.engine === 'sqlite') liftSqlite(options.path, revision);
+  else await liftEtcd({ ...(await readCredentials(options)), endpoints: options.endpoints }, options.prefix, revision);
+}
+
+async function openEngine(options: StoreOptions, logger: Logger, renewEveryMs: number): Promise<OpenedStore> {
+  if (options.engine === 'etcd') {
+    const { endpoints, prefix } = options;
+    const credentials = await readCredentials(options);
+    return openEtcdStore({
+      ...credentials,
+      endpoints,
+      prefix,
+      logger,
+      followCredentials: (use) =>
+        followCredentials({ files: options, current: credentials, use, renewEveryMs, logger }),
+    });
+  }
+  await mkdir(dirname(options.path), { recursive: true, mode: 0o700 });
+  return { store: await openSqliteStore({ file: options.path, logger }), campaign: () => soleLeadership };
+}

@@ -1,0 +1,127 @@
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { open, readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { createCatalog } from '../api/catalog.ts';
+import { loadStoreOptions, OptionsError } from '../config/load-options.ts';
+import type { StoreOptions } from '../config/store-options.ts';
+import { UnsafeFile } from '../lib/secret-file.ts';
+import { createLogger } from '../observability/logger.ts';
+import { StorageError } from '../storage/contract.ts';
+import { ArchiveError, readArchive } from '../transfer/archive.ts';
+import { checkStore } from '../transfer/check-store.ts';
+import { compareServer, type ServedList } from '../transfer/compare-server.ts';
+import { exportStore } from '../transfer/export-store.ts';
+import { importStore } from '../transfer/import-store.ts';
+import { liftStore, openStore } from './open-store.ts';
+
+/** Works on a store without a server in between. Exit codes: 0 done, 1 it did not work or something is wrong, 2 the options are. */
+export type StoreTask = 'export' | 'import' | 'check';
+
+export async function runStoreCommand(task: StoreTask, flags: Record<string, unknown>): Promise<number> {
+  try {
+    const { store, productName } = loadStoreOptions({ flags, env: process.env, cwd: process.cwd() });
+    return await TASKS[task](store, { ...flags, productName });
+  } catch (error) {
+    if (error instanceof OptionsError) {
+      for (const problem of error.problems) say(problem);
+      return 2;
+    }
+    if (!(SAY_ALL.some((type) => error instanceof type) || isFileError(error))) throw error;
+    say((error as Error).message);
+    return 1;
+  }
+}
+
+const SAY_ALL = [StorageError, UnsafeFile, ArchiveError];
+const isFileError = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
+const say = (text: string): void => {
+  process.stderr.write(`clusterpass: ${text}\n`);
+};
+/** What an operator has to know comes as an error, and the rest is noise here. */
+const quiet = createLogger({ level: 'silent' });
+
+type Flags = Readonly<Record<string, unknown>>;
+const text = (flags: Flags, name: string): string | undefined =>
+  typeof flags[name] === 'string' ? (flags[name] as string) : undefined;
+
+const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) => Promise<number>>> = {
+  async export(options, flags) {
+    const { store } = await openStore(options, quiet);
+    try {
+      // The file holds everything: only for us, and never over another.
+      const path = text(flags, 'file') ?? '-';
+      const file = path === '-' ? undefined : await open(path, 'wx', 0o600);
+      const stream = file?.createWriteStream() ?? process.stdout;
+      const lines = exportStore(store);
+      for (;;) {
+        const { value, done } = await lines.next();
+        if (done === true) {
+          if (file !== undefined) await once(stream.end(), 'close');
+          say(`exported ${value.items} keys at revision ${value.revision}`);
+          return 0;
+        }
+        if (!stream.write(value)) await once(stream, 'drain');
+      }
+    } finally {
+      await store.close();
+    }
+  },
+
+  async import(options, flags) {
+    const path = text(flags, 'file') ?? '-';
+    const input = path === '-' ? process.stdin : createReadStream(path);
+    if (path !== '-') await once(input, 'open');
+    const archive = await readArchive(createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }));
+    const target = {
+      open: async () => (await openStore(options, quiet, { unfinished: true })).store,
+      lift: (revision: number) => liftStore(options, revision),
+    };
+    const revision = await importStore(target, archive);
+    say(
+      `imported ${archive.items.length} keys; the store is at revision ${revision}, the other was at ${archive.revision}`,
+    );
+    return 0;
+  },
+
+  async check(options, flags) {
+    const productName = text(flags, 'productName') ?? '';
+    const catalog = createCatalog({ productName });
+    const { store } = await openStore(options, quiet);
+    try {
+      const { revision, counts, problems } = await checkStore(store, catalog);
+      for (const [resource, count] of counts) process.stdout.write(`${String(count).padStart(8)}  ${resource}\n`);
+      const server = text(flags, 'server');
+      const compared =
+        server === undefined
+          ? { compared: 0, problems: [] }
+          : await compareServer({ store, catalog, productName }, await listAtServer(server, text(flags, 'tokenFile')));
+      const all = [...problems, ...compared.problems];
+      for (const problem of all) say(problem);
+      const scope = server === undefined ? '' : `, ${compared.compared} objects compared with ${server}`;
+      process.stdout.write(`revision ${revision}${scope}: ${all.length} problems\n`);
+      return all.length === 0 ? 0 : 1;
+    } finally {
+      await store.close();
+    }
+  },
+};
+
+async function listAtServer(
+  server: string,
+  tokenFile: string | undefined,
+): Promise<(path: string) => Promise<ServedList>> {
+  if (tokenFile === undefined)
+    throw new ArchiveError('--server needs --token-file, with the token of an administrator');
+  const token = (await readFile(tokenFile, 'utf8')).trim();
+  return async (path) => {
+    const response = await fetch(`${server.replace(/\/$/, '')}${path}`, {
+      headers: { Authorization: `Bearer ${token}`, Accept: 'application/json' },
+      redirect: 'error',
+    }).catch((error: Error) => {
+      throw new ArchiveError(`${server} can not be reached: ${error.message}`);
+    });
+    if (!response.ok) throw new ArchiveError(`${server} answered ${response.status} for ${path}`);
+    return (await response.json()) as ServedList;
+  };
+}

@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import { readMountedSecret, UnsafeFile } from '../../lib/secret-file.ts';
+import type { Logger } from '../../observability/logger.ts';
+import { Secret } from '../../observability/secret.ts';
+import type { EtcdCredentials } from './members.ts';
+
+/** Paths of the files that hold the credentials for etcd. */
+interface CredentialFiles {
+  readonly tls: { readonly caFile: string; readonly certFile?: string; readonly keyFile?: string } | undefined;
+  readonly user: { readonly name: string; readonly passwordFile: string } | undefined;
+}
+
+/** Reads what opens etcd's door; throws when it cannot be used, e.g. when a key is not the one of its certificate. */
+export async function readCredentials({ tls, user }: CredentialFiles): Promise<EtcdCredentials> {
+  return {
+    ...(tls && { tls: await readTls(tls) }),
+    ...(user && { user: { name: user.name, password: await readPassword(user.passwordFile) } }),
+  };
+}
+
+/**
+ * Looks at the files from time to time and brings what is new. Contents are compared, not times: secrets mounted by
+ * Kubernetes change by swapping a symbolic link. What cannot be used is reported once, and the old stays: half of a
+ * renewal may simply not be written yet. Gives what ends it.
+ */
+export function followCredentials({
+  files,
+  current,
+  use,
+  renewEveryMs,
+  logger,
+}: {
+  files: CredentialFiles;
+  current: EtcdCredentials;
+  use: (credentials: EtcdCredentials) => void;
+  renewEveryMs: number;
+  logger: Pick<Logger, 'info' | 'error'>;
+}): () => void {
+  if (files.tls === undefined && files.user === undefined) return () => {};
+  let inUse = contentsOf(current);
+  let reported = '';
+  let looking = false;
+  let stopped = false;
+  const look = async (): Promise<void> => {
+    try {
+      const found = await readCredentials(files);
+      reported = '';
+      const contents = contentsOf(found);
+      if (stopped || contents === inUse) return;
+      inUse = contents;
+      use(found);
+      logger.info({}, 'the credentials for etcd were renewed');
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      if (stopped || message === reported) return;
+      reported = message;
+      logger.error({ err: error }, 'the credentials for etcd were not renewed, the old ones stay in use');
+    }
+  };
+  const timer = setInterval(() => {
+    if (looking) return;
+    looking = true;
+    void look().finally(() => {
+      looking = false;
+    });
+  }, renewEveryMs);
+  timer.unref();
+  return () => {
+    stopped = true;
+    clearInterval(timer);
+  };
+}
+
+/** Only ever compared. */
+const contentsOf = ({ tls, user }: EtcdCredentials): string =>
+  JSON.stringify([
+    tls?.ca.toString('latin1'),
+    tls?.cert?.toString('latin1'),
+    tls?.key?.toString('latin1'),
+    user?.password.reveal(),
+  ]);
+
+async function readTls({
+  caFile,
+  certFile,
+  keyFile,
+}: NonNullable<CredentialFiles['tls']>): Promise<NonNullable<EtcdCredentials['tls']>> {
+  const ca = await readFile(caFile);
+  if (certFile === undefined || keyFile === undefined) {
+    createSecureContext({ ca });
+    return { ca };
+  }
+  const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
+  createSecureContext({ ca, cert, key });
+  return { ca, cert, key };
+}
+
+async function readPassword(file: string): Promise<Secret> {
+  const text = (await readMountedSecret(file))?.toString('utf8').replace(/\r?\n$/, '') ?? '';
+  if (text === '' || /[\r\n]/.test(text)) throw new UnsafeFile(`${file} must hold a password, on one line.`);
+  return new Secret(text);
+}

@@ -1,0 +1,394 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type KeyValue, StorageError, type Store } from './contract.ts';
+import { Feed, type FeedListener, type FeedOptions } from './reflector.ts';
+import type { CacheEntry } from './snapshot.ts';
+import { openSqliteStore } from './sqlite/sqlite-store.ts';
+import { KindCache } from './watch-cache.ts';
+
+interface Thing extends CacheEntry {
+  readonly text: string;
+}
+
+const APPLES = '/registry/apples/';
+const PEARS = '/registry/pears/';
+
+function project({ key, value, modRevision }: KeyValue): Thing {
+  const { text } = JSON.parse(Buffer.from(value).toString()) as { text: string };
+  return { key, revision: modRevision, labels: undefined, text };
+}
+
+/** Writes down what it is told, and what the caches say at that moment. */
+class Diary implements FeedListener<Thing> {
+  readonly lines: string[] = [];
+  readonly #name: string;
+  readonly #shared: string[];
+
+  constructor(name: string, shared: string[] = []) {
+    this.#name = name;
+    this.#shared = shared;
+  }
+
+  #note(line: string): void {
+    this.lines.push(line);
+    this.#shared.push(`${this.#name}: ${line}`);
+  }
+
+  onEvent({ cache, revision, before, after }: Parameters<FeedListener<Thing>['onEvent']>[0]): void {
+    const key = (after ?? before)?.key ?? '';
+    const cached = cache.current.get(key);
+    if (cached !== after) throw new Error('told before the cache had it');
+    this.#note(`event ${revision} ${before?.text ?? '-'} > ${after?.text ?? '-'}`);
+  }
+
+  onProgress(revision: number): void {
+    this.#note(`progress ${revision}`);
+  }
+
+  onReset(revision: number): void {
+    this.#note(`reset ${revision}`);
+  }
+
+  get events(): string[] {
+    return this.lines.filter((line) => line.startsWith('event'));
+  }
+}
+
+let dir: string;
+let store: Store;
+const feeds: Feed<Thing>[] = [];
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'clusterpass-feed-'));
+  store = await openSqliteStore({ file: join(dir, 'store.db') });
+});
+
+afterEach(async () => {
+  for (const feed of feeds.splice(0)) await feed.stop();
+  await store.close();
+  await rm(dir, { recursive: true });
+});
+
+const bytes = (text: string): Uint8Array => Buffer.from(JSON.stringify({ text }));
+
+async function put(key: string, value: string | Uint8Array): Promise<number> {
+  const current = await store.get(key);
+  const expected = current === undefined ? { absent: true as const } : { modRevision: current.modRevision };
+  const result = await store.write({ key, value: typeof value === 'string' ? bytes(value) : value, expect: expected });
+  expect(result.ok).toBe(true);
+  return result.revision;
+}
+
+async function del(key: string): Promise<number> {
+  const current = await store.get(key);
+  const result = await store.write({ key, value: null, expect: { modRevision: current?.modRevision ?? 0 } });
+  expect(result.ok).toBe(true);
+  return result.revision;
+}
+
+function newFeed(options: Partial<FeedOptions<Thing>> = {}) {
+  const apples = new KindCache<Thing>({ prefix: APPLES, project });
+  const pears = new KindCache<Thing>({ prefix: PEARS, project });
+  const errors: unknown[] = [];
+  const feed = new Feed<Thing>({
+    store,
+    caches: [apples, pears],
+    historyRevisions: 1_000,
+    delay: () => Promise.resolve(),
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  feeds.push(feed);
+  return { feed, apples, pears, errors };
+}
+
+const contents = (cache: KindCache<Thing>): string[] =>
+  [...cache.current.scan(cache.prefix)].map(({ key, text }) => `${key.slice(cache.prefix.length)}=${text}`);
+
+/** The store as seen over a connection that can be cut; everything else about it is real. */
+class CuttableStore implements Store {
+  readonly get = store.get.bind(store);
+  readonly list = store.list.bind(store);
+  readonly write = store.write.bind(store);
+  readonly revision = store.revision.bind(store);
+  readonly compactedRevision = store.compactedRevision.bind(store);
+  readonly compact = store.compact.bind(store);
+  readonly close = store.close.bind(store);
+  #cut = new AbortController();
+
+  cut(): void {
+    this.#cut.abort();
+  }
+
+  async *watch(prefix: string, after: number, signal: AbortSignal) {
+    this.#cut = new AbortController();
+    const { signal: cut } = this.#cut;
+    yield* store.watch(prefix, after, AbortSignal.any([signal, cut]));
+    if (cut.aborted) throw new StorageError('unavailable', 'the connection was lost');
+  }
+}
+
+describe('Feed', () => {
+  it('is ready at the revision of the store when it has started, with an empty store too', async () => {
+    const { feed, apples } = newFeed();
+    expect(feed.ready).toBe(false);
+    await feed.start();
+    expect(feed.ready).toBe(true);
+    expect(feed.revision).toBe(await store.revision());
+    expect(contents(apples)).toEqual([]);
+  });
+
+  it('begins in the past, so that a restart keeps the window of watches', async () => {
+    const first = await put(`${APPLES}a`, 'one');
+    await put(`${APPLES}b`, 'two');
+    await put(`${PEARS}p`, 'three');
+    await put(`${APPLES}a`, 'four');
+    const last = await del(`${APPLES}b`);
+    const { feed, apples, pears } = newFeed({ historyRevisions: 4 });
+    const diary = new Diary('one');
+    feed.listen(diary);
+    await feed.start();
+
+    expect(apples.windowStart).toBe(first);
+    expect(pears.windowStart).toBe(first);
+    expect(diary.lines[0]).toBe(`reset ${first}`);
+    expect(diary.events).toEqual([
+      `event ${first + 1} - > two`,
+      `event ${first + 2} - > three`,
+      `event ${first + 3} one > four`,
+      `event ${last} two > -`,
+    ]);
+    expect(apples.eventsAfter(first)?.map(({ revision }) => revision)).toEqual([first + 1, first + 3, last]);
+    expect([...(apples.at(first + 2)?.scan(APPLES) ?? [])].map(({ text }) => text)).toEqual(['one', 'two']);
+    expect(apples.at(first - 1)).toBeUndefined();
+    expect(contents(apples)).toEqual(['a=four']);
+  });
+
+  it('begins after what is compacted when less than the history is left', async () => {
+    for (let i = 0; i < 10; i++) await put(`${APPLES}a`, `v${i}`);
+    const kept = (await store.revision()) - 2;
+    await store.compact(kept);
+    const { feed, apples } = newFeed({ historyRevisions: 1_000 });
+    await feed.start();
+    expect(feed.ready).toBe(true);
+    expect(apples.windowStart).toBe(kept);
+    expect(apples.eventsAfter(kept)).toHaveLength(2);
+    expect(contents(apples)).toEqual(['a=v9']);
+  });
+
+  it('loads everything, in turns that leave room for other work', async () => {
+    await Promise.all(
+      Array.from({ length: 2_500 }, (_, i) =>
+        store.write({ key: `${APPLES}${i}`, value: bytes(`${i}`), expect: { absent: true } }),
+      ),
+    );
+    let turns = 0;
+    let turning = true;
+    const turn = (): void => {
+      turns++;
+      if (turning) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const parsedInTurns = new Set<number>();
+    const apples = new KindCache<Thing>({
+      prefix: APPLES,
+      project: (stored) => {
+        parsedInTurns.add(turns);
+        return project(stored);
+      },
+    });
+    const { feed } = newFeed({ caches: [apples], historyRevisions: 0 });
+    await feed.start();
+    turning = false;
+    expect(apples.current.size).toBe(2_500);
+    expect(apples.windowStart).toBe(await store.revision());
+    expect(parsedInTurns.size).toBeGreaterThan(3);
+  });
+
+  it('tells every listener every event in order, in the order in which they came to listen', async () => {
+    const { feed, apples } = newFeed();
+    const shared: string[] = [];
+    const one = new Diary('one', shared);
+    const two = new Diary('two', shared);
+    feed.listen(one);
+    feed.listen(two);
+    await feed.start();
+    const from = feed.revision;
+    const writes = ['a', 'b', 'c', 'd'].map((name) =>
+      store.write({ key: `${APPLES}${name}`, value: bytes(name), expect: { absent: true } }),
+    );
+    // Of no kind that is cached: no event, and progress all the same.
+    const other = store.write({ key: '/registry/plums/x', value: bytes('x'), expect: { absent: true } });
+    const last = Math.max(...(await Promise.all([...writes, other])).map(({ revision }) => revision));
+    expect(await feed.waitFor(last)).toBe(true);
+
+    expect(one.lines).toEqual(two.lines);
+    expect(one.events).toEqual(['a', 'b', 'c', 'd'].map((name, index) => `event ${from + 1 + index} - > ${name}`));
+    expect(one.lines.at(-1)).toBe(`progress ${last}`);
+    expect(shared.filter((_, index) => index % 2 === 0).every((line) => line.startsWith('one: '))).toBe(true);
+    expect(shared.filter((_, index) => index % 2 === 1).every((line) => line.startsWith('two: '))).toBe(true);
+    expect(apples.lastEventRevision).toBe(from + 4);
+  });
+
+  it('catches up with every write that was acknowledged before', async () => {
+    const { feed, apples } = newFeed();
+    await feed.start();
+    for (let i = 0; i < 20; i++) {
+      await put(`${APPLES}a`, `v${i}`);
+      expect(await feed.catchUp(10_000)).toBe(true);
+      expect(contents(apples)).toEqual([`a=v${i}`]);
+    }
+  });
+
+  it('waits for a revision, for a time or until it ends', async () => {
+    const { feed } = newFeed();
+    await feed.start();
+    const next = feed.revision + 1;
+    expect(await feed.waitFor(next - 1)).toBe(true);
+    expect(await feed.waitFor(next, 1)).toBe(false);
+    const soon = feed.waitFor(next);
+    const never = feed.waitFor(next + 1);
+    await put(`${APPLES}a`, 'x');
+    expect(await soon).toBe(true);
+    await feed.stop();
+    expect(await never).toBe(false);
+    expect(await feed.waitFor(next + 1)).toBe(false);
+  });
+
+  it('waits for each no longer than that one wanted to, in whatever order they came', async () => {
+    const { feed } = newFeed();
+    await feed.start();
+    const next = feed.revision + 1;
+    const patient = [feed.waitFor(next, 600_000), feed.waitFor(next)];
+    const impatient = [50, 1, 100, 20].map((ms) => feed.waitFor(next, ms));
+    expect(await Promise.all(impatient)).toEqual([false, false, false, false]);
+    const again = feed.waitFor(next, 5);
+    expect(await again).toBe(false);
+    await put(`${APPLES}a`, 'x');
+    expect(await Promise.all(patient)).toEqual([true, true]);
+  });
+
+  it('does not start on a store that is closed', async () => {
+    const { feed } = newFeed();
+    await store.close();
+    await expect(feed.start()).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  it('goes on where it was when the connection comes back: nothing is missed and nothing told twice', async () => {
+    const cuttable = new CuttableStore();
+    let restored = (): void => {};
+    const { feed, apples, errors } = newFeed({
+      store: cuttable,
+      delay: () =>
+        new Promise((resolve) => {
+          restored = resolve;
+        }),
+    });
+    const diary = new Diary('one');
+    feed.listen(diary);
+    await feed.start();
+    const first = await put(`${APPLES}a`, 'one');
+    await feed.waitFor(first);
+    cuttable.cut();
+    await put(`${APPLES}a`, 'two');
+    const last = await put(`${APPLES}b`, 'three');
+    await expect.poll(() => errors).toMatchObject([{ code: 'unavailable' }]);
+    restored();
+    expect(await feed.waitFor(last)).toBe(true);
+    expect(diary.events).toEqual([`event ${first} - > one`, `event ${first + 1} one > two`, `event ${last} - > three`]);
+    expect(diary.lines.filter((line) => line.startsWith('reset'))).toHaveLength(1);
+    expect(contents(apples)).toEqual(['a=two', 'b=three']);
+  });
+
+  it('starts over when what it missed is compacted, and wakes who waits', async () => {
+    const cuttable = new CuttableStore();
+    let restored = (): void => {};
+    const { feed, apples, pears, errors } = newFeed({
+      store: cuttable,
+      historyRevisions: 0,
+      delay: () =>
+        new Promise((resolve) => {
+          restored = resolve;
+        }),
+    });
+    const diary = new Diary('one');
+    feed.listen(diary);
+    await put(`${APPLES}gone`, 'x');
+    await put(`${PEARS}p`, 'one');
+    await feed.start();
+    const before = feed.revision;
+    cuttable.cut();
+    await expect.poll(() => errors).toHaveLength(1);
+    await del(`${APPLES}gone`);
+    await put(`${PEARS}p`, 'two');
+    const last = await put(`${APPLES}new`, 'y');
+    await store.compact(last);
+    const waiting = feed.waitFor(last);
+    restored();
+    // No write follows: who waits is woken by the new state itself.
+    expect(await waiting).toBe(true);
+    expect(errors).toMatchObject([{ code: 'unavailable' }, { code: 'compacted' }]);
+    expect(feed.ready).toBe(true);
+    expect(feed.revision).toBe(last);
+    expect(diary.lines).toEqual([`reset ${before}`, `reset ${last}`]);
+    expect(contents(apples)).toEqual(['new=y']);
+    expect(contents(pears)).toEqual(['p=two']);
+    expect(apples.windowStart).toBe(last);
+
+    const next = await put(`${APPLES}new`, 'z');
+    await feed.waitFor(next);
+    expect(diary.events).toEqual([`event ${next} y > z`]);
+  });
+
+  it('leaves out what can not be read, says so, and takes it back in when it has been mended', async () => {
+    await put(`${APPLES}a`, 'good');
+    await put(`${APPLES}bad`, Buffer.from('{'));
+    const loaded = newFeed({ historyRevisions: 0 });
+    await loaded.feed.start();
+    expect(contents(loaded.apples)).toEqual(['a=good']);
+    expect(loaded.errors).toMatchObject([{ code: 'unreadable' }]);
+    expect(String(loaded.errors[0])).toContain(`${APPLES}bad`);
+
+    const { feed, apples, errors } = newFeed();
+    const diary = new Diary('one');
+    feed.listen(diary);
+    await feed.start();
+    expect(contents(apples)).toEqual(['a=good']);
+    const damaged = await put(`${APPLES}a`, Buffer.from('not JSON'));
+    const other = await put(`${APPLES}b`, 'fine');
+    expect(await feed.waitFor(other, 10_000)).toBe(true);
+    expect(contents(apples)).toEqual(['b=fine']);
+    expect(errors).toMatchObject([{ code: 'unreadable' }, { code: 'unreadable' }]);
+    const mended = await put(`${APPLES}a`, 'mended');
+    await feed.waitFor(mended);
+    expect(contents(apples)).toEqual(['a=mended', 'b=fine']);
+    expect(diary.events.slice(-3)).toEqual([
+      `event ${damaged} good > -`,
+      `event ${other} - > fine`,
+      `event ${mended} - > mended`,
+    ]);
+  });
+
+  it('resets a listener that fails, and only that one', async () => {
+    const { feed, errors } = newFeed();
+    const failing = new (class extends Diary {
+      override onEvent(event: Parameters<Diary['onEvent']>[0]): void {
+        if (event.after?.text === 'trap') throw new Error('caught in the trap');
+        super.onEvent(event);
+      }
+    })('failing');
+    const other = new Diary('other');
+    feed.listen(failing);
+    feed.listen(other);
+    await feed.start();
+    const trap = await put(`${APPLES}a`, 'trap');
+    const last = await put(`${APPLES}b`, 'fine');
+    await feed.waitFor(last);
+    expect(failing.lines.slice(-3)).toEqual([`reset ${trap}`, `event ${last} - > fine`, `progress ${last}`]);
+    expect(other.events).toEqual([`event ${trap} - > trap`, `event ${last} - > fine`]);
+    expect(other.lines.filter((line) => line.startsWith('reset'))).toHaveLength(1);
+    expect(errors.map(String)).toEqual(['Error: caught in the trap']);
+  });
+});

@@ -1,0 +1,235 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Change, KeyValue } from './contract.ts';
+import type { CacheEntry } from './snapshot.ts';
+import { type CacheEvent, KindCache } from './watch-cache.ts';
+
+const PREFIX = '/registry/things/';
+
+interface Thing extends CacheEntry {
+  readonly text: string;
+}
+
+function project({ key, value, modRevision }: KeyValue): Thing {
+  const text = Buffer.from(value).toString();
+  if (text === 'damaged') throw new SyntaxError('damaged');
+  return { key, revision: modRevision, labels: { text }, text };
+}
+
+const newCache = (windowSize?: number): KindCache<Thing> =>
+  new KindCache<Thing>({
+    prefix: PREFIX,
+    project,
+    indexLabels: true,
+    ...(windowSize === undefined ? {} : { windowSize }),
+  });
+
+const stored = (name: string, revision: number, text: string): KeyValue => ({
+  key: `${PREFIX}${name}`,
+  value: Buffer.from(text),
+  modRevision: revision,
+  createRevision: revision,
+});
+
+const put = (name: string, revision: number, text: string): Change => ({
+  type: 'put',
+  ...stored(name, revision, text),
+});
+const del = (name: string, revision: number): Change => ({
+  type: 'delete',
+  key: `${PREFIX}${name}`,
+  modRevision: revision,
+});
+
+const brief = ({ key, revision, text }: Thing): string => `${key.slice(PREFIX.length)}@${revision}=${text}`;
+
+/** Every state there was, and every event, as plain arrays. */
+class Model {
+  /** By revision; a revision without an event of this kind has the state of the one before. */
+  readonly states: string[][] = [[]];
+  readonly events: { revision: number; before: string | undefined; after: string | undefined }[] = [];
+  readonly #now = new Map<string, string>();
+
+  apply(change: Change): void {
+    const { key, modRevision } = change;
+    const before = this.#now.get(key);
+    if (change.type === 'put') this.#now.set(key, brief(project(change)));
+    else this.#now.delete(key);
+    this.events.push({ revision: modRevision, before, after: this.#now.get(key) });
+    this.advance(modRevision - 1);
+    this.states[modRevision] = [...this.#now].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, text]) => text);
+  }
+
+  advance(revision: number): void {
+    while (this.states.length <= revision) this.states.push(this.states.at(-1) ?? []);
+  }
+}
+
+const stateAt = (cache: KindCache<Thing>, revision: number): string[] | undefined => {
+  const snapshot = cache.at(revision);
+  return snapshot && [...snapshot.scan(PREFIX)].map(brief);
+};
+
+const eventTexts = (events: readonly CacheEvent<Thing>[] | undefined) =>
+  events?.map(({ revision, before, after }) => ({
+    revision,
+    before: before && brief(before),
+    after: after && brief(after),
+  }));
+
+/** A change of one of a few objects, after so many revisions that belong to other kinds. */
+const step = fc.record({
+  skip: fc.nat({ max: 3 }),
+  name: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+  action: fc.constantFrom('put', 'put', 'delete'),
+  afterwards: fc.constantFrom('nothing', 'nothing', 'pin', 'look'),
+  where: fc.nat(),
+});
+
+describe('KindCache', () => {
+  it.each([0, 1, 3, 10, 1_000])(
+    'with a window of %i has every state and event of it, and none before',
+    (windowSize) => {
+      fc.assert(
+        fc.property(fc.array(step, { maxLength: 60 }), fc.nat({ max: 20 }), (steps, base) => {
+          const cache = newCache(windowSize);
+          cache.refill().finish(base);
+          const model = new Model();
+          model.advance(base);
+          let revision = base;
+          for (const { skip, name, action, afterwards, where } of steps) {
+            revision += 1 + skip;
+            const change = action === 'put' ? put(name, revision, `v${revision}`) : del(name, revision);
+            cache.apply(change);
+            model.apply(change);
+            // What is kept because somebody looked must be as right as what is made on demand.
+            if (afterwards === 'pin') cache.pin();
+            if (afterwards === 'look') stateAt(cache, where % (revision + 1));
+          }
+          model.advance(revision + 5);
+          expect(cache.windowStart).toBeGreaterThanOrEqual(base);
+          expect(cache.lastEventRevision).toBe(steps.length === 0 ? base : revision);
+          for (let at = 0; at <= revision + 5; at++) {
+            const expected = at < cache.windowStart ? undefined : model.states[at];
+            expect(stateAt(cache, at)).toEqual(expected);
+            const later = at < cache.windowStart ? undefined : model.events.filter((event) => event.revision > at);
+            expect(eventTexts(cache.eventsAfter(at))).toEqual(later);
+          }
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
+
+  it('keeps at least the window and at most a quarter more', () => {
+    const cache = newCache(100);
+    for (let revision = 1; revision <= 1_000; revision++) {
+      cache.apply(put('a', revision, 'x'));
+      const kept = cache.eventsAfter(cache.windowStart)?.length ?? 0;
+      expect(kept).toBeGreaterThanOrEqual(Math.min(revision, 100));
+      expect(kept).toBeLessThan(125);
+      expect(cache.windowStart).toBe(revision - kept);
+    }
+  });
+
+  it('has the states around its checkpoints and between them', () => {
+    const cache = newCache(10_000);
+    const model = new Model();
+    for (let revision = 1; revision <= 2_600; revision++) {
+      const name = `n${(revision * 7) % 50}`;
+      const change = revision % 5 === 0 ? del(name, revision) : put(name, revision, `v${revision}`);
+      cache.apply(change);
+      model.apply(change);
+    }
+    const far = Array.from({ length: 60 }, (_, index) => (index * 997) % 2_600);
+    for (const at of [0, 1, 499, 500, 501, 749, 750, 751, 999, 1_000, 2_499, 2_500, 2_600, ...far]) {
+      expect(stateAt(cache, at)).toEqual(model.states[at]);
+    }
+  });
+
+  it('gives states that stay as they are while it goes on', () => {
+    const cache = newCache();
+    cache.apply(put('a', 1, 'one'));
+    cache.apply(put('b', 2, 'two'));
+    const present = cache.at(2);
+    const past = cache.at(1);
+    expect(cache.present).toBe(present);
+    cache.apply(del('a', 3));
+    cache.apply(put('b', 4, 'new'));
+    expect([...(present?.scan(PREFIX) ?? [])].map(brief)).toEqual(['a@1=one', 'b@2=two']);
+    expect([...(past?.scan(PREFIX) ?? [])].map(brief)).toEqual(['a@1=one']);
+    expect([...cache.current.scan(PREFIX)].map(brief)).toEqual(['b@4=new']);
+    expect([...cache.present.scan(PREFIX)].map(brief)).toEqual(['b@4=new']);
+  });
+
+  it('keeps a pinned state at hand until the window has passed it', () => {
+    const cache = newCache(4);
+    cache.apply(put('a', 1, 'x'));
+    cache.pin();
+    const pinned = cache.at(1);
+    for (let revision = 2; cache.windowStart < 1; revision++) {
+      cache.apply(put('a', revision, 'x'));
+      expect(cache.at(1)).toBe(pinned);
+    }
+    expect(cache.windowStart).toBe(1);
+    expect(cache.at(1)).toBe(pinned);
+    while (cache.windowStart === 1) cache.apply(put('a', cache.lastEventRevision + 1, 'x'));
+    expect(cache.at(1)).toBeUndefined();
+  });
+
+  it('serves the old state until the new one is whole, and then nothing of the old', () => {
+    const cache = newCache();
+    cache.apply(put('a', 1, 'old'));
+    cache.apply(put('b', 2, 'old'));
+    cache.pin();
+    const refill = cache.refill();
+    refill.add(stored('c', 7, 'new'));
+    expect(stateAt(cache, 2)).toEqual(['a@1=old', 'b@2=old']);
+    refill.finish(9);
+    expect(cache.windowStart).toBe(9);
+    expect(cache.lastEventRevision).toBe(9);
+    expect(cache.at(8)).toBeUndefined();
+    expect(cache.eventsAfter(8)).toBeUndefined();
+    expect(cache.eventsAfter(9)).toEqual([]);
+    expect(stateAt(cache, 9)).toEqual(['c@7=new']);
+    expect([...cache.current.withLabel('text', 'old')]).toEqual([]);
+    expect([...cache.present.withLabel('text', 'new')].map(brief)).toEqual(['c@7=new']);
+  });
+
+  it('is as it was when an object can not be read', () => {
+    const cache = newCache();
+    cache.apply(put('a', 1, 'one'));
+    expect(() => cache.apply(put('a', 2, 'damaged'))).toThrow('damaged');
+    expect(cache.eventsAfter(1)).toEqual([]);
+    expect(stateAt(cache, 2)).toEqual(['a@1=one']);
+    const refill = cache.refill();
+    expect(() => refill.add(stored('b', 3, 'damaged'))).toThrow('damaged');
+    refill.add(stored('c', 3, 'good'));
+    refill.finish(3);
+    expect(stateAt(cache, 3)).toEqual(['c@3=good']);
+  });
+});
+
+it('tells those that are no longer current, and no others', () => {
+  const told: string[] = [];
+  const cache = new KindCache<Thing>({
+    prefix: PREFIX,
+    project: (value) => {
+      const thing = project(value);
+      return { ...thing, replaced: () => told.push(brief(thing)) };
+    },
+  });
+  cache.apply(put('a', 1, 'x'));
+  cache.apply(put('b', 2, 'x'));
+  expect(() => cache.apply(put('a', 3, 'damaged'))).toThrow('damaged');
+  expect(told).toEqual([]);
+  cache.apply(put('a', 4, 'y'));
+  cache.apply(del('b', 5));
+  cache.apply(del('c', 6));
+  expect(told).toEqual(['a@1=x', 'b@2=x']);
+  const refill = cache.refill();
+  refill.add(stored('a', 4, 'y'));
+  expect(told).toHaveLength(2);
+  refill.finish(7);
+  expect(told).toEqual(['a@1=x', 'b@2=x', 'a@4=y']);
+});

@@ -1,0 +1,188 @@
+import { createHash, generateKeyPairSync } from 'node:crypto';
+import { chmod, chown, mkdir, rename, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Store } from '../../storage/contract.ts';
+import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
+import { openTestRing, pemOf, placeKey, START, temporaryDirectory } from '../tokens.fixture.ts';
+import { ALGORITHMS, newPrivateKey } from './algorithms.ts';
+import { encryptionKey } from './encryption-key.ts';
+import { publicJwk } from './jwk.ts';
+import type { StoredKeyRing } from './key-ring.ts';
+import { RING_KEY } from './sealed-ring.ts';
+
+let root: string;
+let dir: string;
+let store: Store;
+let removeRoot: () => Promise<void>;
+let count = 0;
+const rings: StoredKeyRing[] = [];
+
+beforeAll(async () => {
+  ({ dir: root, remove: removeRoot } = await temporaryDirectory());
+  store = await openSqliteStore({ file: join(root, 'test.db') });
+});
+beforeEach(async () => {
+  await closeAll();
+  const stored = await store.get(RING_KEY);
+  if (stored !== undefined) {
+    await store.write({ key: RING_KEY, value: null, expect: { modRevision: stored.modRevision } });
+  }
+  dir = join(root, `keys-${count++}`);
+});
+afterAll(async () => {
+  await closeAll();
+  await store.close();
+  await removeRoot();
+});
+
+const closeAll = async (): Promise<void> => {
+  for (const ring of rings.splice(0)) await ring.close();
+};
+
+async function open(options: Partial<Parameters<typeof openTestRing>[0]> = {}): ReturnType<typeof openTestRing> {
+  const ring = await openTestRing({ store, clock: { now: START }, legacyDir: dir, ...options });
+  rings.push(ring);
+  return ring;
+}
+
+const states = (ring: StoredKeyRing): string[] => ring.entries().map(({ algorithm, state }) => `${algorithm} ${state}`);
+
+describe('the first start', () => {
+  test('K-02: the kid is the SHA-256 of the public key, and the same after a restart', async () => {
+    const ring = await open();
+    expect(states(ring)).toEqual(['ES256 current', 'ES256 next']);
+    for (const { kid, publicKey } of ring.all()) {
+      const der = publicKey.export({ type: 'spki', format: 'der' });
+      expect(kid).toBe(createHash('sha256').update(der).digest('base64url'));
+      expect(kid).toMatch(/^[A-Za-z0-9][A-Za-z0-9_-]{42}$/);
+    }
+    expect((await open()).entries().map(({ kid }) => kid)).toEqual(ring.entries().map(({ kid }) => kid));
+  });
+
+  test('replicas that start together agree on one set of keys', async () => {
+    const opened = await Promise.all(Array.from({ length: 8 }, () => open()));
+    const sets = opened.map((ring) => JSON.stringify(ring.entries().map(({ kid, state }) => [kid, state])));
+    expect(new Set(sets).size).toBe(1);
+  });
+
+  test.each(ALGORITHMS)('%s: signs, and the signature has the length of its kind', async (algorithm) => {
+    const ring = await open({ rules: { algorithm } });
+    const key = ring.signing();
+    const data = Buffer.from('data');
+    const signature = Buffer.from(await key.sign('data'), 'base64url');
+    expect(signature.length).toBe({ ES256: 64, ES384: 96, RS256: 256 }[algorithm]);
+    expect(await ring.find(key.kid)?.verify(data, signature)).toBe(true);
+    expect(await ring.find(key.kid)?.verify(Buffer.from('other'), signature)).toBe(false);
+  });
+
+  test('a kid is looked up, never interpreted', async () => {
+    const ring = await open();
+    for (const kid of ['__proto__', 'constructor', '../ring', '', "' OR 1=1--"]) expect(ring.find(kid)).toBeUndefined();
+  });
+});
+
+describe('in the store', () => {
+  test('nothing can be read without the encryption key', async () => {
+    await placeKey(dir, 'es256.pem', pemOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey));
+    const ring = await open();
+    const text = Buffer.from((await store.get(RING_KEY))?.value ?? []).toString();
+    expect(Object.keys(JSON.parse(text))).toEqual(['version', 'encryptionKey', 'sealed']);
+    for (const { kid } of ring.entries()) {
+      expect(text).not.toContain(kid);
+      expect(Buffer.from(JSON.parse(text).sealed, 'base64').toString('latin1')).not.toContain(kid);
+    }
+  });
+
+  test('another encryption key is refused, and the message says what to give', async () => {
+    await open();
+    const other = encryptionKey(Buffer.alloc(32, 8));
+    await expect(open({ encryptionKey: other })).rejects.toThrow(/another key.*--encryption-key-file/);
+  });
+
+  test('A1: a ring that somebody else wrote is not believed', async () => {
+    const ring = await open();
+    const { kid } = ring.signing();
+    const stored = await store.get(RING_KEY);
+    const envelope = JSON.parse(Buffer.from(stored?.value ?? []).toString());
+    const forged = encryptionKey(Buffer.alloc(32, 8)).seal(Buffer.from('{"keys":[]}'), RING_KEY);
+    const value = Buffer.from(JSON.stringify({ ...envelope, sealed: forged.toString('base64') }));
+    await store.write({ key: RING_KEY, value, expect: { modRevision: stored?.modRevision ?? 0 } });
+    await expect(open()).rejects.toThrow(/damaged/);
+    expect(ring.signing().kid).toBe(kid);
+  });
+
+  test('a newer form is refused', async () => {
+    await store.write({ key: RING_KEY, value: Buffer.from('{"version":2}'), expect: { absent: true } });
+    await expect(open()).rejects.toThrow(/newer release/);
+  });
+});
+
+describe('keys of an older release', () => {
+  const newKey = () => newPrivateKey('ES256');
+
+  test('are taken over once: the one that signed goes on, the others verify until their tokens have ended', async () => {
+    const [signed, other] = [await newKey(), await newPrivateKey('ES384')];
+    await placeKey(dir, 'es256.pem', pemOf(signed));
+    await placeKey(dir, 'es384.pem', pemOf(other));
+    await placeKey(dir, 'until-july.pem', pemOf(await newKey()));
+    const log: string[] = [];
+    const ring = await open({ log });
+    expect(states(ring)).toEqual(['ES256 current', 'ES256 next', 'ES384 retired', 'ES256 retired']);
+    expect(publicJwk(ring.all()[0] as never).x).toBe(signed.export({ format: 'jwk' }).x);
+    expect(log.join()).toMatch(/taken over from files into the store.*no longer read: remove them/);
+    expect(await ring.revoke(ring.entries()[2]?.kid ?? '')).toBe(true);
+    // The files lie there still: what was revoked does not come back with them.
+    expect(states(await open())).toEqual(['ES256 current', 'ES256 next', 'ES256 retired']);
+    await rm(dir, { recursive: true });
+    const quiet: string[] = [];
+    await open({ log: quiet });
+    expect(quiet).toEqual([]);
+  });
+
+  test.each([0o644, 0o640, 0o604, 0o620])('A1: mode %o is refused, also after they were taken over', async (mode) => {
+    const file = await placeKey(dir, 'es256.pem', pemOf(await newKey()));
+    await chmod(file, mode);
+    await expect(open()).rejects.toThrow(/es256\.pem holds a secret and is open .* Run: chmod 600/);
+    await chmod(file, 0o600);
+    await open();
+    await chmod(file, mode);
+    await expect(open()).rejects.toThrow(/chmod 600/);
+  });
+
+  test('A1: a link, a directory and a key of somebody else are refused', async () => {
+    const file = await placeKey(dir, 'es256.pem', pemOf(await newKey()));
+    if (process.geteuid?.() === 0) {
+      await chown(file, 12345, 12345);
+      await expect(open()).rejects.toThrow(/belongs to another user \(uid 12345\)/);
+      await chown(file, 0, 0);
+    }
+    await rename(file, join(root, 'elsewhere'));
+    await symlink(join(root, 'elsewhere'), file);
+    await expect(open()).rejects.toThrow(/is a symbolic link/);
+    await rm(file);
+    await mkdir(file, { mode: 0o700 });
+    await expect(open()).rejects.toThrow(/is not a regular file/);
+  });
+
+  test('something that is no key is refused, and its content is not repeated', async () => {
+    await placeKey(dir, 'es256.pem', 'canary-not-a-key');
+    await expect(open()).rejects.toThrow(/does not hold an unencrypted private key/);
+    await expect(open()).rejects.not.toThrow(/canary/);
+  });
+
+  test.each([
+    ['ed25519', () => generateKeyPairSync('ed25519')],
+    ['secp256k1', () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' })],
+    ['RSA of 1024 bits', () => generateKeyPairSync('rsa', { modulusLength: 1024 })],
+    ['RSA-PSS', () => generateKeyPairSync('rsa-pss', { modulusLength: 2048 })],
+  ])('an unusable type is refused: %s', async (_name, make) => {
+    await placeKey(dir, 'other.pem', pemOf(make().privateKey));
+    await expect(open()).rejects.toThrow(/other\.pem holds a key of an unusable type/);
+  });
+
+  test('a key under the name of another algorithm is refused', async () => {
+    await placeKey(dir, 'es256.pem', pemOf(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey));
+    await expect(open()).rejects.toThrow(/named for ES256 and holds a key for ES384/);
+  });
+});

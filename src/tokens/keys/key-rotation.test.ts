@@ -1,0 +1,194 @@
+import { join } from 'node:path';
+import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Secret } from '../../observability/secret.ts';
+import { LEADER_KEY } from '../../storage/contract.ts';
+import { buildClaims } from '../claims.ts';
+import { createIssuerDocuments } from '../issuer-documents.ts';
+import { createSigner } from '../signer.ts';
+import { API, type Fixture, grantOf, ISSUERS, openFixture, openTestRing, START } from '../tokens.fixture.ts';
+import { createVerifier } from '../verifier.ts';
+import type { StoredKeyRing } from './key-ring.ts';
+import { PUBLISHED_MS } from './ring-state.ts';
+
+/** Two replicas on one store: one makes changes, the other hears of them through the store's watch. */
+
+let fixture: Fixture;
+let other: StoredKeyRing;
+const FOLLOWER = { leads: () => false, fence: () => undefined };
+
+beforeAll(async () => {
+  fixture = await openFixture();
+  const { store, clock, dir } = fixture;
+  other = await openTestRing({ store, clock, legacyDir: join(dir, 'none'), leadership: FOLLOWER });
+});
+afterAll(async () => {
+  await other.close();
+  await fixture.remove();
+});
+
+const kids = (ring: StoredKeyRing): string[] => ring.entries().map(({ kid, state }) => `${kid} ${state}`);
+const agree = () =>
+  expect.poll(() => JSON.stringify(kids(other)) === JSON.stringify(kids(fixture.ring)), { interval: 5 }).toBe(true);
+
+const documentsOf = (keyRing: StoredKeyRing) =>
+  createIssuerDocuments({ keyRing, issuers: ISSUERS, onChange: (listener) => keyRing.onChange(listener) });
+const setOf = (documents: ReturnType<typeof documentsOf>): JSONWebKeySet =>
+  JSON.parse(Buffer.from(documents.keySet()).toString());
+
+const MINUTE = 60_000;
+const LIFETIME = 3600;
+
+/** Issues every ten minutes at both replicas, and asks verifiers whose key sets are up to an hour old. */
+async function live(
+  minutes: number,
+  issued: { token: string; ends: number }[],
+  sets: JSONWebKeySet[],
+): Promise<number> {
+  const { clock, ring } = fixture;
+  const verifiers = [ring, other].map((keyRing) =>
+    createVerifier({
+      keyRing,
+      clusterOfIssuer: ISSUERS.clusterOfIssuer,
+      live: fixture.world,
+      isRevoked: () => false,
+      now: () => clock.now,
+    }),
+  );
+  let checked = 0;
+  const published = documentsOf(other);
+  for (let passed = 0; passed < minutes; passed += 10) {
+    clock.now += 10 * MINUTE;
+    await ring.maintain();
+    await agree();
+    sets.push(setOf(published));
+    for (const keyRing of [ring, other]) {
+      const claims = buildClaims(grantOf({ now: clock.now, expirationSeconds: LIFETIME }));
+      issued.push({ token: await createSigner(keyRing).sign(claims), ends: clock.now + LIFETIME * 1000 });
+    }
+    const hourOld = createLocalJWKSet(sets.at(-7) ?? (sets[0] as JSONWebKeySet));
+    const now = createLocalJWKSet(sets.at(-1) as JSONWebKeySet);
+    for (const { token } of issued.filter(({ ends }) => ends > clock.now)) {
+      for (const verifier of verifiers) await verifier.verify(new Secret(token));
+      for (const keySet of [hourOld, now]) {
+        await jwtVerify(token, keySet, { issuer: API, currentDate: new Date(clock.now) });
+        checked++;
+      }
+    }
+  }
+  return checked;
+}
+
+describe('B9: rotation', () => {
+  test('no valid token is rejected across three rotations, even by verifiers with a key set an hour old', async () => {
+    const issued: { token: string; ends: number }[] = [];
+    const sets = [setOf(documentsOf(fixture.ring))];
+    const signers = new Set([fixture.ring.signing().kid]);
+    let checked = await live(10, issued, sets);
+    for (let turn = 1; turn <= 3; turn++) {
+      const chosen = await fixture.ring.rotate({ force: false, rehearse: false });
+      expect(chosen.state).toBe('next');
+      checked += await live(90, issued, sets);
+      expect(fixture.ring.signing().kid).toBe(chosen.kid);
+      signers.add(chosen.kid);
+    }
+    expect(signers.size).toBe(4);
+    expect(checked).toBeGreaterThan(500);
+    // The first key is long done with, and gone.
+    expect(fixture.ring.entries().length).toBeLessThan(5);
+  }, 60_000);
+
+  test('a key that nobody could know is refused by such a verifier: what waiting is for', async () => {
+    const old = createLocalJWKSet(setOf(documentsOf(fixture.ring)));
+    await fixture.ring.rotate({ force: true, rehearse: false });
+    await fixture.ring.rotate({ force: true, rehearse: false });
+    const token = await createSigner(fixture.ring).sign(buildClaims(grantOf({ now: fixture.clock.now })));
+    const verified = jwtVerify(token, old, { currentDate: new Date(fixture.clock.now) });
+    await expect(verified).rejects.toThrow(errors.JWKSNoMatchingKey);
+  });
+});
+
+describe('replicas', () => {
+  test('rotate at once, by force: one after the other, and nothing is lost', async () => {
+    await agree();
+    const before = fixture.ring.entries().length;
+    await Promise.all([fixture.ring, other].map((ring) => ring.rotate({ force: true, rehearse: false })));
+    await expect.poll(() => fixture.ring.entries().length).toBe(before + 2);
+    await agree();
+    expect(kids(fixture.ring).filter((key) => key.endsWith('current')).length).toBe(1);
+  });
+
+  test('a rehearsal tells what would happen, and changes nothing', async () => {
+    const before = kids(fixture.ring);
+    const chosen = await fixture.ring.rotate({ force: false, rehearse: true });
+    expect(chosen).toMatchObject({ state: 'next', signsFrom: chosen.created + PUBLISHED_MS });
+    const forced = await fixture.ring.rotate({ force: true, rehearse: true });
+    expect(forced).toMatchObject({ state: 'current', kid: chosen.kid });
+    expect(kids(fixture.ring)).toEqual(before);
+  });
+
+  test('a revoked key is gone everywhere; the next signs at once', async () => {
+    const { kid } = fixture.ring.signing();
+    const next = fixture.ring.entries().find(({ state }) => state === 'next')?.kid;
+    const documents = documentsOf(other);
+    expect(await fixture.ring.revoke(kid)).toBe(true);
+    expect(fixture.ring.signing().kid).toBe(next);
+    await agree();
+    expect(other.find(kid)).toBeUndefined();
+    expect(other.signing().kid).toBe(next);
+    expect(JSON.stringify(setOf(documents))).not.toContain(kid);
+    expect(await other.revoke(kid)).toBe(false);
+  });
+
+  test('only the one that leads does what is due', async () => {
+    fixture.clock.now += 100 * 3_600_000;
+    const before = kids(other);
+    await other.maintain();
+    expect(kids(other)).toEqual(before);
+    await fixture.ring.maintain();
+    expect(kids(fixture.ring).length).toBe(2);
+    await agree();
+  });
+
+  test('one that led, was asleep, and still believes that it leads turns nothing', async () => {
+    const { store, clock, dir } = fixture;
+    const elected = async (): Promise<number> =>
+      (await store.write({ key: LEADER_KEY, value: new Uint8Array(1), expect: { absent: true } })).revision;
+    const first = await elected();
+    let created = first;
+    const leadership = { leads: () => true, fence: () => ({ key: LEADER_KEY, expect: { createRevision: created } }) };
+    const log: string[] = [];
+    const rules = { rotationMs: 3_600_000 };
+    const sleeper = await openTestRing({ store, clock, legacyDir: join(dir, 'none'), leadership, log, rules });
+    try {
+      clock.now += 100 * 3_600_000;
+      const before = kids(sleeper);
+      // Its lease ends, and another is elected.
+      await store.write({ key: LEADER_KEY, value: null, expect: { modRevision: first } });
+      const second = await elected();
+      await sleeper.maintain();
+      expect(kids(sleeper)).toEqual(before);
+      expect(log.filter((line) => line.includes('could not be brought up to date'))).toHaveLength(1);
+      created = second;
+      await sleeper.maintain();
+      expect(kids(sleeper)).not.toEqual(before);
+    } finally {
+      await sleeper.close();
+    }
+  });
+
+  test('a replica that grants longer lifetimes has its tokens covered', async () => {
+    const { store, clock, dir } = fixture;
+    const lifetimeSeconds = 86_400;
+    const generous = await openTestRing({ store, clock, legacyDir: join(dir, 'none'), rules: { lifetimeSeconds } });
+    try {
+      await agree();
+      await fixture.ring.rotate({ force: true, rehearse: false });
+      const retired = fixture.ring.entries().find(({ state }) => state === 'retired');
+      expect(retired?.expires).toBeGreaterThan(clock.now + lifetimeSeconds * 1000);
+      expect(clock.now).toBeGreaterThan(START);
+    } finally {
+      await generous.close();
+    }
+  });
+});

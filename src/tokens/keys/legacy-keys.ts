@@ -1,0 +1,70 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readSecretFile, UnsafeFile } from '../../lib/secret-file.ts';
+import { ALGORITHMS, type Algorithm, algorithmOf } from './algorithms.ts';
+import { recordOf } from './key-material.ts';
+import { type KeyRecord, retired } from './ring-state.ts';
+
+/** Keys of a release that kept them as files: `<algorithm>.pem` signed, every other `*.pem` only verified. */
+export interface LegacyKeys {
+  readonly keys: readonly KeyRecord[];
+  /** Full paths of the files they are from. */
+  readonly files: readonly string[];
+}
+
+export async function legacyFiles(dir: string): Promise<string[]> {
+  let names: string[];
+  try {
+    names = await readdir(dir);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+  return names
+    .filter((name) => name.endsWith('.pem') && !name.startsWith('.'))
+    .sort()
+    .map((name) => join(dir, name));
+}
+
+/** The key that signed with this algorithm goes on signing; what the others signed stays valid. */
+export async function readLegacyKeys(options: {
+  readonly dir: string;
+  readonly algorithm: Algorithm | undefined;
+  readonly lifetimeSeconds: number;
+  readonly now: number;
+}): Promise<LegacyKeys> {
+  const { dir, algorithm, lifetimeSeconds, now } = options;
+  const files = await legacyFiles(dir);
+  const keys: KeyRecord[] = [];
+  for (const path of files) {
+    const content = await readSecretFile(path);
+    if (content === undefined) throw new UnsafeFile(`${path} disappeared while the keys were read.`);
+    const privateKey = parsePrivateKey(path, content);
+    const actual = algorithmOf(privateKey);
+    if (actual === undefined) {
+      throw new UnsafeFile(
+        `${path} holds a key of an unusable type: it must be P-256, P-384, or RSA of 2048 bits or more.`,
+      );
+    }
+    const named = ALGORITHMS.find((candidate) => path === join(dir, fileOf(candidate)));
+    if (named !== undefined && named !== actual) {
+      throw new UnsafeFile(`${path} is named for ${named} and holds a key for ${actual}. Rename it.`);
+    }
+    const record = recordOf(privateKey, actual, now);
+    if (keys.some(({ kid }) => kid === record.kid)) continue;
+    const key: KeyRecord = { ...record, state: 'current', signsFrom: now, lifetimeSeconds };
+    keys.push(named !== undefined && named === algorithm ? key : retired(key, now));
+  }
+  return { keys, files };
+}
+
+const fileOf = (algorithm: Algorithm): string => `${algorithm.toLowerCase()}.pem`;
+
+function parsePrivateKey(path: string, content: Buffer): KeyObject {
+  try {
+    return createPrivateKey({ key: content, format: 'pem' });
+  } catch {
+    throw new UnsafeFile(`${path} does not hold an unencrypted private key in PEM form (PKCS#8).`);
+  }
+}

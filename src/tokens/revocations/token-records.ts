@@ -1,0 +1,65 @@
+import type { Catalog } from '../../api/catalog.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import type { ObjectWriter } from '../../objects/writer.ts';
+import type { Logger } from '../../observability/logger.ts';
+import type { Store } from '../../storage/contract.ts';
+import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
+import { openLongestLifetime } from './longest-lifetime.ts';
+import { createRevocations, type Revocations } from './revocations.ts';
+import { createSweep } from './sweep-expired.ts';
+import { createTrackedTokens, type TrackedTokens } from './tracked-tokens.ts';
+
+export interface TokenRecordParts {
+  readonly catalog: Catalog;
+  readonly reader: ObjectReader;
+  readonly writer: ObjectWriter;
+  readonly store: Store;
+  readonly maxExpirationSeconds: number;
+  readonly maxTrackedPerCaller: number;
+  /** Whether this replica is the one that cleans up for all of them. */
+  readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
+  readonly now: () => number;
+  readonly logger: Logger;
+}
+
+export interface TokenRecords {
+  readonly revocations: Revocations;
+  readonly tracked: TrackedTokens;
+  close(): Promise<void>;
+}
+
+const SWEEP_MS = 1_000;
+
+/** What is kept about tokens that are out: which are, for those who asked for it, and which must not be accepted. */
+export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRecords> {
+  const { catalog, reader, writer, store, now, logger } = parts;
+  const longestLifetime = await openLongestLifetime(store, parts.maxExpirationSeconds);
+  const revocations = createRevocations({ catalog, reader, writer, longestLifetime, now });
+  const sweep = createSweep({
+    kinds: [catalog.issuedTokens, catalog.revokedTokens],
+    reader,
+    store,
+    guards: () => leaderGuards(parts.leadership),
+    // A crash between the revocation of a token and the removal of its record left it behind.
+    isDone: ({ kind, name }) => kind === catalog.issuedTokens && revocations.isRevoked(name),
+    now,
+  });
+  let running: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    if (!parts.leadership.leads()) return;
+    running ??= sweep()
+      .catch((error: unknown) => logger.warn({ err: error }, 'tokens that have ended could not be removed yet'))
+      .finally(() => {
+        running = undefined;
+      });
+  }, SWEEP_MS);
+  timer.unref();
+  return {
+    revocations,
+    tracked: createTrackedTokens({ catalog, reader, writer, maxPerCaller: parts.maxTrackedPerCaller, now }),
+    close: async () => {
+      clearInterval(timer);
+      await running;
+    },
+  };
+}
