@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setUpEtcd } from '../scripts/setup-etcd.mjs';
 import { openEtcdStore } from '../src/storage/etcd/open-etcd-store.ts';
-import { liftEtcd } from '../src/storage/etcd/seed-revision.ts';
+import { seedEtcdRevision } from '../src/storage/etcd/seed-revision.ts';
 import { freePorts, startEtcd } from '../test/conformance/etcd-process.ts';
 import { type Server, startServer } from '../test/e2e/support/server.ts';
 import { cpuOf, memoryOf } from './support/cpu.ts';
@@ -83,7 +83,7 @@ async function measureFleet(clusters: number): Promise<void> {
     const access = { endpoints: etcd.endpoints };
     const target = {
       open: async () => (await openEtcdStore({ ...access, prefix: '/fleet' })).store,
-      lift: (revision: number) => liftEtcd(access, '/fleet', revision),
+      lift: (revision: number) => seedEtcdRevision(access, '/fleet', revision),
     };
     progress(`${clusters} clusters are written to etcd`);
     await fillStore(target, { clusters, bindings: 1_000 });

@@ -4,10 +4,10 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createCatalog } from '../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
-import { objectKey } from '../../src/api/object-key.ts';
+import { storageKey } from '../../src/api/object-key.ts';
 import { toStoredBytes } from '../../src/objects/stored-object.ts';
 import { createLogger } from '../../src/observability/logger.ts';
-import { liftSqlite } from '../../src/storage/sqlite/seed-revision.ts';
+import { seedSqliteRevision } from '../../src/storage/sqlite/seed-revision.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import type { ArchiveItem } from '../../src/transfer/archive.ts';
 import { type ImportTarget, importStore } from '../../src/transfer/import-store.ts';
@@ -91,7 +91,7 @@ function* itemsOf({ clusters, bindings, clusterBytes, body = clusterBody }: Flee
     };
     revision += 1;
     return {
-      key: objectKey(kind, { cluster, namespace, name }),
+      key: storageKey(kind, { cluster, namespace, name }),
       value: toStoredBytes(kind, full as ApiObject),
       createRevision: revision,
     };
@@ -159,7 +159,7 @@ export async function writeFleet(dataDir: string, size: FleetSize): Promise<void
   const logger = createLogger({ level: 'silent' });
   const target = {
     open: () => openSqliteStore({ file, logger }),
-    lift: async (revision: number) => liftSqlite(file, revision),
+    lift: async (revision: number) => seedSqliteRevision(file, revision),
   };
   await fillStore(target, size);
 }

@@ -1,5 +1,5 @@
 /** How much is done at once, for each kind of work. */
-export interface LoadLimits {
+export interface FlowControlLimits {
   readonly tokensAtOnce: number;
   readonly readsAtOnce: number;
   readonly writesAtOnce: number;

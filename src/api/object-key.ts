@@ -8,7 +8,7 @@ export const REGISTRY_PREFIX = '/registry/';
 
 type Placed = Pick<Kind, 'resource' | 'inCluster' | 'namespaced'>;
 
-export interface ObjectPlace {
+export interface ObjectKey {
   /** The cluster it lives in; `""` for the fleet's own objects. */
   readonly cluster: string;
   /** `""` for objects without namespace. */
@@ -28,6 +28,6 @@ export function collectionPrefix(kind: Placed, cluster: string, namespace: strin
   return prefix;
 }
 
-export function objectKey(kind: Placed, place: ObjectPlace): string {
+export function storageKey(kind: Placed, place: ObjectKey): string {
   return `${collectionPrefix(kind, place.cluster, place.namespace)}${place.name}`;
 }

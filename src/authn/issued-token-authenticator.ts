@@ -1,5 +1,5 @@
 import { AUTHENTICATED, type Caller, type User } from '../api/caller.ts';
-import { objectKey } from '../api/object-key.ts';
+import { storageKey } from '../api/object-key.ts';
 import { subjectOf } from '../tokens/claims.ts';
 import { NOT_MINE, type NotMine } from '../tokens/token-rejected.ts';
 import type { Verified, Verifier } from '../tokens/verifier.ts';
@@ -120,11 +120,11 @@ const SECRETS = place('secrets', true, true);
 function dependencies({ cluster, namespace, serviceAccount, pod, secret, jti }: Verified): readonly string[] {
   const inside = (name: string) => ({ cluster, namespace, name });
   return [
-    objectKey(REVOKED_TOKENS, { cluster: '', namespace: '', name: jti }),
-    objectKey(CLUSTERS, { cluster: '', namespace: '', name: cluster }),
-    objectKey(NAMESPACES, { cluster, namespace: '', name: namespace }),
-    objectKey(SERVICE_ACCOUNTS, inside(serviceAccount.name)),
-    ...(pod === undefined ? [] : [objectKey(PODS, inside(pod.name))]),
-    ...(secret === undefined ? [] : [objectKey(SECRETS, inside(secret.name))]),
+    storageKey(REVOKED_TOKENS, { cluster: '', namespace: '', name: jti }),
+    storageKey(CLUSTERS, { cluster: '', namespace: '', name: cluster }),
+    storageKey(NAMESPACES, { cluster, namespace: '', name: namespace }),
+    storageKey(SERVICE_ACCOUNTS, inside(serviceAccount.name)),
+    ...(pod === undefined ? [] : [storageKey(PODS, inside(pod.name))]),
+    ...(secret === undefined ? [] : [storageKey(SECRETS, inside(secret.name))]),
   ];
 }

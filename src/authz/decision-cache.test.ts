@@ -1,13 +1,13 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
-import { RecentDecisions } from './decision-cache.ts';
+import { DecisionCache } from './decision-cache.ts';
 import { ask, user } from './rbac.fixture.ts';
 
 const ALLOWED = { allowed: true, reason: '' };
 
 it('decides once for who asks the same again, and again when anything has changed', () => {
-  const recent = new RecentDecisions();
+  const recent = new DecisionCache();
   const [jane, question] = [user('jane'), ask({ verb: 'get' })];
   let [decided, labels] = [0, { env: 'prod' }];
   const get = (step: number, looks: boolean): void => {
@@ -39,7 +39,7 @@ it('decides once for who asks the same again, and again when anything has change
 it('A20: keeps no question alive: those of reviews are made of bodies of any length', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  const recent = new RecentDecisions();
+  const recent = new DecisionCache();
   const jane = user('jane');
   const asked = Array.from({ length: 10 }, (_, index) => {
     const question = ask({ verb: 'get', name: `n${index}` });

@@ -22,7 +22,7 @@ interface Answers {
  * The same means the same object: those who ask again and again have their question remembered with the request line.
  * Others, as those of a review, are made of a body and must go when it goes: nothing here keeps a question alive.
  */
-export class RecentDecisions {
+export class DecisionCache {
   #byUser = new WeakMap<User, Answers>();
   #step = 0;
 

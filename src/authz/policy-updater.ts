@@ -4,7 +4,7 @@ import { kindPrefix } from '../api/object-key.ts';
 import { gone } from '../api/status.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
-import type { FeedListener } from '../storage/reflector.ts';
+import type { ReflectorListener } from '../storage/reflector.ts';
 import type { CacheEvent } from '../storage/watch-cache.ts';
 import type { RbacSnapshot } from './plain-evaluator.ts';
 import type { Policy, PolicyChange } from './policy.ts';
@@ -17,7 +17,7 @@ export const rbacKinds = (catalog: Catalog): readonly Kind[] => [
 ];
 
 /** Keeps the policy in step with the stored rules. Listens first, so that whoever listens next asks the new rules. */
-export class PolicyFeed implements FeedListener<StoredObject> {
+export class PolicyUpdater implements ReflectorListener<StoredObject> {
   readonly #policy: Policy;
   readonly #reader: ObjectReader;
   readonly #kinds: ReadonlySet<Kind>;

@@ -17,7 +17,7 @@ import { type ClusterGrant, ClusterRules, type VisibilityVerb } from './cluster-
 import { type ClusterView, type Reach, reachText, viewCluster } from './cluster-selector.ts';
 import { bindingId, CompiledBinding, readBinding } from './compiled-binding.ts';
 import type { CompiledRole } from './compiled-role.ts';
-import { RecentDecisions } from './decision-cache.ts';
+import { DecisionCache } from './decision-cache.ts';
 import { plainRuleSource, type RbacSnapshot } from './plain-evaluator.ts';
 import { type RoleTarget, reasonFor, scopesFor } from './reasons.ts';
 import { RoleTable } from './role-table.ts';
@@ -77,7 +77,7 @@ class CompiledPolicy implements Policy {
   readonly #memo: RuleMemo;
   /** Of callers who were here since the last change: most ask for the same again before there is another. */
   readonly #recent = new RecentRules();
-  readonly #decisions = new RecentDecisions();
+  readonly #decisions = new DecisionCache();
   /** What was does not change, and to find it all bindings are read: whoever comes back is seldom alone, or for the last time. */
   readonly #past = new Map<string, ClusterRule>();
   #step = 0;

@@ -73,8 +73,8 @@ it('a start looks at all clusters, and writes on those that name a credential', 
   }));
 
 it('what a use has shown is written once, and only if it is about this state of the cluster', () =>
-  withClusters(1, async ({ conditions, conditionsOf, confirm, stored, feed, writer }) => {
-    feed.listen(conditions);
+  withClusters(1, async ({ conditions, conditionsOf, confirm, stored, reflector, writer }) => {
+    reflector.listen(conditions);
     const before = stored('c-0');
     conditions.report(before, ACCEPTED);
     // Nobody has confirmed it: whatever was found, that comes first.

@@ -9,7 +9,7 @@ import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import type { Logger } from '../observability/logger.ts';
-import type { FeedListener } from '../storage/reflector.ts';
+import type { ReflectorListener } from '../storage/reflector.ts';
 
 /** The condition that tells whether the desk can use the credential that a cluster names. */
 export const CREDENTIAL_USABLE = 'CredentialUsable';
@@ -40,7 +40,7 @@ const AT_ONCE = 100;
  * Keeps the condition in step with what the objects say (is the credential confirmed for this address?) and with
  * what its use has shown. Every replica does: whoever comes second finds nothing to change.
  */
-export class CredentialConditions implements FeedListener<StoredObject> {
+export class CredentialConditions implements ReflectorListener<StoredObject> {
   readonly #options: CredentialConditionsOptions;
   /** One write at a time for each cluster; what is found meanwhile is written after it. */
   readonly #pending = new Map<string, { finding: CredentialFinding | undefined; uid: string; generation: number }>();

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { LoadLimits } from '../api/flow-control-limits.ts';
+import type { FlowControlLimits } from '../api/flow-control-limits.ts';
 import type { SignerAddress } from '../api/signer-address.ts';
 import type { Network } from '../lib/network.ts';
 import type { OptionValues } from './options.ts';
@@ -19,7 +19,7 @@ export interface ServeOptions {
   readonly maxConnectionsPerAddress: number;
   readonly handshakesPerAddress: number;
   readonly keepAliveTimeoutMs: number;
-  readonly load: LoadLimits;
+  readonly load: FlowControlLimits;
   /** 0: none. */
   readonly shutdownDelayMs: number;
   readonly tokenAuthFile: string | undefined;

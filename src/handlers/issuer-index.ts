@@ -3,7 +3,7 @@ import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import type { ApiRequest } from '../api/request.ts';
-import { Slice } from '../lib/time-slice.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
@@ -42,7 +42,7 @@ export function createIssuerIndex(parts: IssuerIndexParts): IssuerIndex {
       fields: parseFieldSelector(''),
       rule: views.rule(kind, caller, 'list'),
     };
-    const turn = new Slice(request);
+    const turn = new TimeSlice(request);
     const pieces: Buffer[] = [];
     let piece = '{"issuers":[';
     let separator = '';

@@ -3,7 +3,7 @@ import { apiVersionOf, type Kind } from '../api/kind.ts';
 import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { gone } from '../api/status.ts';
-import { Slice } from '../lib/time-slice.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
@@ -71,7 +71,7 @@ export async function listObjects(
     ...(state === undefined ? {} : { after: state.after }),
     ...(countHolds ? { left: state.remaining as number } : {}),
   };
-  const turn = new Slice(request);
+  const turn = new TimeSlice(request);
   const page = await selectPage(source.snapshot, selection, wanted, turn);
   const last = page.items.at(-1);
   let token = '';

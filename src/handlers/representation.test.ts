@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
-import { Slice } from '../lib/time-slice.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import { type Form, type Representation, renderItems } from './representation.ts';
 
@@ -48,7 +48,7 @@ describe.each(['object', 'table', 'partial-object-metadata'] as const)('A19: man
       if (!done) setImmediate(count);
     };
     setImmediate(count);
-    const items = await renderItems(representation(form), slowEntries([]), new Slice(new AbortController()));
+    const items = await renderItems(representation(form), slowEntries([]), new TimeSlice(new AbortController()));
     done = true;
     expect(items).toHaveLength(ENTRIES);
     // At most eight in a turn, each of which takes more than a third of its time.
@@ -58,7 +58,7 @@ describe.each(['object', 'table', 'partial-object-metadata'] as const)('A19: man
   it('are not made for somebody who has left', async () => {
     const shown: string[] = [];
     const controller = new AbortController();
-    const rendering = renderItems(representation(form), slowEntries(shown), new Slice(controller));
+    const rendering = renderItems(representation(form), slowEntries(shown), new TimeSlice(controller));
     setImmediate(() => controller.abort());
     await expect(rendering).rejects.toMatchObject({ name: 'AbortError' });
     expect(shown.length).toBeLessThan(ENTRIES);

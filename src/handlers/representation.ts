@@ -2,7 +2,7 @@ import type { ClusterRule } from '../api/authorization.ts';
 import { encodeValue, toJson } from '../api/codec/encode.ts';
 import { humanAge } from '../api/codec/go-text/human-duration.ts';
 import { type ApiObject, apiVersionOf, type Kind, type TableColumn } from '../api/kind.ts';
-import type { Slice } from '../lib/time-slice.ts';
+import type { TimeSlice } from '../lib/time-slice.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 
 /** The forms in which objects are sent. */
@@ -65,7 +65,7 @@ const BETWEEN_LOOKS = 8;
 export async function renderItems(
   representation: Representation,
   entries: readonly StoredObject[],
-  turn: Slice,
+  turn: TimeSlice,
 ): Promise<Uint8Array[]> {
   const isPublic = representation.form === 'object' && representation.whole?.none === true;
   const items: Uint8Array[] = [];

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ClusterRule } from '../api/authorization.ts';
 import { createCatalog } from '../api/catalog.ts';
 import { kindPrefix } from '../api/object-key.ts';
-import { Slice } from '../lib/time-slice.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
 import { StoredObject } from '../objects/stored-object.ts';
@@ -92,7 +92,7 @@ describe('a selection', () => {
               ...(last === undefined ? {} : { after: last.key }),
               ...(left === undefined ? {} : { left }),
             };
-            const page: Page = await selectPage(snapshot, selection, wanted, new Slice(nobodyLeaves));
+            const page: Page = await selectPage(snapshot, selection, wanted, new TimeSlice(nobodyLeaves));
             got.push(...page.items);
             left = page.remaining;
             expect(left).toBe(expected.length - got.length);
@@ -135,7 +135,7 @@ describe('a selection', () => {
           // Somebody writes in between.
           put(keyOf(turns, 'x'), { half: '1', all: 'yes' });
         },
-      } as unknown as Slice;
+      } as unknown as TimeSlice;
       const { items, remaining } = await selectPage(snapshot, selecting(text), { limit: 100 }, turn);
       for (let index = 1; index <= turns; index++) snapshot.replace(snapshot.get(keyOf(index, 'x')), undefined);
       expect(items.length + remaining).toBe(found);

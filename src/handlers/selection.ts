@@ -1,5 +1,5 @@
 import type { ClusterRule, Places } from '../api/authorization.ts';
-import type { Slice } from '../lib/time-slice.ts';
+import type { TimeSlice } from '../lib/time-slice.ts';
 import type { FieldSelector } from '../objects/selectors/field-selector.ts';
 import type { LabelSelector } from '../objects/selectors/label-selector.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -60,7 +60,7 @@ export async function selectPage(
   snapshot: Snapshot<StoredObject>,
   selection: Selection,
   request: PageRequest,
-  turn: Slice,
+  turn: TimeSlice,
 ): Promise<Page> {
   const { after, limit } = request;
   const most = limit === 0 ? Number.POSITIVE_INFINITY : limit;
@@ -94,7 +94,7 @@ async function pick(
   entries: Iterable<StoredObject>,
   isWanted: (entry: StoredObject) => boolean,
   { most, left }: { readonly most: number; readonly left?: number | undefined },
-  turn: Slice,
+  turn: TimeSlice,
 ): Promise<Page> {
   const items: StoredObject[] = [];
   let remaining = 0;

@@ -3,7 +3,7 @@ import type { Catalog } from '../api/catalog.ts';
 import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { notFound } from '../api/status.ts';
-import { Slice } from '../lib/time-slice.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 
 export interface UsableAccountsParts {
@@ -33,7 +33,7 @@ export function createUsableAccountsHandler(parts: UsableAccountsParts): (reques
       throw notFound(catalog.clusters, cluster);
     }
     const items: { namespace: string; name: string }[] = [];
-    const turn = new Slice(request);
+    const turn = new TimeSlice(request);
     let lookedAt = 0;
     let incomplete = false;
     const accounts = reader.cache(catalog.serviceAccounts).present;

@@ -3,8 +3,8 @@ import type { Caller } from '../api/caller.ts';
 import type { ApiRequest, Query, RequestBody, Target } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
 import type { Timed } from '../lib/deadlines.ts';
-import type { Ticket } from './flow-control/priority-level.ts';
-import type { WireFacts } from './request/header-checks.ts';
+import type { Seat } from './flow-control/priority-level.ts';
+import type { CheckedHeaders } from './request/header-checks.ts';
 import type { LineNotes } from './request/line-notes.ts';
 import type { NegotiatedAnswer } from './request/negotiate.ts';
 import { RequestQuery } from './request/query.ts';
@@ -42,14 +42,14 @@ export class Exchange implements Timed<Exchange> {
   readonly startedAt: number;
 
   auditId = ''; //            audit id
-  wire!: WireFacts; //        wire checks
+  wire!: CheckedHeaders; //        wire checks
   path = ''; //               target
   query = NO_QUERY; //        target
   names!: RequestTarget; //   target
   notes!: LineNotes; //       target
   caller?: Caller; //         authenticate
-  place?: Ticket; //          admit
-  bodyPlace?: Ticket; //      body
+  seat?: Seat; //          admit
+  bodySeat?: Seat; //      body
   stopReading?: (() => void) | undefined; // body
   decision?: Decided; //      authorize
   route!: ResourceRoute; //   route
@@ -100,7 +100,7 @@ export class Exchange implements Timed<Exchange> {
     this.stopReading?.();
     this.stopReading = undefined;
     this.body = undefined;
-    this.bodyPlace?.leave();
+    this.bodySeat?.leave();
   }
 
   /** Values of `Warning` headers. */

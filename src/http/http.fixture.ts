@@ -3,11 +3,11 @@ import { connect } from 'node:net';
 import { afterEach } from 'vitest';
 import type { Authorizer } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
-import type { LoadLimits } from '../api/flow-control-limits.ts';
+import type { FlowControlLimits } from '../api/flow-control-limits.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import { unauthorized } from '../api/status.ts';
 import { createLogger } from '../observability/logger.ts';
-import { createLanes } from './flow-control/flow-control.ts';
+import { createFlowControl } from './flow-control/flow-control.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './listener/listener.ts';
 import type { RequestRecord } from './records/request-record.ts';
 import { createTargetParser } from './request/request-info.ts';
@@ -57,7 +57,7 @@ export const CREATE: Call = {
 };
 
 /** Limits that a test only meets when it wants to. */
-export const AMPLE: LoadLimits = {
+export const AMPLE: FlowControlLimits = {
   tokensAtOnce: 100,
   readsAtOnce: 100,
   writesAtOnce: 100,
@@ -104,7 +104,7 @@ export async function startFixture(
     authorizer: allButNobody,
     resources: { find: (target) => routeFor(target, handle) },
     paths: { find: () => undefined },
-    lanes: createLanes(AMPLE),
+    flowControl: createFlowControl(AMPLE),
     logger: createLogger({ level: 'debug', write: (line) => lines.push(line) }),
     observe: (record) => records.push(record),
     observeArrival: () => {},

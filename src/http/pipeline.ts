@@ -14,8 +14,8 @@ import {
   authenticate,
   authorize,
   checkContentType,
+  checkHeaders,
   checkTimeout,
-  checkWire,
   findRoute,
   handle,
   negotiate,
@@ -34,7 +34,7 @@ import {
  */
 const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
   { name: 'audit id', run: assignAuditId },
-  { name: 'wire checks', run: checkWire },
+  { name: 'wire checks', run: checkHeaders },
   { name: 'target', run: parseTarget },
   { name: 'timeout', run: checkTimeout },
   { name: 'public paths', run: servePublicPath },
@@ -128,7 +128,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     x.settled = true;
     if (x.ownDeadline !== undefined) clearTimeout(x.ownDeadline);
     // A slow reader has a connection, but not a place: that is for work. An open watch is work until it ends.
-    if (x.answer?.type !== 'watch') x.place?.leave();
+    if (x.answer?.type !== 'watch') x.seat?.leave();
     x.forgetBody();
   };
 
@@ -213,7 +213,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     res.on('close', () => {
       settle(x);
       deadlines.stop(x);
-      x.place?.leave();
+      x.seat?.leave();
       try {
         observe(recordOf(x, now() - x.startedAt));
       } catch (error) {

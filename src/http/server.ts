@@ -1,6 +1,6 @@
 import type { Authorizer } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
-import type { LoadLimits } from '../api/flow-control-limits.ts';
+import type { FlowControlLimits } from '../api/flow-control-limits.ts';
 import { REGISTRY_PREFIX } from '../api/object-key.ts';
 import { unavailable } from '../api/status.ts';
 import type { Authenticator } from '../authn/authenticator.ts';
@@ -9,10 +9,10 @@ import type { IssuerIndex } from '../handlers/issuer-index.ts';
 import type { AuditLog } from '../observability/audit/audit-log.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
-import { observeHandshakes, observeLanes } from '../observability/metrics/observe-parts.ts';
+import { observeFlowControl, observeHandshakes } from '../observability/metrics/observe-parts.ts';
 import type { Store } from '../storage/contract.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
-import { createLanes } from './flow-control/flow-control.ts';
+import { createFlowControl } from './flow-control/flow-control.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './listener/listener.ts';
 import type { TlsFiles } from './listener/tls-files.ts';
 import { createAuditor } from './records/auditor.ts';
@@ -42,7 +42,7 @@ export interface Interior {
   readonly tokenOriginsOf: (issuer: string) => readonly string[];
 }
 
-export interface FrontOptions {
+export interface ApiServerOptions {
   readonly host: string;
   readonly port: number;
   readonly tls?: TlsFiles;
@@ -50,7 +50,7 @@ export interface FrontOptions {
   readonly maxConnectionsPerAddress: number;
   readonly handshakesPerAddress: number;
   readonly limits: NonNullable<HttpServerOptions['limits']>;
-  readonly load: LoadLimits;
+  readonly load: FlowControlLimits;
   readonly drainDelayMs: number;
   readonly productName: string;
   readonly version: string;
@@ -62,20 +62,20 @@ export interface FrontOptions {
   readonly logger: Logger;
 }
 
-export interface Front {
+export interface ApiServer {
   readonly server: HttpServer;
   /** From now on requests are served. */
   open(interior: Interior): void;
 }
 
 /** The listener, which is up before the rest: until then it answers health checks, and 503 to everyone else. */
-export function createFront(options: FrontOptions): Front {
+export function createApiServer(options: ApiServerOptions): ApiServer {
   const { catalog, productName, version, console, audit, metrics, tracer, logger, ...listener } = options;
   const auditor = createAuditor(audit, Date.now);
   const log = logRequests(logger);
   const counts = createRequestMetrics(metrics, (name) => interior?.isCluster(name) === true);
-  const lanes = createLanes(listener.load);
-  observeLanes(metrics, lanes.usage);
+  const flowControl = createFlowControl(listener.load);
+  observeFlowControl(metrics, flowControl.usage);
   let interior: Interior | undefined;
   const inside = (): Interior => {
     if (interior === undefined) throw unavailable('the server is starting, please try again');
@@ -84,7 +84,7 @@ export function createFront(options: FrontOptions): Front {
   const server = createHttpServer({
     ...listener,
     logger,
-    lanes,
+    flowControl,
     beforeRelease: auditor.beforeRelease,
     observeArrival: counts.arrived,
     observeStart: (record) => {

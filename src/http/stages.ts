@@ -13,10 +13,10 @@ import { whyAllowed } from '../api/decision-reason.ts';
 import { ApiError, badRequest, pathNotFound, unauthorized } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
-import { isLargeBody, type LaneName, type Lanes, laneOf } from './flow-control/flow-control.ts';
+import { type FlowControl, isLargeBody, type PriorityLevelName, priorityLevelOf } from './flow-control/flow-control.ts';
 import { addressKey } from './listener/address-limit.ts';
 import { announcedLength, readBody, refuseContentEncoding } from './request/body.ts';
-import { methodNotAllowed, readWireFacts } from './request/header-checks.ts';
+import { methodNotAllowed, readCheckedHeaders } from './request/header-checks.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from './request/media-types.ts';
 import { negotiateAccept, negotiateContentType } from './request/negotiate.ts';
 import type { Method, PathTarget, TargetParser } from './request/request-info.ts';
@@ -38,7 +38,7 @@ export interface StageParts {
   readonly paths: PathRoutes;
   /** Resolves when it is durable that this request is answered with a credential, and throws when it can not be. Once for a code. */
   readonly beforeRelease: (exchange: Exchange, code: number) => Promise<void>;
-  readonly lanes: Lanes;
+  readonly flowControl: FlowControl;
   /** It may take as long as it likes. */
   readonly liftDeadline: (exchange: Exchange) => void;
   /** It runs out of time, which is answered with 504, earlier than others. */
@@ -54,9 +54,9 @@ export const assignAuditId: StageRun = (x) => {
   x.auditId = typeof given === 'string' && /^[\x21-\x7e]{1,256}$/.test(given) ? given : randomUUID();
 };
 
-export const checkWire: StageRun = (x) => {
+export const checkHeaders: StageRun = (x) => {
   if (x.arrival.refusal !== undefined) throw x.arrival.refusal;
-  x.wire = readWireFacts(x.req);
+  x.wire = readCheckedHeaders(x.req);
 };
 
 export const parseTarget: StageRun = (x, { parseTarget }) => {
@@ -94,7 +94,7 @@ export const servePublicPath: StageRun = (x, parts) => {
   if (names.type !== 'path') return undefined;
   const route = parts.paths.find(names);
   if (route?.public !== true) return undefined;
-  const turn = takePlace(x, parts, 'place', laneOf(names, true), addressKey(x.req.socket.remoteAddress));
+  const turn = takeSeat(x, parts, 'seat', priorityLevelOf(names, true), addressKey(x.req.socket.remoteAddress));
   return turn === undefined
     ? servePublic(x, parts, names, route)
     : turn.then(() => servePublic(x, parts, names, route));
@@ -113,7 +113,7 @@ function servePublic(x: Exchange, parts: StageParts, names: PathTarget, route: P
 const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 /** Trying tokens out costs us signatures to check: whoever fails again and again is answered slowly. */
-export const authenticate: StageRun = (x, { authenticate, onAuthenticated, lanes }) => {
+export const authenticate: StageRun = (x, { authenticate, onAuthenticated, flowControl }) => {
   const found = authenticate(x.req.headers.authorization, x.warn, x.req.socket);
   if (!(found instanceof Promise)) {
     x.caller = found;
@@ -128,23 +128,24 @@ export const authenticate: StageRun = (x, { authenticate, onAuthenticated, lanes
     },
     (error) => {
       if (!(error instanceof ApiError) || error.status.code !== 401) throw error;
-      return refuse(x, lanes.paceUnknown(addressKey(x.req.socket.remoteAddress)), error);
+      return refuse(x, flowControl.paceUnknown(addressKey(x.req.socket.remoteAddress)), error);
     },
   );
 };
 
 /** Whoever has enough under way waits for its turn, or is refused: before anything of its request is read or decided. */
-export const admit: StageRun = (x, parts) => takePlace(x, parts, 'place', laneOf(x.names, false), callerOf(x).key);
+export const admit: StageRun = (x, parts) =>
+  takeSeat(x, parts, 'seat', priorityLevelOf(x.names, false), callerOf(x).key);
 
-function takePlace(
+function takeSeat(
   x: Exchange,
-  { lanes }: StageParts,
-  which: 'place' | 'bodyPlace',
-  lane: LaneName,
+  { flowControl }: StageParts,
+  which: 'seat' | 'bodySeat',
+  level: PriorityLevelName,
   who: string,
 ): Promise<void> | undefined {
-  const place = lanes.enter(lane, who);
-  if (place === undefined) return refuse(x, lanes.pace(`${lane} ${who}`), lanes.refusal(lane));
+  const place = flowControl.enter(level, who);
+  if (place === undefined) return refuse(x, flowControl.pace(`${level} ${who}`), flowControl.refusal(level));
   x[which] = place;
   return place.admitted;
 }
@@ -234,7 +235,7 @@ export const receiveBody: StageRun = (x, parts) => {
   if (!WITH_BODY.has(x.wire.method)) return undefined;
   const length = announcedLength(x.req);
   // What is kept of a large one is bounded too: it waits unread until there is a place for it.
-  const turn = isLargeBody(length) ? takePlace(x, parts, 'bodyPlace', 'bodies', callerOf(x).key) : undefined;
+  const turn = isLargeBody(length) ? takeSeat(x, parts, 'bodySeat', 'bodies', callerOf(x).key) : undefined;
   const announce = x.arrival.expectsContinue ? () => x.res.writeContinue() : undefined;
   const offerStop = (stop: () => void): void => {
     x.stopReading = stop;

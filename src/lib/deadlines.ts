@@ -1,8 +1,8 @@
-import { Row, type RowPlace } from './linked-list.ts';
+import { LinkedList, type LinkedListNode } from './linked-list.ts';
 
 /** Something that may run out of time; what is kept with it for that. */
 export interface Timed<T> {
-  deadline?: { readonly due: number; readonly place: RowPlace<T> } | undefined;
+  deadline?: { readonly due: number; readonly place: LinkedListNode<T> } | undefined;
 }
 
 /**
@@ -13,7 +13,7 @@ export class Deadlines<T extends Timed<T>> {
   readonly #afterMs: number;
   readonly #now: () => number;
   readonly #expire: (item: T) => void;
-  readonly #row = new Row<T>();
+  readonly #row = new LinkedList<T>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: { afterMs: number; now: () => number; expire: (item: T) => void }) {

@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { atEndOfTurn, lastInTurn } from './event-loop.ts';
+import { atEndOfTick, lastInTick } from './event-loop.ts';
 
 test('what hands over comes before what takes long, and what waits for it is started in between', async () => {
   const order: string[] = [];
-  lastInTurn(() => order.push('long'));
-  atEndOfTurn(() => order.push('hand over'));
-  new Promise<void>(atEndOfTurn).then(() => order.push('handed over'));
-  lastInTurn(() => order.push('longer'));
+  lastInTick(() => order.push('long'));
+  atEndOfTick(() => order.push('hand over'));
+  new Promise<void>(atEndOfTick).then(() => order.push('handed over'));
+  lastInTick(() => order.push('longer'));
   await nextTurn();
   expect(order).toEqual(['hand over', 'handed over', 'long', 'longer']);
 });
@@ -16,14 +16,14 @@ test('what is asked for at the end of a turn is for the next one, in the same or
   const order: string[] = [];
   const again = (): void => {
     order.push('long');
-    if (order.length < 6) lastInTurn(again);
+    if (order.length < 6) lastInTick(again);
   };
-  lastInTurn(() => {
+  lastInTick(() => {
     again();
     // As whatever arrives in the next turn does.
-    atEndOfTurn(() => order.push('hand over'));
+    atEndOfTick(() => order.push('hand over'));
   });
-  atEndOfTurn(() => atEndOfTurn(() => order.push('second')));
+  atEndOfTick(() => atEndOfTick(() => order.push('second')));
   await nextTurn();
   expect(order).toEqual(['long']);
   await nextTurn();
@@ -40,14 +40,14 @@ test('one that throws keeps none of the others from running', async () => {
   process.removeAllListeners('uncaughtException');
   process.on('uncaughtException', (error) => thrown.push(error));
   try {
-    atEndOfTurn(() => {
+    atEndOfTick(() => {
       throw new Error('first');
     });
-    atEndOfTurn(() => order.push('second'));
-    lastInTurn(() => {
+    atEndOfTick(() => order.push('second'));
+    lastInTick(() => {
       throw new Error('last');
     });
-    lastInTurn(() => order.push('after it'));
+    lastInTick(() => order.push('after it'));
     for (let turn = 0; turn < 3; turn++) await nextTurn();
   } finally {
     process.removeAllListeners('uncaughtException');

@@ -8,13 +8,13 @@ let last: (() => void)[] = [];
 let scheduled = false;
 
 /** To gather what comes in one turn, and hand it over at once. */
-export function atEndOfTurn(act: () => void): void {
+export function atEndOfTick(act: () => void): void {
   first.push(act);
   schedule();
 }
 
 /** For work that others should not have to wait for. */
-export function lastInTurn(act: () => void): void {
+export function lastInTick(act: () => void): void {
   last.push(act);
   schedule();
 }

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Row, type RowPlace } from './linked-list.ts';
+import { LinkedList, type LinkedListNode } from './linked-list.ts';
 
 test('is what a list is from which some are taken', () => {
   const step = fc.oneof(fc.constant('add' as const), fc.nat(20));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const row = new Row<number>();
-      const model: RowPlace<number>[] = [];
+      const row = new LinkedList<number>();
+      const model: LinkedListNode<number>[] = [];
       let last = 0;
       for (const each of steps) {
         if (each === 'add') model.push(row.add(++last));
@@ -26,7 +26,7 @@ test('is what a list is from which some are taken', () => {
 });
 
 test('a place that was left holds nothing of the row', () => {
-  const row = new Row<string>();
+  const row = new LinkedList<string>();
   const [a, b, c] = [row.add('a'), row.add('b'), row.add('c')];
   row.remove(b);
   expect(b).toMatchObject({ before: undefined, after: undefined });

@@ -1,8 +1,8 @@
 /** Where an item stands. Nobody's business but the row's. */
-export interface RowPlace<T> {
+export interface LinkedListNode<T> {
   readonly item: T;
-  before: RowPlace<T> | undefined;
-  after: RowPlace<T> | undefined;
+  before: LinkedListNode<T> | undefined;
+  after: LinkedListNode<T> | undefined;
 }
 
 /**
@@ -12,9 +12,9 @@ export interface RowPlace<T> {
  * collected. In a server that were whole requests, some kilobytes of each. For the same reason a place that
  * was left lets go of its neighbours.
  */
-export class Row<T> {
-  #first: RowPlace<T> | undefined;
-  #last: RowPlace<T> | undefined;
+export class LinkedList<T> {
+  #first: LinkedListNode<T> | undefined;
+  #last: LinkedListNode<T> | undefined;
   #size = 0;
 
   get size(): number {
@@ -26,8 +26,8 @@ export class Row<T> {
   }
 
   /** At the end. What is returned is needed to leave, and good for that once. */
-  add(item: T): RowPlace<T> {
-    const place: RowPlace<T> = { item, before: this.#last, after: undefined };
+  add(item: T): LinkedListNode<T> {
+    const place: LinkedListNode<T> = { item, before: this.#last, after: undefined };
     if (this.#last === undefined) this.#first = place;
     else this.#last.after = place;
     this.#last = place;
@@ -35,7 +35,7 @@ export class Row<T> {
     return place;
   }
 
-  remove(place: RowPlace<T>): void {
+  remove(place: LinkedListNode<T>): void {
     const { before, after } = place;
     if (before === undefined) this.#first = after;
     else before.after = after;

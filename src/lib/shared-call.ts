@@ -2,7 +2,7 @@
  * Many callers share one question. Who comes while one is under way waits for the next: the answer to a question
  * that was put before a call began may be older than what the caller knows to have happened.
  */
-export class SharedQuestion<T> {
+export class SharedCall<T> {
   readonly #ask: () => Promise<T>;
   #current: Promise<unknown> | undefined;
   #next: Promise<T> | undefined;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { keptCopy, keptText } from './slab.ts';
+import { slabCopy, slabText } from './slab.ts';
 
 it('keeps every text as it was, whatever comes after it', () => {
   const text = fc.oneof(
@@ -9,8 +9,8 @@ it('keeps every text as it was, whatever comes after it', () => {
   );
   fc.assert(
     fc.property(fc.array(text, { maxLength: 60 }), (texts) => {
-      const kept = texts.map((each) => keptText(each));
-      const copies = texts.map((each) => keptCopy(Buffer.from(each)));
+      const kept = texts.map((each) => slabText(each));
+      const copies = texts.map((each) => slabCopy(Buffer.from(each)));
       texts.forEach((each, index) => {
         expect(kept[index]?.equals(Buffer.from(each))).toBe(true);
         expect(copies[index]?.equals(Buffer.from(each))).toBe(true);
@@ -21,7 +21,7 @@ it('keeps every text as it was, whatever comes after it', () => {
 
 it('copies: whoever gave the bytes may use them again', () => {
   const given = Buffer.from('before');
-  const kept = keptCopy(given);
+  const kept = slabCopy(given);
   given.write('behind');
   expect(kept.toString()).toBe('before');
 });
@@ -29,7 +29,7 @@ it('copies: whoever gave the bytes may use them again', () => {
 it('holds little more memory than it was given, whatever else is made in between', () => {
   const kept = Array.from({ length: 1_000 }, (_, index) => {
     Buffer.from('an answer that nobody keeps'.repeat(40));
-    return keptText(`${index} `.padEnd(1_200, 'x'));
+    return slabText(`${index} `.padEnd(1_200, 'x'));
   });
   const memory = new Set(kept.map(({ buffer }) => buffer));
   const held = [...memory].reduce((sum, { byteLength }) => sum + byteLength, 0);

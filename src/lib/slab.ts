@@ -23,13 +23,13 @@ function takeBytes(length: number): Buffer {
 }
 
 /** The text in UTF-8. */
-export function keptText(text: string): Buffer {
+export function slabText(text: string): Buffer {
   const bytes = takeBytes(Buffer.byteLength(text));
   bytes.write(text);
   return bytes;
 }
 
-export function keptCopy(bytes: Uint8Array): Buffer {
+export function slabCopy(bytes: Uint8Array): Buffer {
   const copy = takeBytes(bytes.length);
   copy.set(bytes);
   return copy;

@@ -7,7 +7,7 @@ const SLICE_MS = 0.5;
  * The share of one request in the turns of the event loop. Whoever goes through many objects looks now and then whether
  * its slice is over, and waits for the next one then.
  */
-export class Slice {
+export class TimeSlice {
   readonly #request: { readonly signal: AbortSignal };
   #end = performance.now() + SLICE_MS;
 

@@ -1,8 +1,8 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { kindPrefix, objectKey } from '../api/object-key.ts';
+import { kindPrefix, storageKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
-import type { Cascade } from '../objects/deletion-propagation.ts';
+import type { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
@@ -15,7 +15,7 @@ export interface ApplyParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
-  readonly cascade: Cascade;
+  readonly propagation: DeletionPropagation;
 }
 
 export interface ApplyReport {
@@ -57,7 +57,7 @@ export async function applyManifests(parts: ApplyParts, source: string, read: Ma
 }
 
 async function applyOne(
-  { reader, writer, cascade }: ApplyParts,
+  { reader, writer, propagation }: ApplyParts,
   source: string,
   { kind, place, object, file }: Manifest,
 ): Promise<void> {
@@ -78,7 +78,7 @@ async function applyOne(
     return originOf(current) === undefined ? next : withOrigin(next, origin);
   };
   await writer.update(kind, place, change, { dryRun: false, part });
-  await cascade.settle(kind, place);
+  await propagation.settle(kind, place);
 }
 
 /** Programs that look after an object mark it with these; a file that does not mention them leaves them alone. */
@@ -101,7 +101,7 @@ async function prune(
   unwritten: ManifestProblem[],
 ): Promise<number> {
   const { catalog, reader } = parts;
-  const wanted = new Set(read.manifests.map(({ kind, place }) => objectKey(kind, place)));
+  const wanted = new Set(read.manifests.map(({ kind, place }) => storageKey(kind, place)));
   // A file that can not be read in full says nothing about what it no longer holds.
   const unclear = new Set(read.problems.map(({ file }) => `${source}:${file}`));
   let removed = 0;
@@ -126,9 +126,9 @@ async function prune(
   return removed;
 }
 
-async function removeOne({ writer, cascade }: ApplyParts, kind: Kind, entry: StoredObject): Promise<void> {
+async function removeOne({ writer, propagation }: ApplyParts, kind: Kind, entry: StoredObject): Promise<void> {
   await writer.remove(kind, entry, { dryRun: false, preconditions: { uid: entry.uid } });
-  await cascade.settle(kind, entry);
+  await propagation.settle(kind, entry);
 }
 
 const originOf = (object: ApiObject): string | undefined => object.metadata.annotations?.[ORIGIN_ANNOTATION];

@@ -7,7 +7,7 @@ import { parseYamlDocuments } from '../api/codec/parse-yaml.ts';
 import { type JsonValue, toPlain } from '../api/codec/tree.ts';
 import { YamlSyntaxError } from '../api/codec/yaml-tokens.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { type ObjectPlace, objectKey } from '../api/object-key.ts';
+import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
 import { splitDocuments } from './split-documents.ts';
 
@@ -26,7 +26,7 @@ interface Position {
 
 export interface Manifest extends Position {
   readonly kind: Kind;
-  readonly place: ObjectPlace;
+  readonly place: ObjectKey;
   readonly object: ApiObject;
 }
 
@@ -70,7 +70,7 @@ export async function readManifests(root: string, options: ReadOptions): Promise
   const manifests = new Map<string, Manifest>();
   const problems: ManifestProblem[] = [];
   const take = (manifest: Manifest): void => {
-    const key = objectKey(manifest.kind, manifest.place);
+    const key = storageKey(manifest.kind, manifest.place);
     const twin = manifests.get(key);
     if (twin !== undefined) throw new Error(`it is in ${twin.file}, document ${twin.document}, already`);
     manifests.set(key, manifest);
@@ -150,7 +150,7 @@ function renamed(object: ApiObject, from: Kind, to: Kind): ApiObject {
   return to.storedForm?.fromStored(stored) ?? stored;
 }
 
-function placeOf(kind: Kind, { metadata }: ApiObject): ObjectPlace {
+function placeOf(kind: Kind, { metadata }: ApiObject): ObjectKey {
   const { name = '', namespace = '' } = metadata;
   const cluster = metadata.annotations?.[CLUSTER_ANNOTATION] ?? '';
   if (kind.inCluster && cluster === '') {

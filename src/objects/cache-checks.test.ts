@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Kind } from '../api/kind.ts';
 import type { StorageError, Store } from '../storage/contract.ts';
-import { KindCache } from '../storage/watch-cache.ts';
+import { WatchCache } from '../storage/watch-cache.ts';
 import { startCacheChecks } from './cache-checks.ts';
 import type { StoredObject } from './stored-object.ts';
 
@@ -13,10 +13,10 @@ function start(list: Store['list']) {
   let tick = (): void => {};
   let stopped = false;
   let reloads = 0;
-  const cache = new KindCache<StoredObject>({ prefix: '/registry/apples/', project: () => ({}) as StoredObject });
+  const cache = new WatchCache<StoredObject>({ prefix: '/registry/apples/', project: () => ({}) as StoredObject });
   const stop = startCacheChecks({
     store: { list },
-    feed: { revision: 5, ready: true, startOver: () => (reloads += 1) },
+    reflector: { revision: 5, ready: true, startOver: () => (reloads += 1) },
     pause: () => Promise.resolve(),
     caches: new Map([[APPLES, cache]]),
     count: ({ resource }, status) => counts.push(`${resource} ${status}`),

@@ -1,11 +1,11 @@
 import type { Kind } from '../api/kind.ts';
 import type { Logger } from '../observability/logger.ts';
 import { type CheckStatus, type ConsistencyOptions, checkCaches } from '../storage/consistency.ts';
-import type { KindCache } from '../storage/watch-cache.ts';
+import type { WatchCache } from '../storage/watch-cache.ts';
 import type { StoredObject } from './stored-object.ts';
 
-export interface CacheChecksOptions extends Pick<ConsistencyOptions<StoredObject>, 'store' | 'feed' | 'pause'> {
-  readonly caches: ReadonlyMap<Kind, KindCache<StoredObject>>;
+export interface CacheChecksOptions extends Pick<ConsistencyOptions<StoredObject>, 'store' | 'reflector' | 'pause'> {
+  readonly caches: ReadonlyMap<Kind, WatchCache<StoredObject>>;
   readonly count: (kind: Kind, status: CheckStatus) => void;
   readonly every: (milliseconds: number, task: () => void) => () => void;
   readonly logger: Pick<Logger, 'error' | 'warn'>;
@@ -20,7 +20,7 @@ export function startCacheChecks(options: CacheChecksOptions): () => Promise<voi
   const kinds = new Map([...caches].map(([kind, cache]) => [cache, kind]));
   let underWay: Promise<void> | undefined;
   let ended = false;
-  const observe = (cache: KindCache<StoredObject>, status: CheckStatus, why: unknown): void => {
+  const observe = (cache: WatchCache<StoredObject>, status: CheckStatus, why: unknown): void => {
     const kind = kinds.get(cache);
     if (kind === undefined || ended) return;
     count(kind, status);

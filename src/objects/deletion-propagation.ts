@@ -1,6 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
-import { kindPrefix, type ObjectPlace } from '../api/object-key.ts';
+import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
 import type { Store, Write, WriteResult } from '../storage/contract.ts';
 import { findParents } from './parents.ts';
@@ -9,7 +9,7 @@ import { asApiError } from './storage-errors.ts';
 import type { StoredObject } from './stored-object.ts';
 import { hasFinalizers, holdsOthers, type ObjectWriter } from './writer.ts';
 
-export interface CascadeOptions {
+export interface DeletionPropagationOptions {
   readonly store: Store;
   readonly reader: ObjectReader;
   readonly writer: Pick<ObjectWriter, 'remove'>;
@@ -28,15 +28,15 @@ const MAX_ROUNDS = 8;
  * appear under it; what slipped in before is swept afterwards. A crash in between is finished at the next
  * start: a parent that still has a deletionTimestamp is deleted again, an orphan is swept.
  */
-export class Cascade {
-  readonly #options: CascadeOptions;
+export class DeletionPropagation {
+  readonly #options: DeletionPropagationOptions;
 
-  constructor(options: CascadeOptions) {
+  constructor(options: DeletionPropagationOptions) {
     this.#options = options;
   }
 
   /** After a deletion or an update: finishes what waited for it, from the inside out. */
-  async settle(kind: Kind, place: ObjectPlace): Promise<void> {
+  async settle(kind: Kind, place: ObjectKey): Promise<void> {
     const { catalog, reader } = this.#options;
     const parents = findParents(catalog, reader, kind, place).toReversed();
     for (const entry of [...(holdsOthers(kind) ? [reader.find(kind, place)] : []), ...parents]) {

@@ -1,6 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
-import type { ObjectPlace } from '../api/object-key.ts';
+import type { ObjectKey } from '../api/object-key.ts';
 import { forbidden, notFound } from '../api/status.ts';
 import type { ObjectReader } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
@@ -8,9 +8,9 @@ import type { StoredObject } from './stored-object.ts';
 type Parent = StoredObject | { readonly missing: Kind; readonly name: string };
 
 /** What an object lives in, outermost first. None for the fleet's own objects. */
-export function findParents(catalog: Catalog, reader: ObjectReader, kind: Kind, place: ObjectPlace): Parent[] {
+export function findParents(catalog: Catalog, reader: ObjectReader, kind: Kind, place: ObjectKey): Parent[] {
   if (!kind.inCluster) return [];
-  const find = (parent: Kind, at: ObjectPlace): Parent => reader.find(parent, at) ?? { missing: parent, name: at.name };
+  const find = (parent: Kind, at: ObjectKey): Parent => reader.find(parent, at) ?? { missing: parent, name: at.name };
   const cluster = find(catalog.clusters, { cluster: '', namespace: '', name: place.cluster });
   if (!kind.namespaced) return [cluster];
   return [cluster, find(catalog.namespaces, { cluster: place.cluster, namespace: '', name: place.namespace })];
@@ -24,7 +24,7 @@ export async function requireParents(
   catalog: Catalog,
   reader: ObjectReader,
   kind: Kind,
-  place: ObjectPlace,
+  place: ObjectKey,
 ): Promise<StoredObject[]> {
   let parents = findParents(catalog, reader, kind, place);
   if (parents.some((parent) => 'missing' in parent)) {
@@ -39,7 +39,7 @@ export async function requireParents(
 }
 
 /** T-12j */
-function terminating(kind: Kind, place: ObjectPlace, parent: StoredObject) {
+function terminating(kind: Kind, place: ObjectKey, parent: StoredObject) {
   const inNamespace = parent.kind.resource === 'namespaces';
   const where = `${inNamespace ? 'namespace' : 'cluster'} ${parent.name}`;
   return forbidden(kind, place.name, `unable to create new content in ${where} because it is being terminated`, [

@@ -1,5 +1,5 @@
 import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta } from '../api/kind.ts';
-import type { ObjectPlace } from '../api/object-key.ts';
+import type { ObjectKey } from '../api/object-key.ts';
 import { utcSecond } from '../lib/utc-second.ts';
 import { equalJson, type JsonValue } from './patches/json-value.ts';
 
@@ -46,7 +46,7 @@ const typeOf = (kind: Kind): Pick<ApiObject, 'apiVersion' | 'kind'> => ({
 /** Z-01: what the server fills in and what it ignores when an object is created. */
 export function prepareCreate(
   kind: Kind,
-  place: ObjectPlace,
+  place: ObjectKey,
   sent: ApiObject,
   stamp: Stamp,
   options: { computedAnnotations: readonly string[]; keepStatus: boolean },

@@ -1,33 +1,33 @@
 import type { Kind } from '../api/kind.ts';
-import { type ObjectPlace, objectKey } from '../api/object-key.ts';
+import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { unavailable } from '../api/status.ts';
-import type { Feed } from '../storage/reflector.ts';
-import type { KindCache } from '../storage/watch-cache.ts';
+import type { Reflector } from '../storage/reflector.ts';
+import type { WatchCache } from '../storage/watch-cache.ts';
 import { asApiError, resourceVersionTooLarge, warmingUp } from './storage-errors.ts';
 import type { StoredObject } from './stored-object.ts';
 
-export type ObjectCache = KindCache<StoredObject>;
+export type ObjectCache = WatchCache<StoredObject>;
 
 /** How long a read waits for the caches before it says that they are behind. */
 const PATIENCE_MS = 3_000;
 
 /** Reads from the caches, and the promise of how fresh they are. */
 export class ObjectReader {
-  readonly #feed: Feed<StoredObject>;
+  readonly #reflector: Reflector<StoredObject>;
   readonly #caches: ReadonlyMap<Kind, ObjectCache>;
 
-  constructor(feed: Feed<StoredObject>, caches: ReadonlyMap<Kind, ObjectCache>) {
-    this.#feed = feed;
+  constructor(reflector: Reflector<StoredObject>, caches: ReadonlyMap<Kind, ObjectCache>) {
+    this.#reflector = reflector;
     this.#caches = caches;
   }
 
   /** Everything up to this revision can be read here. */
   get revision(): number {
-    return this.#feed.revision;
+    return this.#reflector.revision;
   }
 
   get ready(): boolean {
-    return this.#feed.ready;
+    return this.#reflector.ready;
   }
 
   cache(kind: Kind): ObjectCache {
@@ -37,12 +37,12 @@ export class ObjectReader {
   }
 
   /** As far as the cache has it; call `catchUp` first where a stale answer would be wrong. */
-  find(kind: Kind, place: ObjectPlace): StoredObject | undefined {
-    return this.cache(kind).current.get(objectKey(kind, place));
+  find(kind: Kind, place: ObjectKey): StoredObject | undefined {
+    return this.cache(kind).current.get(storageKey(kind, place));
   }
 
   /** Looks again after catching up before it says that something does not exist (K-25). */
-  async findFresh(kind: Kind, place: ObjectPlace): Promise<StoredObject | undefined> {
+  async findFresh(kind: Kind, place: ObjectKey): Promise<StoredObject | undefined> {
     const found = this.find(kind, place);
     if (found !== undefined) return found;
     await this.catchUp();
@@ -54,7 +54,7 @@ export class ObjectReader {
     this.assertReady();
     let reached: boolean;
     try {
-      reached = await this.#feed.catchUp(PATIENCE_MS);
+      reached = await this.#reflector.catchUp(PATIENCE_MS);
     } catch (error) {
       throw asApiError(error);
     }
@@ -64,17 +64,17 @@ export class ObjectReader {
   /** Waits for a revision that a caller has seen somewhere; one that has not happened is a 504 (L-37). */
   async waitFor(revision: number): Promise<void> {
     this.assertReady();
-    if (!(await this.#feed.waitFor(revision, PATIENCE_MS))) {
-      throw resourceVersionTooLarge(revision, this.#feed.revision);
+    if (!(await this.#reflector.waitFor(revision, PATIENCE_MS))) {
+      throw resourceVersionTooLarge(revision, this.#reflector.revision);
     }
   }
 
   /** After a write of our own: what follows in this process sees it. */
   async sawOwnWrite(revision: number): Promise<void> {
-    await this.#feed.waitFor(revision, PATIENCE_MS);
+    await this.#reflector.waitFor(revision, PATIENCE_MS);
   }
 
   assertReady(): void {
-    if (!this.#feed.ready) throw warmingUp();
+    if (!this.#reflector.ready) throw warmingUp();
   }
 }

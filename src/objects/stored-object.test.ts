@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { kindPrefix, objectKey } from '../api/object-key.ts';
+import { kindPrefix, storageKey } from '../api/object-key.ts';
 import { StoredObject, toStoredBytes } from './stored-object.ts';
 
 const { clusters, namespaces, serviceAccounts, clusterRoles } = createCatalog({ productName: 'orchestrator' });
@@ -81,7 +81,7 @@ describe('where an object is, by its key', () => {
     [namespaces, { cluster: 'a.b', namespace: '', name: 'ci' }],
     [serviceAccounts, { cluster: 'a.b', namespace: 'ci', name: 'builder' }],
   ])('$resource', (kind, place) => {
-    expect(at(kind, objectKey(kind, place))).toEqual(place);
+    expect(at(kind, storageKey(kind, place))).toEqual(place);
   });
 
   it.each([

@@ -1,8 +1,8 @@
 import { encodeValue } from '../api/codec/encode.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { kindPrefix, type ObjectPlace } from '../api/object-key.ts';
+import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import type { Current } from '../api/still-current.ts';
-import { keptText } from '../lib/slab.ts';
+import { slabText } from '../lib/slab.ts';
 import type { KeyValue } from '../storage/contract.ts';
 import type { CacheEntry } from '../storage/snapshot.ts';
 
@@ -13,7 +13,7 @@ export type PublicView = (object: ApiObject) => ApiObject;
  * A stored object with what is asked of it often at hand, and the rest parsed from its bytes on demand.
  * The stored bytes hold no resourceVersion: that is the revision of the write, known only after it.
  */
-export class StoredObject implements CacheEntry, ObjectPlace, Current {
+export class StoredObject implements CacheEntry, ObjectKey, Current {
   // First, so that a list finds both where the object begins: what lies further on the processor would have to fetch too.
   readonly #publicView: PublicView | undefined;
   /** Made when first asked for: at a start nobody has to wait for what nobody has asked for yet. */
@@ -101,13 +101,13 @@ export class StoredObject implements CacheEntry, ObjectPlace, Current {
   /** The public view as bytes; the whole object for kinds that have none to hide. */
   get publicJson(): Buffer {
     if (this.#publicView === undefined) return this.fullJson;
-    this.#publicJson ??= keptText(encode(this.kind, this.#publicView(this.#written ?? this.object())));
+    this.#publicJson ??= slabText(encode(this.kind, this.#publicView(this.#written ?? this.object())));
     return this.#publicJson;
   }
 
   /** The whole object as bytes. */
   get fullJson(): Buffer {
-    this.#fullJson ??= keptText(encode(this.kind, this.#written ?? this.object()));
+    this.#fullJson ??= slabText(encode(this.kind, this.#written ?? this.object()));
     return this.#fullJson;
   }
 
@@ -144,7 +144,7 @@ function withoutVersion({ metadata: { resourceVersion: _, ...metadata }, ...rest
 }
 
 /** Throws for a key that does not say where an object of this kind is: whoever wrote it has not gone through here. */
-function placeOf(kind: Kind, key: string): ObjectPlace {
+function placeOf(kind: Kind, key: string): ObjectKey {
   const clusterAt = kindPrefix(kind).length;
   const namespaceAt = kind.inCluster ? afterSlash(kind, key, clusterAt) : clusterAt;
   const nameAt = kind.namespaced ? afterSlash(kind, key, namespaceAt) : namespaceAt;

@@ -1,7 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
 import { type FieldError, invalid, invalidValue } from '../api/field-error.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { type ObjectPlace, objectKey } from '../api/object-key.ts';
+import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict, notFound } from '../api/status.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import { requireParents } from './parents.ts';
@@ -70,7 +70,7 @@ export class ObjectWriter {
 
   async create(
     kind: Kind,
-    within: Pick<ObjectPlace, 'cluster' | 'namespace'>,
+    within: Pick<ObjectKey, 'cluster' | 'namespace'>,
     sent: ApiObject,
     options: CreateOptions,
   ): Promise<ApiObject> {
@@ -97,7 +97,7 @@ export class ObjectWriter {
 
   async #createNamed(
     kind: Kind,
-    place: ObjectPlace,
+    place: ObjectKey,
     sent: ApiObject,
     { dryRun, keepStatus = false, admit }: CreateOptions,
   ): Promise<ApiObject> {
@@ -114,7 +114,7 @@ export class ObjectWriter {
       return object;
     }
     const result = await this.#write({
-      key: objectKey(kind, place),
+      key: storageKey(kind, place),
       value: toStoredBytes(kind, object),
       meaning: object,
       expect: { absent: true },
@@ -123,13 +123,13 @@ export class ObjectWriter {
     await reader.sawOwnWrite(result.revision);
     if (result.ok) return versioned(object, result.revision);
     const existing = reader.find(kind, place);
-    if (result.key === objectKey(kind, place)) throw exists(kind, place.name, existing);
+    if (result.key === storageKey(kind, place)) throw exists(kind, place.name, existing);
     // A parent went away between the look and the write: say which one.
     await requireParents(catalog, reader, kind, place);
     throw conflict(kind, place.name, 'what it lives in has changed; please try again');
   }
 
-  async update(kind: Kind, place: ObjectPlace, change: Change, options: UpdateOptions): Promise<ApiObject> {
+  async update(kind: Kind, place: ObjectKey, change: Change, options: UpdateOptions): Promise<ApiObject> {
     const { computedAnnotations } = this.#options;
     const { part, preconditions, admit } = options;
     const expected = preconditions?.resourceVersion ?? '';
@@ -174,7 +174,7 @@ export class ObjectWriter {
    */
   async remove(
     kind: Kind,
-    place: ObjectPlace,
+    place: ObjectKey,
     { dryRun, preconditions }: { dryRun: boolean; preconditions?: Preconditions },
   ): Promise<{ object: ApiObject; uid: string; gone: boolean }> {
     const { reader, now } = this.#options;
@@ -204,7 +204,7 @@ export class ObjectWriter {
   /** The newest state, which must be what the caller says it is. */
   async #current(
     kind: Kind,
-    place: ObjectPlace,
+    place: ObjectKey,
     preconditions: Preconditions | undefined,
   ): Promise<{ current: StoredObject; object: ApiObject }> {
     const { reader } = this.#options;

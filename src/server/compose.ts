@@ -17,7 +17,7 @@ import { openForwarding } from '../handlers/token/open-forwarding.ts';
 import { createViews } from '../handlers/views.ts';
 import type { Tracer } from '../http/records/tracing/tracer.ts';
 import { readConsoleFiles } from '../http/routes/console-files.ts';
-import { createFront } from '../http/server.ts';
+import { createApiServer } from '../http/server.ts';
 import { every } from '../lib/interval.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
 import { startCacheChecks } from '../objects/cache-checks.ts';
@@ -90,7 +90,7 @@ export async function compose(
     const tracer = await openTracing(options, version, logger);
     closers.push(async () => tracer?.close());
     // The address is taken first: it is part of what tokens say, and may be chosen by the system.
-    const front = createFront({
+    const front = createApiServer({
       host: options.listen.host,
       port: options.listen.port,
       ...(options.tls === undefined
@@ -150,15 +150,15 @@ export async function compose(
       delay: async (ms) => delay(ms, undefined, { ref: false }),
       onError: (error) => logger.error({ err: error }, 'the watch of the store was interrupted'),
     });
-    const { reader, writer, cascade, feed, policy, hub } = objects;
-    feed.listen(countEvents(metrics.countCacheEvent));
-    await feed.start();
-    closers.push(() => feed.stop());
+    const { reader, writer, propagation, reflector, policy, broadcaster } = objects;
+    reflector.listen(countEvents(metrics.countCacheEvent));
+    await reflector.start();
+    closers.push(() => reflector.stop());
     const { caches } = objects;
     const count = ({ group, resource }: Kind, status: string) => metrics.cacheChecks.inc({ group, resource, status });
     const pause = async () => delay(CHECK_PAUSE_MS, undefined, { ref: false });
-    closers.push(startCacheChecks({ store, feed, caches, count, pause, every, logger }));
-    await cascade.resume();
+    closers.push(startCacheChecks({ store, reflector, caches, count, pause, every, logger }));
+    await propagation.resume();
     await installBootstrapRoles(catalog, reader, writer);
 
     const signing = await openSigning({
@@ -177,7 +177,7 @@ export async function compose(
     closers.push(signing.close);
     const { keyRing } = signing;
     // Whoever came with a token of a revoked key has to go at once.
-    keyRing.onChange(() => hub.checkCallers());
+    keyRing.onChange(() => broadcaster.checkCallers());
     const live = { lookup: createLiveLookup(catalog, reader) };
     const { maxTokenExpirationSeconds: maxExpirationSeconds, maxTrackedTokensPerCaller: maxTrackedPerCaller } = options;
     const limits = { maxExpirationSeconds, maxTrackedPerCaller };
@@ -201,7 +201,7 @@ export async function compose(
     });
     const callers = await openCallers({ options, version, verifier, issuers, logger });
     closers.push(() => callers.close());
-    closers.push(every(CALLER_CHECK_MS, () => hub.checkCallers()));
+    closers.push(every(CALLER_CHECK_MS, () => broadcaster.checkCallers()));
 
     const upstream = openUpstream({
       rules,
@@ -219,7 +219,7 @@ export async function compose(
             reader,
             writer,
             upstream,
-            listen: (listener) => feed.listen(listener),
+            listen: (listener) => reflector.listen(listener),
             productName: options.productName,
             maxExpirationSeconds: options.maxTokenExpirationSeconds,
             now: Date.now,
@@ -242,7 +242,7 @@ export async function compose(
       reviewToken: callers.authenticator.review,
     });
 
-    const manifests = await openManifests(options, { parts: { catalog, reader, writer, cascade }, logger });
+    const manifests = await openManifests(options, { parts: { catalog, reader, writer, propagation }, logger });
     closers.push(() => manifests.stop());
     const { retentionMs, revisions } = options.history;
     const compactor = startCompactor({
@@ -260,7 +260,7 @@ export async function compose(
       catalog,
       reader,
       writer,
-      feed,
+      reflector,
       connections: { wanted: options.probeConnections, clients: options.maxConnections },
       thread: {
         entry: PROBER_THREAD,
@@ -278,7 +278,7 @@ export async function compose(
     observeParts(metrics, {
       audit: () => audit.counts,
       leads,
-      cache: feed,
+      cache: reflector,
       cacheCapacity: options.history.revisions,
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
       clockSkew: () => clock.guard.skewSeconds,
@@ -298,11 +298,11 @@ export async function compose(
         issuesItself: options.credentialsDir === undefined ? undefined : issuesItself,
       }),
       store,
-      cache: feed,
+      cache: reflector,
       isCluster: (name) => reader.find(catalog.clusters, { cluster: '', namespace: '', name }) !== undefined,
       tokenOriginsOf: callers.originsOf,
     });
-    closers.push(() => front.server.drain(() => hub.shutDown()));
+    closers.push(() => front.server.drain(() => broadcaster.shutDown()));
     if (isShared) await front.server.listen();
     return { baseUrl, stop: stopAll };
   } catch (error) {

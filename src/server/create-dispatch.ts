@@ -40,16 +40,16 @@ export interface DispatchParts {
 export function createDispatch(parts: DispatchParts): ReturnType<typeof createDispatcher> {
   const { baseUrl, catalog, issuers, objects, views, signing, records, clock, forward, reviewToken } = parts;
   const { productName, maxTokenExpirationSeconds: maxExpirationSeconds } = parts.options;
-  const { publicView, reader, writer, cascade, policy, hub } = objects;
+  const { publicView, reader, writer, propagation, policy, broadcaster } = objects;
   const { keyRing } = signing;
   const requireRightClock = (): void => clock.requireRight();
   return createDispatcher({
     catalog,
     reader,
     writer,
-    cascade,
+    propagation,
     views,
-    hub,
+    broadcaster,
     publicView: publicView,
     continueTokens: createContinueTokens({ key: signing.sealKey }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : watchRefusal(policy, request)),
@@ -78,7 +78,13 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     }),
     getKubeconfig: createKubeconfigHandler({ catalog, reader, productName, baseUrl }),
     ownVerbs: new Map([
-      ...signingKeyVerbs({ kind: catalog.signingKeys, reader, keyRing, board: signing.board, requireRightClock }),
+      ...signingKeyVerbs({
+        kind: catalog.signingKeys,
+        reader,
+        keyRing,
+        publisher: signing.publisher,
+        requireRightClock,
+      }),
       ...issuedTokenVerbs({
         kind: catalog.issuedTokens,
         reader,

@@ -3,16 +3,16 @@ import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { createPolicy, type Policy } from '../authz/policy.ts';
-import { PolicyFeed, rbacKinds, rbacSnapshotAt } from '../authz/policy-updater.ts';
+import { PolicyUpdater, rbacKinds, rbacSnapshotAt } from '../authz/policy-updater.ts';
 import { COMPUTED_ANNOTATIONS, createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
-import { WatchHub } from '../handlers/watch/broadcaster.ts';
-import { Cascade } from '../objects/deletion-propagation.ts';
+import { Broadcaster } from '../handlers/watch/broadcaster.ts';
+import { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import { ObjectReader } from '../objects/reader.ts';
 import { StoredObject } from '../objects/stored-object.ts';
 import { ObjectWriter } from '../objects/writer.ts';
 import type { Store } from '../storage/contract.ts';
-import { Feed } from '../storage/reflector.ts';
-import { KindCache } from '../storage/watch-cache.ts';
+import { Reflector } from '../storage/reflector.ts';
+import { WatchCache } from '../storage/watch-cache.ts';
 
 export interface ObjectsOptions extends PublicViewOptions {
   readonly catalog: Catalog;
@@ -27,13 +27,13 @@ export interface ObjectsOptions extends PublicViewOptions {
 
 export interface Objects {
   readonly publicView: (object: ApiObject) => ApiObject;
-  readonly feed: Feed<StoredObject>;
-  readonly caches: ReadonlyMap<Kind, KindCache<StoredObject>>;
+  readonly reflector: Reflector<StoredObject>;
+  readonly caches: ReadonlyMap<Kind, WatchCache<StoredObject>>;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
   readonly policy: Policy;
-  readonly hub: WatchHub;
-  readonly cascade: Cascade;
+  readonly broadcaster: Broadcaster;
+  readonly propagation: DeletionPropagation;
 }
 
 /**
@@ -45,7 +45,7 @@ export function createObjects(options: ObjectsOptions): Objects {
   const publicView = createPublicView(options);
   const caches = new Map(
     catalog.storedKinds.map((kind) => {
-      const cache = new KindCache<StoredObject>({
+      const cache = new WatchCache<StoredObject>({
         prefix: kindPrefix(kind),
         project: (stored) => new StoredObject(kind, stored, kind === catalog.clusters ? publicView : undefined),
         indexLabels: kind.indexLabels === true,
@@ -54,14 +54,14 @@ export function createObjects(options: ObjectsOptions): Objects {
       return [kind, cache] as const;
     }),
   );
-  const feed = new Feed<StoredObject>({
+  const reflector = new Reflector<StoredObject>({
     store,
     caches: [...caches.values()],
     historyRevisions,
     delay: options.delay,
     onError: options.onError,
   });
-  const reader = new ObjectReader(feed, caches);
+  const reader = new ObjectReader(reflector, caches);
   const policy = createPolicy({
     labelsOf: (name) => {
       const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name });
@@ -70,14 +70,14 @@ export function createObjects(options: ObjectsOptions): Objects {
     snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
   });
   const isPolicy = new Set(rbacKinds(catalog));
-  const hub = new WatchHub({
+  const broadcaster = new Broadcaster({
     clusters: catalog.clusters,
     isPolicy: (kind) => isPolicy.has(kind),
     bookmarkIntervalMs: options.bookmarkIntervalMs,
   });
   // The rules first: an event is judged by the rules in force at its revision.
-  feed.listen(new PolicyFeed({ policy, reader, catalog }));
-  feed.listen(hub);
+  reflector.listen(new PolicyUpdater({ policy, reader, catalog }));
+  reflector.listen(broadcaster);
   const writer = new ObjectWriter({
     store,
     reader,
@@ -87,8 +87,8 @@ export function createObjects(options: ObjectsOptions): Objects {
     randomSuffix,
     computedAnnotations: Object.values(COMPUTED_ANNOTATIONS),
   });
-  const cascade = new Cascade({ store, reader, writer, catalog });
-  return { publicView, feed, caches, reader, writer, policy, hub, cascade };
+  const propagation = new DeletionPropagation({ store, reader, writer, catalog });
+  return { publicView, reflector, caches, reader, writer, policy, broadcaster, propagation };
 }
 
 /** One for all: whoever compares the labels of now with those of before sees that nothing changed. */

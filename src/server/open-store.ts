@@ -5,9 +5,9 @@ import type { Logger } from '../observability/logger.ts';
 import { IMPORT_KEY, type Revision, StorageError, type Store } from '../storage/contract.ts';
 import { followCredentials, readCredentials } from '../storage/etcd/etcd-credentials.ts';
 import { openEtcdStore } from '../storage/etcd/open-etcd-store.ts';
-import { liftEtcd } from '../storage/etcd/seed-revision.ts';
+import { seedEtcdRevision } from '../storage/etcd/seed-revision.ts';
 import { type Leadership, soleLeadership } from '../storage/leadership.ts';
-import { liftSqlite } from '../storage/sqlite/seed-revision.ts';
+import { seedSqliteRevision } from '../storage/sqlite/seed-revision.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
 import type { StoreTime } from '../storage/store-time.ts';
 
@@ -44,9 +44,14 @@ export async function openStore(
 }
 
 /** Makes every later revision greater than this one. The store must hold nothing yet, and not be open. */
-export async function liftStore(options: StoreOptions, revision: Revision): Promise<void> {
-  if (options.engine === 'sqlite') liftSqlite(options.path, revision);
-  else await liftEtcd({ ...(await readCredentials(options)), endpoints: options.endpoints }, options.prefix, revision);
+export async function seedStoreRevision(options: StoreOptions, revision: Revision): Promise<void> {
+  if (options.engine === 'sqlite') seedSqliteRevision(options.path, revision);
+  else
+    await seedEtcdRevision(
+      { ...(await readCredentials(options)), endpoints: options.endpoints },
+      options.prefix,
+      revision,
+    );
 }
 
 async function openEngine(options: StoreOptions, logger: Logger, renewEveryMs: number): Promise<OpenedStore> {

@@ -13,7 +13,7 @@ import { checkStore } from '../transfer/check-store.ts';
 import { compareServer, type ServedList } from '../transfer/compare-server.ts';
 import { exportStore } from '../transfer/export-store.ts';
 import { importStore } from '../transfer/import-store.ts';
-import { liftStore, openStore } from './open-store.ts';
+import { openStore, seedStoreRevision } from './open-store.ts';
 
 /** Works on a store without a server in between. Exit codes: 0 done, 1 it did not work or something is wrong, 2 the options are. */
 export type StoreTask = 'export' | 'import' | 'check';
@@ -75,7 +75,7 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
     const archive = await readArchive(createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }));
     const target = {
       open: async () => (await openStore(options, quiet, { unfinished: true })).store,
-      lift: (revision: number) => liftStore(options, revision),
+      lift: (revision: number) => seedStoreRevision(options, revision),
     };
     const revision = await importStore(target, archive);
     say(

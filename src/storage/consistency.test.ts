@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type CheckStatus, checkCaches } from './consistency.ts';
 import type { Change, KeyValue, Store } from './contract.ts';
-import { Feed } from './reflector.ts';
+import { Reflector } from './reflector.ts';
 import type { CacheEntry } from './snapshot.ts';
 import { openSqliteStore } from './sqlite/sqlite-store.ts';
-import { KindCache } from './watch-cache.ts';
+import { WatchCache } from './watch-cache.ts';
 
 interface Thing extends CacheEntry {
   readonly text: string;
@@ -24,18 +24,18 @@ function project({ key, value, modRevision }: KeyValue): Thing {
 
 let dir: string;
 let store: Store;
-let feed: Feed<Thing>;
+let reflector: Reflector<Thing>;
 /** What the watch of the store does not tell. */
 let loses: (change: Change) => boolean;
 let seen: [string, CheckStatus, unknown][];
-let check: (of?: Pick<Feed<Thing>, 'revision' | 'ready' | 'startOver'>) => Promise<void>;
-let apples: KindCache<Thing>;
+let check: (of?: Pick<Reflector<Thing>, 'revision' | 'ready' | 'startOver'>) => Promise<void>;
+let apples: WatchCache<Thing>;
 
 async function write(key: string, value: string | null): Promise<void> {
   const current = await store.get(key);
   const expect = current === undefined ? { absent: true as const } : { modRevision: current.modRevision };
   await store.write({ key, value: value === null ? null : Buffer.from(value), expect });
-  await feed.waitFor(await store.revision());
+  await reflector.waitFor(await store.revision());
 }
 
 const contents = (): string[] =>
@@ -46,8 +46,8 @@ beforeEach(async () => {
   store = await openSqliteStore({ file: join(dir, 'store.db') });
   loses = () => false;
   seen = [];
-  apples = new KindCache<Thing>({ prefix: APPLES, project });
-  const caches = [apples, new KindCache<Thing>({ prefix: PEARS, project })];
+  apples = new WatchCache<Thing>({ prefix: APPLES, project });
+  const caches = [apples, new WatchCache<Thing>({ prefix: PEARS, project })];
   const lossy: Store = {
     get: (key, revision) => store.get(key, revision),
     list: (request) => store.list(request),
@@ -62,25 +62,25 @@ beforeEach(async () => {
       }
     },
   };
-  feed = new Feed<Thing>({
+  reflector = new Reflector<Thing>({
     store: lossy,
     caches,
     historyRevisions: 0,
     delay: () => Promise.resolve(),
     onError: () => {},
   });
-  check = (of = feed) =>
+  check = (of = reflector) =>
     checkCaches({
       store,
       caches,
-      feed: of,
+      reflector: of,
       pause: () => Promise.resolve(),
       observe: (cache, status, why) => seen.push([cache.prefix, status, why]),
     });
-  await feed.start();
+  await reflector.start();
 });
 afterEach(async () => {
-  await feed.stop();
+  await reflector.stop();
   await store.close();
   await rm(dir, { recursive: true });
 });
@@ -99,7 +99,7 @@ describe('B7: the check of the caches', () => {
     await write(`${APPLES}a7`, null);
     await check();
     expect(seen).toEqual(FINE);
-    expect(feed.ready).toBe(true);
+    expect(reflector.ready).toBe(true);
   });
 
   it('compares one state, however much is written meanwhile', async () => {
@@ -126,7 +126,7 @@ describe('B7: the check of the caches', () => {
       [PEARS, 'success'],
     ]);
     await expect.poll(contents).toEqual(expected);
-    await expect.poll(() => feed.ready).toBe(true);
+    await expect.poll(() => reflector.ready).toBe(true);
     seen = [];
     loses = () => false;
     await check();
@@ -138,7 +138,7 @@ describe('B7: the check of the caches', () => {
 
   it('says when it could not find out, and leaves the caches alone', async () => {
     await write(`${APPLES}a`, '1');
-    const past = feed.revision;
+    const past = reflector.revision;
     await write(`${PEARS}p`, '1');
     await store.compact(await store.revision());
     let over = false;

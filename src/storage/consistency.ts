@@ -1,19 +1,19 @@
 import type { KeyValue, Store } from './contract.ts';
-import type { Feed } from './reflector.ts';
+import type { Reflector } from './reflector.ts';
 import type { CacheEntry, Snapshot } from './snapshot.ts';
-import type { KindCache } from './watch-cache.ts';
+import type { WatchCache } from './watch-cache.ts';
 
 /** `error`: the store could not tell. */
 export type CheckStatus = 'success' | 'failure' | 'error';
 
 export interface ConsistencyOptions<E extends CacheEntry> {
   readonly store: Pick<Store, 'list'>;
-  readonly caches: readonly KindCache<E>[];
-  readonly feed: Pick<Feed<E>, 'revision' | 'ready' | 'startOver'>;
+  readonly caches: readonly WatchCache<E>[];
+  readonly reflector: Pick<Reflector<E>, 'revision' | 'ready' | 'startOver'>;
   /** Between two pages: this is nothing that anybody waits for. */
   readonly pause: () => Promise<unknown>;
   /** Told of each cache; `why` when it is not a success. */
-  readonly observe: (cache: KindCache<E>, status: CheckStatus, why?: unknown) => void;
+  readonly observe: (cache: WatchCache<E>, status: CheckStatus, why?: unknown) => void;
 }
 
 const PAGE = 200;
@@ -23,10 +23,10 @@ const PAGE = 200;
  * is read comes from the caches, so an event that was lost on the way would be wrong answers until the next start.
  */
 export async function checkCaches<E extends CacheEntry>(options: ConsistencyOptions<E>): Promise<void> {
-  const { caches, feed, observe } = options;
-  if (!feed.ready) return;
+  const { caches, reflector, observe } = options;
+  if (!reflector.ready) return;
   // All in one turn, so that all are of this revision; they cost nothing until something changes.
-  const { revision } = feed;
+  const { revision } = reflector;
   const held = caches.map((cache) => ({ cache, state: cache.present }));
   let differs = false;
   for (const { cache, state } of held) {
@@ -38,12 +38,12 @@ export async function checkCaches<E extends CacheEntry>(options: ConsistencyOpti
       observe(cache, 'error', error);
     }
   }
-  if (differs) feed.startOver();
+  if (differs) reflector.startOver();
 }
 
 async function findDifference<E extends CacheEntry>(
   { store, pause }: ConsistencyOptions<E>,
-  cache: KindCache<E>,
+  cache: WatchCache<E>,
   state: Snapshot<E>,
   revision: number,
 ): Promise<string | undefined> {
@@ -68,7 +68,7 @@ async function findDifference<E extends CacheEntry>(
   return count === state.size ? undefined : `${state.size - count} objects are cached that are not stored`;
 }
 
-function isReadable<E extends CacheEntry>(cache: KindCache<E>, item: KeyValue): boolean {
+function isReadable<E extends CacheEntry>(cache: WatchCache<E>, item: KeyValue): boolean {
   try {
     cache.refill().add(item);
     return true;

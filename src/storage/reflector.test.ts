@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type KeyValue, StorageError, type Store } from './contract.ts';
-import { Feed, type FeedListener, type FeedOptions } from './reflector.ts';
+import { Reflector, type ReflectorListener, type ReflectorOptions } from './reflector.ts';
 import type { CacheEntry } from './snapshot.ts';
 import { openSqliteStore } from './sqlite/sqlite-store.ts';
-import { KindCache } from './watch-cache.ts';
+import { WatchCache } from './watch-cache.ts';
 
 interface Thing extends CacheEntry {
   readonly text: string;
@@ -21,7 +21,7 @@ function project({ key, value, modRevision }: KeyValue): Thing {
 }
 
 /** Writes down what it is told, and what the caches say at that moment. */
-class Diary implements FeedListener<Thing> {
+class Diary implements ReflectorListener<Thing> {
   readonly lines: string[] = [];
   readonly #name: string;
   readonly #shared: string[];
@@ -36,7 +36,7 @@ class Diary implements FeedListener<Thing> {
     this.#shared.push(`${this.#name}: ${line}`);
   }
 
-  onEvent({ cache, revision, before, after }: Parameters<FeedListener<Thing>['onEvent']>[0]): void {
+  onEvent({ cache, revision, before, after }: Parameters<ReflectorListener<Thing>['onEvent']>[0]): void {
     const key = (after ?? before)?.key ?? '';
     const cached = cache.current.get(key);
     if (cached !== after) throw new Error('told before the cache had it');
@@ -58,7 +58,7 @@ class Diary implements FeedListener<Thing> {
 
 let dir: string;
 let store: Store;
-const feeds: Feed<Thing>[] = [];
+const feeds: Reflector<Thing>[] = [];
 
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'clusterpass-feed-'));
@@ -88,11 +88,11 @@ async function del(key: string): Promise<number> {
   return result.revision;
 }
 
-function newFeed(options: Partial<FeedOptions<Thing>> = {}) {
-  const apples = new KindCache<Thing>({ prefix: APPLES, project });
-  const pears = new KindCache<Thing>({ prefix: PEARS, project });
+function newReflector(options: Partial<ReflectorOptions<Thing>> = {}) {
+  const apples = new WatchCache<Thing>({ prefix: APPLES, project });
+  const pears = new WatchCache<Thing>({ prefix: PEARS, project });
   const errors: unknown[] = [];
-  const feed = new Feed<Thing>({
+  const reflector = new Reflector<Thing>({
     store,
     caches: [apples, pears],
     historyRevisions: 1_000,
@@ -100,11 +100,11 @@ function newFeed(options: Partial<FeedOptions<Thing>> = {}) {
     onError: (error) => errors.push(error),
     ...options,
   });
-  feeds.push(feed);
-  return { feed, apples, pears, errors };
+  feeds.push(reflector);
+  return { reflector, apples, pears, errors };
 }
 
-const contents = (cache: KindCache<Thing>): string[] =>
+const contents = (cache: WatchCache<Thing>): string[] =>
   [...cache.current.scan(cache.prefix)].map(({ key, text }) => `${key.slice(cache.prefix.length)}=${text}`);
 
 /** The store as seen over a connection that can be cut; everything else about it is real. */
@@ -130,13 +130,13 @@ class CuttableStore implements Store {
   }
 }
 
-describe('Feed', () => {
+describe('Reflector', () => {
   it('is ready at the revision of the store when it has started, with an empty store too', async () => {
-    const { feed, apples } = newFeed();
-    expect(feed.ready).toBe(false);
-    await feed.start();
-    expect(feed.ready).toBe(true);
-    expect(feed.revision).toBe(await store.revision());
+    const { reflector, apples } = newReflector();
+    expect(reflector.ready).toBe(false);
+    await reflector.start();
+    expect(reflector.ready).toBe(true);
+    expect(reflector.revision).toBe(await store.revision());
     expect(contents(apples)).toEqual([]);
   });
 
@@ -146,10 +146,10 @@ describe('Feed', () => {
     await put(`${PEARS}p`, 'three');
     await put(`${APPLES}a`, 'four');
     const last = await del(`${APPLES}b`);
-    const { feed, apples, pears } = newFeed({ historyRevisions: 4 });
+    const { reflector, apples, pears } = newReflector({ historyRevisions: 4 });
     const diary = new Diary('one');
-    feed.listen(diary);
-    await feed.start();
+    reflector.listen(diary);
+    await reflector.start();
 
     expect(apples.windowStart).toBe(first);
     expect(pears.windowStart).toBe(first);
@@ -170,9 +170,9 @@ describe('Feed', () => {
     for (let i = 0; i < 10; i++) await put(`${APPLES}a`, `v${i}`);
     const kept = (await store.revision()) - 2;
     await store.compact(kept);
-    const { feed, apples } = newFeed({ historyRevisions: 1_000 });
-    await feed.start();
-    expect(feed.ready).toBe(true);
+    const { reflector, apples } = newReflector({ historyRevisions: 1_000 });
+    await reflector.start();
+    expect(reflector.ready).toBe(true);
     expect(apples.windowStart).toBe(kept);
     expect(apples.eventsAfter(kept)).toHaveLength(2);
     expect(contents(apples)).toEqual(['a=v9']);
@@ -192,15 +192,15 @@ describe('Feed', () => {
     };
     setImmediate(turn);
     const parsedInTurns = new Set<number>();
-    const apples = new KindCache<Thing>({
+    const apples = new WatchCache<Thing>({
       prefix: APPLES,
       project: (stored) => {
         parsedInTurns.add(turns);
         return project(stored);
       },
     });
-    const { feed } = newFeed({ caches: [apples], historyRevisions: 0 });
-    await feed.start();
+    const { reflector } = newReflector({ caches: [apples], historyRevisions: 0 });
+    await reflector.start();
     turning = false;
     expect(apples.current.size).toBe(2_500);
     expect(apples.windowStart).toBe(await store.revision());
@@ -208,21 +208,21 @@ describe('Feed', () => {
   });
 
   it('tells every listener every event in order, in the order in which they came to listen', async () => {
-    const { feed, apples } = newFeed();
+    const { reflector, apples } = newReflector();
     const shared: string[] = [];
     const one = new Diary('one', shared);
     const two = new Diary('two', shared);
-    feed.listen(one);
-    feed.listen(two);
-    await feed.start();
-    const from = feed.revision;
+    reflector.listen(one);
+    reflector.listen(two);
+    await reflector.start();
+    const from = reflector.revision;
     const writes = ['a', 'b', 'c', 'd'].map((name) =>
       store.write({ key: `${APPLES}${name}`, value: bytes(name), expect: { absent: true } }),
     );
     // Of no kind that is cached: no event, and progress all the same.
     const other = store.write({ key: '/registry/plums/x', value: bytes('x'), expect: { absent: true } });
     const last = Math.max(...(await Promise.all([...writes, other])).map(({ revision }) => revision));
-    expect(await feed.waitFor(last)).toBe(true);
+    expect(await reflector.waitFor(last)).toBe(true);
 
     expect(one.lines).toEqual(two.lines);
     expect(one.events).toEqual(['a', 'b', 'c', 'd'].map((name, index) => `event ${from + 1 + index} - > ${name}`));
@@ -233,53 +233,53 @@ describe('Feed', () => {
   });
 
   it('catches up with every write that was acknowledged before', async () => {
-    const { feed, apples } = newFeed();
-    await feed.start();
+    const { reflector, apples } = newReflector();
+    await reflector.start();
     for (let i = 0; i < 20; i++) {
       await put(`${APPLES}a`, `v${i}`);
-      expect(await feed.catchUp(10_000)).toBe(true);
+      expect(await reflector.catchUp(10_000)).toBe(true);
       expect(contents(apples)).toEqual([`a=v${i}`]);
     }
   });
 
   it('waits for a revision, for a time or until it ends', async () => {
-    const { feed } = newFeed();
-    await feed.start();
-    const next = feed.revision + 1;
-    expect(await feed.waitFor(next - 1)).toBe(true);
-    expect(await feed.waitFor(next, 1)).toBe(false);
-    const soon = feed.waitFor(next);
-    const never = feed.waitFor(next + 1);
+    const { reflector } = newReflector();
+    await reflector.start();
+    const next = reflector.revision + 1;
+    expect(await reflector.waitFor(next - 1)).toBe(true);
+    expect(await reflector.waitFor(next, 1)).toBe(false);
+    const soon = reflector.waitFor(next);
+    const never = reflector.waitFor(next + 1);
     await put(`${APPLES}a`, 'x');
     expect(await soon).toBe(true);
-    await feed.stop();
+    await reflector.stop();
     expect(await never).toBe(false);
-    expect(await feed.waitFor(next + 1)).toBe(false);
+    expect(await reflector.waitFor(next + 1)).toBe(false);
   });
 
   it('waits for each no longer than that one wanted to, in whatever order they came', async () => {
-    const { feed } = newFeed();
-    await feed.start();
-    const next = feed.revision + 1;
-    const patient = [feed.waitFor(next, 600_000), feed.waitFor(next)];
-    const impatient = [50, 1, 100, 20].map((ms) => feed.waitFor(next, ms));
+    const { reflector } = newReflector();
+    await reflector.start();
+    const next = reflector.revision + 1;
+    const patient = [reflector.waitFor(next, 600_000), reflector.waitFor(next)];
+    const impatient = [50, 1, 100, 20].map((ms) => reflector.waitFor(next, ms));
     expect(await Promise.all(impatient)).toEqual([false, false, false, false]);
-    const again = feed.waitFor(next, 5);
+    const again = reflector.waitFor(next, 5);
     expect(await again).toBe(false);
     await put(`${APPLES}a`, 'x');
     expect(await Promise.all(patient)).toEqual([true, true]);
   });
 
   it('does not start on a store that is closed', async () => {
-    const { feed } = newFeed();
+    const { reflector } = newReflector();
     await store.close();
-    await expect(feed.start()).rejects.toMatchObject({ code: 'closed' });
+    await expect(reflector.start()).rejects.toMatchObject({ code: 'closed' });
   });
 
   it('goes on where it was when the connection comes back: nothing is missed and nothing told twice', async () => {
     const cuttable = new CuttableStore();
     let restored = (): void => {};
-    const { feed, apples, errors } = newFeed({
+    const { reflector, apples, errors } = newReflector({
       store: cuttable,
       delay: () =>
         new Promise((resolve) => {
@@ -287,16 +287,16 @@ describe('Feed', () => {
         }),
     });
     const diary = new Diary('one');
-    feed.listen(diary);
-    await feed.start();
+    reflector.listen(diary);
+    await reflector.start();
     const first = await put(`${APPLES}a`, 'one');
-    await feed.waitFor(first);
+    await reflector.waitFor(first);
     cuttable.cut();
     await put(`${APPLES}a`, 'two');
     const last = await put(`${APPLES}b`, 'three');
     await expect.poll(() => errors).toMatchObject([{ code: 'unavailable' }]);
     restored();
-    expect(await feed.waitFor(last)).toBe(true);
+    expect(await reflector.waitFor(last)).toBe(true);
     expect(diary.events).toEqual([`event ${first} - > one`, `event ${first + 1} one > two`, `event ${last} - > three`]);
     expect(diary.lines.filter((line) => line.startsWith('reset'))).toHaveLength(1);
     expect(contents(apples)).toEqual(['a=two', 'b=three']);
@@ -305,7 +305,7 @@ describe('Feed', () => {
   it('starts over when what it missed is compacted, and wakes who waits', async () => {
     const cuttable = new CuttableStore();
     let restored = (): void => {};
-    const { feed, apples, pears, errors } = newFeed({
+    const { reflector, apples, pears, errors } = newReflector({
       store: cuttable,
       historyRevisions: 0,
       delay: () =>
@@ -314,55 +314,55 @@ describe('Feed', () => {
         }),
     });
     const diary = new Diary('one');
-    feed.listen(diary);
+    reflector.listen(diary);
     await put(`${APPLES}gone`, 'x');
     await put(`${PEARS}p`, 'one');
-    await feed.start();
-    const before = feed.revision;
+    await reflector.start();
+    const before = reflector.revision;
     cuttable.cut();
     await expect.poll(() => errors).toHaveLength(1);
     await del(`${APPLES}gone`);
     await put(`${PEARS}p`, 'two');
     const last = await put(`${APPLES}new`, 'y');
     await store.compact(last);
-    const waiting = feed.waitFor(last);
+    const waiting = reflector.waitFor(last);
     restored();
     // No write follows: who waits is woken by the new state itself.
     expect(await waiting).toBe(true);
     expect(errors).toMatchObject([{ code: 'unavailable' }, { code: 'compacted' }]);
-    expect(feed.ready).toBe(true);
-    expect(feed.revision).toBe(last);
+    expect(reflector.ready).toBe(true);
+    expect(reflector.revision).toBe(last);
     expect(diary.lines).toEqual([`reset ${before}`, `reset ${last}`]);
     expect(contents(apples)).toEqual(['new=y']);
     expect(contents(pears)).toEqual(['p=two']);
     expect(apples.windowStart).toBe(last);
 
     const next = await put(`${APPLES}new`, 'z');
-    await feed.waitFor(next);
+    await reflector.waitFor(next);
     expect(diary.events).toEqual([`event ${next} y > z`]);
   });
 
   it('leaves out what can not be read, says so, and takes it back in when it has been mended', async () => {
     await put(`${APPLES}a`, 'good');
     await put(`${APPLES}bad`, Buffer.from('{'));
-    const loaded = newFeed({ historyRevisions: 0 });
-    await loaded.feed.start();
+    const loaded = newReflector({ historyRevisions: 0 });
+    await loaded.reflector.start();
     expect(contents(loaded.apples)).toEqual(['a=good']);
     expect(loaded.errors).toMatchObject([{ code: 'unreadable' }]);
     expect(String(loaded.errors[0])).toContain(`${APPLES}bad`);
 
-    const { feed, apples, errors } = newFeed();
+    const { reflector, apples, errors } = newReflector();
     const diary = new Diary('one');
-    feed.listen(diary);
-    await feed.start();
+    reflector.listen(diary);
+    await reflector.start();
     expect(contents(apples)).toEqual(['a=good']);
     const damaged = await put(`${APPLES}a`, Buffer.from('not JSON'));
     const other = await put(`${APPLES}b`, 'fine');
-    expect(await feed.waitFor(other, 10_000)).toBe(true);
+    expect(await reflector.waitFor(other, 10_000)).toBe(true);
     expect(contents(apples)).toEqual(['b=fine']);
     expect(errors).toMatchObject([{ code: 'unreadable' }, { code: 'unreadable' }]);
     const mended = await put(`${APPLES}a`, 'mended');
-    await feed.waitFor(mended);
+    await reflector.waitFor(mended);
     expect(contents(apples)).toEqual(['a=mended', 'b=fine']);
     expect(diary.events.slice(-3)).toEqual([
       `event ${damaged} good > -`,
@@ -372,7 +372,7 @@ describe('Feed', () => {
   });
 
   it('resets a listener that fails, and only that one', async () => {
-    const { feed, errors } = newFeed();
+    const { reflector, errors } = newReflector();
     const failing = new (class extends Diary {
       override onEvent(event: Parameters<Diary['onEvent']>[0]): void {
         if (event.after?.text === 'trap') throw new Error('caught in the trap');
@@ -380,12 +380,12 @@ describe('Feed', () => {
       }
     })('failing');
     const other = new Diary('other');
-    feed.listen(failing);
-    feed.listen(other);
-    await feed.start();
+    reflector.listen(failing);
+    reflector.listen(other);
+    await reflector.start();
     const trap = await put(`${APPLES}a`, 'trap');
     const last = await put(`${APPLES}b`, 'fine');
-    await feed.waitFor(last);
+    await reflector.waitFor(last);
     expect(failing.lines.slice(-3)).toEqual([`reset ${trap}`, `event ${last} - > fine`, `progress ${last}`]);
     expect(other.events).toEqual([`event ${trap} - > trap`, `event ${last} - > fine`]);
     expect(other.lines.filter((line) => line.startsWith('reset'))).toHaveLength(1);

@@ -1,13 +1,13 @@
 import { REGISTRY_PREFIX } from '../api/object-key.ts';
 import { type Change, type KeyValue, type Revision, StorageError, type Store } from './contract.ts';
 import type { CacheEntry } from './snapshot.ts';
-import type { CacheEvent, KindCache, Refill } from './watch-cache.ts';
+import type { CacheEvent, Refill, WatchCache } from './watch-cache.ts';
 
 /**
  * Told of every change, in order, after the caches have it. Must not await. One that throws has lost its
  * place: it is reset, and the others go on.
  */
-export interface FeedListener<E extends CacheEntry> {
+export interface ReflectorListener<E extends CacheEntry> {
   onEvent(event: CacheEvent<E>): void;
   /** All events up to this revision have been told. */
   onProgress(revision: Revision): void;
@@ -15,9 +15,9 @@ export interface FeedListener<E extends CacheEntry> {
   onReset(revision: Revision): void;
 }
 
-export interface FeedOptions<E extends CacheEntry> {
+export interface ReflectorOptions<E extends CacheEntry> {
   readonly store: Store;
-  readonly caches: readonly KindCache<E>[];
+  readonly caches: readonly WatchCache<E>[];
   /** How far back the caches start, so that watches survive a restart. */
   readonly historyRevisions: number;
   readonly delay: (ms: number) => Promise<void>;
@@ -40,9 +40,9 @@ const LOAD_ATTEMPTS = 5;
  * Keeps all caches at one revision: one watch over everything feeds them in the store's order, so what
  * different caches say fits together.
  */
-export class Feed<E extends CacheEntry> {
-  readonly #options: FeedOptions<E>;
-  readonly #listeners: FeedListener<E>[] = [];
+export class Reflector<E extends CacheEntry> {
+  readonly #options: ReflectorOptions<E>;
+  readonly #listeners: ReflectorListener<E>[] = [];
   readonly #stop = new AbortController();
   /** Ends the watch of the moment, and no other. */
   #again = new AbortController();
@@ -54,7 +54,7 @@ export class Feed<E extends CacheEntry> {
   #done: Promise<void> = Promise.resolve();
   #ended = false;
 
-  constructor(options: FeedOptions<E>) {
+  constructor(options: ReflectorOptions<E>) {
     this.#options = options;
   }
 
@@ -69,7 +69,7 @@ export class Feed<E extends CacheEntry> {
   }
 
   /** Listeners are told in the order in which they came. */
-  listen(listener: FeedListener<E>): void {
+  listen(listener: ReflectorListener<E>): void {
     this.#listeners.push(listener);
   }
 
@@ -163,7 +163,7 @@ export class Feed<E extends CacheEntry> {
   }
 
   /** Page by page, and parsed as it comes: other work goes on in between, and the bytes are not held twice. */
-  async #refill(cache: KindCache<E>, revision: Revision): Promise<Refill> {
+  async #refill(cache: WatchCache<E>, revision: Revision): Promise<Refill> {
     const refill = cache.refill();
     let after: string | undefined;
     for (;;) {
@@ -212,8 +212,8 @@ export class Feed<E extends CacheEntry> {
   }
 
   #apply(changes: readonly Change[], revision: Revision): void {
-    const lost = new Set<FeedListener<E>>();
-    const tell = (action: (listener: FeedListener<E>) => void): void => {
+    const lost = new Set<ReflectorListener<E>>();
+    const tell = (action: (listener: ReflectorListener<E>) => void): void => {
       for (const listener of this.#listeners) {
         if (lost.has(listener)) continue;
         try {
@@ -247,7 +247,7 @@ export class Feed<E extends CacheEntry> {
     }
   }
 
-  #reset(listener: FeedListener<E>): void {
+  #reset(listener: ReflectorListener<E>): void {
     try {
       listener.onReset(this.#revision);
     } catch (error) {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Change, KeyValue } from './contract.ts';
 import type { CacheEntry } from './snapshot.ts';
-import { type CacheEvent, KindCache } from './watch-cache.ts';
+import { type CacheEvent, WatchCache } from './watch-cache.ts';
 
 const PREFIX = '/registry/things/';
 
@@ -16,8 +16,8 @@ function project({ key, value, modRevision }: KeyValue): Thing {
   return { key, revision: modRevision, labels: { text }, text };
 }
 
-const newCache = (windowSize?: number): KindCache<Thing> =>
-  new KindCache<Thing>({
+const newCache = (windowSize?: number): WatchCache<Thing> =>
+  new WatchCache<Thing>({
     prefix: PREFIX,
     project,
     indexLabels: true,
@@ -65,7 +65,7 @@ class Model {
   }
 }
 
-const stateAt = (cache: KindCache<Thing>, revision: number): string[] | undefined => {
+const stateAt = (cache: WatchCache<Thing>, revision: number): string[] | undefined => {
   const snapshot = cache.at(revision);
   return snapshot && [...snapshot.scan(PREFIX)].map(brief);
 };
@@ -86,7 +86,7 @@ const step = fc.record({
   where: fc.nat(),
 });
 
-describe('KindCache', () => {
+describe('WatchCache', () => {
   it.each([0, 1, 3, 10, 1_000])(
     'with a window of %i has every state and event of it, and none before',
     (windowSize) => {
@@ -212,7 +212,7 @@ describe('KindCache', () => {
 
 it('tells those that are no longer current, and no others', () => {
   const told: string[] = [];
-  const cache = new KindCache<Thing>({
+  const cache = new WatchCache<Thing>({
     prefix: PREFIX,
     project: (value) => {
       const thing = project(value);

@@ -3,13 +3,13 @@ import { type CacheEntry, Snapshot } from './snapshot.ts';
 
 /** One change of one object, as watchers need it: what was there, and what is there now. */
 export interface CacheEvent<E extends CacheEntry> {
-  readonly cache: KindCache<E>;
+  readonly cache: WatchCache<E>;
   readonly revision: number;
   readonly before: E | undefined;
   readonly after: E | undefined;
 }
 
-export interface KindCacheOptions<E extends CacheEntry> {
+export interface WatchCacheOptions<E extends CacheEntry> {
   /** Ends in `/`. */
   readonly prefix: string;
   /** Makes the entry that is kept from what is stored; called once per change, so it may serialize. */
@@ -40,7 +40,7 @@ const MAX_PINNED = 16;
  * Current objects of one kind and its recent past. The state at any revision inside the window can be
  * had exactly: from a snapshot that was kept, or by walking the events from the nearest one.
  */
-export class KindCache<E extends CacheEntry> {
+export class WatchCache<E extends CacheEntry> {
   readonly prefix: string;
   readonly #project: (stored: KeyValue) => E;
   readonly #windowSize: number;
@@ -56,7 +56,7 @@ export class KindCache<E extends CacheEntry> {
   readonly #checkpoints = new Map<number, Snapshot<E>>();
   readonly #pinned = new Map<number, Snapshot<E>>();
 
-  constructor(options: KindCacheOptions<E>) {
+  constructor(options: WatchCacheOptions<E>) {
     this.prefix = options.prefix;
     this.#project = options.project;
     this.#windowSize = options.windowSize ?? DEFAULT_WINDOW;

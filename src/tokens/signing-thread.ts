@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { atEndOfTurn } from '../lib/event-loop.ts';
+import { atEndOfTick } from '../lib/event-loop.ts';
 import type { Logger } from '../observability/logger.ts';
 import { type SignJws, signJws } from './keys/algorithms.ts';
 
@@ -116,7 +116,7 @@ export function openSigningThread(options: SigningThreadOptions): SigningThread 
     sign(algorithm, key, input) {
       if (algorithm !== 'ES256') return pool(algorithm, key, input);
       return new Promise((resolve) => {
-        if (waiting.length === 0) atEndOfTurn(handOver);
+        if (waiting.length === 0) atEndOfTick(handOver);
         waiting.push({ key, input, resolve });
         if (waiting.length >= BATCH) handOver();
       });

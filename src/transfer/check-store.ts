@@ -1,6 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
-import { kindPrefix, objectKey, REGISTRY_PREFIX } from '../api/object-key.ts';
+import { kindPrefix, REGISTRY_PREFIX, storageKey } from '../api/object-key.ts';
 import type { KeyValue, Revision, Store } from '../storage/contract.ts';
 
 export interface CheckReport {
@@ -65,7 +65,7 @@ function checkObject(kind: Kind, { key, value }: KeyValue, uids: Map<string, str
   const problems: string[] = [];
   const parts = key.slice(kindPrefix(kind).length).split('/');
   const cluster = kind.inCluster ? (parts[0] ?? '') : '';
-  if (objectKey(kind, { cluster, namespace: String(namespace), name: String(name) }) !== key) {
+  if (storageKey(kind, { cluster, namespace: String(namespace), name: String(name) }) !== key) {
     problems.push('says that it is another object');
   }
   if (typeof uid !== 'string' || uid === '') problems.push('has no uid');
@@ -77,7 +77,7 @@ function checkObject(kind: Kind, { key, value }: KeyValue, uids: Map<string, str
 function parentsOf(catalog: Catalog, kind: Kind, key: string): string[] {
   if (!kind.inCluster) return [];
   const [cluster = '', namespace = ''] = key.slice(kindPrefix(kind).length).split('/');
-  const outer = objectKey(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+  const outer = storageKey(catalog.clusters, { cluster: '', namespace: '', name: cluster });
   if (!kind.namespaced) return [outer];
-  return [outer, objectKey(catalog.namespaces, { cluster, namespace: '', name: namespace })];
+  return [outer, storageKey(catalog.namespaces, { cluster, namespace: '', name: namespace })];
 }

@@ -1,6 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
-import { collectionPrefix, objectKey } from '../api/object-key.ts';
+import { collectionPrefix, storageKey } from '../api/object-key.ts';
 import type { Revision, Store } from '../storage/contract.ts';
 
 /** Lists at a running server, from its cache: the path below the root, and the parsed answer. */
@@ -33,7 +33,7 @@ export async function compareServer(
     const stored = await versionsIn(store, collectionPrefix(kind, cluster, ''), revision);
     const shown = new Map(
       served.items.map(({ metadata: { name, namespace = '', resourceVersion } }) => [
-        objectKey(kind, { cluster, namespace, name }),
+        storageKey(kind, { cluster, namespace, name }),
         Number(resourceVersion),
       ]),
     );

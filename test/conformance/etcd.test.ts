@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { Store } from '../../src/storage/contract.ts';
 import { openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
-import { liftEtcd } from '../../src/storage/etcd/seed-revision.ts';
+import { seedEtcdRevision } from '../../src/storage/etcd/seed-revision.ts';
 import { describeWithEtcd, type Etcd, startEtcd } from './etcd-process.ts';
 import { storeConformance } from './store-conformance.ts';
 
@@ -29,7 +29,7 @@ describeWithEtcd('one etcd, a prefix for each store', () => {
     async lift(store, revision) {
       await store.close();
       const prefix = prefixes.get(store) ?? '';
-      await liftEtcd({ endpoints: etcd.endpoints }, prefix, revision);
+      await seedEtcdRevision({ endpoints: etcd.endpoints }, prefix, revision);
       return openAt(prefix);
     },
     // What is left lies below a prefix that no other test uses, and goes with the server.

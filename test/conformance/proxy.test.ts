@@ -7,7 +7,7 @@ import type { Store } from '../../src/storage/contract.ts';
 import type { Link } from '../../src/storage/proxy/proxy-protocol.ts';
 import { ProxyStore } from '../../src/storage/proxy/proxy-store.ts';
 import { StoreOwner } from '../../src/storage/proxy/store-owner.ts';
-import { liftSqlite } from '../../src/storage/sqlite/seed-revision.ts';
+import { seedSqliteRevision } from '../../src/storage/sqlite/seed-revision.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { bytes, create, failure } from './harness.ts';
 import { storeConformance } from './store-conformance.ts';
@@ -71,7 +71,7 @@ storeConformance('A store in another process', {
   reopen: async (store) => openIn(await closed(store)),
   async lift(store, revision) {
     const directory = await closed(store);
-    liftSqlite(join(directory, 'store.db'), revision);
+    seedSqliteRevision(join(directory, 'store.db'), revision);
     return openIn(directory);
   },
   destroy: async (store) => rmSync(await closed(store), { recursive: true }),

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '../../src/storage/contract.ts';
-import { liftSqlite } from '../../src/storage/sqlite/seed-revision.ts';
+import { seedSqliteRevision } from '../../src/storage/sqlite/seed-revision.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { storeConformance } from './store-conformance.ts';
 
@@ -23,7 +23,7 @@ storeConformance('SQLite', {
   async lift(store, revision) {
     await store.close();
     const directory = directories.get(store) ?? '';
-    liftSqlite(join(directory, 'store.db'), revision);
+    seedSqliteRevision(join(directory, 'store.db'), revision);
     return openIn(directory);
   },
   async destroy(store) {

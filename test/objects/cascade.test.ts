@@ -35,9 +35,9 @@ function dieAfter(count: number): Gate {
   };
 }
 
-const deleteCluster = async ({ writer, cascade }: Objects): Promise<void> => {
+const deleteCluster = async ({ writer, propagation }: Objects): Promise<void> => {
   await writer.remove(clusters, at('', '', 'a'), { dryRun: false });
-  await cascade.settle(clusters, at('', '', 'a'));
+  await propagation.settle(clusters, at('', '', 'a'));
 };
 
 it('a deletion that is cut short at any write is finished at the next start', async () => {
@@ -59,7 +59,7 @@ it('a deletion that is cut short at any write is finished at the next start', as
       await dying.close();
 
       const next = await openObjects(copy);
-      await next.cascade.resume();
+      await next.propagation.resume();
       const keys = await next.keys();
       await next.close();
       expect(keys.filter(isOf('ab'))).toEqual(others);
@@ -114,7 +114,7 @@ it('what slips in while its namespace goes is swept, also when a namesake is the
     const late = make(objects, serviceAccounts, at('a', 'n', 'late'));
     await arrived.given;
     await objects.writer.remove(namespaces, place, { dryRun: false });
-    await objects.cascade.settle(namespaces, place);
+    await objects.propagation.settle(namespaces, place);
     expect((await late).metadata.uid).toBeDefined();
     expect(await objects.keys()).toEqual([
       '/registry/clusters/a',
@@ -148,7 +148,7 @@ it('an orphan is swept at the start, whatever holds it, and so is what a younger
     await bare.close();
 
     const next = await openObjects(file);
-    await next.cascade.resume();
+    await next.propagation.resume();
     expect(await next.keys()).toEqual(['/registry/clusters/a', '/registry/namespaces/a/m']);
     await next.close();
   });

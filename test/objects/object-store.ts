@@ -5,25 +5,25 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createCatalog } from '../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
-import { kindPrefix, type ObjectPlace } from '../../src/api/object-key.ts';
-import { Cascade } from '../../src/objects/deletion-propagation.ts';
+import { kindPrefix, type ObjectKey } from '../../src/api/object-key.ts';
+import { DeletionPropagation } from '../../src/objects/deletion-propagation.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { StoredObject } from '../../src/objects/stored-object.ts';
 import { ObjectWriter } from '../../src/objects/writer.ts';
 import type { Store, Write, WriteResult } from '../../src/storage/contract.ts';
-import { Feed } from '../../src/storage/reflector.ts';
+import { Reflector } from '../../src/storage/reflector.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
-import { KindCache } from '../../src/storage/watch-cache.ts';
+import { WatchCache } from '../../src/storage/watch-cache.ts';
 
 export const catalog = createCatalog({ productName: 'orchestrator' });
 
 /** Objects over a real database, with a say in which writes get through. */
 export interface Objects {
   readonly store: Store;
-  readonly feed: Feed<StoredObject>;
+  readonly reflector: Reflector<StoredObject>;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
-  readonly cascade: Cascade;
+  readonly propagation: DeletionPropagation;
   /** Every key under the registry, in order. */
   keys(): Promise<string[]>;
   close(): Promise<void>;
@@ -60,14 +60,14 @@ export async function openReplica(store: Store) {
   const caches = new Map(
     catalog.storedKinds.map((kind) => [
       kind,
-      new KindCache<StoredObject>({
+      new WatchCache<StoredObject>({
         prefix: kindPrefix(kind),
         project: (stored) => new StoredObject(kind, stored),
         indexLabels: kind.indexLabels === true,
       }),
     ]),
   );
-  const feed = new Feed<StoredObject>({
+  const reflector = new Reflector<StoredObject>({
     store,
     caches: [...caches.values()],
     historyRevisions: 1_000,
@@ -76,8 +76,8 @@ export async function openReplica(store: Store) {
       throw error;
     },
   });
-  await feed.start();
-  const reader = new ObjectReader(feed, caches);
+  await reflector.start();
+  const reader = new ObjectReader(reflector, caches);
   const writer = new ObjectWriter({
     store,
     reader,
@@ -87,8 +87,8 @@ export async function openReplica(store: Store) {
     randomSuffix: () => 'xxxxx',
     computedAnnotations: [],
   });
-  const cascade = new Cascade({ store, reader, writer, catalog });
-  return { feed, reader, writer, cascade, stop: () => feed.stop() };
+  const propagation = new DeletionPropagation({ store, reader, writer, catalog });
+  return { reflector, reader, writer, propagation, stop: () => reflector.stop() };
 }
 
 /** A folder for a database, removed when the test is done with it. */
@@ -103,7 +103,7 @@ export async function inFolder(test: (file: string) => Promise<void>): Promise<v
 
 export const object = (metadata: ApiObject['metadata'] = {}): ApiObject => ({ apiVersion: '', kind: '', metadata });
 
-export const at = (cluster: string, namespace: string, name: string): ObjectPlace => ({ cluster, namespace, name });
+export const at = (cluster: string, namespace: string, name: string): ObjectKey => ({ cluster, namespace, name });
 
-export const make = ({ writer }: Objects, kind: Kind, place: ObjectPlace, metadata: ApiObject['metadata'] = {}) =>
+export const make = ({ writer }: Objects, kind: Kind, place: ObjectKey, metadata: ApiObject['metadata'] = {}) =>
   writer.create(kind, place, object({ ...metadata, name: place.name }), { dryRun: false });

@@ -82,7 +82,7 @@ async function inWorld(test: (world: World) => Promise<void>, gate?: Gate): Prom
       },
     };
     const prober = new Prober(options);
-    objects.feed.listen(prober);
+    objects.reflector.listen(prober);
     const world: World = {
       objects,
       clock,

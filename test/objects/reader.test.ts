@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { kindPrefix, objectKey } from '../../src/api/object-key.ts';
+import { kindPrefix, storageKey } from '../../src/api/object-key.ts';
 import { ApiError, type Status } from '../../src/api/status.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { StoredObject } from '../../src/objects/stored-object.ts';
 import type { Store } from '../../src/storage/contract.ts';
-import { Feed } from '../../src/storage/reflector.ts';
+import { Reflector } from '../../src/storage/reflector.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
-import { KindCache } from '../../src/storage/watch-cache.ts';
+import { WatchCache } from '../../src/storage/watch-cache.ts';
 import { at, catalog, inFolder } from './object-store.ts';
 
 const { clusters } = catalog;
@@ -15,7 +15,7 @@ const { clusters } = catalog;
 /** A real store whose news reach the caches only while the gate is open. */
 interface SlowNews {
   readonly reader: ObjectReader;
-  readonly feed: Feed<StoredObject>;
+  readonly reflector: Reflector<StoredObject>;
   put(name: string): Promise<void>;
   hold(): void;
   release(): void;
@@ -41,11 +41,11 @@ async function withSlowNews(test: (parts: SlowNews) => Promise<void>): Promise<v
       compact: (revision) => sqlite.compact(revision),
       close: () => sqlite.close(),
     };
-    const cache = new KindCache<StoredObject>({
+    const cache = new WatchCache<StoredObject>({
       prefix: kindPrefix(clusters),
       project: (stored) => new StoredObject(clusters, stored),
     });
-    const feed = new Feed<StoredObject>({
+    const reflector = new Reflector<StoredObject>({
       store,
       caches: [cache],
       historyRevisions: 1_000,
@@ -56,11 +56,11 @@ async function withSlowNews(test: (parts: SlowNews) => Promise<void>): Promise<v
     });
     try {
       await test({
-        reader: new ObjectReader(feed, new Map([[clusters, cache]])),
-        feed,
+        reader: new ObjectReader(reflector, new Map([[clusters, cache]])),
+        reflector,
         put: async (name) => {
           const value = Buffer.from(JSON.stringify({ metadata: { name, uid: `uid-of-${name}` } }));
-          const key = objectKey(clusters, at('', '', name));
+          const key = storageKey(clusters, at('', '', name));
           expect((await sqlite.write({ key, value, expect: { absent: true } })).ok).toBe(true);
         },
         hold: () => {
@@ -72,7 +72,7 @@ async function withSlowNews(test: (parts: SlowNews) => Promise<void>): Promise<v
       });
     } finally {
       open();
-      await feed.stop();
+      await reflector.stop();
       await sqlite.close();
     }
   });
@@ -89,8 +89,8 @@ async function statusOf(work: Promise<unknown>): Promise<Status> {
 
 describe('K-25: what the cache does not have is looked for again', () => {
   it('and found, though it was written after the cache last heard of anything', async () => {
-    await withSlowNews(async ({ reader, feed, put, hold, release }) => {
-      await feed.start();
+    await withSlowNews(async ({ reader, reflector, put, hold, release }) => {
+      await reflector.start();
       hold();
       await put('new');
       const place = at('', '', 'new');
@@ -102,8 +102,8 @@ describe('K-25: what the cache does not have is looked for again', () => {
   });
 
   it('and is not said to be absent by a cache that stays behind', async () => {
-    await withSlowNews(async ({ reader, feed, put, hold }) => {
-      await feed.start();
+    await withSlowNews(async ({ reader, reflector, put, hold }) => {
+      await reflector.start();
       hold();
       await put('new');
       expect(await statusOf(reader.findFresh(clusters, at('', '', 'new')))).toMatchObject({
@@ -115,8 +115,8 @@ describe('K-25: what the cache does not have is looked for again', () => {
   });
 
   it('and is absent when the store says so too', async () => {
-    await withSlowNews(async ({ reader, feed }) => {
-      await feed.start();
+    await withSlowNews(async ({ reader, reflector }) => {
+      await reflector.start();
       expect(await reader.findFresh(clusters, at('', '', 'gone'))).toBeUndefined();
     });
   });
@@ -124,7 +124,7 @@ describe('K-25: what the cache does not have is looked for again', () => {
 
 describe('L-38: while the caches are being filled', () => {
   it('every read is told to try again', async () => {
-    await withSlowNews(async ({ reader, feed, put }) => {
+    await withSlowNews(async ({ reader, reflector, put }) => {
       await put('old');
       const warming = {
         kind: 'Status',
@@ -140,7 +140,7 @@ describe('L-38: while the caches are being filled', () => {
       expect(await statusOf(reader.catchUp())).toEqual(warming);
       expect(await statusOf(reader.waitFor(1))).toEqual(warming);
       expect(await statusOf(reader.findFresh(clusters, at('', '', 'old')))).toEqual(warming);
-      await feed.start();
+      await reflector.start();
       expect(reader.ready).toBe(true);
       expect((await reader.findFresh(clusters, at('', '', 'old')))?.name).toBe('old');
     });

@@ -34,7 +34,7 @@ it('what was checked before its namespace went is not written after', async () =
     const late = statusOf(make(objects, serviceAccounts, at('a', 'n', 'late')));
     await arrived;
     await objects.writer.remove(namespaces, at('a', '', 'n'), { dryRun: false });
-    await objects.cascade.settle(namespaces, at('a', '', 'n'));
+    await objects.propagation.settle(namespaces, at('a', '', 'n'));
     release();
     expect(await late).toMatchObject({ code: 404, message: 'namespaces "n" not found' });
     expect(await objects.keys()).toEqual(['/registry/clusters/a']);

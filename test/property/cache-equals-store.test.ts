@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../../src/api/catalog.ts';
 import { type ApiObject, apiVersionOf, type Kind } from '../../src/api/kind.ts';
-import { kindPrefix, type ObjectPlace, objectKey } from '../../src/api/object-key.ts';
+import { kindPrefix, type ObjectKey, storageKey } from '../../src/api/object-key.ts';
 import { type StoredObject, toStoredBytes } from '../../src/objects/stored-object.ts';
 import type { KeyValue, Store } from '../../src/storage/contract.ts';
 import type { Snapshot } from '../../src/storage/snapshot.ts';
@@ -22,7 +22,7 @@ const RULE_NAMES = [...NAMES, 'system:x', 'A', 'é', '～', '🚀'];
 
 interface Deed {
   readonly kind: Kind;
-  readonly place: ObjectPlace;
+  readonly place: ObjectKey;
   readonly label: string | undefined;
   readonly remove: boolean;
 }
@@ -133,7 +133,7 @@ describe('B7: the caches', () => {
             if (each.scene === 'write') {
               await Promise.all(
                 each.deeds.map(async (what) => {
-                  const key = objectKey(what.kind, what.place);
+                  const key = storageKey(what.kind, what.place);
                   const current = await store.get(key);
                   if (current === undefined && what.remove) return;
                   const value = what.remove ? null : toStoredBytes(what.kind, objectOf(what, serial++));

@@ -40,8 +40,8 @@ async function clear(): Promise<number> {
 }
 
 /** Watchers are written to in rounds, of which some are still to come when a change is in the caches. */
-async function everybodyServed({ hub }: House): Promise<void> {
-  while (hub.due > 0) await nextTurn();
+async function everybodyServed({ broadcaster }: House): Promise<void> {
+  while (broadcaster.due > 0) await nextTurn();
 }
 
 async function play(house: House, scenes: readonly Scene[], first: number, ballast: string): Promise<void> {
@@ -98,7 +98,7 @@ async function play(house: House, scenes: readonly Scene[], first: number, balla
   for (const onlooker of onlookers) onlooker.verify(model);
   for (const onlooker of onlookers) onlooker.leave();
   expect(house.errors).toEqual([]);
-  expect(house.hub.size).toBe(0);
+  expect(house.broadcaster.size).toBe(0);
 }
 
 /** Plays a history from nothing to its end. */

@@ -92,7 +92,7 @@ describe('a watch of the rules themselves', () => {
       }),
       { numRuns: 30 },
     );
-    expect(house().hub.size).toBe(0);
+    expect(house().broadcaster.size).toBe(0);
     expect(house().errors).toEqual([]);
   });
 });

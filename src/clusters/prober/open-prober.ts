@@ -5,7 +5,7 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
-import type { Feed } from '../../storage/reflector.ts';
+import type { Reflector } from '../../storage/reflector.ts';
 import { describeCluster } from '../upstream/upstream-cluster.ts';
 import { keptConnections, memoryLimit, readOpenFileLimit } from './kept-connections.ts';
 import { openProbeThread, type ProbeThreadOptions } from './probe-thread.ts';
@@ -19,7 +19,7 @@ export interface ProberParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
-  readonly feed: Feed<StoredObject>;
+  readonly reflector: Reflector<StoredObject>;
   /** `--probe-connections`, and how many clients may have. */
   readonly connections: { readonly wanted: number; readonly clients: number };
   readonly thread: {
@@ -44,7 +44,7 @@ const REPORT_EVERY_MS = 60_000;
 
 /** Starts to look at the clusters of the store, and to write what it finds. */
 export function openProber(parts: ProberParts): { stop(): Promise<void> } {
-  const { intervalMs, productName, catalog, reader, writer, feed, leadership, logger } = parts;
+  const { intervalMs, productName, catalog, reader, writer, reflector, leadership, logger } = parts;
   if (intervalMs === 0) return { stop: async () => {} };
   const { entry, settings } = parts.thread;
   const limits = { openFiles: readOpenFileLimit(), memory: memoryLimit() };
@@ -77,7 +77,7 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
       logger.warn({ err: problem }, 'what is known of a cluster could not be brought up to date; it is tried again');
     },
   });
-  feed.listen(prober);
+  reflector.listen(prober);
   prober.start();
   return {
     stop: async () => {

@@ -2,7 +2,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import { toTimestamp } from '../../objects/prepare.ts';
 import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import type { FeedListener } from '../../storage/reflector.ts';
+import type { ReflectorListener } from '../../storage/reflector.ts';
 import type { CacheEvent } from '../../storage/watch-cache.ts';
 import { firstHeartbeat, nextHeartbeat } from './heartbeat.ts';
 import { afterProbe, afterSilence, beginHistory, type History, type Verdict } from './history.ts';
@@ -60,7 +60,7 @@ const SWEEP_PAUSE_MS = 100;
  * is written at once. That a cluster was looked at again is written every five minutes at most, because every write
  * wakes everyone who watches the cluster.
  */
-export class Prober implements FeedListener<StoredObject> {
+export class Prober implements ReflectorListener<StoredObject> {
   readonly #options: ProberOptions;
   readonly #writer: StatusWriter;
   readonly #running = new Set<Promise<void>>();

@@ -25,7 +25,7 @@ interface Entry {
   removed: boolean;
 }
 
-type Lane = InstanceType<typeof BTree<Entry, true>>;
+type PriorityLevel = InstanceType<typeof BTree<Entry, true>>;
 
 const sooner = (a: Entry, b: Entry): number => (a.dueAt === b.dueAt ? a.turn - b.turn : a.dueAt < b.dueAt ? -1 : 1);
 
@@ -44,8 +44,8 @@ const JITTER = 0.1;
 export class ProbeSchedule {
   readonly #options: ScheduleOptions;
   readonly #entries = new Map<string, Entry>();
-  readonly #well: Lane = new BTree<Entry, true>(undefined, sooner);
-  readonly #failing: Lane = new BTree<Entry, true>(undefined, sooner);
+  readonly #well: PriorityLevel = new BTree<Entry, true>(undefined, sooner);
+  readonly #failing: PriorityLevel = new BTree<Entry, true>(undefined, sooner);
   #turns = 0;
   #running = 0;
   #failingRunning = 0;
@@ -83,7 +83,7 @@ export class ProbeSchedule {
     } else if (entry.startedAt !== undefined) {
       entry.again = true;
     } else {
-      this.#laneOf(entry).delete(entry);
+      this.#priorityLevelOf(entry).delete(entry);
       // What made it fail may just have been mended.
       this.#enqueue(entry, AT_ONCE, false);
     }
@@ -94,14 +94,14 @@ export class ProbeSchedule {
     if (entry === undefined) return;
     this.#entries.delete(name);
     entry.removed = true;
-    if (entry.startedAt === undefined) this.#laneOf(entry).delete(entry);
+    if (entry.startedAt === undefined) this.#priorityLevelOf(entry).delete(entry);
   }
 
   /** The next one that is due, if there is one and a place for it. Every one taken must be finished. */
   take(now: number): { readonly name: string; finish(failed: boolean, now: number): void } | undefined {
     const entry = this.#first();
     if (entry === undefined || entry.dueAt > now) return undefined;
-    this.#laneOf(entry).delete(entry);
+    this.#priorityLevelOf(entry).delete(entry);
     const wasFailing = entry.failing;
     entry.startedAt = now;
     this.#running++;
@@ -153,10 +153,10 @@ export class ProbeSchedule {
     entry.dueAt = dueAt;
     entry.turn = this.#turns++;
     entry.failing = failing;
-    this.#laneOf(entry).set(entry, true);
+    this.#priorityLevelOf(entry).set(entry, true);
   }
 
-  #laneOf({ failing }: Entry): Lane {
+  #priorityLevelOf({ failing }: Entry): PriorityLevel {
     return failing ? this.#failing : this.#well;
   }
 

@@ -3,7 +3,7 @@ import { ALL_CLUSTERS, NO_CLUSTERS } from '../../api/authorization.ts';
 import { issuedTokenKind as kind } from '../../api/kinds/issued-token.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { Slice } from '../../lib/time-slice.ts';
+import { TimeSlice } from '../../lib/time-slice.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
@@ -53,7 +53,7 @@ const representation: Representation = {
 describe('a token that has ended', () => {
   it('is not listed and not counted, by index or without', async () => {
     const names = async (limit: number, chosen: Selection) => {
-      const { items, remaining } = await selectPage(snapshot, chosen, { limit }, new Slice(new AbortController()));
+      const { items, remaining } = await selectPage(snapshot, chosen, { limit }, new TimeSlice(new AbortController()));
       return [items.map(({ name }) => name), remaining];
     };
     expect(await names(0, selection)).toEqual([['b-out', 'd-out'], 0]);

@@ -8,7 +8,7 @@ import { encode } from '../../objects/stored-object.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
 import { KeysElsewhere, type StoredKeyRing } from '../../tokens/keys/key-ring.ts';
 import { TooManyKeys } from '../../tokens/keys/ring-state.ts';
-import { type KeyBoard, shownKey } from '../../tokens/keys/signing-key-publisher.ts';
+import { type SigningKeyPublisher, shownKey } from '../../tokens/keys/signing-key-publisher.ts';
 import type { OwnVerbs } from '../dispatch.ts';
 import { parseCreateOptions } from '../options/create-options.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
@@ -19,7 +19,7 @@ export interface SigningKeyParts {
   readonly kind: Kind;
   readonly reader: ObjectReader;
   readonly keyRing: Pick<StoredKeyRing, 'rotate' | 'revoke'>;
-  readonly board: Pick<KeyBoard, 'sync'>;
+  readonly publisher: Pick<SigningKeyPublisher, 'sync'>;
   /** Throws while the clock is known to be wrong: a new key is told when to sign. */
   readonly requireRightClock: () => void;
 }
@@ -38,7 +38,7 @@ export const signingKeyVerbs = (parts: SigningKeyParts): OwnVerbs =>
 
 /** Answers with the key that signs now, or that will. */
 async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<ApiResponse> {
-  const { kind, reader, keyRing, board } = parts;
+  const { kind, reader, keyRing, publisher } = parts;
   const { dryRun, fieldValidation } = parseCreateOptions(request.query);
   const sent = readObject(request, kind, fieldValidation);
   const name = sent.metadata.name ?? '';
@@ -52,14 +52,14 @@ async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<
   const chosen = await asConflict(kind, () => keyRing.rotate({ force, rehearse: dryRun }));
   if (!dryRun) {
     request.annotate('clusterpass.dev/signing-key', chosen.kid);
-    await board.sync();
+    await publisher.sync();
   }
   const stored = dryRun ? undefined : reader.find(kind, { cluster: '', namespace: '', name: chosen.kid });
   return { type: 'json', code: 201, json: encode(kind, stored?.object() ?? shownKey(kind, chosen)) };
 }
 
 async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<ApiResponse> {
-  const { kind, reader, keyRing, board } = parts;
+  const { kind, reader, keyRing, publisher } = parts;
   const { name } = request.target;
   const { dryRun, preconditions } = parseDeleteOptions(request.query, request.body);
   await reader.catchUp();
@@ -70,7 +70,7 @@ async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<A
   if (!dryRun) {
     await asConflict(kind, () => keyRing.revoke(name));
     request.annotate('clusterpass.dev/signing-key', name);
-    await board.sync();
+    await publisher.sync();
   }
   return deleted(kind, name, shown.uid);
 }

@@ -14,9 +14,9 @@ import { ObjectReader } from '../../objects/reader.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
 import { ObjectWriter } from '../../objects/writer.ts';
 import { createLogger } from '../../observability/logger.ts';
-import { Feed } from '../../storage/reflector.ts';
+import { Reflector } from '../../storage/reflector.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
-import { KindCache } from '../../storage/watch-cache.ts';
+import { WatchCache } from '../../storage/watch-cache.ts';
 import type { TokenClaims } from '../../tokens/claims.ts';
 import { createTrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Signer } from '../../tokens/signer.ts';
@@ -36,10 +36,10 @@ let close: () => Promise<void>;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'clusterpass-token-'));
   const store = await openSqliteStore({ file: join(dir, 'a.db'), logger: createLogger({ level: 'silent' }) });
-  const caches = new Map<Kind, KindCache<StoredObject>>(
+  const caches = new Map<Kind, WatchCache<StoredObject>>(
     catalog.storedKinds.map((kind) => [
       kind,
-      new KindCache<StoredObject>({
+      new WatchCache<StoredObject>({
         prefix: kindPrefix(kind),
         project: (stored) => new StoredObject(kind, stored, undefined),
         indexLabels: kind.indexLabels === true,
@@ -47,17 +47,17 @@ beforeAll(async () => {
       }),
     ]),
   );
-  const feed = new Feed<StoredObject>({
+  const reflector = new Reflector<StoredObject>({
     store,
     caches: [...caches.values()],
     historyRevisions: 100,
     delay: async () => {},
     onError: () => {},
   });
-  reader = new ObjectReader(feed, caches);
-  await feed.start();
+  reader = new ObjectReader(reflector, caches);
+  await reflector.start();
   close = async () => {
-    await feed.stop();
+    await reflector.stop();
     await store.close();
     await rm(dir, { recursive: true, force: true });
   };

@@ -24,7 +24,7 @@ import { type GrantedToken, readTokenAnswer, WrongAnswer } from '../../tokens/fo
 import { checkReference } from './bound-object.ts';
 import type { AskedToken } from './read-token-request.ts';
 import { checkName, refuseIfInvalid } from './request-checks.ts';
-import { annotationField, lifetimeErrors, type Wishes } from './token-request-annotations.ts';
+import { annotationField, lifetimeErrors, type TokenRequestAnnotations } from './token-request-annotations.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
 
 /** How a use of a cluster's credential went. */
@@ -120,7 +120,7 @@ const secondsOf = ({ issuedAt, expiresAt }: GrantedToken): number => expiresAt -
 /** T-27: never silently. */
 function warnOfLess(
   { target, warn }: ApiRequest,
-  { forCluster }: Wishes,
+  { forCluster }: TokenRequestAnnotations,
   { asked, audiences, granted }: { asked: number; audiences: readonly string[]; granted: GrantedToken },
 ): void {
   const seconds = secondsOf(granted);

@@ -7,7 +7,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
-import type { FeedListener } from '../../storage/reflector.ts';
+import type { ReflectorListener } from '../../storage/reflector.ts';
 import { type CredentialOutcome, createForwarding, type Forwarding } from './forward-token.ts';
 
 export interface OpenForwardingOptions {
@@ -15,7 +15,7 @@ export interface OpenForwardingOptions {
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
   readonly upstream: Upstream;
-  readonly listen: (listener: FeedListener<StoredObject>) => void;
+  readonly listen: (listener: ReflectorListener<StoredObject>) => void;
   readonly productName: string;
   readonly maxExpirationSeconds: number;
   readonly now: () => number;

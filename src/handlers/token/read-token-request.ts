@@ -4,7 +4,7 @@ import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-reque
 import type { ApiRequest, RequestBody } from '../../api/request.ts';
 import { remembering } from '../../lib/remember.ts';
 import { bodyOf } from '../write/read-body.ts';
-import { readWishes, type Wishes } from './token-request-annotations.ts';
+import { readTokenRequestAnnotations, type TokenRequestAnnotations } from './token-request-annotations.ts';
 import { DEFAULT_SECONDS, foldAudiences, validateSpec } from './validate-spec.ts';
 
 /** What a caller asks for, with all that can be said of it without looking anything up. Shared: it is not to be changed. */
@@ -12,7 +12,7 @@ export interface AskedToken {
   readonly sent: TokenRequest;
   readonly audiences: readonly string[];
   readonly expirationSeconds: number;
-  readonly wishes: Wishes;
+  readonly wishes: TokenRequestAnnotations;
   /** Annotations that look like a wish and are none. */
   readonly unknown: readonly string[];
   /** Nothing of it comes back whose order the caller has chosen. */
@@ -33,7 +33,7 @@ interface Read {
 
 function read(body: RequestBody, mode: FieldValidation): Read {
   const { value: sent, violations } = decodeBody<TokenRequest>(body, tokenRequestType, mode);
-  const { wishes, errors, unknown } = readWishes(sent.metadata ?? {});
+  const { wishes, errors, unknown } = readTokenRequestAnnotations(sent.metadata ?? {});
   const asked = {
     sent,
     audiences: foldAudiences(sent.spec?.audiences ?? []),

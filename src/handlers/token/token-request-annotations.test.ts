@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { invalid } from '../../api/field-error.ts';
-import { lifetimeErrors, readWishes } from './token-request-annotations.ts';
+import { lifetimeErrors, readTokenRequestAnnotations } from './token-request-annotations.ts';
 
 const MIN = 'clusterpass.dev/min-expiration-seconds';
 const FOR = 'clusterpass.dev/for';
 const TRACKED = 'clusterpass.dev/tracked';
-const read = (annotations?: Record<string, string>) => readWishes(annotations === undefined ? {} : { annotations });
+const read = (annotations?: Record<string, string>) =>
+  readTokenRequestAnnotations(annotations === undefined ? {} : { annotations });
 const text = (errors: ReturnType<typeof lifetimeErrors>) => invalid({ group: 'g', kind: 'K' }, '', errors).message;
 
 describe('wishes', () => {

@@ -5,7 +5,7 @@ import { clipped } from '../../api/status.ts';
 import { MAX_SECONDS } from './validate-spec.ts';
 
 /** What a caller can ask for beyond Kubernetes' own fields, in annotations of the request. */
-export interface Wishes {
+export interface TokenRequestAnnotations {
   /** Rather no token than one for less. */
   readonly minExpirationSeconds: number | undefined;
   /** The token is to be used at the cluster's own API. */
@@ -14,8 +14,8 @@ export interface Wishes {
   readonly tracked: boolean;
 }
 
-export interface ReadWishes {
-  readonly wishes: Wishes;
+export interface ReadTokenRequestAnnotations {
+  readonly wishes: TokenRequestAnnotations;
   readonly errors: readonly FieldError[];
   /** Annotations that look like a wish and are none: whoever misspelled one should hear of it. */
   readonly unknown: readonly string[];
@@ -28,7 +28,7 @@ const MAX_SHOWN = 128;
 
 export const annotationField = (name: string): string => `metadata.annotations[${name}]`;
 
-export function readWishes({ annotations = {} }: ObjectMeta): ReadWishes {
+export function readTokenRequestAnnotations({ annotations = {} }: ObjectMeta): ReadTokenRequestAnnotations {
   const errors: FieldError[] = [];
   const given = (name: string): string | undefined =>
     Object.hasOwn(annotations, name) ? (annotations[name] ?? '') : undefined;
@@ -64,7 +64,7 @@ function wholeSeconds(text: string): number | undefined {
 
 /** Whoever insists on a lifetime is refused, not given less. */
 export function lifetimeErrors(
-  { minExpirationSeconds: minimum }: Wishes,
+  { minExpirationSeconds: minimum }: TokenRequestAnnotations,
   { asked, granted }: { readonly asked: number; readonly granted: number },
 ): FieldError[] {
   if (minimum === undefined || granted >= minimum) return [];

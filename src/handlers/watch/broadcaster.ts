@@ -1,8 +1,8 @@
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
-import { lastInTurn } from '../../lib/event-loop.ts';
+import { lastInTick } from '../../lib/event-loop.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import type { FeedListener } from '../../storage/reflector.ts';
+import type { ReflectorListener } from '../../storage/reflector.ts';
 import type { CacheEvent } from '../../storage/watch-cache.ts';
 import type { Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
@@ -20,7 +20,7 @@ interface Group {
   frames: Buffer[];
 }
 
-export interface HubOptions {
+export interface BroadcasterOptions {
   readonly clusters: Kind;
   /** True for kinds whose changes can change what callers may see. */
   readonly isPolicy: (kind: Kind) => boolean;
@@ -45,8 +45,8 @@ const MAX_POLICY_REVISIONS = 1_000;
  * written to in rounds, some of them in each turn of the event loop: what has come since a watcher's last turn goes out
  * in one write, so the faster events come, the less each of them costs, and however many watch, nobody else waits long.
  */
-export class WatchHub implements FeedListener<StoredObject> {
-  readonly #options: HubOptions;
+export class Broadcaster implements ReflectorListener<StoredObject> {
+  readonly #options: BroadcasterOptions;
   readonly #groups = new Map<Kind, Map<string, Group>>();
   /** Those that have events waiting to be rendered. */
   readonly #dirty = new Set<Group>();
@@ -68,7 +68,7 @@ export class WatchHub implements FeedListener<StoredObject> {
   #policyChangedAt: number | undefined;
   #revision = 0;
 
-  constructor(options: HubOptions) {
+  constructor(options: BroadcasterOptions) {
     this.#options = options;
     this.#bookmarks = setInterval(() => this.#sendBookmarks(), options.bookmarkIntervalMs);
     this.#bookmarks.unref();
@@ -142,7 +142,7 @@ export class WatchHub implements FeedListener<StoredObject> {
     if (this.#serving) return;
     this.#serving = true;
     this.#servedUntil = this.#clock();
-    (this.#options.later ?? lastInTurn)(this.#serve);
+    (this.#options.later ?? lastInTick)(this.#serve);
   }
 
   readonly #clock = (): number => (this.#options.clock ?? (() => performance.now()))();
@@ -160,7 +160,7 @@ export class WatchHub implements FeedListener<StoredObject> {
     }
     this.#servedUntil = this.#clock();
     this.#serving = this.#due.size > 0;
-    if (this.#serving) (this.#options.later ?? lastInTurn)(this.#serve);
+    if (this.#serving) (this.#options.later ?? lastInTick)(this.#serve);
   };
 
   /** When the rules changed after one revision, up to another; undefined when that is too long ago. */

@@ -9,7 +9,7 @@ import { selectionFor } from '../list.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { once, type Representation } from '../representation.ts';
 import { assertFormFits, representationFor, type Views } from '../views.ts';
-import type { WatchHub } from './broadcaster.ts';
+import type { Broadcaster } from './broadcaster.ts';
 import { errorFrame } from './frames.ts';
 import type { Turn, WatchView } from './replay.ts';
 import { Watcher } from './watcher.ts';
@@ -17,7 +17,7 @@ import { Watcher } from './watcher.ts';
 export interface WatchParts {
   readonly reader: ObjectReader;
   readonly views: Views;
-  readonly hub: WatchHub;
+  readonly broadcaster: Broadcaster;
   /** An error when the caller may not watch this any more; for kinds that are allowed or not as a whole. */
   readonly refusal: (request: ApiRequest, kind: Kind) => ApiError | undefined;
   readonly now: () => number;
@@ -74,7 +74,7 @@ function start(
   views: WatchViews,
   sink: WatchSink,
 ): void {
-  const { reader, hub } = parts;
+  const { reader, broadcaster } = parts;
   const { sendInitialEvents, timeoutSeconds, resourceVersion = 0, allowWatchBookmarks } = options;
   const cache = reader.cache(kind);
   if (!reader.ready) {
@@ -82,7 +82,7 @@ function start(
     return;
   }
   const watcher = new Watcher({
-    hub,
+    broadcaster,
     cache,
     sink,
     caller: request.caller,
@@ -99,9 +99,9 @@ function start(
   // V-05: from nowhere in particular means with what there is, unless V-09 says otherwise.
   if (sendInitialEvents ?? resourceVersion === 0) {
     const marked = sendInitialEvents === true && allowWatchBookmarks;
-    watcher.startWithState(cache.present, hub.revision, marked);
+    watcher.startWithState(cache.present, broadcaster.revision, marked);
   } else {
-    watcher.startAfter(resourceVersion === 0 ? hub.revision : resourceVersion);
+    watcher.startAfter(resourceVersion === 0 ? broadcaster.revision : resourceVersion);
   }
 }
 
@@ -123,7 +123,7 @@ const MAX_TURNS = 8;
 
 /** Views under the rules of now and then; the same object as long as the rules are the same. */
 function watchViews(parts: WatchParts, request: ApiRequest, kind: Kind, options: ListOptions): WatchViews {
-  const { views, hub } = parts;
+  const { views, broadcaster } = parts;
   const { caller, target } = request;
   const base = selectionFor(request, kind, options, views);
   const form = representationFor(request, kind, views);
@@ -139,7 +139,7 @@ function watchViews(parts: WatchParts, request: ApiRequest, kind: Kind, options:
       return current;
     },
     turns: (from, upTo) => {
-      const changes = views.changedAt(kind, caller) <= from ? [] : hub.policyChangesBetween(from, upTo);
+      const changes = views.changedAt(kind, caller) <= from ? [] : broadcaster.policyChangesBetween(from, upTo);
       if (changes === undefined || changes.length > MAX_TURNS) {
         throw gone(`too old resource version: ${from} (${changes?.at(-MAX_TURNS) ?? upTo})`);
       }

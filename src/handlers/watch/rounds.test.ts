@@ -35,7 +35,7 @@ class Counting extends Client {
 }
 
 let stage: Rounds;
-afterEach(() => stage.hub.shutDown());
+afterEach(() => stage.broadcaster.shutDown());
 
 function watchers(count: number): Counting[] {
   return Array.from({ length: count }, () => {
@@ -86,7 +86,7 @@ describe('watchers are written to in rounds', () => {
     }
     stage.batch(() => stage.write('a'));
     stage.live = false;
-    stage.hub.checkCallers();
+    stage.broadcaster.checkCallers();
     expect(first?.events.slice(-2)).toEqual(['MODIFIED a 6', `ERROR ${unauthorized().status.code}`]);
     expect(first?.ending).toBe('ended');
   });

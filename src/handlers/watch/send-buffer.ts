@@ -38,7 +38,7 @@ export function partsOf(frames: readonly Buffer[], most: number): Part[] {
 }
 
 /** What one live watch has yet to be told. */
-export class Outbox {
+export class SendBuffer {
   readonly #sink: WatchSink;
   #parts: Part[] = [];
   #bytes = 0;

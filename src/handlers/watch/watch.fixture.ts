@@ -7,9 +7,9 @@ import type { ApiError } from '../../api/status.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
-import { KindCache } from '../../storage/watch-cache.ts';
+import { WatchCache } from '../../storage/watch-cache.ts';
 import type { Representation } from '../representation.ts';
-import { WatchHub } from './broadcaster.ts';
+import { Broadcaster } from './broadcaster.ts';
 import type { WatchView } from './replay.ts';
 import { Watcher, type WatcherOptions } from './watcher.ts';
 
@@ -68,7 +68,7 @@ export class Client implements WatchSink {
 
 /** A hub with caches of clusters and bindings, fed by hand, batch by batch. */
 export class Stage {
-  readonly hub: WatchHub;
+  readonly broadcaster: Broadcaster;
   readonly cache = this.#cacheOf(catalog.clusters);
   readonly #bindings = this.#cacheOf(catalog.clusterRoleBindings);
   #rule: ClusterRule = ruleFor(EVERYTHING);
@@ -81,7 +81,7 @@ export class Stage {
   #revision = 0;
 
   constructor(bookmarkIntervalMs: number) {
-    this.hub = new WatchHub({
+    this.broadcaster = new Broadcaster({
       clusters: catalog.clusters,
       isPolicy: (kind) => kind === catalog.clusterRoleBindings,
       bookmarkIntervalMs,
@@ -90,8 +90,8 @@ export class Stage {
     });
   }
 
-  #cacheOf(kind: Kind): KindCache<StoredObject> {
-    return new KindCache<StoredObject>({
+  #cacheOf(kind: Kind): WatchCache<StoredObject> {
+    return new WatchCache<StoredObject>({
       prefix: kindPrefix(kind),
       project: (stored) => new StoredObject(kind, stored),
       indexLabels: false,
@@ -99,13 +99,13 @@ export class Stage {
     });
   }
 
-  #change(cache: KindCache<StoredObject>, name: string, note = ''): void {
+  #change(cache: WatchCache<StoredObject>, name: string, note = ''): void {
     const revision = ++this.#revision;
     const value = Buffer.from(
       JSON.stringify({ apiVersion: 'x', kind: 'x', metadata: { name, annotations: { note } } }),
     );
     const key = `${cache.prefix}${name}`;
-    this.hub.onEvent(cache.apply({ type: 'put', key, value, modRevision: revision, createRevision: revision }));
+    this.broadcaster.onEvent(cache.apply({ type: 'put', key, value, modRevision: revision, createRevision: revision }));
   }
   write = (name: string, note?: string): void => this.#change(this.cache, name, note);
   writeAll(names: readonly string[], note?: string): void {
@@ -120,7 +120,7 @@ export class Stage {
   /** All changes made in between arrive together. */
   batch(changes: () => void): void {
     changes();
-    this.hub.onProgress(this.#revision);
+    this.broadcaster.onProgress(this.#revision);
   }
 
   watch(client: Client, options: Partial<WatcherOptions> = {}): Watcher {
@@ -139,7 +139,7 @@ export class Stage {
     };
     let view: WatchView = { selection: { ...base, rule: this.#rule }, representation };
     return new Watcher({
-      hub: this.hub,
+      broadcaster: this.broadcaster,
       cache: this.cache,
       sink: client,
       caller: {

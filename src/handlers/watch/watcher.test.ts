@@ -9,7 +9,7 @@ function newStage(bookmarkIntervalMs = 3_600_000): Stage {
   return stage;
 }
 afterEach(() => {
-  for (const { hub } of stages) hub.shutDown();
+  for (const { broadcaster } of stages) broadcaster.shutDown();
   stages = [];
 });
 
@@ -72,7 +72,7 @@ describe('events that arrive together', () => {
     });
     expect(client.events).toEqual(['ADDED a 1', 'ERROR 401']);
     expect(client.ending).toBe('ended');
-    expect(stage.hub.size).toBe(0);
+    expect(stage.broadcaster.size).toBe(0);
   });
 
   it('end with the permission: what comes after is not heard', () => {
@@ -114,7 +114,7 @@ describe('B14: a client that is slow', () => {
       slow.read();
       vi.advanceTimersByTime(2_000);
       expect([still.ending, slow.ending]).toEqual(['cut', 'open']);
-      expect(stage.hub.size).toBe(1);
+      expect(stage.broadcaster.size).toBe(1);
       vi.advanceTimersByTime(60_000);
       expect(slow.ending).toBe('open');
     } finally {
@@ -148,7 +148,7 @@ describe('B14: a client that is slow', () => {
     expect(slow.ending).toBe('open');
     stage.batch(() => stage.write('a', note));
     expect(slow.ending).toBe('cut');
-    expect(stage.hub.size).toBe(1);
+    expect(stage.broadcaster.size).toBe(1);
     stage.batch(() => stage.write('a', note));
     // Of all the rest it was given nothing: that waited where it is shared.
     expect(slow.events).toHaveLength(1);
@@ -210,5 +210,5 @@ it('V-10: what is no longer known can not be resumed from', () => {
   stage.watch(client, { turns }).startAfter(0);
   expect(client.events).toEqual(['ERROR 410']);
   expect(client.ending).toBe('ended');
-  expect(stage.hub.size).toBe(0);
+  expect(stage.broadcaster.size).toBe(0);
 });

@@ -3,15 +3,15 @@ import type { WatchSink } from '../../api/request.ts';
 import { ApiError, unauthorized } from '../../api/status.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Snapshot } from '../../storage/snapshot.ts';
-import type { WatchHub } from './broadcaster.ts';
+import type { Broadcaster } from './broadcaster.ts';
 import { type CatchUpParts, framesBetween, framesOfState, thenBookmark } from './catch-up.ts';
 import { bookmarkFrame, errorFrame, type Told } from './frames.ts';
 import { framesOfChange, type WatchView } from './replay.ts';
-import { Outbox, type Part } from './send-buffer.ts';
+import { type Part, SendBuffer } from './send-buffer.ts';
 import { ViewChange } from './view-change.ts';
 
 export interface WatcherOptions extends CatchUpParts {
-  readonly hub: WatchHub;
+  readonly broadcaster: Broadcaster;
   readonly sink: WatchSink;
   readonly caller: Caller;
   readonly groupIdOf: (view: WatchView) => string;
@@ -54,7 +54,7 @@ export class Watcher {
   #ended = false;
   #waiting = false;
   /** Live events that wait for their turn. */
-  readonly #outbox: Outbox;
+  readonly #sendBuffer: SendBuffer;
   #source: Iterator<Told> | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
   #stalled: NodeJS.Timeout | undefined;
@@ -63,16 +63,16 @@ export class Watcher {
     this.#options = options;
     this.caller = options.caller;
     this.#view = options.currentView();
-    const { sink, hub } = options;
-    this.#outbox = new Outbox(sink);
-    hub.open(this);
+    const { sink, broadcaster } = options;
+    this.#sendBuffer = new SendBuffer(sink);
+    broadcaster.open(this);
     this.#startTimers();
     sink.onDrain(() => {
-      this.#outbox.drained();
+      this.#sendBuffer.drained();
       this.#waiting = false;
       clearTimeout(this.#stalled);
       // Not at once: a fast client takes each chunk in the turn in which it is written, and would be given the next one in it.
-      if (!this.#live || !this.#outbox.isEmpty) hub.queue(this);
+      if (!this.#live || !this.#sendBuffer.isEmpty) broadcaster.queue(this);
     });
     // Last: a sink that is closed already says so at once, and everything above is undone.
     sink.onClose(() => this.#close());
@@ -101,21 +101,21 @@ export class Watcher {
 
   /** Writes until the client is behind, the source is dry and the watcher is live, or the watch is over. */
   #pump(): void {
-    const { hub, currentView } = this.#options;
+    const { broadcaster, currentView } = this.#options;
     while (!this.#ended && !this.#live && !this.#waiting) {
       if (this.#source !== undefined) {
         this.#writeChunk(this.#source);
         if (this.#source === undefined || this.#waiting) continue;
         // There is more, and a client that could take all of it at once: others have their turn in between.
-        hub.queue(this);
+        broadcaster.queue(this);
         return;
       }
       // V-11: a revision that has not happened yet; what comes before it is not shown.
-      if (this.#position > hub.revision) return;
-      if (this.#position === hub.revision) {
+      if (this.#position > broadcaster.revision) return;
+      if (this.#position === broadcaster.revision) {
         this.#view = currentView();
         this.#live = true;
-        hub.join(this);
+        broadcaster.join(this);
         return;
       }
       this.#source = this.#missed();
@@ -124,7 +124,7 @@ export class Watcher {
 
   /** Frames from the watcher's position to the hub's. */
   #missed(): Iterator<Told> | undefined {
-    const upTo = this.#options.hub.revision;
+    const upTo = this.#options.broadcaster.revision;
     try {
       const frames = framesBetween(this.#options, this.#position, upTo);
       this.#position = upTo;
@@ -160,22 +160,22 @@ export class Watcher {
   /** Live events. They are written when it is this watcher's turn. */
   enqueue(parts: readonly Part[]): void {
     if (this.#ended) return;
-    for (const part of parts) this.#outbox.add(part);
-    this.#options.hub.queue(this);
+    for (const part of parts) this.#sendBuffer.add(part);
+    this.#options.broadcaster.queue(this);
   }
 
   /** It is this watcher's turn. */
   serve(): void {
-    const { hub } = this.#options;
+    const { broadcaster } = this.#options;
     if (!this.#live) this.#pump();
-    else if (this.#outbox.isTooFarBehind()) this.cut();
-    else if (this.#outbox.writeSome(hub.pieceBytes)) hub.queue(this);
+    else if (this.#sendBuffer.isTooFarBehind()) this.cut();
+    else if (this.#sendBuffer.writeSome(broadcaster.pieceBytes)) broadcaster.queue(this);
   }
 
   /** Writes what waits, which comes before anything else that is written. */
   #flush(): void {
-    if (this.#outbox.isTooFarBehind()) this.cut();
-    else this.#outbox.writeAll();
+    if (this.#sendBuffer.isTooFarBehind()) this.cut();
+    else this.#sendBuffer.writeAll();
   }
 
   /** The hub has gone on, and this watcher was not with it. */
@@ -185,18 +185,18 @@ export class Watcher {
 
   /** Whoever will see something else hears first of all that came until now. */
   beforePolicyChange(): void {
-    if (!this.#live || this.#outbox.isEmpty) return;
+    if (!this.#live || this.#sendBuffer.isEmpty) return;
     if (this.#options.currentView() !== this.#view || this.#options.refused() !== undefined) this.#flush();
   }
 
   /** The hub is between events: a live watcher is taken from what was visible to what is, at its client's pace. */
   onPolicyChange({ since, revision, differences }: PolicyChange): void {
     if (this.checkAllowed() || this.#ended || !this.#live) return;
-    const { hub, cache, currentView, groupIdOf } = this.#options;
+    const { broadcaster, cache, currentView, groupIdOf } = this.#options;
     const before = this.#view;
     const after = currentView();
     if (after === before) return;
-    hub.leave(this);
+    broadcaster.leave(this);
     this.#live = false;
     const state = cache.at(revision);
     if (state === undefined) {
@@ -213,7 +213,7 @@ export class Watcher {
       return;
     }
     this.#source = thenBookmark(this.#options, framesOfChange(change, since, currentView), revision);
-    hub.queue(this);
+    broadcaster.queue(this);
   }
 
   /** Ends the watch when it is no longer allowed; true if it did. */
@@ -231,7 +231,7 @@ export class Watcher {
 
   sendBookmark(): void {
     if (this.#ended || !this.#live || !this.#options.bookmarks) return;
-    this.enqueue([{ bytes: bookmarkFrame(this.#view.representation, this.#options.hub.revision), events: 1 }]);
+    this.enqueue([{ bytes: bookmarkFrame(this.#view.representation, this.#options.broadcaster.revision), events: 1 }]);
   }
 
   /** The server goes away: ends cleanly, and tells where the client may go on. */
@@ -265,10 +265,10 @@ export class Watcher {
     if (this.#ended) return;
     this.#ended = true;
     this.#source = undefined;
-    this.#outbox.clear();
+    this.#sendBuffer.clear();
     clearTimeout(this.#stalled);
     for (const timer of this.#timers) clearTimeout(timer);
-    this.#options.hub.closed(this);
+    this.#options.broadcaster.closed(this);
   }
 
   #startTimers(): void {

@@ -1,8 +1,8 @@
 import { apiVersionOf, type Kind } from '../../api/kind.ts';
-import type { ObjectPlace } from '../../api/object-key.ts';
+import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, type Status } from '../../api/status.ts';
-import { Slice } from '../../lib/time-slice.ts';
+import { TimeSlice } from '../../lib/time-slice.ts';
 import { selectionFor } from '../list.ts';
 import { type DeleteOptions, parseDeleteOptions } from '../options/delete-options.ts';
 import type { ListOptions } from '../options/list-options.ts';
@@ -36,18 +36,18 @@ export function deleted(kind: Kind, name: string, uid?: string): ApiResponse {
   return { type: 'value', code: 200, value: status };
 }
 
-async function remove(parts: WriteParts, kind: Kind, place: ObjectPlace, options: DeleteOptions) {
+async function remove(parts: WriteParts, kind: Kind, place: ObjectKey, options: DeleteOptions) {
   const { dryRun, preconditions } = options;
   const removed = await parts.writer.remove(kind, place, { dryRun, preconditions });
   if (dryRun) return removed;
-  await parts.cascade.settle(kind, place);
+  await parts.propagation.settle(kind, place);
   // Still there when it or something inside it has finalizers: somebody else must agree first.
   const left = parts.reader.find(kind, place);
   return left?.uid === removed.uid ? { ...removed, object: left.object() } : { ...removed, gone: true };
 }
 
 /** False when someone else deleted it first, which is what was wanted. */
-async function removeIfThere(parts: WriteParts, kind: Kind, place: ObjectPlace, options: DeleteOptions) {
+async function removeIfThere(parts: WriteParts, kind: Kind, place: ObjectKey, options: DeleteOptions) {
   try {
     await remove(parts, kind, place, options);
     return true;
@@ -73,7 +73,7 @@ export async function deleteCollection(
   const selection = selectionFor(request, kind, listOptions, parts.views);
   const representation = { ...representationFor(request, kind, parts.views), form: 'object' as const };
   const { limit } = listOptions;
-  const turn = new Slice(request);
+  const turn = new TimeSlice(request);
   const { items: entries } = await selectPage(parts.reader.cache(kind).current, selection, { limit }, turn);
   const items: Uint8Array[] = [];
   for (let start = 0; start < entries.length; start += AT_ONCE) {

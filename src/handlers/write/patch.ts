@@ -10,7 +10,7 @@ import { applyMergePatch } from '../../objects/patches/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../objects/patches/strategic-merge-patch.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
 import { parsePatchOptions } from '../options/patch-options.ts';
-import { keepHidden } from './preserve-hidden-fields.ts';
+import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, preconditionsIn } from './read-body.ts';
 import { grantsOnlyHeld, placeOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
@@ -68,7 +68,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
       );
       checkSameObject(patched, kind, place);
       checkPreconditions(kind, current, preconditionsIn(patched));
-      return shown === current ? patched : keepHidden(parts, kind, patched, current, () => true);
+      return shown === current ? patched : preserveHiddenFields(parts, kind, patched, current, () => true);
     },
     {
       dryRun: options.dryRun,
@@ -76,7 +76,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
       admit: grantsOnlyHeld(parts, request, kind),
     },
   );
-  if (!options.dryRun) await parts.cascade.settle(kind, place);
+  if (!options.dryRun) await parts.propagation.settle(kind, place);
   return written(parts, request, kind, object, { code: 200, before });
 }
 

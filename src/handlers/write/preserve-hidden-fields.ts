@@ -10,7 +10,7 @@ type IsPublicView = (sent: ApiObject, current: ApiObject, view: ApiObject) => bo
  * `authInfo` asks for it to go. Of the metadata it holds for what was made from a public view: others must
  * be able to take away a finalizer.
  */
-export function keepHidden(
+export function preserveHiddenFields(
   { publicView }: Pick<WriteParts, 'publicView'>,
   kind: Kind,
   sent: ApiObject,

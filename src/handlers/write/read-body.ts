@@ -1,6 +1,6 @@
 import { decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import type { ObjectPlace } from '../../api/object-key.ts';
+import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 import type { Preconditions } from '../../objects/writer.ts';
@@ -24,7 +24,7 @@ export function checkNamespace(object: ApiObject, kind: Kind, namespace: string)
 }
 
 /** M-09: an update is about the object in the URL, and the body may not say otherwise. */
-export function checkSameObject(object: ApiObject, kind: Kind, { name, namespace }: ObjectPlace): void {
+export function checkSameObject(object: ApiObject, kind: Kind, { name, namespace }: ObjectKey): void {
   const sent = object.metadata;
   if ((sent.name ?? '') === '') {
     throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);

@@ -2,7 +2,7 @@ import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseUpdateOptions } from '../options/update-options.ts';
-import { keepHidden, looksPublic } from './preserve-hidden-fields.ts';
+import { looksPublic, preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { checkSameObject, preconditionsIn, readObject } from './read-body.ts';
 import { grantsOnlyHeld, placeOf, type WriteParts, written } from './write-parts.ts';
 
@@ -19,7 +19,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
     (current) => {
       before = current;
       if (preconditions.resourceVersion === undefined) refuseBlind(kind, place.name);
-      return keepHidden(parts, kind, sent, current, looksPublic);
+      return preserveHiddenFields(parts, kind, sent, current, looksPublic);
     },
     {
       dryRun: options.dryRun,
@@ -28,7 +28,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
       admit: grantsOnlyHeld(parts, request, kind),
     },
   );
-  if (!options.dryRun) await parts.cascade.settle(kind, place);
+  if (!options.dryRun) await parts.propagation.settle(kind, place);
   return written(parts, request, kind, object, { code: 200, before });
 }
 

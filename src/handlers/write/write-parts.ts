@@ -1,9 +1,9 @@
 import type { Caller } from '../../api/caller.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import type { ObjectPlace } from '../../api/object-key.ts';
+import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
-import type { Cascade } from '../../objects/deletion-propagation.ts';
+import type { DeletionPropagation } from '../../objects/deletion-propagation.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { encode, type PublicView } from '../../objects/stored-object.ts';
 import type { Admit, ObjectWriter } from '../../objects/writer.ts';
@@ -13,7 +13,7 @@ import type { Views } from '../views.ts';
 export interface WriteParts {
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
-  readonly cascade: Cascade;
+  readonly propagation: DeletionPropagation;
   readonly views: Views;
   readonly publicView: PublicView;
   /** Refuses rules and bindings that would give more than the caller has itself. */
@@ -25,7 +25,7 @@ export interface WriteParts {
   ) => ApiError | undefined;
 }
 
-export function placeOf({ target }: ApiRequest, kind: Kind): ObjectPlace {
+export function placeOf({ target }: ApiRequest, kind: Kind): ObjectKey {
   const { cluster = '', namespace, name } = target;
   return { cluster: kind.inCluster ? cluster : '', namespace, name };
 }

@@ -11,7 +11,7 @@ import {
   startFixture,
   TOKEN_PATH,
 } from '../http.fixture.ts';
-import { createLanes, laneOf } from './flow-control.ts';
+import { createFlowControl, priorityLevelOf } from './flow-control.ts';
 
 closeServersAfterEach();
 
@@ -21,14 +21,14 @@ const WATCH: Call = { path: `${CLUSTERS_PATH}?watch=1` };
 
 /** A server whose handlers answer when they are told to. */
 async function startBusy(limits: Partial<typeof AMPLE>) {
-  const lanes = createLanes({ ...AMPLE, callerShare: 50, waitingPerCaller: 0, ...limits });
+  const flowControl = createFlowControl({ ...AMPLE, callerShare: 50, waitingPerCaller: 0, ...limits });
   const answers: ((response: ApiResponse) => void)[] = [];
-  const fixture = await startFixture(() => new Promise((resolve) => answers.push(resolve)), { lanes });
+  const fixture = await startFixture(() => new Promise((resolve) => answers.push(resolve)), { flowControl });
   const underWay = (count: number): Promise<void> => expect.poll(() => answers.length).toBe(count) as Promise<void>;
   const finish = (): void => {
     for (const answer of answers.splice(0)) answer({ type: 'value', code: 200, value: {} });
   };
-  return { ...fixture, lanes, underWay, finish };
+  return { ...fixture, flowControl, underWay, finish };
 }
 
 describe('B15: a caller past its share', () => {
@@ -36,35 +36,38 @@ describe('B15: a caller past its share', () => {
     ['tokens', TOKEN],
     ['reads', LIST],
     ['writes', CREATE],
-  ] as const)('of %s is refused with 429, others are not, and neither is other work of its own', async (lane, call) => {
-    const { send, underWay, finish, handled } = await startBusy({ [`${lane}AtOnce`]: 2 });
-    const first = send(call);
-    await underWay(1);
-    const refused = await send(call);
-    expect(refused.code).toBe(429);
-    expect(refused.headers['retry-after']).toBe('1');
-    expect(refused.json()).toEqual({
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: {},
-      status: 'Failure',
-      message: `too many requests at once (${lane}), please try again later`,
-      reason: 'TooManyRequests',
-      details: { retryAfterSeconds: 1 },
-      code: 429,
-    });
-    expect(handled).toHaveLength(1);
-    const others = [TOKEN, LIST, CREATE].filter((one) => one !== call);
-    const going = [send({ ...call, token: 'other' }), ...others.map((one) => send(one))];
-    await underWay(4);
-    expect((await send({ path: '/livez', token: '' })).code).toBe(200);
-    finish();
-    for (const { code } of await Promise.all([first, ...going])) expect(code).toBe(200);
-    const again = send(call);
-    await underWay(1);
-    finish();
-    expect((await again).code).toBe(200);
-  });
+  ] as const)(
+    'of %s is refused with 429, others are not, and neither is other work of its own',
+    async (level, call) => {
+      const { send, underWay, finish, handled } = await startBusy({ [`${level}AtOnce`]: 2 });
+      const first = send(call);
+      await underWay(1);
+      const refused = await send(call);
+      expect(refused.code).toBe(429);
+      expect(refused.headers['retry-after']).toBe('1');
+      expect(refused.json()).toEqual({
+        kind: 'Status',
+        apiVersion: 'v1',
+        metadata: {},
+        status: 'Failure',
+        message: `too many requests at once (${level}), please try again later`,
+        reason: 'TooManyRequests',
+        details: { retryAfterSeconds: 1 },
+        code: 429,
+      });
+      expect(handled).toHaveLength(1);
+      const others = [TOKEN, LIST, CREATE].filter((one) => one !== call);
+      const going = [send({ ...call, token: 'other' }), ...others.map((one) => send(one))];
+      await underWay(4);
+      expect((await send({ path: '/livez', token: '' })).code).toBe(200);
+      finish();
+      for (const { code } of await Promise.all([first, ...going])) expect(code).toBe(200);
+      const again = send(call);
+      await underWay(1);
+      finish();
+      expect((await again).code).toBe(200);
+    },
+  );
 
   it('is refused before its body is read, whatever it holds', async () => {
     const { raw, send, underWay, finish } = await startBusy({ tokensAtOnce: 2 });
@@ -78,38 +81,38 @@ describe('B15: a caller past its share', () => {
   });
 
   it('of watches is refused until one of them ends', async () => {
-    const lanes = createLanes({ ...AMPLE, watchesPerCaller: 1 });
+    const flowControl = createFlowControl({ ...AMPLE, watchesPerCaller: 1 });
     const ends: (() => void)[] = [];
     const start = (sink: { end: () => void }): void => void ends.push(() => sink.end());
-    const { send } = await startFixture(() => ({ type: 'watch', start }), { lanes });
+    const { send } = await startFixture(() => ({ type: 'watch', start }), { flowControl });
     const first = send(WATCH);
     await expect.poll(() => ends.length).toBe(1);
     const refused = await send(WATCH);
     expect([refused.code, refused.headers['retry-after']]).toEqual([429, '5']);
-    expect(lanes.usage().watches).toMatchObject({ active: 1, waiting: 0 });
+    expect(flowControl.usage().watches).toMatchObject({ active: 1, waiting: 0 });
     ends[0]?.();
     expect((await first).code).toBe(200);
-    await expect.poll(() => lanes.usage().watches.active).toBe(0);
+    await expect.poll(() => flowControl.usage().watches.active).toBe(0);
   });
 
   it('waits for its turn if there is room to wait', async () => {
-    const { send, lanes, underWay, finish } = await startBusy({ readsAtOnce: 2, waitingPerCaller: 1 });
+    const { send, flowControl, underWay, finish } = await startBusy({ readsAtOnce: 2, waitingPerCaller: 1 });
     const first = send(LIST);
     await underWay(1);
     const second = send(LIST);
-    await expect.poll(() => lanes.usage().reads).toMatchObject({ active: 1, waiting: 1 });
+    await expect.poll(() => flowControl.usage().reads).toMatchObject({ active: 1, waiting: 1 });
     expect((await send(LIST)).code).toBe(429);
     finish();
     expect((await first).code).toBe(200);
     await underWay(1);
     finish();
     expect((await second).code).toBe(200);
-    expect(lanes.usage().reads).toMatchObject({ active: 0, waiting: 0 });
+    expect(flowControl.usage().reads).toMatchObject({ active: 0, waiting: 0 });
   });
 
   it('is refused also if each of its requests is done at once: what arrives in one turn of the loop counts together', async () => {
-    const lanes = createLanes({ ...AMPLE, readsAtOnce: 4, callerShare: 50, waitingPerCaller: 1 });
-    const { port } = await startFixture(() => ({ type: 'value', code: 200, value: {} }), { lanes });
+    const flowControl = createFlowControl({ ...AMPLE, readsAtOnce: 4, callerShare: 50, waitingPerCaller: 1 });
+    const { port } = await startFixture(() => ({ type: 'value', code: 200, value: {} }), { flowControl });
     // Many, so that some of them are read in the same turn, whatever the system does.
     const sockets = Array.from({ length: 60 }, () => connect(port, '127.0.0.1').setEncoding('latin1'));
     const ask = async (socket: Socket): Promise<string> => {
@@ -124,11 +127,14 @@ describe('B15: a caller past its share', () => {
     const count = (code: string): number => codes.filter((one) => one === code).length;
     expect(count('429')).toBeGreaterThan(0);
     expect(count('200') + count('429')).toBe(60);
-    expect(lanes.usage().reads).toMatchObject({ admitted: 60 + count('200'), refused: { 'queue-full': count('429') } });
+    expect(flowControl.usage().reads).toMatchObject({
+      admitted: 60 + count('200'),
+      refused: { 'queue-full': count('429') },
+    });
   });
 
   it('gives its place back when its client leaves', async () => {
-    const { port, lanes, underWay } = await startBusy({ readsAtOnce: 2, waitingPerCaller: 5 });
+    const { port, flowControl, underWay } = await startBusy({ readsAtOnce: 2, waitingPerCaller: 5 });
     const ask = () => {
       const socket = connect(port, '127.0.0.1');
       socket.write(`GET ${CLUSTERS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`);
@@ -136,35 +142,35 @@ describe('B15: a caller past its share', () => {
     };
     const sockets = [ask(), ask()];
     await underWay(1);
-    await expect.poll(() => lanes.usage().reads).toMatchObject({ active: 1, waiting: 1 });
+    await expect.poll(() => flowControl.usage().reads).toMatchObject({ active: 1, waiting: 1 });
     for (const socket of sockets) socket.destroy();
-    await expect.poll(() => lanes.usage().reads).toMatchObject({ active: 0, waiting: 0 });
+    await expect.poll(() => flowControl.usage().reads).toMatchObject({ active: 0, waiting: 0 });
   });
 
   it('gives its place back when it fails, too', async () => {
-    const { send, lanes } = await startBusy({ readsAtOnce: 2 });
+    const { send, flowControl } = await startBusy({ readsAtOnce: 2 });
     for (let i = 0; i < 5; i += 1) {
       expect((await send({ path: `${CLUSTERS_PATH}/x`, token: 'nobody' })).code).toBe(403);
       expect((await send({ ...LIST, path: '/nowhere' })).code).toBe(404);
     }
-    expect(lanes.usage().reads).toMatchObject({ active: 0, waiting: 0 });
+    expect(flowControl.usage().reads).toMatchObject({ active: 0, waiting: 0 });
   });
 });
 
-describe('the lane of a request', () => {
+describe('the level of a request', () => {
   const resource = (verb: string, subresource = '', group = '') =>
-    ({ type: 'resource', target: { verb, subresource, group } }) as Parameters<typeof laneOf>[0];
-  const path = (text: string) => ({ type: 'path', path: text }) as Parameters<typeof laneOf>[0];
+    ({ type: 'resource', target: { verb, subresource, group } }) as Parameters<typeof priorityLevelOf>[0];
+  const path = (text: string) => ({ type: 'path', path: text }) as Parameters<typeof priorityLevelOf>[0];
   it.each([
-    ['tokens', laneOf(resource('create', 'token'), false)],
-    ['reads', laneOf(resource('create', '', 'authentication.k8s.io'), false)],
-    ['reads', laneOf(resource('list'), false)],
-    ['writes', laneOf(resource('deletecollection'), false)],
-    ['watches', laneOf(resource('watch'), false)],
-    ['health', laneOf(path('/readyz/storage'), true)],
-    ['public', laneOf(path('/version'), true)],
-    ['reads', laneOf(path('/apis'), false)],
-  ])('%s', (expected, lane) => {
-    expect(lane).toBe(expected);
+    ['tokens', priorityLevelOf(resource('create', 'token'), false)],
+    ['reads', priorityLevelOf(resource('create', '', 'authentication.k8s.io'), false)],
+    ['reads', priorityLevelOf(resource('list'), false)],
+    ['writes', priorityLevelOf(resource('deletecollection'), false)],
+    ['watches', priorityLevelOf(resource('watch'), false)],
+    ['health', priorityLevelOf(path('/readyz/storage'), true)],
+    ['public', priorityLevelOf(path('/version'), true)],
+    ['reads', priorityLevelOf(path('/apis'), false)],
+  ])('%s', (expected, level) => {
+    expect(level).toBe(expected);
   });
 });

@@ -1,24 +1,24 @@
-import type { LoadLimits } from '../../api/flow-control-limits.ts';
+import type { FlowControlLimits } from '../../api/flow-control-limits.ts';
 import { type ApiError, tooManyRequests } from '../../api/status.ts';
 import type { RequestTarget } from '../request/request-info.ts';
 import { prepareStatus } from '../response/status-body.ts';
-import { Lane, type LaneLimits, type LaneUsage, type Ticket } from './priority-level.ts';
-import { RefusalPace } from './rejection-limiter.ts';
+import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelUsage, type Seat } from './priority-level.ts';
+import { RejectionLimiter } from './rejection-limiter.ts';
 
 /** What is bounded on its own, so that much of one kind of work never takes the place of another. */
-export type LaneName = 'health' | 'public' | 'tokens' | 'reads' | 'writes' | 'watches' | 'bodies';
+export type PriorityLevelName = 'health' | 'public' | 'tokens' | 'reads' | 'writes' | 'watches' | 'bodies';
 
-export interface Lanes {
+export interface FlowControl {
   /** A place for a request of this caller; undefined when it has enough already. */
-  enter(lane: LaneName, who: string): Ticket | undefined;
-  /** The 429 of a lane. */
-  refusal(lane: LaneName): ApiError;
+  enter(level: PriorityLevelName, who: string): Seat | undefined;
+  /** The 429 of a level. */
+  refusal(level: PriorityLevelName): ApiError;
   /** To be awaited before a refusal is sent; false when the connection is to be closed instead. */
   pace(who: string): boolean | Promise<boolean>;
   /** The same before a 401. Nobody knows who that is, and many may share an address: it is held for less time. */
   paceUnknown(address: string): boolean | Promise<boolean>;
   /** For metrics. */
-  usage(): Readonly<Record<LaneName, LaneUsage>>;
+  usage(): Readonly<Record<PriorityLevelName, PriorityLevelUsage>>;
 }
 
 /** Public paths cost next to nothing; these keep one address from crowding out the probes of another. */
@@ -31,7 +31,7 @@ const WRITES_PER_TURN = 8;
 const LARGE_BODIES_AT_ONCE = 32;
 /** A body beyond this takes a place among them, besides that of its request. Nearly all are shorter. */
 const LARGE_BODY_BYTES = 64 * 1024;
-/** Lanes empty fast; a watch may stand for an hour. */
+/** FlowControl empty fast; a watch may stand for an hour. */
 const RETRY_SECONDS = 1;
 const RETRY_WATCH_SECONDS = 5;
 
@@ -40,41 +40,48 @@ const PACE = { perSecond: 100, atOnce: 20, maxHoldMs: MAX_WAIT_MS, maxHeld: 5_00
 /** For a 401, which is nobody's in particular, at most so long. */
 const MAX_HOLD_UNKNOWN_MS = 5_000;
 
-export function createLanes(limits: LoadLimits, now: () => number = performance.now.bind(performance)): Lanes {
-  const refusals = new Map<LaneName, ApiError>();
-  const createLane = (name: LaneName, laneLimits: LaneLimits, retryAfterSeconds = RETRY_SECONDS): Lane => {
+export function createFlowControl(
+  limits: FlowControlLimits,
+  now: () => number = performance.now.bind(performance),
+): FlowControl {
+  const refusals = new Map<PriorityLevelName, ApiError>();
+  const createPriorityLevel = (
+    name: PriorityLevelName,
+    laneLimits: PriorityLevelLimits,
+    retryAfterSeconds = RETRY_SECONDS,
+  ): PriorityLevel => {
     const text = `too many requests at once (${name}), please try again later`;
     const refusal = prepareStatus(tooManyRequests(text, retryAfterSeconds));
     refusals.set(name, refusal);
-    return new Lane({ ...laneLimits, maxWaitMs: MAX_WAIT_MS, now, refusal });
+    return new PriorityLevel({ ...laneLimits, maxWaitMs: MAX_WAIT_MS, now, refusal });
   };
-  const shared = (name: LaneName, atOnce: number, perTurn?: number): Lane =>
-    createLane(name, {
+  const shared = (name: PriorityLevelName, atOnce: number, perTurn?: number): PriorityLevel =>
+    createPriorityLevel(name, {
       ...(perTurn === undefined ? {} : { perTurn }),
       atOnce,
       perCaller: Math.max(1, Math.floor((atOnce * limits.callerShare) / 100)),
       waitingPerCaller: limits.waitingPerCaller,
     });
   const watches = { atOnce: limits.watchesAtOnce, perCaller: limits.watchesPerCaller, waitingPerCaller: 0 };
-  const lanes: Readonly<Record<LaneName, Lane>> = {
-    health: createLane('health', PUBLIC),
-    public: createLane('public', PUBLIC),
+  const flowControl: Readonly<Record<PriorityLevelName, PriorityLevel>> = {
+    health: createPriorityLevel('health', PUBLIC),
+    public: createPriorityLevel('public', PUBLIC),
     tokens: shared('tokens', limits.tokensAtOnce),
     reads: shared('reads', limits.readsAtOnce),
     writes: shared('writes', limits.writesAtOnce, WRITES_PER_TURN),
-    watches: createLane('watches', watches, RETRY_WATCH_SECONDS),
+    watches: createPriorityLevel('watches', watches, RETRY_WATCH_SECONDS),
     bodies: shared('bodies', LARGE_BODIES_AT_ONCE),
   };
-  const known = new RefusalPace({ ...PACE, now });
-  const unknown = new RefusalPace({ ...PACE, maxHoldMs: MAX_HOLD_UNKNOWN_MS, now });
+  const known = new RejectionLimiter({ ...PACE, now });
+  const unknown = new RejectionLimiter({ ...PACE, maxHoldMs: MAX_HOLD_UNKNOWN_MS, now });
   return {
-    enter: (lane, who) => lanes[lane].enter(who),
-    refusal: (lane) => refusals.get(lane) as ApiError,
+    enter: (level, who) => flowControl[level].enter(who),
+    refusal: (level) => refusals.get(level) as ApiError,
     pace: (who) => known.wait(who),
     paceUnknown: (address) => unknown.wait(address),
     usage: () => {
-      const used = Object.entries(lanes).map(([name, lane]) => [name, lane.usage]);
-      return Object.fromEntries(used) as ReturnType<Lanes['usage']>;
+      const used = Object.entries(flowControl).map(([name, level]) => [name, level.usage]);
+      return Object.fromEntries(used) as ReturnType<FlowControl['usage']>;
     },
   };
 }
@@ -84,7 +91,7 @@ export const isLargeBody = (length: number | undefined): boolean => length === u
 
 const HEALTH = /^\/(?:livez|readyz|healthz)(?:\/|$)/;
 
-export function laneOf(names: RequestTarget, isPublic: boolean): LaneName {
+export function priorityLevelOf(names: RequestTarget, isPublic: boolean): PriorityLevelName {
   if (names.type === 'path') {
     if (!isPublic) return 'reads';
     return HEALTH.test(names.path) ? 'health' : 'public';

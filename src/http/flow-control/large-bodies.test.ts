@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from 'vitest';
 import { AMPLE, type Call, CLUSTERS_PATH, CREATE, closeServersAfterEach, startFixture } from '../http.fixture.ts';
 import type { HttpServerOptions } from '../listener/listener.ts';
-import { createLanes } from './flow-control.ts';
+import { createFlowControl } from './flow-control.ts';
 
 closeServersAfterEach();
 
@@ -24,8 +24,14 @@ describe('B15: large bodies', () => {
     `POST ${CLUSTERS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n${header}\r\n\r\n`;
 
   async function startWith(limits: Partial<typeof AMPLE>, header = LENGTH, overrides: Partial<HttpServerOptions> = {}) {
-    const lanes = createLanes({ ...AMPLE, callerShare: 25, waitingPerCaller: 0, writesAtOnce: 400, ...limits });
-    const fixture = await startFixture(undefined, { lanes, ...overrides });
+    const flowControl = createFlowControl({
+      ...AMPLE,
+      callerShare: 25,
+      waitingPerCaller: 0,
+      writesAtOnce: 400,
+      ...limits,
+    });
+    const fixture = await startFixture(undefined, { flowControl, ...overrides });
     /** Begins a body, and does not end it. */
     const begin = (token = 'admin'): Socket => {
       const socket = connect(fixture.port, '127.0.0.1').setEncoding('latin1');
@@ -34,8 +40,8 @@ describe('B15: large bodies', () => {
       return socket;
     };
     const holding = (active: number, waiting = 0): Promise<void> =>
-      expect.poll(() => lanes.usage().bodies).toMatchObject({ active, waiting }) as Promise<void>;
-    return { ...fixture, lanes, begin, holding };
+      expect.poll(() => flowControl.usage().bodies).toMatchObject({ active, waiting }) as Promise<void>;
+    return { ...fixture, flowControl, begin, holding };
   }
   const large = (token = 'admin'): Call => ({ ...CREATE, token, body: JSON.stringify('x'.repeat(LARGE - 2)) });
 
@@ -105,7 +111,7 @@ describe('B15: large bodies', () => {
     const memory = (): number => kept(0);
 
     it('when their time is up before they have come, and what still comes is dropped', async () => {
-      const { port, lanes } = await startWith({ callerShare: 100 });
+      const { port, flowControl } = await startWith({ callerShare: 100 });
       const before = memory();
       const open = Array.from({ length: 20 }, async () => {
         const socket = connect(port, '127.0.0.1').setEncoding('latin1');
@@ -122,7 +128,7 @@ describe('B15: large bodies', () => {
       });
       const [first] = await Promise.all(open);
       await expect.poll(() => kept(before)).toBeLessThan(10_000_000);
-      expect(lanes.usage().bodies.active).toBe(0);
+      expect(flowControl.usage().bodies.active).toBe(0);
       first?.write(`x${headOf('admin', 'Content-Length: 2')}{}`);
       const [next] = (await once(first as Socket, 'data')) as [string];
       expect(next).toMatch(/^HTTP\/1\.1 200 /);

@@ -1,76 +1,80 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Lane, type LaneLimits, type LaneOptions, type Ticket } from './priority-level.ts';
+import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelOptions, type Seat } from './priority-level.ts';
 
 /** What a place that was given back waits for. Most tests are about who is next, and not about when. */
 const AT_ONCE = { afterTurn: (act: () => void) => act() };
 
-const open = (limits: LaneLimits, maxWaitMs = 1_000, turns: Pick<LaneOptions, 'afterTurn'> = AT_ONCE): Lane =>
-  new Lane({ ...limits, maxWaitMs, now: () => performance.now(), refusal: new Error('full'), ...turns });
+const open = (
+  limits: PriorityLevelLimits,
+  maxWaitMs = 1_000,
+  turns: Pick<PriorityLevelOptions, 'afterTurn'> = AT_ONCE,
+): PriorityLevel =>
+  new PriorityLevel({ ...limits, maxWaitMs, now: () => performance.now(), refusal: new Error('full'), ...turns });
 
 /** Whoever still waits when a test is over would be refused later, in the middle of another. */
-const entered: Ticket[] = [];
+const entered: Seat[] = [];
 afterEach(() => {
-  for (const ticket of entered.splice(0)) ticket.leave();
+  for (const seat of entered.splice(0)) seat.leave();
 });
 
-function mustEnter(lane: Lane, who: string): Ticket {
-  const ticket = lane.enter(who);
-  if (ticket === undefined) throw new Error('there is no place');
-  return ticket;
+function mustEnter(level: PriorityLevel, who: string): Seat {
+  const seat = level.enter(who);
+  if (seat === undefined) throw new Error('there is no place');
+  return seat;
 }
 
 /** Enters, and notes in `log` when the request gets its turn. */
-function enter(lane: Lane, who: string, log: string[] = [], label = who): Ticket {
-  const ticket = mustEnter(lane, who);
-  entered.push(ticket);
-  if (ticket.admitted === undefined) log.push(label);
-  else void ticket.admitted.then(() => log.push(label));
-  return ticket;
+function enter(level: PriorityLevel, who: string, log: string[] = [], label = who): Seat {
+  const seat = mustEnter(level, who);
+  entered.push(seat);
+  if (seat.admitted === undefined) log.push(label);
+  else void seat.admitted.then(() => log.push(label));
+  return seat;
 }
 
 /** Lets promises that are resolved already call their listeners. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('B15: a lane', () => {
+describe('B15: a level', () => {
   it('lets a newcomer in at once beside a caller who takes all it can', () => {
-    const lane = open({ atOnce: 4, perCaller: 3, waitingPerCaller: 100 });
+    const level = open({ atOnce: 4, perCaller: 3, waitingPerCaller: 100 });
     const log: string[] = [];
-    for (let i = 0; i < 50; i += 1) enter(lane, 'greedy', log);
-    enter(lane, 'other', log);
+    for (let i = 0; i < 50; i += 1) enter(level, 'greedy', log);
+    enter(level, 'other', log);
     expect(log).toEqual(['greedy', 'greedy', 'greedy', 'other']);
-    expect([lane.usage.active, lane.usage.waiting]).toEqual([4, 47]);
+    expect([level.usage.active, level.usage.waiting]).toEqual([4, 47]);
   });
 
   it('refuses the caller whose queue is full, and nobody else', () => {
-    const lane = open({ atOnce: 2, perCaller: 1, waitingPerCaller: 2 });
-    for (let i = 0; i < 3; i += 1) enter(lane, 'greedy');
-    expect(lane.enter('greedy')).toBeUndefined();
-    expect(() => enter(lane, 'other')).not.toThrow();
-    expect(() => enter(lane, 'third')).not.toThrow();
+    const level = open({ atOnce: 2, perCaller: 1, waitingPerCaller: 2 });
+    for (let i = 0; i < 3; i += 1) enter(level, 'greedy');
+    expect(level.enter('greedy')).toBeUndefined();
+    expect(() => enter(level, 'other')).not.toThrow();
+    expect(() => enter(level, 'third')).not.toThrow();
   });
 
   it('serves those who wait in turns, however much one of them asks for', async () => {
-    const lane = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 10 });
+    const level = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 10 });
     const log: string[] = [];
-    const tickets = [enter(lane, 'a', log, 'a1')];
-    for (const label of ['a2', 'a3', 'a4', 'b1', 'b2', 'c1']) tickets.push(enter(lane, label.slice(0, 1), log, label));
+    const tickets = [enter(level, 'a', log, 'a1')];
+    for (const label of ['a2', 'a3', 'a4', 'b1', 'b2', 'c1']) tickets.push(enter(level, label.slice(0, 1), log, label));
     for (let served = 0; served < tickets.length; served += 1) {
       const next = log[served];
       tickets[['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].indexOf(next ?? '')]?.leave();
       await settled();
     }
     expect(log).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
-    expect([lane.usage.active, lane.usage.waiting]).toEqual([0, 0]);
+    expect([level.usage.active, level.usage.waiting]).toEqual([0, 0]);
   });
 
   it('passes over a caller who has its full share', async () => {
-    const lane = open({ atOnce: 3, perCaller: 2, waitingPerCaller: 10 });
+    const level = open({ atOnce: 3, perCaller: 2, waitingPerCaller: 10 });
     const log: string[] = [];
-    const [first] = [enter(lane, 'a', log), enter(lane, 'a', log)];
-    const other = enter(lane, 'b', log);
-    enter(lane, 'a', log, 'a waits');
-    enter(lane, 'b', log, 'b waits');
+    const [first] = [enter(level, 'a', log), enter(level, 'a', log)];
+    const other = enter(level, 'b', log);
+    enter(level, 'a', log, 'a waits');
+    enter(level, 'b', log, 'b waits');
     other.leave();
     await settled();
     expect(log.at(-1)).toBe('b waits');
@@ -80,36 +84,36 @@ describe('B15: a lane', () => {
   });
 
   it('forgets those who leave while they wait', async () => {
-    const lane = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 1 });
+    const level = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 1 });
     const log: string[] = [];
-    const first = enter(lane, 'a', log);
-    const gone = enter(lane, 'a', log, 'gone');
+    const first = enter(level, 'a', log);
+    const gone = enter(level, 'a', log, 'gone');
     gone.leave();
     gone.leave();
-    enter(lane, 'a', log, 'a2');
+    enter(level, 'a', log, 'a2');
     first.leave();
     first.leave();
     await settled();
     expect(log).toEqual(['a', 'a2']);
-    expect([lane.usage.active, lane.usage.waiting]).toEqual([1, 0]);
+    expect([level.usage.active, level.usage.waiting]).toEqual([1, 0]);
   });
 
   it('refuses whoever has waited too long, and gives the place to the next', async () => {
     vi.useFakeTimers();
     try {
-      const lane = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 5 }, 1_000);
-      const first = mustEnter(lane, 'a');
-      const late = mustEnter(lane, 'b');
+      const level = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 5 }, 1_000);
+      const first = mustEnter(level, 'a');
+      const late = mustEnter(level, 'b');
       const refused = expect(late.admitted).rejects.toThrow('full');
       await vi.advanceTimersByTimeAsync(999);
-      const fresh = mustEnter(lane, 'c');
+      const fresh = mustEnter(level, 'c');
       await vi.advanceTimersByTimeAsync(2);
       await refused;
       late.leave();
-      expect(lane.usage.refused['time-out']).toBe(1);
+      expect(level.usage.refused['time-out']).toBe(1);
       first.leave();
       await expect(fresh.admitted).resolves.toBeUndefined();
-      expect([lane.usage.active, lane.usage.waiting]).toEqual([1, 0]);
+      expect([level.usage.active, level.usage.waiting]).toEqual([1, 0]);
     } finally {
       vi.useRealTimers();
     }
@@ -117,19 +121,21 @@ describe('B15: a lane', () => {
 
   it('gives a place to the next when the turn of the loop is over, however fast the work is', async () => {
     const turns: (() => void)[] = [];
-    const lane = open({ atOnce: 3, perCaller: 2, waitingPerCaller: 5 }, 1_000, { afterTurn: (act) => turns.push(act) });
+    const level = open({ atOnce: 3, perCaller: 2, waitingPerCaller: 5 }, 1_000, {
+      afterTurn: (act) => turns.push(act),
+    });
     const log: string[] = [];
     // Each is done before the next is read, as when everything that was asked for is in memory.
     const ask = (who: string): void => {
-      const ticket = enter(lane, who, log);
-      if (ticket.admitted === undefined) ticket.leave();
-      else void ticket.admitted.then(() => ticket.leave());
+      const seat = enter(level, who, log);
+      if (seat.admitted === undefined) seat.leave();
+      else void seat.admitted.then(() => seat.leave());
     };
     for (let i = 0; i < 7; i += 1) ask('greedy');
-    expect(lane.enter('greedy')).toBeUndefined();
+    expect(level.enter('greedy')).toBeUndefined();
     ask('other');
     expect(log).toEqual(['greedy', 'greedy', 'other']);
-    expect(lane.usage).toMatchObject({ active: 0, waiting: 5, admitted: 3, refused: { 'queue-full': 1 } });
+    expect(level.usage).toMatchObject({ active: 0, waiting: 5, admitted: 3, refused: { 'queue-full': 1 } });
     const served: number[] = [];
     while (turns.length > 0) {
       turns.shift()?.();
@@ -137,18 +143,18 @@ describe('B15: a lane', () => {
       served.push(log.length);
     }
     expect(served).toEqual([5, 7, 8, 8]);
-    expect(lane.usage).toMatchObject({ active: 0, waiting: 0, admitted: 8 });
+    expect(level.usage).toMatchObject({ active: 0, waiting: 0, admitted: 8 });
   });
 
   it('starts no more in a turn than it may, and takes nobody away its place for that', async () => {
     const turns: (() => void)[] = [];
     const limits = { atOnce: 8, perCaller: 5, waitingPerCaller: 1, perTurn: 2 };
-    const lane = open(limits, 1_000, { afterTurn: (act) => turns.push(act) });
+    const level = open(limits, 1_000, { afterTurn: (act) => turns.push(act) });
     const log: string[] = [];
-    for (let i = 0; i < 6; i += 1) enter(lane, 'greedy', log);
+    for (let i = 0; i < 6; i += 1) enter(level, 'greedy', log);
     // Five have a place, of which three wait for a turn, and one waits for a place.
-    expect(lane.enter('greedy')).toBeUndefined();
-    enter(lane, 'other', log);
+    expect(level.enter('greedy')).toBeUndefined();
+    enter(level, 'other', log);
     expect(log.splice(0)).toEqual(['greedy', 'greedy']);
     const served: string[][] = [];
     while (turns.length > 0) {
@@ -157,7 +163,7 @@ describe('B15: a lane', () => {
       served.push(log.splice(0));
     }
     expect(served).toEqual([['greedy', 'other'], ['greedy', 'greedy'], []]);
-    expect(lane.usage).toMatchObject({ active: 6, waiting: 1, admitted: 6 });
+    expect(level.usage).toMatchObject({ active: 6, waiting: 1, admitted: 6 });
   });
 
   it('counts why it refused', async () => {
@@ -176,24 +182,24 @@ describe('B15: a lane', () => {
     const steps = fc.array(fc.oneof(fc.constantFrom('a', 'b', 'c'), fc.nat({ max: 20 })), { maxLength: 60 });
     fc.assert(
       fc.property(limits, steps, (given, script) => {
-        const lane = open(given, 60_000);
-        const inside: Ticket[] = [];
+        const level = open(given, 60_000);
+        const inside: Seat[] = [];
         for (const step of script) {
           if (typeof step === 'number') {
-            for (const ticket of inside.splice(step % Math.max(1, inside.length), 1)) ticket.leave();
+            for (const seat of inside.splice(step % Math.max(1, inside.length), 1)) seat.leave();
             continue;
           }
-          const ticket = lane.enter(step);
-          if (ticket !== undefined) inside.push(ticket);
+          const seat = level.enter(step);
+          if (seat !== undefined) inside.push(seat);
           else {
-            expect(given.waitingPerCaller === 0 || lane.usage.waiting >= given.waitingPerCaller).toBe(true);
+            expect(given.waitingPerCaller === 0 || level.usage.waiting >= given.waitingPerCaller).toBe(true);
           }
-          expect(lane.usage.active).toBeLessThanOrEqual(given.atOnce);
-          expect(lane.usage.active + lane.usage.waiting).toBe(inside.length);
-          expect(lane.usage.waiting > 0 && lane.usage.active < Math.min(given.atOnce, given.perCaller)).toBe(false);
+          expect(level.usage.active).toBeLessThanOrEqual(given.atOnce);
+          expect(level.usage.active + level.usage.waiting).toBe(inside.length);
+          expect(level.usage.waiting > 0 && level.usage.active < Math.min(given.atOnce, given.perCaller)).toBe(false);
         }
-        for (const ticket of inside) ticket.leave();
-        expect([lane.usage.active, lane.usage.waiting]).toEqual([0, 0]);
+        for (const seat of inside) seat.leave();
+        expect([level.usage.active, level.usage.waiting]).toEqual([0, 0]);
       }),
       { numRuns: 300 },
     );

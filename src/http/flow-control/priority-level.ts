@@ -1,26 +1,26 @@
 import { Deadlines, type Timed } from '../../lib/deadlines.ts';
-import { Row, type RowPlace } from '../../lib/linked-list.ts';
+import { LinkedList, type LinkedListNode } from '../../lib/linked-list.ts';
 
-export interface LaneLimits {
+export interface PriorityLevelLimits {
   /** Requests under way at once, of everyone together. */
   readonly atOnce: number;
   /** Of those, how many one caller may have. */
   readonly perCaller: number;
-  /** How many more of one caller may wait for their turn; 0 for a lane in which nobody waits. */
+  /** How many more of one caller may wait for their turn; 0 for a level in which nobody waits. */
   readonly waitingPerCaller: number;
   /** How many may start in one turn of the event loop; the others start in the next ones. Without it, as many as there are places. */
   readonly perTurn?: number;
 }
 
-/** A place in a lane. */
-export interface Ticket {
+/** A place in a level. */
+export interface Seat {
   /** Resolves when it is this request's turn, rejects when it waited too long; undefined when it may go on at once. */
   readonly admitted: Promise<void> | undefined;
   /** Gives the place back, or stops waiting for one. May be called again. */
   leave(): void;
 }
 
-export interface LaneOptions extends LaneLimits {
+export interface PriorityLevelOptions extends PriorityLevelLimits {
   /** Whoever has waited this long is refused. */
   readonly maxWaitMs: number;
   /** For those who waited too long. One for all: to make an error costs more than all else that a refusal takes. */
@@ -31,8 +31,8 @@ export interface LaneOptions extends LaneLimits {
   readonly afterTurn?: (act: () => void) => void;
 }
 
-/** What a lane has done, and does. The reasons of refusals are those of kube-apiserver's metrics. */
-export interface LaneUsage {
+/** What a level has done, and does. The reasons of refusals are those of kube-apiserver's metrics. */
+export interface PriorityLevelUsage {
   readonly atOnce: number;
   readonly active: number;
   readonly waiting: number;
@@ -43,17 +43,17 @@ export interface LaneUsage {
 /** No room to wait, no room and nobody may wait, waited too long. */
 export type RefusalReason = 'queue-full' | 'concurrency-limit' | 'time-out';
 
-/** One caller in a lane, there as long as it has something under way or waiting. */
-interface Party {
+/** One caller in a level, there as long as it has something under way or waiting. */
+interface Flow {
   readonly name: string;
   active: number;
-  readonly waiting: Row<Waiting>;
+  readonly waiting: LinkedList<Waiting>;
 }
 
 interface Waiting extends Timed<Waiting> {
-  readonly party: Party;
-  /** Among those of its party. */
-  place?: RowPlace<Waiting> | undefined;
+  readonly flow: Flow;
+  /** Among those of its flow. */
+  place?: LinkedListNode<Waiting> | undefined;
   readonly admit: () => void;
   readonly refuse: (reason: Error) => void;
 }
@@ -65,26 +65,26 @@ interface Waiting extends Timed<Waiting> {
  *
  * A place that was given back is free when the turn of the event loop is over. Much of what is asked for is done within
  * one turn, so a caller with a thousand connections would never have two requests at once: all of them would be read and
- * answered in one long turn, and everybody else wait for its end. Like this a turn has no more work than the lane has
+ * answered in one long turn, and everybody else wait for its end. Like this a turn has no more work than the level has
  * places. Where the work of a request is long, fewer start in a turn: who has a place already waits for the next one then,
  * and does not count among those who wait for a place.
  */
-export class Lane {
-  readonly #options: LaneOptions;
-  readonly #parties = new Map<string, Party>();
+export class PriorityLevel {
+  readonly #options: PriorityLevelOptions;
+  readonly #flows = new Map<string, Flow>();
   /** Those with somebody waiting, the next to be served first. */
-  readonly #turns = new Set<Party>();
+  readonly #turns = new Set<Flow>();
   readonly #patience: Deadlines<Waiting>;
   readonly #afterTurn: (act: () => void) => void;
   readonly #refused: Record<RefusalReason, number> = { 'queue-full': 0, 'concurrency-limit': 0, 'time-out': 0 };
   #active = 0;
   #admitted = 0;
   /** Whose requests have ended in this turn. */
-  #ended: Party[] = [];
+  #ended: Flow[] = [];
   #startedInTurn = 0;
   #turnIsAwaited = false;
 
-  constructor(options: LaneOptions) {
+  constructor(options: PriorityLevelOptions) {
     this.#options = options;
     this.#afterTurn = options.afterTurn ?? setImmediate;
     this.#patience = new Deadlines({
@@ -98,9 +98,9 @@ export class Lane {
     });
   }
 
-  get usage(): LaneUsage {
+  get usage(): PriorityLevelUsage {
     let waiting = 0;
-    for (const party of this.#turns) waiting += party.waiting.size;
+    for (const flow of this.#turns) waiting += flow.waiting.size;
     return {
       atOnce: this.#options.atOnce,
       active: this.#active - this.#ended.length,
@@ -111,41 +111,41 @@ export class Lane {
   }
 
   /** Undefined when there is no place: refusals are what a busy server does most, and to throw one takes longer than all of this. */
-  enter(name: string): Ticket | undefined {
+  enter(name: string): Seat | undefined {
     const { waitingPerCaller } = this.#options;
-    const party = this.#parties.get(name) ?? { name, active: 0, waiting: new Row() };
-    const room = this.#roomFor(party);
+    const flow = this.#flows.get(name) ?? { name, active: 0, waiting: new LinkedList() };
+    const room = this.#roomFor(flow);
     // While others of the same caller wait, none may pass them.
-    if (room > 0 && party.waiting.size === 0 && this.#mayStart()) {
-      this.#parties.set(name, party);
-      return this.#place(party);
+    if (room > 0 && flow.waiting.size === 0 && this.#mayStart()) {
+      this.#flows.set(name, flow);
+      return this.#place(flow);
     }
-    if (party.waiting.size >= waitingPerCaller + room) {
+    if (flow.waiting.size >= waitingPerCaller + room) {
       this.#refused[waitingPerCaller === 0 ? 'concurrency-limit' : 'queue-full'] += 1;
       return undefined;
     }
-    this.#parties.set(name, party);
-    return this.#queue(party);
+    this.#flows.set(name, flow);
+    return this.#queue(flow);
   }
 
-  #place(party: Party): Ticket {
-    this.#start(party);
+  #place(flow: Flow): Seat {
+    this.#start(flow);
     let left = false;
     return {
       admitted: undefined,
       leave: () => {
         if (left) return;
         left = true;
-        this.#end(party);
+        this.#end(flow);
       },
     };
   }
 
-  #queue(party: Party): Ticket {
+  #queue(flow: Flow): Seat {
     let state: 'waiting' | 'active' | 'left' = 'waiting';
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting: Waiting = {
-      party,
+      flow,
       admit: () => {
         state = 'active';
         resolve();
@@ -155,8 +155,8 @@ export class Lane {
         reject(reason);
       },
     };
-    waiting.place = party.waiting.add(waiting);
-    this.#turns.add(party);
+    waiting.place = flow.waiting.add(waiting);
+    this.#turns.add(flow);
     this.#patience.start(waiting);
     // Nobody who leaves would call it when it waits for a turn only.
     if (!this.#mayStart()) this.#awaitTurn();
@@ -164,33 +164,33 @@ export class Lane {
       admitted: promise,
       leave: () => {
         if (state === 'waiting') this.#forget(waiting);
-        else if (state === 'active') this.#end(party);
+        else if (state === 'active') this.#end(flow);
         state = 'left';
       },
     };
   }
 
   /** How many more of this caller there are places for. */
-  #roomFor(party: Party): number {
+  #roomFor(flow: Flow): number {
     const { atOnce, perCaller } = this.#options;
-    return Math.max(0, Math.min(atOnce - this.#active, perCaller - party.active));
+    return Math.max(0, Math.min(atOnce - this.#active, perCaller - flow.active));
   }
 
   #mayStart(): boolean {
     return this.#startedInTurn < (this.#options.perTurn ?? Number.POSITIVE_INFINITY);
   }
 
-  #start(party: Party): void {
+  #start(flow: Flow): void {
     this.#active += 1;
     this.#admitted += 1;
-    party.active += 1;
+    flow.active += 1;
     if (this.#options.perTurn === undefined) return;
     this.#startedInTurn += 1;
     this.#awaitTurn();
   }
 
-  #end(party: Party): void {
-    this.#ended.push(party);
+  #end(flow: Flow): void {
+    this.#ended.push(flow);
     this.#awaitTurn();
   }
 
@@ -205,10 +205,10 @@ export class Lane {
     this.#ended = [];
     this.#turnIsAwaited = false;
     this.#startedInTurn = 0;
-    for (const party of ended) {
+    for (const flow of ended) {
       this.#active -= 1;
-      party.active -= 1;
-      this.#tidy(party);
+      flow.active -= 1;
+      this.#tidy(flow);
     }
     // Who was served is at the end of the row, and may have its turn again.
     while (this.#serveNext());
@@ -218,15 +218,15 @@ export class Lane {
   #serveNext(): boolean {
     if (!this.#mayStart()) return false;
     // At most a few are passed over: only so many can have their full share at once.
-    for (const party of this.#turns) {
+    for (const flow of this.#turns) {
       if (this.#active >= this.#options.atOnce) return false;
-      if (this.#roomFor(party) === 0) continue;
-      const oldest = party.waiting.first;
+      if (this.#roomFor(flow) === 0) continue;
+      const oldest = flow.waiting.first;
       if (oldest === undefined) continue;
       this.#forget(oldest);
-      this.#start(party);
+      this.#start(flow);
       // Back to the end, if there are more.
-      if (this.#turns.delete(party)) this.#turns.add(party);
+      if (this.#turns.delete(flow)) this.#turns.add(flow);
       oldest.admit();
       return true;
     }
@@ -234,15 +234,15 @@ export class Lane {
   }
 
   #forget(waiting: Waiting): void {
-    const { party, place } = waiting;
+    const { flow, place } = waiting;
     this.#patience.stop(waiting);
-    if (place !== undefined) party.waiting.remove(place);
+    if (place !== undefined) flow.waiting.remove(place);
     waiting.place = undefined;
-    if (party.waiting.size === 0) this.#turns.delete(party);
-    this.#tidy(party);
+    if (flow.waiting.size === 0) this.#turns.delete(flow);
+    this.#tidy(flow);
   }
 
-  #tidy({ name, active, waiting }: Party): void {
-    if (active === 0 && waiting.size === 0) this.#parties.delete(name);
+  #tidy({ name, active, waiting }: Flow): void {
+    if (active === 0 && waiting.size === 0) this.#flows.delete(name);
   }
 }

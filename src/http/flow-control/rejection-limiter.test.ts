@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { RefusalPace } from './rejection-limiter.ts';
+import { RejectionLimiter } from './rejection-limiter.ts';
 
 function startPace(maxHeld = 2) {
   let now = 0;
   const wake: (() => void)[] = [];
   const holds: number[] = [];
-  const pace = new RefusalPace({
+  const pace = new RejectionLimiter({
     perSecond: 2,
     atOnce: 2,
     maxHoldMs: 3_000,

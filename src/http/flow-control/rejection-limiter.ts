@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-export interface RefusalPaceOptions {
+export interface RejectionLimiterOptions {
   /** So many refusals leave in each second. */
   readonly perSecond: number;
   /** So many of them may leave at once: enough for every client that heeds what it is told. */
@@ -26,13 +26,13 @@ interface Pace {
  * leave one after the other, the later the more there are, so that more connections do not mean more refusals, nor many of
  * them in one turn of the event loop.
  */
-export class RefusalPace {
-  readonly #options: Required<RefusalPaceOptions>;
+export class RejectionLimiter {
+  readonly #options: Required<RejectionLimiterOptions>;
   readonly #stepMs: number;
   #paces = new Map<string, Pace>();
   #sweepAt = 0;
 
-  constructor(options: RefusalPaceOptions) {
+  constructor(options: RejectionLimiterOptions) {
     this.#options = { sleep: (ms) => delay(ms, undefined, { ref: false }), ...options };
     this.#stepMs = 1000 / options.perSecond;
   }

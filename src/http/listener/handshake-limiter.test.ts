@@ -7,7 +7,7 @@ import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
-import { HandshakePace } from './handshake-limiter.ts';
+import { HandshakeLimiter } from './handshake-limiter.ts';
 
 closeServersAfterEach();
 const endings: (() => void)[] = [];
@@ -28,7 +28,7 @@ async function startPace() {
   let now = 0;
   let tick = (): void => {};
   const refusedFor: string[] = [];
-  const pace = new HandshakePace({
+  const pace = new HandshakeLimiter({
     perSecond: 1,
     now: () => now,
     later: (act) => {

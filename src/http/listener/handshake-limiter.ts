@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Server } from 'node:tls';
 import { addressKey } from './address-limit.ts';
 
-export interface HandshakePaceOptions {
+export interface HandshakeLimiterOptions {
   /** Handshakes begun in a second for one address, of connections on which nobody has authenticated. */
   readonly perSecond: number;
   /** Milliseconds on a monotonic clock. */
@@ -46,9 +46,9 @@ type Connection = Socket & { [PROVEN]?: true };
  * begin in a second; further connections wait, unread, in the order in which they came. A connection on which somebody
  * authenticates gives back what it took: callers with good tokens hold up nobody, however many share an address.
  */
-export class HandshakePace {
-  readonly #options: HandshakePaceOptions;
-  readonly #later: NonNullable<HandshakePaceOptions['later']>;
+export class HandshakeLimiter {
+  readonly #options: HandshakeLimiterOptions;
+  readonly #later: NonNullable<HandshakeLimiterOptions['later']>;
   readonly #burst: number;
   /** Whoever has not been here for as long as a generation lasts has full credit again, and is forgotten. */
   #young = new Map<string, Address>();
@@ -61,7 +61,7 @@ export class HandshakePace {
   #held = 0;
   #refused = 0;
 
-  constructor(options: HandshakePaceOptions) {
+  constructor(options: HandshakeLimiterOptions) {
     this.#options = options;
     this.#later = options.later ?? laterUnref;
     this.#burst = options.perSecond * BURST_SECONDS;
@@ -164,7 +164,7 @@ export class HandshakePace {
  * by its event `connection`: what listens to it is what begins with them. The server must have been made with
  * `pauseOnConnect`, or what they send while they wait would be kept in memory.
  */
-export function paceHandshakes(server: Server & { pauseOnConnect?: boolean }, pace: HandshakePace): void {
+export function limitHandshakes(server: Server & { pauseOnConnect?: boolean }, pace: HandshakeLimiter): void {
   const listeners = server.listeners('connection');
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) =>

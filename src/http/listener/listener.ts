@@ -21,7 +21,7 @@ import { type VersionFacts, versionRoutes } from '../routes/version-route.ts';
 import { AddressLimit } from './address-limit.ts';
 import { CIPHERS } from './ciphers.ts';
 import { answerClientErrors, trackNewest } from './client-errors.ts';
-import { type HandshakeCounts, HandshakePace, paceHandshakes } from './handshake-limiter.ts';
+import { type HandshakeCounts, HandshakeLimiter, limitHandshakes } from './handshake-limiter.ts';
 import { createReloader, type KeyPair, readKeyPair, type TlsFiles } from './tls-files.ts';
 
 /** The limits of a connection. Slow and silent clients must cost little and not for long. */
@@ -151,13 +151,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const complain = oncePer(COMPLAIN_MS, (fields: object) => logger.warn(fields, 'connection refused: too many'));
   server.on('drop', () => complain({ maxConnections }));
   const pace = isPaced
-    ? new HandshakePace({
+    ? new HandshakeLimiter({
         perSecond: handshakesPerAddress,
         now: performance.now.bind(performance),
         onRefused: (address) => complain({ handshakesPerAddress, address }),
       })
     : undefined;
-  if (tlsServer !== undefined && pace !== undefined) paceHandshakes(tlsServer, pace);
+  if (tlsServer !== undefined && pace !== undefined) limitHandshakes(tlsServer, pace);
   if (maxConnectionsPerAddress !== undefined) {
     const limit = new AddressLimit(maxConnectionsPerAddress, (address) =>
       complain({ maxConnectionsPerAddress, address }),

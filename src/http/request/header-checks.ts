@@ -3,7 +3,7 @@ import { ApiError, badRequest } from '../../api/status.ts';
 import type { Method } from './request-info.ts';
 
 /** What the header block says before anyone believes it. */
-export interface WireFacts {
+export interface CheckedHeaders {
   readonly method: Method;
   /** The first `Accept` line; Node would join several (N-06). */
   readonly accept: string | undefined;
@@ -26,14 +26,14 @@ const mayMatter = ({ length, 0: first }: string): boolean =>
   length === 4 || length === 6 || length === 12 || length === 13 || (length > 13 && (first === 'i' || first === 'I'));
 
 /** Looks at the raw header lines, because Node's parsed view has already dropped and joined some of them. */
-export function readWireFacts(req: IncomingMessage): WireFacts {
+export function readCheckedHeaders(req: IncomingMessage): CheckedHeaders {
   const lines = req.rawHeaders;
   if (lines.length > 2 * MAX_HEADERS) throw headersTooLarge(`the request has more than ${MAX_HEADERS} headers`);
   const method = req.method;
   if (!isMethod(method)) throw methodNotAllowed();
 
   let accept: string | undefined;
-  let impersonation: WireFacts['impersonation'];
+  let impersonation: CheckedHeaders['impersonation'];
   const seen: string[] = [];
   for (let at = 0; at < lines.length; at += 2) {
     const written = lines[at] ?? '';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lastInTurn } from '../../lib/event-loop.ts';
+import { lastInTick } from '../../lib/event-loop.ts';
 import { createLogger } from '../logger.ts';
 import { AuditLog } from './audit-log.ts';
 
@@ -85,7 +85,7 @@ test('A9: those who ask again when they are answered share the next write with t
 test('while every turn of the event loop ends with other work nobody is kept for a second one', async () => {
   let isBusy = true;
   const work = (): void => {
-    if (isBusy) lastInTurn(work);
+    if (isBusy) lastInTick(work);
   };
   work();
   expect(await askAgain(setUp())).toEqual([['1'], ['2'], ['3']]);

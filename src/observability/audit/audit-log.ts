@@ -1,4 +1,4 @@
-import { atEndOfTurn, endsWithWork } from '../../lib/event-loop.ts';
+import { atEndOfTick, endsWithWork } from '../../lib/event-loop.ts';
 import type { Logger } from '../logger.ts';
 import type { AuditFile } from './audit-file.ts';
 
@@ -23,7 +23,7 @@ interface Waiting {
   readonly durable?: { readonly resolve: () => void; readonly reject: (error: unknown) => void };
 }
 
-const endOfTurn = (): Promise<void> => new Promise(atEndOfTurn);
+const endOfTurn = (): Promise<void> => new Promise(atEndOfTick);
 
 /** Lines nobody waits for are written together. */
 const GATHER_MS = 50;

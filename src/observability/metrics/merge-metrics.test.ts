@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import { expect, it } from 'vitest';
 import { countsOf, mergeMetrics, RULES } from './merge-metrics.ts';
 import { createMetrics } from './metrics.ts';
-import { observeLanes, observeParts } from './observe-parts.ts';
+import { observeFlowControl, observeParts } from './observe-parts.ts';
 
 async function reportOf({ requests, ready, lag, loop }: Record<'requests' | 'ready' | 'lag' | 'loop', number>) {
   const registry = new Registry();
@@ -54,7 +54,7 @@ it('what a process counted outlives it, and nothing else of it does', async () =
 
 it('says of every gauge of ours how it is put together', async () => {
   const metrics = createMetrics();
-  observeLanes(metrics, () => ({}));
+  observeFlowControl(metrics, () => ({}));
   observeParts(metrics, {
     audit: () => ({ written: 0, lost: 0, failing: false }),
     leads: () => true,

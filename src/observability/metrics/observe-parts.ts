@@ -90,7 +90,7 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
   counter(registers, 'apiserver_audit_error_total', 'Lines that were lost to the audit log.', () => parts.audit().lost);
 }
 
-/** What a lane says of itself; the same as `LaneUsage`, of which this room may not know. */
+/** What a level says of itself; the same as `PriorityLevelUsage`, of which this room may not know. */
 interface Usage {
   readonly atOnce: number;
   readonly active: number;
@@ -100,19 +100,19 @@ interface Usage {
 }
 
 /**
- * Of each kind of work that is bounded on its own. The names are kube-apiserver's, whose priority levels are what lanes are
+ * Of each kind of work that is bounded on its own. The names are kube-apiserver's, whose priority levels are what flowControl are
  * here; there are no flow schemas, so there is no label for them.
  */
-export function observeLanes({ registry }: Metrics, usage: () => Readonly<Record<string, Usage>>): void {
+export function observeFlowControl({ registry }: Metrics, usage: () => Readonly<Record<string, Usage>>): void {
   const registers = [registry];
-  const gauge = (name: string, help: string, of: (lane: Usage) => number): void =>
+  const gauge = (name: string, help: string, of: (level: Usage) => number): void =>
     void new Gauge({
       name,
       help,
       labelNames: ['priority_level'],
       registers,
       collect() {
-        for (const [lane, used] of Object.entries(usage())) this.set({ priority_level: lane }, of(used));
+        for (const [level, used] of Object.entries(usage())) this.set({ priority_level: level }, of(used));
       },
     });
   gauge(
@@ -134,8 +134,8 @@ export function observeLanes({ registry }: Metrics, usage: () => Readonly<Record
     labelNames: ['priority_level'],
     registers,
     collect() {
-      for (const [lane, { admitted }] of Object.entries(usage())) {
-        this.inc({ priority_level: lane }, since(lane, admitted));
+      for (const [level, { admitted }] of Object.entries(usage())) {
+        this.inc({ priority_level: level }, since(level, admitted));
       }
     },
   });
@@ -145,9 +145,9 @@ export function observeLanes({ registry }: Metrics, usage: () => Readonly<Record
     labelNames: ['priority_level', 'reason'],
     registers,
     collect() {
-      for (const [lane, { refused }] of Object.entries(usage())) {
+      for (const [level, { refused }] of Object.entries(usage())) {
         for (const [reason, count] of Object.entries(refused)) {
-          this.inc({ priority_level: lane, reason }, since(`${lane} ${reason}`, count));
+          this.inc({ priority_level: level, reason }, since(`${level} ${reason}`, count));
         }
       }
     },

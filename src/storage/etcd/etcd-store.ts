@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { SharedQuestion } from '../../lib/shared-call.ts';
+import { SharedCall } from '../../lib/shared-call.ts';
 import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type KeyValue,
@@ -51,7 +51,7 @@ export class EtcdStore implements Store {
   readonly #head = new RevisionHead();
   readonly #closing = new AbortController();
   readonly #pending = new Set<Promise<unknown>>();
-  readonly #question: SharedQuestion<Revision>;
+  readonly #question: SharedCall<Revision>;
   readonly #stopFollowing: (() => void) | undefined;
   /** The newest revision known to be gone; others may have compacted further. */
   #compacted: Revision;
@@ -72,7 +72,7 @@ export class EtcdStore implements Store {
     this.#logger = parts.logger;
     this.#stopFollowing = parts.stopFollowing;
     this.#compacted = Math.max(0, parts.meta.oldest - 1);
-    this.#question = new SharedQuestion(() => this.#askRevision());
+    this.#question = new SharedCall(() => this.#askRevision());
   }
 
   async get(key: string, revision?: Revision): Promise<KeyValue | undefined> {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { SharedQuestion } from '../../lib/shared-call.ts';
+import { SharedCall } from '../../lib/shared-call.ts';
 import type { Secret } from '../../observability/secret.ts';
 import { StorageError } from '../contract.ts';
 import type { TimeReading } from '../store-time.ts';
@@ -50,7 +50,7 @@ export class Members {
   readonly #members: readonly Member[];
   readonly #avoidUntil = new Map<Member, number>();
   #user: EtcdAccess['user'];
-  readonly #authenticate = new SharedQuestion(() => this.#askForToken());
+  readonly #authenticate = new SharedCall(() => this.#askForToken());
   #token: string | undefined;
   #turn: number;
   #closed = false;

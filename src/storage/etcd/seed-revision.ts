@@ -12,7 +12,7 @@ const PATIENCE: Patience = { tryMs: 3_000, totalMs: 10_000 };
  * etcd's own counter can not be set, so the difference is kept beside the data. Who has the store open notices, and has
  * to open it anew.
  */
-export async function liftEtcd(access: EtcdAccess, prefix: string, revision: Revision): Promise<void> {
+export async function seedEtcdRevision(access: EtcdAccess, prefix: string, revision: Revision): Promise<void> {
   const members = new Members(access);
   try {
     const meta = await readMeta(members, prefix, PATIENCE);

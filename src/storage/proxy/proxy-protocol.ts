@@ -76,7 +76,7 @@ export function* inPieces({ changes, revision }: WatchBatch): Generator<WatchBat
 }
 
 /** Collects what is to be sent until the end of this turn of the event loop. */
-export class Outbox<T> {
+export class SendQueue<T> {
   readonly #link: Link;
   #waiting: T[] = [];
 

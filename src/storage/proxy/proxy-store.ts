@@ -1,4 +1,4 @@
-import { SharedQuestion } from '../../lib/shared-call.ts';
+import { SharedCall } from '../../lib/shared-call.ts';
 import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type KeyValue,
@@ -12,7 +12,7 @@ import {
   type WriteResult,
 } from '../contract.ts';
 import type { Leadership } from '../leadership.ts';
-import { fromWireError, type Link, Outbox, type Question, type ToAsker, type ToOwner } from './proxy-protocol.ts';
+import { fromWireError, type Link, type Question, SendQueue, type ToAsker, type ToOwner } from './proxy-protocol.ts';
 
 interface Waiting {
   readonly resolve: (value: never) => void;
@@ -23,19 +23,19 @@ interface Waiting {
 
 /** A store that another process of this machine has open. Its promises are those of that store. */
 export class ProxyStore implements Store {
-  readonly #outbox: Outbox<ToOwner>;
+  readonly #sendQueue: SendQueue<ToOwner>;
   readonly #waiting = new Map<number, Waiting>();
   /** By watch: lets whoever waits for its next batch go. */
   readonly #watches = new Map<number, () => void>();
   /** The store's revision is asked for by every consistent read: one question for all who ask at the same time. */
-  readonly #revision = new SharedQuestion<Revision>(() => this.#ask({ ask: 'revision' }));
+  readonly #revision = new SharedCall<Revision>(() => this.#ask({ ask: 'revision' }));
   #ids = 0;
   #leads = false;
   #lost: StorageError | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(link: Link) {
-    this.#outbox = new Outbox(link);
+    this.#sendQueue = new SendQueue(link);
     link.onMessage((messages) => {
       for (const message of messages as readonly ToAsker[]) this.#receive(message);
     });
@@ -75,7 +75,7 @@ export class ProxyStore implements Store {
     const end = (): void => resolve(undefined);
     this.#watches.set(watch, end);
     signal.addEventListener('abort', end);
-    this.#outbox.post({ tell: 'watch', watch, prefix, after });
+    this.#sendQueue.post({ tell: 'watch', watch, prefix, after });
     try {
       while (!signal.aborted && this.#closed === undefined) {
         const next = this.#ask<WatchBatch | undefined>({ ask: 'next', watch });
@@ -87,7 +87,7 @@ export class ProxyStore implements Store {
     } finally {
       signal.removeEventListener('abort', end);
       this.#watches.delete(watch);
-      this.#outbox.post({ tell: 'unwatch', watch });
+      this.#sendQueue.post({ tell: 'unwatch', watch });
     }
   }
 
@@ -112,14 +112,14 @@ export class ProxyStore implements Store {
   }
 
   campaign(): Leadership {
-    this.#outbox.post({ tell: 'stand' });
+    this.#sendQueue.post({ tell: 'stand' });
     return {
       leads: () => this.#leads && this.#lost === undefined,
       fence: () => undefined,
       close: async () => {
         this.#leads = false;
-        this.#outbox.post({ tell: 'leave' });
-        this.#outbox.flush();
+        this.#sendQueue.post({ tell: 'leave' });
+        this.#sendQueue.flush();
       },
     };
   }
@@ -127,7 +127,7 @@ export class ProxyStore implements Store {
   async #close(): Promise<void> {
     for (const end of this.#watches.values()) end();
     await Promise.all([...this.#waiting.values()].map(({ settled }) => settled));
-    this.#outbox.flush();
+    this.#sendQueue.flush();
   }
 
   #ask<T>(question: Question): Promise<T> {
@@ -140,7 +140,7 @@ export class ProxyStore implements Store {
     }
     const id = ++this.#ids;
     this.#waiting.set(id, { resolve, reject, settled: promise.catch(() => undefined) });
-    this.#outbox.post({ ...question, id });
+    this.#sendQueue.post({ ...question, id });
     return promise;
   }
 

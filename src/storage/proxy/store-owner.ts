@@ -2,8 +2,8 @@ import type { Store, WatchBatch } from '../contract.ts';
 import {
   inPieces,
   type Link,
-  Outbox,
   type Question,
+  SendQueue,
   type ToAsker,
   type ToOwner,
   toWireError,
@@ -23,20 +23,20 @@ interface OpenWatch {
  */
 export class StoreOwner {
   readonly #store: Store;
-  #candidates: Outbox<ToAsker>[] = [];
+  #candidates: SendQueue<ToAsker>[] = [];
 
   constructor(store: Store) {
     this.#store = store;
   }
 
   serve(link: Link): void {
-    const outbox = new Outbox<ToAsker>(link);
+    const sendQueue = new SendQueue<ToAsker>(link);
     const watches = new Map<number, OpenWatch>();
     const receive = (message: ToOwner): void => {
       if ('ask' in message) {
         this.#answer(message, watches).then(
-          (value) => outbox.post({ id: message.id, value }),
-          (error: unknown) => outbox.post({ id: message.id, error: toWireError(error) }),
+          (value) => sendQueue.post({ id: message.id, value }),
+          (error: unknown) => sendQueue.post({ id: message.id, error: toWireError(error) }),
         );
       } else if (message.tell === 'watch') {
         const stop = new AbortController();
@@ -45,8 +45,8 @@ export class StoreOwner {
       } else if (message.tell === 'unwatch') {
         watches.get(message.watch)?.stop.abort();
         watches.delete(message.watch);
-      } else if (message.tell === 'stand') this.#stand(outbox);
-      else this.#leave(outbox);
+      } else if (message.tell === 'stand') this.#stand(sendQueue);
+      else this.#leave(sendQueue);
     };
     link.onMessage((messages) => {
       for (const message of messages as readonly ToOwner[]) receive(message);
@@ -54,7 +54,7 @@ export class StoreOwner {
     link.onClose(() => {
       for (const { stop } of watches.values()) stop.abort();
       watches.clear();
-      this.#leave(outbox);
+      this.#leave(sendQueue);
     });
   }
 
@@ -77,12 +77,12 @@ export class StoreOwner {
     }
   }
 
-  #stand(candidate: Outbox<ToAsker>): void {
+  #stand(candidate: SendQueue<ToAsker>): void {
     this.#candidates.push(candidate);
     if (this.#candidates[0] === candidate) candidate.post({ leads: true });
   }
 
-  #leave(candidate: Outbox<ToAsker>): void {
+  #leave(candidate: SendQueue<ToAsker>): void {
     const [leader] = this.#candidates;
     this.#candidates = this.#candidates.filter((other) => other !== candidate);
     if (leader === candidate) this.#candidates[0]?.post({ leads: true });

@@ -1,12 +1,12 @@
 import type { Change, Revision, StorageError, WatchBatch } from '../contract.ts';
 
 /** How far a follower may fall behind before its queue is dropped and it has to read the log instead. */
-export interface FeedLimits {
+export interface ReflectorLimits {
   readonly changes: number;
   readonly bytes: number;
 }
 
-const FEED_LIMITS: FeedLimits = { changes: 10_000, bytes: 64 * 1024 * 1024 };
+const FEED_LIMITS: ReflectorLimits = { changes: 10_000, bytes: 64 * 1024 * 1024 };
 
 /** What a follower finds: the next changes, or that it must go back to the log, or that there is no more. */
 export type Taken = { readonly batch: WatchBatch } | { readonly behind: true } | { readonly ended: true };
@@ -14,11 +14,11 @@ export type Taken = { readonly batch: WatchBatch } | { readonly behind: true } |
 /** Hands every committed change, in order of commit, to everybody who follows. */
 export class ChangeFeed {
   readonly #followers = new Set<Follower>();
-  readonly #limits: FeedLimits;
+  readonly #limits: ReflectorLimits;
   #revision: Revision;
   #ended: { readonly error: StorageError | undefined } | undefined;
 
-  constructor(revision: Revision, limits: FeedLimits = FEED_LIMITS) {
+  constructor(revision: Revision, limits: ReflectorLimits = FEED_LIMITS) {
     this.#revision = revision;
     this.#limits = limits;
   }
@@ -57,7 +57,7 @@ export class ChangeFeed {
 
 export class Follower {
   readonly #prefix: string;
-  readonly #limits: FeedLimits;
+  readonly #limits: ReflectorLimits;
   readonly #leave: (self: Follower) => void;
   #changes: Change[] = [];
   #bytes = 0;
@@ -67,7 +67,7 @@ export class Follower {
   #ended: { readonly error: StorageError | undefined } | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(prefix: string, limits: FeedLimits, leave: (self: Follower) => void) {
+  constructor(prefix: string, limits: ReflectorLimits, leave: (self: Follower) => void) {
     this.#prefix = prefix;
     this.#limits = limits;
     this.#leave = leave;

@@ -5,7 +5,7 @@ import { inTransaction, openDatabase, removePid } from './database.ts';
  * Makes every later revision of a database that holds nothing yet greater than this one, and what came before
  * unreadable. The database must not be open anywhere.
  */
-export function liftSqlite(file: string, revision: Revision): void {
+export function seedSqliteRevision(file: string, revision: Revision): void {
   const db = openDatabase(file);
   try {
     inTransaction(db, () => {

@@ -1,4 +1,4 @@
-import { keptCopy } from '../../lib/slab.ts';
+import { slabCopy } from '../../lib/slab.ts';
 import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type Change,
@@ -12,7 +12,7 @@ import {
   type Write,
   type WriteResult,
 } from '../contract.ts';
-import { ChangeFeed, type FeedLimits } from './change-feed.ts';
+import { ChangeFeed, type ReflectorLimits } from './change-feed.ts';
 import { watchChanges } from './sqlite-watch.ts';
 import { type QueuedWrite, WorkerChannel } from './worker-channel.ts';
 import {
@@ -36,7 +36,7 @@ export interface SqliteStoreOptions {
   /** The file grows no further; writes then fail with `unavailable` until compaction has made room. Default: no limit. */
   readonly maxBytes?: number;
   /** How far a watcher that does not consume may fall behind in memory. */
-  readonly feedLimits?: FeedLimits;
+  readonly feedLimits?: ReflectorLimits;
 }
 
 /** Opens the embedded store, for this process alone. Rejects with `in-use`, `unreadable` or `unavailable`. */
@@ -49,30 +49,30 @@ type Step = Exclude<WireResult, { rows: unknown } | { error: unknown }>;
 
 class SqliteStore implements Store {
   readonly #channel: WorkerChannel;
-  readonly #feed: ChangeFeed;
+  readonly #changeFeed: ChangeFeed;
   #oldest: Revision;
   #compaction: Promise<void> = Promise.resolve();
   #closed: Promise<void> | undefined;
 
-  private constructor(channel: WorkerChannel, feed: ChangeFeed, oldest: Revision) {
+  private constructor(channel: WorkerChannel, changeFeed: ChangeFeed, oldest: Revision) {
     this.#channel = channel;
-    this.#feed = feed;
+    this.#changeFeed = changeFeed;
     this.#oldest = oldest;
   }
 
   static async open({ file, logger, maxBytes, feedLimits }: SqliteStoreOptions): Promise<Store> {
-    let feed: ChangeFeed | undefined;
+    let changeFeed: ChangeFeed | undefined;
     let failing = false;
     const opened = await WorkerChannel.open(
       { file, maxBytes },
       {
         written(writes, outcomes, revision, error) {
-          if (feed === undefined) return;
+          if (changeFeed === undefined) return;
           const changes = outcomes === undefined ? [] : toChanges(writes, outcomes);
           // Each change is one revision. One too many was rejected and happened all the same, as the contract allows;
           // a watch must not miss it.
-          if (revision - feed.revision === changes.length) feed.publish(changes, revision);
-          else feed.skipTo(revision);
+          if (revision - changeFeed.revision === changes.length) changeFeed.publish(changes, revision);
+          else changeFeed.skipTo(revision);
           // Said when it begins and when it ends: a full disk fails a thousand batches a second.
           if (failing !== (error !== undefined)) {
             failing = error !== undefined;
@@ -82,13 +82,13 @@ class SqliteStore implements Store {
         },
         died(error) {
           logger?.warn({ file, err: error }, error.message);
-          feed?.end(error);
+          changeFeed?.end(error);
         },
       },
     );
-    feed = new ChangeFeed(opened.revision, feedLimits);
+    changeFeed = new ChangeFeed(opened.revision, feedLimits);
     logger?.info({ file, revision: opened.revision }, 'store opened');
-    return new SqliteStore(opened.channel, feed, opened.oldest);
+    return new SqliteStore(opened.channel, changeFeed, opened.oldest);
   }
 
   async get(key: string, revision?: Revision): Promise<KeyValue | undefined> {
@@ -112,7 +112,7 @@ class SqliteStore implements Store {
     checkWrite(write);
     this.#requireOpen();
     // Our own copy: the writer may use its buffer again, and watchers are given these bytes.
-    const owned = write.value === null ? write : { ...write, value: keptCopy(write.value) };
+    const owned = write.value === null ? write : { ...write, value: slabCopy(write.value) };
     const outcome = await new Promise<Revision | WireFailure>((resolve, reject) => {
       this.#channel.write({ write: owned, resolve, reject });
     });
@@ -129,7 +129,7 @@ class SqliteStore implements Store {
       const page = await this.#read({ op: 'changes', prefix: from, after: position });
       return { changes: toRowChanges(page.rows), revision: page.revision };
     };
-    yield* watchChanges({ feed: this.#feed, readLog }, prefix, after, signal);
+    yield* watchChanges({ changeFeed: this.#changeFeed, readLog }, prefix, after, signal);
   }
 
   /**
@@ -142,11 +142,11 @@ class SqliteStore implements Store {
     this.#requireOpen();
     // What is asked of the store to see whether it is well must not be answered without it.
     if (this.#channel.dead !== undefined) throw this.#channel.dead;
-    return this.#feed.revision;
+    return this.#changeFeed.revision;
   }
 
   knownRevision(): Revision | undefined {
-    return this.#closed === undefined && this.#channel.dead === undefined ? this.#feed.revision : undefined;
+    return this.#closed === undefined && this.#channel.dead === undefined ? this.#changeFeed.revision : undefined;
   }
 
   async compactedRevision(): Promise<Revision> {
@@ -172,7 +172,7 @@ class SqliteStore implements Store {
     try {
       await this.#channel.close();
     } finally {
-      this.#feed.end();
+      this.#changeFeed.end();
     }
   }
 

@@ -8,7 +8,7 @@ export interface ChangePage {
 }
 
 export interface WatchSource {
-  readonly feed: ChangeFeed;
+  readonly changeFeed: ChangeFeed;
   /** The next changes from the log; undefined when the store has been closed. */
   readLog(prefix: string, after: Revision): Promise<ChangePage | undefined>;
 }
@@ -31,7 +31,7 @@ export async function* watchChanges(
   try {
     while (!signal.aborted) {
       // A position in the future waits for the feed to come by, too.
-      if (follower === undefined && position >= source.feed.revision) follower = source.feed.follow(prefix);
+      if (follower === undefined && position >= source.changeFeed.revision) follower = source.changeFeed.follow(prefix);
       let batch: WatchBatch;
       if (follower !== undefined) {
         const taken = await follower.take();
@@ -45,7 +45,7 @@ export async function* watchChanges(
         const page = await source.readLog(prefix, position);
         if (page === undefined || signal.aborted) return;
         // Before the page is handed out: from here on the feed keeps what the consumer has not come to yet.
-        if (page.revision >= source.feed.revision) follower = source.feed.follow(prefix);
+        if (page.revision >= source.changeFeed.revision) follower = source.changeFeed.follow(prefix);
         batch = page;
       }
       if (batch.revision <= position) continue;

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { atEndOfTurn } from '../../lib/event-loop.ts';
+import { atEndOfTick } from '../../lib/event-loop.ts';
 import { type Revision, StorageError, type Write } from '../contract.ts';
 import {
   type FromWorker,
@@ -130,7 +130,7 @@ export class WorkerChannel {
   #schedule(): void {
     if (this.#scheduled || this.#sentWrites.length > 0 || this.#sentCalls.length > 0) return;
     this.#scheduled = true;
-    atEndOfTurn(() => this.#send());
+    atEndOfTick(() => this.#send());
   }
 
   /**
@@ -141,7 +141,7 @@ export class WorkerChannel {
   #sendNext(): void {
     if (this.#scheduled || this.#sentWrites.length > 0 || this.#sentCalls.length > 0) return;
     this.#scheduled = true;
-    atEndOfTurn(() => atEndOfTurn(() => this.#send()));
+    atEndOfTick(() => atEndOfTick(() => this.#send()));
   }
 
   #send(): void {

@@ -15,7 +15,11 @@ import { openSigningThread } from '../signing-thread.ts';
 import type { Algorithm } from './algorithms.ts';
 import { openEncryptionKey } from './encryption-key.ts';
 import { openKeyRing, type StoredKeyRing } from './key-ring.ts';
-import { createKeyBoard, type KeyBoard, type KeyBoardParts } from './signing-key-publisher.ts';
+import {
+  createSigningKeyPublisher,
+  type SigningKeyPublisher,
+  type SigningKeyPublisherParts,
+} from './signing-key-publisher.ts';
 
 /** Everything that has to do with our signature: the keys, who signs, and what verifiers are told. */
 export interface Signing {
@@ -24,7 +28,7 @@ export interface Signing {
   /** Seals continue tokens: a list that was begun at one replica, or before a restart, is continued at any. */
   readonly sealKey: Uint8Array;
   readonly documents: IssuerDocuments;
-  readonly board: KeyBoard;
+  readonly publisher: SigningKeyPublisher;
   close(): Promise<void>;
 }
 
@@ -32,7 +36,7 @@ export interface SigningOptions {
   readonly store: Store;
   readonly issuers: Issuers;
   /** Where the keys are shown as objects. */
-  readonly objects: Omit<KeyBoardParts, 'keyRing'>;
+  readonly objects: Omit<SigningKeyPublisherParts, 'keyRing'>;
   readonly dataDir: string;
   readonly algorithm: Algorithm;
   readonly rotationMs: number;
@@ -87,9 +91,9 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
   // signatures take long enough to be worth it.
   if (options.algorithm === 'RS256') letLoopGoFirst();
   const keyRing = external === undefined ? ring : ringWithSigner(ring, external);
-  const board = createKeyBoard({ ...options.objects, keyRing });
+  const publisher = createSigningKeyPublisher({ ...options.objects, keyRing });
   const show = (): Promise<void> =>
-    board.sync().catch((error: unknown) => logger.error({ err: error }, 'the signing keys could not be shown'));
+    publisher.sync().catch((error: unknown) => logger.error({ err: error }, 'the signing keys could not be shown'));
   // One replica is enough, and another one may not have heard of the newest change yet.
   keyRing.onChange(() => {
     if (leadership.leads()) void show();
@@ -99,7 +103,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
   return {
     keyRing,
     signer: external ?? createSigner(keyRing),
-    board,
+    publisher,
     sealKey: encryptionKey.derive('continue tokens'),
     documents: createIssuerDocuments({ keyRing, issuers, onChange }),
     async close() {

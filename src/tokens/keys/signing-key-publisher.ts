@@ -8,19 +8,19 @@ import { publicJwk } from './jwk.ts';
 import type { KeyEntry, StoredKeyRing } from './key-ring.ts';
 
 /** Shows the keys as objects, so that people can list and watch them. Nothing reads them back. */
-export interface KeyBoard {
+export interface SigningKeyPublisher {
   /** Makes the objects say what the ring is now. */
   sync(): Promise<void>;
 }
 
-export interface KeyBoardParts {
+export interface SigningKeyPublisherParts {
   readonly kind: Kind;
   readonly keyRing: Pick<StoredKeyRing, 'entries'>;
   readonly reader: ObjectReader;
   readonly writer: Pick<ObjectWriter, 'create' | 'update' | 'remove'>;
 }
 
-export function createKeyBoard(parts: KeyBoardParts): KeyBoard {
+export function createSigningKeyPublisher(parts: SigningKeyPublisherParts): SigningKeyPublisher {
   let last: Promise<void> = Promise.resolve();
   return {
     sync() {
@@ -31,7 +31,7 @@ export function createKeyBoard(parts: KeyBoardParts): KeyBoard {
   };
 }
 
-async function syncOnce({ kind, keyRing, reader, writer }: KeyBoardParts): Promise<void> {
+async function syncOnce({ kind, keyRing, reader, writer }: SigningKeyPublisherParts): Promise<void> {
   await reader.catchUp();
   const wanted = new Map(keyRing.entries().map((key) => [key.kid, shownKey(kind, key)]));
   const shown = [...reader.cache(kind).current.scan(kindPrefix(kind))];

@@ -12,7 +12,7 @@ import { watchRefusal } from '../../../src/authz/watch-refusal.ts';
 import { createContinueTokens } from '../../../src/handlers/continue-token.ts';
 import { createDispatcher, findResource } from '../../../src/handlers/dispatch.ts';
 import { createViews } from '../../../src/handlers/views.ts';
-import type { WatchHub } from '../../../src/handlers/watch/broadcaster.ts';
+import type { Broadcaster } from '../../../src/handlers/watch/broadcaster.ts';
 import type { ObjectReader } from '../../../src/objects/reader.ts';
 import { createObjects } from '../../../src/server/create-objects.ts';
 import type { Store } from '../../../src/storage/contract.ts';
@@ -40,7 +40,7 @@ export interface House {
   readonly catalog: Catalog;
   readonly store: Store;
   readonly reader: ObjectReader;
-  readonly hub: WatchHub;
+  readonly broadcaster: Broadcaster;
   /** Errors that nobody was there to hear. */
   readonly errors: readonly unknown[];
   readonly publicView: (object: ApiObject) => ApiObject;
@@ -70,7 +70,7 @@ export function houseOnDisk(windowSize: number): () => House {
 export async function openHouse(store: Store, windowSize: number): Promise<House> {
   const catalog = createCatalog({ productName: 'orchestrator' });
   const errors: unknown[] = [];
-  const { publicView, feed, reader, writer, policy, hub, cascade } = createObjects({
+  const { publicView, reflector, reader, writer, policy, broadcaster, propagation } = createObjects({
     catalog,
     store,
     issuesItself: () => false,
@@ -86,9 +86,9 @@ export async function openHouse(store: Store, windowSize: number): Promise<House
     catalog,
     reader,
     writer,
-    cascade,
+    propagation,
     views: createViews(catalog, policy),
-    hub,
+    broadcaster,
     publicView,
     continueTokens: createContinueTokens({ key: randomBytes(32) }),
     refusal: (request, kind) => (kind === catalog.clusters ? undefined : watchRefusal(policy, request)),
@@ -101,13 +101,13 @@ export async function openHouse(store: Store, windowSize: number): Promise<House
     getKubeconfig: () => Promise.reject(new Error('no kubeconfigs are asked for here')),
     getUsableAccounts: () => Promise.reject(new Error('no accounts are asked for here')),
   });
-  await feed.start();
+  await reflector.start();
 
   return {
     catalog,
     store,
     reader,
-    hub,
+    broadcaster,
     errors,
     publicView,
     ask: (asked) => {
@@ -117,8 +117,8 @@ export async function openHouse(store: Store, windowSize: number): Promise<House
       return dispatch(request, resource);
     },
     close: async () => {
-      hub.shutDown();
-      await feed.stop();
+      broadcaster.shutDown();
+      await reflector.stop();
     },
   };
 }

@@ -48,7 +48,7 @@ export class Onlooker {
   }
 
   async open(start: Connection['start'], stalled: boolean, resumed = false): Promise<void> {
-    const { catalog, reader, hub } = this.#house;
+    const { catalog, reader, broadcaster } = this.#house;
     const { caller, selector, alwaysPublic } = this.#looking;
     const answer = await this.#house.ask({
       caller,
@@ -69,11 +69,11 @@ export class Onlooker {
     const newest = (): number =>
       Math.max(reader.revision, ...catalog.kinds.map((k) => reader.cache(k).lastEventRevision));
     const sink = new MemorySink(
-      () => ({ handedOut: hub.revision, newest: newest() }),
+      () => ({ handedOut: broadcaster.revision, newest: newest() }),
       (each) => received.push(each),
     );
     sink.stalled = stalled;
-    this.#connections.push({ start, resumed, sink, received, quick: !stalled, openedAt: hub.revision });
+    this.#connections.push({ start, resumed, sink, received, quick: !stalled, openedAt: broadcaster.revision });
     answer.start(sink);
   }
 
