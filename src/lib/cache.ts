@@ -1,0 +1,72 @@
+import { LRUCache } from 'lru-cache';
+
+/** Who owns a cache says here, at its declaration, how many entries it holds and when an entry dies. */
+export interface CacheOptions {
+  /** The least recently used entry is evicted when there are more. */
+  readonly maxEntries: number;
+  /** An entry is absent this long after it was set. Without it, an entry dies by eviction or `delete` only. */
+  readonly ttlMs?: number;
+  /** Milliseconds on a monotonic clock; for tests of `ttlMs`. */
+  readonly now?: () => number;
+}
+
+/**
+ * The one cache of the program: bounded, least recently used first out, keyed by text or number. An entry is found by the
+ * value of its key, never because two parts hold the same object.
+ */
+export class Cache<K extends string | number, V extends NonNullable<unknown>> {
+  readonly #entries: LRUCache<K, V>;
+
+  constructor({ maxEntries, ttlMs, now }: CacheOptions) {
+    this.#entries = new LRUCache<K, V>({
+      max: maxEntries,
+      ...(ttlMs === undefined ? {} : { ttl: ttlMs, perf: { now: now ?? (() => performance.now()) }, ttlResolution: 0 }),
+    });
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: K): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: K, value: V): void {
+    this.#entries.set(key, value);
+  }
+
+  delete(key: K): void {
+    this.#entries.delete(key);
+  }
+
+  clear(): void {
+    this.#entries.clear();
+  }
+
+  /** What is cached for the key, or what `compute` returns, which is cached. An error that it throws is not. */
+  getOrCompute(key: K, compute: () => V): V {
+    const cached = this.#entries.get(key);
+    if (cached !== undefined) return cached;
+    const value = compute();
+    this.#entries.set(key, value);
+    return value;
+  }
+}
+
+export interface CachedFunctionOptions extends CacheOptions {
+  /** Longer texts are computed each time: what a cache holds must not grow with what clients send. */
+  readonly maxKeyLength: number;
+}
+
+/**
+ * A pure function of a text, cached by that text. Callers share the result, so they must not change it. A text for which
+ * `compute` throws is not cached.
+ */
+export function cached<V extends NonNullable<unknown>>(
+  compute: (text: string) => V,
+  { maxKeyLength, ...options }: CachedFunctionOptions,
+): (text: string) => V {
+  const cache = new Cache<string, V>(options);
+  return (text) => (text.length > maxKeyLength ? compute(text) : cache.getOrCompute(text, () => compute(text)));
+}
