@@ -21,9 +21,9 @@ const ASKERS = Array.from({ length: 60 }, (_, index) => `asker-${index}`);
 const GOAL = 0.5;
 
 const users = Object.fromEntries([...HOLDERS, ...ASKERS].map((name) => [name, ['system:masters']]));
-const args = ['--demo', '--log-level', 'warn', '--max-waiting-per-caller', '0'];
+const args = ['--demo', '--log-level', 'warn', '--queue-length-per-caller', '0'];
 const open = await startServer({ users, args });
-const full = await startServer({ users, args: [...args, '--max-tokens-at-once', String(HOLDERS.length)] });
+const full = await startServer({ users, args: [...args, '--max-token-requests-inflight', String(HOLDERS.length)] });
 
 const PATH = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
 const body = '{"spec":{"audiences":["bench"]}}';

@@ -93,7 +93,7 @@ export async function startDeskOn(
   const args = ['serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'];
   args.push('--tls-cert-file', TLS.certFile, '--tls-private-key-file', TLS.keyFile);
   // Whoever drives it opens all its connections before it asks for anything.
-  args.push('--token-auth-file', users, '--probe-interval', '0', '--handshakes-per-address', '0', ...serveArgs);
+  args.push('--token-auth-file', users, '--probe-interval', '0', '--tls-handshakes-per-address', '0', ...serveArgs);
   const log = openSync(join(dataDir, 'log.jsonl'), 'a');
   const program = builtProgram();
   const begun = performance.now();

@@ -91,10 +91,10 @@ describe('loadServeOptions', () => {
   it('takes what may be given several times from repeated flags, a list in the file or a variable', () => {
     const loopback = { text: '127.0.0.1', family: 'ipv4' } as const;
     const neighbour = { text: '169.254.0.1', family: 'ipv4' } as const;
-    const config = file('list.yaml', 'allow-address: [127.0.0.0/8, 169.254.0.0/16]\n');
+    const config = file('list.yaml', 'allow-upstream-cidr: [127.0.0.0/8, 169.254.0.0/16]\n');
     for (const { options } of [
-      load(['--allow-address', '127.0.0.0/8', '--allow-address', '169.254.0.0/16']),
-      load([], { CLUSTERPASS_ALLOW_ADDRESS: '127.0.0.0/8, 169.254.0.0/16' }),
+      load(['--allow-upstream-cidr', '127.0.0.0/8', '--allow-upstream-cidr', '169.254.0.0/16']),
+      load([], { CLUSTERPASS_ALLOW_UPSTREAM_CIDR: '127.0.0.0/8, 169.254.0.0/16' }),
       load(['--config', config]),
     ]) {
       expect(options.allowedNetworks.map((network) => network.holds(loopback))).toEqual([true, false]);
@@ -227,8 +227,8 @@ describe('a mistake is named with its source', () => {
   });
 
   it('a network that is none', () => {
-    const [problem] = problems(['--allow-address', '127.0.0.0/8', '--allow-address', '10.0.0.0/33']);
-    expect(problem).toMatch(/^--allow-address: "127\.0\.0\.0\/8,10\.0\.0\.0\/33" cannot be used: expected a network/);
+    const [problem] = problems(['--allow-upstream-cidr', '127.0.0.0/8', '--allow-upstream-cidr', '10.0.0.0/33']);
+    expect(problem).toMatch(/^--allow-upstream-cidr: "127\.0\.0\.0\/8,10\.0\.0\.0\/33" cannot be used: expected a network/);
   });
 
   it('a password in an address is not repeated', () => {

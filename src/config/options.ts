@@ -136,7 +136,7 @@ export const OPTIONS = {
     default: '6000',
     doc: 'Of those, how many from one address (from one /64 network with IPv6). Behind a proxy all callers have its address.',
   }),
-  handshakesPerAddress: option({
+  tlsHandshakesPerAddress: option({
     value: 'N',
     parse: integer(0, 1_000_000),
     default: '50',
@@ -148,31 +148,31 @@ export const OPTIONS = {
     default: '5s',
     doc: 'How long a connection without a request is kept. Longer than a proxy in front keeps it, or it may end just as the proxy sends a request on it.',
   }),
-  maxTokensAtOnce: option({
+  maxTokenRequestsInflight: option({
     value: 'N',
     parse: integer(1, 100_000),
     default: '200',
-    doc: 'Token requests under way at once. More wait for their turn, caller by caller, and past `--max-waiting-per-caller` are answered with 429.',
+    doc: 'Token requests under way at once. More wait for their turn, caller by caller, and past `--queue-length-per-caller` are answered with 429.',
   }),
-  maxReadsAtOnce: option({
+  maxRequestsInflight: option({
     value: 'N',
     parse: integer(1, 100_000),
     default: '100',
     doc: 'The same for lists and other reads.',
   }),
-  maxWritesAtOnce: option({
+  maxMutatingRequestsInflight: option({
     value: 'N',
     parse: integer(1, 100_000),
     default: '100',
     doc: 'The same for requests that change something.',
   }),
-  callerShare: option({
+  callerConcurrencyPercent: option({
     value: 'PERCENT',
     parse: integer(1, 100),
     default: '25',
     doc: 'How much of each of these three limits one caller may use, and of the 32 places for bodies beyond 64 KiB; the rest stays free for others.',
   }),
-  maxWaitingPerCaller: option({
+  queueLengthPerCaller: option({
     value: 'N',
     parse: integer(0, 100_000),
     default: '1000',
@@ -226,7 +226,7 @@ export const OPTIONS = {
     parse: existing('folder'),
     doc: "Credentials for clusters that issue their tokens themselves: `<namespace>/<name>/token`, or `tls.crt` and `tls.key` there, for the credential that a cluster's `spec.authInfo.controller` names. Mode 0600; read at each use.",
   }),
-  allowAddress: option({
+  allowUpstreamCidr: option({
     value: 'CIDR',
     parse: addresses,
     repeatable: true,
@@ -280,7 +280,7 @@ export const OPTIONS = {
     default: '30s',
     doc: 'How often each cluster is asked whether it is ready and what it runs; `0` for never. Clusters whose condition `Ready` is maintained by somebody else are left alone.',
   }),
-  probeConnections: option({
+  probeKeepaliveConnections: option({
     value: 'N',
     parse: integer(0, 1_000_000),
     default: '10000',

@@ -24,7 +24,7 @@ describeWithKubectl('kubectl with the kubeconfig of a cluster', () => {
   let home: string;
 
   beforeAll(async () => {
-    server = await startServer({ tls: true, args: ['--allow-address', '127.0.0.0/8'] });
+    server = await startServer({ tls: true, args: ['--allow-upstream-cidr', '127.0.0.0/8'] });
     door = await openSecondDoor(server.url);
     home = await mkdtemp(join(tmpdir(), 'clusterpass-kubeconfig-'));
     await writeFile(join(home, 'clusterpass'), PLUGIN, { mode: 0o755 });

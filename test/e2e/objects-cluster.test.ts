@@ -276,7 +276,7 @@ describe('C-F: an address means exactly what it shows', () => {
     const answer = await server.call('POST', of.path, { body: withAddress('addressed', address) });
     expect(answer.code, answer.text).toBe(422);
     expect(answer.json.details.causes).toEqual([
-      { reason: 'FieldValueInvalid', message: expect.stringContaining('--allow-address'), field: at },
+      { reason: 'FieldValueInvalid', message: expect.stringContaining('--allow-upstream-cidr'), field: at },
     ]);
   });
 

@@ -32,7 +32,7 @@ beforeAll(async () => {
       ? { status: 200, body: JSON.stringify({ gitVersion: VERSION }) }
       : { status, body: status === 200 ? 'ok' : '[-]etcd failed: reason withheld\n' },
   );
-  server = await startServer({ tls: true, args: ['--probe-interval', '1s', '--allow-address', '127.0.0.0/8'] });
+  server = await startServer({ tls: true, args: ['--probe-interval', '1s', '--allow-upstream-cidr', '127.0.0.0/8'] });
   watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true`);
 });
 afterAll(async () => {

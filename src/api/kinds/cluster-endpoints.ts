@@ -101,7 +101,7 @@ function hostProblem({ hostname, port }: URL, { rules, isOwnListener }: Endpoint
   const refusal = rules.refusal(ip);
   return refusal === undefined
     ? undefined
-    : `must be an address that the desk connects to: ${refusal}, and the desk was not started with --allow-address for it`;
+    : `must be an address that the desk connects to: ${refusal}, and the desk was not started with --allow-upstream-cidr for it`;
 }
 
 const decoded = (caBundle: string): string => Buffer.from(caBundle, 'base64').toString('latin1');

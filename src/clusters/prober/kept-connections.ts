@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 
 export interface KeptConnectionsOptions {
-  /** `--probe-connections`. */
+  /** `--probe-keepalive-connections`. */
   readonly wanted: number;
   readonly intervalMs: number;
   /** Connections of clients, which must find room whatever the prober does. */

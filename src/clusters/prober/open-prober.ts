@@ -20,7 +20,7 @@ export interface ProberParts {
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
   readonly reflector: Reflector<StoredObject>;
-  /** `--probe-connections`, and how many clients may have. */
+  /** `--probe-keepalive-connections`, and how many clients may have. */
   readonly connections: { readonly wanted: number; readonly clients: number };
   readonly thread: {
     readonly entry: ProbeThreadOptions['entry'];

@@ -3,7 +3,7 @@ import type { Outcome } from './outcome.ts';
 
 /** What the thread of the prober is started with. Plain data, as everything that crosses over. */
 export interface ProbeThreadSettings {
-  /** Networks of `--allow-address`. */
+  /** Networks of `--allow-upstream-cidr`. */
   readonly allowedNetworks: readonly string[];
   readonly credentialsDir: string | undefined;
   readonly ownPort: number;

@@ -16,7 +16,7 @@ export interface Desk {
 
 export async function startDesk(options: ServerOptions = {}): Promise<Desk> {
   const credentials = await mkdtemp(join(tmpdir(), 'clusterpass-credentials-'));
-  const allowed = ['--allow-address', '127.0.0.0/8'];
+  const allowed = ['--allow-upstream-cidr', '127.0.0.0/8'];
   // Nobody but the test asks the clusters anything.
   const args = ['--credentials-dir', credentials, ...allowed, '--probe-interval', '0s', ...(options.args ?? [])];
   const server = await startServer({ ...options, args });
