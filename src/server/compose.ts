@@ -98,7 +98,7 @@ export async function compose(
         : { tls: { certFile: options.tls.certFile, keyFile: options.tls.privateKeyFile } }),
       maxConnections: options.maxConnections,
       maxConnectionsPerAddress: options.maxConnectionsPerAddress,
-      handshakesPerAddress: options.handshakesPerAddress,
+      tlsHandshakesPerAddress: options.handshakesPerAddress,
       limits: { keepAliveTimeoutMs: options.keepAliveTimeoutMs },
       load: options.load,
       drainDelayMs: options.shutdownDelayMs,
