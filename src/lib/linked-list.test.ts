@@ -30,5 +30,5 @@ test('a place that was left holds nothing of the row', () => {
   const [a, b, c] = [row.add('a'), row.add('b'), row.add('c')];
   row.remove(b);
   expect(b).toMatchObject({ before: undefined, after: undefined });
-  expect([a.after, c.before]).toEqual([c, a]);
+  expect([a.next, c.previous]).toEqual([c, a]);
 });

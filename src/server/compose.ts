@@ -98,7 +98,7 @@ export async function compose(
         : { tls: { certFile: options.tls.certFile, keyFile: options.tls.privateKeyFile } }),
       maxConnections: options.maxConnections,
       maxConnectionsPerAddress: options.maxConnectionsPerAddress,
-      tlsHandshakesPerAddress: options.handshakesPerAddress,
+      handshakesPerAddress: options.handshakesPerAddress,
       limits: { keepAliveTimeoutMs: options.keepAliveTimeoutMs },
       load: options.load,
       drainDelayMs: options.shutdownDelayMs,
