@@ -93,7 +93,7 @@ describe('clusterpass create token', () => {
 });
 
 describe('clusterpass credential (section 7)', () => {
-  it.each(['v1', 'v1beta1'])('E-03: answers in the version that was asked for: %s', async (version) => {
+  it.each(['v1', 'v1beta1'])('E-03, E-05: answers in the version that was asked for: %s', async (version) => {
     const apiVersion = `client.authentication.k8s.io/${version}`;
     const info = JSON.stringify({ kind: 'ExecCredential', apiVersion, spec: { interactive: false } });
     const stdout = await jane.ok(CREDENTIAL, { env: { KUBERNETES_EXEC_INFO: `${info}\n` } });

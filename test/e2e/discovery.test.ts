@@ -118,7 +118,7 @@ describe('legacy', () => {
 });
 
 describe('aggregated', () => {
-  it('X-03..X-06: everything of the fleet in two documents', async () => {
+  it('X-03, X-04, X-05, X-06: everything of the fleet in two documents', async () => {
     for (const path of ['/api', '/apis']) {
       const { code, headers, text } = await get(path, { Accept: KUBECTL_ACCEPT });
       expect([code, headers.get('content-type'), headers.get('vary'), headers.get('cache-control')]).toEqual([

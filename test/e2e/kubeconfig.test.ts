@@ -36,7 +36,7 @@ const get = (name: string, token = server.adminToken, headers: Record<string, st
   server.call('GET', path(name), { token, headers });
 
 describe('the kubeconfig of a cluster', () => {
-  it('has everything that a client needs, and no secret', async () => {
+  it('E-07: has everything that a client needs, and no secret', async () => {
     const { code, json, text, headers } = await get('alpha', tokenOf('jane'));
     expect(code).toBe(200);
     expect(headers.get('content-type')).toBe('application/json');

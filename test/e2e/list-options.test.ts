@@ -20,7 +20,7 @@ function expectBadRequest(answer: Answer, message: string): void {
   expectStatus(answer, { code: 400, reason: 'BadRequest', message });
 }
 
-describe('C-G, L-20: what cannot be read is 400, in the words of Go', () => {
+describe('C-G, L-20, L-26, V-04: what cannot be read is 400, in the words of Go', () => {
   it.each([
     ['limit=abc', 'strconv.ParseInt: parsing "abc": invalid syntax'],
     ['limit=', 'strconv.ParseInt: parsing "": invalid syntax'],
@@ -145,7 +145,7 @@ describe('C-G, L-25: a resource version that is no number', () => {
   });
 });
 
-describe('C-G, L-30 to L-32: continue', () => {
+describe('C-G, L-30, L-31, L-32: continue', () => {
   const REFUSED = 'invalid continue token: continue key is not valid: it was not issued for this list';
   const upstream = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 

@@ -128,12 +128,14 @@ describe('routing', () => {
     '/orchestrator/alpha/apis/clusterregistry.k8s.io/v1alpha1/clusters',
     '/orchestrator/alpha/auth/v1/clusters',
     `/orchestrator/alpha${RBAC}/clusterroles`,
+    // L-05: clusters are built in.
+    '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
     // R-03
     inNamespace('serviceaccounts/builder/scale'),
     inNamespace('pods/web-0/status'),
     inNamespace('serviceaccounts/builder/token/x'),
     '/orchestrator/alpha',
-  ])('R-01, R-02, R-03, decision 11: nothing is served at %s', async (path) => {
+  ])('R-01, R-02, R-03, L-05, decision 11: nothing is served at %s', async (path) => {
     expectStatus(await server.call('GET', path), notFound);
   });
 

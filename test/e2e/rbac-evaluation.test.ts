@@ -85,7 +85,7 @@ describe('P-13: names', () => {
   });
 });
 
-describe('P-10, P-17: a namespace', () => {
+describe('P-10, P-11, P-17: a namespace', () => {
   it('is as far as a RoleBinding reaches', async () => {
     await given({ to: 'jane', rules: [TOKEN, may('list', 'pods')], namespace: 'ci' });
     expect(await mayIssue()).toBe(true);
@@ -162,7 +162,7 @@ describe('the dimension of the fleet', () => {
   });
 });
 
-describe('decision 9: the list of clusters', () => {
+describe('P-11, decision 9: the list of clusters', () => {
   it.each(['/auth/v1/clusters', CLUSTERS])('%s is empty for who may see nothing, and never refused', async (path) => {
     expect(await seen(path)).toEqual([]);
     const { code, json } = await server.call('GET', `${path}?limit=1`, asUser('jane'));

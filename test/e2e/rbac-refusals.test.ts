@@ -160,7 +160,7 @@ function refusal({ verb, group = '', resource, subresource, name, namespace }: C
   };
 }
 
-describe('P-01..P-04, P-30..P-32: a request is judged by what it names', () => {
+describe('P-01, P-02, P-03, P-04, P-30, P-31, P-32: a request is judged by what it names', () => {
   it.each(CASES)('$method $path needs $verb', async (asked) => {
     const { method, path, verb, resource, subresource, group = '', name, namespace } = asked;
     const send = () => server.call(method, `${path}`, { ...bodyFor(method), ...headersFor(method), ...asUser('jane') });
