@@ -175,7 +175,11 @@ describe('clusterpass credential (section 7)', () => {
 
 describeWithKubectl('kubectl with clusterpass as its plugin', () => {
   it('gets a token by itself and is who the token says', async () => {
-    const secure = await startServer({ tls: true, users: { jane: [] }, args: ['--allow-upstream-cidr', '127.0.0.0/8'] });
+    const secure = await startServer({
+      tls: true,
+      users: { jane: [] },
+      args: ['--allow-upstream-cidr', '127.0.0.0/8'],
+    });
     const person = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
     const door = await openSecondDoor(secure.url);
     try {
