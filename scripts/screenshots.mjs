@@ -1,7 +1,7 @@
 /**
  * `npm run screenshots [NAME...]`: starts the demo and writes the screenshots of the console to docs/images, in the
  * light and the dark theme. With names (`fleet`, `cluster-dark`) it writes only those. It needs Chromium, as the tests
- * do.
+ * do, and the fonts Inter and JetBrains Mono (Debian: fonts-inter, fonts-jetbrains-mono).
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -32,7 +32,7 @@ const PICTURES = {
   fleet: { path: '#/', show: (page) => page.getByText('12 clusters').waitFor() },
   cluster: {
     path: '#/clusters/prod-ap-1',
-    viewport: { width: 1280, height: 960 },
+    viewport: { width: 1280, height: 1010 },
     show: (page) => page.getByText('Valid for 1 hour').waitFor(),
   },
   pass: {

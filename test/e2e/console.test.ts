@@ -123,7 +123,7 @@ describeWithBrowser('the console', () => {
     await page.getByRole('button', { name: /^prod/ }).click();
     await page.getByText('1 of 12').waitFor();
     await page.getByRole('button', { name: 'Remove filter env=prod' }).click();
-    await page.getByRole('button', { name: 'All clusters' }).click();
+    await page.getByRole('button', { name: /^\d+ All$/ }).click();
     await page.getByLabel('Filter by label').selectOption('region=ap');
     await page.getByText('3 of 12').waitFor();
     await page.getByRole('button', { name: 'Remove filter region=ap' }).click();

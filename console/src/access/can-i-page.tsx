@@ -72,8 +72,8 @@ export const CanIPage = memo(function CanIPage(props: CanIPageProps) {
     <div className="page-body can-i">
       <h1>Can I …?</h1>
       <p className="muted">
-        Checks your own permissions, like <span className="mono">kubectl auth can-i</span>. The cluster and the resource
-        do not have to exist.
+        Checks your own permissions, like <span className="mono no-wrap">kubectl auth can-i</span>. The cluster and the
+        resource do not have to exist.
       </p>
       <Section title="Permission">
         <form className="can-i-form" onSubmit={submit}>

@@ -12,7 +12,7 @@ import { AccessSection } from './access-section.tsx';
 import { detailsOf } from './cluster-details.ts';
 import { ConditionsSection } from './conditions-section.tsx';
 import { ConnectSection } from './connect-section.tsx';
-import { EndpointsSection, TokensSection } from './endpoints-section.tsx';
+import { EndpointsSection, PassesSection } from './endpoints-section.tsx';
 
 interface ClusterPageProps {
   readonly name: string;
@@ -63,7 +63,7 @@ export const ClusterPage = memo(function ClusterPage({ name, row, transitions, s
             createdAt={cluster.metadata.creationTimestamp ?? undefined}
           />
           <EndpointsSection details={details} />
-          <TokensSection details={details} />
+          <PassesSection details={details} />
           <AccessSection client={client} name={name} resourceVersion={cluster.metadata.resourceVersion ?? ''} />
         </div>
       </div>

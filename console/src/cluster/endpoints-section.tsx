@@ -39,8 +39,8 @@ export function EndpointsSection({ details }: { details: ClusterDetails }) {
   );
 }
 
-/** The values in the tokens that the cluster accepts. */
-export function TokensSection({ details: { issuer, audience, maxSeconds } }: { details: ClusterDetails }) {
+/** The claims and the lifetime of the passes for this cluster. */
+export function PassesSection({ details: { issuer, audience, maxSeconds } }: { details: ClusterDetails }) {
   return (
     <Section title="Passes">
       <DetailList

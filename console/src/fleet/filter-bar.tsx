@@ -27,7 +27,7 @@ export function ReadinessTiles({ counts, readiness, onReadiness }: ReadinessTile
         onClick={() => onReadiness(undefined)}
       >
         <span className="tile-number">{format(total)}</span>
-        <span className="tile-name">All clusters</span>
+        <span className="tile-name">All</span>
       </button>
       {READINESS.map((each) => (
         <button
