@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,10 +17,6 @@ const PROGRAM = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 const { version: VERSION } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
-
-/** Shared by all runs of one test file: starting is most of what a short command does. */
-const COMPILED = mkdtempSync(join(tmpdir(), 'clusterpass-compiled-'));
-process.on('exit', () => rmSync(COMPILED, { recursive: true, force: true }));
 
 export interface CliResult {
   readonly code: number | null;
@@ -64,7 +60,7 @@ export class Person {
       env: {
         PATH: process.env.PATH,
         HOME: this.home,
-        NODE_COMPILE_CACHE: COMPILED,
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
         ...this.#env,
         ...env,
       },

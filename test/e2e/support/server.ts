@@ -70,6 +70,10 @@ export const TLS = {
 
 export const tokenOf = (user: string): string => `token-of-${user}-0123456789`;
 
+/** How long the first server of a test process has for ending in good order. */
+const STOP_MS = 5_000;
+let hasKeptCompiledCode = false;
+
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'clusterpass-e2e-')));
   const args = ['serve', '--data-dir', dataDir, '--listen', `127.0.0.1:${options.port ?? 0}`];
@@ -122,7 +126,12 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     },
     restart: () => startServer({ ...options, dataDir, port: Number(new URL(url).port) }),
     destroy: async () => {
-      await end('SIGKILL');
+      // Node writes what it compiled (NODE_COMPILE_CACHE) when a process ends, but not when it is killed.
+      const signal = hasKeptCompiledCode ? 'SIGKILL' : 'SIGTERM';
+      hasKeptCompiledCode = true;
+      const tooLate = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+      await end(signal);
+      clearTimeout(tooLate);
       distrust(dataDir);
       await rm(dataDir, { recursive: true, force: true });
     },
