@@ -14,7 +14,21 @@ import {
   writeCredential,
 } from './support/forwarding.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
-import { asUser, bind, CLUSTERS, create, tokenPath } from './support/token-world.ts';
+import {
+  ASK,
+  asUser,
+  bind,
+  CLUSTERS,
+  create,
+  createAccount,
+  createCluster,
+  createNamespace,
+  issue,
+  post,
+  tokenPath,
+} from './support/token-world.ts';
+
+/** Credentials of clusters are used where an administrator has confirmed the endpoint. */
 
 const authority = createAuthority('cluster CA');
 const thief = createAuthority('another CA');
@@ -166,5 +180,28 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     const list = await server.call('GET', '/auth/v1/clusters');
     expect(list.text).toContain('NotConfirmed');
     for (const secret of ['"fleet', 'canary', 'confirmed-endpoint', 'sha256-']) expect(list.text).not.toContain(secret);
+  });
+});
+
+describe('a cluster that changes who issues its tokens', () => {
+  beforeAll(async () => {
+    await createCluster(desk.server, 'turning');
+    await createNamespace(desk.server, 'ci', 'turning');
+    await createAccount(desk.server, 'builder', 'ci', 'turning');
+  });
+
+  it('from when a cluster issues its tokens itself nothing is signed for it here, and after that again', async () => {
+    const path = tokenPath('builder', 'ci', 'turning');
+    const controller = { kind: 'Secret', namespace: 'fleet', name: 'none' };
+    for (let round = 0; round < 2; round++) {
+      await issue(server, path);
+      await issue(server, path);
+      expect((await patchSpec(server, 'turning', { spec: { authInfo: { controller } } })).code).toBe(200);
+      // Nobody has said how it is reached, so it can not be asked.
+      for (let again = 0; again < 2; again++)
+        expect((await post(server, ASK, { path })).code).toBeGreaterThanOrEqual(400);
+      expect((await patchSpec(server, 'turning', { spec: { authInfo: null } })).code).toBe(200);
+    }
+    await issue(server, path);
   });
 });

@@ -2,15 +2,17 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
+import { Person } from './support/cli.ts';
 import { addCluster } from './support/fleet.ts';
 import { KINDS, type KindCase, objectOf } from './support/kinds.ts';
-import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
+import { describeWithKubectl, kubectl, kubectlBinary, kubectlOk } from './support/kubectl.ts';
 import { openSecondDoor } from './support/second-door.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
-import { createAccount, createWorld } from './support/token-world.ts';
+import { createAccount, createNamespace, createWorld } from './support/token-world.ts';
 
 /** kubectl changes objects of every kind, creates tokens, and uses the kubeconfig of a cluster. */
 
@@ -233,6 +235,7 @@ describeWithKubectl('kubectl create token', () => {
   });
 });
 
+const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.url));
 const run = promisify(execFile);
 
 /** Says what it was called with, and gives the token that it finds in its environment. */
@@ -283,4 +286,24 @@ describeWithKubectl('kubectl with the kubeconfig of a cluster', () => {
       );
     },
   );
+
+  it('gets a token by itself and is who the token says, with clusterpass as its plugin', async () => {
+    await createNamespace(server, 'ci', 'reached');
+    await createAccount(server, 'builder', 'ci', 'reached');
+    const person = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
+    try {
+      await person.ok(['login', '--server', server.url, '--token', server.adminToken]);
+      await person.run(['kubeconfig', '--as', 'ci/builder', '--exec-command', LAUNCHER]);
+      const env = { HOME: person.home, KUBECONFIG: join(person.home, '.kube/config') };
+      // All at once, with nothing kept from before: one of them asks for a token, and the others wait for it.
+      const kubectls = Array.from({ length: 4 }, () => kubectlBinary(['--context', 'reached', 'auth', 'whoami'], env));
+      const said = await Promise.all(kubectls);
+      for (const text of said) expect(text).toContain('system:cluster:reached:serviceaccount:ci:builder');
+      const ids = said.map((text) => /JTI=\S+/.exec(text)?.[0]);
+      expect(ids[0]).toMatch(/^JTI=/);
+      expect(new Set(ids).size).toBe(1);
+    } finally {
+      await person.leave();
+    }
+  });
 });
