@@ -5,8 +5,8 @@ import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
 import { Person } from './support/cli.ts';
+import { bind, codeFor, createObjects, issue } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
-import { bind, codeFor, createWorld, issue } from './support/token-world.ts';
 
 /** clusterpass create token, credential, and token. */
 
@@ -14,7 +14,7 @@ let server: Server;
 
 beforeAll(async () => {
   server = await startServer({ users: { jane: [], joe: [] } });
-  await createWorld(server);
+  await createObjects(server);
   await bind(server, 'jane-issues', { kind: 'User', name: 'jane' });
 });
 afterAll(() => server.destroy());

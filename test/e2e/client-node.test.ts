@@ -29,10 +29,10 @@ afterAll(() => server.destroy());
 function configFor(path = '', at: Server = server, token = at.adminToken): KubeConfig {
   const config = new KubeConfig();
   config.loadFromOptions({
-    clusters: [{ name: 'desk', server: `${at.url}${path}`, caFile: TLS.caFile }],
+    clusters: [{ name: 'fleet', server: `${at.url}${path}`, caFile: TLS.caFile }],
     users: [{ name: 'caller', token }],
-    contexts: [{ name: 'desk', cluster: 'desk', user: 'caller' }],
-    currentContext: 'desk',
+    contexts: [{ name: 'fleet', cluster: 'fleet', user: 'caller' }],
+    currentContext: 'fleet',
   });
   return config;
 }

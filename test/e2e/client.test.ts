@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, type ClusterEvent, createClient, endpointsOf, StatusError } from '../../src/client/index.ts';
 import { addCluster, grant, patchCluster, rebind, relabel, removeCluster } from './support/fleet.ts';
+import { createAccount, createNamespace } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
-import { createAccount, createNamespace } from './support/token-world.ts';
 
 let server: Server;
 

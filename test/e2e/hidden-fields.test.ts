@@ -13,8 +13,8 @@ import {
   revisionNow,
   setRole,
 } from './support/fleet.ts';
+import { bind } from './support/objects.ts';
 import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
-import { bind } from './support/token-world.ts';
 import { Watch } from './support/watch.ts';
 
 /** Fields that are sent to those alone who may update a cluster. */

@@ -11,8 +11,8 @@ import { Person } from './support/cli.ts';
 import { expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
 import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
+import { createAccount, createNamespace } from './support/objects.ts';
 import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
-import { createAccount, createNamespace } from './support/token-world.ts';
 
 /** kubeconfigs: of one cluster from the API, and of many by clusterpass kubeconfig. */
 

@@ -10,9 +10,9 @@ import { Person } from './support/cli.ts';
 import { addCluster } from './support/fleet.ts';
 import { KINDS, type KindCase, objectOf } from './support/kinds.ts';
 import { describeWithKubectl, kubectl, kubectlBinary, kubectlOk } from './support/kubectl.ts';
-import { openSecondDoor } from './support/second-door.ts';
+import { createAccount, createNamespace, createObjects } from './support/objects.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
-import { createAccount, createNamespace, createWorld } from './support/token-world.ts';
+import { openRelay } from './support/tcp-relay.ts';
 
 /** kubectl changes objects of every kind, creates tokens, and uses the kubeconfig of a cluster. */
 
@@ -20,7 +20,7 @@ let server: Server;
 
 beforeAll(async () => {
   server = await startServer({ tls: true, args: ['--allow-address', '127.0.0.0/8'] });
-  await createWorld(server);
+  await createObjects(server);
   await createAccount(server, 'default');
 });
 afterAll(() => server.destroy());
@@ -246,22 +246,22 @@ echo "{\\"apiVersion\\":\\"client.authentication.k8s.io/v1\\",\\"kind\\":\\"Exec
 
 describeWithKubectl('kubectl with the kubeconfig of a cluster', () => {
   let home: string;
-  let door: Awaited<ReturnType<typeof openSecondDoor>>;
+  let relay: Awaited<ReturnType<typeof openRelay>>;
 
   beforeAll(async () => {
-    door = await openSecondDoor(server.url);
+    relay = await openRelay(server.url);
     home = await mkdtemp(join(tmpdir(), 'clusterpass-kubeconfig-'));
     await writeFile(join(home, 'clusterpass'), PLUGIN, { mode: 0o755 });
     // A cluster is reached without a path, and so is the fleet: it stands in for the cluster's API.
     const caBundle = (await readFile(TLS.caFile)).toString('base64');
     const serverEndpoints = [
       { clientCIDR: '10.0.0.0/8', serverAddress: 'https://unreachable.example.com' },
-      { clientCIDR: '127.0.0.0/8', serverAddress: door.url },
+      { clientCIDR: '127.0.0.0/8', serverAddress: relay.url },
     ];
     await addCluster(server, 'reached', { spec: { orchestratorApiEndpoints: { serverEndpoints, caBundle } } });
   });
   afterAll(async () => {
-    await door.close();
+    await relay.close();
     await rm(home, { recursive: true, force: true });
   });
 

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAuthority, selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { kindCase, kindDetails, objectOf } from './support/kinds.ts';
-import { type Server, startServer } from './support/server.ts';
 import {
   asUser,
   bind,
@@ -18,7 +17,8 @@ import {
   issue,
   remove,
   tokenPath,
-} from './support/token-world.ts';
+} from './support/objects.ts';
+import { type Server, startServer } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** The fields of a Cluster, and what is deleted with a cluster or a namespace. */

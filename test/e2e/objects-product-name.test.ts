@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
+import { ASK, CLUSTERS } from './support/objects.ts';
 import { logLines } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
-import { ASK, CLUSTERS } from './support/token-world.ts';
 
 let server: Server;
 let folder: string;

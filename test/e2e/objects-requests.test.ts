@@ -1,11 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { expectStatus } from './support/expect-status.ts';
-import { createHomes, KINDS, type KindCase, kindCase, kindDetails, objectOf, qualifiedKind } from './support/kinds.ts';
+import {
+  createParents,
+  KINDS,
+  type KindCase,
+  kindCase,
+  kindDetails,
+  objectOf,
+  qualifiedKind,
+} from './support/kinds.ts';
+import { ASK, CLUSTERS, create, createAccount, inNamespace, tokenPath } from './support/objects.ts';
 import { rawCall } from './support/raw-http.ts';
 import { RBAC } from './support/rbac.ts';
 import { type Server, startServer } from './support/server.ts';
-import { ASK, CLUSTERS, create, createAccount, inNamespace, tokenPath } from './support/token-world.ts';
 
 /** Paths, names and encodings of objects. */
 
@@ -13,7 +21,7 @@ let server: Server;
 
 beforeAll(async () => {
   server = await startServer();
-  await createHomes(server);
+  await createParents(server);
 });
 afterAll(() => server.destroy());
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
-import { createHomes, details, KINDS, type KindCase, kindCase, objectOf, qualified } from './support/kinds.ts';
+import { createParents, details, KINDS, type KindCase, kindCase, objectOf, qualified } from './support/kinds.ts';
+import { create } from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
-import { create } from './support/token-world.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** Every verb on every kind: what it does, what a dry run shows, and which preconditions hold. */
@@ -11,7 +11,7 @@ let server: Server;
 
 beforeAll(async () => {
   server = await startServer();
-  await createHomes(server);
+  await createParents(server);
 });
 afterAll(() => server.destroy());
 

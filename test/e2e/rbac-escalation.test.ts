@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import { CLUSTERS, listAs, namesIn } from './support/fleet.ts';
+import { ASK, asUser, create, createObjects, inNamespace, post, tokenPath } from './support/objects.ts';
 import { grant, group, may, type PolicyRule, RBAC, RBAC_GROUP, REGISTRY_GROUP, user } from './support/rbac.ts';
 import { type Server, startServer } from './support/server.ts';
-import { ASK, asUser, create, createWorld, inNamespace, post, tokenPath } from './support/token-world.ts';
 
 /** What callers with rights over roles may grant, and the roles that come with the program. */
 
@@ -23,7 +23,7 @@ beforeAll(async () => {
       admin2: [],
     },
   });
-  await createWorld(server);
+  await createObjects(server);
 });
 afterAll(() => server.destroy());
 

@@ -1,6 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import {
+  ASK,
+  asUser,
+  CLUSTERS,
+  create,
+  createObjects,
+  inNamespace,
+  issue,
+  remove,
+  tokenPath,
+} from './support/objects.ts';
+import {
   type Grant,
   grant,
   group,
@@ -12,17 +23,6 @@ import {
   user,
 } from './support/rbac.ts';
 import { type Server, startServer } from './support/server.ts';
-import {
-  ASK,
-  asUser,
-  CLUSTERS,
-  create,
-  createWorld,
-  inNamespace,
-  issue,
-  remove,
-  tokenPath,
-} from './support/token-world.ts';
 
 /** Which rules hold for a request, and what a refusal says. */
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
   server = await startServer({
     users: { jane: ['staff', 'eu'], root: ['system:masters'], rita: ['staff'], 'a&b<c>': [] },
   });
-  await createWorld(server);
+  await createObjects(server);
 });
 afterAll(() => server.destroy());
 

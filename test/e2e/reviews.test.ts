@@ -2,10 +2,10 @@ import { AuthenticationV1Api, AuthorizationV1Api, KubeConfig } from '@kubernetes
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { badRequest, expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { describeWithKubectl, type KubectlOptions, kubectl, kubectlOk } from './support/kubectl.ts';
+import { asUser, create, createObjects, issue, remove } from './support/objects.ts';
 import { grant, group, may, RBAC, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, MAY, RULES, review, WHO } from './support/reviews.ts';
 import { type Answer, type Server, startServer, TLS } from './support/server.ts';
-import { asUser, create, createWorld, issue, remove } from './support/token-world.ts';
 
 /** Reviews of the caller: who it is, and what it may do. With the API, the official client and kubectl. */
 
@@ -14,7 +14,7 @@ let builder: string;
 
 beforeAll(async () => {
   server = await startServer({ users: { jane: ['devs', 'ops'], kate: ['devs'], nobody: [] }, tls: true });
-  await createWorld(server);
+  await createObjects(server);
   builder = await issue(server);
 });
 afterAll(() => server.destroy());

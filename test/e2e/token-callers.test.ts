@@ -1,10 +1,6 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
-import { openSocket } from './support/open-socket.ts';
-import { sendRaw } from './support/raw-http.ts';
-import { grant, may } from './support/rbac.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
 import {
   ASK,
   asUser,
@@ -15,7 +11,7 @@ import {
   createAccount,
   createCluster,
   createNamespace,
-  createWorld,
+  createObjects,
   inNamespace,
   issue,
   MAY_CREATE_TOKENS,
@@ -23,7 +19,11 @@ import {
   type Rule,
   remove,
   tokenPath,
-} from './support/token-world.ts';
+} from './support/objects.ts';
+import { openSocket } from './support/open-socket.ts';
+import { sendRaw } from './support/raw-http.ts';
+import { grant, may } from './support/rbac.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
 
 /** TokenRequest: credentials, permissions, and who the bearer of a token is. */
 
@@ -33,7 +33,7 @@ beforeAll(async () => {
   server = await startServer({
     users: { carl: [], jane: ['dev'], lara: [], nora: [], rob: [], sid: [], tess: [], mia: ['system:masters'] },
   });
-  await createWorld(server);
+  await createObjects(server);
 });
 afterAll(() => server.destroy());
 
@@ -437,7 +437,7 @@ describe('a body that comes late', () => {
 });
 
 describe('an account that is deleted or changed', () => {
-  /** What was found for one token is there for the next, until something of it changes: the same line asks again and again. */
+  /** What the server caches of a token request ends with the object that it is about. The same line asks repeatedly. */
 
   const NAMESPACE = '/orchestrator/removed/api/v1/namespaces/ci';
   const ACCOUNT = `${inNamespace('serviceaccounts', 'ci', 'removed')}/builder`;

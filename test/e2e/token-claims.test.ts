@@ -15,8 +15,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
 import { expectUnauthorized } from './support/expect-status.ts';
 import { namesIn } from './support/fleet.ts';
-import { type Server, startServer } from './support/server.ts';
-import { dataDirWithKey, KEY_SET, keySetOf, publicKeyOf } from './support/signing-keys.ts';
 import {
   bind,
   CLUSTERS,
@@ -24,24 +22,26 @@ import {
   createAccount,
   createCluster,
   createNamespace,
+  createObjects,
   createPod,
   createSecret,
-  createWorld,
   inNamespace,
   issue,
   remove,
   tokenPath,
-} from './support/token-world.ts';
+} from './support/objects.ts';
+import { type Server, startServer } from './support/server.ts';
+import { dataDirWithKey, KEY_SET, keySetOf, publicKeyOf } from './support/signing-keys.ts';
 import { Watch } from './support/watch.ts';
 
 /** Issued tokens: their claims, the documents of their issuer, and how long they are accepted. */
 
 let server: Server;
-let uids: Awaited<ReturnType<typeof createWorld>>;
+let uids: Awaited<ReturnType<typeof createObjects>>;
 
 beforeAll(async () => {
   server = await startServer({ args: ['--log-level', 'debug'] });
-  uids = await createWorld(server);
+  uids = await createObjects(server);
 });
 afterAll(() => server.destroy());
 
@@ -134,7 +134,7 @@ describe('claims and keys', () => {
     it('K-01: --signing-algorithm RS256 signs with RSA; a change to ES384 is published first, and signs later', async () => {
       let own = await startServer({ args: ['--signing-algorithm', 'RS256'] });
       try {
-        await createWorld(own);
+        await createObjects(own);
         const token = await issue(own);
         const header = decodeProtectedHeader(token);
         const key = await publicKeyOf(own, header.kid);
@@ -358,7 +358,7 @@ describe('the documents of an issuer', () => {
 });
 
 describe('how long a token is accepted', () => {
-  /** How long a token is accepted here: as long as everything it hangs on is there, and no moment longer (K-16 to K-24). */
+  /** K-16 to K-24: a token is accepted as long as every object exists that it depends on, and no longer. */
 
   /** Not only the list: whatever is asked, a token that is not accepted is the same 401. */
   async function expectRefused(token: string): Promise<void> {

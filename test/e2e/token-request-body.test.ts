@@ -2,10 +2,10 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { badRequest, expectStatus } from './support/expect-status.ts';
+import { ASK, createObjects, inNamespace, post, tokenPath } from './support/objects.ts';
 import { envelope, message, type Proto } from './support/protobuf.ts';
 import { rawCall, sendRaw } from './support/raw-http.ts';
 import { type Answer, type Server, startServer } from './support/server.ts';
-import { ASK, createWorld, inNamespace, post, tokenPath } from './support/token-world.ts';
 
 /** TokenRequest: paths, media types and bodies, well-formed and hostile. */
 
@@ -13,7 +13,7 @@ let server: Server;
 
 beforeAll(async () => {
   server = await startServer();
-  await createWorld(server);
+  await createObjects(server);
 });
 afterAll(() => server.destroy());
 

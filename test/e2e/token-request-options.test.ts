@@ -1,26 +1,26 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, expectStatus } from './support/expect-status.ts';
-import { envelope, message } from './support/protobuf.ts';
-import { type Answer, type Server, startServer } from './support/server.ts';
 import {
   ASK,
   createAccount,
   createCluster,
   createNamespace,
-  createWorld,
+  createObjects,
   post,
   tokenPath,
-} from './support/token-world.ts';
+} from './support/objects.ts';
+import { envelope, message } from './support/protobuf.ts';
+import { type Answer, type Server, startServer } from './support/server.ts';
 
 /** TokenRequest: query parameters, annotations, warnings, and differences to kube-apiserver. */
 
 let server: Server;
-let uids: Awaited<ReturnType<typeof createWorld>>;
+let uids: Awaited<ReturnType<typeof createObjects>>;
 
 beforeAll(async () => {
   server = await startServer({ args: ['--service-account-max-token-expiration', '2h'] });
-  uids = await createWorld(server);
+  uids = await createObjects(server);
 });
 afterAll(() => server.destroy());
 
@@ -273,7 +273,7 @@ describe('query parameters and unknown fields', () => {
 });
 
 describe('the contract of kube-apiserver', () => {
-  /** Facts about the token operation that are not about one field: where it is, what it answers with, what it leaves out. */
+  /** Facts about the token operation that are not about one field: its path, its answer, and what it omits. */
 
   const POD = { kind: 'Pod', apiVersion: 'v1', name: 'web-0' };
 

@@ -1,17 +1,17 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, type ExpectedStatus, expectStatus, notFound } from './support/expect-status.ts';
+import { ASK, create, createAccount, createObjects, inNamespace, issue, post, tokenPath } from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
-import { ASK, create, createAccount, createWorld, inNamespace, issue, post, tokenPath } from './support/token-world.ts';
 
 /** TokenRequest: what is granted, and what is refused. */
 
 let server: Server;
-let uids: Awaited<ReturnType<typeof createWorld>>;
+let uids: Awaited<ReturnType<typeof createObjects>>;
 
 beforeAll(async () => {
   server = await startServer();
-  uids = await createWorld(server);
+  uids = await createObjects(server);
 });
 afterAll(() => server.destroy());
 

@@ -6,34 +6,34 @@ import { CompactEncrypt, decodeJwt, exportJWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
 import { b64, type Forger, inSeconds, inSeconds as now, openForger } from './support/forger.ts';
+import {
+  asUser,
+  codeFor,
+  createObjects,
+  createPod,
+  createSecret,
+  inNamespace,
+  issue,
+  remove,
+  tokenPath,
+} from './support/objects.ts';
 import { envelope, message } from './support/protobuf.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 import { dataDirWithKey } from './support/signing-keys.ts';
-import {
-  asUser,
-  codeFor,
-  createPod,
-  createSecret,
-  createWorld,
-  inNamespace,
-  issue,
-  remove,
-  tokenPath,
-} from './support/token-world.ts';
 
 /** TokenReview, for genuine and for forged tokens. */
 
 let server: Server;
-let uids: Awaited<ReturnType<typeof createWorld>>;
+let uids: Awaited<ReturnType<typeof createObjects>>;
 let genuine: string;
 let forger: Forger;
 
 beforeAll(async () => {
   const { dataDir } = await dataDirWithKey();
   server = await startServer({ dataDir, users: { vault: [], nobody: [], jane: ['devs'] }, tls: true });
-  uids = await createWorld(server);
+  uids = await createObjects(server);
   genuine = await issue(server);
   forger = await openForger(server, genuine);
 });
@@ -289,7 +289,7 @@ describe('TokenReview', () => {
 });
 
 describe('forged tokens', () => {
-  /** C-D: forged, damaged and odd tokens over the wire. Most carry a signature of the real key: the shape alone must fail. */
+  /** C-D: forged, damaged and odd tokens. Most are signed with the real key, so that their shape alone must fail. */
 
   let key: KeyObject;
   let kid: string;

@@ -10,9 +10,9 @@ import {
   revisionNow,
   touch,
 } from './support/fleet.ts';
+import { inNamespace } from './support/objects.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
-import { inNamespace } from './support/token-world.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** The stream of a watch: its form, its start and its end, who may open it, and its errors. */
@@ -276,7 +276,7 @@ describe('events', () => {
 });
 
 describe('errors and upgrades', () => {
-  /** Facts about watches that are not about one event: which errors are answers, which are events, and what may carry them. */
+  /** Facts about watches that are not about one event: which errors are answers, and which are events. */
 
   describe('V-12: what is wrong with the request is an answer', () => {
     const watch = (query: string, options: Parameters<Server['call']>[2] = {}, path = PUBLIC_LIST) =>

@@ -31,7 +31,7 @@ export interface CliOptions {
   readonly inProcess?: false;
 }
 
-/** Somebody at a machine of their own: nothing of this machine's settings counts. */
+/** A user with an empty home directory and none of this machine's settings. */
 export class Person {
   readonly home: string;
   readonly #env: Readonly<Record<string, string>>;
@@ -45,7 +45,7 @@ export class Person {
     return new Person(await mkdtemp(join(tmpdir(), 'clusterpass-home-')), env);
   }
 
-  /** One who needs no login: server and token are in the environment. */
+  /** A user who needs no login: server and token are in the environment. */
   static as(server: Server, user?: string): Promise<Person> {
     return Person.at({
       CLUSTERPASS_SERVER: server.url,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { distrust, trust } from './trust.ts';
 
-/** The real program in a process of its own, on a port of its own, with a data directory of its own. */
+/** The real program in a separate process, with its own port and data directory. */
 export interface Server {
   readonly url: string;
   readonly dataDir: string;
@@ -77,7 +77,7 @@ let hasKeptCompiledCode = false;
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'clusterpass-e2e-')));
   const args = ['serve', '--data-dir', dataDir, '--listen', `127.0.0.1:${options.port ?? 0}`];
-  // Most clusters of the tests have invented addresses. Those who want them looked at say how often: the last one counts.
+  // Most clusters of the tests have invented addresses, so the prober is off. A later --probe-interval in `args` counts.
   args.push('--probe-interval', '0', ...(options.args ?? []));
   if (options.users !== undefined) {
     const file = join(dataDir, 'users.csv');
