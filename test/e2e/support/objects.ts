@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { type Answer, type CallOptions, type Server, tokenOf } from './server.ts';
 
-/** The small fleet that the tests of the token operation share, and the few ways they talk to it. */
+/** Clusters, namespaces, accounts and permissions that tests create, and requests for tokens. */
 
 export const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -45,7 +45,7 @@ export const createSecret = (server: Server, name: string, namespace = 'ci', clu
   create(server, inNamespace('secrets', namespace, cluster), { metadata: { name } });
 
 /** Two clusters with the same names in them, and in `alpha` things to bind a token to. */
-export async function createWorld(server: Server) {
+export async function createObjects(server: Server) {
   await createCluster(server, 'alpha', { env: 'prod' });
   await createCluster(server, 'beta', { env: 'dev' });
   await createNamespace(server, 'ci');
@@ -76,7 +76,7 @@ export async function issue(server: Server, path = tokenPath(), spec: object = {
   return answer.json.status.token;
 }
 
-/** What the service says to the bearer of a token: 200, or 401. */
+/** The status of a request with this token: 200, or 401. */
 export const codeFor = async (server: Server, token: string): Promise<number> =>
   (await server.call('GET', '/auth/v1/clusters', { token })).code;
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-export interface SecondDoor {
+export interface Relay {
   readonly url: string;
   /** How many connections went through it. */
   readonly opened: number;
@@ -9,10 +9,10 @@ export interface SecondDoor {
 }
 
 /**
- * Another port that leads to the same server, as a proxy would. A desk refuses to register its own address, so this is
- * where a cluster is whose API the desk stands in for.
+ * Another port of the same server, as behind a proxy. A server refuses to register its own address as a cluster. Tests
+ * in which it stands in for the API of a cluster register this address.
  */
-export async function openSecondDoor(url: string): Promise<SecondDoor> {
+export async function openRelay(url: string): Promise<Relay> {
   const { hostname, port, protocol } = new URL(url);
   const sockets = new Set<Socket>();
   const keep = (socket: Socket): Socket => {
