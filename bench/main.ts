@@ -1,26 +1,30 @@
 /**
- * `npm run bench -- [NAME...] [--rounds N] [--seconds S] [--json]`: measures the program beside the least that any Node
- * server could do for the same work, in alternation, and prints how they compare. Ends with 1 when a goal is missed.
+ * `npm run bench -- [NAME...] [--rounds N] [--seconds S] [--json]`: measures Clusterpass beside a floor, the least that
+ * any Node server could do for the same work, and prints how they compare. Exits with 1 when a goal is missed.
+ *
+ * `npm run bench -- STUDY [ARGUMENT...]`: runs one study. The comment at the top of its file says what it measures.
  */
 import { spawnSync } from 'node:child_process';
 import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { benchGrowth } from './growth.ts';
-import { benchHarm } from './harm.ts';
-import { benchList } from './list.ts';
-import { benchMemory, benchStart } from './memory.ts';
+import { benchGrowth } from './goals/growth.ts';
+import { benchInterference } from './goals/interference.ts';
+import { benchList } from './goals/list.ts';
+import { benchMemory } from './goals/memory.ts';
+import { benchStart } from './goals/start.ts';
+import { benchTicks } from './goals/ticks.ts';
+import { benchToken } from './goals/token.ts';
+import { benchWatch } from './goals/watch.ts';
+import { benchWatchers } from './goals/watchers.ts';
+import { benchWorkers } from './goals/workers.ts';
+import { benchWrite } from './goals/write.ts';
 import type { Settings } from './support/compare.ts';
-import { endEverything } from './support/processes.ts';
-import { allHold, print, type Report } from './support/report.ts';
-import { benchToken } from './token.ts';
-import { benchTurns } from './turns.ts';
-import { benchWatch } from './watch.ts';
-import { benchWatchers } from './watchers.ts';
-import { benchWorkers } from './workers.ts';
-import { benchWrite } from './write.ts';
+import { endAll } from './support/processes.ts';
+import { allHold, HEADER, print, type Report } from './support/report.ts';
 
-const BENCHES: Readonly<Record<string, (settings: Settings) => Promise<Report>>> = {
+/** Each holds Clusterpass to a goal. Without a name, all of them run. */
+const GOALS: Readonly<Record<string, (settings: Settings) => Promise<Report>>> = {
   token: benchToken,
   list: benchList,
   watch: benchWatch,
@@ -30,33 +34,32 @@ const BENCHES: Readonly<Record<string, (settings: Settings) => Promise<Report>>>
   growth: benchGrowth,
   watchers: benchWatchers,
   workers: benchWorkers,
-  harm: benchHarm,
-  turns: benchTurns,
+  interference: benchInterference,
+  ticks: benchTicks,
 };
 
-/** Those that answer a question of their own, each with its own arguments: `npm run bench -- rotation 5 8`. */
-const QUESTIONS: Readonly<Record<string, string>> = {
-  rotation: 'rotation.ts',
-  revocation: 'revocation.ts',
-  existence: 'existence.ts',
-  prober: 'prober.ts',
-  overload: 'overload.ts',
-  refusal: 'refusal.ts',
-  drain: 'drain.ts',
-  signing: 'signing.ts',
-  'slow-clients': 'slow-clients.ts',
-  compaction: 'compaction.ts',
-  floods: 'floods.ts',
-  'flood-soak': 'flood-soak.ts',
-  'event-loop': 'event-loop.mjs',
-  scale: 'scale.ts',
-  console: 'console.ts',
-};
+/** Each answers one question and has its own arguments: `npm run bench -- rotation 5 8`. */
+const STUDIES = [
+  'rotation',
+  'revocation',
+  'existence',
+  'prober',
+  'overload',
+  'refusal',
+  'drain',
+  'signing',
+  'slow-clients',
+  'compaction',
+  'floods',
+  'flood-soak',
+  'event-loop',
+  'scale',
+  'console',
+];
 
 const [first = '', ...others] = process.argv.slice(2);
-const question = QUESTIONS[first];
-if (question !== undefined) {
-  const script = fileURLToPath(new URL(question, import.meta.url));
+if (STUDIES.includes(first)) {
+  const script = fileURLToPath(new URL(`studies/${first}.ts`, import.meta.url));
   process.exit(spawnSync(process.execPath, [script, ...others], { stdio: 'inherit' }).status ?? 1);
 }
 
@@ -68,29 +71,33 @@ const { values, positionals } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
-const names = positionals.length === 0 ? Object.keys(BENCHES) : positionals;
-const unknown = names.find((name) => !(name in BENCHES));
+const names = positionals.length === 0 ? Object.keys(GOALS) : positionals;
+const unknown = names.find((name) => !(name in GOALS));
 if (unknown !== undefined) {
-  console.error(`unknown benchmark "${unknown}": expected ${[BENCHES, QUESTIONS].flatMap(Object.keys).join(', ')}`);
+  console.error(`unknown benchmark "${unknown}": expected ${[...Object.keys(GOALS), ...STUDIES].join(', ')}`);
   process.exit(2);
 }
 const settings = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
+for (const [name, value] of Object.entries(settings)) {
+  if (value > 0) continue;
+  console.error(`--${name} must be a number above 0`);
+  process.exit(2);
+}
 const progress = (line: string): void => console.error(`  ${line}`);
 const machine = { processors: cpus().length, load: loadavg()[0] ?? 0, node: process.version };
 const reports: Record<string, Report> = {};
-// Whoever stops this means the servers too.
+// The servers are children of this process and must end with it.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void endEverything().finally(() => process.exit(1)));
+  process.once(signal, () => void endAll().finally(() => process.exit(1)));
 }
 try {
   if (!values.json) {
-    console.log(
-      `Node ${machine.node}, ${machine.processors} processors, load ${machine.load.toFixed(1)}; ${settings.rounds} rounds`,
-    );
+    console.log(`Node ${machine.node}, ${machine.processors} processors, load average ${machine.load.toFixed(1)}`);
+    console.log(`${settings.rounds} rounds of about ${settings.seconds} s for each side\n\n${HEADER}`);
   }
   for (const name of names) {
-    const report = await (BENCHES[name] as (settings: Settings) => Promise<Report>)({ ...settings, progress });
-    await endEverything();
+    const report = await (GOALS[name] as (settings: Settings) => Promise<Report>)({ ...settings, progress });
+    await endAll();
     reports[name] = report;
     if (!values.json) {
       console.log(`\n${name}`);
@@ -100,5 +107,5 @@ try {
   if (values.json) console.log(JSON.stringify({ machine, settings, reports }, undefined, 2));
   process.exitCode = Object.values(reports).every(allHold) ? 0 : 1;
 } finally {
-  await endEverything();
+  await endAll();
 }
