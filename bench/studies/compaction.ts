@@ -18,6 +18,7 @@ const WRITES_PER_SECOND = 100;
 const WRITES = Math.round(Number(hours) * 3_600 * WRITES_PER_SECOND);
 /** Writes at once, as in a busy server. They share commits. */
 const WRITERS = 256;
+if (!(Number(objects) >= WRITERS)) throw new Error(`[objects] must be at least ${WRITERS}, one for each writer`);
 /** One write in so many is a deletion. The next write of the same key creates the object again. */
 const DELETES = 10;
 const VALUE_BYTES = { least: 500, most: 3_500 };
