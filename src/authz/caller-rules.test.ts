@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { MAX_LISTED_WORDS } from './caller-rules.ts';
+import { MAX_LISTED_STRINGS } from './caller-rules.ts';
 import { account, binding, Fleet, person, role } from './rbac.fixture.ts';
 
 const pods = (...verbs: string[]) => ({ verbs, apiGroups: [''], resources: ['pods'] });
@@ -80,7 +80,7 @@ it('a service account holds at home what it does not hold elsewhere', () => {
 it('A19: lists so many words and says that there are more', () => {
   const names = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
   const fleet = new Fleet().put(
-    role('a', [{ ...pods('get'), resourceNames: names(MAX_LISTED_WORDS - 3) }]),
+    role('a', [{ ...pods('get'), resourceNames: names(MAX_LISTED_STRINGS - 3) }]),
     binding('a', 'ClusterRole/a', ['User:jane']),
   );
   const list = () => fleet.policy.rulesFor(jane, { cluster: undefined, namespace: 'n' });

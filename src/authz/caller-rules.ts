@@ -1,8 +1,8 @@
 import type { CallerRules } from '../api/authorization.ts';
-import { holds } from './binding-pool.ts';
+import { holds } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
-import type { CompiledBinding } from './compiled-binding.ts';
-import { ANY, type Rule, ruleText, wordCount } from './rules.ts';
+import type { CompiledBinding } from './compiled-rbac.ts';
+import { ANY, type Rule, ruleText, stringCount } from './rules.ts';
 
 export interface CallerBindings {
   /** Those that count for resources: ClusterRoleBindings, and RoleBindings of the namespace asked about. */
@@ -41,10 +41,10 @@ export const RULES_OF_MASTERS: CallerRules = {
 };
 
 /** In one answer. Somebody may hold a hundred thousand words, and writing them down takes its time. */
-export const MAX_LISTED_WORDS = 10_000;
+export const MAX_LISTED_STRINGS = 10_000;
 
 class RuleList {
-  #left = MAX_LISTED_WORDS;
+  #left = MAX_LISTED_STRINGS;
 
   get isFull(): boolean {
     return this.#left < 0;
@@ -56,7 +56,7 @@ class RuleList {
     for (const role of new Set(bindings.map((binding) => binding.role))) {
       for (const rule of role.index.rules) {
         if (rule[about].length === 0) continue;
-        this.#left -= wordCount(rule);
+        this.#left -= stringCount(rule);
         if (this.isFull) return [...rules.values()];
         rules.set(ruleText(rule), rule);
       }

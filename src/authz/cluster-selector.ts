@@ -1,8 +1,5 @@
 import type { ClusterLabels } from '../api/authorization.ts';
-import type { ApiObject } from '../api/kind.ts';
-import { CLUSTERS_ANNOTATION } from '../api/kinds/rbac.ts';
-import { type LabelSelector, parseLabelSelector, type Requirement } from '../objects/selectors/label-selector.ts';
-import { field } from './plain-json.ts';
+import type { LabelSelector, Requirement } from '../objects/selectors/label-selector.ts';
 
 /** The label every cluster has for selectors, whatever its own labels say. */
 export const NAME_LABEL = 'kubernetes.io/metadata.name';
@@ -16,11 +13,8 @@ export interface ClusterView {
 }
 
 export function viewCluster(name: string, own: ClusterLabels | undefined): ClusterView {
-  // The computed label is written last: a cluster that carries a forged one is still known by its name.
-  // Without a prototype, so that a label called `constructor` exists only where somebody set it.
-  const labels: Record<string, string> = Object.assign(Object.create(null), own);
-  labels[NAME_LABEL] = name;
-  return { name, labels, exists: own !== undefined };
+  // The computed label comes last: a cluster with a forged one is still known by its name.
+  return { name, labels: { ...own, [NAME_LABEL]: name }, exists: own !== undefined };
 }
 
 /** One label that a matching cluster is sure to carry. */
@@ -92,18 +86,6 @@ export type Reach =
   | { readonly kind: 'clusters'; readonly selector: ClusterSelector }
   /** The annotation cannot be read. Ignoring it would open the binding to the whole fleet. */
   | { readonly kind: 'nowhere'; readonly reason: string };
-
-export function readReach(binding: ApiObject): Reach {
-  const text = field(binding.metadata.annotations, CLUSTERS_ANNOTATION);
-  if (text === undefined) return { kind: 'everywhere' };
-  try {
-    if (typeof text !== 'string') throw new TypeError('not a string');
-    return { kind: 'clusters', selector: new ClusterSelector(parseLabelSelector(text)) };
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { kind: 'nowhere', reason: `annotation ${CLUSTERS_ANNOTATION}: ${why}` };
-  }
-}
 
 /** Equal for reaches that hold in the same requests. */
 export function reachText(reach: Reach): string {

@@ -5,13 +5,11 @@ import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { type ApiError, forbidden, notFound } from '../api/status.ts';
-import { readAggregation } from './aggregation.ts';
-import { type Reach, readReach } from './cluster-selector.ts';
-import { readTarget } from './compiled-binding.ts';
+import type { Reach } from './cluster-selector.ts';
 import { compact, coverageOf, describeRule, goList } from './covers.ts';
-import { field } from './plain-json.ts';
 import type { Policy } from './policy.ts';
-import { type Rule, readRules } from './rules.ts';
+import { field, readAggregation, readReach, readRules, readTarget } from './rbac-objects.ts';
+import type { Rule } from './rules.ts';
 
 /**
  * Nobody may grant what they do not hold: whoever may write roles or bindings could otherwise give

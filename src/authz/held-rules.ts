@@ -1,6 +1,4 @@
-import { PathSet } from './path-set.ts';
-import { ANY, type Rule, wordCount } from './rules.ts';
-import { hasWord, type Words, wordsOf } from './words.ts';
+import { ANY, contains, PathSet, type Rule, type StringSet, stringCount, stringSet } from './rules.ts';
 
 /**
  * The work of one comparison, in words looked at. Both sides may hold a hundred thousand of them, and each of
@@ -12,12 +10,12 @@ const STEPS_OF_RULE = 12;
 /** What a path that ends in a star counts for: those are sorted. */
 const STEPS_OF_PREFIX = 8;
 
-const hasOrAny = (words: Words, word: string): boolean => hasWord(words, ANY) || hasWord(words, word);
+const hasOrAny = (words: StringSet, word: string): boolean => contains(words, ANY) || contains(words, word);
 
-type ResourceRule = Readonly<Record<Dimension, Words>> & { readonly isUnnamed: boolean };
+type ResourceRule = Readonly<Record<Dimension, StringSet>> & { readonly isUnnamed: boolean };
 
 interface PathRule {
-  readonly verbs: Words;
+  readonly verbs: StringSet;
   readonly paths: PathSet;
 }
 
@@ -64,12 +62,12 @@ export class HeldRules {
   #prepared(rule: Rule): ResourceRule | undefined {
     const { verbs, apiGroups, resources, resourceNames } = rule;
     const isAsked = resources.some((word) => this.#asked.has(word));
-    if (!isAsked || !this.#spend(STEPS_OF_RULE + wordCount(rule))) return undefined;
+    if (!isAsked || !this.#spend(STEPS_OF_RULE + stringCount(rule))) return undefined;
     return {
-      verbs: wordsOf(verbs),
-      apiGroups: wordsOf(apiGroups),
-      resources: wordsOf(resources),
-      resourceNames: wordsOf(resourceNames),
+      verbs: stringSet(verbs),
+      apiGroups: stringSet(apiGroups),
+      resources: stringSet(resources),
+      resourceNames: stringSet(resourceNames),
       isUnnamed: resourceNames.length === 0,
     };
   }
@@ -93,13 +91,13 @@ export class HeldRules {
 
   /** Rules with the same verbs are one. Names of objects mean nothing to a path, so a rule with some holds none. */
   #pathRules(rules: readonly Rule[]): PathRule[] {
-    const byVerbs = new Map<string, { verbs: Words; patterns: string[] }>();
+    const byVerbs = new Map<string, { verbs: StringSet; patterns: string[] }>();
     for (const { verbs, resourceNames, nonResourceURLs } of rules) {
       if (nonResourceURLs.length === 0 || resourceNames.length > 0) continue;
       const prefixes = nonResourceURLs.filter((path) => path.endsWith(ANY)).length;
       if (!this.#spend(verbs.length + nonResourceURLs.length + prefixes * STEPS_OF_PREFIX)) break;
       const text = JSON.stringify(verbs);
-      const known = byVerbs.get(text) ?? { verbs: wordsOf(verbs), patterns: [] };
+      const known = byVerbs.get(text) ?? { verbs: stringSet(verbs), patterns: [] };
       byVerbs.set(text, known);
       for (const pattern of nonResourceURLs) known.patterns.push(pattern);
     }
@@ -127,11 +125,13 @@ export class HeldRules {
     return (
       this.#all(wanted.verbs, (verb) => hasOrAny(held.verbs, verb)) &&
       this.#all(wanted.apiGroups, (group) => hasOrAny(held.apiGroups, group)) &&
-      this.#all(wanted.resources, (word) => coveringWords('resources', word).some((w) => hasWord(held.resources, w))) &&
+      this.#all(wanted.resources, (word) =>
+        coveringWords('resources', word).some((w) => contains(held.resources, w)),
+      ) &&
       // No names means every name, and that is covered only by every name.
       (held.isUnnamed ||
         (wanted.resourceNames.length > 0 &&
-          this.#all(wanted.resourceNames, (name) => hasWord(held.resourceNames, name))))
+          this.#all(wanted.resourceNames, (name) => contains(held.resourceNames, name))))
     );
   }
 

@@ -6,8 +6,8 @@ import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
 import type { CacheEvent } from '../storage/watch-cache.ts';
-import type { RbacSnapshot } from './plain-evaluator.ts';
 import type { Policy, PolicyChange } from './policy.ts';
+import type { RbacSnapshot } from './reference-evaluator.ts';
 
 export const rbacKinds = (catalog: Catalog): readonly Kind[] => [
   catalog.clusterRoles,

@@ -3,8 +3,8 @@ import type { Caller, User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
 import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../api/kinds/rbac.ts';
-import type { NamespacedRbacSnapshot } from './plain-evaluator.ts';
 import { createPolicy, type Policy, type PolicyChange, type PolicyOptions } from './policy.ts';
+import type { NamespacedRbacSnapshot } from './reference-evaluator.ts';
 
 /** Short ways to write objects, callers and a fleet in tests. Nothing else may import this. */
 

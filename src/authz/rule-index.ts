@@ -1,5 +1,4 @@
-import { ANY, pathMatches, type Rule } from './rules.ts';
-import { hasWord, type Words, wordsOf } from './words.ts';
+import { ANY, contains, pathMatches, type Rule, type StringSet, stringSet } from './rules.ts';
 
 /** A question about a resource, prepared once and put to many roles. */
 export class ResourceMatch {
@@ -65,20 +64,21 @@ const MAX_KEYS = 256;
 
 interface PreparedRule {
   /** Undefined: any. */
-  readonly verbs: Words | undefined;
-  readonly groups: Words | undefined;
+  readonly verbs: StringSet | undefined;
+  readonly groups: StringSet | undefined;
   /** Undefined: the rule is not restricted to names (P-13). */
   readonly names: ReadonlySet<string> | undefined;
 }
 
-const unlessAny = (list: readonly string[]): Words | undefined => (list.includes(ANY) ? undefined : wordsOf(list));
-const has = (words: Words | undefined, word: string): boolean => words === undefined || hasWord(words, word);
+const unlessAny = (list: readonly string[]): StringSet | undefined =>
+  list.includes(ANY) ? undefined : stringSet(list);
+const has = (set: StringSet | undefined, text: string): boolean => set === undefined || contains(set, text);
 
 /** The rules of one role, arranged so that a decision looks only at those about the resource asked for. */
 export class RuleIndex {
   readonly rules: readonly Rule[];
   readonly #byElement = new Map<string, PreparedRule[]>();
-  readonly #paths: { readonly verbs: Words | undefined; readonly patterns: readonly string[] }[] = [];
+  readonly #paths: { readonly verbs: StringSet | undefined; readonly patterns: readonly string[] }[] = [];
   readonly #keys: readonly string[] | undefined;
 
   constructor(rules: readonly Rule[]) {

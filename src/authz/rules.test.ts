@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { PathSet } from './path-set.ts';
-import { pathMatches } from './rules.ts';
+import { PathSet, pathMatches } from './rules.ts';
 
 test('P-15: matches what one of its patterns matches, asked one by one', () => {
   const path = fc.string({ unit: fc.constantFrom('/', 'a', 'b', '*', '\u{1f600}', '\uffff'), maxLength: 6 });
