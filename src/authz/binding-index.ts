@@ -1,15 +1,14 @@
 import type { ClusterView } from './cluster-selector.ts';
-import { type CompiledBinding, UNPINNED } from './compiled-binding.ts';
-import type { CompiledRole } from './compiled-role.ts';
+import { type CompiledBinding, type CompiledRole, type RoleHolder, UNPINNED } from './compiled-rbac.ts';
 import type { Match } from './rule-index.ts';
 
-/** Up to this many roles are looked at in turn, which is quicker than an index and costs no memory. */
-const WALKED_ROLES = 16;
+/** Up to this many roles are scanned, which is faster than an index and takes no memory. */
+const MAX_SCANNED_ROLES = 16;
 
 /** The bindings of one subject in one scope that share a pin, by role. */
-export class BindingPool {
+class BindingIndex implements RoleHolder {
   readonly #byRole = new Map<CompiledRole, Set<CompiledBinding>>();
-  /** Roles by the keys they answer to; only in a pool that is too big to walk. */
+  /** Roles by their keys; undefined while there are few enough to scan. */
   #byKey: Map<string, Set<CompiledRole>> | undefined;
   /** Roles without keys. */
   readonly #keyless = new Set<CompiledRole>();
@@ -26,12 +25,12 @@ export class BindingPool {
       return;
     }
     this.#byRole.set(role, new Set([binding]));
-    role.pools.add(this);
+    role.holders.add(this);
     if (this.#byKey !== undefined) {
-      this.enter(role);
-    } else if (this.#byRole.size > WALKED_ROLES) {
+      this.addKeys(role);
+    } else if (this.#byRole.size > MAX_SCANNED_ROLES) {
       this.#byKey = new Map();
-      for (const each of this.#byRole.keys()) this.enter(each);
+      for (const each of this.#byRole.keys()) this.addKeys(each);
     }
   }
 
@@ -39,13 +38,12 @@ export class BindingPool {
     const { role } = binding;
     const bindings = this.#byRole.get(role);
     if (!bindings?.delete(binding) || bindings.size > 0) return;
-    this.leave(role);
+    this.removeKeys(role);
     this.#byRole.delete(role);
-    role.pools.delete(this);
+    role.holders.delete(this);
   }
 
-  /** Puts the role under its keys; to be called after its rules changed, as `leave` before. */
-  enter(role: CompiledRole): void {
+  addKeys(role: CompiledRole): void {
     if (this.#byKey === undefined) return;
     const { keys } = role;
     if (keys === undefined) this.#keyless.add(role);
@@ -56,7 +54,7 @@ export class BindingPool {
     }
   }
 
-  leave(role: CompiledRole): void {
+  removeKeys(role: CompiledRole): void {
     if (this.#byKey === undefined) return;
     this.#keyless.delete(role);
     for (const key of role.keys ?? []) {
@@ -65,7 +63,7 @@ export class BindingPool {
     }
   }
 
-  /** A binding that allows this, where it holds: `view` is the cluster asked about. */
+  /** A binding that allows this and holds in `view`, the cluster of the question. */
   find(match: Match, view: ClusterView | undefined): CompiledBinding | undefined {
     if (this.#byKey === undefined) return this.#findIn(this.#byRole.keys(), match, view);
     for (const key of match.keys) {
@@ -93,53 +91,54 @@ export function holds({ facts: { reach } }: CompiledBinding, view: ClusterView |
 }
 
 /** The bindings of one subject in one scope: the ClusterRoleBindings, or the RoleBindings of a namespace. */
-export class SubjectScope {
-  readonly bindings = new Set<CompiledBinding>();
-  /** Those that cannot be followed, so that a refusal finds its reasons without walking the others. */
-  readonly troubled = new Set<CompiledBinding>();
-  readonly #unrestricted = new BindingPool();
-  readonly #restricted = new Map<string, BindingPool>();
+export class ScopeBindings {
+  readonly all = new Set<CompiledBinding>();
+  /** Those with a resolution error: a refusal finds its reasons without a scan of the others. */
+  readonly unresolved = new Set<CompiledBinding>();
+  readonly #unrestricted = new BindingIndex();
+  readonly #byPin = new Map<string, BindingIndex>();
 
   add(binding: CompiledBinding): void {
-    this.bindings.add(binding);
-    this.noteTrouble(binding);
+    this.all.add(binding);
+    this.updateResolution(binding);
     if (binding.pins === undefined) this.#unrestricted.add(binding);
     for (const pin of binding.pins ?? []) {
-      let pool = this.#restricted.get(pin);
-      if (pool === undefined) {
-        pool = new BindingPool();
-        this.#restricted.set(pin, pool);
+      let index = this.#byPin.get(pin);
+      if (index === undefined) {
+        index = new BindingIndex();
+        this.#byPin.set(pin, index);
       }
-      pool.add(binding);
+      index.add(binding);
     }
   }
 
   remove(binding: CompiledBinding): void {
-    this.bindings.delete(binding);
-    this.troubled.delete(binding);
+    this.all.delete(binding);
+    this.unresolved.delete(binding);
     if (binding.pins === undefined) this.#unrestricted.remove(binding);
     for (const pin of binding.pins ?? []) {
-      const pool = this.#restricted.get(pin);
-      pool?.remove(binding);
-      if (pool?.isEmpty) this.#restricted.delete(pin);
+      const index = this.#byPin.get(pin);
+      index?.remove(binding);
+      if (index?.isEmpty) this.#byPin.delete(pin);
     }
   }
 
-  noteTrouble(binding: CompiledBinding): void {
-    if (binding.trouble === undefined) this.troubled.delete(binding);
-    else this.troubled.add(binding);
+  /** To be called when the role of the binding was created or deleted. */
+  updateResolution(binding: CompiledBinding): void {
+    if (binding.resolutionError === undefined) this.unresolved.delete(binding);
+    else this.unresolved.add(binding);
   }
 
-  /** `view` is called only if there are bindings for which the cluster matters. */
+  /** `view` is called only if there are bindings that are restricted to clusters. */
   find(match: Match, view: () => ClusterView | undefined): CompiledBinding | undefined {
     const unrestricted = this.#unrestricted.find(match, undefined);
-    if (unrestricted !== undefined || this.#restricted.size === 0) return unrestricted;
+    if (unrestricted !== undefined || this.#byPin.size === 0) return unrestricted;
     const cluster = view();
     if (cluster === undefined) return undefined;
-    const unpinned = this.#restricted.get(UNPINNED)?.find(match, cluster);
+    const unpinned = this.#byPin.get(UNPINNED)?.find(match, cluster);
     if (unpinned !== undefined) return unpinned;
     for (const key in cluster.labels) {
-      const found = this.#restricted.get(`${key}=${cluster.labels[key]}`)?.find(match, cluster);
+      const found = this.#byPin.get(`${key}=${cluster.labels[key]}`)?.find(match, cluster);
       if (found !== undefined) return found;
     }
     return undefined;

@@ -2,20 +2,27 @@ import type { ClusterLabels, Decision, PathQuestion, ResourceQuestion } from '..
 import { type Caller, MASTERS, type User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
-import { readAggregation, roleLabels } from './aggregation.ts';
 import type { ClusterGrant, RuleSource, VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, viewCluster } from './cluster-selector.ts';
-import { type BindingFacts, bindingId, readBinding } from './compiled-binding.ts';
-import { type RoleTarget, reasonText, troubleOf } from './reasons.ts';
-import { ANY, pathMatches, type Rule, readRules } from './rules.ts';
+import {
+  type BindingFacts,
+  bindingId,
+  type RoleTarget,
+  readAggregation,
+  readBinding,
+  readRules,
+  reasonText,
+  resolutionError,
+  roleLabels,
+} from './rbac-objects.ts';
+import { ANY, pathMatches, type Rule } from './rules.ts';
 
 /**
- * RBAC read straight from the objects: every binding is looked at, nothing is kept. Slow and plain.
- * It answers for past revisions, which are asked about seldom, and it is the model that the compiled
- * policy is compared with.
+ * RBAC evaluated straight from the objects: a scan of all bindings, no index and no cache. It evaluates past revisions,
+ * which are seldom needed, and tests compare the compiled policy with it.
  */
 
-/** The objects that decide which clusters are seen, as they were at one revision. */
+/** The objects that decide which clusters are visible, at one revision. */
 export interface RbacSnapshot {
   clusterRoles(): Iterable<ApiObject>;
   clusterRoleBindings(): Iterable<ApiObject>;
@@ -33,7 +40,7 @@ function named(facts: BindingFacts, user: User): boolean {
   return facts.subjects.some(({ kind, name }) => (kind === 'user' ? name === user.name : user.groups.includes(name)));
 }
 
-/** P-18, by adding what is selected until nothing is added any more. */
+/** P-18: adds the rules of selected roles until there is no further one. */
 function effectiveRules(role: ApiObject, snapshot: RbacSnapshot): Rule[] {
   const first = readAggregation(role);
   if (first === undefined) return readRules(role.rules);
@@ -58,7 +65,7 @@ function effectiveRules(role: ApiObject, snapshot: RbacSnapshot): Rule[] {
 interface BoundRules {
   readonly facts: BindingFacts;
   readonly rules: readonly Rule[];
-  readonly trouble: string | undefined;
+  readonly error: string | undefined;
 }
 
 function* boundRules(
@@ -72,8 +79,8 @@ function* boundRules(
     const facts = readBinding(object, namespace, nameOf(object));
     if (!named(facts, user)) continue;
     const role = roleOf(facts.target);
-    const trouble = troubleOf(facts, role !== undefined);
-    yield { facts, rules: role === undefined ? [] : rulesOf(role), trouble };
+    const error = resolutionError(facts, role !== undefined);
+    yield { facts, rules: role === undefined ? [] : rulesOf(role), error };
   }
 }
 
@@ -82,7 +89,7 @@ const clusterRoleOf =
   ({ kind, name }: RoleTarget): ApiObject | undefined =>
     kind === 'ClusterRole' ? snapshot.clusterRole(name) : undefined;
 
-/** One rule against one question, word by word as in P-12, P-13 and P-15. */
+/** One rule against one question, as in P-12, P-13 and P-15. */
 function ruleAllows(rule: Rule, question: ResourceQuestion | PathQuestion): boolean {
   if (!rule.verbs.includes(ANY) && !rule.verbs.includes(question.verb)) return false;
   if ('path' in question) return rule.nonResourceURLs.some((pattern) => pathMatches(pattern, question.path));
@@ -100,8 +107,8 @@ function reaches({ reach }: BindingFacts, view: ClusterView | undefined): boolea
   return reach.kind === 'everywhere';
 }
 
-/** All bindings that allow it are named, in the order in which they count. */
-export function plainDecide(
+/** `bindings` are all that allow it, in order of precedence. */
+export function referenceDecide(
   snapshot: NamespacedRbacSnapshot,
   labelsOf: (cluster: string) => ClusterLabels | undefined,
   caller: Caller,
@@ -126,23 +133,23 @@ export function plainDecide(
     .map(({ facts }) => bindingId(facts.namespace, facts.name));
   const [binding] = bindings;
   if (binding !== undefined) return { allowed: true, binding, reason: '', bindings };
-  const troubles = bound.flatMap(({ trouble }) => (trouble === undefined ? [] : [trouble]));
-  return { allowed: false, reason: reasonText(troubles), bindings };
+  const errors = bound.flatMap(({ error }) => (error === undefined ? [] : [error]));
+  return { allowed: false, reason: reasonText(errors), bindings };
 }
 
 const sorted = (objects: Iterable<ApiObject>): ApiObject[] =>
   [...objects].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : nameOf(a) > nameOf(b) ? 1 : 0));
 
-/** Which clusters the caller sees, from the objects as they are in the snapshot. */
-export function plainRuleSource(snapshot: RbacSnapshot, caller: Caller, verb: VisibilityVerb): RuleSource {
+/** Which clusters the caller sees under the objects of the snapshot. */
+export function referenceRuleSource(snapshot: RbacSnapshot, caller: Caller, verb: VisibilityVerb): RuleSource {
   const { home } = caller;
   return {
-    elsewhere: plainGrants(snapshot, caller.as(undefined), verb),
-    home: home === undefined ? undefined : { cluster: home, grants: plainGrants(snapshot, caller.as(home), verb) },
+    elsewhere: referenceGrants(snapshot, caller.as(undefined), verb),
+    home: home === undefined ? undefined : { cluster: home, grants: referenceGrants(snapshot, caller.as(home), verb) },
   };
 }
 
-function* plainGrants(snapshot: RbacSnapshot, user: User, verb: VisibilityVerb): Generator<ClusterGrant> {
+function* referenceGrants(snapshot: RbacSnapshot, user: User, verb: VisibilityVerb): Generator<ClusterGrant> {
   if (user.groups.includes(MASTERS)) {
     yield { names: undefined, selector: undefined };
     return;
