@@ -1,10 +1,10 @@
 import {
   ALL_CLUSTERS,
   type ClusterLabels,
+  type ClusterLookup,
   type ClusterRule,
   type ClusterVisibility,
   NO_CLUSTERS,
-  type Places,
 } from '../api/authorization.ts';
 import {
   type ClusterSelector,
@@ -123,7 +123,7 @@ class ClausesRule implements ClusterRule {
     return selected.some(({ selector }) => selector.holdsIn(view));
   }
 
-  differsFrom(other: ClusterRule): Places | undefined {
+  differsFrom(other: ClusterRule): ClusterLookup | undefined {
     if (!(other instanceof ClausesRule) || this.#home !== undefined || other.#home !== undefined) return undefined;
     return this.#elsewhere.differsFrom(other.#elsewhere);
   }
@@ -174,11 +174,11 @@ class ClauseIndex {
 
   candidates(also: readonly string[]): ClusterRule['candidates'] {
     if (this.#all || this.#unpinned.length > 0) return undefined;
-    return placesOf([...this.#names, ...also], this.#pins);
+    return lookupOf([...this.#names, ...also], this.#pins);
   }
 
   /** What both have decides the same in both: only the clauses of one of them can make a difference. */
-  differsFrom(other: ClauseIndex): Places | undefined {
+  differsFrom(other: ClauseIndex): ClusterLookup | undefined {
     if (this.#all || other.#all) return undefined;
     const names = [...this.#names.symmetricDifference(other.#names)];
     const pins: Pin[] = [];
@@ -190,7 +190,7 @@ class ClauseIndex {
         pins.push(...own);
       }
     }
-    return placesOf(names, pins);
+    return lookupOf(names, pins);
   }
 }
 
@@ -198,7 +198,7 @@ class ClauseIndex {
 const pinsOf = ({ names, selector }: Clause): readonly Pin[] | undefined =>
   names === undefined ? selector.pins : [...names].map((value) => ({ key: NAME_LABEL, value }));
 
-function placesOf(names: readonly string[], pins: readonly Pin[]): Places {
+function lookupOf(names: readonly string[], pins: readonly Pin[]): ClusterLookup {
   const pinned = pins.filter(({ key }) => key === NAME_LABEL).map(({ value }) => value);
   const labels = new Map(pins.filter(({ key }) => key !== NAME_LABEL).map((pin) => [pinText(pin), pin]));
   return { names: [...new Set([...names, ...pinned])].sort(), labels: [...labels.values()] };

@@ -35,21 +35,21 @@ export async function installBootstrapRoles(
   }
 
   async function install(kind: Kind, object: ApiObject): Promise<void> {
-    const place = { cluster: '', namespace: '', name: object.metadata.name ?? '' };
-    const existing = reader.find(kind, place);
+    const objectKey = { cluster: '', namespace: '', name: object.metadata.name ?? '' };
+    const existing = reader.find(kind, objectKey);
     const stored = existing?.object();
     if (stored?.metadata.annotations?.[AUTO_UPDATE] === 'false') return;
     // The role of a binding can not be changed, so one that refers to another is made anew, as Kubernetes does.
     const isAnother = stored !== undefined && !isDeepStrictEqual(stored.roleRef, object.roleRef);
     // With finalizers it goes when they do, and the next start makes the one that belongs here.
-    if (isAnother && !(await writer.remove(kind, place, { dryRun: false })).gone) return;
+    if (isAnother && !(await writer.remove(kind, objectKey, { dryRun: false })).gone) return;
     if (stored === undefined || isAnother) {
-      await writer.create(kind, place, structuredClone(object), { dryRun: false });
+      await writer.create(kind, objectKey, structuredClone(object), { dryRun: false });
       return;
     }
     await writer.update(
       kind,
-      place,
+      objectKey,
       ({ metadata }) => ({ ...structuredClone(object), metadata: withOurs(metadata, object.metadata) }),
       { dryRun: false, part: 'object' },
     );

@@ -110,7 +110,7 @@ class CompiledPolicy implements Policy {
     const id = bindingId(namespace, name);
     const before = this.#bindings.get(id);
     const facts = object && readBinding(object, namespace, name);
-    const after = facts && new CompiledBinding(facts, this.#roles.placeOf(facts.target));
+    const after = facts && new CompiledBinding(facts, this.#roles.getOrCreate(facts.target));
 
     // The new one first: a subject or a role that both name must not be dropped in between.
     if (after !== undefined) {

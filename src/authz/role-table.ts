@@ -17,7 +17,7 @@ export class RoleTable {
   }
 
   /** The role, or its empty place. */
-  placeOf(target: RoleTarget): CompiledRole {
+  getOrCreate(target: RoleTarget): CompiledRole {
     const key = keyOf(target);
     let role = this.#roles.get(key);
     if (role === undefined) {
@@ -34,7 +34,7 @@ export class RoleTable {
 
   /** Takes a stored role or its deletion; returns the roles that may grant something else now. */
   set(target: RoleTarget, object: ApiObject | undefined): Set<CompiledRole> {
-    const role = this.placeOf(target);
+    const role = this.getOrCreate(target);
     const labelsBefore = role.labels;
     for (const pool of role.pools) pool.leave(role);
     const changed = role.take(object);

@@ -11,13 +11,13 @@ test('is what a list is from which some are taken', () => {
       let last = 0;
       for (const each of steps) {
         if (each === 'add') model.push(row.add(++last));
-        else for (const place of model.splice(each, 1)) row.remove(place);
+        else for (const node of model.splice(each, 1)) row.remove(node);
         expect([row.size, row.first]).toEqual([model.length, model[0]?.item]);
       }
       const left: (number | undefined)[] = [];
-      for (const place of [...model]) {
+      for (const node of [...model]) {
         left.push(row.first);
-        row.remove(place);
+        row.remove(node);
       }
       expect(left).toEqual(model.map(({ item }) => item));
       expect(row.first).toBeUndefined();
@@ -25,7 +25,7 @@ test('is what a list is from which some are taken', () => {
   );
 });
 
-test('a place that was left holds nothing of the row', () => {
+test('a node that was left holds nothing of the row', () => {
   const row = new LinkedList<string>();
   const [a, b, c] = [row.add('a'), row.add('b'), row.add('c')];
   row.remove(b);

@@ -9,7 +9,7 @@ export interface LinkedListNode<T> {
  * Items in the order in which they came, of which any may leave. Links, and not a Map or a Set: one of these through which
  * much goes is copied again and again, and V8 leaves in each copy what was in it at the time, with a link to the next. Once
  * one of the copies is old, all that follow live on with all they hold, although nobody can reach them, until what is old is
- * collected. In a server that were whole requests, some kilobytes of each. For the same reason a place that
+ * collected. In a server that were whole requests, some kilobytes of each. For the same reason a node that
  * was left lets go of its neighbours.
  */
 export class LinkedList<T> {
@@ -27,22 +27,22 @@ export class LinkedList<T> {
 
   /** At the end. What is returned is needed to leave, and good for that once. */
   add(item: T): LinkedListNode<T> {
-    const place: LinkedListNode<T> = { item, before: this.#last, after: undefined };
-    if (this.#last === undefined) this.#first = place;
-    else this.#last.after = place;
-    this.#last = place;
+    const node: LinkedListNode<T> = { item, before: this.#last, after: undefined };
+    if (this.#last === undefined) this.#first = node;
+    else this.#last.after = node;
+    this.#last = node;
     this.#size += 1;
-    return place;
+    return node;
   }
 
-  remove(place: LinkedListNode<T>): void {
-    const { before, after } = place;
+  remove(node: LinkedListNode<T>): void {
+    const { before, after } = node;
     if (before === undefined) this.#first = after;
     else before.after = after;
     if (after === undefined) this.#last = before;
     else after.before = before;
-    place.before = undefined;
-    place.after = undefined;
+    node.before = undefined;
+    node.after = undefined;
     this.#size -= 1;
   }
 }

@@ -37,16 +37,16 @@ export class ObjectReader {
   }
 
   /** As far as the cache has it; call `catchUp` first where a stale answer would be wrong. */
-  find(kind: Kind, place: ObjectKey): StoredObject | undefined {
-    return this.cache(kind).current.get(storageKey(kind, place));
+  find(kind: Kind, objectKey: ObjectKey): StoredObject | undefined {
+    return this.cache(kind).current.get(storageKey(kind, objectKey));
   }
 
   /** Looks again after catching up before it says that something does not exist (K-25). */
-  async findFresh(kind: Kind, place: ObjectKey): Promise<StoredObject | undefined> {
-    const found = this.find(kind, place);
+  async findFresh(kind: Kind, objectKey: ObjectKey): Promise<StoredObject | undefined> {
+    const found = this.find(kind, objectKey);
     if (found !== undefined) return found;
     await this.catchUp();
-    return this.find(kind, place);
+    return this.find(kind, objectKey);
   }
 
   /** From here on reads are at least as fresh as the store was when this was called. */

@@ -80,8 +80,8 @@ describe('where an object is, by its key', () => {
     [clusterRoles, { cluster: '', namespace: '', name: 'system:a' }],
     [namespaces, { cluster: 'a.b', namespace: '', name: 'ci' }],
     [serviceAccounts, { cluster: 'a.b', namespace: 'ci', name: 'builder' }],
-  ])('$resource', (kind, place) => {
-    expect(at(kind, storageKey(kind, place))).toEqual(place);
+  ])('$resource', (kind, objectKey) => {
+    expect(at(kind, storageKey(kind, objectKey))).toEqual(objectKey);
   });
 
   it.each([

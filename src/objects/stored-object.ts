@@ -45,10 +45,10 @@ export class StoredObject implements CacheEntry, ObjectKey, Current {
     this.createRevision = stored.createRevision;
     this.#value = stored.value;
     this.#publicView = publicView;
-    const place = placeOf(kind, stored.key);
-    this.cluster = place.cluster;
-    this.namespace = place.namespace;
-    this.name = place.name;
+    const objectKey = objectKeyOf(kind, stored.key);
+    this.cluster = objectKey.cluster;
+    this.namespace = objectKey.namespace;
+    this.name = objectKey.name;
     if (stored.meaning !== undefined) {
       this.#written = this.#versioned(stored.meaning as ApiObject);
       queueMicrotask(() => {
@@ -144,11 +144,11 @@ function withoutVersion({ metadata: { resourceVersion: _, ...metadata }, ...rest
 }
 
 /** Throws for a key that does not say where an object of this kind is: whoever wrote it has not gone through here. */
-function placeOf(kind: Kind, key: string): ObjectKey {
+function objectKeyOf(kind: Kind, key: string): ObjectKey {
   const clusterAt = kindPrefix(kind).length;
   const namespaceAt = kind.inCluster ? afterSlash(kind, key, clusterAt) : clusterAt;
   const nameAt = kind.namespaced ? afterSlash(kind, key, namespaceAt) : namespaceAt;
-  if (key.includes('/', nameAt)) throw noPlace(kind, key);
+  if (key.includes('/', nameAt)) throw notAKeyOf(kind, key);
   return {
     cluster: kind.inCluster ? key.slice(clusterAt, namespaceAt - 1) : '',
     namespace: kind.namespaced ? key.slice(namespaceAt, nameAt - 1) : '',
@@ -158,11 +158,11 @@ function placeOf(kind: Kind, key: string): ObjectKey {
 
 function afterSlash(kind: Kind, key: string, from: number): number {
   const slash = key.indexOf('/', from);
-  if (slash === -1) throw noPlace(kind, key);
+  if (slash === -1) throw notAKeyOf(kind, key);
   return slash + 1;
 }
 
-const noPlace = ({ resource }: Kind, key: string): Error => new Error(`${key} is no key of ${resource}`);
+const notAKeyOf = ({ resource }: Kind, key: string): Error => new Error(`${key} is no key of ${resource}`);
 
 function fieldsOf({ selectableFields }: Kind, object: ApiObject): Record<string, string> | undefined {
   let fields: Record<string, string> | undefined;

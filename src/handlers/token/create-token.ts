@@ -50,19 +50,19 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
     const asked = readTokenRequest(request, options.fieldValidation);
     const { sent, wishes } = asked;
     checkNamespace(sent, namespace);
-    const place = { cluster, namespace, name };
+    const objectKey = { cluster, namespace, name };
     const known = accounts.get(request.target)?.[0];
     let home: readonly StoredObject[] = [];
     if (known === undefined) {
       const judged = reader.find(catalog.clusters, { cluster: '', namespace: '', name: cluster });
       const forwarded = await parts.forward?.(request, asked, options);
       if (forwarded !== undefined) return respond(encodeFor(request, forwarded));
-      const parents = await requireParents(catalog, reader, catalog.serviceAccounts, place);
+      const parents = await requireParents(catalog, reader, catalog.serviceAccounts, objectKey);
       // Meanwhile it may have become one that issues its tokens itself: only what was judged is remembered.
       if (parents[0] === judged) home = parents;
     }
     checkName(sent, name);
-    const account = known ?? (await reader.findFresh(catalog.serviceAccounts, place));
+    const account = known ?? (await reader.findFresh(catalog.serviceAccounts, objectKey));
     if (account === undefined) throw notFound(catalog.serviceAccounts, name);
     if (home.length > 0) accounts.set(request.target, [account, ...home]);
     checkUid(sent, account);
@@ -140,14 +140,14 @@ async function issueTracked(
   claims: TokenClaims,
   dryRun: boolean,
 ): Promise<string> {
-  const place = tracked.reserve(caller.as(undefined), target.name);
+  const reservation = tracked.reserve(caller.as(undefined), target.name);
   try {
     if (dryRun) return '';
     const token = await sign(signer, claims);
-    await place.record(target.cluster ?? '', claims);
+    await reservation.record(target.cluster ?? '', claims);
     return token;
   } finally {
-    place.release();
+    reservation.release();
   }
 }
 

@@ -122,7 +122,7 @@ export class EtcdStore implements Store {
       this.#requireMeta(found[0]);
       throw new StorageError('unavailable', 'etcd refused a write without a reason');
     }
-    const current = found.slice(1)[key.place];
+    const current = found.slice(1)[key.index];
     return { ok: false, key: key.key, current: current && this.#space.keyValue(current), revision };
   }
 

@@ -39,11 +39,11 @@ export function failedKey(
   { key, expect, guards = [] }: Write,
   found: readonly (EtcdKeyValue | undefined)[],
   space: KeySpace,
-): { key: string; place: number } | undefined {
+): { key: string; index: number } | undefined {
   const demands = [{ key, expect }, ...guards];
-  const place = demands.findIndex((demand, i) => !holds(demand.expect, found[i], space));
-  const failed = demands[place];
-  return failed && { key: failed.key, place };
+  const index = demands.findIndex((demand, i) => !holds(demand.expect, found[i], space));
+  const failed = demands[index];
+  return failed && { key: failed.key, index };
 }
 
 function holds(expect: Expectation, found: EtcdKeyValue | undefined, space: KeySpace): boolean {
