@@ -1,7 +1,6 @@
 import { encodeValue } from '../api/codec/encode.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
-import type { Current } from '../api/still-current.ts';
 import { slabText } from '../lib/slab.ts';
 import type { KeyValue } from '../storage/contract.ts';
 import type { CacheEntry } from '../storage/snapshot.ts';
@@ -13,7 +12,7 @@ export type PublicView = (object: ApiObject) => ApiObject;
  * A stored object with what is asked of it often at hand, and the rest parsed from its bytes on demand.
  * The stored bytes hold no resourceVersion: that is the revision of the write, known only after it.
  */
-export class StoredObject implements CacheEntry, ObjectKey, Current {
+export class StoredObject implements CacheEntry, ObjectKey {
   // First, so that a list finds both where the object begins: what lies further on the processor would have to fetch too.
   readonly #publicView: PublicView | undefined;
   /** Made when first asked for: at a start nobody has to wait for what nobody has asked for yet. */
@@ -34,9 +33,6 @@ export class StoredObject implements CacheEntry, ObjectKey, Current {
   /** Of the fields that can be selected by, those that the place does not tell. */
   readonly #fields: Readonly<Record<string, string>> | undefined;
   #fullJson: Buffer | undefined;
-  /** What was written, if its writer is in this process: for those who are told of it in this moment, and no longer. */
-  #written: ApiObject | undefined;
-  #isCurrent = true;
 
   constructor(kind: Kind, stored: KeyValue, publicView?: PublicView) {
     this.kind = kind;
@@ -49,13 +45,7 @@ export class StoredObject implements CacheEntry, ObjectKey, Current {
     this.cluster = objectKey.cluster;
     this.namespace = objectKey.namespace;
     this.name = objectKey.name;
-    if (stored.meaning !== undefined) {
-      this.#written = this.#versioned(stored.meaning as ApiObject);
-      queueMicrotask(() => {
-        this.#written = undefined;
-      });
-    }
-    const object = this.#written ?? this.object();
+    const object = this.object();
     this.uid = object.metadata.uid ?? '';
     this.labels = object.metadata.labels;
     this.deletionTimestamp = object.metadata.deletionTimestamp;
@@ -70,11 +60,6 @@ export class StoredObject implements CacheEntry, ObjectKey, Current {
     const object = this.kind.storedForm?.fromStored(stored) ?? stored;
     object.metadata.resourceVersion = String(this.revision);
     return object;
-  }
-
-  /** A copy as deep as it takes. */
-  #versioned(object: ApiObject): ApiObject {
-    return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.revision) } };
   }
 
   /** It has ended, whether or not the store has let go of it. A time that can not be read counts as past. */
@@ -101,23 +86,17 @@ export class StoredObject implements CacheEntry, ObjectKey, Current {
   /** The public view as bytes; the whole object for kinds that have none to hide. */
   get publicJson(): Buffer {
     if (this.#publicView === undefined) return this.fullJson;
-    this.#publicJson ??= slabText(encode(this.kind, this.#publicView(this.#written ?? this.object())));
+    this.#publicJson ??= slabText(encode(this.kind, this.#publicView(this.object())));
     return this.#publicJson;
   }
 
   /** The whole object as bytes. */
   get fullJson(): Buffer {
-    this.#fullJson ??= slabText(encode(this.kind, this.#written ?? this.object()));
+    this.#fullJson ??= slabText(encode(this.kind, this.object()));
     return this.#fullJson;
   }
 
-  /** What the cache has of it: not so once it was written again or deleted, or everything was read anew. */
-  get isCurrent(): boolean {
-    return this.#isCurrent;
-  }
-
   replaced(): void {
-    this.#isCurrent = false;
     this.#publicJson = undefined;
     this.#fullJson = undefined;
   }

@@ -116,7 +116,6 @@ export class ObjectWriter {
     const result = await this.#write({
       key: storageKey(kind, objectKey),
       value: toStoredBytes(kind, object),
-      meaning: object,
       expect: { absent: true },
       guards: parents.map((parent) => ({ key: parent.key, expect: { createRevision: parent.createRevision } })),
     });
@@ -157,7 +156,6 @@ export class ObjectWriter {
     const result = await this.#write({
       key: current.key,
       value: finished && !holdsOthers(kind) ? null : toStoredBytes(kind, next),
-      meaning: next,
       expect: { modRevision: current.revision },
       guards,
     });

@@ -32,8 +32,6 @@ export interface KeyValue {
   readonly modRevision: Revision;
   /** The revision of the write that made this key exist; it changes when a key is deleted and made anew. */
   readonly createRevision: Revision;
-  /** What the writer said of it (`Write.meaning`); only in a watch, and never promised. */
-  readonly meaning?: object;
 }
 
 /** One change of one key. Each write is one change, so a revision names exactly one of these. */
@@ -62,11 +60,6 @@ export interface Write {
   readonly key: string;
   /** The new value, or null to delete the key. */
   readonly value: Uint8Array | null;
-  /**
-   * What the value says. An engine may hand it to those who watch in this process, who then need not parse what is at hand;
-   * it is not stored. Nobody changes it any more.
-   */
-  readonly meaning?: object;
   /** What must be true of the key itself. A write without expectation does not exist: nobody overwrites blindly. */
   readonly expect: Expectation;
   /** What must be true of other keys at the same instant, e.g. that the namespace still exists. */

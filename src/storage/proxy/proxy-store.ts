@@ -59,10 +59,8 @@ export class ProxyStore implements Store {
 
   async write(write: Write): Promise<WriteResult> {
     checkWrite(write);
-    // The meaning stays here: to send it would cost more than to parse it. Our own copy of the value: it is sent later in
-    // this turn, and the writer may use its buffer again.
-    const { meaning: _, ...rest } = write;
-    const owned = rest.value === null ? rest : { ...rest, value: new Uint8Array(rest.value) };
+    // Our own copy of the value: it is sent later in this tick, and the writer may use its buffer again.
+    const owned = write.value === null ? write : { ...write, value: new Uint8Array(write.value) };
     return this.#ask({ ask: 'write', write: owned });
   }
 

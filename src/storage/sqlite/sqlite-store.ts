@@ -230,10 +230,9 @@ function toChanges(writes: readonly QueuedWrite[], outcomes: WireOutcomes): Chan
     const modRevision = outcomes.revisions[i] ?? 0;
     const createRevision = outcomes.created[i] ?? 0;
     if (modRevision === 0) continue;
-    const { key, value, meaning } = write;
+    const { key, value } = write;
     if (value === null) changes.push({ type: 'delete', key, modRevision });
-    else if (meaning === undefined) changes.push({ type: 'put', key, value, modRevision, createRevision });
-    else changes.push({ type: 'put', key, value, modRevision, createRevision, meaning });
+    else changes.push({ type: 'put', key, value, modRevision, createRevision });
   }
   return changes;
 }
