@@ -1,3 +1,4 @@
+import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { unavailable } from '../api/status.ts';
@@ -77,4 +78,19 @@ export class ObjectReader {
   assertReady(): void {
     if (!this.#reflector.ready) throw warmingUp();
   }
+}
+
+/** Finds the objects that a token depends on, by resource name and from memory: it is called at every use of a token. */
+export function createLiveLookup(catalog: Catalog, reader: ObjectReader) {
+  const kinds = {
+    clusters: catalog.clusters,
+    namespaces: catalog.namespaces,
+    serviceaccounts: catalog.serviceAccounts,
+    pods: catalog.pods,
+    secrets: catalog.secrets,
+  } satisfies Record<string, Kind>;
+  return (resource: keyof typeof kinds, cluster: string, namespace: string, name: string): StoredObject | undefined => {
+    const kind = kinds[resource];
+    return reader.find(kind, { cluster: kind.inCluster ? cluster : '', namespace, name });
+  };
 }

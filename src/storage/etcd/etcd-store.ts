@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SharedCall } from '../../lib/shared-call.ts';
-import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
+import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type KeyValue,
   type ListRequest,
@@ -82,12 +82,9 @@ export class EtcdStore implements Store {
     return kvs[0] && this.#space.keyValue(kvs[0]);
   }
 
-  async list({ prefix, revision, after, limit }: ListRequest): Promise<ListResult> {
-    checkPrefix(prefix);
-    checkRevision(revision);
-    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0)) {
-      throw new RangeError('the limit of a list is a positive integer');
-    }
+  async list(request: ListRequest): Promise<ListResult> {
+    checkList(request);
+    const { prefix, revision, after, limit } = request;
     const rangeEnd = this.#space.end(prefix);
     const items: KeyValue[] = [];
     let start = this.#space.key(prefix);

@@ -1,5 +1,5 @@
 import { SharedCall } from '../../lib/shared-call.ts';
-import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
+import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type KeyValue,
   type ListRequest,
@@ -49,11 +49,7 @@ export class ProxyStore implements Store {
   }
 
   async list(request: ListRequest): Promise<ListResult> {
-    checkPrefix(request.prefix);
-    checkRevision(request.revision);
-    if (request.limit !== undefined && !(Number.isSafeInteger(request.limit) && request.limit > 0)) {
-      throw new RangeError('the limit of a list is a positive integer');
-    }
+    checkList(request);
     return this.#ask({ ask: 'list', request });
   }
 

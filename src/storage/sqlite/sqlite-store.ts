@@ -1,5 +1,5 @@
 import { slabCopy } from '../../lib/slab.ts';
-import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
+import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type Change,
   type KeyValue,
@@ -98,12 +98,9 @@ class SqliteStore implements Store {
     return toKeyValues(rows)[0];
   }
 
-  async list({ prefix, revision, after, limit }: ListRequest): Promise<ListResult> {
-    checkPrefix(prefix);
-    checkRevision(revision);
-    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0)) {
-      throw new RangeError('the limit of a list is a positive integer');
-    }
+  async list(request: ListRequest): Promise<ListResult> {
+    checkList(request);
+    const { prefix, revision, after, limit } = request;
     const result = await this.#read({ op: 'list', prefix, revision, after, limit });
     return { items: toKeyValues(result.rows), revision: result.revision, more: result.more };
   }
