@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setUpEtcd } from '../scripts/setup-etcd.mjs';
 import { openEtcdStore } from '../src/storage/etcd/open-etcd-store.ts';
-import { seedEtcdRevision } from '../src/storage/etcd/seed-revision.ts';
+import { seedEtcdRevision } from '../src/storage/etcd/store-meta.ts';
 import { freePorts, startEtcd } from '../test/conformance/etcd-process.ts';
 import { type Server, startServer } from '../test/e2e/support/server.ts';
 import { cpuOf, memoryOf } from './support/cpu.ts';

@@ -87,7 +87,7 @@ export class ProxyStore implements Store {
 
   async revision(): Promise<Revision> {
     this.#requireOpen();
-    return this.#revision.ask();
+    return this.#revision.call();
   }
 
   async compactedRevision(): Promise<Revision> {

@@ -1,4 +1,5 @@
 import { slabCopy } from '../../lib/slab.ts';
+import type { Logger } from '../../observability/logger.ts';
 import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type Change,
@@ -24,15 +25,10 @@ import {
   type WireRows,
 } from './worker-protocol.ts';
 
-export interface StoreLogger {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-}
-
 export interface SqliteStoreOptions {
   /** Its directory must exist. */
   readonly file: string;
-  readonly logger?: StoreLogger;
+  readonly logger?: Pick<Logger, 'info' | 'warn'>;
   /** The file grows no further; writes then fail with `unavailable` until compaction has made room. Default: no limit. */
   readonly maxBytes?: number;
   /** How far a watcher that does not consume may fall behind in memory. */
