@@ -68,7 +68,7 @@ export interface CallerRules {
 }
 
 export interface RuleLister {
-  rulesFor(caller: Caller, place: { readonly cluster: string | undefined; readonly namespace: string }): CallerRules;
+  rulesFor(caller: Caller, scope: { readonly cluster: string | undefined; readonly namespace: string }): CallerRules;
 }
 
 /** A cluster's entry in the registry is a matter of that cluster: bindings for it hold. */
@@ -131,15 +131,15 @@ export interface ClusterRule {
    * A superset of what is admitted that can be looked up without walking the fleet: names, and
    * labels one of which an admitted cluster must carry. Undefined when there is none (`all`, `!=`, `notin`).
    */
-  readonly candidates: Places | undefined;
+  readonly candidates: ClusterLookup | undefined;
   /** Every candidate is admitted, so none needs to be asked about. Without a promise of it they are. */
   readonly admitsCandidates?: boolean;
   /** Where to look for what only one of the two rules admits; undefined when that can not be told. */
-  differsFrom?(other: ClusterRule): Places | undefined;
+  differsFrom?(other: ClusterRule): ClusterLookup | undefined;
 }
 
 /** Clusters by name, and by labels of which they carry one. */
-export interface Places {
+export interface ClusterLookup {
   readonly names: readonly string[];
   readonly labels: readonly { readonly key: string; readonly value: string }[];
 }

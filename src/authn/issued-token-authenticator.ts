@@ -108,13 +108,17 @@ function userElsewhere(verified: Verified): User {
   };
 }
 
-const place = (resource: string, inCluster: boolean, namespaced: boolean) => ({ resource, inCluster, namespaced });
-const CLUSTERS = place('clusters', false, false);
-const REVOKED_TOKENS = place('revokedtokens', false, false);
-const NAMESPACES = place('namespaces', true, false);
-const SERVICE_ACCOUNTS = place('serviceaccounts', true, true);
-const PODS = place('pods', true, true);
-const SECRETS = place('secrets', true, true);
+const resourceScope = (resource: string, inCluster: boolean, namespaced: boolean) => ({
+  resource,
+  inCluster,
+  namespaced,
+});
+const CLUSTERS = resourceScope('clusters', false, false);
+const REVOKED_TOKENS = resourceScope('revokedtokens', false, false);
+const NAMESPACES = resourceScope('namespaces', true, false);
+const SERVICE_ACCOUNTS = resourceScope('serviceaccounts', true, true);
+const PODS = resourceScope('pods', true, true);
+const SECRETS = resourceScope('secrets', true, true);
 
 /** What exists ends the credential by going away, and its revocation by appearing. */
 function dependencies({ cluster, namespace, serviceAccount, pod, secret, jti }: Verified): readonly string[] {

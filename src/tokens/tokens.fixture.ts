@@ -32,7 +32,7 @@ export async function temporaryDirectory(): Promise<{ dir: string; remove: () =>
 }
 
 export class World implements LiveObjects {
-  readonly #objects = new Map<string, LiveObject & { isCurrent: boolean }>();
+  readonly #objects = new Map<string, LiveObject>();
 
   constructor() {
     this.put('clusters', 'alpha', '', 'alpha', { uid: 'uid-cluster' });
@@ -42,22 +42,12 @@ export class World implements LiveObjects {
     this.put('secrets', 'alpha', 'ci', SECRET.name, { uid: SECRET.uid });
   }
 
-  put(
-    resource: LiveResource,
-    cluster: string,
-    namespace: string,
-    name: string,
-    object: Omit<LiveObject, 'isCurrent'>,
-  ): void {
-    this.remove(resource, cluster, namespace, name);
-    this.#objects.set(JSON.stringify([resource, cluster, namespace, name]), { ...object, isCurrent: true });
+  put(resource: LiveResource, cluster: string, namespace: string, name: string, object: LiveObject): void {
+    this.#objects.set(JSON.stringify([resource, cluster, namespace, name]), object);
   }
 
   remove(resource: LiveResource, cluster: string, namespace: string, name: string): void {
-    const key = JSON.stringify([resource, cluster, namespace, name]);
-    const before = this.#objects.get(key);
-    if (before !== undefined) before.isCurrent = false;
-    this.#objects.delete(key);
+    this.#objects.delete(JSON.stringify([resource, cluster, namespace, name]));
   }
 
   lookup(resource: LiveResource, cluster: string, namespace: string, name: string): LiveObject | undefined {

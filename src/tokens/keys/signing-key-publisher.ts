@@ -40,13 +40,13 @@ async function syncOnce({ kind, keyRing, reader, writer }: SigningKeyPublisherPa
     await unless(404, () => writer.remove(kind, entry, { dryRun: false }));
   }
   for (const [name, object] of wanted) {
-    const place = { cluster: '', namespace: '', name };
-    if (reader.find(kind, place) === undefined) {
+    const objectKey = { cluster: '', namespace: '', name };
+    if (reader.find(kind, objectKey) === undefined) {
       // Another replica may be showing the same key at the same time.
-      await unless(409, () => writer.create(kind, place, object, { dryRun: false }));
+      await unless(409, () => writer.create(kind, objectKey, object, { dryRun: false }));
     } else {
       const change = ({ metadata }: ApiObject): ApiObject => ({ ...object, metadata });
-      await unless(404, () => writer.update(kind, place, change, { dryRun: false, part: 'object' }));
+      await unless(404, () => writer.update(kind, objectKey, change, { dryRun: false, part: 'object' }));
     }
   }
 }
