@@ -9,7 +9,6 @@ import { createLineChannel } from '../external/line-channel.ts';
 import { ringWithSigner } from '../external/ring-with-signer.ts';
 import { openSignerLine } from '../external/signer-line.ts';
 import { createIssuerDocuments, type IssuerDocuments } from '../issuer-documents.ts';
-import { letLoopGoFirst } from '../pool-priority.ts';
 import { createSigner, type Signer } from '../signer.ts';
 import { openSigningThread } from '../signing-thread.ts';
 import type { Algorithm } from './algorithms.ts';
@@ -87,9 +86,6 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     external?.close();
     throw error;
   });
-  // By now a key was read and tried, so the threads that sign are there. They also write the audit log, so only where
-  // signatures take long enough to be worth it.
-  if (options.algorithm === 'RS256') letLoopGoFirst();
   const keyRing = external === undefined ? ring : ringWithSigner(ring, external);
   const publisher = createSigningKeyPublisher({ ...options.objects, keyRing });
   const show = (): Promise<void> =>
