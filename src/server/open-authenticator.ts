@@ -1,11 +1,10 @@
 import { join } from 'node:path';
-import { openAdminToken } from '../authn/admin-token.ts';
 import { type Authenticator, createAuthenticator } from '../authn/authenticator.ts';
-import { ensureTokenFile, fixedToken } from '../authn/generated-tokens.ts';
-import { createIssuedTokens } from '../authn/issued-token-authenticator.ts';
-import { createFetchDocument } from '../authn/providers/fetch-document.ts';
-import { openProviders } from '../authn/providers/open-providers.ts';
-import { openStaticTokens } from '../authn/static-token-authenticator.ts';
+import { createFixedTokenAuthenticator, ensureTokenFile, loadAdminToken } from '../authn/fixed-token-authenticator.ts';
+import { createIssuedTokenAuthenticator } from '../authn/issued-token-authenticator.ts';
+import { createFetchDocument } from '../authn/jwt/fetch-document.ts';
+import { openJwtAuthenticators } from '../authn/jwt/open-jwt-authenticators.ts';
+import { openStaticTokenAuthenticator } from '../authn/static-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { every } from '../lib/interval.ts';
 import type { Logger } from '../observability/logger.ts';
@@ -23,7 +22,7 @@ export interface CallerParts {
 
 export interface Callers {
   readonly authenticator: Authenticator;
-  /** Where the tokens of an identity provider are to be had. */
+  /** The origins at which tokens of an issuer are obtained. */
   readonly originsOf: (issuer: string) => readonly string[];
   close(): void;
 }
@@ -33,32 +32,35 @@ export async function openCallers({ options, version, verifier, issuers, logger 
   const fixedTokens = options.demo
     ? await Promise.all(
         DEMO_USERS.map(async (user) =>
-          fixedToken(await ensureTokenFile(join(options.dataDir, 'demo', `${user.name}.token`)), user),
+          createFixedTokenAuthenticator(
+            await ensureTokenFile(join(options.dataDir, 'demo', `${user.name}.token`)),
+            user,
+          ),
         ),
       )
     : [];
-  const adminToken = await openAdminToken(options.dataDir);
+  const adminToken = await loadAdminToken(options.dataDir);
   const { tokenAuthFile, authenticationConfig } = options;
   // These two last, because they start timers: had anything after them failed, nobody would stop those.
   const staticTokens =
     tokenAuthFile === undefined
       ? undefined
-      : await openStaticTokens({
+      : await openStaticTokenAuthenticator({
           file: tokenAuthFile,
           every,
           report: (problem) => logger.warn({ problem }, 'the token file'),
         });
-  const providers =
+  const jwt =
     authenticationConfig === undefined
       ? undefined
-      : await openProviders({
+      : await openJwtAuthenticators({
           file: authenticationConfig,
           isOurs: (url) => url.startsWith(issuers.issuerFor('')),
           createFetch: (certificateAuthority) =>
             createFetchDocument({ certificateAuthority, userAgent: `clusterpass/${version}` }),
           now: Date.now,
           every,
-          report: (problem) => logger.warn({ problem }, 'an identity provider'),
+          report: (problem) => logger.warn({ problem }, 'an issuer of the authentication configuration'),
         }).catch((error: unknown) => {
           staticTokens?.close();
           throw error;
@@ -68,14 +70,14 @@ export async function openCallers({ options, version, verifier, issuers, logger 
       staticTokens,
       adminToken,
       fixedTokens,
-      issuedTokens: createIssuedTokens({ verifier }),
-      providers,
+      issuedTokens: createIssuedTokenAuthenticator({ verifier }),
+      jwt,
       audienceOf: issuers.issuerFor,
     }),
-    originsOf: (issuer) => providers?.originsOf(issuer) ?? [],
+    originsOf: (issuer) => jwt?.originsOf(issuer) ?? [],
     close: () => {
       staticTokens?.close();
-      providers?.close();
+      jwt?.close();
     },
   };
 }

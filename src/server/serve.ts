@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import inspector from 'node:inspector';
-import { AuthenticationConfigError } from '../authn/providers/read-config.ts';
+import { AuthenticationConfigError } from '../authn/jwt/read-configuration.ts';
 import { TokenFileError } from '../authn/static-token-authenticator.ts';
 import { loadServeOptions, OptionsError } from '../config/load-options.ts';
 import type { ServeOptions } from '../config/serve-options.ts';

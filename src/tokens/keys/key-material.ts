@@ -1,4 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto';
+import { encodeHeader } from '../jws.ts';
 import {
   type Algorithm,
   algorithmOf,
@@ -14,6 +15,8 @@ export interface VerificationKey {
   readonly kid: string;
   readonly alg: Algorithm;
   readonly publicKey: KeyObject;
+  /** `keyId` of the key: two keys of one kid differ in it. */
+  readonly thumbprint: string;
   readonly signatureLength: number;
   verify(data: Uint8Array, signature: Uint8Array): Promise<boolean>;
 }
@@ -22,6 +25,8 @@ export interface VerificationKey {
 export interface SigningKey {
   readonly kid: string;
   readonly alg: Algorithm;
+  /** The first segment of every token that it signs. */
+  readonly header: string;
   readonly signatureLength: number;
   /** Gives the signature of a token's first two segments as its third. */
   sign(input: string): Promise<string>;
@@ -55,11 +60,13 @@ export function recordOf(privateKey: KeyObject, algorithm: Algorithm, created: n
   };
 }
 
-export function verificationKey(publicKey: KeyObject, alg: Algorithm, kid = keyId(publicKey)): VerificationKey {
+export function verificationKey(publicKey: KeyObject, alg: Algorithm, kid?: string): VerificationKey {
+  const thumbprint = keyId(publicKey);
   return {
-    kid,
+    kid: kid ?? thumbprint,
     alg,
     publicKey,
+    thumbprint,
     signatureLength: signatureLengthOf(alg, publicKey),
     verify: (data, signature) => verifyWith(alg, publicKey, data, signature),
   };
@@ -87,6 +94,7 @@ export async function readSigningKey(
   const key: SigningKey = {
     kid,
     alg,
+    header: encodeHeader(alg, kid),
     signatureLength: verification.signatureLength,
     sign: (input) => sign(alg, privateKey, input),
   };

@@ -1,11 +1,14 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '../../tokens/jws.ts';
+import { keyId } from '../../tokens/keys/key-material.ts';
 
-/** A key of a provider, with what it may be used for: a token's header chooses among these, and adds nothing. */
-export interface ProviderKey {
+/** A public key of an issuer. The header of a token selects among `algorithms`, and cannot add one. */
+export interface IssuerKey {
   readonly kid: string | undefined;
   readonly algorithms: readonly string[];
   readonly key: KeyObject;
+  /** Identifies the key itself: another key may have the same kid, or none. */
+  readonly thumbprint: string;
 }
 
 /** RFC 7518 sections 3.3 to 3.5. A key on a curve has one algorithm; an RSA key has six, unless it names one. */
@@ -16,18 +19,18 @@ const CURVES: Readonly<Record<string, readonly string[]>> = {
   'P-521': ['ES512'],
 };
 const RSA_BITS = { least: 2048, most: 8192 };
-/** Providers publish a handful. */
+/** Issuers publish a handful. */
 const MAX_KEYS = 100;
 
-/** Those keys of a key set (RFC 7517) that can verify signatures. A key that is not understood is left out. */
-export function readKeySet(document: unknown): readonly ProviderKey[] {
+/** The keys of a key set (RFC 7517) that can verify signatures. Others are left out. */
+export function readKeySet(document: unknown): readonly IssuerKey[] {
   const list = isJsonObject(document) ? document.keys : undefined;
   if (!Array.isArray(list)) throw new Error('its key set has no list of keys');
   if (list.length > MAX_KEYS) throw new Error(`its key set has more than ${MAX_KEYS} keys`);
   return list.flatMap((entry: unknown) => (isJsonObject(entry) ? (readKey(entry) ?? []) : []));
 }
 
-function readKey(jwk: JsonObject): ProviderKey | undefined {
+function readKey(jwk: JsonObject): IssuerKey | undefined {
   const { kty, use, key_ops: operations, alg, kid } = jwk;
   if (use !== undefined && use !== 'sig') return undefined;
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return undefined;
@@ -37,13 +40,13 @@ function readKey(jwk: JsonObject): ProviderKey | undefined {
   if (algorithms.length === 0) return undefined;
   const key = publicKey(jwk);
   if (key === undefined) return undefined;
-  return { kid: typeof kid === 'string' ? kid : undefined, algorithms, key };
+  return { kid: typeof kid === 'string' ? kid : undefined, algorithms, key, thumbprint: keyId(key) };
 }
 
 const curve = (name: unknown): readonly string[] =>
   typeof name === 'string' && Object.hasOwn(CURVES, name) ? (CURVES[name] ?? []) : [];
 
-/** Only the public members are looked at. */
+/** From the public members only. */
 function publicKey({ kty, crv, x, y, n, e }: JsonObject): KeyObject | undefined {
   try {
     const jwk = (kty === 'RSA' ? { kty, n, e } : { kty, crv, x, y }) as Record<string, string>;

@@ -2,20 +2,20 @@ import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { RE2JS } from 're2js';
 
 /**
- * CEL expressions over claims and users. The operator writes the expressions, but whoever signs in has a say in the
- * claims, so a run has a budget: every turn of a loop and every stretch of text that is matched takes from it.
+ * CEL expressions over claims and users. The operator writes the expressions, but the bearer of a token influences its
+ * claims. So an evaluation has a budget, which every iteration of a loop and every text that is matched spends.
  */
 export interface Expression {
   readonly source: string;
-  /** The type that it gives, as far as it is known beforehand: `bool`, `string`, `list<string>`, `dyn`. */
+  /** The type of its value, as far as the type checker knows it: `bool`, `string`, `list<string>`, `dyn`. */
   readonly type: string;
   /** Whether `claims.<name>` occurs in it. */
   mentions(claim: string): boolean;
   /** Throws ExpressionFailed. */
-  run(variables: Readonly<Record<string, unknown>>): unknown;
+  evaluate(variables: Readonly<Record<string, unknown>>): unknown;
 }
 
-/** The expression can not be used; the message says why, for the operator. */
+/** The expression does not compile. The message says why, for the operator. */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError';
 }
@@ -25,13 +25,15 @@ export class ExpressionFailed extends Error {
   override readonly name = 'ExpressionFailed';
 }
 
-/** Turns of a loop take a third of a microsecond or more: in all a few milliseconds. */
+/** One iteration of a loop takes a third of a microsecond or more, so the whole budget is a few milliseconds. */
 export const BUDGET = 10_000;
-/** The linear engine takes some twenty microseconds to begin with, and up to two for a character. */
+/** A match takes some twenty microseconds to start, and up to two for each character. */
 const MATCH_UNITS = 20;
 const MAX_SOURCE = 8 * 1024;
 
+/** Of the evaluation in progress. An evaluation is synchronous, so there is one at a time. */
 let budget = 0;
+let patterns = new Map<string, RE2JS>();
 
 function spend(units: number): void {
   budget -= units;
@@ -42,9 +44,9 @@ const asciiOnly = (pattern: RegExp, convert: (letter: string) => string) => (tex
   text.replaceAll(pattern, convert);
 
 /**
- * Functions of CEL that the library has in an unsafe or different form, by the name they are called by instead:
- * `matches` there is a regular expression of JavaScript, which hostile text can hold up for hours; `lowerAscii`
- * also turns the Kelvin sign into a k, and so one name into another.
+ * CEL functions that are replaced because the library's own are unsafe or differ from CEL: its `matches` is a
+ * JavaScript regular expression, which hostile text can block for hours; its `lowerAscii` also turns the Kelvin sign
+ * into a k, and so one name into another.
  */
 const REPLACED: Readonly<Record<string, string>> = {
   matches: 'linear_matches',
@@ -52,25 +54,21 @@ const REPLACED: Readonly<Record<string, string>> = {
   upperAscii: 'plain_upperAscii',
 };
 
-const patterns = new Map<string, RE2JS>();
-const MAX_PATTERNS = 256;
-
-function compiled(pattern: string): RE2JS {
+/** A pattern may come from a claim, so compiling it spends budget: once, however often it is matched. */
+function compilePattern(pattern: string): RE2JS {
   const known = patterns.get(pattern);
   if (known !== undefined) return known;
-  // A pattern may come from a claim, too: compiling one takes its time.
   spend(100 + pattern.length * 10);
-  const made = RE2JS.compile(pattern);
-  if (patterns.size >= MAX_PATTERNS) patterns.clear();
-  patterns.set(pattern, made);
-  return made;
+  const compiled = RE2JS.compile(pattern);
+  patterns.set(pattern, compiled);
+  return compiled;
 }
 
 function environment(): Environment {
   return new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false })
     .registerFunction('string.linear_matches(string): bool', (text: string, pattern: string) => {
       spend(MATCH_UNITS + text.length);
-      return compiled(pattern).matcher(text).find();
+      return compilePattern(pattern).matcher(text).find();
     })
     .registerFunction(
       'string.plain_lowerAscii(): string',
@@ -86,16 +84,16 @@ function environment(): Environment {
     });
 }
 
-/** `claims`: whatever a token says. */
+/** `claims`: the claims of the token. */
 const CLAIMS = environment().registerVariable('claims', 'map<string, dyn>');
-/** `user`: who it was found to be. */
+/** `user`: what the claims were mapped to. */
 const USER = environment().registerVariable('user', {
   schema: { username: 'string', uid: 'string', groups: 'list<string>', extra: 'map<string, list<string>>' },
 });
 
 /** Throws ExpressionError. */
-export const compileOverClaims = (source: string): Expression => compile(CLAIMS, source);
-export const compileOverUser = (source: string): Expression => compile(USER, source);
+export const compileClaimsExpression = (source: string): Expression => compile(CLAIMS, source);
+export const compileUserExpression = (source: string): Expression => compile(USER, source);
 
 function compile(env: Environment, source: string): Expression {
   if (source.length > MAX_SOURCE) throw new ExpressionError(`must not be longer than ${MAX_SOURCE} characters`);
@@ -113,11 +111,12 @@ function compile(env: Environment, source: string): Expression {
       source,
       type: type ?? 'dyn',
       mentions: (claim) => selected.has(claim),
-      run(variables) {
+      evaluate(variables) {
         budget = BUDGET;
+        patterns = new Map();
         try {
           const value: unknown = parsed(variables);
-          // `||` goes on after a failure of one side: a run that was cut short has no value, whatever came out.
+          // `||` continues after an error on one side: an evaluation that exceeded its budget has no value.
           spend(0);
           return value;
         } catch (cause) {
@@ -131,7 +130,7 @@ function compile(env: Environment, source: string): Expression {
   }
 }
 
-/** Below the first line is the source, with a mark at the place. */
+/** The lines below the first repeat the source and mark the position. */
 const firstLine = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
 
@@ -156,13 +155,13 @@ function selectedClaim({ op, args }: ASTNode): string | undefined {
 
 const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 
-/** What the library makes of a loop. Not part of its documented interface: its shape is checked, not assumed. */
+/** The library's AST node of a loop. It is not documented, so its shape is checked, not assumed. */
 interface Loop {
   readonly op: 'comprehension';
   readonly args: { condition?: (value: unknown) => boolean; readonly step: unknown };
 }
 
-/** Puts a loop on the budget, and a function that is not safe out of reach. */
+/** Makes a loop spend budget, and replaces the name of an unsafe function. */
 function limit(node: ASTNode): void {
   if (node.op !== 'rcall') return;
   const args = node.args as unknown as [name: string, receiver: ASTNode, args: readonly ASTNode[]];

@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { createAuthority } from '../../clusters/upstream/certificates.fixture.ts';
-import { AuthenticationConfigError, type ProviderConfig, readAuthenticationConfig } from './read-config.ts';
+import {
+  AuthenticationConfigError,
+  type JwtAuthenticatorConfig,
+  readAuthenticationConfig,
+} from './read-configuration.ts';
 
 const HEAD = 'apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n';
 const isOurs = (url: string): boolean => url.startsWith('https://desk.example.com/orchestrator/');
 
-const read = (text: string): readonly ProviderConfig[] => readAuthenticationConfig(Buffer.from(text), { isOurs });
+const read = (text: string): readonly JwtAuthenticatorConfig[] =>
+  readAuthenticationConfig(Buffer.from(text), { isOurs });
 
 /** A file with one issuer, which is good but for what is given. */
 const entry = (changes: Record<string, unknown> = {}, issuer: Record<string, unknown> = {}): unknown => ({
@@ -70,8 +75,8 @@ jwt:
       uid: { claim: 'sub', prefix: '' },
       extra: [{ key: 'example.com/tenant' }],
       requiredClaims: [{ claim: 'hd', value: 'example.com' }],
-      claimRules: [{ message: 'the address must be verified' }],
-      userRules: [{ message: 'nobody is root' }],
+      claimValidationRules: [{ message: 'the address must be verified' }],
+      userValidationRules: [{ message: 'nobody is root' }],
     });
   });
 

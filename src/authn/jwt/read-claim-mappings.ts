@@ -1,38 +1,39 @@
 import { isDns1123Subdomain } from '../../api/names.ts';
-import type { ClaimOrExpression, Jwt, PrefixedClaimOrExpression } from './config-schema.ts';
-import { compileOverClaims, compileOverUser, type Expression, ExpressionError } from './expressions.ts';
+import { compileClaimsExpression, compileUserExpression, type Expression, ExpressionError } from './cel.ts';
+import type { ClaimOrExpression, JwtEntry, PrefixedClaimOrExpression } from './configuration-schema.ts';
 import type { Problems } from './problems.ts';
 
-/** Where a value comes from. */
-export type Source = { readonly claim: string; readonly prefix: string } | { readonly expression: Expression };
+/** A claim with its prefix, or an expression: where a field of the user comes from. */
+export type ClaimSource = { readonly claim: string; readonly prefix: string } | { readonly expression: Expression };
 
-export interface Rule {
+/** A rule of claimValidationRules or userValidationRules. */
+export interface ValidationRule {
   readonly expression: Expression;
   readonly message: string;
 }
 
-/** Who the bearer of a token is, and which tokens count. */
-export interface MappingConfig {
-  readonly username: Source;
-  readonly groups: Source | undefined;
-  readonly uid: Source | undefined;
+/** claimMappings, claimValidationRules and userValidationRules, compiled. */
+export interface ClaimMappings {
+  readonly username: ClaimSource;
+  readonly groups: ClaimSource | undefined;
+  readonly uid: ClaimSource | undefined;
   readonly extra: readonly { readonly key: string; readonly expression: Expression }[];
   readonly requiredClaims: readonly { readonly claim: string; readonly value: string }[];
-  readonly claimRules: readonly Rule[];
-  readonly userRules: readonly Rule[];
+  readonly claimValidationRules: readonly ValidationRule[];
+  readonly userValidationRules: readonly ValidationRule[];
 }
 
-export function readMappings(entry: Jwt, problems: Problems): MappingConfig {
+export function readClaimMappings(entry: JwtEntry, problems: Problems): ClaimMappings {
   const { username = {}, groups = {}, uid = {}, extra = [] } = entry.claimMappings ?? {};
   const mappings = problems.at('claimMappings');
-  const config: MappingConfig = {
+  const config: ClaimMappings = {
     username: readSource(username, mappings.at('username'), TEXT) ?? { claim: '', prefix: '' },
     groups: isGiven(groups) ? readSource(groups, mappings.at('groups'), TEXTS) : undefined,
     // A uid has no prefix, so none has to be given.
     uid: isGiven(uid) ? readSource({ prefix: '', ...uid }, mappings.at('uid'), TEXT) : undefined,
     extra: readExtra(extra, mappings),
     ...readClaimRules(entry.claimValidationRules ?? [], problems.at('claimValidationRules')),
-    userRules: readUserRules(entry.userValidationRules ?? [], problems.at('userValidationRules')),
+    userValidationRules: readUserRules(entry.userValidationRules ?? [], problems.at('userValidationRules')),
   };
   checkEmail(config, mappings);
   return config;
@@ -47,11 +48,11 @@ function readSource(
   { claim = '', prefix, expression = '' }: PrefixedClaimOrExpression,
   problems: Problems,
   types: readonly string[],
-): Source | undefined {
+): ClaimSource | undefined {
   if (claim !== '' && expression !== '') problems.add('', 'claim and expression must not both be set');
   else if (expression !== '') {
     if (prefix !== undefined && prefix !== '') problems.add('prefix', 'must not be set together with expression');
-    return compiled(expression, problems, 'expression', { over: compileOverClaims, types });
+    return compiled(expression, problems, 'expression', { compile: compileClaimsExpression, types });
   } else if (claim === '') problems.add('', 'required: a claim or an expression');
   else if (prefix === undefined) {
     problems.add('prefix', 'required with a claim: a text to put before it, or "" for none');
@@ -59,8 +60,8 @@ function readSource(
   return undefined;
 }
 
-interface Kind {
-  readonly over: (source: string) => Expression;
+interface ExpressionKind {
+  readonly compile: (source: string) => Expression;
   readonly types: readonly string[];
 }
 
@@ -68,10 +69,10 @@ function compiled(
   source: string,
   problems: Problems,
   field: string,
-  { over, types }: Kind,
+  { compile, types }: ExpressionKind,
 ): { readonly expression: Expression } | undefined {
   try {
-    const expression = over(source);
+    const expression = compile(source);
     if (types.includes(expression.type)) return { expression };
     problems.add(
       field,
@@ -87,11 +88,11 @@ function compiled(
 const BOOL = ['bool'];
 
 function readClaimRules(
-  rules: NonNullable<Jwt['claimValidationRules']>,
+  rules: NonNullable<JwtEntry['claimValidationRules']>,
   problems: Problems,
-): Pick<MappingConfig, 'requiredClaims' | 'claimRules'> {
+): Pick<ClaimMappings, 'requiredClaims' | 'claimValidationRules'> {
   const requiredClaims: { claim: string; value: string }[] = [];
-  const claimRules: Rule[] = [];
+  const claimValidationRules: ValidationRule[] = [];
   for (const [at, { claim = '', requiredValue = '', expression = '', message = '' }] of rules.entries()) {
     const here = problems.at(`[${at}]`);
     if ((claim === '') === (expression === '')) here.add('', 'needs either a claim or an expression');
@@ -101,37 +102,40 @@ function readClaimRules(
       requiredClaims.push({ claim, value: requiredValue });
     } else {
       if (requiredValue !== '') here.add('requiredValue', 'must not be set together with expression');
-      addRule(claimRules, { expression, message }, here, compileOverClaims);
+      addRule(claimValidationRules, { expression, message }, here, compileClaimsExpression);
     }
   }
-  return { requiredClaims, claimRules };
+  return { requiredClaims, claimValidationRules };
 }
 
-function readUserRules(rules: NonNullable<Jwt['userValidationRules']>, problems: Problems): readonly Rule[] {
-  const found: Rule[] = [];
+function readUserRules(
+  rules: NonNullable<JwtEntry['userValidationRules']>,
+  problems: Problems,
+): readonly ValidationRule[] {
+  const found: ValidationRule[] = [];
   for (const [at, { expression = '', message = '' }] of rules.entries()) {
     const here = problems.at(`[${at}]`);
     if (expression === '') here.add('expression', 'required');
-    else addRule(found, { expression, message }, here, compileOverUser);
+    else addRule(found, { expression, message }, here, compileUserExpression);
   }
   return found;
 }
 
 function addRule(
-  rules: Rule[],
+  rules: ValidationRule[],
   { expression, message }: { expression: string; message: string },
   problems: Problems,
-  over: Kind['over'],
+  compile: ExpressionKind['compile'],
 ): void {
   if (rules.some((rule) => rule.expression.source === expression)) problems.add('expression', 'occurs before');
-  const found = compiled(expression, problems, 'expression', { over, types: BOOL });
+  const found = compiled(expression, problems, 'expression', { compile, types: BOOL });
   if (found !== undefined) rules.push({ ...found, message });
 }
 
 function readExtra(
-  extra: NonNullable<NonNullable<Jwt['claimMappings']>['extra']>,
+  extra: NonNullable<NonNullable<JwtEntry['claimMappings']>['extra']>,
   problems: Problems,
-): MappingConfig['extra'] {
+): ClaimMappings['extra'] {
   const found: { key: string; expression: Expression }[] = [];
   for (const [at, { key = '', valueExpression = '' }] of extra.entries()) {
     const here = problems.at(`extra[${at}]`);
@@ -139,29 +143,34 @@ function readExtra(
     if (found.some((other) => other.key === key)) here.add('key', 'occurs before');
     if (valueExpression === '') here.add('valueExpression', 'required');
     else {
-      const value = compiled(valueExpression, here, 'valueExpression', { over: compileOverClaims, types: TEXTS });
+      const value = compiled(valueExpression, here, 'valueExpression', {
+        compile: compileClaimsExpression,
+        types: TEXTS,
+      });
       if (value !== undefined) found.push({ key, ...value });
     }
   }
   return found;
 }
 
-/** `example.com/team`, and not one of Kubernetes' own, which say what only it can know. */
+/** `example.com/team`, and not below a domain of Kubernetes, whose keys have a fixed meaning. */
 function checkKey(key: string, problems: Problems): void {
   const slash = key.indexOf('/');
   const domain = key.slice(0, slash);
   if (slash <= 0 || isDns1123Subdomain(domain).length > 0 || !/^\/[a-z0-9\-._~/%]{1,200}$/.test(key.slice(slash))) {
     problems.add('key', 'must be a domain and a path in lower case, such as example.com/team');
   } else if (/(?:^|\.)(?:kubernetes|k8s)\.io$/.test(domain)) {
-    problems.add('key', 'k8s.io, kubernetes.io and what is below them are reserved');
+    problems.add('key', 'k8s.io, kubernetes.io and the domains below them are reserved');
   }
 }
 
-/** An address that was not verified is whatever somebody typed: kube-apiserver makes one look at that, and so do we. */
-function checkEmail({ username, extra, claimRules }: MappingConfig, problems: Problems): void {
+/** As kube-apiserver does: anyone can claim an address that was not verified, so an expression must check that. */
+function checkEmail({ username, extra, claimValidationRules }: ClaimMappings, problems: Problems): void {
   if (!('expression' in username) || !username.expression.mentions('email')) return;
-  const looks = [username, ...extra, ...claimRules].some(({ expression }) => expression.mentions('email_verified'));
-  if (looks) return;
+  const isChecked = [username, ...extra, ...claimValidationRules].some(({ expression }) =>
+    expression.mentions('email_verified'),
+  );
+  if (isChecked) return;
   problems.add(
     'username.expression',
     'uses claims.email, so claims.email_verified must be used in it, in extra[*].valueExpression or in ' +

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createProviderKeys, type ProviderKeys } from './provider-keys.ts';
+import { createIssuerKeys, type IssuerKeys } from './issuer-keys.ts';
 
 const ISSUER = 'https://id.example.com';
 const DISCOVERY = `${ISSUER}/.well-known/openid-configuration`;
@@ -19,7 +19,7 @@ let reports: string[];
 let documents: Record<string, unknown>;
 /** Runs while a document is being fetched. */
 let meanwhile: () => Promise<void> | void;
-let keys: ProviderKeys;
+let keys: IssuerKeys;
 
 beforeEach(() => {
   now = 1_000_000;
@@ -28,7 +28,7 @@ beforeEach(() => {
   reports = [];
   meanwhile = () => {};
   documents = { [DISCOVERY]: { issuer: ISSUER, jwks_uri: JWKS }, [JWKS]: { keys: [one] } };
-  keys = createProviderKeys({
+  keys = createIssuerKeys({
     issuerUrl: ISSUER,
     discoveryUrl: DISCOVERY,
     fetchDocument: async (url, signal) => {
@@ -43,9 +43,9 @@ beforeEach(() => {
   });
 });
 
-const kids = async (kid?: string): Promise<unknown[]> => (await keys.candidates(kid)).map((key) => key.kid);
+const kids = async (kid?: string): Promise<unknown[]> => (await keys.find(kid)).map((key) => key.kid);
 
-describe('the keys of a provider', () => {
+describe('the keys of an issuer', () => {
   it('are fetched when first needed, through the discovery document, and kept', async () => {
     expect(await kids('one')).toEqual(['one']);
     expect(await kids('one')).toEqual(['one']);
@@ -53,14 +53,14 @@ describe('the keys of a provider', () => {
     expect(fetched).toEqual([DISCOVERY, JWKS]);
   });
 
-  it('B9: a key that is not known is looked for once in ten seconds, however many ask', async () => {
+  it('B9: an unknown key is looked up once in ten seconds, for all requests', async () => {
     await keys.refresh();
     fetched.length = 0;
-    for (let turn = 0; turn < 1_000; turn += 1) {
+    for (let time = 0; time < 1_000; time += 1) {
       now += 9;
-      await Promise.all([kids(`unknown-${turn}`), kids('__proto__')]);
+      await Promise.all([kids(`unknown-${time}`), kids('__proto__')]);
     }
-    // 9 seconds: nothing yet. The last look was the first one.
+    // 9 seconds since the fetch of `refresh`.
     expect(fetched).toEqual([]);
     now += 1_000;
     documents[JWKS] = { keys: [one, two] };
@@ -79,7 +79,7 @@ describe('the keys of a provider', () => {
     expect(fetched).toEqual([DISCOVERY, JWKS]);
   });
 
-  it('closing ends a fetch that is under way, and that is no trouble to report', async () => {
+  it('closing aborts a fetch in progress, and reports no problem', async () => {
     meanwhile = () => {
       keys.close();
       throw new Error('aborted');
@@ -89,29 +89,31 @@ describe('the keys of a provider', () => {
     expect(reports).toEqual([]);
   });
 
-  it('stay when they can not be fetched again, and that is reported once', async () => {
+  it('stay when they cannot be fetched again, and that is reported once', async () => {
     await keys.refresh();
-    const [before] = await keys.candidates('one');
+    const [before] = await keys.find('one');
     documents = {};
     await keys.refresh();
     await keys.refresh();
-    expect(await keys.candidates('one')).toEqual([before]);
-    expect(reports).toEqual([`the keys of ${ISSUER} can not be had: ${DISCOVERY}: answered with 503`]);
+    expect(await keys.find('one')).toEqual([before]);
+    expect(reports).toEqual([`the keys of ${ISSUER} cannot be fetched: ${DISCOVERY}: answered with 503`]);
   });
 
-  it('one that is withdrawn is gone; one that stays is the same as before', async () => {
+  it('a key that is withdrawn is gone, also when another one is published under its id', async () => {
+    const thumbprints = (): string[] => keys.known(undefined).map(({ thumbprint }) => thumbprint);
     documents[JWKS] = { keys: [one, two] };
-    const [first, second] = await keys.candidates(undefined);
+    await keys.refresh();
+    const [, second] = thumbprints();
     documents[JWKS] = { keys: [two] };
     await keys.refresh();
-    if (first === undefined || second === undefined) throw new Error('no keys');
-    expect([keys.has(first.key), keys.has(second.key)]).toEqual([false, true]);
-    documents[JWKS] = { keys: [{ ...jwk('two') }] };
+    expect(thumbprints()).toEqual([second]);
+    documents[JWKS] = { keys: [jwk('two')] };
     await keys.refresh();
-    expect(keys.has(second.key)).toBe(false);
+    expect(keys.known('two')).toHaveLength(1);
+    expect(thumbprints()).not.toContain(second);
   });
 
-  it('a provider that never answered has none, and is asked again after ten seconds', async () => {
+  it('an issuer that never responded has no keys, and is asked again after ten seconds', async () => {
     documents = {};
     expect(await kids('one')).toEqual([]);
     expect(await kids('one')).toEqual([]);

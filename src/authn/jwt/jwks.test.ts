@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { readKeySet } from './key-set.ts';
+import { readKeySet } from './jwks.ts';
 
 const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve }).publicKey.export({ format: 'jwk' });
 const rsa = (modulusLength: number) =>

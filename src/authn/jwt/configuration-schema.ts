@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { BodyType } from '../../api/kind.ts';
 import { flag, text, texts } from '../../api/kinds/meta.ts';
 
-/** kube-apiserver's file of JWT issuers, field by field: what is not in here is refused by name. */
+/** AuthenticationConfiguration of kube-apiserver, field by field: an unknown field is refused by name. */
 
 const listOf = (schema: ReturnType<typeof Type.Object>, goType: string) =>
   Type.Optional(Type.Array(schema, { goType: `[]${goType}` }));
@@ -34,7 +34,7 @@ const ClaimMappingsSchema = Type.Object(
   { goType: 'ClaimMappings' },
 );
 
-const JwtSchema = Type.Object(
+const JwtAuthenticatorSchema = Type.Object(
   {
     issuer: Type.Optional(IssuerSchema),
     claimValidationRules: listOf(
@@ -64,7 +64,7 @@ export const AUTHENTICATION_CONFIGURATION: BodyType = {
     {
       kind: text(),
       apiVersion: text(),
-      jwt: listOf(JwtSchema, 'JWTAuthenticator'),
+      jwt: listOf(JwtAuthenticatorSchema, 'JWTAuthenticator'),
       anonymous: Type.Optional(
         Type.Object(
           {
@@ -94,7 +94,8 @@ export interface PrefixedClaimOrExpression extends ClaimOrExpression {
   readonly prefix?: string;
 }
 
-export interface Jwt {
+/** An entry of `jwt`. */
+export interface JwtEntry {
   readonly issuer?: {
     readonly url?: string;
     readonly discoveryURL?: string;
@@ -116,8 +117,8 @@ export interface Jwt {
   readonly userValidationRules?: readonly { readonly expression?: string; readonly message?: string }[];
 }
 
-/** As it is in the file, every part optional: what must be there is checked where it is read. */
+/** As decoded: every field is optional here, and required fields are checked by `readAuthenticationConfig`. */
 export interface AuthenticationConfiguration {
-  readonly jwt?: readonly Jwt[];
+  readonly jwt?: readonly JwtEntry[];
   readonly anonymous?: { readonly enabled?: boolean };
 }

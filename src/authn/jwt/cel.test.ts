@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { compileOverClaims, ExpressionFailed } from './expressions.ts';
+import { compileClaimsExpression, ExpressionFailed } from './cel.ts';
 
 const over = (claims: Record<string, unknown>) => ({ claims: new Map(Object.entries(claims)) });
 const evaluate = (source: string, claims: Record<string, unknown>): unknown =>
-  compileOverClaims(source).run(over(claims));
+  compileClaimsExpression(source).evaluate(over(claims));
 
 describe('expressions', () => {
   it.each<[string, Record<string, unknown>, unknown]>([
@@ -34,7 +34,7 @@ describe('expressions', () => {
   });
 
   it('tells which claims it uses', () => {
-    const { mentions } = compileOverClaims(
+    const { mentions } = compileClaimsExpression(
       'claims.?email_verified.orValue(false) && claims.groups.all(g, g != claims.x)',
     );
     expect(['email_verified', 'groups', 'x', 'email'].map(mentions)).toEqual([true, true, true, false]);
@@ -56,9 +56,9 @@ describe('A12: hostile claims can not hold up the server', () => {
     expect(() => evaluate(source, { groups: many, long: `${'a'.repeat(12_000)}!` })).toThrow(/too many steps/);
   });
 
-  it('the budget is for one run: the next one has it all', () => {
-    const expression = compileOverClaims('claims.groups.all(g, g != "x")');
-    for (let turn = 0; turn < 5; turn += 1) expect(expression.run(over({ groups: many }))).toBe(true);
+  it('the budget is that of one evaluation: the next one has all of it', () => {
+    const expression = compileClaimsExpression('claims.groups.all(g, g != "x")');
+    for (let time = 0; time < 5; time += 1) expect(expression.evaluate(over({ groups: many }))).toBe(true);
   });
 
   it('a pattern that takes others for ever is answered', () => {

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
-import { openAdminToken } from './admin-token.ts';
-import { ensureTokenFile } from './generated-tokens.ts';
+import { ensureTokenFile, loadAdminToken } from './fixed-token-authenticator.ts';
 
 let dir: string;
 let file: string;
@@ -16,11 +15,11 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
 test('the admin token is made once, 32 random bytes, for its owner alone', async () => {
-  const admin = await openAdminToken(join(dir, 'data'));
+  const admin = await loadAdminToken(join(dir, 'data'));
   const text = await readFile(file, 'utf8');
   expect(text).toMatch(/^[A-Za-z0-9_-]{43}\n$/);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
-  const caller = await admin.find(new Secret(text.trim()));
+  const caller = await admin.authenticateToken(new Secret(text.trim()));
   expect(caller?.as('any')).toEqual({
     name: 'admin',
     uid: '',
@@ -28,15 +27,15 @@ test('the admin token is made once, 32 random bytes, for its owner alone', async
     extra: {},
   });
   expect(caller?.isLive()).toBe(true);
-  await openAdminToken(join(dir, 'data'));
+  await loadAdminToken(join(dir, 'data'));
   expect(await readFile(file, 'utf8')).toBe(text);
 });
 
 test('A24: anything else is nobody, whatever its length', async () => {
-  const admin = await openAdminToken(join(dir, 'data'));
+  const admin = await loadAdminToken(join(dir, 'data'));
   const text = (await readFile(file, 'utf8')).trim();
   for (const wrong of ['', 'x', text.slice(1), `${text}x`, text.toUpperCase(), `${text}\n`]) {
-    expect(await admin.find(new Secret(wrong))).toBeUndefined();
+    expect(await admin.authenticateToken(new Secret(wrong))).toBeUndefined();
   }
 });
 

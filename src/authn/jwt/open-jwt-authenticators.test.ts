@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { CompactSign } from 'jose';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../observability/secret.ts';
-import { openProviders, type Providers } from './open-providers.ts';
+import { type JwtAuthenticators, openJwtAuthenticators } from './open-jwt-authenticators.ts';
 
 const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
@@ -16,7 +16,7 @@ let timers: Set<() => void>;
 let fetched: string[];
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'clusterpass-providers-'));
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-jwt-'));
   file = join(folder, 'authentication.yaml');
   reports = [];
   fetched = [];
@@ -37,8 +37,8 @@ const write = (names: readonly string[], { audience = 'desk', more = '' } = {}):
       .join('')}`,
   );
 
-const open = (): Promise<Providers> =>
-  openProviders({
+const open = (): Promise<JwtAuthenticators> =>
+  openJwtAuthenticators({
     file,
     isOurs: () => false,
     createFetch: () => async (url) => {
@@ -62,17 +62,17 @@ async function tokenOf(name: string): Promise<Secret> {
   return new Secret(await jws.sign(privateKey));
 }
 
-const nameOf = async (providers: Providers, name: string): Promise<string | undefined> =>
-  (await providers.find(await tokenOf(name)))?.as(undefined).name;
+const nameOf = async (authenticators: JwtAuthenticators, name: string): Promise<string | undefined> =>
+  (await authenticators.authenticateToken(await tokenOf(name)))?.as(undefined).name;
 
-describe('the file of identity providers', () => {
-  it('each token is judged by the provider it names; what names none is not ours', async () => {
+describe('the authentication configuration', () => {
+  it('the issuer in a token selects its authenticator; a token of no configured issuer is left to others', async () => {
     await write(['one', 'two']);
-    const providers = await open();
-    expect(await nameOf(providers, 'one')).toBe('one:jane');
-    expect(await nameOf(providers, 'two')).toBe('two:jane');
-    expect(await nameOf(providers, 'three')).toBeUndefined();
-    expect(await providers.find(new Secret('opaque'))).toBeUndefined();
+    const authenticators = await open();
+    expect(await nameOf(authenticators, 'one')).toBe('one:jane');
+    expect(await nameOf(authenticators, 'two')).toBe('two:jane');
+    expect(await nameOf(authenticators, 'three')).toBeUndefined();
+    expect(await authenticators.authenticateToken(new Secret('opaque'))).toBeUndefined();
   });
 
   it('a bad one is refused at the start, by name', async () => {
@@ -80,51 +80,54 @@ describe('the file of identity providers', () => {
     await expect(open()).rejects.toThrow(`authentication configuration ${file}: `);
     await expect(open()).rejects.toThrow('unknown field "jtw"');
     await rm(file);
-    await expect(open()).rejects.toThrow(`authentication configuration ${file} can not be read`);
+    await expect(open()).rejects.toThrow(`authentication configuration ${file} cannot be read`);
     expect(timers.size).toBe(0);
   });
 
-  it('a change is taken up; whom it does not concern notices nothing', async () => {
+  it('a change is applied; entries that did not change keep their callers', async () => {
     await write(['one', 'two']);
-    const providers = await open();
-    const [one, two] = [await providers.find(await tokenOf('one')), await providers.find(await tokenOf('two'))];
+    const authenticators = await open();
+    const [one, two] = [
+      await authenticators.authenticateToken(await tokenOf('one')),
+      await authenticators.authenticateToken(await tokenOf('two')),
+    ];
     fetched.length = 0;
     await write(['three', 'two']);
-    await providers.refresh();
+    await authenticators.refresh();
     expect([one?.isLive(), two?.isLive()]).toEqual([false, true]);
-    expect(await nameOf(providers, 'one')).toBeUndefined();
-    expect(await nameOf(providers, 'three')).toBe('three:jane');
+    expect(await nameOf(authenticators, 'one')).toBeUndefined();
+    expect(await nameOf(authenticators, 'three')).toBe('three:jane');
     expect(fetched.every((url) => url.startsWith(issuer('three')))).toBe(true);
     await write(['three', 'two'], { audience: 'elsewhere' });
-    await providers.refresh();
+    await authenticators.refresh();
     expect(two?.isLive()).toBe(false);
-    await expect(nameOf(providers, 'two')).rejects.toThrow('audience');
+    await expect(nameOf(authenticators, 'two')).rejects.toThrow('audience');
   });
 
   it('a bad change is reported once, and what was read before stays', async () => {
     await write(['one']);
-    const providers = await open();
-    const caller = await providers.find(await tokenOf('one'));
+    const authenticators = await open();
+    const caller = await authenticators.authenticateToken(await tokenOf('one'));
     await write(['one', 'one']);
-    await providers.refresh();
-    await providers.refresh();
+    await authenticators.refresh();
+    await authenticators.refresh();
     expect(reports).toEqual([
       expect.stringMatching(/jwt\[1\]\.issuer\.url: .* occurs before; what was read before stays/),
     ]);
     expect(caller?.isLive()).toBe(true);
-    expect(await nameOf(providers, 'one')).toBe('one:jane');
+    expect(await nameOf(authenticators, 'one')).toBe('one:jane');
   });
 
   it('keys are fetched again from time to time, and closing ends it all', async () => {
     await write(['one']);
-    const providers = await open();
-    await nameOf(providers, 'one');
+    const authenticators = await open();
+    await nameOf(authenticators, 'one');
     fetched.length = 0;
     for (const task of timers) task();
-    expect(await nameOf(providers, 'one')).toBe('one:jane');
+    expect(await nameOf(authenticators, 'one')).toBe('one:jane');
     expect(fetched[0]).toBe(`${issuer('one')}/.well-known/openid-configuration`);
-    const caller = await providers.find(await tokenOf('one'));
-    providers.close();
+    const caller = await authenticators.authenticateToken(await tokenOf('one'));
+    authenticators.close();
     expect([timers.size, caller?.isLive()]).toEqual([0, false]);
   });
 });

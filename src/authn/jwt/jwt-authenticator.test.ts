@@ -2,9 +2,9 @@ import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { CompactSign } from 'jose';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../observability/secret.ts';
-import { claimedIssuer, createProvider, type Provider } from './provider.ts';
-import { createProviderKeys } from './provider-keys.ts';
-import { readAuthenticationConfig } from './read-config.ts';
+import { createIssuerKeys } from './issuer-keys.ts';
+import { claimedIssuer, createJwtAuthenticator, type JwtAuthenticator } from './jwt-authenticator.ts';
+import { readAuthenticationConfig } from './read-configuration.ts';
 
 const ISSUER = 'https://id.example.com';
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -18,7 +18,7 @@ const START = 1_700_000_000_000;
 
 let now: number;
 let keySet: unknown[];
-let provider: Provider;
+let authenticator: JwtAuthenticator;
 let refresh: () => Promise<void>;
 
 beforeEach(() => {
@@ -39,8 +39,8 @@ beforeEach(() => {
     ),
     { isOurs: () => false },
   );
-  if (config === undefined) throw new Error('no provider');
-  const keys = createProviderKeys({
+  if (config === undefined) throw new Error('no entry');
+  const keys = createIssuerKeys({
     issuerUrl: ISSUER,
     discoveryUrl: `${ISSUER}/d`,
     fetchDocument: async (url) => (url.endsWith('/d') ? { issuer: ISSUER, jwks_uri: `${ISSUER}/k` } : { keys: keySet }),
@@ -48,7 +48,7 @@ beforeEach(() => {
     report: () => {},
   });
   refresh = keys.refresh;
-  provider = createProvider({ config, keys, now: () => now });
+  authenticator = createJwtAuthenticator({ config, keys, now: () => now });
 });
 
 const claims = (changes: object = {}): object => ({
@@ -68,11 +68,13 @@ function sign(
   return new CompactSign(bytes).setProtectedHeader({ alg: 'ES256', kid: 'ec', ...header }).sign(key);
 }
 
+const authenticate = async (token: Secret) => authenticator.authenticate(token);
+
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-describe('tokens of the provider', () => {
-  it('name their bearer, until they end', async () => {
-    const caller = await provider.authenticate(new Secret(await sign(claims())));
+describe('tokens of the issuer', () => {
+  it('authenticate their user, until they expire', async () => {
+    const caller = await authenticate(new Secret(await sign(claims())));
     expect(caller.as('any')).toEqual({ name: 'jane', uid: '', groups: ['system:authenticated'], extra: {} });
     expect(caller.expiresAt).toBe(START + 60_000);
     expect(caller.isLive()).toBe(true);
@@ -88,24 +90,24 @@ describe('tokens of the provider', () => {
       await sign(claims(), { typ: 'JWT' }),
       await sign(claims({ nbf: START / 1000 + 59 })),
     ];
-    for (const token of good) expect((await provider.authenticate(new Secret(token))).as(undefined).name).toBe('jane');
+    for (const token of good) expect((await authenticate(new Secret(token))).as(undefined).name).toBe('jane');
   });
 
-  it('end with the key that signed them', async () => {
+  it('are refused once the key that signed them is withdrawn', async () => {
     const token = await sign(claims());
-    const caller = await provider.authenticate(new Secret(token));
+    const caller = await authenticate(new Secret(token));
     keySet = published.slice(1);
     await refresh();
     expect(caller.isLive()).toBe(false);
-    await expect(provider.authenticate(new Secret(token))).rejects.toThrow('no longer published');
+    await expect(authenticate(new Secret(token))).rejects.toThrow('no keys found');
   });
 
-  it('end when the provider is configured anew', async () => {
+  it('are refused once the entry has changed', async () => {
     const token = await sign(claims());
-    const caller = await provider.authenticate(new Secret(token));
-    provider.close();
+    const caller = await authenticate(new Secret(token));
+    authenticator.close();
     expect(caller.isLive()).toBe(false);
-    await expect(provider.authenticate(new Secret(token))).rejects.toThrow('configured anew');
+    await expect(authenticate(new Secret(token))).rejects.toThrow('its entry was changed');
   });
 });
 
@@ -171,7 +173,7 @@ describe('C-D: tokens that are refused', () => {
       /malformed/,
     ],
   ])('%s', async (_, make, message) => {
-    await expect(provider.authenticate(new Secret(await make()))).rejects.toThrow(message);
+    await expect(authenticate(new Secret(await make()))).rejects.toThrow(message);
   });
 
   it('what is no such token at all is nobody', () => {

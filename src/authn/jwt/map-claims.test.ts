@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { claimedUser, MAX_GROUPS } from './claimed-user.ts';
-import type { Jwt } from './config-schema.ts';
+import type { JwtEntry } from './configuration-schema.ts';
+import { MAX_GROUPS, mapClaims } from './map-claims.ts';
 import { Problems } from './problems.ts';
-import { readMappings } from './read-mappings.ts';
+import { readClaimMappings } from './read-claim-mappings.ts';
 
-type Mappings = NonNullable<Jwt['claimMappings']>;
+type Mappings = NonNullable<JwtEntry['claimMappings']>;
 
-function userOf(claims: Record<string, unknown>, mappings: Mappings = {}, rest: Jwt = {}) {
+function userOf(claims: Record<string, unknown>, mappings: Mappings = {}, rest: JwtEntry = {}) {
   const problems = new Problems();
-  const config = readMappings(
+  const config = readClaimMappings(
     { claimMappings: { username: { claim: 'sub', prefix: '' }, ...mappings }, ...rest },
     problems,
   );
   expect(problems.found).toEqual([]);
-  return claimedUser(config, claims);
+  return mapClaims(config, claims);
 }
 
 describe('who the claims speak of', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { tokenOrigins, webOrigin } from './token-origins.ts';
+import { tokenOrigins, webOrigin } from './discovery-document.ts';
 
 it.each([
   ['https://id.example.com/token', 'https://id.example.com'],

@@ -1,18 +1,17 @@
 import type { User } from '../../api/caller.ts';
-import type { JsonObject } from '../../tokens/jws.ts';
-import { TokenRejected } from '../../tokens/token-rejected.ts';
+import { type JsonObject, TokenRejected } from '../../tokens/jws.ts';
 import { withAuthenticated } from '../plain-caller.ts';
-import { type Expression, ExpressionFailed } from './expressions.ts';
-import type { MappingConfig, Rule, Source } from './read-mappings.ts';
+import { type Expression, ExpressionFailed } from './cel.ts';
+import type { ClaimMappings, ClaimSource, ValidationRule } from './read-claim-mappings.ts';
 
-/** More than any directory gives out by itself; a decision looks each of them up. */
+/** More than a directory puts into one token. An authorization decision looks up each of them. */
 export const MAX_GROUPS = 1_024;
 const MAX_TEXT = 1_024;
 
-/** Who the claims of a verified token speak of. Throws TokenRejected. */
-export function claimedUser(config: MappingConfig, claims: JsonObject): User {
+/** The user that the claims of a verified token are mapped to. Throws TokenRejected. */
+export function mapClaims(mappings: ClaimMappings, claims: JsonObject): User {
   const values = celValue(claims);
-  const run = (what: string, { run: evaluate }: Expression): unknown => {
+  const run = (what: string, { evaluate }: Expression): unknown => {
     try {
       return evaluate({ claims: values });
     } catch (error) {
@@ -21,27 +20,27 @@ export function claimedUser(config: MappingConfig, claims: JsonObject): User {
     }
   };
   const user: User = {
-    name: nameOf(config.username, claims, run),
-    uid: config.uid === undefined ? '' : textOf('uid', config.uid, claims, run),
-    groups: groupsOf(config.groups, claims, run),
-    extra: extraOf(config, claims, run),
+    name: nameOf(mappings.username, claims, run),
+    uid: mappings.uid === undefined ? '' : textOf('uid', mappings.uid, claims, run),
+    groups: groupsOf(mappings.groups, claims, run),
+    extra: extraOf(mappings, claims, run),
   };
-  for (const { claim, value } of config.requiredClaims) {
+  for (const { claim, value } of mappings.requiredClaims) {
     if (own(claims, claim) !== value) throw new TokenRejected(`the claim ${claim} does not have the required value`);
   }
-  checkRules('claimValidationRules', config.claimRules, { claims: values });
+  checkRules('claimValidationRules', mappings.claimValidationRules, { claims: values });
   const { name: username, uid, groups, extra } = user;
-  const facts = { user: { username, uid, groups, extra: new Map(Object.entries(extra)) } };
-  checkRules('userValidationRules', config.userRules, facts);
+  const variables = { user: { username, uid, groups, extra: new Map(Object.entries(extra)) } };
+  checkRules('userValidationRules', mappings.userValidationRules, variables);
   return { ...user, groups: withAuthenticated(user.groups) };
 }
 
 type Run = (what: string, expression: Expression) => unknown;
 
-/** Claims are whatever somebody signed: a name such as `constructor` is a claim only if it is in the token. */
+/** A name such as `constructor` is a claim only if the token contains it. */
 const own = (claims: JsonObject, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined);
 
-function textOf(what: string, source: Source, claims: JsonObject, run: Run): string {
+function textOf(what: string, source: ClaimSource, claims: JsonObject, run: Run): string {
   if ('expression' in source) return checkedText(what, run(what, source.expression));
   return `${source.prefix}${checkedText(`the claim ${source.claim}`, own(claims, source.claim))}`;
 }
@@ -55,12 +54,12 @@ function checkedText(what: string, value: unknown): string {
 }
 
 /**
- * Names that start with `system:` are given by this service itself, to accounts and to those it trusts. A provider
- * that could hand them out would be above all rules: `system:masters` is.
+ * Names that start with `system:` belong to this server. An issuer that could assign them could bypass every rule:
+ * `system:masters` does.
  */
 const RESERVED = 'system:';
 
-function nameOf(source: Source, claims: JsonObject, run: Run): string {
+function nameOf(source: ClaimSource, claims: JsonObject, run: Run): string {
   if ('claim' in source && source.claim === 'email') {
     const verified = own(claims, 'email_verified');
     if (verified !== undefined && verified !== true) throw new TokenRejected('the email is not verified');
@@ -71,27 +70,33 @@ function nameOf(source: Source, claims: JsonObject, run: Run): string {
   return name;
 }
 
-function groupsOf(source: Source | undefined, claims: JsonObject, run: Run): readonly string[] {
+function groupsOf(source: ClaimSource | undefined, claims: JsonObject, run: Run): readonly string[] {
   if (source === undefined) return [];
-  const groups = 'expression' in source ? listOf('groups', run('groups', source.expression)) : claimed(source, claims);
+  const groups =
+    'expression' in source ? listOf('groups', run('groups', source.expression)) : claimedGroups(source, claims);
   if (groups.some((group) => group.startsWith(RESERVED))) {
     throw new TokenRejected(`a group starts with ${RESERVED}, which is reserved`);
   }
   return groups;
 }
 
-function claimed({ claim, prefix }: { claim: string; prefix: string }, claims: JsonObject): readonly string[] {
+function claimedGroups({ claim, prefix }: { claim: string; prefix: string }, claims: JsonObject): readonly string[] {
   const value = own(claims, claim);
-  const elsewhere = own(claims, '_claim_names');
-  // OpenID Connect Core 5.6.2: the claim is to be fetched from another place. Without it, groups would be missing
-  // that a rule may count on.
-  if (value === undefined && typeof elsewhere === 'object' && elsewhere !== null && Object.hasOwn(elsewhere, claim)) {
-    throw new TokenRejected(`the claim ${claim} is distributed, and only what is in the token itself is read`);
+  const distributed = own(claims, '_claim_names');
+  // OpenID Connect Core 5.6.2: a distributed claim is fetched from another endpoint. Ignoring it would drop groups
+  // on which a validation rule may depend.
+  if (
+    value === undefined &&
+    typeof distributed === 'object' &&
+    distributed !== null &&
+    Object.hasOwn(distributed, claim)
+  ) {
+    throw new TokenRejected(`the claim ${claim} is distributed, and only claims in the token itself are read`);
   }
   return value === undefined ? [] : listOf(`the claim ${claim}`, value).map((group) => `${prefix}${group}`);
 }
 
-/** A text stands for a list of one; what is empty is left out, as in Kubernetes. */
+/** As in Kubernetes, a string is a list of one, and empty strings are left out. */
 function listOf(what: string, value: unknown): readonly string[] {
   if (value === null) return [];
   const list: unknown[] = Array.isArray(value) ? value : [value];
@@ -99,10 +104,10 @@ function listOf(what: string, value: unknown): readonly string[] {
   return list.map((entry) => checkedText(what, entry)).filter((entry) => entry !== '');
 }
 
-/** K-31: the credential's id is for the audit trail. */
+/** K-31: for the audit trail. */
 const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 
-function extraOf({ extra }: MappingConfig, claims: JsonObject, run: Run): User['extra'] {
+function extraOf({ extra }: ClaimMappings, claims: JsonObject, run: Run): User['extra'] {
   const found: [string, readonly string[]][] = extra.map(({ key, expression }) => [
     key,
     listOf(`extra ${key}`, run(`extra ${key}`, expression)),
@@ -112,11 +117,15 @@ function extraOf({ extra }: MappingConfig, claims: JsonObject, run: Run): User['
   return Object.fromEntries(found.filter(([, values]) => values.length > 0));
 }
 
-function checkRules(where: string, rules: readonly Rule[], facts: Readonly<Record<string, unknown>>): void {
+function checkRules(
+  where: string,
+  rules: readonly ValidationRule[],
+  variables: Readonly<Record<string, unknown>>,
+): void {
   for (const [at, { expression, message }] of rules.entries()) {
     let value: unknown;
     try {
-      value = expression.run(facts);
+      value = expression.evaluate(variables);
     } catch (error) {
       if (!(error instanceof ExpressionFailed)) throw error;
       throw new TokenRejected(`${where}[${at}]: ${error.message}`);
@@ -125,7 +134,7 @@ function checkRules(where: string, rules: readonly Rule[], facts: Readonly<Recor
   }
 }
 
-/** As CEL sees it: objects are maps without a prototype, and a whole number is an int. */
+/** As a CEL value: an object is a map without a prototype, and a whole number is an int. */
 function celValue(value: unknown): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (typeof value !== 'object' || value === null) return value;

@@ -1,6 +1,6 @@
 const MAX_PROBLEMS = 100;
 
-/** Collects everything that is wrong with a file, so that one look shows all of it. */
+/** Collects every problem of a configuration file, so that one start reports all of them. */
 export class Problems {
   readonly found: string[];
   readonly #path: string;
@@ -10,7 +10,7 @@ export class Problems {
     this.found = found;
   }
 
-  /** The same collection, for the fields below one. */
+  /** The same collection, with paths below a field. */
   at(field: string): Problems {
     return new Problems(this.#join(field), this.found);
   }
