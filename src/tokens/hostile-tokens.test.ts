@@ -264,7 +264,7 @@ describe('C-D: rotation', () => {
     try {
       const token = await own.issue();
       const signedBy = own.ring.signing().kid;
-      await own.ring.rotate({ force: true, rehearse: false });
+      await own.ring.rotate({ force: true, dryRun: false });
       expect(own.ring.signing().kid).not.toBe(signedBy);
       expect(await own.accepted(token)).toMatchObject({ kid: signedBy });
       expect(await own.ring.revoke(signedBy)).toBe(true);

@@ -4,7 +4,7 @@ import { createLocalJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../../observability/secret.ts';
 import { buildClaims } from '../claims.ts';
-import { publicJwk } from '../keys/jwk.ts';
+import { publicJwk } from '../keys/key-material.ts';
 import { API, grantOf, ISSUERS, START, temporaryDirectory, World } from '../tokens.fixture.ts';
 import { createVerifier } from '../verifier.ts';
 import { type ExternalSigner, openExternalSigner } from './external-signer.ts';

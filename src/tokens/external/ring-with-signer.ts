@@ -1,11 +1,11 @@
 import { keyId } from '../keys/key-material.ts';
-import { type KeyEntry, KeysElsewhere, type StoredKeyRing } from '../keys/key-ring.ts';
+import { type KeyEntry, KeysAreExternal, type StoredKeyRing } from '../keys/key-ring.ts';
 import type { ExternalSigner } from './external-signer.ts';
 
 /** The keys of the external signer beside those that signed here before it, which only verify. */
 export function ringWithSigner(ring: StoredKeyRing, signer: ExternalSigner): StoredKeyRing {
-  const elsewhere = (): KeysElsewhere =>
-    new KeysElsewhere('the external signer has the keys: rotate and revoke them there');
+  const elsewhere = (): KeysAreExternal =>
+    new KeysAreExternal('the external signer has the keys: rotate and revoke them there');
   return {
     signing: () => {
       throw elsewhere();

@@ -1,30 +1,30 @@
 import { join } from 'node:path';
-import type { SignerAddress } from '../../api/signer-address.ts';
-import type { Logger } from '../../observability/logger.ts';
-import type { Store } from '../../storage/contract.ts';
-import type { Leadership } from '../../storage/leadership.ts';
-import type { Issuers } from '../claims.ts';
-import { openExternalSigner } from '../external/external-signer.ts';
-import { createLineChannel } from '../external/line-channel.ts';
-import { ringWithSigner } from '../external/ring-with-signer.ts';
-import { openSignerLine } from '../external/signer-line.ts';
-import { createIssuerDocuments, type IssuerDocuments } from '../issuer-documents.ts';
-import { createSigner, type Signer } from '../signer.ts';
-import { openSigningThread } from '../signing-thread.ts';
-import type { Algorithm } from './algorithms.ts';
-import { openEncryptionKey } from './encryption-key.ts';
-import { openKeyRing, type StoredKeyRing } from './key-ring.ts';
+import type { SignerAddress } from '../api/signer-address.ts';
+import { every } from '../lib/interval.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Store } from '../storage/contract.ts';
+import type { Leadership } from '../storage/leadership.ts';
+import type { Issuers } from './claims.ts';
+import { openExternalSigner } from './external/external-signer.ts';
+import { createLineChannel } from './external/line-channel.ts';
+import { ringWithSigner } from './external/ring-with-signer.ts';
+import { openSignerLine } from './external/signer-line.ts';
+import { createIssuerDocuments, type IssuerDocuments } from './issuer-documents.ts';
+import type { Algorithm } from './keys/algorithms.ts';
+import { loadEncryptionKey } from './keys/encryption-key.ts';
+import { openKeyRing, type StoredKeyRing } from './keys/key-ring.ts';
 import {
   createSigningKeyPublisher,
   type SigningKeyPublisher,
   type SigningKeyPublisherParts,
-} from './signing-key-publisher.ts';
+} from './keys/signing-key-publisher.ts';
+import { createSigner, type Signer } from './signer.ts';
 
-/** Everything that has to do with our signature: the keys, who signs, and what verifiers are told. */
+/** The keys, the signer, and the documents that verifiers read. */
 export interface Signing {
   readonly keyRing: StoredKeyRing;
   readonly signer: Signer;
-  /** Seals continue tokens: a list that was begun at one replica, or before a restart, is continued at any. */
+  /** Encrypts continue tokens. The same in every replica and after a restart, so that any replica continues a list. */
   readonly sealKey: Uint8Array;
   readonly documents: IssuerDocuments;
   readonly publisher: SigningKeyPublisher;
@@ -34,7 +34,7 @@ export interface Signing {
 export interface SigningOptions {
   readonly store: Store;
   readonly issuers: Issuers;
-  /** Where the keys are shown as objects. */
+  /** For the SigningKey objects. */
   readonly objects: Omit<SigningKeyPublisherParts, 'keyRing'>;
   readonly dataDir: string;
   readonly algorithm: Algorithm;
@@ -46,16 +46,10 @@ export interface SigningOptions {
   readonly logger: Logger;
 }
 
-const every = (ms: number, task: () => void): (() => void) => {
-  const timer = setInterval(task, ms);
-  timer.unref();
-  return () => clearInterval(timer);
-};
-
 export async function openSigning(options: SigningOptions): Promise<Signing> {
   const { store, issuers, dataDir, leadership, logger } = options;
   const dir = join(dataDir, 'keys');
-  const encryptionKey = await openEncryptionKey({ file: options.encryptionKeyFile, dir });
+  const encryptionKey = await loadEncryptionKey({ file: options.encryptionKeyFile, dir });
   const { externalSigner: address } = options;
   const external =
     address &&
@@ -65,12 +59,11 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
       every,
       logger,
     }));
-  const thread = openSigningThread({ now: () => performance.now(), logger });
   const opened = openKeyRing({
     store,
     encryptionKey,
     rules: {
-      // No key is made here that would never sign.
+      // With an external signer, a key that is generated here would never sign.
       algorithm: external === undefined ? options.algorithm : undefined,
       lifetimeSeconds: options.maxLifetimeSeconds,
       rotationMs: options.rotationMs,
@@ -80,7 +73,6 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     now: Date.now,
     every,
     logger,
-    sign: thread.sign,
   });
   const ring = await opened.catch((error: unknown) => {
     external?.close();
@@ -88,13 +80,15 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
   });
   const keyRing = external === undefined ? ring : ringWithSigner(ring, external);
   const publisher = createSigningKeyPublisher({ ...options.objects, keyRing });
-  const show = (): Promise<void> =>
-    publisher.sync().catch((error: unknown) => logger.error({ err: error }, 'the signing keys could not be shown'));
-  // One replica is enough, and another one may not have heard of the newest change yet.
+  const publish = (): Promise<void> =>
+    publisher
+      .sync()
+      .catch((error: unknown) => logger.error({ err: error }, 'the SigningKey objects could not be written'));
+  // The leader alone: another replica may not have observed the newest change yet.
   keyRing.onChange(() => {
-    if (leadership.leads()) void show();
+    if (leadership.leads()) void publish();
   });
-  await show();
+  await publish();
   const onChange = (listener: () => void): void => keyRing.onChange(listener);
   return {
     keyRing,
@@ -102,9 +96,6 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     publisher,
     sealKey: encryptionKey.derive('continue tokens'),
     documents: createIssuerDocuments({ keyRing, issuers, onChange }),
-    async close() {
-      await keyRing.close();
-      await thread.close();
-    },
+    close: () => keyRing.close(),
   };
 }
