@@ -7,7 +7,7 @@ import type { ServeOptions } from '../config/serve-options.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
 import { createLogger, type Logger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
-import { SignerFailed } from '../tokens/external/line-channel.ts';
+import { SignerFailed } from '../tokens/external/signer-client.ts';
 import type { Program } from './compose.ts';
 import { openStore } from './open-store.ts';
 import { welcome } from './welcome.ts';

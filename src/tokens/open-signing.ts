@@ -5,10 +5,8 @@ import type { Logger } from '../observability/logger.ts';
 import type { Store } from '../storage/contract.ts';
 import type { Leadership } from '../storage/leadership.ts';
 import type { Issuers } from './claims.ts';
-import { openExternalSigner } from './external/external-signer.ts';
-import { createLineChannel } from './external/line-channel.ts';
-import { ringWithSigner } from './external/ring-with-signer.ts';
-import { openSignerLine } from './external/signer-line.ts';
+import { openExternalSigner, withExternalKeys } from './external/external-signer.ts';
+import { connectSigner, createSignerClient } from './external/signer-client.ts';
 import { createIssuerDocuments, type IssuerDocuments } from './issuer-documents.ts';
 import type { Algorithm } from './keys/algorithms.ts';
 import { loadEncryptionKey } from './keys/encryption-key.ts';
@@ -54,7 +52,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
   const external =
     address &&
     (await openExternalSigner({
-      channel: createLineChannel({ open: () => openSignerLine(address), now: Date.now }),
+      client: createSignerClient({ connect: () => connectSigner(address), now: Date.now }),
       now: Date.now,
       every,
       logger,
@@ -78,7 +76,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     external?.close();
     throw error;
   });
-  const keyRing = external === undefined ? ring : ringWithSigner(ring, external);
+  const keyRing = external === undefined ? ring : withExternalKeys(ring, external);
   const publisher = createSigningKeyPublisher({ ...options.objects, keyRing });
   const publish = (): Promise<void> =>
     publisher

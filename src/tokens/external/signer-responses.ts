@@ -2,24 +2,24 @@ import { createPublicKey } from 'node:crypto';
 import { decodeSegment, isJsonObject, type JsonObject, parseJsonObject, readHeader } from '../jws.ts';
 import { ALGORITHMS, algorithmOf } from '../keys/algorithms.ts';
 import { type VerificationKey, verificationKey } from '../keys/key-material.ts';
-import { SignerFailed } from './line-channel.ts';
+import { SignerFailed } from './signer-client.ts';
 
-/** A1: what an external signer may say. Anything else is refused, and no token is issued. */
+/** A1: the responses of an external signer. Any other response is refused, and no token is issued. */
 
 const MAX_KEYS = 32;
 const MAX_KID_BYTES = 1024;
 const MAX_RSA_BITS = 8192;
 
-/** A map, as an object has members that nobody put there, and the name comes from outside. */
+/** A map: the key is from outside, and an object also has the members of its prototype. */
 const MEMBERS: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['EC', ['kty', 'crv', 'x', 'y']],
   ['RSA', ['kty', 'n', 'e']],
 ]);
 
-export function readKeys(answer: JsonObject): readonly VerificationKey[] {
-  refuseError(answer);
-  refuseOthers(answer, ['id', 'keys'], 'the list of keys');
-  const { keys } = answer;
+export function readKeys(response: JsonObject): readonly VerificationKey[] {
+  refuseError(response);
+  refuseOthers(response, ['id', 'keys'], 'the list of keys');
+  const { keys } = response;
   if (!Array.isArray(keys) || keys.length === 0 || keys.length > MAX_KEYS) {
     throw new SignerFailed(`the signer must have 1 to ${MAX_KEYS} keys`);
   }
@@ -37,7 +37,7 @@ function readKey(value: unknown, at: number): VerificationKey {
   const kid = readKid(value.kid, where);
   const members = isJsonObject(jwk) ? MEMBERS.get(jwk.kty) : undefined;
   if (!isJsonObject(jwk) || members === undefined) throw new SignerFailed(`${where}.jwk must be a key of EC or RSA`);
-  // A private half must not even be looked at: that it was sent is the mistake.
+  // Before the key is parsed: a signer that sends a private key is misconfigured.
   refuseOthers(jwk, members, `${where}.jwk`);
   let key: VerificationKey['publicKey'];
   try {
@@ -55,7 +55,7 @@ function readKey(value: unknown, at: number): VerificationKey {
   return verificationKey(key, algorithm, kid);
 }
 
-/** It goes into headers, logs and the key set. */
+/** The kid appears in headers, logs and the key set. */
 function readKid(kid: unknown, where: string): string {
   if (typeof kid !== 'string' || kid === '' || Buffer.byteLength(kid) > MAX_KID_BYTES || /\p{C}/u.test(kid)) {
     throw new SignerFailed(`${where}.kid must have 1 to ${MAX_KID_BYTES} bytes, and no control characters`);
@@ -63,26 +63,26 @@ function readKid(kid: unknown, where: string): string {
   return kid;
 }
 
-export interface SignedAnswer {
+export interface SignatureResponse {
   readonly header: string;
   readonly alg: string;
   readonly kid: string;
   readonly signature: Buffer;
 }
 
-export function readSigned(answer: JsonObject): SignedAnswer {
-  refuseError(answer);
-  refuseOthers(answer, ['id', 'header', 'signature'], 'the answer');
-  const { header, signature } = answer;
+export function readSignature(response: JsonObject): SignatureResponse {
+  refuseError(response);
+  refuseOthers(response, ['id', 'header', 'signature'], 'the response');
+  const { header, signature } = response;
   if (typeof header !== 'string' || typeof signature !== 'string') {
-    throw new SignerFailed('header and signature must be texts');
+    throw new SignerFailed('header and signature must be strings');
   }
   let read: ReturnType<typeof readHeader>;
   try {
-    // The verifier's own reader: what it would refuse later is not signed for now.
+    // By the verifier's own reader, so that it accepts every token that is issued.
     read = readHeader(header);
   } catch (cause) {
-    throw new SignerFailed('the header may have alg, kid and typ, which is JWT, and must be written compactly', {
+    throw new SignerFailed('the header may have alg, kid and typ (JWT), and must be JSON without white space', {
       cause,
     });
   }
@@ -101,5 +101,5 @@ function refuseError({ error }: JsonObject): void {
 function refuseOthers(value: JsonObject, allowed: readonly string[], what: string): void {
   const extra = Object.keys(value).find((member) => !allowed.includes(member));
   if (extra !== undefined)
-    throw new SignerFailed(`${what} has a member that is not known: ${JSON.stringify(extra.slice(0, 64))}`);
+    throw new SignerFailed(`${what} has an unknown member: ${JSON.stringify(extra.slice(0, 64))}`);
 }
