@@ -132,7 +132,7 @@ export async function compose(
       leadership,
       limitMs: options.maxClockSkewMs,
       now: Date.now,
-      steady: () => performance.now(),
+      monotonicNow: () => performance.now(),
       every,
       logger,
     });

@@ -1,31 +1,34 @@
 import { describe, expect, it } from 'vitest';
-import { MemberTimes } from './member-times.ts';
+import { MemberClockCheck } from './member-clock-check.ts';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 const LIMIT = 30_000;
 
 /** Members whose clocks are so many milliseconds ahead of the true time, and our own clock, which a test may set. */
-function open(members: Readonly<Record<string, number>>, { answerTakes = 0 } = {}) {
-  const clock = { steady: 0, ahead: 0 };
-  const times = new MemberTimes({ now: () => START + clock.steady + clock.ahead, steady: () => clock.steady });
+function open(members: Readonly<Record<string, number>>, { responseTakes = 0 } = {}) {
+  const clock = { monotonic: 0, ahead: 0 };
+  const check = new MemberClockCheck({
+    now: () => START + clock.monotonic + clock.ahead,
+    monotonicNow: () => clock.monotonic,
+  });
   const ask = (names: readonly string[] = Object.keys(members)): void => {
-    const asked = clock.steady;
-    clock.steady += answerTakes;
-    times.learn(
+    const asked = clock.monotonic;
+    clock.monotonic += responseTakes;
+    check.update(
       names.map((member) => ({
         member,
-        // Answered right away, and a long way back: the worst case for who asks.
+        // The response is written at once and delayed on its way: the worst case.
         time: Math.floor((START + asked + (members[member] ?? 0)) / 1000) * 1000,
         asked,
-        answered: clock.steady,
+        answered: clock.monotonic,
       })),
     );
   };
   ask();
-  return { clock, times, ask, isWrong: () => Math.abs(times.skewMs()) > LIMIT };
+  return { clock, check, ask, isWrong: () => Math.abs(check.skewMs()) > LIMIT };
 }
 
-describe('B13: the clock beside those of the members of etcd', () => {
+describe('B13: the clock compared with those of the etcd members', () => {
   it.each([
     [0, false],
     [29, false],
@@ -40,10 +43,10 @@ describe('B13: the clock beside those of the members of etcd', () => {
     expect(isWrong()).toBe(wrong);
   });
 
-  it('without an answer nothing is said against it', () => {
-    const { clock, times } = open({});
+  it('without a response there is no evidence against it', () => {
+    const { clock, check } = open({});
     clock.ahead = 3_600_000;
-    expect(times.skewMs()).toBe(0);
+    expect(check.skewMs()).toBe(0);
   });
 
   it.each([
@@ -59,9 +62,9 @@ describe('B13: the clock beside those of the members of etcd', () => {
     expect(isWrong()).toBe(wrong);
   });
 
-  it('a jump is seen without another answer, and so is its end', () => {
+  it('a jump shows without another reading, and so does its end', () => {
     const { clock, isWrong } = open({ a: 0 });
-    clock.steady += 9_000;
+    clock.monotonic += 9_000;
     expect(isWrong()).toBe(false);
     clock.ahead = -45_000;
     expect(isWrong()).toBe(true);
@@ -69,30 +72,30 @@ describe('B13: the clock beside those of the members of etcd', () => {
     expect(isWrong()).toBe(false);
   });
 
-  it('an answer that took long accuses nobody of what may be its own delay', () => {
-    const { clock, times, isWrong } = open({ a: 0 }, { answerTakes: 2_000 });
-    expect(times.skewMs()).toBe(0);
+  it('a slow response counts as no more evidence than its delay allows', () => {
+    const { clock, check, isWrong } = open({ a: 0 }, { responseTakes: 2_000 });
+    expect(check.skewMs()).toBe(0);
     clock.ahead = 31_000;
     expect(isWrong()).toBe(false);
     clock.ahead = 34_000;
     expect(isWrong()).toBe(true);
   });
 
-  it('members that are set right count with their next answer', () => {
+  it('members that are set right count with their next reading', () => {
     const members = { a: 60_000, b: 60_000, c: 0 };
     const { clock, ask, isWrong } = open(members);
     expect(isWrong()).toBe(true);
     members.a = 0;
-    clock.steady += 10_000;
+    clock.monotonic += 10_000;
     ask(['a']);
     expect(isWrong()).toBe(false);
   });
 
-  it('after ten minutes without a word from anybody, nobody accuses', () => {
+  it('a reading is ignored after ten minutes', () => {
     const { clock, isWrong } = open({ a: 60_000 });
-    clock.steady += 600_000;
+    clock.monotonic += 600_000;
     expect(isWrong()).toBe(true);
-    clock.steady += 1;
+    clock.monotonic += 1;
     expect(isWrong()).toBe(false);
   });
 });
