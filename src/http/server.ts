@@ -99,8 +99,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     },
     version: { version },
     parseTarget: createTargetParser({ productName }),
-    authenticate: (authorization, warn, connection) =>
-      inside().authenticator.authenticate(authorization, warn, connection),
+    authenticate: (authorization, warn) => inside().authenticator.authenticate(authorization, warn),
     authorizer: {
       decide: (caller, question) => inside().authorizer.decide(caller, question),
       decidePath: (caller, question) => inside().authorizer.decidePath(caller, question),

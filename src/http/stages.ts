@@ -26,11 +26,7 @@ import { servedRoute } from './routes/served-route.ts';
 /** What the stages ask of the rest of the program. */
 export interface StageParts {
   readonly parseTarget: TargetParser;
-  readonly authenticate: (
-    authorization: string | undefined,
-    warn: (text: string) => void,
-    connection: object,
-  ) => Caller | Promise<Caller>;
+  readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => Caller | Promise<Caller>;
   /** Hears on which connections callers are known. */
   readonly onAuthenticated: (socket: Socket) => void;
   readonly authorizer: Authorizer;
@@ -114,7 +110,7 @@ const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'
 
 /** Trying tokens out costs us signatures to check: whoever fails again and again is answered slowly. */
 export const authenticate: StageRun = (x, { authenticate, onAuthenticated, flowControl }) => {
-  const found = authenticate(x.req.headers.authorization, x.warn, x.req.socket);
+  const found = authenticate(x.req.headers.authorization, x.warn);
   if (!(found instanceof Promise)) {
     x.caller = found;
     onAuthenticated(x.req.socket);

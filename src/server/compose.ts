@@ -31,7 +31,7 @@ import { leadsWhile } from '../storage/leadership.ts';
 import { measuredStore } from '../storage/measured-store.ts';
 import { createIssuers } from '../tokens/claims.ts';
 import { openClockGuard } from '../tokens/clock/open-clock-guard.ts';
-import { openSigning } from '../tokens/keys/open-signing.ts';
+import { openSigning } from '../tokens/open-signing.ts';
 import { openTokenRecords } from '../tokens/revocations/token-records.ts';
 import { createVerifier } from '../tokens/verifier.ts';
 import { createDispatch } from './create-dispatch.ts';
@@ -131,7 +131,7 @@ export async function compose(
       leadership,
       limitMs: options.maxClockSkewMs,
       now: Date.now,
-      steady: () => performance.now(),
+      monotonicNow: () => performance.now(),
       every,
       logger,
     });

@@ -17,7 +17,7 @@ import { createUsableAccountsHandler } from '../handlers/usable-accounts.ts';
 import type { Views } from '../handlers/views.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
-import type { Signing } from '../tokens/keys/open-signing.ts';
+import type { Signing } from '../tokens/open-signing.ts';
 import type { TokenRecords } from '../tokens/revocations/token-records.ts';
 import type { Objects } from './create-objects.ts';
 

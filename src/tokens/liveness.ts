@@ -1,6 +1,6 @@
 import type { ObjectRef, TokenClaims } from './claims.ts';
 
-/** The objects a token hangs on, as they are in memory now. Implemented over the cache. */
+/** The objects that a token depends on, as the watch cache holds them now. */
 export interface LiveObjects {
   /**
    * `cluster` is the cluster the object lives in; for `clusters` it is the cluster itself, equal to `name`.
@@ -33,22 +33,20 @@ export const expiryOf = ({ exp }: Pick<TokenClaims, 'exp'>): number => exp * 100
 
 const INVALIDATED = 'service account token has been invalidated';
 
-/** What is wrong with what a token hangs on, or undefined. */
-export type LiveProblem = (cluster: string, claims: TokenClaims, now: number) => string | undefined;
-
 /**
- * K-16 to K-20: the account and the bound object must be there, be the very ones the token was issued for, and not
- * be on their way out. Beyond Kubernetes, the cluster and the namespace must be there too. Their uids are not
- * among Kubernetes' claims and need not be: with a cluster or a namespace goes everything inside it, so in one made
- * anew under the same name the account has another uid, and K-17 refuses the token.
+ * K-16 to K-20: the account and the bound object must exist, with the uid in the token, and not be past their
+ * deletion. Beyond Kubernetes, the cluster and the namespace must exist too. Their uids are not among Kubernetes'
+ * claims and need not be: deleting a cluster or a namespace deletes everything inside it, so the account in a new one
+ * of the same name has another uid, and K-17 refuses the token. What is wrong, or undefined.
  */
-export const createLiveness =
-  (live: LiveObjects): LiveProblem =>
-  (cluster, claims, now) =>
-    findProblem(live, cluster, claims, now);
-
-function findProblem(live: LiveObjects, cluster: string, claims: TokenClaims, now: number): string | undefined {
+export function livenessProblem(
+  live: LiveObjects,
+  cluster: string,
+  claims: TokenClaims,
+  now: number,
+): string | undefined {
   const { namespace, serviceaccount, pod, secret } = claims['kubernetes.io'];
+
   const home = live.lookup('clusters', cluster, '', cluster);
   if (home === undefined) return `clusters.clusterregistry.k8s.io "${cluster}" not found`;
   if (isGone(home, now)) return INVALIDATED;
@@ -84,7 +82,7 @@ function boundProblem(
   return isGone(found, now) ? INVALIDATED : undefined;
 }
 
-/** A timestamp that can not be read counts as long past. */
+/** A timestamp that cannot be parsed counts as long past. */
 function isGone({ deletionTimestamp }: LiveObject, now: number): boolean {
   if (deletionTimestamp === undefined) return false;
   const deletedAt = Date.parse(deletionTimestamp);
