@@ -15,11 +15,11 @@ import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './listener/listener.ts';
 import type { TlsFiles } from './listener/tls-files.ts';
-import { createAuditor } from './records/auditor.ts';
+import { createAuditor } from './records/audit.ts';
 import { createRequestMetrics } from './records/request-metrics.ts';
 import { logRequests } from './records/request-record.ts';
 import type { Tracer } from './records/tracing/tracer.ts';
-import { createTargetParser } from './request/request-info.ts';
+import { createRequestLineParser } from './request/request-info.ts';
 import { type ConsoleOptions, consoleRoutes } from './routes/console-routes.ts';
 import { discoveryRoutes } from './routes/discovery-routes.ts';
 import { issuerRoutes } from './routes/issuer-routes.ts';
@@ -98,9 +98,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       tracer?.ended(record);
     },
     version: { version },
-    parseTarget: createTargetParser({ productName }),
-    authenticate: (authorization, warn, connection) =>
-      inside().authenticator.authenticate(authorization, warn, connection),
+    parseRequestLine: createRequestLineParser({ productName }),
+    authenticate: (authorization, warn) => inside().authenticator.authenticate(authorization, warn),
     authorizer: {
       decide: (caller, question) => inside().authorizer.decide(caller, question),
       decidePath: (caller, question) => inside().authorizer.decidePath(caller, question),

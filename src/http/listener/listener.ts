@@ -30,7 +30,7 @@ const LIMITS = {
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 5_000,
   /** An answer of which nothing leaves for so long is given up, once the time for its request is over. */
-  untakenMs: 60_000,
+  unreadMs: 60_000,
   /** What can not be read as a request is answered, and closed so much later. */
   lingerMs: 5_000,
   maxHeaderBytes: 16_384,
@@ -44,7 +44,7 @@ const LIMITS = {
 type Limits = { readonly [name in keyof typeof LIMITS]: number };
 
 export interface HttpServerOptions
-  extends Omit<PipelineOptions, 'isDraining' | 'untakenMs' | 'keepWatch' | 'onAuthenticated'> {
+  extends Omit<PipelineOptions, 'isDraining' | 'unreadMs' | 'keepWatch' | 'onAuthenticated'> {
   readonly host: string;
   readonly port: number;
   readonly tls?: TlsFiles;
@@ -107,7 +107,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       options.paths,
     ]),
     isDraining,
-    untakenMs: limits.untakenMs,
+    unreadMs: limits.unreadMs,
     onAuthenticated: (socket) => pace?.prove(socket),
     observe(record) {
       options.observe(record);

@@ -7,7 +7,6 @@ import { endWith, writeChunks, writeGzipped, writeReady } from './body-writer.ts
 import { CompactList } from './compact-list.ts';
 import { indentJson } from './indent-json.ts';
 import { type ListForm, listChunks } from './list-body.ts';
-import { statusBody } from './status-body.ts';
 import { WatchStream } from './watch-response.ts';
 import { yamlBody } from './yaml-body.ts';
 
@@ -109,7 +108,7 @@ function writeStatus(envelope: Envelope, error: ApiError): Promise<void> | undef
   if (retryAfter > 0) extra.push('Retry-After', String(retryAfter));
   // N-05: a client that cannot be satisfied is probably a person trying things out.
   const pretty = envelope.pretty || status.code === 406;
-  return write({ ...envelope, mediaType: 'application/json', pretty }, status.code, statusBody(error), extra);
+  return write({ ...envelope, mediaType: 'application/json', pretty }, status.code, toJson(status), extra);
 }
 
 /** More than this is written piece by piece: to encrypt it takes a while. */
