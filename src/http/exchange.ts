@@ -7,7 +7,7 @@ import type { CheckedHeaders } from './request/header-checks.ts';
 import type { NegotiatedAnswer } from './request/negotiate.ts';
 import type { RequestInfo } from './request/request-info.ts';
 import type { RequestDeadline } from './request-deadline.ts';
-import type { Answer } from './response/answer.ts';
+import type { Answer } from './response/respond.ts';
 import { Warnings } from './response/warning-headers.ts';
 import type { PathRoute, ResourceRoute } from './routes/routes.ts';
 

@@ -5,8 +5,7 @@ import { type Arrival, Exchange } from './exchange.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
 import { RequestDeadlines } from './request-deadline.ts';
-import type { Answer } from './response/answer.ts';
-import { type Envelope, respond } from './response/respond.ts';
+import { type Answer, type Envelope, respond } from './response/respond.ts';
 import type { WatchStream } from './response/watch-response.ts';
 import {
   applyTimeout,

@@ -2,7 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import type { BodyType } from '../../api/kind.ts';
 import type { Accepted, ApiRequest, ApiResponse, Query, Target, ValueResponse, Verb } from '../../api/request.ts';
 import type { Method, PathInfo } from '../request/request-info.ts';
-import type { RawAnswer } from '../response/answer.ts';
+import type { RawAnswer } from '../response/respond.ts';
 
 /** What is served where. The pipeline asks; compose.ts fills it from the catalog and the handlers. */
 
