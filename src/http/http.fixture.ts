@@ -8,7 +8,7 @@ import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import { unauthorized } from '../api/status.ts';
 import { createLogger } from '../observability/logger.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
-import { createHttpServer, type HttpServer, type HttpServerOptions } from './listener/listener.ts';
+import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
 import type { RequestRecord } from './records/request-record.ts';
 import { createRequestLineParser } from './request/request-info.ts';
 import type { ResourceRoute } from './routes/routes.ts';

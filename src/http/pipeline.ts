@@ -1,7 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, internal, timeout } from '../api/status.ts';
 import type { Logger } from '../observability/logger.ts';
-import { type Arrival, Exchange } from './exchange.ts';
+import { Exchange } from './exchange.ts';
+import type { Serve } from './listener/listener.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
 import { RequestDeadlines } from './request-deadline.ts';
@@ -69,6 +69,7 @@ export const STAGE_NAMES: readonly string[] = STAGES.map(({ name }) => name);
 
 /** T-35: non-watch work is bounded. */
 const SERVING_MS = 34_000;
+const UNREAD_MS = 60_000;
 
 export interface PipelineOptions extends Omit<StageParts, 'beforeRelease'> {
   readonly logger: Logger;
@@ -82,19 +83,17 @@ export interface PipelineOptions extends Omit<StageParts, 'beforeRelease'> {
   readonly observe: (record: RequestRecord) => void;
   /** True while the server drains: answers ask clients to open another connection. */
   readonly isDraining: () => boolean;
-  readonly keepWatch: (stream: WatchStream) => void;
+  readonly trackWatch: (stream: WatchStream) => void;
   readonly servingMs?: number;
   /** How long the connection of an unread answer may be idle before it is closed. */
-  readonly unreadMs: number;
+  readonly unreadMs?: number;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
 }
 
-export type Serve = (req: IncomingMessage, res: ServerResponse, arrival?: Arrival) => void;
-
 export function createPipeline(options: PipelineOptions): Serve {
-  const { logger, observe, observeStart, observeArrival, beforeRelease, isDraining, keepWatch } = options;
-  const { unreadMs, servingMs = SERVING_MS, now = performance.now.bind(performance) } = options;
+  const { logger, observe, observeStart, observeArrival, beforeRelease, isDraining, trackWatch } = options;
+  const { unreadMs = UNREAD_MS, servingMs = SERVING_MS, now = performance.now.bind(performance) } = options;
   const deadlines = new RequestDeadlines({ servingMs, unreadMs, now });
 
   const timeOut = (x: Exchange): void => {
@@ -189,7 +188,7 @@ export function createPipeline(options: PipelineOptions): Serve {
       // After an `Upgrade` header Node reads no further request, so the client must not send one.
       close: isDraining() || req.headers.upgrade !== undefined || (arrival.expectsContinue === true && !req.complete),
       onFailure: (error) => logger.error({ auditId, err: error }, 'watch failed'),
-      keepWatch,
+      trackWatch,
     };
   };
 

@@ -260,6 +260,7 @@ export const takeBodySeat: StageRun = (x, { flowControl }) => {
 
 export const receiveBody: StageRun = (x) => {
   if (!WITH_BODY.has(x.headers.method)) return undefined;
+  if (x.arrival.expectsContinue === true && x.bodyLength !== 0 && !x.req.complete) x.res.writeContinue();
   const arrived = arrivedBody(x.req, x.bodyLength);
   return arrived === undefined ? waitForBody(x) : keepBody(x, arrived);
 };
@@ -269,7 +270,6 @@ async function waitForBody(x: Exchange): Promise<void> {
   await undefined;
   const arrived = arrivedBody(x.req, x.bodyLength);
   if (arrived !== undefined) return keepBody(x, arrived);
-  if (x.arrival.expectsContinue === true) x.res.writeContinue();
   x.waitedForBody = true;
   const bytes = await readBody(x.req, (stop) => {
     x.stopReading = stop;

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from 'vitest';
 import { AMPLE, type Call, CLUSTERS_PATH, CREATE, closeServersAfterEach, startFixture } from '../http.fixture.ts';
-import type { HttpServerOptions } from '../listener/listener.ts';
+import type { HttpServerOptions } from '../http-server.ts';
 import { createFlowControl } from './flow-control.ts';
 
 closeServersAfterEach();

@@ -140,7 +140,8 @@ describe('A21: a client that does nothing more is not waited for', () => {
   const large = 'x'.repeat(32 * 1024 * 1024);
   const impatient = {
     servingMs: 50,
-    limits: { unreadMs: 50, lingerMs: 50, headersTimeoutMs: 100, requestTimeoutMs: 200, checkIntervalMs: 50 },
+    unreadMs: 50,
+    limits: { lingerMs: 50, headersTimeoutMs: 100, requestTimeoutMs: 200, checkIntervalMs: 50 },
   };
 
   test.each([
@@ -223,7 +224,7 @@ test('a request that waits behind a watch on the same connection leaves the watc
   const { port, handled } = await startFixture(
     (request) =>
       request.target.verb === 'watch' ? { type: 'watch', start: () => {} } : { type: 'value', code: 200, value: {} },
-    { servingMs: 20, limits: { unreadMs: 20 } },
+    { servingMs: 20, unreadMs: 20 },
   );
   const socket = connect(port, '127.0.0.1').resume();
   let isClosed = false;

@@ -41,7 +41,7 @@ export interface Envelope {
   /** Gets errors that happen after the answer has started. */
   readonly onFailure: (error: unknown) => void;
   /** Keeps the stream of a watch, to end it when the server stops. */
-  readonly keepWatch: (stream: WatchStream) => void;
+  readonly trackWatch: (stream: WatchStream) => void;
 }
 
 /** N-09: bodies up to this size are not worth compressing. */
@@ -63,7 +63,7 @@ export function respond(envelope: Envelope, answer: Answer): Promise<void> | und
     case 'watch': {
       envelope.res.writeHead(200, headersFor(envelope, 'application/json'));
       const stream = new WatchStream(envelope.res, envelope.onFailure);
-      envelope.keepWatch(stream);
+      envelope.trackWatch(stream);
       answer.start(stream);
       return undefined;
     }

@@ -154,23 +154,23 @@ export function observeFlowControl(
   });
 }
 
-/** Of connections over TLS that were not begun with at once, because too many came from their address. */
+/** The limiter of TLS handshakes. */
 export function observeHandshakes(
   { registry }: Metrics,
-  counts: () => { readonly held: number; readonly refused: number },
+  counts: () => { readonly delayed: number; readonly rejected: number },
 ): void {
   const registers = [registry];
   counter(
     registers,
-    'clusterpass_handshakes_held_total',
+    'clusterpass_tls_handshakes_delayed_total',
     'Connections that waited for their handshake, because too many from their address had not authenticated.',
-    () => counts().held,
+    () => counts().delayed,
   );
   counter(
     registers,
-    'clusterpass_handshakes_refused_total',
+    'clusterpass_tls_handshakes_rejected_total',
     'Connections that were closed before their handshake, because too many from their address waited.',
-    () => counts().refused,
+    () => counts().rejected,
   );
 }
 
