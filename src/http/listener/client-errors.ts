@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { toJson } from '../../api/codec/encode.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
 import { headersTooLarge, methodNotAllowed } from '../request/header-checks.ts';
-import type { Connections } from './connections.ts';
+import type { ClientConnections } from './client-connections.ts';
 
 type ParserError = Error & { code?: string; rawPacket?: Buffer };
 
@@ -14,7 +14,7 @@ type ParserError = Error & { code?: string; rawPacket?: Buffer };
  * answer as well.
  */
 export function answerClientErrors(
-  connections: Pick<Connections, 'find'>,
+  connections: Pick<ClientConnections, 'find'>,
   lingerMs: number,
 ): (error: ParserError, socket: Duplex) => void {
   const end = (socket: Duplex, answer = ''): void => {

@@ -16,7 +16,7 @@ import { MAX_HEADERS } from '../request/header-checks.ts';
 import type { WatchStream } from '../response/watch-response.ts';
 import { AddressLimit } from './address-limit.ts';
 import { answerClientErrors } from './client-errors.ts';
-import { Connections } from './connections.ts';
+import { ClientConnections } from './client-connections.ts';
 import { type HandshakeCounts, HandshakeLimiter, limitHandshakes } from './handshake-limiter.ts';
 import { createReloader, type KeyPair, readKeyPair, type TlsFiles, tlsOptions } from './tls.ts';
 
@@ -88,7 +88,7 @@ export function createListener(options: ListenerOptions): Listener {
   /** Draining, and its delay is over. Before that a client may send a request on a connection that seems idle. */
   let closing = false;
   const watches = new Set<WatchStream>();
-  const connections = new Connections();
+  const connections = new ClientConnections();
 
   const isLimited = tls !== undefined && handshakesPerAddress > 0;
   const tlsServer =

@@ -1,12 +1,12 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { Connections } from './connections.ts';
+import { ClientConnections } from './client-connections.ts';
 
 const answerOn = (socket: Socket): ServerResponse => new ServerResponse(new IncomingMessage(socket));
 
 it('knows the newest answer of a connection, and whether a caller has authenticated, until it closes', async () => {
-  const connections = new Connections();
+  const connections = new ClientConnections();
   const [socket, other] = [new Socket(), new Socket()];
   const [first, second] = [answerOn(socket), answerOn(socket)];
   expect([connections.find(socket), connections.authenticated(socket)]).toEqual([undefined, false]);

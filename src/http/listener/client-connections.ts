@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 /** What the listener knows of a connection. */
-export interface Connection {
+export interface ClientConnection {
   /** The answer to its newest request: an error of the parser must not be mixed up with it. */
   newest: ServerResponse;
   /** A caller has authenticated on it. */
@@ -10,14 +10,14 @@ export interface Connection {
 }
 
 /** Connections on which a request has arrived. An entry is deleted when its socket closes. */
-export class Connections {
-  readonly #bySocket = new Map<Duplex, Connection>();
+export class ClientConnections {
+  readonly #bySocket = new Map<Duplex, ClientConnection>();
 
   get size(): number {
     return this.#bySocket.size;
   }
 
-  find(socket: Duplex): Connection | undefined {
+  find(socket: Duplex): ClientConnection | undefined {
     return this.#bySocket.get(socket);
   }
 
