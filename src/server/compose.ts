@@ -17,7 +17,7 @@ import { openForwarding } from '../handlers/token/open-forwarding.ts';
 import { createViews } from '../handlers/views.ts';
 import type { Tracer } from '../http/records/tracing/tracer.ts';
 import { readConsoleFiles } from '../http/routes/console-files.ts';
-import { createApiServer } from '../http/server.ts';
+import { createApiServer } from '../http/api-server.ts';
 import { every } from '../lib/interval.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
 import { createLiveLookup } from '../objects/reader.ts';

@@ -13,13 +13,13 @@ import { observeFlowControl, observeHandshakes } from '../observability/metrics/
 import type { Store } from '../storage/contract.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
-import { createHttpServer, type HttpServer, type HttpServerOptions } from './listener/listener.ts';
-import type { TlsFiles } from './listener/tls-files.ts';
-import { createAuditor } from './records/auditor.ts';
+import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
+import type { TlsFiles } from './listener/tls.ts';
+import { createAuditor } from './records/audit.ts';
 import { createRequestMetrics } from './records/request-metrics.ts';
 import { logRequests } from './records/request-record.ts';
 import type { Tracer } from './records/tracing/tracer.ts';
-import { createTargetParser } from './request/request-info.ts';
+import { createRequestLineParser } from './request/request-info.ts';
 import { type ConsoleOptions, consoleRoutes } from './routes/console-routes.ts';
 import { discoveryRoutes } from './routes/discovery-routes.ts';
 import { issuerRoutes } from './routes/issuer-routes.ts';
@@ -28,8 +28,8 @@ import { openApiRoutes } from './routes/openapi-routes.ts';
 import { resourceRoutes } from './routes/resource-routes.ts';
 import { firstOf } from './routes/routes.ts';
 
-/** What requests need, once it is there. */
-export interface Interior {
+/** What the API needs to serve requests. The listener is up before these parts are. */
+export interface ApiParts {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   readonly dispatch: ReturnType<typeof createDispatcher>;
@@ -38,7 +38,7 @@ export interface Interior {
   readonly store: Pick<Store, 'get'>;
   readonly cache: { readonly ready: boolean };
   readonly isCluster: (name: string) => boolean;
-  /** Where the tokens of an identity provider are to be had. */
+  /** Origins of the token endpoints of an identity provider. */
   readonly tokenOriginsOf: (issuer: string) => readonly string[];
 }
 
@@ -65,21 +65,21 @@ export interface ApiServerOptions {
 export interface ApiServer {
   readonly server: HttpServer;
   /** From now on requests are served. */
-  open(interior: Interior): void;
+  open(parts: ApiParts): void;
 }
 
-/** The listener, which is up before the rest: until then it answers health checks, and 503 to everyone else. */
+/** The HTTP server of the API. Until `open` it answers health checks, and every other request with 503. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const { catalog, productName, version, console, audit, metrics, tracer, logger, ...listener } = options;
   const auditor = createAuditor(audit, Date.now);
   const log = logRequests(logger);
-  const counts = createRequestMetrics(metrics, (name) => interior?.isCluster(name) === true);
+  const counts = createRequestMetrics(metrics, (name) => opened?.isCluster(name) === true);
   const flowControl = createFlowControl(listener.load);
   observeFlowControl(metrics, flowControl.usage);
-  let interior: Interior | undefined;
-  const inside = (): Interior => {
-    if (interior === undefined) throw unavailable('the server is starting, please try again');
-    return interior;
+  let opened: ApiParts | undefined;
+  const parts = (): ApiParts => {
+    if (opened === undefined) throw unavailable('the server is starting, please try again');
+    return opened;
   };
   const server = createHttpServer({
     ...listener,
@@ -98,17 +98,17 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       tracer?.ended(record);
     },
     version: { version },
-    parseTarget: createTargetParser({ productName }),
-    authenticate: (authorization, warn) => inside().authenticator.authenticate(authorization, warn),
+    parseRequestLine: createRequestLineParser({ productName }),
+    authenticate: (authorization, warn) => parts().authenticator.authenticate(authorization, warn),
     authorizer: {
-      decide: (caller, question) => inside().authorizer.decide(caller, question),
-      decidePath: (caller, question) => inside().authorizer.decidePath(caller, question),
+      decide: (caller, question) => parts().authorizer.decide(caller, question),
+      decidePath: (caller, question) => parts().authorizer.decidePath(caller, question),
     },
-    resources: resourceRoutes(catalog, (request, resource) => inside().dispatch(request, resource)),
+    resources: resourceRoutes(catalog, (request, resource) => parts().dispatch(request, resource)),
     paths: firstOf([
       issuerRoutes(
-        () => inside().documents,
-        (caller, request) => inside().issuerIndex(caller, request),
+        () => parts().documents,
+        (caller, request) => parts().issuerIndex(caller, request),
       ),
       metricsRoutes(metrics),
       discoveryRoutes(catalog),
@@ -117,22 +117,22 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         ...console,
         productName,
         version,
-        tokenOriginsOf: (issuer) => interior?.tokenOriginsOf(issuer) ?? [],
+        tokenOriginsOf: (issuer) => opened?.tokenOriginsOf(issuer) ?? [],
       }),
     ]),
     checks: {
-      // A real read: the revision alone is known without asking the disk.
-      storage: async () => void (await inside().store.get(REGISTRY_PREFIX)),
+      // A real read: the revision alone is known without one.
+      storage: async () => void (await parts().store.get(REGISTRY_PREFIX)),
       cache: () => {
-        if (!inside().cache.ready) throw new Error('the cache is catching up with the store');
+        if (!parts().cache.ready) throw new Error('the cache is catching up with the store');
       },
     },
   });
   observeHandshakes(metrics, server.handshakes);
   return {
     server,
-    open: (parts) => {
-      interior = parts;
+    open: (given) => {
+      opened = given;
     },
   };
 }
