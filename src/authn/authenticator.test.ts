@@ -119,7 +119,7 @@ describe('A-01: every refusal is the same 401', () => {
   });
 });
 
-test('a failure that is nobody’s fault is not turned into a refusal', async () => {
+test('an unexpected error is not turned into a refusal', async () => {
   const broken = createAuthenticator({
     adminToken: {
       authenticateToken: async () => {
@@ -138,7 +138,7 @@ describe('a review', () => {
     authenticator.review(new Secret(token), { cluster, audiences });
   const refused = { authenticated: false, error: 'invalid bearer token' };
 
-  test('K-41: a caller without audiences is good for the API of the cluster, and for nobody else', async () => {
+  test('K-41: a caller without audiences is for the API of the cluster, and for no other audience', async () => {
     const known = { authenticated: true, user: user('demo') };
     expect(await review('demo')).toEqual({ ...known, audiences: [API] });
     expect(await review('demo', ['vault', API])).toEqual({ ...known, audiences: [API] });
@@ -148,7 +148,7 @@ describe('a review', () => {
     expect(await authenticator.review(new Secret('demo'), { ...atFleet, audiences: [API] })).toEqual(refused);
   });
 
-  test('a token of another cluster is nobody here, whatever else is wrong with it', async () => {
+  test('a token of another cluster is unknown here, whatever else is wrong with it', async () => {
     const token = await fixture.issue({ audiences: [API, 'vault'] });
     expect(await review(token, ['vault'])).toMatchObject({ authenticated: true, audiences: ['vault'] });
     expect(await review(token, ['vault'], 'beta')).toEqual(refused);
@@ -157,8 +157,8 @@ describe('a review', () => {
     expect(await review(token, ['vault'], 'beta')).toEqual(refused);
   });
 
-  test('K-43, and what is too long is not looked at', async () => {
-    expect(await review('nobody knows')).toEqual(refused);
+  test('K-43, also for a token that is too long', async () => {
+    expect(await review('unknown')).toEqual(refused);
     expect(await review(`${'x'.repeat(20_000)}.y.z`)).toEqual(refused);
   });
 

@@ -31,7 +31,7 @@ test('the admin token is made once, 32 random bytes, for its owner alone', async
   expect(await readFile(file, 'utf8')).toBe(text);
 });
 
-test('A24: anything else is nobody, whatever its length', async () => {
+test('A24: any other token is unknown, whatever its length', async () => {
   const admin = await loadAdminToken(join(dir, 'data'));
   const text = (await readFile(file, 'utf8')).trim();
   for (const wrong of ['', 'x', text.slice(1), `${text}x`, text.toUpperCase(), `${text}\n`]) {
@@ -51,7 +51,7 @@ test('a file that is open to others, or holds no usable token, stops the start w
   }
 });
 
-test('a token somebody chose is taken as it is', async () => {
+test('a token that the operator chose is used unchanged', async () => {
   await ensureTokenFile(file);
   await writeFile(file, 'chosen-by-the-operator\n');
   expect((await ensureTokenFile(file)).reveal()).toBe('chosen-by-the-operator');

@@ -120,7 +120,7 @@ describe('A5: the end of a token is the same moment wherever it is shown', () =>
     [59, true],
     [60, true],
     [61, false],
-  ])('%d seconds after exp: %s', async (seconds, good) => {
+  ])('%d seconds after exp: %s', async (seconds, accepted) => {
     const token = await fixture.issue({ expirationSeconds: HOUR });
     const { authenticate, review } = authenticator();
     const open = await callerOf({ expirationSeconds: HOUR });
@@ -135,7 +135,7 @@ describe('A5: the end of a token is the same moment wherever it is shown', () =>
       reviewForAudience: (await review(new Secret(token), { cluster: 'alpha', audiences: [API] })).authenticated,
       reviewAtFleet: (await review(new Secret(token), { cluster: undefined, audiences: [] })).authenticated,
     };
-    expect(new Set(Object.values(findings)), JSON.stringify(findings)).toEqual(new Set([good]));
+    expect(new Set(Object.values(findings)), JSON.stringify(findings)).toEqual(new Set([accepted]));
   });
 });
 
@@ -151,7 +151,7 @@ describe('A3: only tokens addressed to us are a way in', () => {
     },
   );
 
-  test('what is not ours is left to others', async () => {
+  test('tokens of other issuers are left to other authenticators', async () => {
     const issued = createIssuedTokenAuthenticator({ verifier: fixture.verifier });
     expect(await issued.authenticateToken(new Secret('opaque'))).toBeUndefined();
   });

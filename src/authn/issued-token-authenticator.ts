@@ -107,7 +107,7 @@ const SERVICE_ACCOUNTS = keySpace('serviceaccounts', true, true);
 const PODS = keySpace('pods', true, true);
 const SECRETS = keySpace('secrets', true, true);
 
-/** The credential ends when one of these objects is deleted, or when its revocation is created. */
+/** The credential is invalid once one of these objects is deleted, or its revocation is created. */
 function dependencies(cluster: string, claims: TokenClaims): readonly string[] {
   const { namespace, serviceaccount, pod, secret } = claims['kubernetes.io'];
   const inside = (name: string) => ({ cluster, namespace, name });

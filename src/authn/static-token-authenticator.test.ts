@@ -113,7 +113,7 @@ describe('the file', () => {
       report: (problem) => reports.push(problem),
     });
 
-  test('finds who a token belongs to, and nobody for others', async () => {
+  test('authenticates the tokens in the file, and no others', async () => {
     const tokens = await open();
     const caller = await tokens.authenticateToken(new Secret('first'));
     expect(caller?.as('alpha')).toEqual({ name: 'ada', uid: '1', groups: ['dev', 'system:authenticated'], extra: {} });
@@ -124,7 +124,7 @@ describe('the file', () => {
     }
   });
 
-  test('a change counts without restart, and ends what hung on the old line', async () => {
+  test('a change is in force without a restart, and ends callers whose line changed', async () => {
     const tokens = await open();
     const [ada, bob] = [
       await tokens.authenticateToken(new Secret('first')),
@@ -158,7 +158,7 @@ describe('the file', () => {
     expect(await tokens.authenticateToken(new Secret('second'))).toBeDefined();
   });
 
-  test('a file that can not be used at start stops the start', async () => {
+  test('an invalid file stops the start', async () => {
     await writeFile(file, 'canary,ada\n');
     await expect(open()).rejects.toThrow(`token file ${file}, line 1: needs at least 3 columns`);
     await writeFile(file, Buffer.from([0x61, 0xff, 0x2c]));
@@ -167,7 +167,7 @@ describe('the file', () => {
     await expect(open()).rejects.toThrow(`token file ${file} cannot be read`);
   });
 
-  test('closing ends the looking', async () => {
+  test('closing stops the timer', async () => {
     const tokens = await open();
     expect(tick).toBeDefined();
     tokens.close();

@@ -65,7 +65,7 @@ async function load(file: string, report: (problem: string) => void): Promise<Us
   }
 }
 
-/** Throws CsvError. `warn` is called for what is odd but usable. */
+/** Throws CsvError. `warn` is called for lines that are probably mistakes. */
 export function parseTokenTable(text: string, warn: (problem: string) => void): UserTable {
   const table = new Map<string, User>();
   for (const { line, fields } of parseCsv(text)) {

@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonObject, TokenRejected } from './jws.ts';
 
-/** What is in a token (K-03 to K-07), and how a cluster's issuer is named. */
+/** The claims of a token (K-03 to K-07), and the issuer of a cluster. */
 
 export interface ObjectRef {
   readonly name: string;
   readonly uid: string;
 }
 
-/** The node of a bound pod. It may be unknown to us, then it has no uid (T-32). */
+/** The node of a bound pod. A node that is not known here has no uid (T-32). */
 export interface NodeRef {
   readonly name: string;
   readonly uid?: string;
@@ -21,7 +21,7 @@ export interface KubernetesClaims {
   readonly serviceaccount: ObjectRef;
 }
 
-/** In the order in which they are written: alphabetical (K-03). Times are seconds since 1970. */
+/** In the order in which they are encoded: alphabetical (K-03). Times are epoch seconds. */
 export interface TokenClaims {
   readonly aud: readonly string[];
   readonly exp: number;
@@ -81,11 +81,11 @@ export function buildClaims(grant: Grant): TokenClaims {
 
 export interface Issuers {
   issuerFor(cluster: string): string;
-  /** Undefined unless `issuerFor` gives exactly this text for some cluster. */
+  /** Undefined unless `issuerFor` returns exactly this text for some cluster. */
   clusterOfIssuer(issuer: string): string | undefined;
 }
 
-/** A DNS subdomain: what a cluster may be called. The bounded repetition keeps matching linear. */
+/** Cluster names are DNS subdomains. The bounded repetition makes matching linear. */
 const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 export const isClusterName = (text: string): boolean => CLUSTER_NAME.test(text);
@@ -105,8 +105,8 @@ export function createIssuers({ baseUrl, productName }: { baseUrl: string; produ
 }
 
 /**
- * The claims of a token whose signature holds, member by member. We signed it, so a wrong shape means that
- * somebody else has the key or that we have a defect: nothing is guessed or defaulted.
+ * The claims of a token whose signature holds, member by member. This server signed it, so a wrong shape means a
+ * stolen key or a defect: there are no defaults.
  */
 export function readClaims(payload: JsonObject): TokenClaims {
   const kubernetes = readKubernetes(payload['kubernetes.io']);

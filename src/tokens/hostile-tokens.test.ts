@@ -7,7 +7,7 @@ import { TokenRejected } from './jws.ts';
 import { API, b64, claimsOf, type Fixture, forge, grantOf, ISSUERS, openFixture, START } from './tokens.fixture.ts';
 import { createVerifier } from './verifier.ts';
 
-/** Forged, damaged and odd tokens: each must be refused, most of them though the signature is our own. */
+/** Forged, damaged and odd tokens: each must be refused, most of them although our own key signed them. */
 
 let fixture: Fixture;
 let kid: string;
@@ -239,7 +239,7 @@ describe('C-D: claims, signed by us', () => {
     await expectRefused(forge(fixture, { payload }));
   });
 
-  test('nesting without end, which anybody can send, is refused and not fallen over', async () => {
+  test('deeply nested JSON, which anyone can send, is refused without a crash', async () => {
     const payload = text.replace('{', `{"x":${'['.repeat(90_000)}${']'.repeat(90_000)},`);
     await expectRefused(`${parts(forge(fixture, { payload })).slice(0, 2).join('.')}.AAAA`);
   });
@@ -274,7 +274,7 @@ describe('C-D: rotation', () => {
     }
   });
 
-  test('a key that leaves the ring takes its remembered tokens with it', async () => {
+  test('a cached token is refused once its key leaves the ring', async () => {
     const keys = new Map(fixture.ring.all().map((key) => [key.kid, key]));
     const keyRing = { find: (id: string) => keys.get(id), all: () => [...keys.values()] };
     const { clusterOfIssuer } = ISSUERS;

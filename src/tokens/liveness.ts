@@ -20,7 +20,7 @@ export interface LiveObject {
 /** K-15, K-20: for clocks that differ between machines. */
 const LEEWAY_MS = 60_000;
 
-/** In the order nbf, exp, iat (K-15). What is wrong, or undefined. */
+/** The reason for a refusal, or undefined. In the order nbf, exp, iat (K-15). */
 export function timeProblem(claims: Pick<TokenClaims, 'nbf' | 'exp' | 'iat'>, now: number): string | undefined {
   if (now + LEEWAY_MS < claims.nbf * 1000) return 'service account token is not valid yet';
   if (now > expiryOf(claims)) return 'service account token has expired';
@@ -37,7 +37,7 @@ const INVALIDATED = 'service account token has been invalidated';
  * K-16 to K-20: the account and the bound object must exist, with the uid in the token, and not be past their
  * deletion. Beyond Kubernetes, the cluster and the namespace must exist too. Their uids are not among Kubernetes'
  * claims and need not be: deleting a cluster or a namespace deletes everything inside it, so the account in a new one
- * of the same name has another uid, and K-17 refuses the token. What is wrong, or undefined.
+ * of the same name has another uid, and K-17 refuses the token. The reason for a refusal, or undefined.
  */
 export function livenessProblem(
   live: LiveObjects,

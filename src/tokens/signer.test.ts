@@ -20,7 +20,7 @@ describe.each(ALGORITHMS)('%s', (algorithm) => {
     );
   });
 
-  test('A23: signing is done elsewhere than on the event loop', async () => {
+  test('A23: the event loop is free while a token is signed', async () => {
     const claims = buildClaims(grantOf());
     let signed = false;
     const signature = createSigner(fixture.ring)
@@ -58,7 +58,7 @@ describe('B10: a token that does not say what was granted is not released', () =
   afterAll(() => fixture.remove());
 
   test.each([
-    ['a lifetime that JSON can not carry', { ...claims, exp: Number.NaN }],
+    ['a lifetime that JSON cannot encode', { ...claims, exp: Number.NaN }],
     [
       'a member that is written otherwise than it reads',
       { ...claims, jti: { toJSON: () => 'x' } as unknown as string },

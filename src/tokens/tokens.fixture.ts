@@ -15,7 +15,7 @@ import type { LiveObject, LiveObjects, LiveResource } from './liveness.ts';
 import { createSigner } from './signer.ts';
 import { createVerifier, type VerifiedToken } from './verifier.ts';
 
-/** A real key ring in a real store, objects in a map, and a clock that stands still until it is moved. */
+/** A real key ring in a real store, objects in a map, and a clock that the test sets. */
 
 export const START = Date.UTC(2026, 7, 1, 12, 0, 0);
 export const ISSUERS = createIssuers({ baseUrl: 'https://pass.example', productName: 'orchestrator' });
@@ -88,7 +88,7 @@ export function grantOf(grant: Partial<Grant> = {}): Grant {
 export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixture> {
   const { dir, remove } = await temporaryDirectory();
   const store = await openSqliteStore({ file: join(dir, 'test.db') });
-  // Taken over from a file, so that the test has it, too.
+  // Imported from a file, so that the test has the private key.
   const privateKey = await newPrivateKey(algorithm);
   await placeKey(join(dir, 'keys'), `${algorithm.toLowerCase()}.pem`, pemOf(privateKey));
   const world = new World();
@@ -151,7 +151,7 @@ export async function placeKey(dir: string, name: string, content: string): Prom
 
 export const TEST_ENCRYPTION_KEY = encryptionKey(Buffer.alloc(32, 7));
 
-/** A ring that does what is due when the test says so, and writes down what it would log. */
+/** A ring whose maintenance the test calls, and whose log messages it can read. */
 export function openTestRing(
   options: Pick<KeyRingOptions, 'store' | 'legacyDir'> &
     Partial<Omit<KeyRingOptions, 'rules'>> & {
@@ -175,7 +175,7 @@ export function openTestRing(
 
 export const b64 = (value: string | Uint8Array): string => Buffer.from(value).toString('base64url');
 
-/** Signs whatever it is given with the ring's own ES256 key: what a defect, or a thief of the key, could make. */
+/** Signs any header and payload with the ring's ES256 key, as a defect or a stolen key could. */
 export function forge(
   { ring, privateKey }: Pick<Fixture, 'ring' | 'privateKey'>,
   { header, payload }: { header?: string | object; payload?: string | object } = {},

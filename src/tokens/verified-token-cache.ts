@@ -11,11 +11,11 @@ export interface VerifiedTokenCacheOptions<T> {
 const MAX_ENTRIES = 10_000;
 
 /**
- * Claims of tokens whose signature was verified. Neither changes while the key is in force, so only they are cached:
- * whoever uses a result checks its time, audience, revocation and objects at every use (ADR 3).
+ * Claims of tokens whose signature was verified. Neither changes while the key is in force, so only they are cached.
+ * The caller checks time, audience, revocation and objects at every use (ADR 3).
  *
  * The key is a digest of the token: a heap dump holds no token, and no lookup compares tokens byte by byte. One token
- * has several spellings that verify (ES256 accepts s and n-s); each is an entry of its own. Failures and tokens of
+ * has several spellings that verify (ES256 accepts s and n-s); each is a separate entry. Failures and tokens of
  * other issuers are not cached: they would let anyone evict the entries of others.
  */
 export class VerifiedTokenCache<T extends object | undefined> {
@@ -25,7 +25,7 @@ export class VerifiedTokenCache<T extends object | undefined> {
    * entry would buy a client that repeats it a signature check for each request.
    */
   readonly #entries = new Cache<string, NonNullable<T>>({ maxEntries: MAX_ENTRIES });
-  /** Verifications that have not ended, so that requests with one token share one. Bounded by the requests in flight. */
+  /** Verifications in flight, so that concurrent requests with one token share one. Bounded by those requests. */
   readonly #pending = new Map<string, Promise<T>>();
   readonly #options: VerifiedTokenCacheOptions<T>;
 

@@ -56,7 +56,7 @@ test('an issued token is who it was issued for', async () => {
 describe('revocation', () => {
   test('goes by the id: another spelling of the signature does not get around it, another token is not hit', async () => {
     const token = await fixture.issue();
-    // Signed anew: the same claims under other bytes.
+    // Signed again: the same claims in other bytes.
     const twin = forge(fixture);
     const other = await fixture.issue({ randomUUID: () => 'ffffffff-52a4-4f0a-9c37-3e1f0a2b4c5d' });
     expect(twin).not.toBe(token);
@@ -95,7 +95,7 @@ describe('K-10: tokens of other issuers', () => {
     ['K-26: the issuer of legacy secret tokens', 'kubernetes/serviceaccount'],
     ['a number', 7],
     ['none', undefined],
-  ])('%s, though the signature is good', async (_name, iss) => {
+  ])('%s, although the signature holds', async (_name, iss) => {
     expect(await fixture.verifier.verify(new Secret(forge(fixture, { payload: claimsOf({ iss }) })))).toBeUndefined();
   });
 });
@@ -255,8 +255,8 @@ describe('K-24, stricter: verified signatures are cached, acceptance is not', ()
   });
 
   test('failures are checked each time', async () => {
-    const good = forge(fixture);
-    const bad = `${good.slice(0, good.lastIndexOf('.'))}.${Buffer.alloc(64, 1).toString('base64url')}`;
+    const valid = forge(fixture);
+    const bad = `${valid.slice(0, valid.lastIndexOf('.'))}.${Buffer.alloc(64, 1).toString('base64url')}`;
     fixture.checks.count = 0;
     await rejection(bad);
     await rejection(bad);

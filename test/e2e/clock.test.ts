@@ -94,7 +94,7 @@ describe('B13: when the clock of the server jumps', () => {
     expect((await server.call('GET', '/readyz', { token: null })).code).toBe(200);
     await moveClock(0);
     expect(await codeFor(server, await issue(server))).toBe(200);
-    await expect.poll(() => server.output.stderr).toContain('the clock here is right again');
+    await expect.poll(() => server.output.stderr).toContain('the clock of this server is right again');
   });
 
   it('back while the server was away: it is noticed, by what the store says of the time', async () => {

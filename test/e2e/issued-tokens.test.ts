@@ -128,7 +128,7 @@ describe('a tracked token', () => {
     const refused = await server.call('POST', tokenPath(), { body, ...asUser('full') });
     expect(refused.code).toBe(403);
     expect(refused.json.message).toMatch(
-      /^serviceaccounts "builder" is forbidden: User "full" has 5 tracked tokens, the most that one caller may have: revoke some, or wait until .*Z when the first of them ends, or ask for one that is not tracked$/,
+      /^serviceaccounts "builder" is forbidden: User "full" has 5 tracked tokens, the most that one caller may have: revoke some, or wait until .*Z when the first of them expires, or ask for one that is not tracked$/,
     );
     expect(
       (await server.call('POST', tokenPath(), { body: { spec: { audiences: [] } }, ...asUser('full') })).code,

@@ -21,7 +21,7 @@ describe('expressions', () => {
     expect(evaluate(source, claims)).toEqual(value);
   });
 
-  it('what is not in the token is not there, whatever JavaScript has under that name', () => {
+  it('a name of JavaScript is not a claim', () => {
     for (const name of ['constructor', 'toString', '__proto__', 'size', 'get']) {
       expect(evaluate(`has(claims.${name})`, {})).toBe(false);
       expect(() => evaluate(`claims.${name}`, {})).toThrow(ExpressionFailed);
@@ -33,7 +33,7 @@ describe('expressions', () => {
     expect(evaluate('claims.sub.upperAscii()', { sub: '\u00dfa' })).toBe('\u00dfA');
   });
 
-  it('tells which claims it uses', () => {
+  it('reports the claims that it uses', () => {
     const { mentions } = compileClaimsExpression(
       'claims.?email_verified.orValue(false) && claims.groups.all(g, g != claims.x)',
     );
@@ -41,7 +41,7 @@ describe('expressions', () => {
   });
 });
 
-describe('A12: hostile claims can not hold up the server', () => {
+describe('A12: hostile claims cannot block the event loop', () => {
   const many = Array.from({ length: 3_000 }, (_, n) => `group-${n}`);
 
   it.each([

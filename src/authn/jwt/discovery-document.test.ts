@@ -20,7 +20,7 @@ it.each([
   undefined,
 ])('%j is no origin that a policy could name', (address) => expect(webOrigin(address)).toBeUndefined());
 
-it('names each origin once, and none that it is not told', () => {
+it('returns each origin once, and no others', () => {
   const [token_endpoint, revocation_endpoint] = ['https://a.example/token', 'https://a.example/revoke'];
   expect(tokenOrigins({ token_endpoint, revocation_endpoint })).toEqual(['https://a.example']);
   expect(tokenOrigins({ token_endpoint, revocation_endpoint: 'https://b.example/' })).toEqual([

@@ -6,12 +6,12 @@ export interface FetchDocumentOptions {
   readonly userAgent: string;
 }
 
-/** More than any discovery document or key set has; less than what would take long to parse. */
+/** Larger than any discovery document or key set, and parsed quickly. */
 const MAX_BYTES = 256 * 1024;
 
 /**
- * A way to get small JSON documents of others. Redirects are not followed: the address was configured, and where it
- * leads must not change on the way. Nothing is kept open: a document is asked for every few minutes.
+ * Fetches small JSON documents. Redirects are not followed, so that documents come from the configured address only.
+ * Connections are not reused: a document is fetched every few minutes.
  */
 export function createFetchDocument({
   certificateAuthority,
@@ -41,7 +41,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own message would repeat a piece of the text.
+    // The message of JSON.parse would quote the text.
     throw new Error('answered with something that is not JSON');
   }
 }

@@ -36,7 +36,7 @@ function readKey(jwk: JsonObject): IssuerKey | undefined {
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return undefined;
   const possible = kty === 'RSA' ? RSA : kty === 'EC' ? curve(jwk.crv) : [];
   const algorithms = alg === undefined ? possible : possible.filter((name) => name === alg);
-  // RFC 7517 section 4: symmetric keys (`oct`) have no place in a public set, and fall out here with the rest.
+  // Also for symmetric keys (`oct`), which a public key set must not contain (RFC 7517 section 4).
   if (algorithms.length === 0) return undefined;
   const key = publicKey(jwk);
   if (key === undefined) return undefined;

@@ -31,7 +31,7 @@ beforeEach(() => {
         kind: 'AuthenticationConfiguration',
         jwt: [
           {
-            issuer: { url: ISSUER, audiences: ['desk', 'other'], audienceMatchPolicy: 'MatchAny' },
+            issuer: { url: ISSUER, audiences: ['clusterpass', 'other'], audienceMatchPolicy: 'MatchAny' },
             claimMappings: { username: { claim: 'sub', prefix: '' } },
           },
         ],
@@ -53,7 +53,7 @@ beforeEach(() => {
 
 const claims = (changes: object = {}): object => ({
   iss: ISSUER,
-  aud: 'desk',
+  aud: 'clusterpass',
   sub: 'jane',
   iat: START / 1000,
   exp: START / 1000 + 60,
@@ -83,14 +83,14 @@ describe('tokens of the issuer', () => {
   });
 
   it('may have the audience in a list, another of its keys, or no kid', async () => {
-    const good = [
+    const accepted = [
       await sign(claims({ aud: ['x', 'other'] })),
       await sign(claims(), { key: rsa.privateKey, alg: 'RS256', kid: 'rsa' }),
       await sign(claims(), { kid: undefined }),
       await sign(claims(), { typ: 'JWT' }),
       await sign(claims({ nbf: START / 1000 + 59 })),
     ];
-    for (const token of good) expect((await authenticate(new Secret(token))).as(undefined).name).toBe('jane');
+    for (const token of accepted) expect((await authenticate(new Secret(token))).as(undefined).name).toBe('jane');
   });
 
   it('are refused once the key that signed them is withdrawn', async () => {
@@ -120,8 +120,8 @@ describe('C-D: tokens that are refused', () => {
 
   it.each<[string, () => Promise<string> | string, RegExp]>([
     ['of another issuer', () => sign(claims({ iss: `${ISSUER}/` })), /issuer/],
-    ['for somebody else', () => sign(claims({ aud: 'vault' })), /audience/],
-    ['for nobody', () => sign(claims({ aud: undefined })), /audience/],
+    ['for another audience', () => sign(claims({ aud: 'vault' })), /audience/],
+    ['without an audience', () => sign(claims({ aud: undefined })), /audience/],
     ['for an empty list', () => sign(claims({ aud: [] })), /audience/],
     ['for a number', () => sign(claims({ aud: 7 })), /audience/],
     ['expired by a moment', () => sign(claims({ exp: START / 1000 - 0.001 })), /expired/],
@@ -176,7 +176,7 @@ describe('C-D: tokens that are refused', () => {
     await expect(authenticate(new Secret(await make()))).rejects.toThrow(message);
   });
 
-  it('what is no such token at all is nobody', () => {
+  it('a text that is not a JWT has no issuer', () => {
     const texts = [
       '',
       'a',

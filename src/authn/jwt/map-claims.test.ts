@@ -118,7 +118,7 @@ describe('tokens that are refused', () => {
     }
   });
 
-  it('rules are told by their message', () => {
+  it('a refusal names the rule and its message', () => {
     const rest = {
       claimValidationRules: [{ expression: 'claims.exp - claims.iat <= 60', message: 'lives too long' }],
       userValidationRules: [{ expression: 'user.groups.all(g, !g.startsWith("root"))' }],

@@ -26,7 +26,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const issuer = (name: string): string => `https://${name}.example.com`;
 
-const write = (names: readonly string[], { audience = 'desk', more = '' } = {}): Promise<void> =>
+const write = (names: readonly string[], { audience = 'clusterpass', more = '' } = {}): Promise<void> =>
   writeFile(
     file,
     `apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n${more}jwt:\n${names
@@ -57,7 +57,7 @@ const open = (): Promise<JwtAuthenticators> =>
   });
 
 async function tokenOf(name: string): Promise<Secret> {
-  const claims = { iss: issuer(name), aud: 'desk', sub: 'jane', exp: Date.now() / 1000 + 3600 };
+  const claims = { iss: issuer(name), aud: 'clusterpass', sub: 'jane', exp: Date.now() / 1000 + 3600 };
   const jws = new CompactSign(Buffer.from(JSON.stringify(claims))).setProtectedHeader({ alg: 'ES256', kid: 'k' });
   return new Secret(await jws.sign(privateKey));
 }

@@ -29,7 +29,7 @@ export function readClaimMappings(entry: JwtEntry, problems: Problems): ClaimMap
   const config: ClaimMappings = {
     username: readSource(username, mappings.at('username'), TEXT) ?? { claim: '', prefix: '' },
     groups: isGiven(groups) ? readSource(groups, mappings.at('groups'), TEXTS) : undefined,
-    // A uid has no prefix, so none has to be given.
+    // A uid has no prefix field.
     uid: isGiven(uid) ? readSource({ prefix: '', ...uid }, mappings.at('uid'), TEXT) : undefined,
     extra: readExtra(extra, mappings),
     ...readClaimRules(entry.claimValidationRules ?? [], problems.at('claimValidationRules')),

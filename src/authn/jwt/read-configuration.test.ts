@@ -7,14 +7,14 @@ import {
 } from './read-configuration.ts';
 
 const HEAD = 'apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n';
-const isOurs = (url: string): boolean => url.startsWith('https://desk.example.com/orchestrator/');
+const isOurs = (url: string): boolean => url.startsWith('https://pass.example.com/orchestrator/');
 
 const read = (text: string): readonly JwtAuthenticatorConfig[] =>
   readAuthenticationConfig(Buffer.from(text), { isOurs });
 
-/** A file with one issuer, which is good but for what is given. */
+/** A valid file with one issuer, and these changes. */
 const entry = (changes: Record<string, unknown> = {}, issuer: Record<string, unknown> = {}): unknown => ({
-  issuer: { url: 'https://id.example.com', audiences: ['desk'], ...issuer },
+  issuer: { url: 'https://id.example.com', audiences: ['clusterpass'], ...issuer },
   claimMappings: { username: { claim: 'sub', prefix: '' } },
   ...changes,
 });
@@ -30,7 +30,7 @@ function problemsOf(text: string): string {
   return '';
 }
 
-describe('a file that can be used', () => {
+describe('a valid file', () => {
   it.each(['v1', 'v1beta1'])('%s, with everything in it', (version) => {
     const { cert } = createAuthority('provider');
     const [provider, more] = read(`apiVersion: apiserver.config.k8s.io/${version}
@@ -42,7 +42,7 @@ jwt:
     discoveryURL: https://inside.example.com/discovery
     certificateAuthority: |
       ${cert.replaceAll('\n', '\n      ')}
-    audiences: [desk, console]
+    audiences: [clusterpass, console]
     audienceMatchPolicy: MatchAny
   claimValidationRules:
   - claim: hd
@@ -62,13 +62,13 @@ jwt:
       valueExpression: claims.tid
   userValidationRules:
   - expression: "!user.username.startsWith('root')"
-    message: nobody is root
+    message: root is reserved
 `);
     expect(more).toBeUndefined();
     expect(provider?.issuer).toMatchObject({
       url: 'https://id.example.com/realms/one',
       discoveryUrl: 'https://inside.example.com/discovery',
-      audiences: ['desk', 'console'],
+      audiences: ['clusterpass', 'console'],
     });
     expect(provider?.mappings).toMatchObject({
       groups: { claim: 'groups', prefix: 'id:' },
@@ -76,11 +76,11 @@ jwt:
       extra: [{ key: 'example.com/tenant' }],
       requiredClaims: [{ claim: 'hd', value: 'example.com' }],
       claimValidationRules: [{ message: 'the address must be verified' }],
-      userValidationRules: [{ message: 'nobody is root' }],
+      userValidationRules: [{ message: 'root is reserved' }],
     });
   });
 
-  it('none at all is good, too; JSON is', () => {
+  it('an empty list is valid, and so is JSON', () => {
     expect(read(HEAD)).toEqual([]);
     expect(read(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthenticationConfiguration","jwt":[]}`)).toEqual(
       [],
@@ -100,7 +100,7 @@ jwt:
   });
 });
 
-describe('a file that can not be used is refused, with the field and what would be right', () => {
+describe('an invalid file is refused, with the field and what would be right', () => {
   const username = (mapping: unknown) => entry({ claimMappings: { username: mapping } });
   const rules = (...claimValidationRules: unknown[]) => entry({ claimValidationRules });
   const extra = (...list: unknown[]) =>
@@ -116,8 +116,12 @@ describe('a file that can not be used is refused, with the field and what would 
       file(entry({}, { clientID: 'x' })),
       /unknown field "jwt\[0\]\.issuer\.clientID"/,
     ],
-    ['a field of another type', file(entry({}, { audiences: 'desk' })), /cannot unmarshal string.*audiences/],
-    ['anonymous access', `${HEAD}anonymous: {enabled: true}`, /^anonymous\.enabled: there is no access/],
+    ['a field of another type', file(entry({}, { audiences: 'clusterpass' })), /cannot unmarshal string.*audiences/],
+    [
+      'anonymous access',
+      `${HEAD}anonymous: {enabled: true}`,
+      /^anonymous\.enabled: anonymous requests are not supported/,
+    ],
     [
       'too many',
       file(...Array.from({ length: 65 }, (_, n) => entry({}, { url: `https://id/${n}` }))),
@@ -139,8 +143,8 @@ describe('a file that can not be used is refused, with the field and what would 
     ],
     [
       'our own issuer',
-      file(entry({}, { url: 'https://desk.example.com/orchestrator/prod' })),
-      /issuer\.url: is an issuer of this service itself/,
+      file(entry({}, { url: 'https://pass.example.com/orchestrator/prod' })),
+      /issuer\.url: is an issuer of this server/,
     ],
     [
       'the same discovery document twice',
@@ -150,7 +154,7 @@ describe('a file that can not be used is refused, with the field and what would 
     [
       'discovery at the issuer',
       file(entry({}, { discoveryURL: 'https://id.example.com/' })),
-      /discoveryURL: must be different/,
+      /discoveryURL: must differ/,
     ],
     [
       'a CA that is a file name',
@@ -160,7 +164,7 @@ describe('a file that can not be used is refused, with the field and what would 
     [
       'an egress selector',
       file(entry({}, { egressSelectorType: 'cluster' })),
-      /egressSelectorType: there are no egress selectors/,
+      /egressSelectorType: egress selectors are not supported/,
     ],
     ['no audience', file(entry({}, { audiences: [] })), /audiences: required/],
     [

@@ -50,7 +50,7 @@ export function readAuthenticationConfig(
   const { jwt = [], anonymous } = decode(bytes);
   const problems = new Problems();
   if (anonymous?.enabled === true) {
-    problems.add('anonymous.enabled', 'there is no access without credentials here: leave it out, or set it to false');
+    problems.add('anonymous.enabled', 'anonymous requests are not supported: omit the field, or set it to false');
   }
   if (jwt.length > MAX_AUTHENTICATORS) problems.add('jwt', `must have at most ${MAX_AUTHENTICATORS} items`);
   const seen = { url: new Set<string>(), discoveryURL: new Set<string>() };
@@ -64,7 +64,10 @@ export function readAuthenticationConfig(
       seen[field].add(value);
     }
     if (issuer.url !== undefined && issuer.url !== '' && isOurs(issuer.url)) {
-      problems.add(`${path}.issuer.url`, 'is an issuer of this service itself, which verifies its own tokens');
+      problems.add(
+        `${path}.issuer.url`,
+        'is an issuer of this server, which verifies its own tokens without configuration',
+      );
     }
     return {
       issuer: readIssuer(issuer, problems.at(`${path}.issuer`)),
@@ -97,16 +100,17 @@ const withoutBytes = (message: string): string =>
 
 function readIssuer(issuer: NonNullable<JwtEntry['issuer']>, problems: Problems): IssuerConfig {
   const { url = '', discoveryURL = '', certificateAuthority = '', egressSelectorType = '' } = issuer;
-  if (url === '') problems.add('url', 'required: the issuer, as it is in the tokens');
+  if (url === '') problems.add('url', 'required: the issuer, exactly as in the `iss` claim of its tokens');
   else checkUrl(url, 'url', problems);
   if (discoveryURL !== '') {
     checkUrl(discoveryURL, 'discoveryURL', problems);
     if (withoutSlashes(url) === withoutSlashes(discoveryURL)) {
-      problems.add('discoveryURL', 'must be different from url: it is the address of the document itself');
+      problems.add('discoveryURL', 'must differ from url: it is the address of the discovery document');
     }
   }
   if (certificateAuthority !== '') checkAuthorities(certificateAuthority, problems);
-  if (egressSelectorType !== '') problems.add('egressSelectorType', 'there are no egress selectors here: leave it out');
+  if (egressSelectorType !== '')
+    problems.add('egressSelectorType', 'egress selectors are not supported: omit the field');
   return {
     url,
     discoveryUrl: discoveryURL === '' ? `${url.replace(/\/$/, '')}/.well-known/openid-configuration` : discoveryURL,
@@ -131,7 +135,7 @@ function checkAuthorities(pem: string, problems: Problems): void {
     if (blocks.length === 0) throw new Error('none');
     for (const block of blocks) new X509Certificate(block);
   } catch {
-    problems.add('certificateAuthority', 'must be certificates in PEM, the text itself and not the name of a file');
+    problems.add('certificateAuthority', 'must be certificates in PEM: their text, not a file name');
   }
 }
 
@@ -145,7 +149,7 @@ function readAudiences(issuer: NonNullable<JwtEntry['issuer']>, problems: Proble
   if (audiences.length > 1 && audienceMatchPolicy !== 'MatchAny') {
     problems.add('audienceMatchPolicy', 'must be MatchAny when there are several audiences');
   } else if (!['', 'MatchAny'].includes(audienceMatchPolicy)) {
-    problems.add('audienceMatchPolicy', 'must be MatchAny, or left out');
+    problems.add('audienceMatchPolicy', 'must be MatchAny, or omitted');
   }
   return audiences;
 }

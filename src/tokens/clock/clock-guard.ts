@@ -26,7 +26,7 @@ const RETRY_SECONDS = 5;
 /**
  * B13: nothing is signed while our clock is known to be wrong. A clock that is ahead issues tokens that are valid
  * beyond what was granted, once that time comes. A clock that is behind issues tokens that verifiers refuse. The
- * removal of expired keys and revocations stops as well: what is removed too early is lost.
+ * removal of expired keys and revocations stops as well: a removal that is too early cannot be undone.
  */
 export class ClockGuard {
   readonly #options: ClockGuardOptions;

@@ -8,7 +8,7 @@ import { StoredTimeCheck } from './stored-time-check.ts';
 
 export interface OpenClockGuardOptions {
   readonly store: Pick<Store, 'get' | 'write'>;
-  /** Undefined for a store without a clock of its own. */
+  /** Undefined for a store that reports no time. */
   readonly time: StoreTime | undefined;
   readonly leadership: Pick<Leadership, 'leads'>;
   /** 0: nothing is ever refused. */

@@ -17,7 +17,7 @@ export interface StoredTimeCheckOptions {
 export const TRUST_AFTER_MS = 600_000;
 
 /**
- * For a store without a clock of its own: compares our clock with the time last written to the store, and with the
+ * For a store that reports no time: compares our clock with the time last written to the store, and with the
  * monotonic clock since this process began. That gives a lower bound only. A clock that is ahead of it proves nothing:
  * the machine may have been suspended, or off for a year. A clock that has gone back was wrong before or is wrong now,
  * and it is unknown which, so the earlier time is trusted once it has lasted. Nor is a jump ahead trusted before it has

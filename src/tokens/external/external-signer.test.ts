@@ -122,40 +122,46 @@ describe('an honest signer', () => {
 
 describe('A1: a malformed response gives no token', () => {
   const payload = encoded(CLAIMS);
-  const answer = (header: object | string, changes: object = {}) => {
+  const response = (header: object | string, changes: object = {}) => {
     const text = typeof header === 'string' ? header : encoded(header);
     return { header: text, signature: signed(KEY, text, payload), ...changes };
   };
-  const GOOD = { alg: 'ES256', kid: 'key-1' };
+  const HEADER = { alg: 'ES256', kid: 'key-1' };
   const hmac = (header: string): string =>
     createHmac('sha256', JSON.stringify(KEY.published.jwk)).update(`${header}.${payload}`).digest('base64url');
 
   test.each<[string, object]>([
-    ['alg HS256', { header: encoded({ ...GOOD, alg: 'HS256' }), signature: hmac(encoded({ ...GOOD, alg: 'HS256' })) }],
-    ['alg none', answer({ ...GOOD, alg: 'none' })],
-    ['alg of another kind of key', answer({ ...GOOD, alg: 'RS256' })],
-    ['no alg', answer({ kid: 'key-1' })],
-    ['an extra member in the header', answer({ ...GOOD, jku: 'https://evil.example' })],
-    ['typ at+jwt', answer({ ...GOOD, typ: 'at+jwt' })],
-    ['typ jwt', answer({ ...GOOD, typ: 'jwt' })],
-    ['no kid', answer({ alg: 'ES256' })],
-    ['an empty kid', answer({ alg: 'ES256', kid: '' })],
-    ['a kid of 1,025 bytes', answer({ alg: 'ES256', kid: 'k'.repeat(1025) })],
-    ['a kid that is not published', answer({ alg: 'ES256', kid: 'key-9' })],
-    ['a kid of the prototype', answer({ alg: 'ES256', kid: '__proto__' })],
-    ['a header with white space', answer(Buffer.from('{"alg": "ES256","kid":"key-1"}').toString('base64url'))],
+    [
+      'alg HS256',
+      { header: encoded({ ...HEADER, alg: 'HS256' }), signature: hmac(encoded({ ...HEADER, alg: 'HS256' })) },
+    ],
+    ['alg none', response({ ...HEADER, alg: 'none' })],
+    ['alg of another kind of key', response({ ...HEADER, alg: 'RS256' })],
+    ['no alg', response({ kid: 'key-1' })],
+    ['an extra member in the header', response({ ...HEADER, jku: 'https://evil.example' })],
+    ['typ at+jwt', response({ ...HEADER, typ: 'at+jwt' })],
+    ['typ jwt', response({ ...HEADER, typ: 'jwt' })],
+    ['no kid', response({ alg: 'ES256' })],
+    ['an empty kid', response({ alg: 'ES256', kid: '' })],
+    ['a kid of 1,025 bytes', response({ alg: 'ES256', kid: 'k'.repeat(1025) })],
+    ['a kid that is not published', response({ alg: 'ES256', kid: 'key-9' })],
+    ['a kid of the prototype', response({ alg: 'ES256', kid: '__proto__' })],
+    ['a header with white space', response(Buffer.from('{"alg": "ES256","kid":"key-1"}').toString('base64url'))],
     [
       'a header with a duplicate',
-      answer(Buffer.from('{"alg":"none","alg":"ES256","kid":"key-1"}').toString('base64url')),
+      response(Buffer.from('{"alg":"none","alg":"ES256","kid":"key-1"}').toString('base64url')),
     ],
-    ['a header with padding', answer(`${encoded(GOOD)}=`)],
-    ['an empty signature', answer(GOOD, { signature: '' })],
-    ['a short signature', answer(GOOD, { signature: signed(KEY, encoded(GOOD), payload).slice(0, 40) })],
-    ['a signature of another key', answer(GOOD, { signature: signed(OTHER, encoded(GOOD), payload) })],
-    ['a signature of other claims', answer(GOOD, { signature: signed(KEY, encoded(GOOD), encoded({ sub: 'root' })) })],
-    ['a signature with a newline', answer(GOOD, { signature: `${signed(KEY, encoded(GOOD), payload)}\n` })],
-    ['an unknown member', answer(GOOD, { payload: encoded({ sub: 'root' }) })],
-    ['no signature', { header: encoded(GOOD) }],
+    ['a header with padding', response(`${encoded(HEADER)}=`)],
+    ['an empty signature', response(HEADER, { signature: '' })],
+    ['a short signature', response(HEADER, { signature: signed(KEY, encoded(HEADER), payload).slice(0, 40) })],
+    ['a signature of another key', response(HEADER, { signature: signed(OTHER, encoded(HEADER), payload) })],
+    [
+      'a signature of other claims',
+      response(HEADER, { signature: signed(KEY, encoded(HEADER), encoded({ sub: 'root' })) }),
+    ],
+    ['a signature with a newline', response(HEADER, { signature: `${signed(KEY, encoded(HEADER), payload)}\n` })],
+    ['an unknown member', response(HEADER, { payload: encoded({ sub: 'root' }) })],
+    ['no signature', { header: encoded(HEADER) }],
     ['numbers', { header: 1, signature: 2 }],
     ['an error', { error: 'the device is locked' }],
   ])('%s', async (_name, given) => {

@@ -2,7 +2,7 @@ import type { Logger } from '../../observability/logger.ts';
 import { encodePayload } from '../jws.ts';
 import type { VerificationKey } from '../keys/key-material.ts';
 import { type KeyEntry, KeysAreExternal, type StoredKeyRing } from '../keys/key-ring.ts';
-import { assertSays, type Signer } from '../signer.ts';
+import { assertPayload, type Signer } from '../signer.ts';
 import { type SignerClient, SignerFailed } from './signer-client.ts';
 import { readKeys, readSignature } from './signer-responses.ts';
 
@@ -89,7 +89,7 @@ export async function openExternalSigner(options: ExternalSignerOptions): Promis
       // Our own keys are tried once, when they are read. A signer can be wrong about each signature.
       const holds = signature.length === key.signatureLength && (await key.verify(Buffer.from(input), signature));
       if (!holds) throw new SignerFailed('the signature of the signer is not one of its key');
-      assertSays(payload, claims);
+      assertPayload(payload, claims);
       return `${input}.${signature.toString('base64url')}`;
     },
     keys: () => [...keys.values()],

@@ -17,7 +17,7 @@ const PLAIN = Buffer.from('the private key');
 describe('sealing', () => {
   const key = encryptionKey(Buffer.alloc(32, 1));
 
-  test('what is sealed can be opened for the same purpose only', () => {
+  test('a sealed value can be unsealed for the same purpose only', () => {
     const sealed = key.seal(PLAIN, 'ring');
     expect(sealed.includes(PLAIN)).toBe(false);
     expect(key.unseal(sealed, 'ring')).toEqual(PLAIN);

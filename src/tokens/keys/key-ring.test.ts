@@ -100,7 +100,7 @@ describe('in the store', () => {
     await expect(open({ encryptionKey: other })).rejects.toThrow(/another key.*--encryption-key-file/);
   });
 
-  test('A1: a ring that somebody else wrote is not believed', async () => {
+  test('A1: a ring that another program wrote is refused', async () => {
     const ring = await open();
     const { kid } = ring.signing();
     const stored = await store.get(RING_KEY);
@@ -150,7 +150,7 @@ describe('keys of an older release', () => {
     await expect(open()).rejects.toThrow(/chmod 600/);
   });
 
-  test('A1: a link, a directory and a key of somebody else are refused', async () => {
+  test('A1: a symbolic link, a directory and a key of another user are refused', async () => {
     const file = await placeKey(dir, 'es256.pem', pemOf(await newKey()));
     if (process.geteuid?.() === 0) {
       await chown(file, 12345, 12345);

@@ -42,7 +42,7 @@ const LIFETIME = 3600;
 /** Issues every ten minutes at both replicas, and asks verifiers whose key sets are up to an hour old. */
 async function live(
   minutes: number,
-  issued: { token: string; ends: number }[],
+  issued: { token: string; expires: number }[],
   sets: JSONWebKeySet[],
 ): Promise<number> {
   const { clock, ring } = fixture;
@@ -64,11 +64,11 @@ async function live(
     sets.push(setOf(published));
     for (const keyRing of [ring, other]) {
       const claims = buildClaims(grantOf({ now: clock.now, expirationSeconds: LIFETIME }));
-      issued.push({ token: await createSigner(keyRing).sign(claims), ends: clock.now + LIFETIME * 1000 });
+      issued.push({ token: await createSigner(keyRing).sign(claims), expires: clock.now + LIFETIME * 1000 });
     }
     const hourOld = createLocalJWKSet(sets.at(-7) ?? (sets[0] as JSONWebKeySet));
     const now = createLocalJWKSet(sets.at(-1) as JSONWebKeySet);
-    for (const { token } of issued.filter(({ ends }) => ends > clock.now)) {
+    for (const { token } of issued.filter(({ expires }) => expires > clock.now)) {
       for (const verifier of verifiers) await verifier.verify(new Secret(token));
       for (const keySet of [hourOld, now]) {
         await jwtVerify(token, keySet, { issuer: API, currentDate: new Date(clock.now) });
@@ -81,11 +81,11 @@ async function live(
 
 describe('B9: rotation', () => {
   test('no valid token is rejected across three rotations, even by verifiers with a key set an hour old', async () => {
-    const issued: { token: string; ends: number }[] = [];
+    const issued: { token: string; expires: number }[] = [];
     const sets = [setOf(documentsOf(fixture.ring))];
     const signers = new Set([fixture.ring.signing().kid]);
     let checked = await live(10, issued, sets);
-    for (let turn = 1; turn <= 3; turn++) {
+    for (let rotation = 1; rotation <= 3; rotation++) {
       const chosen = await fixture.ring.rotate({ force: false, dryRun: false });
       expect(chosen.state).toBe('next');
       checked += await live(90, issued, sets);

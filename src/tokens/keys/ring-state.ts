@@ -41,7 +41,7 @@ export interface RingRules {
 
 export type MakeKey = (algorithm: Algorithm, created: number) => Promise<Omit<KeyRecord, 'state' | 'lifetimeSeconds'>>;
 
-/** How long a verifier may keep a key set before it asks again (O-03). */
+/** How long a verifier may cache the key set (O-03). */
 export const KEY_SET_MAX_AGE_SECONDS = 3600;
 /** For clocks that differ, and for a replica that observes a change late and meanwhile signs with the old ring. */
 const SLACK_MS = 600_000;

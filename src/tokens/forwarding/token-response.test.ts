@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ExpectedToken, readTokenAnswer, WrongAnswer } from './token-answer.ts';
+import { type ExpectedToken, readTokenResponse, UnexpectedResponse } from './token-response.ts';
 
 const NOW = Date.UTC(2026, 7, 1);
 const SECONDS = NOW / 1000;
@@ -28,9 +28,9 @@ const jwt = (claims: unknown, header: unknown = { alg: 'ES256' }, signature = 'c
 const body = (token: unknown, kind = 'TokenRequest'): Buffer =>
   Buffer.from(JSON.stringify({ kind, status: { token } }));
 const read = (claims: object, changes: Partial<ExpectedToken> = {}) =>
-  readTokenAnswer(body(jwt({ ...CLAIMS, ...claims })), { ...expected, ...changes });
+  readTokenResponse(body(jwt({ ...CLAIMS, ...claims })), { ...expected, ...changes });
 
-describe('the answer of a cluster', () => {
+describe('the response of a cluster', () => {
   it('is read', () => {
     expect(read({})).toEqual({
       token: jwt(CLAIMS),
@@ -54,7 +54,7 @@ describe('the answer of a cluster', () => {
 
   it('may have claims that Go writes in its own way', () => {
     const claims = `{"aud":["a\\u0026b"], ${JSON.stringify({ ...CLAIMS, aud: undefined }).slice(1)}`;
-    expect(readTokenAnswer(body(jwt(claims)), { ...expected, audiences: ['a&b'] }).audiences).toEqual(['a&b']);
+    expect(readTokenResponse(body(jwt(claims)), { ...expected, audiences: ['a&b'] }).audiences).toEqual(['a&b']);
   });
 
   it('is bound to what was asked for', () => {
@@ -88,7 +88,7 @@ describe('the answer of a cluster', () => {
     ['no beginning', { iat: undefined }],
     ['a beginning in the future', { iat: SECONDS + 61 }],
   ])('is not for %s', (_, claims, changes) => {
-    expect(() => read(claims, changes)).toThrow(WrongAnswer);
+    expect(() => read(claims, changes)).toThrow(UnexpectedResponse);
   });
 
   it.each([
@@ -108,7 +108,7 @@ describe('the answer of a cluster', () => {
     ['a token in the prototype', Buffer.from(`{"kind":"TokenRequest","status":{"__proto__":{"token":"x"}}}`)],
     ['a token without end', body('a'.repeat(300_000))],
   ])('is not %s', (_, bytes) => {
-    expect(() => readTokenAnswer(bytes, expected)).toThrow(WrongAnswer);
+    expect(() => readTokenResponse(bytes, expected)).toThrow(UnexpectedResponse);
   });
 
   it('says nothing of what is in it', () => {
