@@ -23,7 +23,7 @@ import { readMountedSecret } from '../lib/secret-file.ts';
 import { startCacheChecks } from '../objects/cache-checks.ts';
 import { countEvents } from '../objects/count-events.ts';
 import { createLiveLookup } from '../objects/live-objects.ts';
-import { openAudit } from '../observability/audit/open-audit.ts';
+import { openAudit } from '../observability/audit/audit-log.ts';
 import type { Logger } from '../observability/logger.ts';
 import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
 import { observeParts, observeStore } from '../observability/metrics/observe-parts.ts';
