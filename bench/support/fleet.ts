@@ -7,7 +7,7 @@ import type { ApiObject, Kind } from '../../src/api/kind.ts';
 import { storageKey } from '../../src/api/object-key.ts';
 import { toStoredBytes } from '../../src/objects/stored-object.ts';
 import { createLogger } from '../../src/observability/logger.ts';
-import { seedSqliteRevision } from '../../src/storage/sqlite/seed-revision.ts';
+import { seedSqliteRevision } from '../../src/storage/sqlite/database.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import type { ArchiveItem } from '../../src/transfer/archive.ts';
 import { type ImportTarget, importStore } from '../../src/transfer/import-store.ts';

@@ -32,7 +32,7 @@ describe('an object that was replaced', () => {
     const before = shown(entry);
     const { fullJson, publicJson } = entry;
     expect(entry.fullJson).toBe(fullJson);
-    entry.replaced();
+    entry.onReplaced();
     expect(entry.fullJson).not.toBe(fullJson);
     expect(entry.publicJson).not.toBe(publicJson);
     expect(shown(entry)).toEqual(before);

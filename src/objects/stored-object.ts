@@ -96,7 +96,7 @@ export class StoredObject implements CacheEntry, ObjectKey {
     return this.#fullJson;
   }
 
-  replaced(): void {
+  onReplaced(): void {
     this.#publicJson = undefined;
     this.#fullJson = undefined;
   }

@@ -72,7 +72,7 @@ export async function checkCaches<E extends CacheEntry>(options: CheckOptions<E>
   if (!reflector.ready) return;
   // Taken in one tick, so that all are of this revision. Snapshots are copied on write.
   const { revision } = reflector;
-  const snapshots = caches.map((cache) => ({ cache, snapshot: cache.present }));
+  const snapshots = caches.map((cache) => ({ cache, snapshot: cache.snapshot }));
   let differs = false;
   for (const { cache, snapshot } of snapshots) {
     try {

@@ -138,7 +138,7 @@ export class Prober implements ReflectorListener<StoredObject> {
   /** Clusters that are gone without an event are forgotten when it is their turn. */
   #reload(): void {
     const { clusters } = this.#options;
-    this.#unread = clusters.present.scan(clusters.prefix);
+    this.#unread = clusters.snapshot.scan(clusters.prefix);
     this.#arm();
   }
 
