@@ -83,7 +83,7 @@ async function measureFleet(clusters: number): Promise<void> {
     const access = { endpoints: etcd.endpoints };
     const target = {
       open: async () => (await openEtcdStore({ ...access, prefix: '/fleet' })).store,
-      lift: (revision: number) => seedEtcdRevision(access, '/fleet', revision),
+      seedRevision: (revision: number) => seedEtcdRevision(access, '/fleet', revision),
     };
     progress(`${clusters} clusters are written to etcd`);
     await fillStore(target, { clusters, bindings: 1_000 });

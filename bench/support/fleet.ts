@@ -159,7 +159,7 @@ export async function writeFleet(dataDir: string, size: FleetSize): Promise<void
   const logger = createLogger({ level: 'silent' });
   const target = {
     open: () => openSqliteStore({ file, logger }),
-    lift: async (revision: number) => seedSqliteRevision(file, revision),
+    seedRevision: async (revision: number) => seedSqliteRevision(file, revision),
   };
   await fillStore(target, size);
 }

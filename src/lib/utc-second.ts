@@ -1,13 +1,14 @@
-/** So many seconds are remembered: at any moment few are told, those of now and of when something ends. */
-const REMEMBERED = 64;
-const texts = new Map<number, string>();
+import { Cache } from './cache.ts';
+
+/**
+ * Formatted seconds, for the whole process: at any time few seconds are formatted, those of now and of expiries. An
+ * entry is never wrong; it dies by eviction. Formatting a date takes about 2 µs, and a request does it several times.
+ */
+const texts = new Cache<number, string>({ maxEntries: 64 });
 
 /** A second since the epoch, in UTC and without its zone, as in `2026-01-02T03:04:05`. */
-export function utcSecond(second: number): string {
-  const known = texts.get(second);
-  if (known !== undefined) return known;
-  const text = new Date(second * 1000).toISOString().slice(0, 19);
-  if (texts.size >= REMEMBERED) texts.clear();
-  texts.set(second, text);
-  return text;
-}
+export const utcSecond = (second: number): string =>
+  texts.getOrCompute(second, () => new Date(second * 1000).toISOString().slice(0, 19));
+
+/** RFC 3339 in UTC with seconds: the only form of time in the API (T-09). */
+export const toTimestamp = (epochMs: number): string => `${utcSecond(Math.floor(epochMs / 1000))}Z`;

@@ -3,11 +3,11 @@ import type { Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
 import type { Store, Write, WriteResult } from '../storage/contract.ts';
-import { findParents } from './parents.ts';
+import { findOwners } from './owners.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
 import type { StoredObject } from './stored-object.ts';
-import { hasFinalizers, holdsOthers, type ObjectWriter } from './writer.ts';
+import { hasFinalizers, type ObjectWriter, ownsOthers } from './writer.ts';
 
 export interface DeletionPropagationOptions {
   readonly store: Store;
@@ -38,8 +38,8 @@ export class DeletionPropagation {
   /** After a deletion or an update: finishes what waited for it, from the inside out. */
   async settle(kind: Kind, objectKey: ObjectKey): Promise<void> {
     const { catalog, reader } = this.#options;
-    const parents = findParents(catalog, reader, kind, objectKey).toReversed();
-    for (const entry of [...(holdsOthers(kind) ? [reader.find(kind, objectKey)] : []), ...parents]) {
+    const parents = findOwners(catalog, reader, kind, objectKey).toReversed();
+    for (const entry of [...(ownsOthers(kind) ? [reader.find(kind, objectKey)] : []), ...parents]) {
       if (entry !== undefined && !('missing' in entry) && entry.deletionTimestamp !== undefined) {
         await this.#finish(entry);
       }
@@ -102,7 +102,7 @@ export class DeletionPropagation {
       // Someone else deleted it first, which is what was wanted; or made it anew, and that is for the next round.
       if (!(error instanceof ApiError && [404, 409].includes(error.status.code))) throw error;
     }
-    const left = holdsOthers(child.kind) ? this.#options.reader.find(child.kind, child) : undefined;
+    const left = ownsOthers(child.kind) ? this.#options.reader.find(child.kind, child) : undefined;
     if (left?.deletionTimestamp !== undefined) await this.#finish(left);
   }
 
@@ -120,7 +120,7 @@ export class DeletionPropagation {
   /** A parent that is younger than the object is not its parent, but a namesake made anew. */
   #isOrphan(entry: StoredObject): boolean {
     const { catalog, reader } = this.#options;
-    return findParents(catalog, reader, entry.kind, entry).some(
+    return findOwners(catalog, reader, entry.kind, entry).some(
       (parent) => 'missing' in parent || parent.createRevision > entry.createRevision,
     );
   }

@@ -4,8 +4,14 @@ import type { ApiObject, Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict, notFound } from '../api/status.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
-import { requireParents } from './parents.ts';
-import { isSameObject, prepareCreate, prepareDeletion, prepareUpdate, type UpdatePart } from './prepare.ts';
+import { requireOwners } from './owners.ts';
+import {
+  isSameObject,
+  markForDeletion,
+  prepareForCreate,
+  prepareForUpdate,
+  type UpdatePart,
+} from './prepare-object.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
 import { type StoredObject, toStoredBytes } from './stored-object.ts';
@@ -102,9 +108,9 @@ export class ObjectWriter {
     { dryRun, keepStatus = false, admit }: CreateOptions,
   ): Promise<ApiObject> {
     const { catalog, reader, now, randomUuid, computedAnnotations } = this.#options;
-    const parents = await requireParents(catalog, reader, kind, objectKey);
+    const parents = await requireOwners(catalog, reader, kind, objectKey);
     const stamp = { uid: randomUuid(), now: now() };
-    const object = prepareCreate(kind, objectKey, sent, stamp, { computedAnnotations, keepStatus });
+    const object = prepareForCreate(kind, objectKey, sent, stamp, { computedAnnotations, keepStatus });
     admit?.(object, undefined);
     refuseIfInvalid(kind, objectKey.name, validateObject(kind, object, undefined));
     if (dryRun) {
@@ -124,7 +130,7 @@ export class ObjectWriter {
     const existing = reader.find(kind, objectKey);
     if (result.key === storageKey(kind, objectKey)) throw exists(kind, objectKey.name, existing);
     // A parent went away between the look and the write: say which one.
-    await requireParents(catalog, reader, kind, objectKey);
+    await requireOwners(catalog, reader, kind, objectKey);
     throw conflict(kind, objectKey.name, 'what it lives in has changed; please try again');
   }
 
@@ -134,7 +140,7 @@ export class ObjectWriter {
     const expected = preconditions?.resourceVersion ?? '';
     for (let attempt = 1; ; attempt++) {
       const { current, object: old } = await this.#current(kind, objectKey, preconditions);
-      const next = prepareUpdate(kind, await change(old), old, part, { computedAnnotations });
+      const next = prepareForUpdate(kind, await change(old), old, part, { computedAnnotations });
       admit?.(next, old);
       refuseIfInvalid(kind, objectKey.name, validateObject(kind, next, old));
       const result = await this.#replace(kind, { current, old }, next, options);
@@ -155,7 +161,7 @@ export class ObjectWriter {
     const finished = next.metadata.deletionTimestamp !== undefined && !hasFinalizers(next);
     const result = await this.#write({
       key: current.key,
-      value: finished && !holdsOthers(kind) ? null : toStoredBytes(kind, next),
+      value: finished && !ownsOthers(kind) ? null : toStoredBytes(kind, next),
       expect: { modRevision: current.revision },
       guards,
     });
@@ -183,11 +189,11 @@ export class ObjectWriter {
       const isMarked = deletionTimestamp !== undefined;
       if (dryRun) {
         const held = hasFinalizers(object);
-        return { object: held && !isMarked ? prepareDeletion(kind, object, now()) : object, uid, gone: !held };
+        return { object: held && !isMarked ? markForDeletion(kind, object, now()) : object, uid, gone: !held };
       }
-      const waits = holdsOthers(kind) || hasFinalizers(object);
+      const waits = ownsOthers(kind) || hasFinalizers(object);
       if (waits && isMarked) return { object, uid, gone: false };
-      const last = waits ? prepareDeletion(kind, object, now()) : object;
+      const last = waits ? markForDeletion(kind, object, now()) : object;
       const result = await this.#write({
         key: current.key,
         value: waits ? toStoredBytes(kind, last) : null,
@@ -230,7 +236,7 @@ export class ObjectWriter {
 }
 
 /** Deleting one of these takes what is inside along, so it first stops accepting anything new. */
-export const holdsOthers = (kind: Kind): boolean => kind.resource === 'clusters' || kind.resource === 'namespaces';
+export const ownsOthers = (kind: Kind): boolean => kind.resource === 'clusters' || kind.resource === 'namespaces';
 
 export const hasFinalizers = ({ metadata }: ApiObject): boolean => (metadata.finalizers ?? []).length > 0;
 

@@ -69,7 +69,7 @@ const temporary = (): string => mkdtempSync(join(tmpdir(), 'clusterpass-proxy-')
 storeConformance('A store in another process', {
   open: () => openIn(temporary()),
   reopen: async (store) => openIn(await closed(store)),
-  async lift(store, revision) {
+  async seedRevision(store, revision) {
     const directory = await closed(store);
     seedSqliteRevision(join(directory, 'store.db'), revision);
     return openIn(directory);

@@ -20,7 +20,7 @@ storeConformance('SQLite', {
     await store.close();
     return openIn(directories.get(store) ?? '');
   },
-  async lift(store, revision) {
+  async seedRevision(store, revision) {
     await store.close();
     const directory = directories.get(store) ?? '';
     seedSqliteRevision(join(directory, 'store.db'), revision);

@@ -1,5 +1,5 @@
 import type { ApiObject } from '../../api/kind.ts';
-import { toTimestamp } from '../../objects/prepare.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ReflectorListener } from '../../storage/reflector.ts';

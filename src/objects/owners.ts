@@ -8,7 +8,7 @@ import type { StoredObject } from './stored-object.ts';
 type Parent = StoredObject | { readonly missing: Kind; readonly name: string };
 
 /** What an object lives in, outermost first. None for the fleet's own objects. */
-export function findParents(catalog: Catalog, reader: ObjectReader, kind: Kind, objectKey: ObjectKey): Parent[] {
+export function findOwners(catalog: Catalog, reader: ObjectReader, kind: Kind, objectKey: ObjectKey): Parent[] {
   if (!kind.inCluster) return [];
   const find = (parent: Kind, at: ObjectKey): Parent => reader.find(parent, at) ?? { missing: parent, name: at.name };
   const cluster = find(catalog.clusters, { cluster: '', namespace: '', name: objectKey.cluster });
@@ -20,16 +20,16 @@ export function findParents(catalog: Catalog, reader: ObjectReader, kind: Kind, 
  * The cluster and the namespace must exist and not be on their way out. A missing one is named itself
  * (T-12i): "no such account" would send people looking in the wrong place.
  */
-export async function requireParents(
+export async function requireOwners(
   catalog: Catalog,
   reader: ObjectReader,
   kind: Kind,
   objectKey: ObjectKey,
 ): Promise<StoredObject[]> {
-  let parents = findParents(catalog, reader, kind, objectKey);
+  let parents = findOwners(catalog, reader, kind, objectKey);
   if (parents.some((parent) => 'missing' in parent)) {
     await reader.catchUp();
-    parents = findParents(catalog, reader, kind, objectKey);
+    parents = findOwners(catalog, reader, kind, objectKey);
   }
   return parents.map((parent) => {
     if ('missing' in parent) throw notFound(parent.missing, parent.name);

@@ -1,10 +1,7 @@
 import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta } from '../api/kind.ts';
 import type { ObjectKey } from '../api/object-key.ts';
-import { utcSecond } from '../lib/utc-second.ts';
+import { toTimestamp } from '../lib/utc-second.ts';
 import { equalJson, type JsonValue } from './patches/json-value.ts';
-
-/** Seconds, UTC: the only form of time in the API (T-09). */
-export const toTimestamp = (epochMs: number): string => `${utcSecond(Math.floor(epochMs / 1000))}Z`;
 
 export interface Stamp {
   readonly uid: string;
@@ -44,7 +41,7 @@ const typeOf = (kind: Kind): Pick<ApiObject, 'apiVersion' | 'kind'> => ({
 });
 
 /** Z-01: what the server fills in and what it ignores when an object is created. */
-export function prepareCreate(
+export function prepareForCreate(
   kind: Kind,
   objectKey: ObjectKey,
   sent: ApiObject,
@@ -71,7 +68,7 @@ export function prepareCreate(
 export type UpdatePart = 'object' | 'status' | 'both';
 
 /** What an update may change: everything but status and system fields, or with the subresource only status. */
-export function prepareUpdate(
+export function prepareForUpdate(
   kind: Kind,
   sent: ApiObject,
   old: ApiObject,
@@ -98,7 +95,7 @@ export function prepareUpdate(
 }
 
 /** An object on its way out. */
-export function prepareDeletion(kind: Kind, object: ApiObject, now: number): ApiObject {
+export function markForDeletion(kind: Kind, object: ApiObject, now: number): ApiObject {
   const marked = { ...object, metadata: { ...object.metadata, deletionTimestamp: toTimestamp(now) } };
   return completed(kind, marked);
 }
