@@ -1,24 +1,25 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import type { ObjectKey } from '../api/object-key.ts';
-import { forbidden, notFound } from '../api/status.ts';
+import { type ApiError, forbidden, notFound } from '../api/status.ts';
 import type { ObjectReader } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
 
-type Parent = StoredObject | { readonly missing: Kind; readonly name: string };
+/** The cluster or the namespace of an object. Deleting it deletes its dependents, the objects inside it. */
+type Owner = StoredObject | { readonly missing: Kind; readonly name: string };
 
-/** What an object lives in, outermost first. None for the fleet's own objects. */
-export function findOwners(catalog: Catalog, reader: ObjectReader, kind: Kind, objectKey: ObjectKey): Parent[] {
+/** The owners of an object: its cluster, then its namespace. None for the fleet's own objects. */
+export function findOwners(catalog: Catalog, reader: ObjectReader, kind: Kind, objectKey: ObjectKey): Owner[] {
   if (!kind.inCluster) return [];
-  const find = (parent: Kind, at: ObjectKey): Parent => reader.find(parent, at) ?? { missing: parent, name: at.name };
+  const find = (owner: Kind, key: ObjectKey): Owner => reader.find(owner, key) ?? { missing: owner, name: key.name };
   const cluster = find(catalog.clusters, { cluster: '', namespace: '', name: objectKey.cluster });
   if (!kind.namespaced) return [cluster];
   return [cluster, find(catalog.namespaces, { cluster: objectKey.cluster, namespace: '', name: objectKey.namespace })];
 }
 
 /**
- * The cluster and the namespace must exist and not be on their way out. A missing one is named itself
- * (T-12i): "no such account" would send people looking in the wrong place.
+ * The cluster and the namespace must exist and must not be terminating. The error names the missing one (T-12i): "no
+ * such account" would be misleading.
  */
 export async function requireOwners(
   catalog: Catalog,
@@ -26,27 +27,27 @@ export async function requireOwners(
   kind: Kind,
   objectKey: ObjectKey,
 ): Promise<StoredObject[]> {
-  let parents = findOwners(catalog, reader, kind, objectKey);
-  if (parents.some((parent) => 'missing' in parent)) {
+  let owners = findOwners(catalog, reader, kind, objectKey);
+  if (owners.some((owner) => 'missing' in owner)) {
     await reader.catchUp();
-    parents = findOwners(catalog, reader, kind, objectKey);
+    owners = findOwners(catalog, reader, kind, objectKey);
   }
-  return parents.map((parent) => {
-    if ('missing' in parent) throw notFound(parent.missing, parent.name);
-    if (parent.deletionTimestamp !== undefined) throw terminating(kind, objectKey, parent);
-    return parent;
+  return owners.map((owner) => {
+    if ('missing' in owner) throw notFound(owner.missing, owner.name);
+    if (owner.deletionTimestamp !== undefined) throw terminating(kind, objectKey, owner);
+    return owner;
   });
 }
 
 /** T-12j */
-function terminating(kind: Kind, objectKey: ObjectKey, parent: StoredObject) {
-  const inNamespace = parent.kind.resource === 'namespaces';
-  const where = `${inNamespace ? 'namespace' : 'cluster'} ${parent.name}`;
+function terminating(kind: Kind, objectKey: ObjectKey, owner: StoredObject): ApiError {
+  const isNamespace = owner.kind.resource === 'namespaces';
+  const where = `${isNamespace ? 'namespace' : 'cluster'} ${owner.name}`;
   return forbidden(kind, objectKey.name, `unable to create new content in ${where} because it is being terminated`, [
     {
-      reason: inNamespace ? 'NamespaceTerminating' : 'ClusterTerminating',
+      reason: isNamespace ? 'NamespaceTerminating' : 'ClusterTerminating',
       message: `${where} is being terminated`,
-      field: inNamespace ? 'metadata.namespace' : 'metadata.cluster',
+      field: isNamespace ? 'metadata.namespace' : 'metadata.cluster',
     },
   ]);
 }

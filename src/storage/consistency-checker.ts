@@ -32,7 +32,9 @@ export interface CheckOptions<E extends CacheEntry> extends CheckParts<E> {
 const INTERVAL_MS = 300_000;
 const PAGE = 200;
 
-/** B7: compares the caches with the store at an interval. Returns how to stop; resolves when a running check is done. */
+/**
+ * B7: compares the caches with the store at an interval. Returns how to stop; resolves when a running check is done.
+ */
 export function startConsistencyChecks<E extends CacheEntry>(
   options: ConsistencyChecksOptions<E>,
 ): () => Promise<void> {

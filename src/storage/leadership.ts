@@ -8,8 +8,8 @@ export interface Leadership {
   /** True while this process leads. Call it before each piece of work. */
   leads(): boolean;
   /**
-   * A guard for writes that only the leader may make: such a write fails once another process leads. Undefined when this
-   * process does not lead, or when no other process can.
+   * A guard for writes that only the leader may make: such a write fails once another process leads. Undefined when
+   * this process does not lead, or when no other process can.
    */
   fence(): Guard | undefined;
   /** Resigns, so that another process can lead at once. */

@@ -3,7 +3,9 @@ import { type Change, type KeyValue, type Revision, StorageError, type Store } f
 import type { CacheEntry } from './snapshot.ts';
 import type { CacheEvent, Refill, WatchCache } from './watch-cache.ts';
 
-/** Called with every event, in order, after the caches have applied it. Synchronous. A listener that throws is reset. */
+/**
+ * Called with every event, in order, after the caches have applied it. Synchronous. A listener that throws is reset.
+ */
 export interface ReflectorListener<E extends CacheEntry> {
   onEvent(event: CacheEvent<E>): void;
   /** All events up to this revision have been delivered. */

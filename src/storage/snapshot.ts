@@ -10,13 +10,15 @@ export interface CacheEntry {
   readonly key: string;
   readonly revision: number;
   readonly labels: Readonly<Record<string, string>> | undefined;
-  /** Called when the entry is no longer current. It is rarely read then, so it can drop data that it can compute again. */
+  /**
+   * Called when the entry is no longer current. It is rarely read then, so it can drop data that it can compute again.
+   */
   onReplaced?(): void;
 }
 
 /**
- * UTF-16 order. It equals the store's UTF-8 order except for characters beyond U+FFFF, which only names of RBAC rules may
- * have and whose order no client relies on. The native comparison is three times faster.
+ * UTF-16 order. It equals the store's UTF-8 order except for characters beyond U+FFFF, which only names of RBAC rules
+ * may have and whose order no client relies on. The native comparison is three times faster.
  */
 const compareKeys = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 

@@ -18,8 +18,8 @@ interface OpenWatch {
 
 /**
  * Serves the store of this process to other processes, and elects a leader among them: the first that campaigned and is
- * still connected. A leader's writes come over the link with which its leadership ends, so none of them can arrive after
- * another process leads. No fence is needed.
+ * still connected. A leader's writes come over the link with which its leadership ends, so none of them can arrive
+ * after another process leads. No fence is needed.
  */
 export class StoreOwner {
   readonly #store: Store;

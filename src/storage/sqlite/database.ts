@@ -22,9 +22,9 @@ const WAL_CHECKPOINT_BYTES = 16 * 1024 ** 2;
 
 /**
  * `log` is the whole store: one row for each change, and the row's id is the change's revision. AUTOINCREMENT keeps the
- * highest id in sqlite_sequence, so that no revision is used twice, even when the newest rows have been removed. An empty
- * store is at revision 1, as in etcd: 0 means "any" to a Kubernetes client. `value` is NULL when the change deleted the
- * key. It is the last column, so that reading the others does not touch its overflow pages.
+ * highest id in sqlite_sequence, so that no revision is used twice, even when the newest rows have been removed. An
+ * empty store is at revision 1, as in etcd: 0 means "any" to a Kubernetes client. `value` is NULL when the change
+ * deleted the key. It is the last column, so that reading the others does not touch its overflow pages.
  *
  * In `meta`, `oldest` is the oldest readable revision, and `swept` the revision up to which unreadable rows have been
  * removed. They differ only during a compaction, or after one was interrupted.

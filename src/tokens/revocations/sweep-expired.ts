@@ -33,7 +33,7 @@ export function createSweep({ kinds, reader, store, isDone, guards = () => [], n
     for (const entry of reader.cache(kind).current.scan(kindPrefix(kind), places.get(kind))) {
       if (++looked > LOOKED_AT || found.length >= REMOVED) return found;
       places.set(kind, entry.key);
-      if (entry.isOver(now()) || isDone(entry)) found.push(entry);
+      if (entry.isExpired(now()) || isDone(entry)) found.push(entry);
     }
     places.delete(kind);
     return found;

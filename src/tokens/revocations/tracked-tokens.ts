@@ -48,7 +48,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   function endsOf(requester: string): number[] {
     const ends: number[] = [];
     for (const entry of reader.cache(kind).current.withLabel(REQUESTER_LABEL, requester)) {
-      if (!entry.isOver(now())) ends.push(entry.expiresAt ?? 0);
+      if (!entry.isExpired(now())) ends.push(entry.expiresAt ?? 0);
     }
     return ends;
   }
