@@ -5,7 +5,7 @@ export interface ImportTarget {
   /** Opens it, whatever state it is in. */
   open(): Promise<Store>;
   /** Makes every later revision greater than this one, and what came before unreadable. The store is closed then. */
-  lift(revision: Revision): Promise<void>;
+  seedRevision(revision: Revision): Promise<void>;
 }
 
 /** Writes under way at once. */
@@ -24,7 +24,7 @@ export async function importStore(target: ImportTarget, { revision, items }: Arc
   try {
     await prepare(store);
     await store.close();
-    await target.lift(revision);
+    await target.seedRevision(revision);
     store = await target.open();
     for (const wave of waves(items)) await inBatches(wave, (item) => create(store, item.key, item.value));
     const mark = await store.get(IMPORT_KEY);

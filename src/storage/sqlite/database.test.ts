@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { requireLocalDisk } from './local-disk.ts';
+import { requireLocalDisk } from './database.ts';
 
 const FILE = '/data/clusterpass.db';
 
@@ -9,23 +9,23 @@ describe('B19: the file of the embedded store', () => {
   it.each([
     [0x6969, 'NFS'],
     [0xff534d42, 'CIFS'],
-    // As a signed number of 32 bits.
+    // The same as a signed 32-bit number.
     [0xff534d42 | 0, 'CIFS'],
     [0xfe534d42, 'SMB2'],
     [0x00c36400, 'Ceph'],
   ])('is refused on the file system %d (%s)', (type, name) => {
-    const asked: string[] = [];
+    const paths: string[] = [];
     const statfs = (path: string) => {
-      asked.push(path);
+      paths.push(path);
       return { type };
     };
     expect(() => requireLocalDisk(FILE, statfs)).toThrow(
       `/data/clusterpass.db is on a network file system (${name}): put --data-dir on a disk of this machine, or use etcd`,
     );
-    expect(asked).toEqual(['/data']);
+    expect(paths).toEqual(['/data']);
   });
 
-  it('is taken on any other, and where nobody can tell', () => {
+  it('is accepted on any other, and where statfs fails', () => {
     for (const type of [0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630]) {
       expect(() => requireLocalDisk(FILE, () => ({ type }))).not.toThrow();
     }

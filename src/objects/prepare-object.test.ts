@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../api/kind.ts';
 import { clusterKind } from '../api/kinds/cluster.ts';
-import { prepareUpdate } from './prepare.ts';
+import { prepareForUpdate } from './prepare-object.ts';
 import { validateObject } from './validate-object.ts';
 
 const kind = clusterKind('orchestrator');
@@ -23,7 +23,7 @@ const old = (): ApiObject => ({
 });
 
 const updated = (before: ApiObject, sent: ApiObject): ApiObject =>
-  prepareUpdate(kind, sent, before, 'object', { computedAnnotations: [] });
+  prepareForUpdate(kind, sent, before, 'object', { computedAnnotations: [] });
 
 const fieldsOf = (before: ApiObject, sent: ApiObject): string[] =>
   validateObject(kind, updated(before, sent), before).map(({ field }) => field);
@@ -50,7 +50,7 @@ describe('an update', () => {
     expect(fieldsOf(before, old())).toEqual(['metadata.labels', `spec.${ENDPOINTS}.serverEndpoints[0].serverAddress`]);
     expect(fieldsOf(before, { ...before, status: { conditions: [{ type: '', status: 'True' }] } })).toEqual([]);
     const status = { conditions: [{ type: '', status: 'True' }] };
-    const next = prepareUpdate(kind, { ...before, status }, before, 'status', { computedAnnotations: [] });
+    const next = prepareForUpdate(kind, { ...before, status }, before, 'status', { computedAnnotations: [] });
     expect(validateObject(kind, next, before).map(({ field }) => field)).toEqual(['status.conditions[0].type']);
   });
 

@@ -1,17 +1,14 @@
 import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta } from '../api/kind.ts';
 import type { ObjectKey } from '../api/object-key.ts';
-import { utcSecond } from '../lib/utc-second.ts';
+import { toTimestamp } from '../lib/utc-second.ts';
 import { equalJson, type JsonValue } from './patches/json-value.ts';
-
-/** Seconds, UTC: the only form of time in the API (T-09). */
-export const toTimestamp = (epochMs: number): string => `${utcSecond(Math.floor(epochMs / 1000))}Z`;
 
 export interface Stamp {
   readonly uid: string;
   readonly now: number;
 }
 
-/** What callers may not set is dropped from whatever they send; name and namespace are the path's to say. */
+/** Without the fields that clients may not set. Name and namespace come from the path. */
 function withoutSystemFields(metadata: ObjectMeta): ObjectMeta {
   const {
     name: _name,
@@ -29,13 +26,13 @@ function withoutSystemFields(metadata: ObjectMeta): ObjectMeta {
   return rest;
 }
 
-/** Computed for every view, so a copy that comes back with an object is not stored. */
+/** Without annotations that views compute: a client that sends an object back sends them too. */
 function withoutComputedAnnotations(metadata: ObjectMeta, computed: readonly string[]): ObjectMeta {
   const { annotations: sent } = metadata;
   if (sent === undefined || !computed.some((key) => Object.hasOwn(sent, key))) return metadata;
-  const kept = Object.entries(sent).filter(([key]) => !computed.includes(key));
+  const stored = Object.entries(sent).filter(([key]) => !computed.includes(key));
   const { annotations: _, ...rest } = metadata;
-  return kept.length === 0 ? rest : { ...rest, annotations: Object.fromEntries(kept) };
+  return stored.length === 0 ? rest : { ...rest, annotations: Object.fromEntries(stored) };
 }
 
 const typeOf = (kind: Kind): Pick<ApiObject, 'apiVersion' | 'kind'> => ({
@@ -43,8 +40,8 @@ const typeOf = (kind: Kind): Pick<ApiObject, 'apiVersion' | 'kind'> => ({
   kind: kind.kind,
 });
 
-/** Z-01: what the server fills in and what it ignores when an object is created. */
-export function prepareCreate(
+/** Z-01: drops what the server ignores in a create, and fills in what it sets. */
+export function prepareForCreate(
   kind: Kind,
   objectKey: ObjectKey,
   sent: ApiObject,
@@ -70,8 +67,8 @@ export function prepareCreate(
 
 export type UpdatePart = 'object' | 'status' | 'both';
 
-/** What an update may change: everything but status and system fields, or with the subresource only status. */
-export function prepareUpdate(
+/** An update changes everything but the status and system fields; of the status subresource, only the status. */
+export function prepareForUpdate(
   kind: Kind,
   sent: ApiObject,
   old: ApiObject,
@@ -97,8 +94,8 @@ export function prepareUpdate(
   return next;
 }
 
-/** An object on its way out. */
-export function prepareDeletion(kind: Kind, object: ApiObject, now: number): ApiObject {
+/** The object with a deletionTimestamp. */
+export function markForDeletion(kind: Kind, object: ApiObject, now: number): ApiObject {
   const marked = { ...object, metadata: { ...object.metadata, deletionTimestamp: toTimestamp(now) } };
   return completed(kind, marked);
 }
@@ -121,14 +118,14 @@ function systemFieldsOf({
   return fields;
 }
 
-/** Equal in everything that a generation counts. */
+/** Equal in everything whose change increments the generation. */
 function sameContent(a: ApiObject, b: ApiObject): boolean {
   const { metadata: _a, status: _as, ...restA } = a;
   const { metadata: _b, status: _bs, ...restB } = b;
   return isSameJson(restA, restB);
 }
 
-/** Whether storing the one in place of the other would change anything; both as they come from here or the store. */
+/** Whether an update would change nothing. Both objects are prepared or stored ones. */
 export function isSameObject(a: ApiObject, b: ApiObject): boolean {
   const { resourceVersion: _a, ...metadataA } = a.metadata;
   const { resourceVersion: _b, ...metadataB } = b.metadata;
@@ -138,9 +135,9 @@ export function isSameObject(a: ApiObject, b: ApiObject): boolean {
 const isSameJson = (a: unknown, b: unknown): boolean => equalJson(a as JsonValue, b as JsonValue);
 
 /**
- * With its defaults, and as it will be read back: comparable, without undefined members, and without the prototypes of the
- * decoder's maps. A copy before anything is filled in: what it was made of may be somebody else's. Where nothing is, it
- * shares with the object of before what is the same: whoever compares the two, or looks for what is new, sees that at once.
+ * A copy with defaults, in the form that will be decoded from the store: without undefined members, and without the
+ * prototypes of the decoder's maps. For a kind without defaults, the copy shares unchanged parts with the old object,
+ * so that comparing and validating them is cheap.
  */
 function completed(kind: Kind, object: ApiObject, old?: ApiObject): ApiObject {
   const copy = plainValue(object, kind.applyDefaults === undefined ? old : undefined) as ApiObject;
@@ -148,20 +145,21 @@ function completed(kind: Kind, object: ApiObject, old?: ApiObject): ApiObject {
   return copy;
 }
 
-/** What `known` has in the same place came from the store, and is plain. */
+/** `known` is the old value of the same field. It was decoded from the store, so it is plain. */
 function plainValue(value: unknown, known?: unknown): unknown {
   if (typeof value !== 'object' || value === null || value === known) return value;
   if (Array.isArray(value)) return value.map((item) => plainValue(item));
-  const before = typeof known === 'object' && known !== null ? (known as Readonly<Record<string, unknown>>) : undefined;
+  const knownObject =
+    typeof known === 'object' && known !== null ? (known as Readonly<Record<string, unknown>>) : undefined;
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
     const inner = (value as Readonly<Record<string, unknown>>)[key];
     if (inner === undefined) continue;
-    // As a key of its own, and never as a prototype.
-    if (key === '__proto__') Object.defineProperty(copy, key, { ...OWN, value: plainValue(inner) });
-    else copy[key] = plainValue(inner, before?.[key]);
+    // An assignment would set the prototype.
+    if (key === '__proto__') Object.defineProperty(copy, key, { ...OWN_PROPERTY, value: plainValue(inner) });
+    else copy[key] = plainValue(inner, knownObject?.[key]);
   }
   return copy;
 }
 
-const OWN = { writable: true, enumerable: true, configurable: true } as const;
+const OWN_PROPERTY = { writable: true, enumerable: true, configurable: true } as const;
