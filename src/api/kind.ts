@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import type { BodyStyle, StructShape } from './codec/shape.ts';
 import type { FieldError } from './field-error.ts';
 import type { Verb } from './request.ts';
 
@@ -49,12 +50,10 @@ export interface BodyType {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
+  /** `schema` and `shape` come from `bodySchema`. */
   readonly schema: TSchema;
-  /**
-   * `builtin`: like kube-apiserver's own types: kind and apiVersion may be left out, violations in document order.
-   * `custom`: like a custom resource: both are required, keys are written sorted, duplicates are reported first.
-   */
-  readonly style: 'builtin' | 'custom';
+  readonly shape: StructShape;
+  readonly style: BodyStyle;
 }
 
 export interface TableColumn {

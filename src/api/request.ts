@@ -1,5 +1,5 @@
 import type { Caller } from './caller.ts';
-import type { BodyType } from './kind.ts';
+import type { BodyStyle } from './codec/shape.ts';
 
 /**
  * A request as the handlers see it, and what they answer: no sockets, no headers. http/ makes the
@@ -85,7 +85,7 @@ export interface ListResponse {
   readonly kind: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly items: readonly Uint8Array[];
-  readonly style: BodyType['style'];
+  readonly style: BodyStyle;
   /** Of a table, whose items are its rows. */
   readonly columns?: readonly object[];
 }

@@ -228,7 +228,9 @@ describe('a mistake is named with its source', () => {
 
   it('a network that is none', () => {
     const [problem] = problems(['--allow-upstream-cidr', '127.0.0.0/8', '--allow-upstream-cidr', '10.0.0.0/33']);
-    expect(problem).toMatch(/^--allow-upstream-cidr: "127\.0\.0\.0\/8,10\.0\.0\.0\/33" cannot be used: expected a network/);
+    expect(problem).toMatch(
+      /^--allow-upstream-cidr: "127\.0\.0\.0\/8,10\.0\.0\.0\/33" cannot be used: expected a network/,
+    );
   });
 
   it('a password in an address is not repeated', () => {

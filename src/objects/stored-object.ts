@@ -131,7 +131,7 @@ export class StoredObject implements CacheEntry, ObjectKey, Current {
 }
 
 /** As it is answered. */
-export const encode = (kind: Kind, object: ApiObject): string => encodeValue(object, kind.schema, kind.style);
+export const encode = (kind: Kind, object: ApiObject): string => encodeValue(object, kind.shape, kind.style);
 
 /** What is written to the store. */
 export function toStoredBytes(kind: Kind, object: ApiObject): Uint8Array {

@@ -283,8 +283,8 @@ describe('C-F: an address means exactly what it shows', () => {
   it.each([
     ['there is none in it', 'bm90IGEgY2VydGlmaWNhdGU='],
     ['certificate 1 in it cannot be read', encoded('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n')],
-    ['certificate 1 in it is not that of an authority', encoded(selfSigned('leaf').cert)],
-    ['certificate 2 in it is not that of an authority', encoded(authority.cert + selfSigned('leaf').cert)],
+    ['certificate 1 in it is not a CA certificate', encoded(selfSigned('leaf').cert)],
+    ['certificate 2 in it is not a CA certificate', encoded(authority.cert + selfSigned('leaf').cert)],
     ['every certificate in it has expired', encoded(expired.cert)],
     ['must hold at most 64 certificates', encoded(authority.cert.repeat(65))],
     ['there is a private key in it', encoded(authority.cert + authority.key)],

@@ -294,11 +294,11 @@ describe('properties', () => {
         (value, style, yaml) => {
           fc.pre(value.anything !== null);
           const type = { ...sample, style };
-          const text = encodeValue(value, type.schema, style);
+          const text = encodeValue(value, type.shape, style);
           const mediaType = yaml ? 'application/yaml' : 'application/json';
           const decoded = decode(text, type, 'Strict', mediaType).value;
           expect(JSON.parse(encodeValue(decoded, undefined, 'builtin'))).toEqual(JSON.parse(text));
-          expect(encodeValue(decoded, type.schema, style)).toBe(text);
+          expect(encodeValue(decoded, type.shape, style)).toBe(text);
         },
       ),
       { numRuns: 1_000 },

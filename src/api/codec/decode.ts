@@ -9,7 +9,6 @@ import { decodeUtf8, JsonSyntaxError, parseJson } from './parse-json.ts';
 import { openEnvelope, ProtobufError, parseMessage } from './parse-protobuf.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { SchemaReader } from './schema-reader.ts';
-import { shapeOf } from './shape.ts';
 import { fromPlain, type JsonNode, type JsonValue, ObjectNode } from './tree.ts';
 import {
   type GroupVersionKind,
@@ -109,10 +108,9 @@ function parse({ bytes, mediaType }: RequestBody, type: BodyType): Source {
 function parseProtobuf(bytes: Uint8Array, type: BodyType): Source {
   const { apiVersion, kind, raw } = openEnvelope(bytes);
   const head = fromPlain({ apiVersion, kind }) as ObjectNode;
-  const shape = shapeOf(type.schema);
-  if (shape.type === 'struct' && (kind === '' || kind === type.kind)) {
+  if (kind === '' || kind === type.kind) {
     try {
-      const message = parseMessage(raw, shape);
+      const message = parseMessage(raw, type.shape);
       head.keys.push(...message.keys);
       head.values.push(...message.values);
     } catch (error) {
@@ -209,8 +207,7 @@ function checkCustom(sent: GroupVersionKind, type: BodyType, value: object, { fi
 const nameIn = (value: object): string => clip((value as { metadata?: { name?: string } }).metadata?.name ?? '');
 
 function read(source: Source, type: BodyType): { value: object; reader: SchemaReader; violations: string[] } {
-  const shape = shapeOf(type.schema);
-  if (shape.type !== 'struct') throw new TypeError(`the schema of ${type.kind} must be an object`);
+  const { shape } = type;
   const custom = type.style === 'custom';
   const violations = new Violations();
   const inMetadata: string[] = [];

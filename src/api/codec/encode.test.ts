@@ -5,22 +5,25 @@ import { parse } from 'yaml';
 import { encodeValue, toJson, toYaml } from './encode.ts';
 import { compareBytes, sortByBytes } from './go-text/go-json-text.ts';
 import { parseYaml } from './parse-yaml.ts';
+import { bodySchema } from './shape.ts';
 import { toPlain } from './tree.ts';
 
-const schema = Type.Object({
-  kind: Type.Optional(Type.String()),
-  apiVersion: Type.Optional(Type.String()),
-  spec: Type.Optional(
-    Type.Object({
-      zeta: Type.Optional(Type.Integer()),
-      labels: Type.Optional(Type.Record(Type.String(), Type.String())),
-      list: Type.Optional(
-        Type.Array(Type.Object({ b: Type.Optional(Type.String()), a: Type.Optional(Type.String()) })),
-      ),
-      anything: Type.Optional(Type.Unknown()),
-    }),
-  ),
-});
+const { shape } = bodySchema(
+  Type.Object({
+    kind: Type.Optional(Type.String()),
+    apiVersion: Type.Optional(Type.String()),
+    spec: Type.Optional(
+      Type.Object({
+        zeta: Type.Optional(Type.Integer()),
+        labels: Type.Optional(Type.Record(Type.String(), Type.String())),
+        list: Type.Optional(
+          Type.Array(Type.Object({ b: Type.Optional(Type.String()), a: Type.Optional(Type.String()) })),
+        ),
+        anything: Type.Optional(Type.Unknown()),
+      }),
+    ),
+  }),
+);
 
 describe('order', () => {
   const value = {
@@ -35,26 +38,26 @@ describe('order', () => {
   };
 
   test('builtin: fields as the schema lists them, maps sorted', () => {
-    expect(encodeValue(value, schema, 'builtin')).toBe(
+    expect(encodeValue(value, shape, 'builtin')).toBe(
       '{"kind":"K","apiVersion":"v1","spec":{"zeta":0,"labels":{"10":"y","9":"z","b":"x"},' +
         '"list":[{"b":"2","a":"1"}],"anything":{"y":[{"c":2,"d":1}],"z":1}}}',
     );
   });
 
   test('L-11: custom: every key sorted', () => {
-    expect(encodeValue(value, schema, 'custom')).toBe(
+    expect(encodeValue(value, shape, 'custom')).toBe(
       '{"apiVersion":"v1","kind":"K","spec":{"anything":{"y":[{"c":2,"d":1}],"z":1},' +
         '"labels":{"10":"y","9":"z","b":"x"},"list":[{"a":"1","b":"2"}],"zeta":0}}',
     );
   });
 
   test('fields that the schema lacks come last, and without a schema the order stays', () => {
-    expect(encodeValue({ extra: 1, apiVersion: 'v1' }, schema, 'builtin')).toBe('{"apiVersion":"v1","extra":1}');
+    expect(encodeValue({ extra: 1, apiVersion: 'v1' }, shape, 'builtin')).toBe('{"apiVersion":"v1","extra":1}');
     expect(encodeValue({ b: 1, a: { d: 1, c: 2 } }, undefined, 'builtin')).toBe('{"b":1,"a":{"d":1,"c":2}}');
   });
 
   test('undefined is left out, null is written', () => {
-    expect(encodeValue({ kind: undefined, spec: null }, schema, 'builtin')).toBe('{"spec":null}');
+    expect(encodeValue({ kind: undefined, spec: null }, shape, 'builtin')).toBe('{"spec":null}');
     expect(encodeValue({ kind: undefined }, undefined, 'custom')).toBe('{}');
     expect(encodeValue([undefined], undefined, 'custom')).toBe('[null]');
   });

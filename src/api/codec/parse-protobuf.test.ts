@@ -8,7 +8,7 @@ import { ApiError } from '../status.ts';
 import { decodeBody, PROTOBUF_TYPE } from './decode.ts';
 import { MAX_FIELDS } from './parse-protobuf.ts';
 import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
-import { type Shape, shapeOf } from './shape.ts';
+import type { Shape } from './shape.ts';
 
 const decode = (bytes: Uint8Array, type: BodyType = tokenRequestType) =>
   decodeBody<Record<string, unknown>>({ bytes, mediaType: PROTOBUF_TYPE }, type, 'Strict');
@@ -133,7 +133,7 @@ describe('other kinds', () => {
         walk(field.shape, false);
       }
     };
-    for (const { schema } of [
+    for (const { shape } of [
       tokenRequestType,
       namespaceKind,
       serviceAccountKind,
@@ -141,7 +141,7 @@ describe('other kinds', () => {
       clusterRoleKind,
       clusterRoleBindingKind,
     ]) {
-      walk(shapeOf(schema), true);
+      walk(shape, true);
     }
     expect(without).toEqual([]);
   });

@@ -1,7 +1,6 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { badRequest } from '../status.ts';
 import { decodeUtf8 } from './parse-json.ts';
-import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
 import type { ArrayShape, Field, LeafShape, MapShape, Shape, StructShape } from './shape.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
 
@@ -74,10 +73,9 @@ class MessageReader {
   /** The same message sent in pieces is one message: later fields win, lists go on. */
   struct(pieces: readonly Uint8Array[], shape: StructShape): ObjectNode {
     const found = new Map<Field, Value[]>();
-    const fields = fieldsOf(shape);
     for (const piece of pieces) {
       eachField(piece, this.#count, (number, reader, wireType) => {
-        const field = fields.get(number);
+        const field = shape.byNumber.get(number);
         if (field === undefined) {
           reader.skip(wireType);
           return;
@@ -169,22 +167,6 @@ function timestamp(bytes: Uint8Array, count: FieldCount): string | undefined {
     throw new ProtobufError('proto: a time is out of range');
   }
   return date.toISOString().replace(/\.\d+Z$/, 'Z');
-}
-
-const numbered = new WeakMap<StructShape, ReadonlyMap<number, Field>>();
-
-function fieldsOf(shape: StructShape): ReadonlyMap<number, Field> {
-  const known = numbered.get(shape);
-  if (known !== undefined) return known;
-  const numbers = PROTOBUF_FIELDS[shape.goType] ?? {};
-  const fields = new Map(
-    shape.fields.flatMap((field) => {
-      const number = numbers[field.name];
-      return number === undefined ? [] : [[number, field] as const];
-    }),
-  );
-  numbered.set(shape, fields);
-  return fields;
 }
 
 function readValue(reader: BinaryReader, wireType: WireType, { name, shape }: Field): Value {

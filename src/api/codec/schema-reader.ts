@@ -5,6 +5,7 @@ import { compareBytes } from './go-text/go-json-text.ts';
 import { parseGoTime, TimeSyntaxError } from './go-text/go-time.ts';
 import {
   type ArrayShape,
+  type BodyStyle,
   type Field,
   type LeafShape,
   type MapShape,
@@ -18,7 +19,7 @@ import { clip, MAX_VIOLATIONS, type Path, pathText, reportDuplicates, type Viola
 
 export interface ReaderOptions {
   /** Custom resources get errors of a schema validator (422), built-in types those of Go's decoder (400). */
-  readonly style: 'builtin' | 'custom';
+  readonly style: BodyStyle;
   /** True when keys come in byte order instead of document order: bodies that were YAML. */
   readonly sorted: boolean;
   readonly onUnknown: (path: Path) => void;

@@ -1,22 +1,15 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import { checkEach, type FieldError, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { validateProbeChoice } from '../probe-annotation.ts';
 import { ageColumn, nameColumn } from '../table-columns.ts';
-import { DEFAULT_CHECKS, type EndpointChecks, validateEndpoints } from './cluster-endpoints.ts';
+import { type ApiEndpoints, DEFAULT_CHECKS, type EndpointChecks, validateEndpoints } from './cluster-endpoints.ts';
 import { text, timestamp, typeMeta } from './meta.ts';
 
+export type { ApiEndpoints, ServerEndpoint } from './cluster-endpoints.ts';
+
 export const CLUSTER_GROUP = 'clusterregistry.k8s.io';
-
-export interface ServerEndpoint {
-  clientCIDR?: string;
-  serverAddress?: string;
-}
-
-export interface ApiEndpoints {
-  serverEndpoints?: ServerEndpoint[];
-  caBundle?: string;
-}
 
 export interface ClusterCondition {
   type?: string;
@@ -183,30 +176,32 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
       'status.type': (object) => statusOf(object).type ?? '',
       'status.version': (object) => statusOf(object).version ?? '',
     },
-    schema: Type.Object(
-      {
-        ...typeMeta,
-        spec: Type.Optional(
-          Type.Object(
-            {
-              [field]: Type.Optional(EndpointsSchema),
-              authInfo: Type.Optional(
-                Type.Object(
-                  { user: Type.Optional(AuthReferenceSchema), controller: Type.Optional(AuthReferenceSchema) },
-                  {
-                    goType: 'AuthInfo',
-                    description:
-                      'Where the credentials for this cluster are found. Shown only to those who may change it.',
-                  },
+    ...bodySchema(
+      Type.Object(
+        {
+          ...typeMeta,
+          spec: Type.Optional(
+            Type.Object(
+              {
+                [field]: Type.Optional(EndpointsSchema),
+                authInfo: Type.Optional(
+                  Type.Object(
+                    { user: Type.Optional(AuthReferenceSchema), controller: Type.Optional(AuthReferenceSchema) },
+                    {
+                      goType: 'AuthInfo',
+                      description:
+                        'Where the credentials for this cluster are found. Shown only to those who may change it.',
+                    },
+                  ),
                 ),
-              ),
-            },
-            { goType: 'ClusterSpec', description: 'How the cluster is reached.' },
+              },
+              { goType: 'ClusterSpec', description: 'How the cluster is reached.' },
+            ),
           ),
-        ),
-        status: Type.Optional(StatusSchema),
-      },
-      { goType: 'Cluster', description: 'A cluster of the fleet, as its clients need to know it.' },
+          status: Type.Optional(StatusSchema),
+        },
+        { goType: 'Cluster', description: 'A cluster of the fleet, as its clients need to know it.' },
+      ),
     ),
     validate: (object, old) => [
       ...(old !== undefined && object.spec === old.spec

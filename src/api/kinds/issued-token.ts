@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import { type FieldError, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import type { Verb } from '../request.ts';
@@ -77,40 +78,42 @@ export const issuedTokenKind: Kind = {
     'spec.serviceAccount.name': (object) => specOf(object).serviceAccount?.name ?? '',
     'spec.serviceAccount.namespace': (object) => specOf(object).serviceAccount?.namespace ?? '',
   },
-  schema: Type.Object(
-    {
-      ...typeMeta,
-      spec: Type.Optional(
-        Type.Object(
-          {
-            cluster: text('The cluster whose account it is.'),
-            serviceAccount: Type.Optional(
-              Type.Object(
-                { namespace: text(), name: text(), uid: text() },
-                { goType: 'ServiceAccountReference', description: 'The account that its bearer is.' },
+  ...bodySchema(
+    Type.Object(
+      {
+        ...typeMeta,
+        spec: Type.Optional(
+          Type.Object(
+            {
+              cluster: text('The cluster whose account it is.'),
+              serviceAccount: Type.Optional(
+                Type.Object(
+                  { namespace: text(), name: text(), uid: text() },
+                  { goType: 'ServiceAccountReference', description: 'The account that its bearer is.' },
+                ),
               ),
-            ),
-            audiences: texts('Who is to accept it.'),
-            boundObjectRef: Type.Optional(
-              Type.Object(
-                { kind: text('`Pod` or `Secret`.'), name: text(), uid: text() },
-                { goType: 'BoundObjectReference', description: 'The object that it ends with.' },
+              audiences: texts('Who is to accept it.'),
+              boundObjectRef: Type.Optional(
+                Type.Object(
+                  { kind: text('`Pod` or `Secret`.'), name: text(), uid: text() },
+                  { goType: 'BoundObjectReference', description: 'The object that it ends with.' },
+                ),
               ),
-            ),
-            requestedBy: Type.Optional(
-              Type.Object(
-                { username: text(), uid: text() },
-                { goType: 'UserReference', description: 'The caller who asked for it.' },
+              requestedBy: Type.Optional(
+                Type.Object(
+                  { username: text(), uid: text() },
+                  { goType: 'UserReference', description: 'The caller who asked for it.' },
+                ),
               ),
-            ),
-            issuedTimestamp: timestamp('When it was issued.'),
-            expirationTimestamp: timestamp('When it ends.'),
-          },
-          { goType: 'IssuedTokenSpec', description: 'What was granted, and to whom.' },
+              issuedTimestamp: timestamp('When it was issued.'),
+              expirationTimestamp: timestamp('When it ends.'),
+            },
+            { goType: 'IssuedTokenSpec', description: 'What was granted, and to whom.' },
+          ),
         ),
-      ),
-    },
-    { goType: 'IssuedToken', description: 'A token that is out. Named by its id; deleting it revokes the token.' },
+      },
+      { goType: 'IssuedToken', description: 'A token that is out. Named by its id; deleting it revokes the token.' },
+    ),
   ),
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import { checkEach, type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn } from '../table-columns.ts';
@@ -195,9 +196,11 @@ const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]
   resource: `${kind.toLowerCase()}s`,
   singular: kind.toLowerCase(),
   namespaced,
-  schema: Type.Object(
-    { ...typeMeta, subjects: SubjectsSchema, roleRef: RoleRefSchema },
-    { goType: kind, description: `Gives a role to subjects${namespaced ? ', within a namespace' : ''}.` },
+  ...bodySchema(
+    Type.Object(
+      { ...typeMeta, subjects: SubjectsSchema, roleRef: RoleRefSchema },
+      { goType: kind, description: `Gives a role to subjects${namespaced ? ', within a namespace' : ''}.` },
+    ),
   ),
   applyDefaults: defaultBinding,
   validate: (object, old) => [...validateRoleRef(object, old, roleKinds), ...validateSubjects(object, namespaced)],
@@ -210,7 +213,7 @@ const roleOf = (kind: string, namespaced: boolean, schema: Kind['schema']): Kind
   resource: `${kind.toLowerCase()}s`,
   singular: kind.toLowerCase(),
   namespaced,
-  schema,
+  ...bodySchema(schema),
   applyDefaults: (object) => {
     object.rules ??= [];
   },

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import type { ObjectMeta, VirtualType } from '../kind.ts';
 import { flag, text, texts, typeMeta } from './meta.ts';
 
@@ -77,7 +78,7 @@ export const review = (
   singular: kind.toLowerCase(),
   shortNames: [],
   namespaced: false,
-  schema: Type.Object({ ...typeMeta, ...fields }, { goType: kind }),
+  ...bodySchema(Type.Object({ ...typeMeta, ...fields }, { goType: kind })),
 });
 
 export const selfSubjectReviewType = review('authentication.k8s.io', 'SelfSubjectReview', {

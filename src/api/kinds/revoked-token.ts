@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { tokenIdErrors } from './issued-token.ts';
 import { text, timestamp, typeMeta } from './meta.ts';
@@ -33,20 +34,22 @@ export const revokedTokenKind: Kind = {
   verbs: new Set(),
   expiresAt: (object) => Date.parse(specOf(object).expirationTimestamp ?? ''),
   selectableFields: {},
-  schema: Type.Object(
-    {
-      ...typeMeta,
-      spec: Type.Optional(
-        Type.Object(
-          {
-            revokedBy: Type.Optional(Type.Object({ username: text(), uid: text() }, { goType: 'UserReference' })),
-            expirationTimestamp: timestamp(),
-          },
-          { goType: 'RevokedTokenSpec' },
+  ...bodySchema(
+    Type.Object(
+      {
+        ...typeMeta,
+        spec: Type.Optional(
+          Type.Object(
+            {
+              revokedBy: Type.Optional(Type.Object({ username: text(), uid: text() }, { goType: 'UserReference' })),
+              expirationTimestamp: timestamp(),
+            },
+            { goType: 'RevokedTokenSpec' },
+          ),
         ),
-      ),
-    },
-    { goType: 'RevokedToken' },
+      },
+      { goType: 'RevokedToken' },
+    ),
   ),
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [],

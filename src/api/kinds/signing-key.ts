@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { ageColumn, nameColumn } from '../table-columns.ts';
 import { flag, text, timestamp, typeMeta } from './meta.ts';
@@ -63,32 +64,34 @@ export const signingKeyKind: Kind = {
   verbs: new Set(['get', 'list', 'watch', 'create', 'delete']),
   nameRule: 'path-segment',
   selectableFields: { 'status.state': (object) => statusOf(object).state ?? '' },
-  schema: Type.Object(
-    {
-      ...typeMeta,
-      spec: Type.Optional(
-        Type.Object(
-          { force: flag('The key signs at once, even if verifiers may not know it yet.') },
-          { goType: 'SigningKeySpec', description: 'What is asked for when a rotation is.' },
+  ...bodySchema(
+    Type.Object(
+      {
+        ...typeMeta,
+        spec: Type.Optional(
+          Type.Object(
+            { force: flag('The key signs at once, even if verifiers may not know it yet.') },
+            { goType: 'SigningKeySpec', description: 'What is asked for when a rotation is.' },
+          ),
         ),
-      ),
-      status: Type.Optional(
-        Type.Object(
-          {
-            state: text(
-              '`Next`: published, and signs later. `Current`: signs. `Retired`: published until its last token has ended. `External`: belongs to the external signer.',
-            ),
-            algorithm: text('The algorithm of its signatures.'),
-            created: timestamp('Since when it is published.'),
-            signsFrom: timestamp('Since when it signs; of a next key, when it will, if that is planned.'),
-            expires: timestamp('When a retired key is no longer published.'),
-            publicKey: Type.Optional(PublicKeySchema),
-          },
-          { goType: 'SigningKeyStatus', description: 'What the server says of the key.' },
+        status: Type.Optional(
+          Type.Object(
+            {
+              state: text(
+                '`Next`: published, and signs later. `Current`: signs. `Retired`: published until its last token has ended. `External`: belongs to the external signer.',
+              ),
+              algorithm: text('The algorithm of its signatures.'),
+              created: timestamp('Since when it is published.'),
+              signsFrom: timestamp('Since when it signs; of a next key, when it will, if that is planned.'),
+              expires: timestamp('When a retired key is no longer published.'),
+              publicKey: Type.Optional(PublicKeySchema),
+            },
+            { goType: 'SigningKeyStatus', description: 'What the server says of the key.' },
+          ),
         ),
-      ),
-    },
-    { goType: 'SigningKey', description: 'A key that signs tokens. The private half is never shown.' },
+      },
+      { goType: 'SigningKey', description: 'A key that signs tokens. The private half is never shown.' },
+    ),
   ),
   validate: () => [],
   columns: [

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import type { BodyType, ObjectMeta } from '../kind.ts';
 import { int64, text, timestamp, typeMeta } from './meta.ts';
 
@@ -18,34 +19,36 @@ export const tokenRequestType: BodyType = {
   version: 'v1',
   kind: 'TokenRequest',
   style: 'builtin',
-  schema: Type.Object(
-    {
-      ...typeMeta,
-      spec: Type.Optional(
-        Type.Object(
-          {
-            // An absent list is refused, an empty one or null means the cluster's own API: the decoder keeps the null.
-            audiences: Type.Optional(
-              Type.Array(Type.String({ goType: 'string' }), {
-                goType: '[]string',
-                keepNull: true,
-                description: 'Who the token is for; empty for the API of the cluster itself.',
-              }),
-            ),
-            expirationSeconds: int64('How long the token is wanted for; less may be granted.'),
-            boundObjectRef: Type.Optional(BoundObjectReferenceSchema),
-          },
-          { goType: 'TokenRequestSpec', description: 'What is asked for.' },
+  ...bodySchema(
+    Type.Object(
+      {
+        ...typeMeta,
+        spec: Type.Optional(
+          Type.Object(
+            {
+              // An absent list is refused, an empty one or null means the cluster's own API: the decoder keeps the null.
+              audiences: Type.Optional(
+                Type.Array(Type.String({ goType: 'string' }), {
+                  goType: '[]string',
+                  keepNull: true,
+                  description: 'Who the token is for; empty for the API of the cluster itself.',
+                }),
+              ),
+              expirationSeconds: int64('How long the token is wanted for; less may be granted.'),
+              boundObjectRef: Type.Optional(BoundObjectReferenceSchema),
+            },
+            { goType: 'TokenRequestSpec', description: 'What is asked for.' },
+          ),
         ),
-      ),
-      status: Type.Optional(
-        Type.Object(
-          { token: text('The bearer token.'), expirationTimestamp: timestamp('When the token ends.') },
-          { goType: 'TokenRequestStatus', description: 'What was granted.' },
+        status: Type.Optional(
+          Type.Object(
+            { token: text('The bearer token.'), expirationTimestamp: timestamp('When the token ends.') },
+            { goType: 'TokenRequestStatus', description: 'What was granted.' },
+          ),
         ),
-      ),
-    },
-    { goType: 'TokenRequest', description: 'Asks for a short-lived token of a service account.' },
+      },
+      { goType: 'TokenRequest', description: 'Asks for a short-lived token of a service account.' },
+    ),
   ),
 };
 
