@@ -1,7 +1,7 @@
 import { type FieldError, forbiddenField, invalidValue, tooMany } from '../field-error.ts';
 import { Base64Error, canonicalBase64 } from './go-text/go-base64.ts';
-import { parseGoInt64 } from './go-text/go-errors.ts';
 import { compareBytes } from './go-text/go-json-text.ts';
+import { parseGoInt64 } from './go-text/go-parse.ts';
 import { parseGoTime, TimeSyntaxError } from './go-text/go-time.ts';
 import {
   type ArrayShape,

@@ -1,4 +1,4 @@
-import { toGoInt64 } from '../../api/codec/go-text/go-errors.ts';
+import { toGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import type { Query } from '../../api/request.ts';
 import { parseFieldSelector, SelectorSyntaxError } from '../../objects/selectors/field-selector.ts';
 

@@ -1,4 +1,4 @@
-import { isPrint } from '../../printable.ts';
+import { isPrint } from './go-unicode.ts';
 
 /** The escapes Go has a letter for; every other unprintable character is written in hexadecimal. */
 const LETTER_ESCAPES: ReadonlyMap<string, string> = new Map([

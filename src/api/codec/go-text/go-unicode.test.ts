@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isPrint, printableErrors, unicodeNotation } from './printable.ts';
+import { isPrint, printableErrors, unicodeNotation } from './go-unicode.ts';
 
 describe('isPrint', () => {
   it.each(['a', 'Z', '0', ' ', '~', 'é', 'ß', '中', '€', '😀', '\u0301', '\ufffd'])('Q-05: %j is printable', (rune) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseGoBool, parseGoDuration, parseGoInt64, parseGoUint64, toGoInt64 } from './go-errors.ts';
+import { parseGoBool, parseGoDuration, parseGoInt64, parseGoUint64, toGoInt64 } from './go-parse.ts';
 
 const failed = (message: string) => ({ ok: false, message });
 const parsed = (exact: bigint, value = Number(exact)) => ({ ok: true, value, exact });
