@@ -235,7 +235,7 @@ describe('a cluster', () => {
 describe('a secret', () => {
   const path = inNamespace('secrets', 'safe');
   const message =
-    'Forbidden: secret data is not kept here: a Secret in this registry is only something to bind tokens to, send it without data';
+    'Forbidden: secret data is not stored: a Secret here only serves to bind tokens to, send it without data';
 
   it.each(['data', 'stringData'])('is not kept with %s, and what was in it is not repeated', async (field) => {
     if (field === 'data') await createNamespace(server, 'safe');

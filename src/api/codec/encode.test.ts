@@ -62,7 +62,7 @@ describe('order', () => {
     expect(encodeValue([undefined], undefined, 'custom')).toBe('[null]');
   });
 
-  test('what has no JSON is refused', () => {
+  test('a value without JSON throws', () => {
     expect(() => encodeValue({ a: Number.NaN }, undefined, 'custom')).toThrow(TypeError);
     expect(() => encodeValue({ a: 1n }, undefined, 'custom')).toThrow(TypeError);
     expect(() => toJson(undefined)).toThrow(TypeError);
@@ -92,7 +92,7 @@ describe('order', () => {
 });
 
 describe('custom resources', () => {
-  /** What the rule says, as plainly as it can be written. */
+  /** The reference: sorts the keys of every object. */
   const plain = (value: unknown): string => {
     if (typeof value !== 'object' || value === null) return toJson(value);
     if (Array.isArray(value)) return `[${value.map(plain).join(',')}]`;
@@ -135,7 +135,7 @@ describe('F-12: escapes', () => {
     expect(encodeValue({ [text]: 1 }, undefined, 'custom')).toBe(`{${json}:1}`);
   });
 
-  test('the result reads back as what went in', () => {
+  test('the result parses to the input', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(JSON.parse(toJson(text))).toBe(text.toWellFormed());
@@ -183,7 +183,7 @@ describe('F-13: forms', () => {
     }
   });
 
-  test('YAML reads back as what went in', () => {
+  test('YAML parses to the input', () => {
     const text = fc.oneof(
       fc.string(),
       fc.string({ unit: 'binary' }),

@@ -14,9 +14,9 @@ function textOf(json: string | undefined): string {
 }
 
 /**
- * Compact JSON in the order of the style: `builtin` writes fields in the order of the shape and maps sorted, `custom` sorts
- * every key. Undefined members are left out, nulls are written. Fields that the shape does not have follow in the value's
- * own order; without a shape that is the whole order.
+ * Compact JSON in the order of the style: `builtin` writes fields in the order of the shape and maps sorted, `custom`
+ * sorts every key. Undefined members are left out, nulls are written. Fields that the shape does not have follow in the
+ * value's own order; without a shape that is the whole order.
  */
 export function encodeValue(value: unknown, shape: Shape | undefined, style: BodyStyle): string {
   const order = style === 'custom' ? SORTED : shape;
@@ -31,9 +31,9 @@ const SORTED: Shape = { type: 'any', goType: 'interface {}' };
 const UNORDERABLE = Symbol('unorderable');
 
 /**
- * A copy with the keys of every object in the order in which they are to be written, for JSON.stringify: that is several
- * times faster than `write`. Not possible where an object would not keep the order (keys that begin with a digit may be
- * array indexes, which come first) or the key (`__proto__`).
+ * A copy with the keys of every object in the order in which they are to be written, for JSON.stringify: that is
+ * several times faster than `write`. Not possible where an object would not keep the order (keys that begin with a
+ * digit may be array indexes, which come first) or the key (`__proto__`).
  */
 function orderedCopy(value: unknown, shape: Shape | undefined): unknown {
   switch (typeof value) {

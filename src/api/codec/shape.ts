@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
 
-/** Stands for a field that was not there. */
+/** The value of a field that is absent. */
 export const UNSET = Symbol('unset');
 
 /**
@@ -24,7 +24,7 @@ export interface StructShape {
   readonly byNumber: ReadonlyMap<number, Field>;
   /** `UNSET` for each field, to be copied. */
   readonly blank: readonly (typeof UNSET)[];
-  /** Members that must not be true, and why. As unknown fields they would be ignored, and the client would not notice. */
+  /** Members that must not be true, and why. As unknown fields they would be ignored without an error. */
   readonly refused: ReadonlyMap<string, string>;
 }
 
@@ -32,7 +32,7 @@ export interface Field {
   readonly name: string;
   readonly index: number;
   readonly shape: Shape;
-  /** An explicit null means something and is kept. */
+  /** An explicit null is kept. */
   readonly keepNull: boolean;
 }
 
@@ -91,7 +91,7 @@ function compile(schema: SchemaNode): Shape {
     }
     case 'string':
       if (schema.format === 'byte') return { type: 'byte', goType: '[]uint8' };
-      // Go reads the text of a time as a string first: that is the type its complaint names.
+      // Go reads a time as a string first: that is the type in its message.
       return { type: schema.format === 'date-time' ? 'date-time' : 'string', goType: 'string' };
     case 'integer':
       return { type: 'integer', goType: goType ?? 'int64' };
@@ -104,7 +104,7 @@ function compile(schema: SchemaNode): Shape {
   }
 }
 
-/** The only unions in use: a type or null, and a choice of literals of one type. */
+/** The only unions in use: a type or null, and literals of one type. */
 function compileUnion(members: readonly SchemaNode[]): Shape {
   const [first, ...others] = members.filter((member) => member.type !== 'null').map(compile);
   if (first === undefined || others.some((other) => other.type !== first.type)) {

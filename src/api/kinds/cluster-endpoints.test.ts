@@ -85,8 +85,8 @@ describe('a bundle that was parsed before', () => {
 describe('a private key in a bundle that is stored already', () => {
   it.each([0, 1, 2])('is found wherever its bytes fall, here %i after a group', (shift) => {
     const bundle = (text: string): string => Buffer.from(text).toString('base64');
-    const kept = at('https://h', bundle(`${'x'.repeat(300 + shift)}-----BEGIN EC PRIVATE KEY-----\n`));
-    expect(fields(kept, kept)).toEqual(['spec.x.caBundle']);
+    const stored = at('https://h', bundle(`${'x'.repeat(300 + shift)}-----BEGIN EC PRIVATE KEY-----\n`));
+    expect(fields(stored, stored)).toEqual(['spec.x.caBundle']);
     const other = at('https://h', bundle(`${'x'.repeat(300 + shift)}-----BEGIN EC PRIVATE KEYS----\n`));
     expect(fields(other, other)).toEqual([]);
   });

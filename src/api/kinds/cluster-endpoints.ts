@@ -28,7 +28,8 @@ const ADDRESS = /^https:\/\/([\x21-\x7e]+)$/;
 
 /**
  * Addresses and certificates that are stored already are accepted: address rules change and certificates expire, and a
- * label or the status of the cluster must stay writable. The address is checked again before a credential is sent to it.
+ * label or the status of the cluster must stay writable. The address is checked again before a credential is sent to
+ * it.
  */
 export function validateEndpoints(
   endpoints: ApiEndpoints,
@@ -70,8 +71,8 @@ function validateEndpoint(
 }
 
 /**
- * A URL with host and port only, written as the parser understands it. The parser reads `https://0x7f.1` as 127.0.0.1 and
- * `https://h:06443` as port 6443; people and other parsers may not.
+ * A URL with host and port only, written as the parser understands it. The parser reads `https://0x7f.1` as 127.0.0.1
+ * and `https://h:06443` as port 6443; people and other parsers may not.
  */
 function addressProblem(address: string, url: URL | null): string | undefined {
   if (address.length > 2048) return 'must be no more than 2048 bytes';
@@ -101,7 +102,7 @@ function hostProblem({ hostname, port }: URL, { rules, isOwnListener }: Endpoint
   const refusal = rules.refusal(ip);
   return refusal === undefined
     ? undefined
-    : `must be an address that the server connects to: ${refusal}, and the server was not started with --allow-upstream-cidr for it`;
+    : `must be an address that the server connects to: ${refusal}, and no --allow-upstream-cidr of the server includes it`;
 }
 
 const decoded = (caBundle: string): string => Buffer.from(caBundle, 'base64').toString('latin1');
@@ -124,8 +125,8 @@ interface BundleFacts {
 }
 
 /**
- * Parsed bundles, by their text. Clusters of a fleet often share an authority, and parsing it takes as long as the rest of
- * the validation. At most 64 bundles of 16 KiB, least recently used out. A bundle's facts never change.
+ * Parsed bundles, by their text. Clusters of a fleet often share an authority, and parsing it takes as long as the rest
+ * of the validation. At most 64 bundles of 16 KiB, least recently used out. A bundle's facts never change.
  */
 const factsOf = cached(readBundle, { maxEntries: 64, maxKeyLength: 16 * 1024 });
 

@@ -2,12 +2,11 @@ import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import { type FieldError, forbiddenField, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
-import { ageColumn, nameColumn } from '../table-columns.ts';
-import { flag, LocalObjectReferenceSchema, stringMap, text, texts, typeMeta } from './meta.ts';
+import { ageColumn, flag, LocalObjectReferenceSchema, nameColumn, stringMap, text, texts, typeMeta } from './meta.ts';
 
 /**
- * The objects inside a cluster that tokens hang on. Pods and Secrets are kept as metadata plus what
- * binding a token needs: this is a directory, not a copy of the cluster.
+ * The objects inside a cluster that tokens depend on. Pods and Secrets are stored as metadata plus what binding a token
+ * needs: this is a directory, not a copy of the cluster.
  */
 
 const core = {
@@ -48,18 +47,18 @@ export const namespaceKind: Kind = {
         ...typeMeta,
         spec: Type.Optional(
           Type.Object(
-            { finalizers: texts('Who has to let go before the namespace is gone.') },
-            { goType: 'NamespaceSpec', description: 'What is wanted of the namespace.' },
+            { finalizers: texts('Must be empty before a deleted namespace is removed.') },
+            { goType: 'NamespaceSpec', description: 'The desired state of the namespace.' },
           ),
         ),
         status: Type.Optional(
           Type.Object(
             { phase: text('`Active` or `Terminating`.') },
-            { goType: 'NamespaceStatus', description: 'How the namespace fares.' },
+            { goType: 'NamespaceStatus', description: 'The observed state of the namespace.' },
           ),
         ),
       },
-      { goType: 'Namespace', description: 'A room for names within a cluster.' },
+      { goType: 'Namespace', description: 'A scope for names within a cluster.' },
     ),
   ),
   applyDefaults: (object) => {
@@ -91,7 +90,7 @@ export const serviceAccountKind: Kind = {
                 uid: text('The uid of the object.'),
                 apiVersion: text('The group and version of the object.'),
               },
-              { goType: 'ObjectReference', description: 'Names another object.' },
+              { goType: 'ObjectReference', description: 'A reference to another object.' },
             ),
             {
               goType: '[]ObjectReference',
@@ -121,7 +120,7 @@ const PodSpecSchema = Type.Object(
     serviceAccountName: text('The account the pod runs as; only its tokens can be bound to the pod.'),
     nodeName: text('The node the pod runs on; named in tokens bound to the pod.'),
   },
-  { goType: 'PodSpec', description: 'What of a pod matters to tokens that are bound to it.' },
+  { goType: 'PodSpec', description: 'The fields of a pod that tokens bound to it need.' },
 );
 
 export const podKind: Kind = {
@@ -163,8 +162,7 @@ export const podKind: Kind = {
   },
 };
 
-const DATA_REFUSED =
-  'secret data is not kept here: a Secret in this registry is only something to bind tokens to, send it without data';
+const DATA_REFUSED = 'secret data is not stored: a Secret here only serves to bind tokens to, send it without data';
 
 export const secretKind: Kind = {
   ...core,
@@ -180,10 +178,10 @@ export const secretKind: Kind = {
     Type.Object(
       {
         ...typeMeta,
-        immutable: flag('Whether the secret may still be changed.'),
-        data: stringMap('Not kept: a secret here is only something to bind tokens to.'),
-        stringData: stringMap('Not kept, like `data`.'),
-        type: text('What the secret is for; `Opaque` if nothing else is said.'),
+        immutable: flag('Whether the secret cannot be changed.'),
+        data: stringMap('Not stored: a secret here only serves to bind tokens to.'),
+        stringData: stringMap('Not stored, like `data`.'),
+        type: text('What the secret is for; `Opaque` by default.'),
       },
       { goType: 'Secret', description: 'A secret that tokens can be bound to, without its content.' },
     ),

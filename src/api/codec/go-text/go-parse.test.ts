@@ -44,7 +44,7 @@ describe('parseGoInt64', () => {
     },
   );
 
-  it('a fault that comes first is the one reported', () => {
+  it('reports the first error', () => {
     expect(parseGoInt64('9223372036854775808x')).toEqual(
       failed('strconv.ParseInt: parsing "9223372036854775808x": invalid syntax'),
     );
@@ -59,7 +59,7 @@ describe('parseGoInt64', () => {
     );
   });
 
-  it('stops at the first digit too many, whatever follows', () => {
+  it('stops at the digit that overflows', () => {
     expect(parseGoInt64('9'.repeat(100_000)).ok).toBe(false);
   });
 });

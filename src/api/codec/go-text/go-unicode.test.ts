@@ -27,7 +27,7 @@ describe('isPrint', () => {
     expect(isPrint(rune)).toBe(false);
   });
 
-  it('takes one character, neither none nor two', () => {
+  it('is false for anything but one character', () => {
     expect(isPrint('')).toBe(false);
     expect(isPrint('ab')).toBe(false);
   });
@@ -42,7 +42,7 @@ describe('printableErrors', () => {
     ]);
   });
 
-  it('has nothing to say about plain ASCII', () => {
+  it('is empty for printable ASCII', () => {
     fc.assert(fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => printableErrors(text).length === 0));
   });
 
