@@ -4,7 +4,7 @@ import { createAddressRules } from './address-rules.ts';
 
 const rules = createAddressRules();
 
-describe('A11: where the desk does not connect to', () => {
+describe('A11: addresses that the server does not connect to', () => {
   it.each([
     ['127.0.0.1', 'loopback'],
     ['127.255.255.254', 'loopback'],
@@ -45,7 +45,7 @@ describe('A11: where the desk does not connect to', () => {
     'fd00::1',
     '2001:db8::1',
     '::ffff:8.8.8.8',
-  ])('clusters live at %s', (address) => {
+  ])('%s is allowed: private networks have clusters', (address) => {
     expect(rules.refusal(address)).toBeUndefined();
   });
 
@@ -53,7 +53,7 @@ describe('A11: where the desk does not connect to', () => {
     expect(rules.refusal(text)).toBe('it is no IP address');
   });
 
-  it('what is allowed is allowed in every spelling, and nothing else', () => {
+  it('an allowed network is allowed in every spelling, and no other is', () => {
     const some = createAddressRules([readNetwork('127.0.0.0/8') as Network]);
     expect(some.refusal('127.0.0.1')).toBeUndefined();
     expect(some.refusal('::ffff:7f00:1')).toBeUndefined();

@@ -1,18 +1,18 @@
 import { type Address, type Network, readAddress, readNetwork } from '../lib/network.ts';
 
 /**
- * Where the desk may connect to on behalf of a registered cluster. Whoever registers one chooses the address, so
- * without rules they could make the desk talk to itself, to its neighbours on the machine or to the cloud's
- * metadata service, which hands credentials to anything that asks from the right place.
+ * The addresses that the server may connect to for a registered cluster. The caller who registers a cluster chooses its
+ * address. Without these rules that caller could make the server connect to itself, to other services on its machine,
+ * or to the cloud's metadata service, which gives credentials to any client on the machine.
  */
 export interface AddressRules {
-  /** Why nothing may be sent to this IP address, as in `it is a loopback address`; undefined when it may. */
+  /** Why the server must not connect to this IP address, e.g. `it is a loopback address`; undefined when it may. */
   refusal(address: string): string | undefined;
 }
 
 const METADATA = "an address of a cloud's metadata service";
 
-/** Private networks are not here: that is where clusters live. */
+/** Private networks are not refused: clusters are in them. */
 const REFUSED = [
   ['127.0.0.0/8', 'a loopback address'],
   ['::1/128', 'a loopback address'],
@@ -23,7 +23,7 @@ const REFUSED = [
   ['224.0.0.0/4', 'a multicast address'],
   ['ff00::/8', 'a multicast address'],
   ['240.0.0.0/4', 'a reserved address'],
-  // Those that are not link-local: Alibaba, Azure, Oracle, and over IPv6 Amazon and Google.
+  // Metadata services that are not link-local: Alibaba, Azure, Oracle, and over IPv6 Amazon and Google.
   ['100.100.100.200/32', METADATA],
   ['168.63.129.16/32', METADATA],
   ['192.0.0.192/32', METADATA],
@@ -46,10 +46,10 @@ export function createAddressRules(allowed: readonly Network[] = []): AddressRul
   };
 }
 
-/** Everything that leads back to this machine, whatever addresses its interfaces have. */
+/** Addresses of this machine besides those of its interfaces. */
 const THIS_MACHINE = ['127.0.0.0/8', '::1/128', '0.0.0.0/8', '::/128'].map(readNetwork);
 
-/** Whether a connection to this address ends where it begins; `own` are the addresses of the machine's interfaces. */
+/** Whether this address is one of this machine; `own` are the addresses of its interfaces. */
 export function isThisMachine(text: string, own: readonly string[]): boolean {
   const address = readAddress(text);
   return (
@@ -61,8 +61,8 @@ export function isThisMachine(text: string, own: readonly string[]): boolean {
 const formsOf = (address: Address): readonly Address[] => [address, ...embeddedAddress(address)];
 
 /**
- * An IPv6 address that some router or the system itself turns into an IPv4 one reaches that one: mapped and
- * compatible (RFC 4291 section 2.5.5), NAT64 (RFC 6052) and 6to4 (RFC 3056).
+ * The IPv4 address that an IPv6 address is translated to by a router or the system: mapped and compatible (RFC 4291
+ * section 2.5.5), NAT64 (RFC 6052) and 6to4 (RFC 3056).
  */
 function embeddedAddress({ text, family }: Address): Address[] {
   if (family === 'ipv4') return [];
@@ -75,7 +75,7 @@ function embeddedAddress({ text, family }: Address): Address[] {
   return [{ text: octets.join('.'), family: 'ipv4' }];
 }
 
-/** The eight groups of an IPv6 address, from the one form in which the URL standard writes it. */
+/** The eight groups of an IPv6 address, from the canonical form of the URL standard. */
 function groupsOf(text: string): string[] {
   const canonical = new URL(`https://[${text}]`).hostname.slice(1, -1);
   const [head = '', tail] = canonical.split('::');

@@ -2,12 +2,12 @@ import type { Caller } from './caller.ts';
 import { CLUSTER_GROUP } from './kinds/cluster.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 
-/** What is asked of authz/: may this caller do this? Mirrors the attributes of a Kubernetes request (P-01..P-04). */
+/** May this caller do this? The attributes of a Kubernetes request (P-01..P-04). */
 export interface ResourceQuestion {
   readonly verb: string;
   readonly group: string;
   readonly resource: string;
-  /** `""` when the question is about the resource itself. */
+  /** `""` for the resource itself. */
   readonly subresource: string;
   /** `""` for cluster scope, or all namespaces. */
   readonly namespace: string;
@@ -24,15 +24,15 @@ export interface PathQuestion {
 
 export interface Decision {
   readonly allowed: boolean;
-  /** The binding that allowed it, for audit and for people who ask why. */
+  /** The binding that allowed it, for audit and for reviews. */
   readonly binding?: string;
-  /** What that binding says; absent when no binding was needed. */
+  /** The content of that binding; absent when no binding was needed. */
   readonly grant?: Grant;
-  /** Why nothing could be decided for a part of the rules, e.g. a role that does not exist; `""` otherwise (P-35). */
+  /** Why some bindings could not be resolved, e.g. a role that does not exist; `""` otherwise (P-35). */
   readonly reason: string;
 }
 
-/** A binding: which role it gives, and to whom. */
+/** A binding: the role, and the subjects to whom it is granted. */
 export interface Grant {
   readonly kind: 'ClusterRoleBinding' | 'RoleBinding';
   /** `""` for a ClusterRoleBinding. */
@@ -47,7 +47,7 @@ export interface Authorizer {
   decidePath(caller: Caller, question: PathQuestion): Decision;
 }
 
-/** Everything a caller may do in one place, as far as rules can say it. */
+/** The rules of a caller in one cluster and namespace. */
 export interface CallerRules {
   readonly resourceRules: readonly {
     readonly verbs: readonly string[];
@@ -59,11 +59,11 @@ export interface CallerRules {
     readonly verbs: readonly string[];
     readonly nonResourceURLs: readonly string[];
   }[];
-  /** True when the caller holds more than this, in some clusters only. */
+  /** True when the caller holds further rules in some clusters only. */
   readonly restricted: boolean;
-  /** True when there are too many to list them all. */
+  /** True when rules are left out because there are too many. */
   readonly shortened: boolean;
-  /** As `Decision.reason`: bindings that cannot be followed. */
+  /** As `Decision.reason`. */
   readonly reason: string;
 }
 
@@ -71,13 +71,13 @@ export interface RuleLister {
   rulesFor(caller: Caller, scope: { readonly cluster: string | undefined; readonly namespace: string }): CallerRules;
 }
 
-/** A cluster's entry in the registry is a matter of that cluster: bindings for it hold. */
+/** The cluster of a question. A Cluster object belongs to the cluster it describes: bindings restricted to it hold. */
 export const clusterAskedAbout = (
   question: Pick<ResourceQuestion, 'group' | 'resource' | 'name'>,
   pathCluster: string | undefined,
 ): string | undefined => pathCluster ?? (isClusters(question) && question.name !== '' ? question.name : undefined);
 
-/** As in requestinfo.go: a request about one namespace is a request in it, so its own roles count. */
+/** As in requestinfo.go: a request about a Namespace object is a request in that namespace, so its roles count. */
 export const namespaceAskedAbout = ({
   group,
   resource,
@@ -89,8 +89,8 @@ export const namespaceAskedAbout = ({
 type Asked = Pick<ResourceQuestion, 'verb' | 'group' | 'resource' | 'subresource' | 'cluster'>;
 
 /**
- * Decision 9: listing clusters is never refused as a whole; what is listed is filtered cluster by cluster. Nor is
- * listing issued tokens: whoever may not see all of them is shown their own.
+ * Decision 9: a list of clusters is never refused as a whole, but filtered cluster by cluster. Nor is a list of issued
+ * tokens: a caller who may not see all of them gets those it requested.
  */
 export const isFilteredList = (asked: Asked): boolean =>
   asked.cluster === undefined &&
@@ -98,7 +98,7 @@ export const isFilteredList = (asked: Asked): boolean =>
   asked.subresource === '' &&
   (asked.verb === 'list' || asked.verb === 'watch');
 
-/** One's own issued tokens can be seen and revoked without a rule, so the handler has to look whose it is. */
+/** A caller may get and revoke the issued tokens it requested without a rule, so the handler checks the owner. */
 export const isForOwners = (asked: Asked): boolean =>
   asked.cluster === undefined &&
   isIssuedTokens(asked) &&
@@ -111,7 +111,7 @@ const isIssuedTokens = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'r
 const isClusters = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
   group === CLUSTER_GROUP && resource === 'clusters';
 
-/** Labels as they count for selectors over clusters: the cluster's own plus its name. */
+/** The labels of a cluster object. */
 export type ClusterLabels = Readonly<Record<string, string>>;
 
 /** Which clusters one caller sees with one verb. */
@@ -121,24 +121,21 @@ export interface ClusterRule {
    * permission change that keeps a caller's fingerprint changes nothing for that caller.
    */
   readonly fingerprint: string;
-  /** Everything, without looking. */
+  /** True: admits every cluster. */
   readonly all: boolean;
-  /** Nothing, without looking. */
+  /** True: admits no cluster. */
   readonly none: boolean;
   /** `labels` are the cluster's own labels; the name counts as `kubernetes.io/metadata.name`. */
   admits(name: string, labels: ClusterLabels | undefined): boolean;
-  /**
-   * A superset of what is admitted that can be looked up without walking the fleet: names, and
-   * labels one of which an admitted cluster must carry. Undefined when there is none (`all`, `!=`, `notin`).
-   */
+  /** A superset of the admitted clusters that indexes can find. Undefined when there is none (`all`, `!=`, `notin`). */
   readonly candidates: ClusterLookup | undefined;
-  /** Every candidate is admitted, so none needs to be asked about. Without a promise of it they are. */
+  /** True: every candidate is admitted, so `admits` need not be called. */
   readonly admitsCandidates?: boolean;
-  /** Where to look for what only one of the two rules admits; undefined when that can not be told. */
+  /** A superset of the clusters that only one of the two rules admits; undefined when there is no such superset. */
   differsFrom?(other: ClusterRule): ClusterLookup | undefined;
 }
 
-/** Clusters by name, and by labels of which they carry one. */
+/** The clusters with one of the names or one of the labels. */
 export interface ClusterLookup {
   readonly names: readonly string[];
   readonly labels: readonly { readonly key: string; readonly value: string }[];

@@ -1,4 +1,4 @@
-/** Who is asking. Found in authn/, asked about in authz/, recorded in the audit trail. */
+/** The authenticated client of a request. authn/ makes it, authz/ decides about it, the audit log records it. */
 
 export interface User {
   readonly name: string;
@@ -9,22 +9,22 @@ export interface User {
 
 export interface Caller {
   /**
-   * Who the caller is in a request about this cluster, or about the fleet itself (undefined).
-   * A service account is a local one only at home: a namesake in another cluster has other rights.
+   * The user of a request about this cluster, or about the fleet itself (undefined). A service account is the local
+   * account only in its home cluster: an account of the same name in another cluster has other permissions.
    */
   as(cluster: string | undefined): User;
-  /** The cluster in which `as` answers differently from everywhere else, if there is one. */
+  /** The only cluster for which `as` returns another user; undefined when there is none. */
   readonly home: string | undefined;
   /**
-   * Equal for two callers exactly when they have the same rights: names, uids and groups are alike, whatever the
-   * cluster. Which of its credentials a caller used (`extra`) does not count: a renewed token is the same caller.
+   * Equal for two callers exactly when names, uids and groups are equal, for every cluster. The credential (`extra`)
+   * does not count: a renewed token is the same caller.
    */
   readonly key: string;
-  /** When the credential stops being accepted (epoch milliseconds); undefined when it has no end. */
+  /** When the credential expires (epoch milliseconds); undefined when it does not. */
   readonly expiresAt: number | undefined;
-  /** Storage keys of the objects whose appearance, deletion or replacement ends the credential. */
+  /** Storage keys of the objects whose creation, deletion or replacement invalidates the credential. */
   readonly dependsOn: readonly string[];
-  /** Whether the credential would still be accepted now. Looks only at memory. */
+  /** Whether the credential would be accepted now. Reads memory only. */
   isLive(): boolean;
 }
 

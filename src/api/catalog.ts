@@ -9,12 +9,12 @@ import { revokedTokenKind } from './kinds/revoked-token.ts';
 import { signingKeyKind } from './kinds/signing-key.ts';
 import { tokenReviewType } from './kinds/token-review.ts';
 
-/** The table of kinds. Everything that serves, stores or documents objects is driven by it. */
+/** The table of kinds. Serving, storage, discovery and OpenAPI are driven by it. */
 export interface Catalog {
   readonly kinds: readonly Kind[];
-  /** Everything that is kept: those, and what no path leads to. */
+  /** The kinds that are stored: `kinds`, and those that are not served. */
   readonly storedKinds: readonly Kind[];
-  /** What is answered and never stored. */
+  /** Types that are served and never stored. */
   readonly virtualTypes: readonly VirtualType[];
   readonly clusters: Kind;
   readonly namespaces: Kind;
@@ -29,16 +29,16 @@ export interface Catalog {
   readonly issuedTokens: Kind;
   /** Not served. */
   readonly revokedTokens: Kind;
-  /** By what a path names; undefined when nothing is served there. */
+  /** The kind of a path; undefined when nothing is served there. */
   find(path: { group: string; version: string; resource: string; inCluster: boolean }): Kind | undefined;
   findVirtual(path: { group: string; version: string; resource: string }): VirtualType | undefined;
-  /** By what an object says of itself, wherever it lives. */
+  /** The kind of an object, at the fleet or in a cluster. */
   findKind(apiVersion: string, kind: string): Kind | undefined;
 }
 
 export interface CatalogOptions {
   readonly productName: string;
-  /** Where clusters may be, and what time it is; without it, only what is safe for every desk. */
+  /** Validation of cluster endpoints. Default: the address rules without exceptions. */
   readonly endpointChecks?: EndpointChecks;
 }
 

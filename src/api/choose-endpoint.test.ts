@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { chooseEndpoint } from './choose-endpoint.ts';
 
-/** Endpoints are written as their networks; the address of each is its place in the list. */
+/** Endpoints are written as their networks; the address of each is its index. */
 const choose = (networks: readonly (string | undefined)[], client: string): string | undefined =>
   chooseEndpoint(
     networks.map((clientCIDR, index) => ({
@@ -13,7 +13,7 @@ const choose = (networks: readonly (string | undefined)[], client: string): stri
 
 test.each<[client: string, networks: (string | undefined)[], chosen: number]>([
   ['10.1.2.3', ['192.168.0.0/16', '10.0.0.0/8'], 1],
-  // The first that holds it, not the narrowest.
+  // The first that contains it, not the narrowest.
   ['10.1.2.3', ['0.0.0.0/0', '10.1.2.3/32'], 0],
   ['192.168.1.5', ['192.168.1.6/31', '192.168.1.4/31'], 1],
   ['192.168.1.5', ['192.168.1.4/32', '192.168.1.5/32'], 1],
@@ -31,7 +31,7 @@ test.each<[client: string, networks: (string | undefined)[], chosen: number]>([
   ['::FFFF:10.1.2.3', ['::/0', '10.0.0.0/8'], 1],
   ['10.1.2.3', ['::ffff:11.0.0.0/104', '::ffff:10.0.0.0/104'], 1],
   ['::ffff:10.1.2.3', ['::ffff:11.0.0.0/104', '::ffff:10.0.0.0/104'], 1],
-  // All of IPv6 is for those who speak it.
+  // ::/0 is for IPv6 clients only.
   ['10.1.2.3', ['::/0', '0.0.0.0/0'], 1],
   ['2001:db8::1', ['0.0.0.0/0', '::/0'], 1],
 ])('IPv4 is IPv4 however it is written: %s, of %j', (client, networks, chosen) => {
@@ -41,9 +41,9 @@ test.each<[client: string, networks: (string | undefined)[], chosen: number]>([
 test.each<[client: string, networks: (string | undefined)[], chosen: number]>([
   ['10.1.2.3', ['192.168.0.0/16', undefined, '11.0.0.0/8'], 1],
   ['10.1.2.3', ['192.168.0.0/16', ''], 1],
-  // One that fits is preferred to one for everyone, wherever it stands.
+  // A matching network is preferred to one for every client, in any order.
   ['10.1.2.3', [undefined, '10.0.0.0/8'], 1],
-  // Of the other family, but for everyone.
+  // Of the other family, but for every client.
   ['2001:db8::1', ['10.0.0.0/8', '0.0.0.0/0'], 1],
   ['10.1.2.3', ['2001:db8::/32', '::/0'], 1],
   ['10.1.2.3', ['192.168.0.0/16', '11.0.0.0/8'], 0],
@@ -51,14 +51,14 @@ test.each<[client: string, networks: (string | undefined)[], chosen: number]>([
   expect(choose(networks, client)).toBe(`https://${chosen}`);
 });
 
-test('a client whose address is not known gets what is for everyone', () => {
+test('a client of unknown address gets the endpoint for every client', () => {
   for (const client of ['', 'nonsense', '10.1.2', '10.1.2.3.4', '/var/run/socket']) {
     expect(choose(['10.0.0.0/8', '::/0'], client), client).toBe('https://1');
     expect(choose(['10.0.0.0/8', '11.0.0.0/8'], client), client).toBe('https://0');
   }
 });
 
-test('a network that cannot be read holds nobody', () => {
+test('a malformed network contains no client', () => {
   for (const cidr of [
     '010.0.0.0/8',
     '10.0.0.0',
@@ -85,6 +85,6 @@ test('of a client with several addresses any may decide, and the order of the en
   expect(of()).toBe('https://0');
 });
 
-test('without endpoints there is none', () => {
+test('without endpoints the result is undefined', () => {
   expect(choose([], '10.1.2.3')).toBeUndefined();
 });

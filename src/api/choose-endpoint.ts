@@ -2,9 +2,9 @@ import { readAddress, readNetwork } from '../lib/network.ts';
 import type { ServerEndpoint } from './kinds/cluster.ts';
 
 /**
- * The address by which a client reaches a cluster: the first endpoint whose network holds one of the client's
- * addresses. If none does, the first that is meant for everyone, then the first of all: a person can mend an
- * address that does not answer, but not one that is missing.
+ * The endpoint for a client: the first whose network contains one of the client's addresses. If there is none, the
+ * first for every client, then the first of all: a user can correct an address that does not respond, but not a missing
+ * one.
  */
 export function chooseEndpoint(
   endpoints: readonly ServerEndpoint[],

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { ApiObject } from './kind.ts';
 import { type ApiEndpoints, endpointsField } from './kinds/cluster.ts';
 
-/** Set by an administrator who has looked at where the credential of a cluster would be sent. */
+/** Set by an administrator who has checked the endpoints to which the credential of a cluster would be sent. */
 export const CONFIRMED_ANNOTATION = 'clusterpass.dev/confirmed-endpoint';
 
-/** The permission that setting it takes, on the cluster: whoever may only change the address must not have it. */
+/** The verb on the cluster that setting the annotation requires. Permission to update the cluster is not enough. */
 export const CONFIRM_VERB = 'confirm';
 
 export interface CredentialReference {
@@ -21,18 +21,18 @@ interface ClusterSpec {
 export const endpointsOf = (object: ApiObject, productName: string): ApiEndpoints =>
   ((object.spec as ClusterSpec | undefined)?.[endpointsField(productName)] ?? {}) as ApiEndpoints;
 
-/** The credential that a cluster names for the desk's own use; undefined when it names none. */
+/** The credential that the server uses for this cluster; undefined when the cluster names none. */
 export function controllerOf(object: ApiObject): CredentialReference | undefined {
   const { namespace = '', name = '' } = (object.spec as ClusterSpec | undefined)?.authInfo?.controller ?? {};
   return namespace === '' && name === '' ? undefined : { namespace, name };
 }
 
-/** Whether the tokens of a cluster are its own, where the desk has been given credentials. */
+/** Whether the cluster issues its own tokens, and the server forwards token requests to it. */
 export const issuesItself = (object: ApiObject): boolean => controllerOf(object) !== undefined;
 
 /**
- * What is confirmed: that this credential may be sent to these addresses, whose certificates these authorities
- * sign. A change of any of them gives another value. The name is part of it, so that it fits one cluster only.
+ * The value that confirms sending this credential to these addresses under these CAs. A change of any of them gives
+ * another value. The name is part of it, so that the value of one cluster is not valid for another.
  */
 export function endpointDigest(object: ApiObject, productName: string): string {
   const { serverEndpoints = [], caBundle = '' } = endpointsOf(object, productName);

@@ -6,9 +6,9 @@ const DISTRIBUTIONS: readonly (readonly [RegExp, string])[] = [
   [/\+rke2/, 'RKE2'],
 ];
 
-/** What most clusters are, when nothing says more. */
+/** The type of a cluster whose version names no distribution. */
 export const PLAIN_KUBERNETES = 'Kubernetes';
 
-/** The distribution that a version tells, for `status.type`. */
+/** The distribution that a version names, for `status.type`. */
 export const distributionOf = (version: string): string =>
   DISTRIBUTIONS.find(([pattern]) => pattern.test(version))?.[1] ?? PLAIN_KUBERNETES;

@@ -1,7 +1,7 @@
 import { goQuote } from './codec/go-text/go-quote.ts';
 import { ApiError, clipped, type GroupKind, MAX_NAME, qualified, type StatusCause } from './status.ts';
 
-/** How a value is wrong: the text clients read, and the reason programs switch on (F-07). */
+/** Kinds of errors: the text in messages, and the reason for programs (F-07). */
 const TYPES = {
   required: { text: 'Required value', reason: 'FieldValueRequired', printsValue: false },
   invalid: { text: 'Invalid value', reason: 'FieldValueInvalid', printsValue: true },
@@ -21,7 +21,7 @@ export interface FieldError {
   readonly detail: string;
 }
 
-/** As many as a person reads: an object can be wrong in a hundred thousand places. */
+/** An object can have a hundred thousand errors; a person reads the first ones. */
 export const MAX_FIELD_ERRORS = 100;
 const MAX_PRINTED = 1024;
 
@@ -32,7 +32,7 @@ function printValue(value: unknown): string {
   return json.length > MAX_PRINTED ? `${json.slice(0, MAX_PRINTED)}...` : json;
 }
 
-/** Looks at items until enough is wrong to say so. */
+/** Checks items until there are `MAX_FIELD_ERRORS`. */
 export function checkEach<T>(
   items: Iterable<T>,
   check: (item: T, index: number) => readonly FieldError[],
@@ -78,7 +78,7 @@ export const tooMany = (field: string, actual: number, max: number): FieldError 
   detail: `must have at most ${max} items`,
 });
 
-/** F-06: one error stands bare, several in brackets without repeats; causes keep every one, up to a limit. */
+/** F-06: several errors are listed in brackets, without duplicates; `causes` has each one, up to a limit. */
 export function invalid(kind: GroupKind, name: string, found: readonly FieldError[]): ApiError {
   const errors = found.slice(0, MAX_FIELD_ERRORS);
   const texts = [...new Set(errors.map((error) => `${error.field}: ${body(error)}`))];

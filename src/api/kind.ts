@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import type { BodyStyle, StructShape } from './codec/shape.ts';
 import type { FieldError } from './field-error.ts';
 import type { Verb } from './request.ts';
 
@@ -38,10 +39,11 @@ export interface ApiObject {
 }
 
 /**
- * A type of body: what the decoder needs to know. Schemas are TypeBox (JSON Schema) with these extra
- * annotations, which error messages and serialization follow:
- *   `goType`   on objects and leaves: the name Go's decoder would print, e.g. `TokenRequestSpec`, `int64`
+ * A type of body, as the codec needs it. Schemas are TypeBox (JSON Schema) with these extra annotations:
+ *   `goType`   on objects and leaves: the name in messages of Go's decoder, e.g. `TokenRequestSpec`, `int64`
  *   `format`   `date-time`, `byte` (base64)
+ *   `keepNull` on fields: an explicit null is not the same as absence
+ *   `refused`  on objects: unknown fields that must not be true, with the reason
  *   `patchStrategy: 'merge'`, `patchMergeKey` on arrays: how a strategic merge patch changes them
  * The order of properties in an object schema is the order in which they are written.
  */
@@ -49,12 +51,10 @@ export interface BodyType {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
+  /** `schema` and `shape` come from `bodySchema`. */
   readonly schema: TSchema;
-  /**
-   * `builtin`: like kube-apiserver's own types: kind and apiVersion may be left out, violations in document order.
-   * `custom`: like a custom resource: both are required, keys are written sorted, duplicates are reported first.
-   */
-  readonly style: 'builtin' | 'custom';
+  readonly shape: StructShape;
+  readonly style: BodyStyle;
 }
 
 export interface TableColumn {
@@ -67,7 +67,7 @@ export interface TableColumn {
   readonly cell: (object: ApiObject) => string | number | null;
 }
 
-/** A type that has paths of its own, and a name in RBAC rules. */
+/** A type with paths and a name in RBAC rules. */
 export interface ResourceType extends BodyType {
   /** Plural, as in paths and RBAC rules. */
   readonly resource: string;
@@ -77,14 +77,14 @@ export interface ResourceType extends BodyType {
 }
 
 /**
- * A question in the shape of an object: it is created, comes back with the answer in its status, and nothing
- * of it is kept. Served at the fleet and below every cluster, where it is about that cluster.
+ * A type whose objects are created and returned with a status, and never stored: the reviews. Served at the fleet and
+ * below every cluster, where it is about that cluster.
  */
 export interface VirtualType extends ResourceType {
   readonly namespaced: false;
 }
 
-/** A kind of stored object: a row of the catalog. */
+/** A kind of stored object: an entry of the catalog. */
 export interface Kind extends ResourceType {
   readonly listKind: string;
   /** True: the objects live inside a cluster, under its path prefix. */
@@ -93,24 +93,21 @@ export interface Kind extends ResourceType {
   readonly hasStatus: boolean;
   /** True: `metadata.generation` counts changes of everything but metadata and status. */
   readonly countsGenerations: boolean;
-  /** What callers may do with its objects; everything when absent. Others are made and kept by the server. */
+  /** The verbs that are served; all when absent. */
   readonly verbs?: ReadonlySet<Verb>;
   readonly nameRule: 'label' | 'subdomain' | 'path-segment';
-  /** True: its cache can be asked by label. */
+  /** True: its watch cache has an index of labels. */
   readonly indexLabels?: boolean;
-  /**
-   * For objects that end by themselves: when (epoch milliseconds). From then on they are not shown, and somebody
-   * removes them in the background.
-   */
+  /** When an object expires (epoch milliseconds). From then on it is not shown, and a background task deletes it. */
   readonly expiresAt?: (object: ApiObject) => number;
-  /** Field labels beyond `metadata.name` and, for namespaced kinds, `metadata.namespace`. */
+  /** Fields of field selectors besides `metadata.name` and, for namespaced kinds, `metadata.namespace`. */
   readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string>>;
-  /** Fills what was left out. May change the object. */
+  /** Sets defaults in the object. */
   readonly applyDefaults?: (object: ApiObject) => void;
-  /** Everything that is wrong with the object beyond its metadata; `old` on update. */
+  /** The errors of everything but the metadata. `old`: the object before an update. */
   readonly validate: (object: ApiObject, old: ApiObject | undefined) => FieldError[];
   readonly columns: readonly TableColumn[];
-  /** Present when the stored form differs from the one on the wire. Each gives a new object. */
+  /** Present when the stored form differs from the served one. Each returns a new object. */
   readonly storedForm?: {
     readonly toStored: (object: ApiObject) => ApiObject;
     readonly fromStored: (object: ApiObject) => ApiObject;

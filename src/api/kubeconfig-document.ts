@@ -1,4 +1,4 @@
-/** The file by which kubectl and the client libraries find a cluster (`v1` `Config`); the part of it that is written here. */
+/** A kubeconfig (`v1` `Config`): the fields that are written here. */
 export interface Kubeconfig {
   apiVersion: 'v1';
   kind: 'Config';
@@ -8,7 +8,7 @@ export interface Kubeconfig {
   'current-context': string;
 }
 
-/** How a client gets a credential by running a program. */
+/** An exec credential plugin. */
 export interface ExecConfig {
   apiVersion: 'client.authentication.k8s.io/v1';
   command: string;
@@ -24,20 +24,20 @@ export interface KubeconfigFacts {
   readonly server: string;
   /** PEM in base64. */
   readonly caBundle: string | undefined;
-  /** Where tokens come from. */
+  /** The address of this server, which issues the tokens. */
   readonly baseUrl: string;
   readonly account: { readonly namespace: string; readonly name: string };
-  /** The word in the paths below `baseUrl`, where it is another than the usual. */
+  /** The product name in the paths below `baseUrl`, if it is not the default. */
   readonly productName?: string;
 }
 
 const INSTALL_HINT =
   'The program "clusterpass" gets the token for this cluster. Install it and run "clusterpass login".';
 
-/** What the plugin assumes without a login that tells it otherwise. */
-const USUAL_PRODUCT_NAME = 'orchestrator';
+/** What the plugin assumes without a login that names another. */
+const DEFAULT_PRODUCT_NAME = 'orchestrator';
 
-/** One context, named after the cluster. There is no secret in it: tokens are fetched when they are needed. */
+/** One context, named after the cluster. It contains no secret: the plugin fetches tokens. */
 export function kubeconfigFor(facts: KubeconfigFacts): Kubeconfig {
   const { cluster, server, caBundle, account } = facts;
   const user = `${account.namespace}:${account.name}@${cluster}`;
@@ -69,10 +69,10 @@ const execConfig = ({ cluster, baseUrl, account, productName }: KubeconfigFacts)
     account.namespace,
     '--service-account',
     account.name,
-    ...(productName === undefined || productName === USUAL_PRODUCT_NAME ? [] : ['--product-name', productName]),
+    ...(productName === undefined || productName === DEFAULT_PRODUCT_NAME ? [] : ['--product-name', productName]),
   ],
   installHint: INSTALL_HINT,
-  // E-07: required. The program asks nothing, so it works the same without a terminal.
+  // E-07: required. The program never prompts, so it works without a terminal.
   interactiveMode: 'Never',
   provideClusterInfo: false,
 });

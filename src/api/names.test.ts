@@ -150,7 +150,7 @@ describe('isValidLabelValue', () => {
     expect(isValidLabelValue(value)).toEqual([]);
   });
 
-  it('refuses with the words of Kubernetes', () => {
+  it('refuses with the message of Kubernetes', () => {
     expect(isValidLabelValue('$')).toEqual([VALUE_RULE]);
     expect(isValidLabelValue('v'.repeat(64))).toEqual(['must be no more than 63 bytes']);
     expect(isValidLabelValue('$'.repeat(64))).toEqual(['must be no more than 63 bytes', VALUE_RULE]);
@@ -164,7 +164,7 @@ describe('isValidLabelValue', () => {
 });
 
 describe('validateLabels', () => {
-  it('passes good labels', () => {
+  it('accepts valid labels', () => {
     expect(validateLabels({ app: 'web', 'example.com/tier': '' }, 'metadata.labels')).toEqual([]);
   });
 

@@ -1,11 +1,11 @@
 import { checkEach, type FieldError, invalidValue, tooLong } from './field-error.ts';
 
 /**
- * What Kubernetes accepts as a name, a label and an annotation, with the words it refuses them in.
- * A validator returns its complaints, none when the value is good. Lengths count UTF-8 bytes (M-04).
+ * Kubernetes' rules for names, labels and annotations, with its messages. A validator returns a list of messages, empty
+ * when the value is valid. Lengths count UTF-8 bytes (M-04).
  *
- * The patterns printed in messages are Kubernetes'. The ones executed here accept the same language but
- * have one repetition each and an anchor on both sides, so that hostile input costs linear time.
+ * The patterns in messages are Kubernetes'. The patterns executed here accept the same language, but have one
+ * repetition each and an anchor on both sides, so that hostile input costs linear time.
  */
 
 const MAX_LABEL_BYTES = 63;
@@ -20,7 +20,7 @@ const bytes = (text: string): number => Buffer.byteLength(text);
 const maxLength = (limit: number): string => `must be no more than ${limit} bytes`;
 const NON_EMPTY = 'must be non-empty';
 
-/** The doubled spaces between examples are Kubernetes', and clients compare the text. */
+/** Kubernetes' messages have these doubled spaces between examples, and clients compare the text. */
 function mustMatch(rule: string, pattern: string, examples: readonly string[]): string {
   const list = examples.map((example) => `'${example}', `).join(' or ');
   return `${rule} (e.g. ${list}regex used for validation is '${pattern}')`;
@@ -59,8 +59,8 @@ const isSubdomainText = (text: string): boolean => text.split('.').every(isLabel
 const isQualifiedText = (text: string): boolean => QUALIFIED_CHARACTERS.test(text) && hasAlphanumericEnds(text);
 
 /**
- * Nearly every name that is sent: words with single signs between them, short enough for all rules. It saves the look at every
- * part. The words and the signs have no character in common, so there is one way only to read a text.
+ * Fast path for nearly every name: alphanumeric words with single separators, short enough for all rules. Words and
+ * separators have no character in common, so matching is linear.
  */
 const USUAL_NAME = /^[a-z0-9]+(?:[-.][a-z0-9]+)*$/;
 const USUAL_KEY = /^(?:[a-z0-9]+(?:[-.][a-z0-9]+)*\/)?[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*$/;
@@ -83,7 +83,7 @@ export function isDns1123Subdomain(value: string): string[] {
   return errors;
 }
 
-/** M-06, M-07: what may stand as one segment of a path. RBAC names follow only this rule. */
+/** M-06, M-07: a valid segment of a path. The only rule for RBAC names. */
 export function isPathSegmentName(value: string): string[] {
   if (value === '.' || value === '..') return [`may not be '${value}'`];
   return ['/', '%'].filter((part) => value.includes(part)).map((part) => `may not contain '${part}'`);
@@ -99,8 +99,8 @@ export function isQualifiedName(value: string): string[] {
   }
   const errors: string[] = [];
   if (second !== undefined) {
-    const complaints = first === '' ? [NON_EMPTY] : isDns1123Subdomain(first);
-    errors.push(...complaints.map((complaint) => `prefix part ${complaint}`));
+    const messages = first === '' ? [NON_EMPTY] : isDns1123Subdomain(first);
+    errors.push(...messages.map((message) => `prefix part ${message}`));
   }
   const name = second ?? first;
   if (name === '') errors.push(`name part ${NON_EMPTY}`);
@@ -120,8 +120,8 @@ export function validateLabels(labels: Readonly<Record<string, string>>, fieldPa
   return checkEach(Object.keys(labels), (key) => {
     const value = labels[key] ?? '';
     return [
-      ...isQualifiedName(key).map((complaint) => invalidValue(fieldPath, key, complaint)),
-      ...isValidLabelValue(value).map((complaint) => invalidValue(fieldPath, value, complaint)),
+      ...isQualifiedName(key).map((message) => invalidValue(fieldPath, key, message)),
+      ...isValidLabelValue(value).map((message) => invalidValue(fieldPath, value, message)),
     ];
   });
 }
@@ -129,7 +129,7 @@ export function validateLabels(labels: Readonly<Record<string, string>>, fieldPa
 /** Annotation keys are label keys in which upper case is allowed in the prefix too; values are free text. */
 export function validateAnnotations(annotations: Readonly<Record<string, string>>, fieldPath: string): FieldError[] {
   const errors = checkEach(Object.keys(annotations), (key) =>
-    isQualifiedName(key.toLowerCase()).map((complaint) => invalidValue(fieldPath, key, complaint)),
+    isQualifiedName(key.toLowerCase()).map((message) => invalidValue(fieldPath, key, message)),
   );
   let size = 0;
   for (const key of Object.keys(annotations)) size += bytes(key) + bytes(annotations[key] ?? '');

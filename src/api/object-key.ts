@@ -1,15 +1,15 @@
 import type { Kind } from './kind.ts';
 
 /**
- * Where objects are kept. Every part of a key is a validated name or a resource from the catalog, none
- * contains `/`, and every prefix ends in `/`: a listing of cluster `a` can not reach into `ab`.
+ * The storage keys of objects. Every part is a validated name or a resource of the catalog, none contains `/`, and
+ * every prefix ends in `/`: a listing of cluster `a` cannot include objects of `ab`.
  */
 export const REGISTRY_PREFIX = '/registry/';
 
-type ResourceScope = Pick<Kind, 'resource' | 'inCluster' | 'namespaced'>;
+type KeyedKind = Pick<Kind, 'resource' | 'inCluster' | 'namespaced'>;
 
 export interface ObjectKey {
-  /** The cluster it lives in; `""` for the fleet's own objects. */
+  /** `""` for the fleet's own objects. */
   readonly cluster: string;
   /** `""` for objects without namespace. */
   readonly namespace: string;
@@ -21,13 +21,13 @@ export function kindPrefix(kind: Pick<Kind, 'resource'>): string {
 }
 
 /** The prefix of a collection; `namespace` `""` means all namespaces. */
-export function collectionPrefix(kind: ResourceScope, cluster: string, namespace: string): string {
+export function collectionPrefix(kind: KeyedKind, cluster: string, namespace: string): string {
   let prefix = kindPrefix(kind);
   if (kind.inCluster) prefix += `${cluster}/`;
   if (kind.namespaced && namespace !== '') prefix += `${namespace}/`;
   return prefix;
 }
 
-export function storageKey(kind: ResourceScope, objectKey: ObjectKey): string {
-  return `${collectionPrefix(kind, objectKey.cluster, objectKey.namespace)}${objectKey.name}`;
+export function storageKey(kind: KeyedKind, key: ObjectKey): string {
+  return `${collectionPrefix(kind, key.cluster, key.namespace)}${key.name}`;
 }

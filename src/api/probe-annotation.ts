@@ -1,7 +1,7 @@
 import { type FieldError, unsupportedValue } from './field-error.ts';
 import type { ObjectMeta } from './kind.ts';
 
-/** On a cluster: whether the prober finds out its readiness. Without it, that depends on who does so already. */
+/** On a cluster: whether the prober writes its Ready condition. Without it, the prober yields to another writer. */
 export const PROBE_ANNOTATION = 'clusterpass.dev/probe';
 
 const CHOICES = ['enabled', 'disabled'] as const;
@@ -9,7 +9,7 @@ const CHOICES = ['enabled', 'disabled'] as const;
 export const probeChoice = ({ annotations }: ObjectMeta): (typeof CHOICES)[number] | undefined =>
   CHOICES.find((choice) => choice === annotations?.[PROBE_ANNOTATION]);
 
-/** What is stored already is not held against whoever changes something else. */
+/** A stored value is accepted: it must not block other changes of the cluster. */
 export function validateProbeChoice({ annotations }: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
   const value = annotations?.[PROBE_ANNOTATION];
   if (value === undefined || value === old?.annotations?.[PROBE_ANNOTATION]) return [];

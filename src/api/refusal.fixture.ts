@@ -1,6 +1,6 @@
 import { ApiError, type Status } from './status.ts';
 
-/** What is said when this is refused, as it should be. */
+/** The Status of the ApiError that `run` throws. */
 export function refusal(run: () => unknown): Status {
   try {
     run();
@@ -8,5 +8,5 @@ export function refusal(run: () => unknown): Status {
     if (error instanceof ApiError) return error.status;
     throw error;
   }
-  throw new Error('it was accepted');
+  throw new Error('no ApiError was thrown');
 }

@@ -1,31 +1,31 @@
 import type { Caller } from './caller.ts';
-import type { BodyType } from './kind.ts';
+import type { BodyStyle } from './codec/shape.ts';
 import type { SharedFrames } from './shared-frames.ts';
 
 /**
- * A request as the handlers see it, and what they answer: no sockets, no headers. http/ makes the
- * first from the wire and writes the second to it.
+ * Requests and responses of the handlers: no sockets, no headers. http/ makes the request from what it received and
+ * writes the response.
  */
 export interface ApiRequest {
   readonly caller: Caller;
   readonly target: Target;
   readonly query: Query;
   readonly body: RequestBody | undefined;
-  /** Collects `Warning` headers; they are sent whatever the outcome (W-05). */
+  /** Adds a `Warning` header; it is sent with errors too (W-05). */
   readonly warn: (text: string) => void;
-  /** The address at the other end of the connection; `""` when that is gone. Never what a header claims. */
+  /** The peer address of the connection; `""` when it is closed. Never the value of a header. */
   readonly clientAddress: string;
-  /** The path as asked, without query: `metadata.selfLink` of lists. */
+  /** The path of the request, without query: `metadata.selfLink` of lists. */
   readonly path: string;
-  /** Aborted when the client goes away or the deadline passes. */
+  /** Aborted when the client disconnects or the deadline passes. */
   readonly signal: AbortSignal;
   readonly accept: Accepted;
   readonly auditId: string;
-  /** Notes for the audit trail and the log, e.g. the id of an issued credential. Never a secret. */
+  /** Adds an annotation to the audit event and the log, e.g. the id of an issued credential. Never a secret. */
   readonly annotate: (key: string, value: string) => void;
   /**
-   * Says ahead that this will be the answer, and with which code: what has to be on the disk before a credential leaves is
-   * written while the credential is made. Nothing that is annotated later is in it.
+   * Announces the status code of the response. The audit event of a credential must be on disk before the credential is
+   * sent, and is written while the credential is signed. Later annotations are not part of it.
    */
   readonly willAnswer: (code: number) => void;
 }
@@ -36,14 +36,14 @@ export interface RequestBody {
   readonly mediaType: string;
 }
 
-/** What was negotiated from `Accept`. */
+/** The result of content negotiation (`Accept`). */
 export interface Accepted {
   readonly mediaType: 'application/json' | 'application/yaml';
-  /** The form asked for by `as=`, when the endpoint offers it. */
+  /** The form requested by `as=`, when the endpoint offers it. */
   readonly as: 'object' | 'table' | 'partial-object-metadata' | 'partial-object-metadata-list';
 }
 
-/** What a path names (RequestInfo). */
+/** What a request is about (Kubernetes' RequestInfo). */
 export interface Target {
   readonly verb: Verb;
   /** From `/orchestrator/{cluster}`; undefined at the fleet. */
@@ -54,11 +54,11 @@ export interface Target {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** True for the paths that always strip, whatever the caller may do (`/auth/v1/clusters`). */
+  /** True for paths that serve the public view to every caller (`/auth/v1/clusters`). */
   readonly alwaysPublic: boolean;
 }
 
-/** The parameters of a request, decoded. */
+/** The decoded query parameters. */
 export type Query = Pick<URLSearchParams, 'get' | 'getAll' | 'has' | 'size'>;
 
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection';
@@ -79,38 +79,38 @@ export interface JsonResponse {
   readonly json: Uint8Array | string;
 }
 
-/** A list whose items are serialized already; written in bulk, or item by item when it must be reshaped. */
+/** A list with serialized items. */
 export interface ListResponse {
   readonly type: 'list';
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly items: readonly Uint8Array[];
-  readonly style: BodyType['style'];
-  /** Of a table, whose items are its rows. */
+  readonly style: BodyStyle;
+  /** Of a table; `items` are its rows. */
   readonly columns?: readonly object[];
 }
 
-/** A stream of newline-terminated JSON frames. Headers go out at once; the stream starts itself. */
+/** A stream of newline-terminated JSON frames. Headers are sent first, then `start` is called. */
 export interface WatchResponse {
   readonly type: 'watch';
   readonly start: (sink: WatchSink) => void;
 }
 
 export interface WatchSink {
-  /** Bytes accepted for writing but not yet taken by the client. */
+  /** Bytes written and not yet sent. */
   readonly pending: number;
-  /** Hands over whole frames. Returns false when the client is behind; `onDrain` tells when it has caught up. */
+  /** Writes whole frames. Returns false when the client is behind; `onDrain` is called when it has caught up. */
   write(frames: Uint8Array): boolean;
-  /** The same for frames that other watchers are sent, too. */
+  /** The same for frames that other watchers are sent too. */
   writeShared(frames: SharedFrames): boolean;
-  /** The same for frames of this watcher alone: in pieces, which are copied. */
+  /** Writes frames of this client only, in pieces, which are copied. */
   writeOwn(pieces: readonly Uint8Array[]): boolean;
   onDrain(listener: () => void): void;
-  /** The client went away, or the server shuts down. Called once. */
+  /** Called once, when the client disconnects or the server shuts down. */
   onClose(listener: () => void): void;
-  /** Ends the stream cleanly after what was written. */
+  /** Ends the stream after what was written. */
   end(): void;
-  /** Cuts the stream without flushing: for a client that is too far behind. */
+  /** Closes the connection without flushing: for a client that is too far behind. */
   cut(): void;
 }

@@ -10,7 +10,7 @@ describe('a Status', () => {
     );
   });
 
-  test('F-02: has metadata also when there is nothing in it', () => {
+  test('F-02: has metadata even if it is empty', () => {
     expect(badRequest('text').status.metadata).toEqual({});
   });
 });

@@ -1,6 +1,6 @@
 import { goQuote } from './codec/go-text/go-quote.ts';
 
-/** The one shape of every error answer (`v1` `Status`), and the few ways to make one. */
+/** `v1` `Status`, the body of every error response, and its constructors. */
 
 export interface StatusCause {
   reason?: string;
@@ -29,7 +29,7 @@ export interface Status {
   code: number;
 }
 
-/** Where an API error is about a resource; `group` is `""` for the core group. */
+/** `group` is `""` for the core group. */
 export interface GroupResource {
   readonly group: string;
   readonly resource: string;
@@ -40,15 +40,15 @@ export interface GroupKind {
   readonly kind: string;
 }
 
-/** Longer than any name that can exist; texts of callers are cut to it where they are repeated. */
+/** Longer than any valid name; names in error details are truncated to it. */
 export const MAX_NAME = 1024;
-/** A message tells a person what is wrong; beyond this it only costs. */
+/** Longer messages are truncated. */
 const MAX_MESSAGE = 64 * 1024;
 
 export const clipped = (text: string, limit: number): string =>
   text.length > limit ? `${text.slice(0, limit)}...` : text;
 
-/** An error that knows its answer. Thrown anywhere, rendered once, in http/. */
+/** An error with its response. Thrown anywhere, rendered once, in http/. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: Status;
@@ -105,7 +105,7 @@ export function notFound(target: GroupResource, name: string): ApiError {
   });
 }
 
-/** R-03: a path that names nothing this server serves. */
+/** R-03: a path that is not served. */
 export const pathNotFound = (): ApiError =>
   new ApiError(404, 'NotFound', 'the server could not find the requested resource', { details: {} });
 
@@ -149,12 +149,12 @@ export function timeout(message: string, details: StatusDetails = {}): ApiError 
   return new ApiError(504, 'Timeout', `Timeout: ${message}`, { details });
 }
 
-/** Somebody behind us gave no answer that could be passed on. */
+/** A server that a request was forwarded to gave no usable response. */
 export function badGateway(message: string, cause?: unknown): ApiError {
   return new ApiError(502, 'BadGateway', message, { details: {}, ...(cause === undefined ? {} : { cause }) });
 }
 
-/** Bland on purpose: the audit id is the caller's handle, the log has the cause. */
+/** The cause is only logged; the caller has the audit id. */
 export function internal(cause: unknown): ApiError {
   return new ApiError(500, 'InternalError', 'Internal error occurred', { details: {}, cause });
 }

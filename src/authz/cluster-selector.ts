@@ -49,9 +49,9 @@ export class ClusterSelector {
   }
 
   /**
-   * Of a cluster that does not exist only the name is known, so only a selector about names can match it. If `env!=prod`
-   * matched because there are no labels, the request would be allowed, and its 404 would tell the caller which of the
-   * clusters that it may not access (403) exist.
+   * Of a cluster that does not exist only the name is known, so only a selector about names can match it. If
+   * `env!=prod` matched because there are no labels, the request would be allowed, and its 404 would tell the caller
+   * which of the clusters that it may not access (403) exist.
    */
   holdsIn(view: ClusterView): boolean {
     return (view.exists || this.namesOnly) && this.#selector.matches(view.labels);

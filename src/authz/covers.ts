@@ -6,8 +6,8 @@ import type { Rule } from './rules.ts';
 
 /**
  * A rule is compared in its smallest parts: one group, one resource, one verb, one name. A megabyte of JSON can hold a
- * rule with a billion of them, hence the limit; real roles stay below a thousand. A rule that one held rule covers whole
- * does not count.
+ * rule with a billion of them, hence the limit; real roles stay below a thousand. A rule that one held rule covers
+ * whole does not count.
  */
 export const MAX_PARTS = 2_000;
 

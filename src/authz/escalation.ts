@@ -12,12 +12,12 @@ import { field, readAggregation, readReach, readRules, readTarget } from './rbac
 import type { Rule } from './rules.ts';
 
 /**
- * A caller may not grant permissions that it does not hold: a caller who may write roles or bindings could otherwise give
- * itself everything. Kubernetes' escalation check, with a stricter rule for clusters: what is held in some clusters only
- * counts for a binding that is restricted by the same selector.
+ * A caller may not grant permissions that it does not hold: a caller who may write roles or bindings could otherwise
+ * give itself everything. Kubernetes' escalation check, with a stricter rule for clusters: what is held in some
+ * clusters only counts for a binding that is restricted by the same selector.
  *
- * Roles and bindings belong to the fleet, so the caller is the user of a request about no cluster. What a service account
- * may do in its home cluster does not count.
+ * Roles and bindings belong to the fleet, so the caller is the user of a request about no cluster. What a service
+ * account may do in its home cluster does not count.
  */
 
 export type GrantPolicy = Pick<Policy, 'heldRules' | 'rulesOf'> & Pick<Authorizer, 'decide'>;

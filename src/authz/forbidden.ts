@@ -12,8 +12,8 @@ import { ApiError, qualified, type StatusDetails } from '../api/status.ts';
 import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
 
 /**
- * Authorizes a request a second time: a watch after a policy change (`verb` is then `watch`), and a request about issued
- * tokens, which was let through for owners. Returns the 403, or undefined when a rule allows the request.
+ * Authorizes a request a second time: a watch after a policy change (`verb` is then `watch`), and a request about
+ * issued tokens, which was let through for owners. Returns the 403, or undefined when a rule allows the request.
  */
 export function refusalOf(
   authorizer: Authorizer,
@@ -30,8 +30,8 @@ export function refusalOf(
 }
 
 /**
- * The 403 of a refusal (P-30..P-36). It is made from the question alone, before any lookup, so it is the same whether or
- * not the object exists.
+ * The 403 of a refusal (P-30..P-36). It is made from the question alone, before any lookup, so it is the same whether
+ * or not the object exists.
  */
 export function forbiddenFor(user: User, question: ResourceQuestion | PathQuestion, decision: Decision): ApiError {
   const refused = withoutMarkup(refusal(user, question));

@@ -1,8 +1,8 @@
 import { ANY, contains, PathSet, type Rule, type StringSet, stringCount, stringSet } from './rules.ts';
 
 /**
- * Bounds the work of one comparison, in strings compared. Either side may hold a hundred thousand strings, and each of one
- * side may have to be compared with each of the other. This limit takes some 20 ms.
+ * Bounds the work of one comparison, in strings compared. Either side may hold a hundred thousand strings, and each of
+ * one side may have to be compared with each of the other. This limit takes some 20 ms.
  */
 export const MAX_COST = 100_000;
 /** A rule costs this much besides its strings, because it is indexed under each of them. */

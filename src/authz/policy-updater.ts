@@ -16,7 +16,9 @@ export const rbacKinds = (catalog: Catalog): readonly Kind[] => [
   catalog.roleBindings,
 ];
 
-/** Applies changes of stored roles and bindings to the policy. Registered first, so later listeners see the new policy. */
+/**
+ * Applies changes of stored roles and bindings to the policy. Registered first, so later listeners see the new policy.
+ */
 export class PolicyUpdater implements ReflectorListener<StoredObject> {
   readonly #policy: Policy;
   readonly #reader: ObjectReader;

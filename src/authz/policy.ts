@@ -38,8 +38,8 @@ export interface Policy extends Authorizer, RuleLister, ClusterVisibility {
   /** Takes one change. The changes of one object must come in order; the next decision follows the change. */
   apply(change: PolicyChange): void;
   /**
-   * The rules that the user holds in a namespace (`""`: everywhere) through unrestricted bindings, and through bindings of
-   * the same reach as `reach`. Incomplete on purpose: see escalation.ts.
+   * The rules that the user holds in a namespace (`""`: everywhere) through unrestricted bindings, and through bindings
+   * of the same reach as `reach`. Incomplete on purpose: see escalation.ts.
    */
   heldRules(user: User, namespace: string, reach: Reach): Rule[];
   /** What a role grants, aggregation included; undefined when there is no such role. */
@@ -69,9 +69,9 @@ class CompiledPolicy implements Policy {
   readonly #roles = new RoleTable();
   readonly #subjects: SubjectTable;
   /**
-   * The rules that `ruleFor` and `ruleAt` return. Bound: `maxRules`, least recently used out. A key names everything that
-   * its rule depends on: for `ruleFor` the subjects and the generation of their last change, for `ruleAt` the revision. So
-   * an entry is never wrong; after a change of the policy it is not looked up any more, and is evicted.
+   * The rules that `ruleFor` and `ruleAt` return. Bound: `maxRules`, least recently used out. A key names everything
+   * that its rule depends on: for `ruleFor` the subjects and the generation of their last change, for `ruleAt` the
+   * revision. So an entry is never wrong; after a change of the policy it is not looked up any more, and is evicted.
    */
   readonly #rules: Cache<string, ClusterRule>;
   /** Counts the changes applied. */
@@ -167,8 +167,8 @@ class CompiledPolicy implements Policy {
   }
 
   ruleFor(caller: Caller, verb: VisibilityVerb): ClusterRule {
-    // By the contract of Caller, `home` is the only cluster in which `as` returns another user, so the user of no cluster
-    // is the user of every cluster but that one.
+    // By the contract of Caller, `home` is the only cluster for which `as` returns another user: the user of no cluster is
+    // the user of every other cluster.
     const { home } = caller;
     const elsewhere = this.#grantees(caller.as(undefined));
     const local = home === undefined ? undefined : this.#grantees(caller.as(home));
@@ -183,7 +183,9 @@ class CompiledPolicy implements Policy {
     );
   }
 
-  /** Clusters are not namespaced: no RoleBinding can grant one (P-10), so only subjects in ClusterRoleBindings count. */
+  /**
+   * Clusters are not namespaced: no RoleBinding can grant one (P-10), so only subjects in ClusterRoleBindings count.
+   */
   #grantees(user: User): Grantees {
     if (user.groups.includes(MASTERS)) return { isMaster: true, entries: [], key: 'masters' };
     const entries = this.#subjects.entriesOf(user).filter(({ scopes }) => scopes.has(''));

@@ -19,8 +19,8 @@ import { RULE_FIELDS, type Rule } from './rules.ts';
  */
 
 /**
- * A rule with anything in it that is not a list of strings is left out whole. Leaving out only the malformed field would
- * widen it: no `resourceNames` means every name.
+ * A rule with anything in it that is not a list of strings is left out whole. Leaving out only the malformed field
+ * would widen it: no `resourceNames` means every name.
  */
 export function readRules(value: unknown): Rule[] {
   return listOf(value).flatMap((item) => {

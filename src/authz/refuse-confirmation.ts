@@ -7,8 +7,8 @@ import type { ApiError } from '../api/status.ts';
 import { forbiddenFor } from './forbidden.ts';
 
 /**
- * Confirming the endpoints to which a credential is sent takes a separate permission. A caller who may change the address
- * of a cluster could otherwise confirm its own server and receive the credential.
+ * Confirming the endpoints to which a credential is sent takes a separate permission. A caller who may change the
+ * address of a cluster could otherwise confirm its own server and receive the credential.
  */
 export function refuseConfirmation(
   authorizer: Authorizer,

@@ -74,8 +74,8 @@ const selects = ({ selectors }: CompiledRole, labels: ReadonlyMap<string, string
 
 /**
  * P-18: in Kubernetes a controller copies the rules of the selected ClusterRoles into the aggregating one. There is no
- * controller here, so they are collected when they are needed. The role's own `rules` do not count: the controller would
- * overwrite them. Aggregating roles that select one another are followed to any depth and through cycles, as the
+ * controller here, so they are collected when they are needed. The role's own `rules` do not count: the controller
+ * would overwrite them. Aggregating roles that select one another are followed to any depth and through cycles, as the
  * controller's copies would be. Sorted by name, without duplicates.
  */
 function aggregateRules(start: CompiledRole, roles: Iterable<CompiledRole>): Rule[] {

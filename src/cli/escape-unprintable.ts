@@ -1,4 +1,4 @@
-import { isPrint } from '../api/printable.ts';
+import { isPrint } from '../api/codec/go-text/go-unicode.ts';
 
 /**
  * Text from elsewhere, for a terminal: whatever could move the cursor, change colours or hide text is shown as `?`.

@@ -136,7 +136,7 @@ export function renderTombstone(representation: Representation, name: string, re
   };
   if (form === 'partial-object-metadata') return Buffer.from(toJson(partialMetadata(object)));
   if (form === 'table') return Buffer.from(toJson(streamedTable(representation, object)));
-  return Buffer.from(encodeValue(object, kind.schema, kind.style));
+  return Buffer.from(encodeValue(object, kind.shape, kind.style));
 }
 
 /** V-06, V-08: a position in the stream, and nothing else. */
@@ -155,5 +155,5 @@ export function renderBookmark(representation: Representation, revision: number,
   if (form === 'table') {
     return Buffer.from(toJson(streamedTable({ ...representation, includeObject: 'Metadata' }, object)));
   }
-  return Buffer.from(encodeValue(object, kind.schema, kind.style));
+  return Buffer.from(encodeValue(object, kind.shape, kind.style));
 }

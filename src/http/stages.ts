@@ -8,7 +8,7 @@ import {
   type ResourceQuestion,
 } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
-import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-errors.ts';
+import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
 import { whyAllowed } from '../api/decision-reason.ts';
 import { ApiError, badRequest, pathNotFound, unauthorized } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';

@@ -110,7 +110,7 @@ export class StoredObject implements CacheEntry, ObjectKey {
 }
 
 /** The JSON of a response. */
-export const encode = (kind: Kind, object: ApiObject): string => encodeValue(object, kind.schema, kind.style);
+export const encode = (kind: Kind, object: ApiObject): string => encodeValue(object, kind.shape, kind.style);
 
 /** The bytes of the store. */
 export function toStoredBytes(kind: Kind, object: ApiObject): Uint8Array {

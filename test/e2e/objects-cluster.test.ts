@@ -318,8 +318,8 @@ describe('the fields of a Cluster', () => {
     it.each([
       ['there is none in it', 'bm90IGEgY2VydGlmaWNhdGU='],
       ['certificate 1 in it cannot be read', encoded('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n')],
-      ['certificate 1 in it is not that of an authority', encoded(selfSigned('leaf').cert)],
-      ['certificate 2 in it is not that of an authority', encoded(authority.cert + selfSigned('leaf').cert)],
+      ['certificate 1 in it is not a CA certificate', encoded(selfSigned('leaf').cert)],
+      ['certificate 2 in it is not a CA certificate', encoded(authority.cert + selfSigned('leaf').cert)],
       ['every certificate in it has expired', encoded(expired.cert)],
       ['must hold at most 64 certificates', encoded(authority.cert.repeat(65))],
       ['there is a private key in it', encoded(authority.cert + authority.key)],
@@ -604,7 +604,7 @@ describe('deletion propagation', () => {
   describe('a secret', () => {
     const path = inNamespace('secrets', 'safe');
     const message =
-      'Forbidden: secret data is not kept here: a Secret in this registry is only something to bind tokens to, send it without data';
+      'Forbidden: secret data is not stored: a Secret here only serves to bind tokens to, send it without data';
 
     it.each(['data', 'stringData'])('is not kept with %s, and what was in it is not repeated', async (field) => {
       if (field === 'data') await createNamespace(server, 'safe');

@@ -8,7 +8,7 @@ import { decodeValue, type FieldValidation } from './decode.ts';
 import { encodeValue } from './encode.ts';
 import type { JsonValue } from './tree.ts';
 
-describe('A19: lists and maps have an end', () => {
+describe('A19: lists and maps are limited', () => {
   const finalizers = (count: number) => Array.from({ length: count }, (_, index) => `a.io/${index}`);
   const labels = (count: number) => Object.fromEntries(finalizers(count).map((key) => [key, 'x']));
   const head = { kind: 'Cluster', apiVersion: 'clusterregistry.k8s.io/v1alpha1' };
@@ -40,7 +40,7 @@ describe('A19: lists and maps have an end', () => {
   });
 });
 
-describe('unknown and repeated fields', () => {
+describe('unknown and duplicate fields', () => {
   const body =
     '{"x":1,"spec":{"audiences":["a"],"y":{"z":1,"z":2},"audiences":["b"]},"x":2,"metadata":{"labels":{"a":"1","a":"2"},"ownerReferences":[{"q":1}]},"Spec":{}}';
   const found = [
@@ -66,7 +66,7 @@ describe('unknown and repeated fields', () => {
     });
   });
 
-  test('Ignore says nothing', () => {
+  test('Ignore reports nothing', () => {
     expect(decode(body, tokenRequestType, 'Ignore').violations).toEqual([]);
   });
 
@@ -77,13 +77,13 @@ describe('unknown and repeated fields', () => {
     ]);
   });
 
-  test('S-09: a repeated object replaces the one before it', () => {
+  test('S-09: a duplicate object replaces the one before it', () => {
     const { value, violations } = decode('{"spec":{"expirationSeconds":700},"spec":{"audiences":["x"]}}');
     expect(value.spec).toEqual({ audiences: ['x'] });
     expect(violations).toEqual(['duplicate field "spec"']);
   });
 
-  test('repeated keys inside free-form values are seen, among few and among many', () => {
+  test('duplicate keys inside values without a schema are reported, among few and among many', () => {
     expect(decode('{"anything":{"a":[{"b":1,"b":2}]}}', sample).violations).toEqual([
       'duplicate field "anything.a[0].b"',
     ]);
@@ -97,7 +97,7 @@ describe('unknown and repeated fields', () => {
     expect(decode(JSON.stringify(many)).violations).toHaveLength(100);
   });
 
-  test('C-B: names that mean something to JavaScript are unknown fields and nothing more', () => {
+  test('C-B: names that are special in JavaScript are unknown fields', () => {
     const { value, violations } = decode(
       '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},"spec":{"__proto__":1}}',
     );
@@ -120,7 +120,7 @@ describe('unknown and repeated fields', () => {
 
   const yaml = 'zz: 1\nspec:\n  audiences: [a]\n  b: 1\n  audiences: [b]\nmetadata:\n  a: 1\nzz: 2\n';
 
-  test('S-07: YAML: repeated keys first and by line, then unknown fields sorted', () => {
+  test('S-07: YAML: duplicate keys first and by line, then unknown fields sorted', () => {
     expect(decode(yaml, tokenRequestType, 'Warn', 'application/yaml').violations).toEqual([
       'line 5: key "audiences" already set in map',
       'line 8: key "zz" already set in map',
@@ -138,7 +138,7 @@ describe('unknown and repeated fields', () => {
 describe('custom resources', () => {
   const head = '"apiVersion":"clusterregistry.k8s.io/v1alpha1","kind":"Cluster"';
 
-  test('S-05: repeated fields first, then metadata, then the rest sorted', () => {
+  test('S-05: duplicate fields first, then metadata, then the rest sorted', () => {
     const body = `{${head},"z":{"q":1,"q":2},"metadata":{"name":"c","zeta":1,"alpha":1,"name":"d"},"a":1,"spec":{"b":1}}`;
     const { value, violations } = decode(body, cluster);
     expect(violations).toEqual([
@@ -222,7 +222,7 @@ describe('custom resources', () => {
 });
 
 describe('data that is already parsed', () => {
-  test('is read by the same rules', () => {
+  test('is decoded by the same rules', () => {
     const value = {
       kind: 'TokenRequest',
       spec: { expirationSeconds: 700, x: undefined, y: 1 },
@@ -242,9 +242,9 @@ describe('data that is already parsed', () => {
     expect(refusal(() => decodeValue([], tokenRequestType, 'Warn')).message).toContain('(5b5d)');
   });
 
-  test('what it shares with what is known, in the same place, is taken as it is, and nothing else is', () => {
+  test('keeps only the parts that it shares with the known object at the same path', () => {
     const typed = { kind: 'Sample', apiVersion: 'example.dev/v1' };
-    // Of a release that knew a field more.
+    // Stored by a release with one more field.
     const known = { ...typed, map: { a: 'b' }, items: [{ name: 'x', old: 1 }], metadata: { labels: { c: 'd' } } };
     const read = (value: object) => decodeValue(value as JsonValue, sample, 'Warn', { known });
     expect(read({ ...known, flag: true, odd: 1 })).toMatchObject({
@@ -294,18 +294,18 @@ describe('properties', () => {
         (value, style, yaml) => {
           fc.pre(value.anything !== null);
           const type = { ...sample, style };
-          const text = encodeValue(value, type.schema, style);
+          const text = encodeValue(value, type.shape, style);
           const mediaType = yaml ? 'application/yaml' : 'application/json';
           const decoded = decode(text, type, 'Strict', mediaType).value;
           expect(JSON.parse(encodeValue(decoded, undefined, 'builtin'))).toEqual(JSON.parse(text));
-          expect(encodeValue(decoded, type.schema, style)).toBe(text);
+          expect(encodeValue(decoded, type.shape, style)).toBe(text);
         },
       ),
       { numRuns: 1_000 },
     );
   });
 
-  test('with what is stored already it is read as without', () => {
+  test('decodes the same with and without the stored object', () => {
     const asStored = (value: object): JsonValue => JSON.parse(JSON.stringify(value));
     fc.assert(
       fc.property(
@@ -324,7 +324,7 @@ describe('properties', () => {
     );
   });
 
-  test('nothing but an ApiError is ever thrown', () => {
+  test('throws only ApiError', () => {
     const json = fc.json({ depthSize: 'small' });
     const nearly = fc
       .tuple(

@@ -4,6 +4,7 @@ import { clusterKind } from '../kinds/cluster.ts';
 import { stringMap, text, timestamp, typeMeta } from '../kinds/meta.ts';
 import { tokenRequestType } from '../kinds/token-request.ts';
 import { decodeBody, type FieldValidation } from './decode.ts';
+import { bodySchema } from './shape.ts';
 
 export const cluster = clusterKind('orchestrator');
 
@@ -13,20 +14,22 @@ export const sample: BodyType = {
   version: 'v1',
   kind: 'Sample',
   style: 'builtin',
-  schema: Type.Object(
-    {
-      ...typeMeta,
-      time: timestamp(),
-      data: Type.Optional(Type.String({ format: 'byte', goType: '[]uint8' })),
-      small: Type.Optional(Type.Integer({ goType: 'int32' })),
-      ratio: Type.Optional(Type.Number({ goType: 'float64' })),
-      flag: Type.Optional(Type.Boolean({ goType: 'bool' })),
-      maybe: Type.Optional(Type.Union([Type.String(), Type.Null()], { keepNull: true })),
-      anything: Type.Optional(Type.Unknown()),
-      map: stringMap(),
-      items: Type.Optional(Type.Array(Type.Object({ name: text() }, { goType: 'Item' }), { goType: '[]Item' })),
-    },
-    { goType: 'Sample' },
+  ...bodySchema(
+    Type.Object(
+      {
+        ...typeMeta,
+        time: timestamp(),
+        data: Type.Optional(Type.String({ format: 'byte', goType: '[]uint8' })),
+        small: Type.Optional(Type.Integer({ goType: 'int32' })),
+        ratio: Type.Optional(Type.Number({ goType: 'float64' })),
+        flag: Type.Optional(Type.Boolean({ goType: 'bool' })),
+        maybe: Type.Optional(Type.Union([Type.String(), Type.Null()], { keepNull: true })),
+        anything: Type.Optional(Type.Unknown()),
+        map: stringMap(),
+        items: Type.Optional(Type.Array(Type.Object({ name: text() }, { goType: 'Item' }), { goType: '[]Item' })),
+      },
+      { goType: 'Sample' },
+    ),
   ),
 };
 

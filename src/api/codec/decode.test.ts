@@ -8,7 +8,7 @@ const NO_TYPE = `${UNRECOGNIZED}couldn't get version/kind; json parse error: `;
 const STRUCT =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
-describe('bodies that cannot be read', () => {
+describe('bodies that cannot be decoded', () => {
   test.each<[string, Input, string]>([
     ['D-01', '', `${NO_TYPE}unexpected end of JSON input (<empty>)`],
     ['D-02', '{bad', `${NO_TYPE}invalid character 'b' looking for beginning of object key string ({bad)`],
@@ -92,7 +92,7 @@ describe('bodies that cannot be read', () => {
     );
   });
 
-  test('what a caller wrote comes back clipped', () => {
+  test('text of the request is truncated in messages', () => {
     const long = 'x'.repeat(1_000_000);
     for (const body of [
       `{"kind":"${long}"}`,
@@ -246,7 +246,7 @@ describe('formats', () => {
 });
 
 describe('null', () => {
-  test('stands for absence, except where a schema keeps it', () => {
+  test('means absence, except where a schema keeps it', () => {
     expect(decode('{"metadata":null,"spec":{"audiences":null,"expirationSeconds":null}}').value).toEqual({
       kind: 'TokenRequest',
       apiVersion: 'authentication.k8s.io/v1',

@@ -9,7 +9,6 @@ import { decodeUtf8, JsonSyntaxError, parseJson } from './parse-json.ts';
 import { openEnvelope, ProtobufError, parseMessage } from './parse-protobuf.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { SchemaReader } from './schema-reader.ts';
-import { shapeOf } from './shape.ts';
 import { fromPlain, type JsonNode, type JsonValue, ObjectNode } from './tree.ts';
 import {
   type GroupVersionKind,
@@ -22,39 +21,39 @@ import {
 import { clip, type Path, pathText, reportDuplicates, Violations } from './violations.ts';
 import { YamlSyntaxError } from './yaml-tokens.ts';
 
-/** What to do about fields that are unknown or repeated (S-06, S-09). */
+/** How unknown and duplicate fields are handled (S-06, S-09). */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
 export interface Decoded<T> {
-  /** Only what the schema knows, with metadata where it has any; `kind` and `apiVersion` are those of the type. */
+  /**
+   * Only fields of the schema. `kind` and `apiVersion` are those of the type; `metadata` is present if the type has it.
+   */
   readonly value: T;
-  /** What a caller in Warn mode is told. Empty in Ignore mode; in Strict mode it would have been an error. */
+  /** The warnings of Warn mode. Empty in Ignore mode; in Strict mode they are an error. */
   readonly violations: readonly string[];
 }
 
 export interface DecodeOptions {
-  /** For a type that every API group has (DeleteOptions): whether this version of it is served too. */
+  /** For a type that every API group has (DeleteOptions): whether this apiVersion is accepted too. */
   readonly acceptsVersion?: (apiVersion: string) => boolean;
-  /** An object of this type as it is stored. What the data shares with it is taken as it is: it was read when it was written. */
+  /** A stored object of this type. Parts that the data shares with it by reference were decoded before and are kept. */
   readonly known?: JsonValue;
 }
 
-/** Kubernetes' own binary format: a few bytes that say so, the type, and the message. */
+/** Kubernetes' binary format: a magic number, the type, and the message. */
 export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';
 const DECODED_MEDIA_TYPES: Readonly<Record<BodyType['style'], readonly string[]>> = {
   builtin: ['application/json', 'application/yaml', PROTOBUF_TYPE],
   custom: ['application/json', 'application/yaml'],
 };
 
-/** What a body of this style may be written in, in order of preference. */
 const decodedMediaTypes = (style: BodyType['style']): readonly string[] => DECODED_MEDIA_TYPES[style];
 
 /**
- * Reads the body of a request. `T` is what the type's schema describes.
+ * Decodes the body of a request. `T` is what the type's schema describes.
  *
- * @throws ApiError 400 when it cannot be read or is of another type, 413 when YAML is too large, 415 for
- * other media types, 422 when a list or map is longer than its schema allows, or when the values of a custom
- * resource do not fit it.
+ * @throws ApiError 400 when it cannot be parsed or is of another type, 413 when YAML is too large, 415 for other media
+ * types, 422 when a list or map is longer than its schema allows, or when a custom resource violates its schema.
  */
 export function decodeBody<T extends object = ApiObject>(
   body: RequestBody,
@@ -62,11 +61,11 @@ export function decodeBody<T extends object = ApiObject>(
   mode: FieldValidation,
   options: DecodeOptions = {},
 ): Decoded<T> {
-  // S-08: protobuf has no names of fields, and so none that could be unknown or repeated.
+  // S-08: protobuf has no field names, so there are no unknown or duplicate ones to report.
   return decodeSource<T>(parse(body, type), type, body.mediaType === PROTOBUF_TYPE ? 'Ignore' : mode, options);
 }
 
-/** Reads data that is already parsed: the outcome of a patch, an object of a manifest. */
+/** Decodes data that is already parsed: the result of a patch, an object of a manifest. */
 export function decodeValue<T extends object = ApiObject>(
   value: JsonValue,
   type: BodyType,
@@ -80,9 +79,9 @@ export function decodeValue<T extends object = ApiObject>(
 
 interface Source {
   readonly root: JsonNode;
-  /** The repeated keys, when it was YAML. */
+  /** The duplicate keys of a YAML body; undefined for other formats. */
   readonly yaml: readonly string[] | undefined;
-  /** It comes from data in which no key can be there twice. */
+  /** It comes from objects, which have no duplicate keys. */
   readonly unique?: true;
   /** For messages that quote the body. */
   readonly bytes: () => Uint8Array;
@@ -105,14 +104,13 @@ function parse({ bytes, mediaType }: RequestBody, type: BodyType): Source {
   }
 }
 
-/** The type is outside of the message. What is of another type is not read along this one's fields. */
+/** The type is outside of the message. A message of another type is not decoded with the fields of this one. */
 function parseProtobuf(bytes: Uint8Array, type: BodyType): Source {
   const { apiVersion, kind, raw } = openEnvelope(bytes);
   const head = fromPlain({ apiVersion, kind }) as ObjectNode;
-  const shape = shapeOf(type.schema);
-  if (shape.type === 'struct' && (kind === '' || kind === type.kind)) {
+  if (kind === '' || kind === type.kind) {
     try {
-      const message = parseMessage(raw, shape);
+      const message = parseMessage(raw, type.shape);
       head.keys.push(...message.keys);
       head.values.push(...message.values);
     } catch (error) {
@@ -160,7 +158,7 @@ function typeOf(source: Source, type: BodyType): GroupVersionKind {
   }
 }
 
-/** Nothing is filled in for a custom resource, and its own keys are read as they are spelled. */
+/** A custom resource gets no defaults, and its keys are case-sensitive. */
 function customTypeOf(source: Source): GroupVersionKind {
   const kind = textMember(source.root, 'kind');
   if (kind === '') throw new TypeMetaError(missing('Kind', source));
@@ -179,7 +177,7 @@ function sniff(root: JsonNode): { kind: string; apiVersion: string } {
 const missing = (what: string, source: Source): string =>
   `Object '${what}' is missing in '${clip(Buffer.from(source.bytes().subarray(0, 1024)).toString())}'`;
 
-/** D-07, D-08: the text of an unknown kind also serves for a known one that belongs elsewhere. */
+/** D-07, D-08: the message for an unknown kind, also for a known kind that another path serves. */
 function checkRegistered(
   source: Source,
   sent: GroupVersionKind,
@@ -194,7 +192,7 @@ function checkRegistered(
   throw refuse(`no kind ${goQuote(clip(sent.kind))} is registered for version ${goQuote(clip(version))}`);
 }
 
-/** D-13, then what a schema validator would say of a custom resource. */
+/** D-13, then the errors of a schema validator for a custom resource. */
 function checkCustom(sent: GroupVersionKind, type: BodyType, value: object, { fieldErrors }: SchemaReader): void {
   if (apiVersionOf(sent) !== apiVersionOf(type)) {
     throw badRequest(
@@ -209,8 +207,7 @@ function checkCustom(sent: GroupVersionKind, type: BodyType, value: object, { fi
 const nameIn = (value: object): string => clip((value as { metadata?: { name?: string } }).metadata?.name ?? '');
 
 function read(source: Source, type: BodyType): { value: object; reader: SchemaReader; violations: string[] } {
-  const shape = shapeOf(type.schema);
-  if (shape.type !== 'struct') throw new TypeError(`the schema of ${type.kind} must be an object`);
+  const { shape } = type;
   const custom = type.style === 'custom';
   const violations = new Violations();
   const inMetadata: string[] = [];
@@ -246,14 +243,14 @@ function withTypeMeta(value: Record<string, unknown>, type: BodyType, hasMetadat
   return value;
 }
 
-/** S-07: the repeated keys of YAML are one block; Warn mode has them line by line. */
+/** S-07: the duplicate keys of YAML are one block; in Warn mode each is one warning. */
 function strictText({ yaml = [] }: Source, violations: readonly string[]): string {
   const block = yaml.length === 0 ? [] : [`yaml: unmarshal errors:\n  ${yaml.join('\n  ')}`];
   const others = violations.filter((text) => !yaml.includes(text));
   return `strict decoding error: ${[...block, ...others].join(', ')}`;
 }
 
-/** D-03: a body that starts like an object is shown as it is, any other in hexadecimal. */
+/** D-03: a body that starts with `{` is quoted as text, any other in hexadecimal. */
 function unrecognized(type: BodyType, why: string, bytes: Uint8Array): ApiError {
   const head = Buffer.from(bytes.subarray(0, 30));
   const shown = bytes.length === 0 ? '<empty>' : head.toString(bytes[0] === 0x7b ? 'utf8' : 'hex');

@@ -55,7 +55,7 @@ describe('D-02: the messages are those of encoding/json', () => {
   });
 });
 
-describe('long strings are read as short ones are', () => {
+describe('long strings', () => {
   const long = 'x'.repeat(10_000);
 
   test.each([
@@ -63,7 +63,7 @@ describe('long strings are read as short ones are', () => {
     [`"${long}`, 'unexpected end of JSON input'],
     [`{"${long}" 1}`, "invalid character '1' after object key"],
     [`"${long}\\x"`, "invalid character 'x' in string escape code"],
-  ])('also where they are wrong (%#)', (text, message) => {
+  ])('are refused like short ones (%#)', (text, message) => {
     expect(faultOf(bytes(text))).toBe(message);
   });
 
@@ -72,8 +72,8 @@ describe('long strings are read as short ones are', () => {
   });
 });
 
-describe('what a tree keeps', () => {
-  test('members in document order, repeated ones and __proto__ included', () => {
+describe('the tree has', () => {
+  test('members in document order, duplicates and __proto__ included', () => {
     const root = parseJson('{"b":1,"__proto__":2,"b":3,"10":4,"9":5}');
     expect(root).toBeInstanceOf(ObjectNode);
     expect((root as ObjectNode).keys).toEqual(['b', '__proto__', 'b', '10', '9']);
@@ -120,7 +120,7 @@ describe('C-B: limits', () => {
     expect(() => parseJson(tooMuch)).toThrow(new ApiError(400, 'BadRequest', `the body of the request ${why}`));
   });
 
-  test('keys count over all objects, also those of hostile nesting that never ends', () => {
+  test('keys count over all objects, also in unclosed nesting', () => {
     expect(() =>
       parseJson(
         `[${Array(MAX_KEYS + 1)
@@ -154,7 +154,7 @@ describe('against JSON.parse', () => {
     );
   });
 
-  test('A19: the same long strings, wherever their escapes and faults stand', () => {
+  test('A19: the same long strings, wherever their escapes and errors are', () => {
     const piece = fc.constantFrom(
       'a'.repeat(1_000),
       '\\u0041'.repeat(1_020),

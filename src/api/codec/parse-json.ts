@@ -1,13 +1,13 @@
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
 
-/** Text that is not JSON. The message is the one of Go's encoding/json, which clients have learned to read. */
+/** Text that is not JSON. The message is that of Go's encoding/json, which clients know. */
 export class JsonSyntaxError extends Error {
   override readonly name = 'JsonSyntaxError';
 }
 
 /**
- * Reads one JSON value. JSON.parse would hide repeated keys and the text of numbers, and sets no limits.
- * Invalid UTF-8 and halves of surrogate pairs become U+FFFD, as in Go.
+ * Parses one JSON value. JSON.parse would hide duplicate keys and the text of numbers, and has no limits. Invalid UTF-8
+ * and lone surrogates become U+FFFD, as in Go.
  *
  * @throws JsonSyntaxError when the text is not JSON.
  * @throws ApiError 400 when it is too deep or has too many members.
@@ -35,7 +35,7 @@ const CLOSE_BRACE = 0x7d;
 
 const LOWER_U = 0x75;
 
-/** Reading past the end gives NaN, which is no digit, no space and no delimiter: each check fails by itself. */
+/** Reading past the end gives NaN, for which every comparison below is false. */
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 const isHex = (code: number): boolean =>
   isDigit(code) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66);
@@ -64,7 +64,7 @@ class Parser {
   #skipSpace(): number {
     const text = this.#text;
     let at = this.#at;
-    // Between most of what programs write there is none.
+    // Programs mostly write JSON without spaces.
     const first = text.charCodeAt(at);
     if (first > 0x20) return first;
     const near = at + NEAR;
@@ -149,7 +149,7 @@ class Parser {
     const text = this.#text;
     const start = this.#at;
     if (text.charCodeAt(start) === MINUS) this.#at++;
-    // A number cannot start with a zero and go on: the next digit is then an unexpected character.
+    // A leading zero ends the integer part: a digit after it is an unexpected character.
     if (text.charCodeAt(this.#at) === 0x30) this.#at++;
     else this.#digits('in numeric literal');
     if (text.charCodeAt(this.#at) === 0x2e) {
@@ -178,7 +178,7 @@ class Parser {
     const text = this.#text;
     const open = this.#at;
     let at = open + 1;
-    // Most strings are short and plain, and faster looked at here than by an expression.
+    // Most strings are short and without escapes; for those this loop is faster than a regular expression.
     const near = Math.min(text.length, at + NEAR);
     while (at < near && isPlain(text.charCodeAt(at))) at++;
     if (at === near) at = endOfPlain(text, open, at);
@@ -188,12 +188,11 @@ class Parser {
     if (this.#code() !== QUOTE) this.#refuseText();
     this.#at++;
     if (at === plainEnd) return text.slice(open + 1, at);
-    // The literal is known to be right. Putting megabytes of escapes together here, piece by piece,
-    // would block for longer than the native parser needs for all of it.
+    // The literal is valid here. For megabytes of escapes the native parser is much faster than string concatenation.
     return String(JSON.parse(text.slice(open, at + 1))).toWellFormed();
   }
 
-  /** At what stands in a string and may not: a control character, a wrong escape, or the end of the text. */
+  /** At an invalid part of a string: a control character, an invalid escape, or the end of the text. */
   #refuseText(): never {
     if (this.#code() !== BACKSLASH) throw this.#unexpected('in string literal');
     this.#at++;
@@ -204,14 +203,15 @@ class Parser {
   }
 }
 
-/** So far text is looked at here, as most of it is short; from there on by an expression. */
+/** Up to this length a loop is used, then a regular expression. */
 const NEAR = 64;
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 const isPlain = (code: number): boolean => code >= 0x20 && code !== QUOTE && code !== BACKSLASH;
 
 /**
- * Expressions run as machine code from their second use on, when a loop written here is still interpreted: three
- * megabytes would take that one 60 ms. Each is counted, so that it remembers little, and used again and again.
+ * Regular expressions run as machine code from their second use on, when a loop is still interpreted: three megabytes
+ * would take the loop 60 ms. The repetition is bounded, so that backtracking state stays small, and matching is
+ * repeated.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it stops at.
 const SOME_TEXT = /(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){1,1024}/y;
@@ -220,7 +220,7 @@ const SOME_DIGITS = /[0-9]{1,4096}/y;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
 const SPECIAL = /["\\\u0000-\u001f]/g;
 
-/** Where what the sticky expression matches ends. */
+/** The end of repeated matches of a sticky expression. */
 function endOf(some: RegExp, text: string, start: number): number {
   let at = start;
   some.lastIndex = start;
@@ -228,12 +228,12 @@ function endOf(some: RegExp, text: string, start: number): number {
   return at;
 }
 
-/** From here on a string is worth what it costs to ask V8 about it. */
+/** From this length on, two native passes are cheaper than the expression. */
 const LONG = 4096;
 
 /**
- * Where the plain text ends that began with a quote at `open`: at a quote, an escape, a control character or the end. Three
- * megabytes without escapes take the expression 10 ms, and V8's own search and parser a quarter of that.
+ * The end of plain text in the string that starts at `open`: a quote, an escape, a control character or the end of the
+ * input. For three megabytes without escapes the expression takes 10 ms, and V8's search and parser a quarter of that.
  */
 function endOfPlain(text: string, open: number, start: number): number {
   const quote = text.indexOf('"', start);
@@ -266,7 +266,7 @@ const BYTE_ESCAPES: ReadonlyMap<number, string> = new Map([
   [0x5c, '\\\\'],
 ]);
 
-/** Go scans bytes: of a character beyond ASCII it names the first byte, as if that were a character. */
+/** Go scans bytes: of a character beyond ASCII it prints the first byte as if it were a character. */
 function quoteByte(codePoint: number): string {
   const byte = firstUtf8Byte(codePoint);
   const escaped = BYTE_ESCAPES.get(byte);

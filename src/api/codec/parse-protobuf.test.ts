@@ -8,7 +8,7 @@ import { ApiError } from '../status.ts';
 import { decodeBody, PROTOBUF_TYPE } from './decode.ts';
 import { MAX_FIELDS } from './parse-protobuf.ts';
 import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
-import { type Shape, shapeOf } from './shape.ts';
+import type { Shape } from './shape.ts';
 
 const decode = (bytes: Uint8Array, type: BodyType = tokenRequestType) =>
   decodeBody<Record<string, unknown>>({ bytes, mediaType: PROTOBUF_TYPE }, type, 'Strict');
@@ -25,7 +25,7 @@ const refusal = (bytes: Uint8Array, type?: BodyType): string => {
   throw new Error('not refused');
 };
 
-/** As Go writes an ObjectMeta: every text, also the empty ones, and a time that is none. */
+/** As Go writes an ObjectMeta: every string, also empty ones, and the zero time. */
 const goMeta: Proto = { 1: '', 2: '', 3: '', 4: '', 5: '', 6: '', 7: 0, 8: new Uint8Array() };
 
 describe('a token request', () => {
@@ -59,16 +59,16 @@ describe('a token request', () => {
     expect(decode(token(fields)).value.spec).toMatchObject({ audiences: null });
   });
 
-  test('an empty audience stays one', () => {
+  test('an empty audience is kept', () => {
     expect(decode(token({ 2: { 1: [''] } })).value.spec).toEqual({ audiences: [''] });
   });
 
-  test('S-08: unknown fields are passed over, also when fields should be strict', () => {
+  test('S-08: unknown fields are skipped, also in Strict mode', () => {
     const { value, violations } = decode(token({ 2: { 1: ['a'], 99: 'x', 98: 7 }, 77: { 1: 'y' } }));
     expect([value.spec, violations]).toEqual([{ audiences: ['a'] }, []]);
   });
 
-  test('a message that comes in pieces is one message', () => {
+  test('a message sent in pieces is one message', () => {
     const raw = Buffer.concat([message({ 2: { 1: ['a'], 4: 600 } }), message({ 2: { 1: ['b'], 4: 700 } })]);
     expect(decode(envelope('authentication.k8s.io/v1', 'TokenRequest', raw)).value.spec).toEqual({
       audiences: ['a', 'b'],
@@ -109,7 +109,7 @@ describe('other kinds', () => {
     });
   });
 
-  test('the core group in a rule is an empty text', () => {
+  test('the core group in a rule is an empty string', () => {
     const raw = message({ 1: { 1: 'r' }, 2: [{ 1: ['get'], 2: [''], 3: ['pods'] }] });
     const { value } = decode(envelope('rbac.authorization.k8s.io/v1', 'ClusterRole', raw), clusterRoleKind);
     expect(value.rules).toEqual([{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]);
@@ -133,7 +133,7 @@ describe('other kinds', () => {
         walk(field.shape, false);
       }
     };
-    for (const { schema } of [
+    for (const { shape } of [
       tokenRequestType,
       namespaceKind,
       serviceAccountKind,
@@ -141,13 +141,13 @@ describe('other kinds', () => {
       clusterRoleKind,
       clusterRoleBindingKind,
     ]) {
-      walk(shapeOf(schema), true);
+      walk(shape, true);
     }
     expect(without).toEqual([]);
   });
 });
 
-describe('what is no such message is 400', () => {
+describe('a malformed message is 400', () => {
   const unrecognized = 'the object provided is unrecognized (must be of type TokenRequest): ';
   const cannot = 'TokenRequest in version "v1" cannot be handled as a TokenRequest: ';
 
@@ -193,19 +193,19 @@ describe('what is no such message is 400', () => {
     );
   });
 
-  test('fields that nobody knows are passed over, but not without end', () => {
+  test('unknown fields are skipped, up to a limit', () => {
     const unknown = (count: number) => Uint8Array.from({ length: 2 * count }, (_, at) => (at % 2 === 0 ? 0x7a : 0));
     const body = (bytes: Uint8Array) => envelope('authentication.k8s.io/v1', 'TokenRequest', bytes);
     const tooMany = `the body of the request has more than ${MAX_FIELDS} fields`;
     expect(refusal(body(unknown(MAX_FIELDS + 1)))).toBe(tooMany);
     expect(refusal(Buffer.concat([Uint8Array.of(0x6b, 0x38, 0x73, 0), unknown(MAX_FIELDS + 1)]))).toBe(tooMany);
-    // Spread over several messages they are as many.
+    // The limit counts over all messages.
     const half = unknown(MAX_FIELDS / 2);
     expect(refusal(token({ 1: half, 2: half }))).toBe(tooMany);
     expect(() => decode(token({ 1: half, 2: { 1: ['vault'] } }))).not.toThrow();
   });
 
-  test('any bytes at all: an answer or a 400', () => {
+  test('any bytes: a result or a 400', () => {
     const valid = token({ 1: goMeta, 2: { 1: ['vault'], 3: { 1: 'Pod', 3: 'p' }, 4: 600 }, 3: { 2: { 1: 5 } } });
     let seed = 1;
     const random = (below: number): number => {

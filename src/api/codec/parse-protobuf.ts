@@ -1,7 +1,6 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { badRequest } from '../status.ts';
 import { decodeUtf8 } from './parse-json.ts';
-import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
 import type { ArrayShape, Field, LeafShape, MapShape, Shape, StructShape } from './shape.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
 
@@ -9,14 +8,14 @@ export class ProtobufError extends Error {
   override readonly name = 'ProtobufError';
 }
 
-/** What is around every message: which type it is of, and its bytes (`runtime.Unknown`). */
+/** The wrapper of every message (`runtime.Unknown`): its type and its bytes. */
 export interface Envelope {
   readonly apiVersion: string;
   readonly kind: string;
   readonly raw: Uint8Array;
 }
 
-/** Of one body, over all its messages. Fields that no schema knows leave nothing behind that would be counted. */
+/** Per body, over all its messages. Needed because unknown fields do not count against the `TreeBudget`. */
 export const MAX_FIELDS = 200_000;
 
 class FieldCount {
@@ -55,9 +54,9 @@ export function openEnvelope(bytes: Uint8Array): Envelope {
 }
 
 /**
- * Reads a message along the schema of its type, into the same tree that JSON gives. Fields that the schema does
- * not know are passed over (S-08). An empty text is the absence of one, as Go writes all of them; a field
- * whose explicit null means something is null when it is absent, since the format cannot tell the two apart.
+ * Decodes a message by the shape of its type, into the same tree as JSON. Unknown fields are skipped (S-08). An empty
+ * string means absence, since Go writes every string. A `keepNull` field that is absent is null: the format cannot tell
+ * the two apart.
  *
  * @throws ProtobufError
  */
@@ -71,13 +70,12 @@ class MessageReader {
   readonly #budget = new TreeBudget();
   readonly #count = new FieldCount();
 
-  /** The same message sent in pieces is one message: later fields win, lists go on. */
+  /** A field that occurs several times is one message: later fields win, lists are appended. */
   struct(pieces: readonly Uint8Array[], shape: StructShape): ObjectNode {
     const found = new Map<Field, Value[]>();
-    const fields = fieldsOf(shape);
     for (const piece of pieces) {
       eachField(piece, this.#count, (number, reader, wireType) => {
-        const field = fields.get(number);
+        const field = shape.byNumber.get(number);
         if (field === undefined) {
           reader.skip(wireType);
           return;
@@ -156,7 +154,7 @@ function leaf(value: Value, { type }: LeafShape, count: FieldCount): JsonNode | 
   }
 }
 
-/** `Time{1: seconds, 2: nanos}`; fractions of a second are cut off, as they are in JSON. Empty is no time. */
+/** `Time{1: seconds, 2: nanos}`; fractions of a second are dropped, as in JSON. Empty means no time. */
 function timestamp(bytes: Uint8Array, count: FieldCount): string | undefined {
   let seconds = 0n;
   eachField(bytes, count, (number, reader, wireType) => {
@@ -169,22 +167,6 @@ function timestamp(bytes: Uint8Array, count: FieldCount): string | undefined {
     throw new ProtobufError('proto: a time is out of range');
   }
   return date.toISOString().replace(/\.\d+Z$/, 'Z');
-}
-
-const numbered = new WeakMap<StructShape, ReadonlyMap<number, Field>>();
-
-function fieldsOf(shape: StructShape): ReadonlyMap<number, Field> {
-  const known = numbered.get(shape);
-  if (known !== undefined) return known;
-  const numbers = PROTOBUF_FIELDS[shape.goType] ?? {};
-  const fields = new Map(
-    shape.fields.flatMap((field) => {
-      const number = numbers[field.name];
-      return number === undefined ? [] : [[number, field] as const];
-    }),
-  );
-  numbered.set(shape, fields);
-  return fields;
 }
 
 function readValue(reader: BinaryReader, wireType: WireType, { name, shape }: Field): Value {
@@ -201,7 +183,7 @@ function bytesOf(reader: BinaryReader, wireType: WireType): Uint8Array {
   return reader.bytes();
 }
 
-/** Every field in turn; the visitor reads the value or skips it. Groups are long gone from the format, and refused. */
+/** Visits every field; the visitor reads or skips the value. Groups, which are deprecated, are refused. */
 function eachField(
   bytes: Uint8Array,
   count: FieldCount,
@@ -218,7 +200,7 @@ function eachField(
       visit(number, reader, wireType);
     }
   } catch (error) {
-    // The library throws plain errors and RangeErrors; ours, and those of the budget, say enough themselves.
+    // The library throws Error and RangeError; other errors are ours and have their message.
     if (error instanceof Error && (error.constructor === Error || error instanceof RangeError)) {
       throw new ProtobufError(`proto: ${error.message}`);
     }

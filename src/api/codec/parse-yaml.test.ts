@@ -37,7 +37,7 @@ describe('values', () => {
     expect(Object.keys(plain as object)).toEqual(['__proto__']);
   });
 
-  test('S-07: repeated keys are reported by line, the last value counts', () => {
+  test('S-07: duplicate keys are reported by line, the last value counts', () => {
     const { root, duplicates } = parseYaml(
       'a: 1\nb:\n  name: x\n  other: 1\n  name: y\na: 2\n"na\\"me": 1\n"na\\"me": 2\n',
     );
@@ -55,7 +55,7 @@ describe('values', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('refused YAML', () => {
   test.each([
     ['an anchor', 'a: &x 1\n', 'yaml: line 1: anchors and aliases are not accepted'],
     ['an alias', 'a: 1\nb: *x\n', 'yaml: line 2: anchors and aliases are not accepted'],
@@ -98,7 +98,7 @@ describe('what is refused', () => {
     expect(() => parseYaml('['.repeat(65) + ']'.repeat(65))).toThrow('nests values more than 64 levels deep');
   });
 
-  test('A19: as many lines as are allowed', () => {
+  test('A19: the maximum number of lines is accepted', () => {
     expect(read(`a: |\n${' x\n'.repeat(MAX_YAML_LINES - 1)}`)).toBeDefined();
   });
 
@@ -109,7 +109,7 @@ describe('what is refused', () => {
     );
   });
 
-  test('nothing but these two errors leaves the parser', () => {
+  test('throws only YamlSyntaxError and ApiError', () => {
     const piece = fc.constantFrom(
       ...['a', 'b: ', '- ', '\n', '  ', ': ', '? ', '{', '}', '[', ']', ',', '"', "'", '|', '>', '#', '&a ', '*a'],
       ...['!t ', '!!str ', '---\n', '...\n', '%Y\n', '1', '0x', '~', 'true', '\t', '\r', '\u0000', '\ufeff', '\ud800'],

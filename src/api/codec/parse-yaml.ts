@@ -5,10 +5,10 @@ import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
 import { clip, MAX_VIOLATIONS } from './violations.ts';
 import { MAX_YAML_TOKENS, readYamlTokens, YamlSyntaxError, yamlFault } from './yaml-tokens.ts';
 
-/** With the limits on tokens and lines, what is left to cost time is long text: this much takes up to 15 ms. */
+/** Bounds the time for long strings, which the limits on tokens and lines do not: this much takes up to 15 ms. */
 export const MAX_YAML_BYTES = 128 * 1024;
 
-/** Lines cost as much as tokens where they are none: between the words of a text, or at the end of a block. */
+/** Lines within a multi-line scalar, or blank ones after a block, are no tokens, and cost as much. */
 export const MAX_YAML_LINES = 4_000;
 
 export interface YamlDocument {
@@ -18,9 +18,9 @@ export interface YamlDocument {
 }
 
 /**
- * Reads one YAML document into the tree that JSON has too. Plain scalars follow the core schema of
- * YAML 1.2: only `true` and `false` are booleans, `yes` and `on` are text. kube-apiserver still takes
- * those for booleans; where it matters it then refuses them, as label values are text.
+ * Parses one YAML document into the same tree as JSON. Plain scalars follow the core schema of YAML 1.2: only `true`
+ * and `false` are booleans, `yes` and `on` are strings. kube-apiserver reads those as booleans and then refuses them
+ * where a string is expected, e.g. in labels.
  *
  * @throws YamlSyntaxError when the text is not YAML, or has anchors, aliases, directives or foreign tags.
  * @throws ApiError 413 when it is too large, 400 when it is too deep or has too many parts.
@@ -107,7 +107,7 @@ class TreeReader {
     return object;
   }
 
-  /** Keys that are numbers or booleans are taken as the text they stand for. */
+  /** Keys that are numbers or booleans become strings. */
   #key(key: unknown): string {
     const scalar = isScalar(key) ? this.#scalar(key) : null;
     if (typeof scalar === 'string') return scalar;
@@ -133,7 +133,7 @@ class TreeReader {
   }
 }
 
-/** Bounded, because making a number of a million digits would take its time. */
+/** Bounded: converting a million digits would block the event loop. */
 const WHOLE_NUMBER = /^(?:[-+]?[0-9]{1,40}|0x[0-9a-fA-F]{1,40}|0o[0-7]{1,40})$/;
 
 function offsetOf(node: unknown): number {

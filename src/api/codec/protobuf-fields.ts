@@ -1,7 +1,6 @@
 /**
- * The field numbers of Kubernetes' protobuf messages (generated.proto of each API group), by the Go type that a
- * schema names. What kind of value a field holds is the schema's to say. A type that is not here cannot be
- * sent as protobuf.
+ * The field numbers of Kubernetes' protobuf messages (generated.proto of each API group), by the `goType` of a schema.
+ * The types of the fields are in the schema. A type that is missing here cannot be sent as protobuf.
  */
 export const PROTOBUF_FIELDS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   // meta/v1
@@ -38,7 +37,7 @@ export const PROTOBUF_FIELDS: Readonly<Record<string, Readonly<Record<string, nu
   TokenRequestSpec: { audiences: 1, boundObjectRef: 3, expirationSeconds: 4 },
   BoundObjectReference: { kind: 1, apiVersion: 2, name: 3, uid: 4 },
   TokenRequestStatus: { token: 1, expirationTimestamp: 2 },
-  // Of a review only the question is read; its status is the server's to write.
+  // The status of a review is not read.
   SelfSubjectReview: { metadata: 1 },
   TokenReview: { metadata: 1, spec: 2 },
   TokenReviewSpec: { token: 1, audiences: 2 },

@@ -1,10 +1,11 @@
 import { type FieldError, forbiddenField, invalidValue, tooMany } from '../field-error.ts';
 import { Base64Error, canonicalBase64 } from './go-text/go-base64.ts';
-import { parseGoInt64 } from './go-text/go-errors.ts';
 import { compareBytes } from './go-text/go-json-text.ts';
+import { parseGoInt64 } from './go-text/go-parse.ts';
 import { parseGoTime, TimeSyntaxError } from './go-text/go-time.ts';
 import {
   type ArrayShape,
+  type BodyStyle,
   type Field,
   type LeafShape,
   type MapShape,
@@ -17,25 +18,25 @@ import { goKindOf, type JsonNode, KnownNode, NumberNode, ObjectNode, toPlain } f
 import { clip, MAX_VIOLATIONS, type Path, pathText, reportDuplicates, type Violations } from './violations.ts';
 
 export interface ReaderOptions {
-  /** Custom resources get errors of a schema validator (422), built-in types those of Go's decoder (400). */
-  readonly style: 'builtin' | 'custom';
-  /** True when keys come in byte order instead of document order: bodies that were YAML. */
+  /** Custom resources get the errors of a schema validator (422), built-in types those of Go's decoder (400). */
+  readonly style: BodyStyle;
+  /** True: keys are read in byte order instead of document order, as kube-apiserver does with YAML. */
   readonly sorted: boolean;
   readonly onUnknown: (path: Path) => void;
-  /** Repeated keys of what the schema describes; undefined when they were found before. */
+  /** Collects duplicate keys; undefined when they were collected before. */
   readonly duplicates: Violations | undefined;
 }
 
 /**
- * Walks a tree along a schema: keeps what the schema knows, reports the rest. Null stands for absence, as
- * in Go. Reading goes on after a fault, so that one walk finds every unknown field.
+ * Reads a tree by a schema: keeps the fields of the schema and reports the others. Null means absence, as in Go.
+ * Reading continues after an error, so that one pass finds every unknown field.
  */
 export class SchemaReader {
   readonly #options: ReaderOptions;
-  /** The first fault, in the words of Go's decoder. */
+  /** The first error, with the message of Go's decoder. */
   goError: string | undefined;
   readonly fieldErrors: FieldError[] = [];
-  /** Lists and maps that are longer than their schema allows: that is a 422 whatever the style. */
+  /** Lists and maps that are longer than their schema allows: a 422 for both styles. */
   readonly tooLong: FieldError[] = [];
 
   constructor(options: ReaderOptions) {
@@ -67,7 +68,7 @@ export class SchemaReader {
       const child = node.values[index] ?? null;
       const field = fieldOf(shape, key, next);
       next = field === undefined ? next : field.index + 1;
-      // Most members are texts, once each: there is nothing to say of them, and so no need to say where they are.
+      // Fast path for most members: a string field, set once, needs no path for messages.
       if (typeof child === 'string' && field?.shape.type === 'string' && values[field.index] === UNSET) {
         values[field.index] = child;
         continue;
@@ -118,7 +119,7 @@ export class SchemaReader {
     return true;
   }
 
-  /** A map or list cannot leave a place empty: null becomes the zero value in Go, and is an error in a schema. */
+  /** Null in a map or list: Go reads the zero value, a schema validator reports an error. */
   #element(node: JsonNode, shape: Shape, at: Path): unknown {
     if (node === null && shape.type !== 'any') {
       return this.#validates(at) ? this.#mismatch(node, shape, at) : zeroOf(shape);
@@ -185,7 +186,7 @@ export class SchemaReader {
     return undefined;
   }
 
-  /** Also in a custom resource the metadata is Go's own type. */
+  /** The metadata of a custom resource is read by Go's decoder too, not by the schema validator. */
   #validates(at: Path | undefined): boolean {
     if (this.#options.style === 'builtin') return false;
     let top = at;
@@ -199,7 +200,7 @@ export class SchemaReader {
     this.fieldErrors.push(invalidValue(field, value, `${field} in body ${problem}`));
   }
 
-  /** Undefined: as they come. */
+  /** The indexes of the keys in the order to read; undefined for document order. */
   #order(node: ObjectNode): readonly number[] | undefined {
     if (!this.#options.sorted) return undefined;
     return [...node.keys.keys()].sort((a, b) => compareBytes(node.keys[a] ?? '', node.keys[b] ?? ''));
@@ -207,8 +208,8 @@ export class SchemaReader {
 }
 
 /**
- * Begins where the last one was found, as most bodies are in some order. A Map would have to look every key up in the
- * engine's table of strings first, because it is cut out of the body: to compare it with a dozen names is sooner done.
+ * Searches from the field after the last match, since most bodies have their fields in order. A Map lookup would first
+ * have to internalize each key, which is a slice of the body; comparing it with a dozen names is faster.
  */
 function fieldOf({ fields }: StructShape, key: string, from: number): Field | undefined {
   for (let at = from; at < fields.length; at++) if (fields[at]?.name === key) return fields[at];
@@ -216,7 +217,7 @@ function fieldOf({ fields }: StructShape, key: string, from: number): Field | un
   return undefined;
 }
 
-/** Go names the innermost struct, then every struct field on the way; map keys and indexes are not part of it. */
+/** As Go prints it: the innermost struct, then all struct fields of the path, without map keys and indexes. */
 function goField(at: Path | undefined): string {
   let owner: string | undefined;
   const fields: string[] = [];

@@ -1,9 +1,17 @@
 import type { TSchema } from 'typebox';
+import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
 
-/** Stands for a field that was not there. */
+/** The value of a field that is absent. */
 export const UNSET = Symbol('unset');
 
-/** What a schema says, in the form that decoding and encoding walk along. Worked out once per schema. */
+/**
+ * How bodies of a type are read and written.
+ * `builtin`: like kube-apiserver's own types: kind and apiVersion may be left out, violations in document order.
+ * `custom`: like a custom resource: both are required, keys are written sorted, duplicates are reported first.
+ */
+export type BodyStyle = 'builtin' | 'custom';
+
+/** A schema in the form that decoding and encoding use. Derived once, when a type is defined; see `bodySchema`. */
 export type Shape = StructShape | MapShape | ArrayShape | LeafShape;
 
 export interface StructShape {
@@ -12,9 +20,11 @@ export interface StructShape {
   /** In the order in which they are written. */
   readonly fields: readonly Field[];
   readonly byName: ReadonlyMap<string, Field>;
-  /** A place for each of them, in which nothing has been put. */
+  /** By the field numbers of Kubernetes' protobuf; empty for a type that cannot be sent as protobuf. */
+  readonly byNumber: ReadonlyMap<number, Field>;
+  /** `UNSET` for each field, to be copied. */
   readonly blank: readonly (typeof UNSET)[];
-  /** Members that must not be true, and why: whoever sets one must not believe that it was heeded. */
+  /** Members that must not be true, and why. As unknown fields they would be ignored without an error. */
   readonly refused: ReadonlyMap<string, string>;
 }
 
@@ -22,7 +32,7 @@ export interface Field {
   readonly name: string;
   readonly index: number;
   readonly shape: Shape;
-  /** An explicit null means something and is kept. */
+  /** An explicit null is kept. */
   readonly keepNull: boolean;
 }
 
@@ -37,7 +47,7 @@ export interface ArrayShape {
   readonly type: 'array';
   readonly goType: string;
   readonly items: Shape;
-  /** More are refused before any of them is looked at. */
+  /** A longer list is refused before any item is read. */
   readonly maxItems: number;
 }
 
@@ -61,21 +71,14 @@ interface SchemaNode {
   readonly refused?: Readonly<Record<string, string>>;
 }
 
-const shapes = new WeakMap<object, Shape>();
-
-export function shapeOf(schema: TSchema): Shape {
-  return compile(schema as SchemaNode);
+/** The two fields of a `BodyType` that describe its content: a JSON Schema, and the shape that is derived from it. */
+export function bodySchema(schema: TSchema): { readonly schema: TSchema; readonly shape: StructShape } {
+  const shape = compile(schema as SchemaNode);
+  if (shape.type !== 'struct') throw new TypeError('the schema of a body must be an object');
+  return { schema, shape };
 }
 
 function compile(schema: SchemaNode): Shape {
-  const known = shapes.get(schema);
-  if (known !== undefined) return known;
-  const shape = work(schema);
-  shapes.set(schema, shape);
-  return shape;
-}
-
-function work(schema: SchemaNode): Shape {
   const { goType } = schema;
   if (schema.anyOf !== undefined) return compileUnion(schema.anyOf);
   switch (schema.type) {
@@ -88,7 +91,7 @@ function work(schema: SchemaNode): Shape {
     }
     case 'string':
       if (schema.format === 'byte') return { type: 'byte', goType: '[]uint8' };
-      // Go reads the text of a time as a string first: that is the type its complaint names.
+      // Go reads a time as a string first: that is the type in its message.
       return { type: schema.format === 'date-time' ? 'date-time' : 'string', goType: 'string' };
     case 'integer':
       return { type: 'integer', goType: goType ?? 'int64' };
@@ -101,7 +104,7 @@ function work(schema: SchemaNode): Shape {
   }
 }
 
-/** The only unions in use: a type or null, and a choice of literals of one type. */
+/** The only unions in use: a type or null, and literals of one type. */
 function compileUnion(members: readonly SchemaNode[]): Shape {
   const [first, ...others] = members.filter((member) => member.type !== 'null').map(compile);
   if (first === undefined || others.some((other) => other.type !== first.type)) {
@@ -118,9 +121,17 @@ function struct(schema: SchemaNode): StructShape {
     keepNull: property.keepNull === true,
   }));
   const byName = new Map(fields.map((field) => [field.name, field]));
+  const { goType = '' } = schema;
+  const numbers = Object.entries(PROTOBUF_FIELDS[goType] ?? {});
+  const byNumber = new Map(
+    numbers.flatMap(([name, number]) => {
+      const field = byName.get(name);
+      return field === undefined ? [] : [[number, field] as const];
+    }),
+  );
   const refused = new Map(Object.entries(schema.refused ?? {}));
   const blank = fields.map((): typeof UNSET => UNSET);
-  return { type: 'struct', goType: schema.goType ?? '', fields, byName, blank, refused };
+  return { type: 'struct', goType, fields, byName, byNumber, blank, refused };
 }
 
 function map(schema: SchemaNode, patterns: Readonly<Record<string, SchemaNode>>): MapShape {

@@ -2,15 +2,15 @@ import { Document, type Scalar, visit } from 'yaml';
 import { compareBytes } from './go-text/go-json-text.ts';
 
 /**
- * YAML as kubectl and kube-apiserver write it: keys sorted, lists not indented under their key. Text that
- * some reader of YAML 1.1 or 1.2 could take for something else is quoted.
+ * YAML as kubectl and kube-apiserver write it: keys sorted, lists not indented under their key. Strings that a parser
+ * of YAML 1.1 or 1.2 could read as another type are quoted.
  */
 export function toYaml(value: unknown): string {
-  // A copy through JSON drops what JSON drops, and gives both formats the same content.
+  // A copy through JSON gives both formats the same content.
   const document = new Document(JSON.parse(JSON.stringify(value)), {
-    // The readers of 1.1 take `yes`, `on` or `1:30` for more than text: its rules quote them.
+    // Parsers of 1.1 read `yes`, `on` and `1:30` as other types; with this version the library quotes them.
     version: '1.1',
-    // Of 1.1, too, but it would write the text `<<` as the instruction to merge.
+    // Without this tag, which is part of 1.1, the string `<<` is not written as a merge key.
     customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:merge'),
     aliasDuplicateObjects: false,
     sortMapEntries: (a, b) => compareBytes(keyText(a.key), keyText(b.key)),
@@ -26,9 +26,8 @@ export function toYaml(value: unknown): string {
 const keyText = (key: unknown): string => String((key as Scalar).value);
 
 /**
- * Beyond what the rules of 1.1 already quote: whatever starts like a number (`0o17` is one only in 1.2),
- * text with characters that some reader folds or strips, and text that starts with white space, of which
- * a block of lines loses some.
+ * What the rules of 1.1 do not quote: strings that start like a number (`0o17` is one only in 1.2), that contain
+ * characters which some parsers fold or strip, or that start with white space, of which a block scalar loses some.
  */
 function needsQuotes(text: string): boolean {
   return /^(?:[-+.\s]|[0-9]|<<$|=$)/.test(text) || UNSAFE.test(text);

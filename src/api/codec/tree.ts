@@ -4,13 +4,13 @@ import { type ApiError, badRequest } from '../status.ts';
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
 
 /**
- * What a body says, before a schema gives it meaning: number texts and repeated keys are still there,
- * because whether they are faults depends on the field they stand in.
+ * A parsed body before the schema is applied. It has the text of numbers and duplicate keys, because the field decides
+ * whether they are errors.
  */
 export type JsonNode = null | boolean | string | NumberNode | KnownNode | JsonNode[] | ObjectNode;
 
 export class NumberNode {
-  /** As written, in JSON's grammar: `1e3` and `1000` are different to an integer field. */
+  /** The source text, in JSON's grammar: an integer field accepts `1000` and not `1e3`. */
   readonly text: string;
 
   constructor(text: string) {
@@ -18,13 +18,13 @@ export class NumberNode {
   }
 }
 
-/** Members in document order, repeated ones included. Two arrays: no key can collide with anything. */
+/** Members in document order, duplicates included. */
 export class ObjectNode {
   readonly keys: string[] = [];
   readonly values: JsonNode[] = [];
 }
 
-/** What is there already, and was given its meaning when it came: there is nothing more to be found out about it. */
+/** A value that was decoded before and is not decoded again. */
 export class KnownNode {
   readonly value: JsonValue;
 
@@ -33,19 +33,19 @@ export class KnownNode {
   }
 }
 
-/** As deep as containers may nest. It also bounds every recursion over a tree. */
+/** The limit of nested containers. It also bounds every recursion over a tree. */
 export const MAX_DEPTH = 64;
-/** Of one body, over all its objects. */
+/** Per body, over all its objects. */
 export const MAX_KEYS = 10_000;
-/** Of one body, over all its arrays. */
+/** Per body, over all its arrays. */
 export const MAX_ELEMENTS = 5_000;
 
-/** Counts while a tree is built and refuses it as soon as it is too large, not when all of it was read. */
+/** Counts while a tree is built, so that parsing stops at the limit. */
 export class TreeBudget {
   #keys = 0;
   #elements = 0;
 
-  /** `depth` counts the containers around the one that opens. */
+  /** `depth` is the number of containers around this one. */
   open(depth: number): void {
     if (depth >= MAX_DEPTH) throw refused(`nests values more than ${MAX_DEPTH} levels deep`);
   }
@@ -61,7 +61,7 @@ export class TreeBudget {
 
 const refused = (why: string): ApiError => badRequest(`the body of the request ${why}`);
 
-/** Go's word for a kind of JSON value, as its decoding errors print it. */
+/** The name of a JSON type in the messages of Go's decoder. */
 export function goKindOf(node: JsonNode): string {
   if (node === null) return 'null';
   if (typeof node === 'boolean') return 'bool';
@@ -71,9 +71,9 @@ export function goKindOf(node: JsonNode): string {
 }
 
 /**
- * Drops what only the schema decoder needs: numbers become numbers, the last of repeated keys stays.
+ * Plain data without a schema: numbers are converted, and of duplicate keys the last one counts.
  *
- * @throws ApiError 400 for a number beyond the range of a double: it would turn into Infinity, then into null.
+ * @throws ApiError 400 for a number beyond the range of a double, which would become Infinity, then null.
  */
 export function toPlain(node: JsonNode): JsonValue {
   if (typeof node !== 'object' || node === null) return node;
@@ -93,8 +93,8 @@ export function toPlain(node: JsonNode): JsonValue {
 }
 
 /**
- * The tree of data that did not arrive as text: the outcome of a patch, a decoded manifest. Where it shares a part with what was
- * known in the same place before, that part is not taken to pieces.
+ * The tree of data that did not arrive as text: the result of a patch, a decoded manifest. A part that it shares by
+ * reference with `known`, at the same path, becomes a `KnownNode`.
  */
 export function fromPlain(value: JsonValue, known?: JsonValue): JsonNode {
   return build(value, known, 0, new TreeBudget());
@@ -107,7 +107,7 @@ function build(value: JsonValue, known: JsonValue | undefined, depth: number, bu
     if (!Number.isFinite(value)) throw refused('has a number that JSON cannot express');
     return new NumberNode(JSON.stringify(value));
   }
-  // Not the whole: what type it says it is of is still to be looked at.
+  // Not the root: its kind and apiVersion are still to be checked.
   if (value === known && depth > 0) return new KnownNode(value);
   budget.open(depth);
   if (Array.isArray(value)) {
@@ -120,7 +120,7 @@ function build(value: JsonValue, known: JsonValue | undefined, depth: number, bu
   const node = new ObjectNode();
   for (const key of Object.keys(value)) {
     const item = value[key];
-    // Absent, in the way of programs; JSON has no such value.
+    // JSON has no undefined: the member is absent.
     if (item === undefined) continue;
     budget.key();
     node.keys.push(key.toWellFormed());

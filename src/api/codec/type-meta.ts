@@ -11,28 +11,28 @@ export interface GroupVersionKind {
   readonly kind: string;
 }
 
-/** A body of which not even the type can be told. The message is Go's. */
+/** A body whose type cannot be determined. The message is Go's. */
 export class TypeMetaError extends Error {
   override readonly name = 'TypeMetaError';
 }
 
-/** How Go prints the type it looks for the type in: clients see it (D-05). */
+/** How Go prints the struct into which it reads the type: clients see it (D-05). */
 const GO_STRUCT =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
-/** Case as Go folds it: two letters outside of ASCII, the sign for kelvin and the long s, fold into it. */
+/** Go's case folding: the Kelvin sign and the long s fold to ASCII letters. */
 const KIND = /^[kK\u212a][iI][nN][dD]$/;
 const API_VERSION = /^[aA][pP][iI][vV][eE][rR][sS\u017f][iI][oO][nN]$/;
 
-/** By its length first: a body may have thousands of keys, and folding each costs more than all else that is done with it. */
+/** Compares the length first: a body may have thousands of keys, and folding each would dominate decoding. */
 function nameOf(key: string): keyof TypeMeta | undefined {
   if (key.length === 4) return KIND.test(key) ? 'kind' : undefined;
   return key.length === 10 && API_VERSION.test(key) ? 'apiVersion' : undefined;
 }
 
 /**
- * S-01: a first look that tells the type, and that takes keys in any case: `Kind` selects the kind, and is
- * an unknown field later on. Missing members and a null body give empty text.
+ * S-01: determines the type, with case-insensitive keys: `Kind` selects the kind, and is an unknown field afterwards.
+ * Missing members and a null body give empty strings.
  */
 export function sniffTypeMeta(root: JsonNode): TypeMeta {
   const found = { kind: '', apiVersion: '' };
@@ -52,7 +52,7 @@ export function sniffTypeMeta(root: JsonNode): TypeMeta {
   return found;
 }
 
-/** An own, exactly spelled member of a body that is an object. */
+/** The string member of this exact name; `""` when there is none. */
 export function textMember(root: JsonNode, name: string): string {
   if (!(root instanceof ObjectNode)) return '';
   const value = root.values[root.keys.lastIndexOf(name)];
@@ -69,7 +69,7 @@ export function parseApiVersion(text: string): { group: string; version: string 
   return { group: text.slice(0, slash), version: text.slice(slash + 1) };
 }
 
-/** D-04: what a built-in body leaves out is what the endpoint expects. */
+/** D-04: what a built-in body leaves out defaults to the type of the endpoint. */
 export function withDefaults(actual: GroupVersionKind, expected: GroupVersionKind): GroupVersionKind {
   const kind = actual.kind === '' ? expected.kind : actual.kind;
   if (actual.version !== '') return { ...actual, kind };

@@ -1,19 +1,21 @@
 import { goQuote } from './go-text/go-quote.ts';
 import { type JsonNode, KnownNode, NumberNode } from './tree.ts';
 
-/** S-03: further ones are not recorded. */
+/** S-03: further violations are not recorded. */
 export const MAX_VIOLATIONS = 100;
-/** Further repetitions of the same few are not even put into words: ten thousand times that would block. */
+/** Further reports are not even formatted: ten thousand duplicates of few keys would block the event loop. */
 const MAX_REPORTS = 1_000;
 
-/** A place in a body, from the inside out. `owner` is the Go type that has `key` as a field; maps and lists have none. */
+/**
+ * The path of a value, innermost key first. `owner` is the Go struct with the field `key`; undefined in maps and lists.
+ */
 export interface Path {
   readonly up: Path | undefined;
   readonly key: string | number;
   readonly owner: string | undefined;
 }
 
-/** What callers wrote comes back to them in messages, but not by the megabyte. */
+/** Truncates text of a request for use in a message. */
 export function clip(text: string, max = 256): string {
   return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}...`;
 }
@@ -28,11 +30,11 @@ export function pathText(path: Path | undefined): string {
   return clip(text, 512);
 }
 
-/** Collects what Warn reports and Strict refuses: each text once, in the order found, up to the cap. */
+/** Collects what Warn reports and Strict refuses: each message once, in the order found, up to the limit. */
 export class Violations {
   readonly #texts = new Set<string>();
   #reports = 0;
-  /** Where the last one was: the same key again and again, in one object, is one violation. */
+  /** The last report: duplicates of one key in one object are one violation. */
   #last: { readonly what: string; readonly path: Path } | undefined;
 
   get list(): string[] {
@@ -63,23 +65,23 @@ export class Violations {
 
 const FEW_KEYS = 16;
 
-/** Reports the repeated keys of a whole tree in document order: for values that no schema describes. */
+/** Reports the duplicate keys of a whole tree in document order: for values without a schema. */
 export function reportDuplicates(node: JsonNode, at: Path | undefined, violations: Violations): void {
-  // Hardly any body has one, and so there is no need to say where it is.
-  if (hasRepeatedKey(node)) walkDuplicates(node, at, violations);
+  // Hardly any body has one: a first pass without paths is cheaper.
+  if (hasDuplicateKey(node)) walkDuplicates(node, at, violations);
 }
 
-function hasRepeatedKey(node: JsonNode): boolean {
+function hasDuplicateKey(node: JsonNode): boolean {
   if (typeof node !== 'object' || node === null || node instanceof NumberNode || node instanceof KnownNode)
     return false;
-  if (Array.isArray(node)) return node.some(hasRepeatedKey);
+  if (Array.isArray(node)) return node.some(hasDuplicateKey);
   const { keys, values } = node;
   if (keys.length > FEW_KEYS) {
     if (new Set(keys).size < keys.length) return true;
   } else {
     for (let index = 1; index < keys.length; index++) if (keys.indexOf(keys[index] ?? '') < index) return true;
   }
-  return values.some(hasRepeatedKey);
+  return values.some(hasDuplicateKey);
 }
 
 function walkDuplicates(node: JsonNode, at: Path | undefined, violations: Violations): void {
@@ -91,7 +93,7 @@ function walkDuplicates(node: JsonNode, at: Path | undefined, violations: Violat
     return;
   }
   const { keys, values } = node;
-  // Most objects are small, and their keys sooner compared than put into a set.
+  // For small objects a scan is faster than a Set.
   const seen = keys.length > FEW_KEYS ? new Set<string>() : undefined;
   keys.forEach((key, index) => {
     const value = values[index] ?? null;

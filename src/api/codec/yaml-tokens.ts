@@ -2,18 +2,18 @@ import { CST, Lexer, LineCounter, Parser } from 'yaml';
 import { badRequest } from '../status.ts';
 import { MAX_DEPTH } from './tree.ts';
 
-/** YAML that is not read here, with a message like the ones of Go's parser: `yaml: line 3: ...`. */
+/** Invalid or unsupported YAML, with a message like those of Go's parser: `yaml: line 3: ...`. */
 export class YamlSyntaxError extends Error {
   override readonly name = 'YamlSyntaxError';
 }
 
 /**
- * What the parser costs grows with tokens more than with bytes: a thousand commas take it as long as
- * 100 KiB of text in quotes. This many take some 15 ms, and 25 the first time; 400 lines have fewer.
+ * The cost of parsing grows with tokens more than with bytes: a thousand commas take as long as 100 KiB of quoted text.
+ * This many tokens take some 15 ms, and 25 the first time; a document of 400 lines has fewer.
  */
 export const MAX_YAML_TOKENS = 4_000;
 
-/** A document, its value and a scalar in it lie on the parser's stack besides the containers. */
+/** The parser's stack also holds the document, its value and a scalar. */
 const MAX_STACK = MAX_DEPTH + 4;
 
 const CORE_TAGS: ReadonlySet<string> = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq']);
@@ -24,9 +24,8 @@ export interface YamlTokens {
 }
 
 /**
- * First stage of reading YAML: the syntax, token by token, so that hostile text is refused at the token
- * that gives it away. What only a loader of configuration files needs is refused too: anchors and
- * aliases (a few lines of them can stand for gigabytes), directives, and tags beyond the core schema.
+ * The first stage of parsing YAML: tokens, so that hostile text is refused at the first offending token. Anchors and
+ * aliases (a few lines of them can expand to gigabytes), directives and tags beyond the core schema are refused.
  */
 export function readYamlTokens(text: string, maxTokens: number): YamlTokens {
   const lines = new LineCounter();
@@ -46,7 +45,7 @@ export function readYamlTokens(text: string, maxTokens: number): YamlTokens {
     if (++count > maxTokens) {
       throw badRequest(`the body of the request has more than ${maxTokens} YAML tokens: send it as JSON`);
     }
-    // After this mark comes the text of a scalar, which may look like anything.
+    // The lexeme after this mark is the text of a scalar, which may look like any token.
     if (!content) refuseExtras(lexeme, fault);
     content = lexeme === CST.SCALAR;
     take(parser.next(lexeme));

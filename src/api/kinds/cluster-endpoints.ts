@@ -1,14 +1,24 @@
 import { X509Certificate } from 'node:crypto';
+import { cached } from '../../lib/cache.ts';
 import { isIP, readNetwork } from '../../lib/network.ts';
 import { type AddressRules, createAddressRules } from '../address-rules.ts';
 import { checkEach, type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
-import type { ApiEndpoints, ServerEndpoint } from './cluster.ts';
 
-/** What cannot be said of an object alone. */
+export interface ServerEndpoint {
+  clientCIDR?: string;
+  serverAddress?: string;
+}
+
+export interface ApiEndpoints {
+  serverEndpoints?: ServerEndpoint[];
+  caBundle?: string;
+}
+
+/** What validation needs to know besides the object. */
 export interface EndpointChecks {
   readonly rules: AddressRules;
   readonly now: () => number;
-  /** Whether the desk itself listens there. */
+  /** Whether this server itself listens there. */
   readonly isOwnListener?: (address: string, port: number) => boolean;
 }
 
@@ -17,8 +27,9 @@ export const DEFAULT_CHECKS: EndpointChecks = { rules: createAddressRules(), now
 const ADDRESS = /^https:\/\/([\x21-\x7e]+)$/;
 
 /**
- * What is stored already is not held against whoever changes something else: rules and clocks move on, and a
- * label or a status must stay changeable. A credential is sent nowhere without a look at the address anyway.
+ * Addresses and certificates that are stored already are accepted: address rules change and certificates expire, and a
+ * label or the status of the cluster must stay writable. The address is checked again before a credential is sent to
+ * it.
  */
 export function validateEndpoints(
   endpoints: ApiEndpoints,
@@ -26,9 +37,9 @@ export function validateEndpoints(
   at: string,
   checks: EndpointChecks,
 ): FieldError[] {
-  const known = new Set(old?.serverEndpoints?.map(({ serverAddress }) => serverAddress));
+  const stored = new Set(old?.serverEndpoints?.map(({ serverAddress }) => serverAddress));
   const errors = checkEach(endpoints.serverEndpoints ?? [], (endpoint, index) =>
-    validateEndpoint(endpoint, `${at}.serverEndpoints[${index}]`, checks, known),
+    validateEndpoint(endpoint, `${at}.serverEndpoints[${index}]`, checks, stored),
   );
   const { caBundle = '' } = endpoints;
   const bundle = caBundle === old?.caBundle ? keyProblem(caBundle) : bundleProblem(caBundle, checks.now());
@@ -40,17 +51,17 @@ function validateEndpoint(
   { serverAddress: address = '', clientCIDR: cidr = '' }: ServerEndpoint,
   here: string,
   checks: EndpointChecks,
-  known: ReadonlySet<string | undefined>,
+  stored: ReadonlySet<string | undefined>,
 ): FieldError[] {
   const errors: FieldError[] = [];
   if (address === '') errors.push(required(`${here}.serverAddress`));
   else if (address.includes('@')) {
-    // Not quoted in the answer, which may end up in a log.
+    // Not quoted in the response, which may be logged.
     errors.push(forbiddenField(`${here}.serverAddress`, 'must not contain credentials'));
-  } else if (!isPlainAddress(address)) {
+  } else {
     const url = URL.parse(address);
     const problem =
-      addressProblem(address, url) ?? (url === null || known.has(address) ? undefined : hostProblem(url, checks));
+      addressProblem(address, url) ?? (url === null || stored.has(address) ? undefined : hostProblem(url, checks));
     if (problem !== undefined) errors.push(invalidValue(`${here}.serverAddress`, address, problem));
   }
   if (cidr !== '' && readNetwork(cidr) === undefined) {
@@ -60,20 +71,8 @@ function validateEndpoint(
 }
 
 /**
- * The usual form, in which nothing can be wrong and which takes no parser to see: a name in lower case whose last label
- * begins with a letter, so that it is no address in disguise, and a port. Names in Punycode and those of this machine are
- * looked at more closely.
- */
-export const isPlainAddress = (address: string): boolean =>
-  address.length <= MAX_PLAIN_LENGTH && PLAIN.test(address) && !SPECIAL_NAME.test(address);
-
-const MAX_PLAIN_LENGTH = 253;
-const PLAIN = /^https:\/\/(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?\/?$/;
-const SPECIAL_NAME = /xn--|localhost/;
-
-/**
- * A URL that means exactly what it shows: no credentials, no path, and nothing the parser had to repair. It
- * reads `https://0x7f.1` as 127.0.0.1 and `https://h:06443` as port 6443; people and other parsers may not.
+ * A URL with host and port only, written as the parser understands it. The parser reads `https://0x7f.1` as 127.0.0.1
+ * and `https://h:06443` as port 6443; people and other parsers may not.
  */
 function addressProblem(address: string, url: URL | null): string | undefined {
   if (address.length > 2048) return 'must be no more than 2048 bytes';
@@ -90,73 +89,55 @@ function addressProblem(address: string, url: URL | null): string | undefined {
   return undefined;
 }
 
-/** Of names only those that always mean this machine (RFC 6761 section 6.3); the others are looked at when used. */
+/**
+ * Checks addresses, and the names that always mean this machine (RFC 6761 section 6.3). Other names are resolved and
+ * checked when a connection is made.
+ */
 function hostProblem({ hostname, port }: URL, { rules, isOwnListener }: EndpointChecks): string | undefined {
   const host = hostname.replace(/^\[|\]$/g, '');
   const isLocal = /(?:^|\.)localhost\.?$/.test(host);
   if (!isLocal && isIP(host) === 0) return undefined;
   const ip = isLocal ? '127.0.0.1' : host;
-  if (isOwnListener?.(ip, port === '' ? 443 : Number(port)) === true)
-    return 'must not be the address of the desk itself';
+  if (isOwnListener?.(ip, port === '' ? 443 : Number(port)) === true) return 'must not be the address of this server';
   const refusal = rules.refusal(ip);
   return refusal === undefined
     ? undefined
-    : `must be an address that the desk connects to: ${refusal}, and the desk was not started with --allow-upstream-cidr for it`;
+    : `must be an address that the server connects to: ${refusal}, and no --allow-upstream-cidr of the server includes it`;
 }
 
 const decoded = (caBundle: string): string => Buffer.from(caBundle, 'base64').toString('latin1');
 
-const KEY_MARK = 'PRIVATE KEY-----';
-
-/**
- * What the mark looks like in base64, in each of the three ways in which its bytes can fall into groups: the digits that
- * no neighbour has a part in. Looked for first, because to decode a bundle takes longer than all of these.
- */
-const ENCODED_MARKS = [0, 1, 2].map((shift) =>
-  Buffer.from(`${'.'.repeat(shift)}${KEY_MARK}`)
-    .toString('base64')
-    .slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + KEY_MARK.length) * 8) / 6)),
-);
-
-/** Every caller sees the bundle, so the usual mistake with PEM files must not get that far, nor stay. */
+/** Every caller sees the bundle: a private key in it, the usual mistake with PEM files, must not be stored nor stay. */
 const keyProblem = (caBundle: string): string | undefined =>
-  ENCODED_MARKS.some((mark) => caBundle.includes(mark)) && decoded(caBundle).includes(KEY_MARK)
+  decoded(caBundle).includes('PRIVATE KEY-----')
     ? 'must hold certificates only, and there is a private key in it'
     : undefined;
 
-/** Reading a certificate takes time, and there is room for thousands in a request. */
+/** Parsing a certificate takes 20 us and more, and thousands fit into a request. */
 const MAX_CERTIFICATES = 64;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g;
 
-/** What a bundle says whenever it is read. */
+/** What does not depend on the time. */
 interface BundleFacts {
   readonly problem: string | undefined;
-  /** When the last of its certificates ends (epoch milliseconds). */
-  readonly endsAt: number;
+  /** When the last of its certificates expires (epoch milliseconds). */
+  readonly expiresAt: number;
 }
 
-/** Many clusters of a fleet have one authority, and to read it takes as long as the rest of a cluster. */
-const MAX_KNOWN = 64;
-const MAX_KNOWN_LENGTH = 16 * 1024;
-const knownBundles = new Map<string, BundleFacts>();
+/**
+ * Parsed bundles, by their text. Clusters of a fleet often share an authority, and parsing it takes as long as the rest
+ * of the validation. At most 64 bundles of 16 KiB, least recently used out. A bundle's facts never change.
+ */
+const factsOf = cached(readBundle, { maxEntries: 64, maxKeyLength: 16 * 1024 });
 
 function bundleProblem(caBundle: string, now: number): string | undefined {
   if (caBundle === '') return undefined;
-  const facts = knownBundles.get(caBundle) ?? readBundle(caBundle);
-  if (caBundle.length <= MAX_KNOWN_LENGTH) remember(caBundle, facts);
-  return facts.problem ?? (facts.endsAt < now ? 'every certificate in it has expired' : undefined);
-}
-
-function remember(caBundle: string, facts: BundleFacts): void {
-  knownBundles.delete(caBundle);
-  knownBundles.set(caBundle, facts);
-  if (knownBundles.size <= MAX_KNOWN) return;
-  const [oldest] = knownBundles.keys();
-  if (oldest !== undefined) knownBundles.delete(oldest);
+  const { problem, expiresAt } = factsOf(caBundle);
+  return problem ?? (expiresAt < now ? 'every certificate in it has expired' : undefined);
 }
 
 function readBundle(caBundle: string): BundleFacts {
-  const refused = (problem: string): BundleFacts => ({ problem, endsAt: 0 });
+  const refused = (problem: string): BundleFacts => ({ problem, expiresAt: 0 });
   const key = keyProblem(caBundle);
   if (key !== undefined) return refused(key);
   const texts = decoded(caBundle).match(CERTIFICATE) ?? [];
@@ -166,9 +147,9 @@ function readBundle(caBundle: string): BundleFacts {
   const unreadable = certificates.indexOf(undefined);
   if (unreadable !== -1) return refused(`certificate ${unreadable + 1} in it cannot be read`);
   const leaf = certificates.findIndex((certificate) => certificate?.ca !== true);
-  if (leaf !== -1) return refused(`certificate ${leaf + 1} in it is not that of an authority`);
-  // One that has expired may stay beside its successor.
-  return { problem: undefined, endsAt: Math.max(...certificates.map((each) => each?.validToDate.getTime() ?? 0)) };
+  if (leaf !== -1) return refused(`certificate ${leaf + 1} in it is not a CA certificate`);
+  // An expired certificate may stay beside its successor.
+  return { problem: undefined, expiresAt: Math.max(...certificates.map((each) => each?.validToDate.getTime() ?? 0)) };
 }
 
 function readCertificate(text: string): X509Certificate | undefined {

@@ -1,22 +1,14 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import { checkEach, type FieldError, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { validateProbeChoice } from '../probe-annotation.ts';
-import { ageColumn, nameColumn } from '../table-columns.ts';
-import { DEFAULT_CHECKS, type EndpointChecks, validateEndpoints } from './cluster-endpoints.ts';
-import { text, timestamp, typeMeta } from './meta.ts';
+import { type ApiEndpoints, DEFAULT_CHECKS, type EndpointChecks, validateEndpoints } from './cluster-endpoints.ts';
+import { ageColumn, nameColumn, text, timestamp, typeMeta } from './meta.ts';
+
+export type { ApiEndpoints, ServerEndpoint } from './cluster-endpoints.ts';
 
 export const CLUSTER_GROUP = 'clusterregistry.k8s.io';
-
-export interface ServerEndpoint {
-  clientCIDR?: string;
-  serverAddress?: string;
-}
-
-export interface ApiEndpoints {
-  serverEndpoints?: ServerEndpoint[];
-  caBundle?: string;
-}
 
 export interface ClusterCondition {
   type?: string;
@@ -33,7 +25,7 @@ export interface ClusterStatus {
   version?: string;
 }
 
-/** In storage the endpoints have this name whatever word the deployment shows, so the word can be changed later. */
+/** The name of the field in storage. It does not contain the product name, so that --product-name can be changed. */
 const STORED_ENDPOINTS = 'apiEndpoints';
 
 export const endpointsField = (productName: string): string => `${productName}ApiEndpoints`;
@@ -51,26 +43,29 @@ const AuthReferenceSchema = Type.Object(
     name: text('The name of the referenced object.'),
     namespace: text('The namespace of the referenced object.'),
   },
-  { goType: 'ObjectReference', description: 'A reference to where credentials are kept; never the credentials.' },
+  {
+    goType: 'ObjectReference',
+    description: 'A reference to an object with credentials; never the credentials themselves.',
+  },
 );
 
 const ConditionSchema = Type.Object(
   {
     type: text('What the condition is about, e.g. `Ready`.'),
     status: text('`True`, `False` or `Unknown`.'),
-    lastHeartbeatTime: timestamp('When the condition was last looked at.'),
+    lastHeartbeatTime: timestamp('When the condition was last probed.'),
     lastTransitionTime: timestamp('When the status last changed.'),
-    reason: text('One word for the last change of status.'),
+    reason: text('One word for why the status last changed.'),
     message: text('Details of the last change of status, for people.'),
   },
-  { goType: 'ClusterCondition', description: 'One thing that was found out about the cluster.' },
+  { goType: 'ClusterCondition', description: 'One observed condition of the cluster.' },
 );
 
-/** By the names that kubeconfigs and clients have for it. As an unknown field it would only be a warning. */
-const WITHOUT_CHECKS = 'certificates are always verified: put the authority of the API server into caBundle';
-const refused = { insecureSkipTLSVerify: WITHOUT_CHECKS, 'insecure-skip-tls-verify': WITHOUT_CHECKS };
+/** The names of this option in kubeconfigs and clients. As an unknown field it would only be a warning. */
+const ALWAYS_VERIFIED = 'certificates are always verified: put the CA of the API server into caBundle';
+const refused = { insecureSkipTLSVerify: ALWAYS_VERIFIED, 'insecure-skip-tls-verify': ALWAYS_VERIFIED };
 
-/** Of addresses and of conditions; each is checked whenever the cluster is written. */
+/** Of addresses and of conditions; each is validated whenever the cluster is written. */
 const MAX_ENTRIES = 100;
 
 const EndpointsSchema = Type.Object(
@@ -108,13 +103,13 @@ const StatusSchema = Type.Object(
       Type.Array(ConditionSchema, {
         goType: '[]ClusterCondition',
         maxItems: MAX_ENTRIES,
-        description: 'What is known about the state of the cluster.',
+        description: 'The observed conditions of the cluster.',
       }),
     ),
     type: text('The kind of cluster, e.g. its distribution.'),
     version: text('The version that the cluster runs.'),
   },
-  { goType: 'ClusterStatus', description: 'What was observed. Written through the status subresource only.' },
+  { goType: 'ClusterStatus', description: 'The observed state. Written through the status subresource only.' },
 );
 
 function validateStatus(status: ClusterStatus): FieldError[] {
@@ -136,7 +131,7 @@ const readyColumn: TableColumn = {
   name: 'Ready',
   type: 'string',
   format: '',
-  description: 'Whether the cluster can be reached and is healthy.',
+  description: 'Whether the cluster is reachable and healthy.',
   priority: 0,
   cell: (object) => statusOf(object).conditions?.find((condition) => condition.type === 'Ready')?.status ?? 'Unknown',
 };
@@ -183,30 +178,32 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
       'status.type': (object) => statusOf(object).type ?? '',
       'status.version': (object) => statusOf(object).version ?? '',
     },
-    schema: Type.Object(
-      {
-        ...typeMeta,
-        spec: Type.Optional(
-          Type.Object(
-            {
-              [field]: Type.Optional(EndpointsSchema),
-              authInfo: Type.Optional(
-                Type.Object(
-                  { user: Type.Optional(AuthReferenceSchema), controller: Type.Optional(AuthReferenceSchema) },
-                  {
-                    goType: 'AuthInfo',
-                    description:
-                      'Where the credentials for this cluster are found. Shown only to those who may change it.',
-                  },
+    ...bodySchema(
+      Type.Object(
+        {
+          ...typeMeta,
+          spec: Type.Optional(
+            Type.Object(
+              {
+                [field]: Type.Optional(EndpointsSchema),
+                authInfo: Type.Optional(
+                  Type.Object(
+                    { user: Type.Optional(AuthReferenceSchema), controller: Type.Optional(AuthReferenceSchema) },
+                    {
+                      goType: 'AuthInfo',
+                      description:
+                        'References to the credentials for this cluster. Shown only to callers who may update it.',
+                    },
+                  ),
                 ),
-              ),
-            },
-            { goType: 'ClusterSpec', description: 'How the cluster is reached.' },
+              },
+              { goType: 'ClusterSpec', description: 'How to connect to the cluster.' },
+            ),
           ),
-        ),
-        status: Type.Optional(StatusSchema),
-      },
-      { goType: 'Cluster', description: 'A cluster of the fleet, as its clients need to know it.' },
+          status: Type.Optional(StatusSchema),
+        },
+        { goType: 'Cluster', description: 'A cluster of the fleet, with what clients need to connect to it.' },
+      ),
     ),
     validate: (object, old) => [
       ...(old !== undefined && object.spec === old.spec

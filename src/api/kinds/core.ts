@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import { type FieldError, forbiddenField, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
-import { ageColumn, nameColumn } from '../table-columns.ts';
-import { flag, LocalObjectReferenceSchema, stringMap, text, texts, typeMeta } from './meta.ts';
+import { ageColumn, flag, LocalObjectReferenceSchema, nameColumn, stringMap, text, texts, typeMeta } from './meta.ts';
 
 /**
- * The objects inside a cluster that tokens hang on. Pods and Secrets are kept as metadata plus what
- * binding a token needs: this is a directory, not a copy of the cluster.
+ * The objects inside a cluster that tokens depend on. Pods and Secrets are stored as metadata plus what binding a token
+ * needs: this is a directory, not a copy of the cluster.
  */
 
 const core = {
@@ -41,23 +41,25 @@ export const namespaceKind: Kind = {
   hasStatus: true,
   nameRule: 'label',
   selectableFields: { 'status.phase': (object) => textAt(object, 'status', 'phase') },
-  schema: Type.Object(
-    {
-      ...typeMeta,
-      spec: Type.Optional(
-        Type.Object(
-          { finalizers: texts('Who has to let go before the namespace is gone.') },
-          { goType: 'NamespaceSpec', description: 'What is wanted of the namespace.' },
+  ...bodySchema(
+    Type.Object(
+      {
+        ...typeMeta,
+        spec: Type.Optional(
+          Type.Object(
+            { finalizers: texts('Must be empty before a deleted namespace is removed.') },
+            { goType: 'NamespaceSpec', description: 'The desired state of the namespace.' },
+          ),
         ),
-      ),
-      status: Type.Optional(
-        Type.Object(
-          { phase: text('`Active` or `Terminating`.') },
-          { goType: 'NamespaceStatus', description: 'How the namespace fares.' },
+        status: Type.Optional(
+          Type.Object(
+            { phase: text('`Active` or `Terminating`.') },
+            { goType: 'NamespaceStatus', description: 'The observed state of the namespace.' },
+          ),
         ),
-      ),
-    },
-    { goType: 'Namespace', description: 'A room for names within a cluster.' },
+      },
+      { goType: 'Namespace', description: 'A scope for names within a cluster.' },
+    ),
   ),
   applyDefaults: (object) => {
     object.status = { phase: object.metadata.deletionTimestamp === undefined ? 'Active' : 'Terminating' };
@@ -74,40 +76,42 @@ export const serviceAccountKind: Kind = {
   namespaced: true,
   hasStatus: false,
   nameRule: 'subdomain',
-  schema: Type.Object(
-    {
-      ...typeMeta,
-      secrets: Type.Optional(
-        Type.Array(
-          Type.Object(
+  ...bodySchema(
+    Type.Object(
+      {
+        ...typeMeta,
+        secrets: Type.Optional(
+          Type.Array(
+            Type.Object(
+              {
+                kind: text('The kind of the object.'),
+                namespace: text('The namespace of the object.'),
+                name: text('The name of the object.'),
+                uid: text('The uid of the object.'),
+                apiVersion: text('The group and version of the object.'),
+              },
+              { goType: 'ObjectReference', description: 'A reference to another object.' },
+            ),
             {
-              kind: text('The kind of the object.'),
-              namespace: text('The namespace of the object.'),
-              name: text('The name of the object.'),
-              uid: text('The uid of the object.'),
-              apiVersion: text('The group and version of the object.'),
+              goType: '[]ObjectReference',
+              maxItems: MAX_SECRETS,
+              patchStrategy: 'merge',
+              patchMergeKey: 'name',
+              description: 'Secrets that pods of this account may use.',
             },
-            { goType: 'ObjectReference', description: 'Names another object.' },
           ),
-          {
-            goType: '[]ObjectReference',
-            maxItems: MAX_SECRETS,
-            patchStrategy: 'merge',
-            patchMergeKey: 'name',
-            description: 'Secrets that pods of this account may use.',
-          },
         ),
-      ),
-      imagePullSecrets: Type.Optional(
-        Type.Array(LocalObjectReferenceSchema, {
-          goType: '[]LocalObjectReference',
-          maxItems: MAX_SECRETS,
-          description: 'Secrets for pulling the images of pods of this account.',
-        }),
-      ),
-      automountServiceAccountToken: flag('Whether pods of this account get a token mounted.'),
-    },
-    { goType: 'ServiceAccount', description: 'An identity for programs; tokens are issued for it.' },
+        imagePullSecrets: Type.Optional(
+          Type.Array(LocalObjectReferenceSchema, {
+            goType: '[]LocalObjectReference',
+            maxItems: MAX_SECRETS,
+            description: 'Secrets for pulling the images of pods of this account.',
+          }),
+        ),
+        automountServiceAccountToken: flag('Whether pods of this account get a token mounted.'),
+      },
+      { goType: 'ServiceAccount', description: 'An identity for programs; tokens are issued for it.' },
+    ),
   ),
 };
 
@@ -116,7 +120,7 @@ const PodSpecSchema = Type.Object(
     serviceAccountName: text('The account the pod runs as; only its tokens can be bound to the pod.'),
     nodeName: text('The node the pod runs on; named in tokens bound to the pod.'),
   },
-  { goType: 'PodSpec', description: 'What of a pod matters to tokens that are bound to it.' },
+  { goType: 'PodSpec', description: 'The fields of a pod that tokens bound to it need.' },
 );
 
 export const podKind: Kind = {
@@ -133,9 +137,11 @@ export const podKind: Kind = {
     'spec.nodeName': (object) => textAt(object, 'spec', 'nodeName'),
     'spec.serviceAccountName': (object) => textAt(object, 'spec', 'serviceAccountName'),
   },
-  schema: Type.Object(
-    { ...typeMeta, spec: Type.Optional(PodSpecSchema) },
-    { goType: 'Pod', description: 'A pod that tokens can be bound to.' },
+  ...bodySchema(
+    Type.Object(
+      { ...typeMeta, spec: Type.Optional(PodSpecSchema) },
+      { goType: 'Pod', description: 'A pod that tokens can be bound to.' },
+    ),
   ),
   applyDefaults: (object) => {
     const spec = { ...(object.spec as { serviceAccountName?: string } | undefined) };
@@ -156,8 +162,7 @@ export const podKind: Kind = {
   },
 };
 
-const DATA_REFUSED =
-  'secret data is not kept here: a Secret in this registry is only something to bind tokens to, send it without data';
+const DATA_REFUSED = 'secret data is not stored: a Secret here only serves to bind tokens to, send it without data';
 
 export const secretKind: Kind = {
   ...core,
@@ -169,15 +174,17 @@ export const secretKind: Kind = {
   hasStatus: false,
   nameRule: 'subdomain',
   selectableFields: { type: (object) => (typeof object.type === 'string' ? object.type : '') },
-  schema: Type.Object(
-    {
-      ...typeMeta,
-      immutable: flag('Whether the secret may still be changed.'),
-      data: stringMap('Not kept: a secret here is only something to bind tokens to.'),
-      stringData: stringMap('Not kept, like `data`.'),
-      type: text('What the secret is for; `Opaque` if nothing else is said.'),
-    },
-    { goType: 'Secret', description: 'A secret that tokens can be bound to, without its content.' },
+  ...bodySchema(
+    Type.Object(
+      {
+        ...typeMeta,
+        immutable: flag('Whether the secret cannot be changed.'),
+        data: stringMap('Not stored: a secret here only serves to bind tokens to.'),
+        stringData: stringMap('Not stored, like `data`.'),
+        type: text('What the secret is for; `Opaque` by default.'),
+      },
+      { goType: 'Secret', description: 'A secret that tokens can be bound to, without its content.' },
+    ),
   ),
   applyDefaults: (object) => {
     if (object.type === undefined || object.type === '') object.type = 'Opaque';

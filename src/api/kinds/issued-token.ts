@@ -1,12 +1,20 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import { type FieldError, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import type { Verb } from '../request.ts';
-import { ageColumn, nameColumn } from '../table-columns.ts';
-import { text, texts, timestamp, typeMeta } from './meta.ts';
-import { OWN_GROUP, OWN_VERSION } from './own-group.ts';
+import {
+  ageColumn,
+  CLUSTERPASS_GROUP,
+  CLUSTERPASS_VERSION,
+  nameColumn,
+  text,
+  texts,
+  timestamp,
+  typeMeta,
+} from './meta.ts';
 
-/** On every issued token: equal for those that one caller asked for. */
+/** On every IssuedToken: equal for the tokens that one caller requested. */
 export const REQUESTER_LABEL = 'clusterpass.dev/requested-by';
 
 export interface IssuedTokenSpec {
@@ -14,7 +22,7 @@ export interface IssuedTokenSpec {
   serviceAccount: { namespace: string; name: string; uid: string };
   audiences: string[];
   boundObjectRef?: { kind: string; name: string; uid: string };
-  /** Who asked for it, by the name that holds in the whole fleet. */
+  /** The caller, under the user name of requests about no cluster. */
   requestedBy: { username: string; uid?: string };
   issuedTimestamp: string;
   expirationTimestamp: string;
@@ -50,13 +58,13 @@ export const tokenIdErrors = (name: string): FieldError[] =>
         ),
       ];
 
-/** Made when a token is issued, gone when it ends, and revoked by deletion: nobody writes to it in between. */
+/** Created when a token is issued, removed when it expires, deleted to revoke it. It cannot be updated. */
 const VERBS: ReadonlySet<Verb> = new Set<Verb>(['get', 'list', 'watch', 'delete']);
 
-/** A token that is out, for those who asked for a record of it. The token itself is nowhere in it. */
+/** A record of an issued token, stored if the request asked for it. It does not contain the token. */
 export const issuedTokenKind: Kind = {
-  group: OWN_GROUP,
-  version: OWN_VERSION,
+  group: CLUSTERPASS_GROUP,
+  version: CLUSTERPASS_VERSION,
   kind: 'IssuedToken',
   listKind: 'IssuedTokenList',
   resource: 'issuedtokens',
@@ -77,49 +85,54 @@ export const issuedTokenKind: Kind = {
     'spec.serviceAccount.name': (object) => specOf(object).serviceAccount?.name ?? '',
     'spec.serviceAccount.namespace': (object) => specOf(object).serviceAccount?.namespace ?? '',
   },
-  schema: Type.Object(
-    {
-      ...typeMeta,
-      spec: Type.Optional(
-        Type.Object(
-          {
-            cluster: text('The cluster whose account it is.'),
-            serviceAccount: Type.Optional(
-              Type.Object(
-                { namespace: text(), name: text(), uid: text() },
-                { goType: 'ServiceAccountReference', description: 'The account that its bearer is.' },
+  ...bodySchema(
+    Type.Object(
+      {
+        ...typeMeta,
+        spec: Type.Optional(
+          Type.Object(
+            {
+              cluster: text('The cluster of the service account.'),
+              serviceAccount: Type.Optional(
+                Type.Object(
+                  { namespace: text(), name: text(), uid: text() },
+                  { goType: 'ServiceAccountReference', description: 'The service account of the token.' },
+                ),
               ),
-            ),
-            audiences: texts('Who is to accept it.'),
-            boundObjectRef: Type.Optional(
-              Type.Object(
-                { kind: text('`Pod` or `Secret`.'), name: text(), uid: text() },
-                { goType: 'BoundObjectReference', description: 'The object that it ends with.' },
+              audiences: texts('The audiences of the token.'),
+              boundObjectRef: Type.Optional(
+                Type.Object(
+                  { kind: text('`Pod` or `Secret`.'), name: text(), uid: text() },
+                  { goType: 'BoundObjectReference', description: 'The object that the token is bound to.' },
+                ),
               ),
-            ),
-            requestedBy: Type.Optional(
-              Type.Object(
-                { username: text(), uid: text() },
-                { goType: 'UserReference', description: 'The caller who asked for it.' },
+              requestedBy: Type.Optional(
+                Type.Object(
+                  { username: text(), uid: text() },
+                  { goType: 'UserReference', description: 'The caller who requested the token.' },
+                ),
               ),
-            ),
-            issuedTimestamp: timestamp('When it was issued.'),
-            expirationTimestamp: timestamp('When it ends.'),
-          },
-          { goType: 'IssuedTokenSpec', description: 'What was granted, and to whom.' },
+              issuedTimestamp: timestamp('When the token was issued.'),
+              expirationTimestamp: timestamp('When the token expires.'),
+            },
+            { goType: 'IssuedTokenSpec', description: 'What was granted, and to whom.' },
+          ),
         ),
-      ),
-    },
-    { goType: 'IssuedToken', description: 'A token that is out. Named by its id; deleting it revokes the token.' },
+      },
+      {
+        goType: 'IssuedToken',
+        description: 'A record of an issued token, named by the id of the token. Deleting it revokes the token.',
+      },
+    ),
   ),
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [
     nameColumn,
-    column('Cluster', 'The cluster whose account it is.', ({ cluster }) => cluster ?? ''),
-    column('Account', 'The account that its bearer is.', accountOf),
-    column('Audience', 'Who is to accept it.', ({ audiences }) => (audiences ?? []).join(',')),
-    column('Caller', 'Who asked for it.', ({ requestedBy }) => requestedBy?.username ?? ''),
-    { ...ageColumn, name: 'Issued', description: 'When it was issued.' },
-    column('Expires', 'When it ends.', ({ expirationTimestamp }) => expirationTimestamp ?? ''),
+    column('Cluster', 'The cluster of the service account.', ({ cluster }) => cluster ?? ''),
+    column('Account', 'The service account of the token.', accountOf),
+    column('Audience', 'The audiences of the token.', ({ audiences }) => (audiences ?? []).join(',')),
+    column('Caller', 'The caller who requested the token.', ({ requestedBy }) => requestedBy?.username ?? ''),
+    { ...ageColumn, name: 'Issued', description: 'When the token was issued.' },
+    column('Expires', 'When the token expires.', ({ expirationTimestamp }) => expirationTimestamp ?? ''),
   ],
 };

@@ -1,11 +1,16 @@
 import { Type } from 'typebox';
+import type { TableColumn } from '../kind.ts';
 
-/** Of lists that name a few others. Real objects have one or two; each is looked at whenever the object is written. */
+/** What kinds share. The order of properties is the order in which kube-apiserver writes them. */
+
+/** The group of the kinds that Kubernetes has no counterpart for. */
+export const CLUSTERPASS_GROUP = 'clusterpass.dev';
+export const CLUSTERPASS_VERSION = 'v1alpha1';
+
+/** Of owner references and finalizers. Real objects have one or two; each is validated at every write. */
 const MAX_REFERENCES = 100;
 /** Of labels and of annotations. */
-const MAX_NOTES = { maxProperties: 1_000 };
-
-/** Schema pieces that every kind shares. Property order is the order in which kube-apiserver writes them. */
+const MAX_PAIRS = { maxProperties: 1_000 };
 
 const about = (description: string | undefined) => (description === undefined ? {} : { description });
 
@@ -31,7 +36,7 @@ const OwnerReferenceSchema = Type.Object(
     kind: text('The kind of the owner.'),
     name: text('The name of the owner.'),
     uid: text('The uid of the owner.'),
-    controller: flag('Whether the owner is the one that manages this object.'),
+    controller: flag('Whether the owner manages this object.'),
     blockOwnerDeletion: flag('Whether the owner waits for this object when it is deleted in the foreground.'),
   },
   { goType: 'OwnerReference', description: 'An object that this one belongs to.' },
@@ -42,15 +47,15 @@ const ObjectMetaSchema = Type.Object(
     name: text('Unique within its scope. Cannot be changed.'),
     generateName: text('A prefix for a unique name, used when no name is given.'),
     namespace: text('The namespace that the object lives in; empty for kinds without one.'),
-    selfLink: text('Not set any more.'),
-    uid: text('Made by the server, never used twice.'),
-    resourceVersion: text('The version of this object; a change gives it another.'),
-    generation: int64('Counts the changes of what is wanted, for kinds that have it.'),
+    selfLink: text('Deprecated: not set.'),
+    uid: text('Set by the server, never reused.'),
+    resourceVersion: text('The version of this object; every change sets another.'),
+    generation: int64('Counts the changes of the desired state, for kinds that have it.'),
     creationTimestamp: timestamp('When the object was created. Set by the server.'),
-    deletionTimestamp: timestamp('Since when the object is being deleted; it waits for its finalizers.'),
-    deletionGracePeriodSeconds: int64('How long the object may take to end.'),
-    labels: stringMap('Short words to select objects by.', MAX_NOTES),
-    annotations: stringMap('Notes of people and tools; nothing is selected by them.', MAX_NOTES),
+    deletionTimestamp: timestamp('When deletion was requested. The object is removed once it has no finalizers.'),
+    deletionGracePeriodSeconds: int64('Seconds that the object may take to terminate.'),
+    labels: stringMap('Key-value pairs by which objects are selected.', MAX_PAIRS),
+    annotations: stringMap('Key-value pairs of people and tools; objects are not selected by them.', MAX_PAIRS),
     ownerReferences: Type.Optional(
       Type.Array(OwnerReferenceSchema, {
         goType: '[]OwnerReference',
@@ -65,18 +70,18 @@ const ObjectMetaSchema = Type.Object(
         goType: '[]string',
         maxItems: MAX_REFERENCES,
         patchStrategy: 'merge',
-        description: 'Who has to let go before a deleted object is gone.',
+        description: 'Must be empty before a deleted object is removed.',
       }),
     ),
-    // Accepted and dropped: no record of field managers is kept.
+    // Accepted and dropped: field managers are not tracked.
     managedFields: Type.Optional(
-      Type.Array(Type.Unknown(), { goType: '[]ManagedFieldsEntry', description: 'Not kept.' }),
+      Type.Array(Type.Unknown(), { goType: '[]ManagedFieldsEntry', description: 'Not stored.' }),
     ),
   },
-  { goType: 'ObjectMeta', description: 'What every object has.' },
+  { goType: 'ObjectMeta', description: 'Standard object metadata.' },
 );
 
-/** The head of every object, in built-in order. */
+/** The first fields of every object, in the order of built-in types. */
 export const typeMeta = {
   kind: text(),
   apiVersion: text(),
@@ -87,3 +92,22 @@ export const LocalObjectReferenceSchema = Type.Object(
   { name: text('The name of the object, in the same namespace.') },
   { goType: 'LocalObjectReference', description: 'An object in the same namespace.' },
 );
+
+export const nameColumn: TableColumn = {
+  name: 'Name',
+  type: 'string',
+  format: 'name',
+  description: 'Unique within its scope. Cannot be changed.',
+  priority: 0,
+  cell: (object) => object.metadata.name ?? null,
+};
+
+/** The cell is a timestamp; it becomes an age when the table is sent (B-03). */
+export const ageColumn: TableColumn = {
+  name: 'Age',
+  type: 'date',
+  format: '',
+  description: 'When the object was created.',
+  priority: 0,
+  cell: (object) => object.metadata.creationTimestamp ?? null,
+};

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import { checkEach, type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
-import { ageColumn, nameColumn } from '../table-columns.ts';
-import { stringMap, text, texts, typeMeta } from './meta.ts';
+import { ageColumn, nameColumn, stringMap, text, texts, typeMeta } from './meta.ts';
 
-/** Kubernetes' own access rules, kept for the whole fleet: existing YAML applies unchanged. */
+/** Kubernetes' own RBAC kinds, for the whole fleet: existing YAML applies unchanged. */
 
 export const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
@@ -32,25 +32,25 @@ export interface RoleRef {
   name?: string;
 }
 
-/** Of one role. Each is compared with what the writer holds. */
+/** Of one role. Each is compared with the rules that the writer holds. */
 const MAX_RULES = 1_000;
 
 const RulesSchema = Type.Optional(
   Type.Array(
     Type.Object(
       {
-        verbs: texts('What may be done, e.g. `get`; `*` for everything.'),
-        apiGroups: texts('The groups of the resources; an empty text for the core group.'),
+        verbs: texts('The allowed verbs, e.g. `get`; `*` for all.'),
+        apiGroups: texts('The groups of the resources; an empty string for the core group.'),
         resources: texts('The resources, as in `serviceaccounts` or `serviceaccounts/token`.'),
-        resourceNames: texts('Only objects of these names; without any, all.'),
-        nonResourceURLs: texts('Paths that are no resources; a `*` at the end stands for what follows.'),
+        resourceNames: texts('Only objects with these names; empty means all.'),
+        nonResourceURLs: texts('Non-resource paths; a `*` at the end matches any suffix.'),
       },
       { goType: 'PolicyRule', description: 'Some verbs on some resources.' },
     ),
     {
       goType: '[]PolicyRule',
       maxItems: MAX_RULES,
-      description: 'What is allowed; there are no rules that forbid.',
+      description: 'What is allowed; there are no rules that deny.',
     },
   ),
 );
@@ -61,14 +61,14 @@ const SubjectsSchema = Type.Optional(
       {
         kind: text('`User`, `Group` or `ServiceAccount`.'),
         apiGroup: text('The group of the kind; empty for a service account.'),
-        name: text('Who.'),
+        name: text('The name of the user, group or service account.'),
         namespace: text('The namespace of a service account.'),
       },
-      { goType: 'Subject', description: 'Somebody.' },
+      { goType: 'Subject', description: 'A user, group or service account.' },
     ),
     {
       goType: '[]Subject',
-      description: 'Who is given the role.',
+      description: 'The subjects to whom the role is granted.',
     },
   ),
 );
@@ -80,13 +80,13 @@ const RoleRefSchema = Type.Optional(
       kind: text('`Role` or `ClusterRole`.'),
       name: text('The name of the role.'),
     },
-    { goType: 'RoleRef', description: 'The role that is given. Cannot be changed.' },
+    { goType: 'RoleRef', description: 'The role that is granted. Cannot be changed.' },
   ),
 );
 
 const LabelSelectorSchema = Type.Object(
   {
-    matchLabels: stringMap('Labels that all have to be there.'),
+    matchLabels: stringMap('Labels that must all match.'),
     matchExpressions: Type.Optional(
       Type.Array(
         Type.Object(
@@ -95,13 +95,13 @@ const LabelSelectorSchema = Type.Object(
             operator: text('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
             values: texts('What the operator compares with.'),
           },
-          { goType: 'LabelSelectorRequirement', description: 'A condition on one label.' },
+          { goType: 'LabelSelectorRequirement', description: 'A requirement on one label.' },
         ),
-        { goType: '[]LabelSelectorRequirement', description: 'Conditions that all have to hold.' },
+        { goType: '[]LabelSelectorRequirement', description: 'Requirements that must all hold.' },
       ),
     ),
   },
-  { goType: 'LabelSelector', description: 'Chooses objects by their labels.' },
+  { goType: 'LabelSelector', description: 'Selects objects by their labels.' },
 );
 
 const rbac = {
@@ -195,9 +195,11 @@ const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]
   resource: `${kind.toLowerCase()}s`,
   singular: kind.toLowerCase(),
   namespaced,
-  schema: Type.Object(
-    { ...typeMeta, subjects: SubjectsSchema, roleRef: RoleRefSchema },
-    { goType: kind, description: `Gives a role to subjects${namespaced ? ', within a namespace' : ''}.` },
+  ...bodySchema(
+    Type.Object(
+      { ...typeMeta, subjects: SubjectsSchema, roleRef: RoleRefSchema },
+      { goType: kind, description: `Grants a role to subjects${namespaced ? ', within a namespace' : ''}.` },
+    ),
   ),
   applyDefaults: defaultBinding,
   validate: (object, old) => [...validateRoleRef(object, old, roleKinds), ...validateSubjects(object, namespaced)],
@@ -210,7 +212,7 @@ const roleOf = (kind: string, namespaced: boolean, schema: Kind['schema']): Kind
   resource: `${kind.toLowerCase()}s`,
   singular: kind.toLowerCase(),
   namespaced,
-  schema,
+  ...bodySchema(schema),
   applyDefaults: (object) => {
     object.rules ??= [];
   },
@@ -223,11 +225,11 @@ const AggregationRuleSchema = Type.Optional(
       clusterRoleSelectors: Type.Optional(
         Type.Array(LabelSelectorSchema, {
           goType: '[]LabelSelector',
-          description: 'Which cluster roles are put together.',
+          description: 'Select the cluster roles whose rules are combined.',
         }),
       ),
     },
-    { goType: 'AggregationRule', description: 'Makes the rules out of those of other cluster roles.' },
+    { goType: 'AggregationRule', description: 'Combines the rules of other cluster roles.' },
   ),
 );
 
@@ -236,7 +238,7 @@ export const clusterRoleKind = roleOf(
   false,
   Type.Object(
     { ...typeMeta, rules: RulesSchema, aggregationRule: AggregationRuleSchema },
-    { goType: 'ClusterRole', description: 'A set of rules, for bindings everywhere.' },
+    { goType: 'ClusterRole', description: 'A set of rules, for bindings of the fleet and of any namespace.' },
   ),
 );
 export const roleKind = roleOf(

@@ -1,8 +1,9 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import type { ObjectMeta, VirtualType } from '../kind.ts';
 import { flag, text, texts, typeMeta } from './meta.ts';
 
-/** What callers ask about themselves: who am I, may I, what may I. */
+/** Reviews of the caller itself: who am I, may I, what may I. */
 
 export const UserInfoSchema = Type.Object(
   {
@@ -18,7 +19,7 @@ export const UserInfoSchema = Type.Object(
   { goType: 'UserInfo' },
 );
 
-/** The answer repeats them all. */
+/** The response repeats them all. */
 const MAX_REQUIREMENTS = 100;
 
 const requirementsOf = (goType: string) =>
@@ -33,7 +34,7 @@ const selectorOf = (what: 'Field' | 'Label') =>
   Type.Optional(
     Type.Object(
       { rawSelector: text(), requirements: requirementsOf(`${what}SelectorRequirement`) },
-      { goType: `${what}SelectorAttributes`, description: 'Read and not considered: rules know no selectors.' },
+      { goType: `${what}SelectorAttributes`, description: 'Accepted and ignored: RBAC rules have no selectors.' },
     ),
   );
 
@@ -77,7 +78,7 @@ export const review = (
   singular: kind.toLowerCase(),
   shortNames: [],
   namespaced: false,
-  schema: Type.Object({ ...typeMeta, ...fields }, { goType: kind }),
+  ...bodySchema(Type.Object({ ...typeMeta, ...fields }, { goType: kind })),
 });
 
 export const selfSubjectReviewType = review('authentication.k8s.io', 'SelfSubjectReview', {
@@ -101,7 +102,7 @@ export const selfSubjectAccessReviewType = review('authorization.k8s.io', 'SelfS
       {
         allowed: flag(),
         denied: flag(),
-        reason: text('The binding and the role that allow it, or what is wrong with the rules.'),
+        reason: text('The binding and the role that allow it, or why rules could not be resolved.'),
         evaluationError: text(),
       },
       { goType: 'SubjectAccessReviewStatus' },
@@ -111,7 +112,10 @@ export const selfSubjectAccessReviewType = review('authorization.k8s.io', 'SelfS
 
 export const selfSubjectRulesReviewType = review('authorization.k8s.io', 'SelfSubjectRulesReview', {
   spec: Type.Optional(
-    Type.Object({ namespace: text('The namespace asked about. Required.') }, { goType: 'SelfSubjectRulesReviewSpec' }),
+    Type.Object(
+      { namespace: text('The namespace of the review. Required.') },
+      { goType: 'SelfSubjectRulesReviewSpec' },
+    ),
   ),
   status: Type.Optional(
     Type.Object(
@@ -126,7 +130,7 @@ export const selfSubjectRulesReviewType = review('authorization.k8s.io', 'SelfSu
   ),
 });
 
-/** What everyone may ask, because it is about themselves. */
+/** Reviews that every authenticated caller may create, because they are about the caller itself. */
 export const selfReviewTypes: readonly VirtualType[] = [
   selfSubjectReviewType,
   selfSubjectAccessReviewType,
@@ -155,7 +159,7 @@ export interface NonResourceAttributes {
   verb?: string;
 }
 
-/** The part of each that callers send. */
+/** The fields that callers send. */
 export interface SelfSubjectAccessReview {
   metadata?: ObjectMeta;
   spec?: { resourceAttributes?: ResourceAttributes; nonResourceAttributes?: NonResourceAttributes };

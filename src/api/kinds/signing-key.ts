@@ -1,8 +1,16 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
-import { ageColumn, nameColumn } from '../table-columns.ts';
-import { flag, text, timestamp, typeMeta } from './meta.ts';
-import { OWN_GROUP, OWN_VERSION } from './own-group.ts';
+import {
+  ageColumn,
+  CLUSTERPASS_GROUP,
+  CLUSTERPASS_VERSION,
+  flag,
+  nameColumn,
+  text,
+  timestamp,
+  typeMeta,
+} from './meta.ts';
 
 export interface SigningKeySpec {
   force?: boolean;
@@ -31,7 +39,7 @@ const PublicKeySchema = Type.Object(
     n: text('The modulus.'),
     e: text('The exponent.'),
   },
-  { goType: 'JSONWebKey', description: 'The public half, as it is in the key sets.' },
+  { goType: 'JSONWebKey', description: 'The public key, as in the JWKS documents.' },
 );
 
 const column = (name: string, description: string, cell: TableColumn['cell']): TableColumn => ({
@@ -44,12 +52,12 @@ const column = (name: string, description: string, cell: TableColumn['cell']): T
 });
 
 /**
- * A key that signs tokens, as much of it as is public. Creating one asks for a rotation, deleting one revokes it; what
- * is stored under this kind is only shown, and believed by nobody.
+ * The public part of a key that signs tokens. Creating one requests a rotation, deleting one revokes the key. Stored
+ * objects of this kind are only shown: verifiers never read keys from them.
  */
 export const signingKeyKind: Kind = {
-  group: OWN_GROUP,
-  version: OWN_VERSION,
+  group: CLUSTERPASS_GROUP,
+  version: CLUSTERPASS_VERSION,
   kind: 'SigningKey',
   listKind: 'SigningKeyList',
   resource: 'signingkeys',
@@ -63,39 +71,41 @@ export const signingKeyKind: Kind = {
   verbs: new Set(['get', 'list', 'watch', 'create', 'delete']),
   nameRule: 'path-segment',
   selectableFields: { 'status.state': (object) => statusOf(object).state ?? '' },
-  schema: Type.Object(
-    {
-      ...typeMeta,
-      spec: Type.Optional(
-        Type.Object(
-          { force: flag('The key signs at once, even if verifiers may not know it yet.') },
-          { goType: 'SigningKeySpec', description: 'What is asked for when a rotation is.' },
+  ...bodySchema(
+    Type.Object(
+      {
+        ...typeMeta,
+        spec: Type.Optional(
+          Type.Object(
+            { force: flag('Whether the key signs at once, even if verifiers may not have fetched it yet.') },
+            { goType: 'SigningKeySpec', description: 'Options of a requested rotation.' },
+          ),
         ),
-      ),
-      status: Type.Optional(
-        Type.Object(
-          {
-            state: text(
-              '`Next`: published, and signs later. `Current`: signs. `Retired`: published until its last token has ended. `External`: belongs to the external signer.',
-            ),
-            algorithm: text('The algorithm of its signatures.'),
-            created: timestamp('Since when it is published.'),
-            signsFrom: timestamp('Since when it signs; of a next key, when it will, if that is planned.'),
-            expires: timestamp('When a retired key is no longer published.'),
-            publicKey: Type.Optional(PublicKeySchema),
-          },
-          { goType: 'SigningKeyStatus', description: 'What the server says of the key.' },
+        status: Type.Optional(
+          Type.Object(
+            {
+              state: text(
+                '`Next`: published, and signs later. `Current`: signs. `Retired`: published until its last token has expired. `External`: belongs to the external signer.',
+              ),
+              algorithm: text('The algorithm of its signatures.'),
+              created: timestamp('When the key was published.'),
+              signsFrom: timestamp('When the key began to sign; for a next key, when it will, if that is planned.'),
+              expires: timestamp('When a retired key is no longer published.'),
+              publicKey: Type.Optional(PublicKeySchema),
+            },
+            { goType: 'SigningKeyStatus', description: 'The state of the key.' },
+          ),
         ),
-      ),
-    },
-    { goType: 'SigningKey', description: 'A key that signs tokens. The private half is never shown.' },
+      },
+      { goType: 'SigningKey', description: 'A key that signs tokens. The private key is never shown.' },
+    ),
   ),
   validate: () => [],
   columns: [
     nameColumn,
     column('State', 'Whether it signs, will sign or has signed.', (object) => statusOf(object).state ?? null),
     column('Algorithm', 'The algorithm of its signatures.', (object) => statusOf(object).algorithm ?? null),
-    column('Signs From', 'Since when it signs, or will.', (object) => statusOf(object).signsFrom ?? null),
+    column('Signs From', 'When it began to sign, or will.', (object) => statusOf(object).signsFrom ?? null),
     column('Expires', 'When it is no longer published.', (object) => statusOf(object).expires ?? null),
     ageColumn,
   ],

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
 import type { BodyType, ObjectMeta } from '../kind.ts';
 import { int64, text, timestamp, typeMeta } from './meta.ts';
 
@@ -9,53 +10,58 @@ const BoundObjectReferenceSchema = Type.Object(
     name: text('The name of the object.'),
     uid: text('The uid of the object.'),
   },
-  { goType: 'BoundObjectReference', description: 'The object that the token lives and dies with.' },
+  {
+    goType: 'BoundObjectReference',
+    description: 'The object that the token is bound to. The token is invalid once the object is deleted.',
+  },
 );
 
-/** The request and the answer of the token operation; nothing of it is stored. */
+/** The request and the response of the token subresource; not stored. */
 export const tokenRequestType: BodyType = {
   group: 'authentication.k8s.io',
   version: 'v1',
   kind: 'TokenRequest',
   style: 'builtin',
-  schema: Type.Object(
-    {
-      ...typeMeta,
-      spec: Type.Optional(
-        Type.Object(
-          {
-            // An absent list is refused, an empty one or null means the cluster's own API: the decoder keeps the null.
-            audiences: Type.Optional(
-              Type.Array(Type.String({ goType: 'string' }), {
-                goType: '[]string',
-                keepNull: true,
-                description: 'Who the token is for; empty for the API of the cluster itself.',
-              }),
-            ),
-            expirationSeconds: int64('How long the token is wanted for; less may be granted.'),
-            boundObjectRef: Type.Optional(BoundObjectReferenceSchema),
-          },
-          { goType: 'TokenRequestSpec', description: 'What is asked for.' },
+  ...bodySchema(
+    Type.Object(
+      {
+        ...typeMeta,
+        spec: Type.Optional(
+          Type.Object(
+            {
+              // An absent list is refused, an empty list or null means the cluster's own API: so null is kept.
+              audiences: Type.Optional(
+                Type.Array(Type.String({ goType: 'string' }), {
+                  goType: '[]string',
+                  keepNull: true,
+                  description: 'The intended recipients of the token; empty for the API of the cluster itself.',
+                }),
+              ),
+              expirationSeconds: int64('The requested lifetime in seconds; less may be granted.'),
+              boundObjectRef: Type.Optional(BoundObjectReferenceSchema),
+            },
+            { goType: 'TokenRequestSpec', description: 'What is requested.' },
+          ),
         ),
-      ),
-      status: Type.Optional(
-        Type.Object(
-          { token: text('The bearer token.'), expirationTimestamp: timestamp('When the token ends.') },
-          { goType: 'TokenRequestStatus', description: 'What was granted.' },
+        status: Type.Optional(
+          Type.Object(
+            { token: text('The bearer token.'), expirationTimestamp: timestamp('When the token expires.') },
+            { goType: 'TokenRequestStatus', description: 'What was granted.' },
+          ),
         ),
-      ),
-    },
-    { goType: 'TokenRequest', description: 'Asks for a short-lived token of a service account.' },
+      },
+      { goType: 'TokenRequest', description: 'Requests a short-lived token of a service account.' },
+    ),
   ),
 };
 
-/** What a request can say beyond Kubernetes' own fields. */
+/** Annotations of a request, for what Kubernetes has no field for. */
 export const TOKEN_ANNOTATIONS = {
-  /** Seconds: fail rather than grant less. */
+  /** Seconds: a request that would be granted less fails. */
   minExpirationSeconds: 'clusterpass.dev/min-expiration-seconds',
   /** `cluster`: warn if the token would not open the API of the cluster. */
   for: 'clusterpass.dev/for',
-  /** `true`: keep a record that lists can show, until the token ends. */
+  /** `true`: store an IssuedToken until the token expires. */
   tracked: 'clusterpass.dev/tracked',
 } as const;
 

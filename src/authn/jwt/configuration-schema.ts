@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { bodySchema } from '../../api/codec/shape.ts';
 import type { BodyType } from '../../api/kind.ts';
 import { flag, text, texts } from '../../api/kinds/meta.ts';
 
@@ -60,25 +61,27 @@ export const AUTHENTICATION_CONFIGURATION: BodyType = {
   version: 'v1',
   kind: 'AuthenticationConfiguration',
   style: 'builtin',
-  schema: Type.Object(
-    {
-      kind: text(),
-      apiVersion: text(),
-      jwt: listOf(JwtAuthenticatorSchema, 'JWTAuthenticator'),
-      anonymous: Type.Optional(
-        Type.Object(
-          {
-            enabled: flag(),
-            conditions: listOf(
-              Type.Object({ path: text() }, { goType: 'AnonymousAuthCondition' }),
-              'AnonymousAuthCondition',
-            ),
-          },
-          { goType: 'AnonymousAuthConfig' },
+  ...bodySchema(
+    Type.Object(
+      {
+        kind: text(),
+        apiVersion: text(),
+        jwt: listOf(JwtAuthenticatorSchema, 'JWTAuthenticator'),
+        anonymous: Type.Optional(
+          Type.Object(
+            {
+              enabled: flag(),
+              conditions: listOf(
+                Type.Object({ path: text() }, { goType: 'AnonymousAuthCondition' }),
+                'AnonymousAuthCondition',
+              ),
+            },
+            { goType: 'AnonymousAuthConfig' },
+          ),
         ),
-      ),
-    },
-    { goType: 'AuthenticationConfiguration' },
+      },
+      { goType: 'AuthenticationConfiguration' },
+    ),
   ),
 };
 

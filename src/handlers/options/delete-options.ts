@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { decodeBody } from '../../api/codec/decode.ts';
+import { bodySchema } from '../../api/codec/shape.ts';
 import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { BodyType } from '../../api/kind.ts';
 import type { Query, RequestBody } from '../../api/request.ts';
@@ -32,17 +33,21 @@ export const deleteOptionsType: BodyType = {
   version: 'v1',
   kind: 'DeleteOptions',
   style: 'builtin',
-  schema: Type.Object(
-    {
-      kind: text(),
-      apiVersion: text(),
-      gracePeriodSeconds: Type.Optional(Type.Integer({ goType: 'int64' })),
-      preconditions: Type.Optional(Type.Object({ uid: text(), resourceVersion: text() }, { goType: 'Preconditions' })),
-      orphanDependents: Type.Optional(Type.Boolean({ goType: 'bool' })),
-      propagationPolicy: text(),
-      dryRun: Type.Optional(Type.Array(Type.String({ goType: 'string' }), { goType: '[]string' })),
-    },
-    { goType: 'DeleteOptions' },
+  ...bodySchema(
+    Type.Object(
+      {
+        kind: text(),
+        apiVersion: text(),
+        gracePeriodSeconds: Type.Optional(Type.Integer({ goType: 'int64' })),
+        preconditions: Type.Optional(
+          Type.Object({ uid: text(), resourceVersion: text() }, { goType: 'Preconditions' }),
+        ),
+        orphanDependents: Type.Optional(Type.Boolean({ goType: 'bool' })),
+        propagationPolicy: text(),
+        dryRun: Type.Optional(Type.Array(Type.String({ goType: 'string' }), { goType: '[]string' })),
+      },
+      { goType: 'DeleteOptions' },
+    ),
   ),
 };
 

@@ -1,4 +1,4 @@
-import { parseGoUint64 } from '../../api/codec/go-text/go-errors.ts';
+import { parseGoUint64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { type FieldError, forbiddenField, invalid, unsupportedValue } from '../../api/field-error.ts';
 import type { Query } from '../../api/request.ts';

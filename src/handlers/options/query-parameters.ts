@@ -1,4 +1,4 @@
-import { type IntegerResult, parseGoInt64 } from '../../api/codec/go-text/go-errors.ts';
+import { type IntegerResult, parseGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import type { Query } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 

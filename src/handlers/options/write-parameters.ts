@@ -1,5 +1,5 @@
+import { printableErrors } from '../../api/codec/go-text/go-unicode.ts';
 import { type FieldError, invalid, invalidValue, tooLong, unsupportedValue } from '../../api/field-error.ts';
-import { printableErrors } from '../../api/printable.ts';
 import type { Query } from '../../api/request.ts';
 import { META_GROUP } from './query-parameters.ts';
 

@@ -58,7 +58,7 @@ export function createReviewHandler(parts: ReviewParts): CreateReview {
     const review: ApiObject = { kind: type.kind, apiVersion: apiVersionOf(type), metadata, ...fields };
     const json =
       request.accept.as === 'object'
-        ? encodeValue(review, type.schema, type.style)
+        ? encodeValue(review, type.shape, type.style)
         : encodeValue(partialMetadata(review), undefined, type.style);
     return { type: 'json', code: 201, json };
   };

@@ -153,8 +153,8 @@ describe('the answer', () => {
     ['of one who sends metadata', { uid: '', name: 'builder' }],
   ])('F-12: is in the order of the schema, %s', async (_, metadata) => {
     const { text, json } = await ask(recorder().signer, { metadata, spec: { audiences: ['a<b', 'c'] } });
-    const { schema, style } = tokenRequestType;
-    expect(text).toBe(encodeValue(json, schema, style));
+    const { shape, style } = tokenRequestType;
+    expect(text).toBe(encodeValue(json, shape, style));
     expect(text).toContain('"audiences":["a\\u003cb","c"]');
   });
 });

@@ -89,11 +89,11 @@ const CREATED = 201;
 
 const respond = (json: string): ApiResponse => ({ type: 'json', code: CREATED, json });
 
-const { schema, style } = tokenRequestType;
+const { shape, style } = tokenRequestType;
 
 /** The whole of it, or as much of it as the request asks for. */
 const encodeFor = ({ accept }: ApiRequest, answered: ApiObject): string =>
-  encodeValue(accept.as === 'object' ? answered : partialMetadata(answered), schema, style);
+  encodeValue(accept.as === 'object' ? answered : partialMetadata(answered), shape, style);
 
 /** T-13 */
 function checkUid({ metadata }: TokenRequest, account: StoredObject): void {

@@ -1,5 +1,5 @@
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { isPrint } from '../../api/printable.ts';
+import { isPrint } from '../../api/codec/go-text/go-unicode.ts';
 import { ApiError, badGateway, timeout, tooManyRequests } from '../../api/status.ts';
 import type { UpstreamAnswer, UpstreamError } from '../../clusters/upstream/upstream-contract.ts';
 import { parseUpstreamJson } from '../../tokens/forwarding/token-response.ts';

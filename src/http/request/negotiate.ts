@@ -1,4 +1,4 @@
-import { parseGoBool } from '../../api/codec/go-text/go-errors.ts';
+import { parseGoBool } from '../../api/codec/go-text/go-parse.ts';
 import type { BodyType } from '../../api/kind.ts';
 import type { Accepted, Query, Verb } from '../../api/request.ts';
 import { ApiError, notAcceptable, unsupportedMediaType } from '../../api/status.ts';

@@ -1,5 +1,5 @@
 import { clusterAskedAbout, namespaceAskedAbout, type ResourceQuestion } from '../../api/authorization.ts';
-import { toGoInt64 } from '../../api/codec/go-text/go-errors.ts';
+import { toGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster.ts';
 import type { Query, Target, Verb } from '../../api/request.ts';

@@ -1,4 +1,4 @@
-import { toGoInt64 } from '../../api/codec/go-text/go-errors.ts';
+import { toGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { isValidLabelValue } from '../../api/names.ts';
 import { SelectorSyntaxError } from './selector-syntax-error.ts';

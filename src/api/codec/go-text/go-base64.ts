@@ -1,4 +1,4 @@
-/** Text that is not standard base64 with padding; the message is Go's. */
+/** Text that is not standard base64 with padding. The message is Go's. */
 export class Base64Error extends Error {
   override readonly name = 'Base64Error';
 }
@@ -13,13 +13,13 @@ const isDigit = (code: number): boolean =>
   code === 0x2f;
 
 /**
- * Checks text as Go's `base64.StdEncoding` does (line breaks may stand anywhere) and returns it in the
- * one canonical form. Node's own decoder skips whatever it does not know.
+ * Validates text as Go's `base64.StdEncoding` does (line breaks are allowed anywhere) and returns the canonical form.
+ * Node's decoder skips invalid characters.
  */
 export function canonicalBase64(text: string): string {
-  // Through bytes, so that unused bits in the last digit do not make two texts of the same data.
+  // Through bytes: unused bits of the last digit must not give two texts for the same data.
   const canonical = Buffer.from(text, 'base64').toString('base64');
-  // Whatever the decoder skipped or read in another way would not have come back: there is nothing left to check.
+  // Equal after the round trip: the decoder skipped nothing, so the text is valid.
   if (canonical === text) return text;
   let digits = 0;
   let at = 0;
@@ -32,7 +32,7 @@ export function canonicalBase64(text: string): string {
   return canonical;
 }
 
-/** `at` is the first character that is no digit, `open` the digits of the group that it would close. */
+/** `at` is the first character that is no base64 digit, `open` the number of digits in the unfinished group. */
 function checkEnd(text: string, at: number, open: number): void {
   if (at === text.length) {
     if (open !== 0) throw corrupt(at - open);

@@ -1,32 +1,32 @@
-/** JSON as Go's encoding/json writes it (F-12): the characters that HTML or JavaScript could trip over are escaped. */
+/** JSON as Go's encoding/json writes it (F-12): characters that are special in HTML or JavaScript are escaped. */
 
 const SPECIAL = /[<>&\u2028\u2029]/;
 const EACH_SPECIAL = /[<>&\u2028\u2029]/g;
-/** JSON.stringify escapes half a surrogate pair, and nothing else, with `\ud`; pairs of backslashes are stepped over. */
+/** JSON.stringify writes `\ud` only for lone surrogates. The first alternative skips escaped backslashes. */
 const LONE_SURROGATE = /\\(?:\\|ud[89a-f][0-9a-f]{2})/g;
 
 const escapeCharacter = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** Takes finished JSON: outside of strings none of these characters can occur. */
+/** Takes serialized JSON: these characters occur only inside of strings. */
 export function goEscape(json: string): string {
   const escaped = SPECIAL.test(json) ? json.replace(EACH_SPECIAL, escapeCharacter) : json;
   if (!escaped.includes('\\ud')) return escaped;
   return escaped.replace(LONE_SURROGATE, (match) => (match === '\\\\' ? match : '\\ufffd'));
 }
 
-/** One string as a JSON literal. */
+/** A string as a JSON literal. */
 export function goString(text: string): string {
   return goEscape(JSON.stringify(text));
 }
 
 const BELOW_SURROGATES = /^[\0-\ud7ff]*$/;
 
-/** Of more than these the engine's own way of sorting is quicker; for fewer it takes more memory than the texts themselves. */
+/** Up to this many, insertion sort: Array.sort would allocate more than the strings take. */
 const FEW = 24;
 
 /**
- * Sorts in place, in the order of Go's sorted maps: by UTF-8 bytes, which is by code point. UTF-16, and
- * with it the native order, sorts astral characters too early; without them the native order is right.
+ * Sorts in place, in the order of Go's sorted maps: by UTF-8 bytes, which is by code point. The native order, by UTF-16
+ * code units, differs for astral characters only.
  */
 export function sortByBytes(texts: string[]): string[] {
   if (texts.length > FEW) {

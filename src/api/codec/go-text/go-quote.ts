@@ -1,6 +1,6 @@
-import { isPrint } from '../../printable.ts';
+import { isPrint } from './go-unicode.ts';
 
-/** The escapes Go has a letter for; every other unprintable character is written in hexadecimal. */
+/** Go's letter escapes; every other unprintable character is written in hexadecimal. */
 const LETTER_ESCAPES: ReadonlyMap<string, string> = new Map([
   ['"', '\\"'],
   ['\\', '\\\\'],
@@ -13,15 +13,15 @@ const LETTER_ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\v', '\\v'],
 ]);
 
-/** Nearly all quoted text is a name; this finds it in one pass without building anything. */
+/** Fast path: nearly all quoted text is a name. */
 const NEEDS_NO_ESCAPE = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
-/** A message quotes what a caller wrote so that it is recognized, not so that it is complete. */
+/** Longer text is truncated in messages. */
 const MAX_QUOTED = 1024;
 
 /**
- * Go's `strconv.Quote`, which is what `%q` prints and what clients see in messages (F-07). Very long text is cut:
- * whoever sends a megabyte is not sent four back.
+ * Go's `strconv.Quote`, which `%q` prints in messages (F-07). Long text is truncated: a request with a megabyte must
+ * not get a response with four.
  */
 export function goQuote(whole: string): string {
   const text = whole.length > MAX_QUOTED ? `${whole.slice(0, MAX_QUOTED)}...` : whole;
@@ -34,7 +34,7 @@ export function goQuote(whole: string): string {
 function hexEscape(rune: string): string {
   const codePoint = rune.codePointAt(0) ?? 0;
   if (codePoint < 0x20 || codePoint === 0x7f) return `\\x${hex(codePoint, 2)}`;
-  // Half of a surrogate pair is no character at all: Go, whose text is UTF-8, cannot even hold one.
+  // A lone surrogate is no character: Go's strings, which are UTF-8, cannot hold one.
   if (codePoint >= 0xd800 && codePoint <= 0xdfff) return '\\ufffd';
   return codePoint < 0x1_0000 ? `\\u${hex(codePoint, 4)}` : `\\U${hex(codePoint, 8)}`;
 }

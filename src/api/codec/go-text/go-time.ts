@@ -1,7 +1,7 @@
 import { clip } from '../violations.ts';
 import { goQuote } from './go-quote.ts';
 
-/** The text is not a time that Go's `time.Parse(time.RFC3339, ...)` takes; the message is Go's. */
+/** The text is not a time for Go's `time.Parse(time.RFC3339, ...)`. The message is Go's. */
 export class TimeSyntaxError extends Error {
   override readonly name = 'TimeSyntaxError';
 }
@@ -21,7 +21,7 @@ const ELEMENTS: ReadonlyArray<{ readonly name: string; readonly match: RegExp }>
   { name: '04', match: /[0-9]{2}/y },
   { name: ':', match: /:/y },
   { name: '05', match: /[0-9]{2}/y },
-  // A fraction of any length may stand here though the layout has none.
+  // Go accepts a fraction of any length here, though the layout has none.
   { name: '', match: /(?:\.[0-9]+)?/y },
   { name: 'Z07:00', match: /Z|[-+][0-9]{2}:[0-9]{2}/y },
 ];
@@ -52,23 +52,23 @@ export function parseGoTime(text: string): string | undefined {
   const offset = (zoneHours * 60 + zoneMinutes) * 60_000 * (zone.startsWith('-') ? -1 : 1);
   const local = Date.parse(`${parts.slice(0, 11).join('')}Z`);
   const instant = new Date(local - offset).toISOString();
-  // An offset can carry the first and the last day of the calendar over its edge.
+  // An offset can move the first and the last day of the calendar out of its range.
   if (!/^[0-9]{4}-/.test(instant)) throw outOfRange('year');
   const normal = `${instant.slice(0, 19)}Z`;
   return normal === '0001-01-01T00:00:00Z' ? undefined : normal;
 }
 
-/** What Kubernetes itself writes, and most of what arrives: in the form that is wanted, and a day of the calendar. */
+/** Fast path for the form that Kubernetes writes: already normal, and an existing day. */
 function isNormal(text: string): boolean {
   if (!NORMAL.test(text)) return false;
   const day = digitsAt(text, 8);
   return day <= 28 || day <= daysIn(Number(text.slice(0, 4)), digitsAt(text, 5));
 }
 
-/** The number that two digits make. */
+/** The value of two digits. */
 const digitsAt = (text: string, at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 0x210;
 
-/** Of a year that is neither the first, which means no time, nor one that a message must be written about. */
+/** Excludes the year 1, which means that no time is set. */
 const NORMAL =
   /^[12][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$/;
 

@@ -5,7 +5,7 @@ const NOW = Date.parse('2026-09-01T12:00:00Z');
 const [S, M, H, D] = [1, 60, 3_600, 86_400];
 const Y = 365 * D;
 
-describe('B-03: ages as kubectl tells them', () => {
+describe('B-03: ages as kubectl prints them', () => {
   it.each([
     [0, '0s'],
     [-1, '0s'],
@@ -31,7 +31,7 @@ describe('B-03: ages as kubectl tells them', () => {
     expect(humanAge(new Date(NOW - seconds * 1000).toISOString(), NOW)).toBe(text);
   });
 
-  it('says when it does not know', () => {
+  it('prints <unknown> and <invalid>', () => {
     expect(humanAge(null, NOW)).toBe('<unknown>');
     expect(humanAge('yesterday', NOW)).toBe('<invalid>');
   });

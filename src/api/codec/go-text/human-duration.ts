@@ -1,4 +1,4 @@
-/** How long ago a timestamp was, in the words and with the precision of kubectl (B-03). */
+/** The age of a timestamp, in the format and precision of kubectl (B-03). */
 export function humanAge(timestamp: string | number | null, now: number): string {
   if (timestamp === null) return '<unknown>';
   const then = new Date(timestamp).getTime();
@@ -16,7 +16,7 @@ const HOUR: Unit = { letter: 'h', seconds: 3_600 };
 const DAY: Unit = { letter: 'd', seconds: 86_400 };
 const YEAR: Unit = { letter: 'y', seconds: 365 * 86_400 };
 
-/** Durations shorter than `below` are told in `unit`, and what is left over in `rest`. */
+/** Durations shorter than `below` are printed in `unit`, and the remainder in `rest`. */
 const STEPS: readonly { readonly below: number; readonly unit: Unit; readonly rest?: Unit }[] = [
   { below: 2 * MINUTE.seconds, unit: SECOND },
   { below: 10 * MINUTE.seconds, unit: MINUTE, rest: SECOND },
@@ -31,7 +31,7 @@ const STEPS: readonly { readonly below: number; readonly unit: Unit; readonly re
 
 function humanDuration(milliseconds: number): string {
   const seconds = Math.trunc(milliseconds / 1000);
-  // Clocks of two machines may differ a little.
+  // Clocks of two machines may differ by a second.
   if (seconds < -1) return '<invalid>';
   if (seconds < 0) return '0s';
   const step = STEPS.find(({ below }) => seconds < below);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isPrint, printableErrors, unicodeNotation } from './printable.ts';
+import { isPrint, printableErrors, unicodeNotation } from './go-unicode.ts';
 
 describe('isPrint', () => {
   it.each(['a', 'Z', '0', ' ', '~', 'é', 'ß', '中', '€', '😀', '\u0301', '\ufffd'])('Q-05: %j is printable', (rune) => {
@@ -27,7 +27,7 @@ describe('isPrint', () => {
     expect(isPrint(rune)).toBe(false);
   });
 
-  it('takes one character, neither none nor two', () => {
+  it('is false for anything but one character', () => {
     expect(isPrint('')).toBe(false);
     expect(isPrint('ab')).toBe(false);
   });
@@ -42,7 +42,7 @@ describe('printableErrors', () => {
     ]);
   });
 
-  it('has nothing to say about plain ASCII', () => {
+  it('is empty for printable ASCII', () => {
     fc.assert(fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => printableErrors(text).length === 0));
   });
 

@@ -2,12 +2,12 @@ import { goQuote } from './go-quote.ts';
 
 /**
  * Go's text-to-value conversions, with the messages clients read when they fail (C-07, L-20, L-25).
- * Every parser is one pass over the text and stops at the first fault.
+ * Every parser is one pass over the text and stops at the first error.
  */
 
 export interface ParseFailure {
   readonly ok: false;
-  /** The text of the Go error, ready to be part of an answer. */
+  /** The text of Go's error. */
   readonly message: string;
 }
 
@@ -35,7 +35,7 @@ export function parseGoUint64(text: string): IntegerResult {
   return integerResult('ParseUint', text, scanDigits(text, 0));
 }
 
-/** The value `strconv.ParseInt` would give, where nobody reads the reason for a refusal. */
+/** The value of `strconv.ParseInt`; undefined instead of an error message. */
 export function toGoInt64(text: string): bigint | undefined {
   const scanned = scanInt64(text);
   return typeof scanned === 'bigint' ? scanned : undefined;
@@ -62,7 +62,7 @@ function scanInt64(text: string): bigint | Fault {
   return value >= HALF_RANGE || value < -HALF_RANGE ? 'value out of range' : value;
 }
 
-/** Whichever comes first wins: a digit too many makes it out of range though a letter may follow. */
+/** The first error counts: a number is out of range even if a letter follows the digit that makes it so. */
 function scanDigits(text: string, start: number): bigint | Fault {
   if (start === text.length) return 'invalid syntax';
   let value = 0n;
@@ -145,9 +145,8 @@ export function parseGoDuration(text: string): DurationResult {
 }
 
 /**
- * Reads digits up to the first other character. Once the value has left the range, further digits are
- * passed over, not computed with: text of any length costs one step per character. A whole number may
- * not overflow; a fraction that does is only cut short.
+ * Reads digits up to the first other character. After an overflow further digits are skipped without arithmetic, so
+ * text of any length costs one step per character. A whole number must not overflow; a fraction that does is truncated.
  */
 function digitsFrom(text: string, start: number): { value: bigint; used: number; end: number; overflow: boolean } {
   let value = 0n;
@@ -167,7 +166,7 @@ function digitsFrom(text: string, start: number): { value: bigint; used: number;
   return { value, used, end, overflow };
 }
 
-/** Package `time` has its own quoting, simpler than `strconv`'s: every byte outside ASCII as `\xNN`. */
+/** The quoting of package `time`, simpler than `strconv`'s: every byte outside ASCII as `\xNN`. */
 function quoteForTime(text: string): string {
   let quoted = '"';
   for (const byte of Buffer.from(text)) {

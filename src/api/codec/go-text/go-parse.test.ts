@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseGoBool, parseGoDuration, parseGoInt64, parseGoUint64, toGoInt64 } from './go-errors.ts';
+import { parseGoBool, parseGoDuration, parseGoInt64, parseGoUint64, toGoInt64 } from './go-parse.ts';
 
 const failed = (message: string) => ({ ok: false, message });
 const parsed = (exact: bigint, value = Number(exact)) => ({ ok: true, value, exact });
@@ -44,7 +44,7 @@ describe('parseGoInt64', () => {
     },
   );
 
-  it('a fault that comes first is the one reported', () => {
+  it('reports the first error', () => {
     expect(parseGoInt64('9223372036854775808x')).toEqual(
       failed('strconv.ParseInt: parsing "9223372036854775808x": invalid syntax'),
     );
@@ -59,7 +59,7 @@ describe('parseGoInt64', () => {
     );
   });
 
-  it('stops at the first digit too many, whatever follows', () => {
+  it('stops at the digit that overflows', () => {
     expect(parseGoInt64('9'.repeat(100_000)).ok).toBe(false);
   });
 });

@@ -1,11 +1,10 @@
 /**
- * Go's idea of a printable character (`unicode.IsPrint`): letters, marks, numbers, punctuation, symbols
- * and the ASCII space; no other space, no control or format character. The tables are those of the
- * running Node, which may know characters younger than the ones a given Go release knows.
+ * Go's `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space; no other space, no control
+ * or format character. The tables are those of the running Node, whose Unicode version may be newer than Go's.
  */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
-/** Whether one character (one code point) is printable. Longer text and lone surrogates are not. */
+/** Whether one code point is printable. False for longer text and lone surrogates. */
 export function isPrint(rune: string): boolean {
   return PRINTABLE.test(rune);
 }
