@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { GROUPS } from './cli/commands.ts';
+import { GROUPS } from './cli/command-table/commands.ts';
+import { STORE_COMMANDS } from './cli/command-table/store-commands.ts';
 import { processContext } from './cli/context.ts';
 import { addCommands, addRow, newProgram } from './cli/program.ts';
-import { STORE_COMMANDS } from './cli/store-commands.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;

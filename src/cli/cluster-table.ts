@@ -1,7 +1,7 @@
 import { humanAge } from '../api/codec/go-text/human-duration.ts';
 import { clusterKind } from '../api/kinds/cluster.ts';
 import type { Cluster } from '../client/types.ts';
-import { printable } from './escape-unprintable.ts';
+import { printable } from './output/terminal-safe.ts';
 
 export interface ClusterTable {
   /** One row, or none if they are not wanted. */

@@ -1,6 +1,6 @@
-import { isClusterType } from './cluster-names.ts';
+import { isClusterType } from './clusters.ts';
 import { CliError, type Command, type Flag } from './command.ts';
-import { COMMANDS, GROUPS } from './commands.ts';
+import { COMMANDS, GROUPS } from './command-table/commands.ts';
 import { CONNECTION_FLAGS } from './connection-flags.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { CliError } from './command.ts';
-import { fileProblem } from './private-files.ts';
+import { fileProblem } from './files/files.ts';
 
 /** Files that were named on the command line: that one is not there is the user's to mend. */
 

@@ -4,8 +4,8 @@ import { parseAllDocuments } from 'yaml';
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
+import { fileProblem } from './files/files.ts';
 import type { Place } from './object-path.ts';
-import { fileProblem } from './private-files.ts';
 import { yamlProblem } from './yaml-problem.ts';
 
 /** An object from a file, and where it belongs. */

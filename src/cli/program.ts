@@ -1,10 +1,10 @@
 import { Command as Commander, Option } from 'commander';
 import { CliError, type Command, type Context, type Flag, Invocation } from './command.ts';
 import { commandLine } from './command-line.ts';
-import { COMMANDS, GROUPS } from './commands.ts';
+import { COMMANDS, GROUPS } from './command-table/commands.ts';
 import { CONNECTION_FLAGS } from './connection-flags.ts';
+import { describeError } from './describe-error.ts';
 import { ProgressLine } from './progress.ts';
-import { describeError } from './report-error.ts';
 
 /** Every flag of a command, its own first. */
 export const flagsOf = ({ flags = [], connects = true }: Pick<Command, 'flags' | 'connects'>): readonly Flag[] => [

@@ -1,11 +1,11 @@
 import type { Command, Flag } from './command.ts';
-import { COMMANDS } from './commands.ts';
+import { COMMANDS } from './command-table/commands.ts';
+import { STORE_COMMANDS } from './command-table/store-commands.ts';
 import { CONNECTION_FLAGS } from './connection-flags.ts';
-import { STORE_COMMANDS } from './store-commands.ts';
 
 const HEAD = `# Commands of \`clusterpass\`
 
-<!-- Generated from src/cli/commands.ts and store-commands.ts by \`npm run generate\`; edit the tables there. -->
+<!-- Generated from src/cli/command-table/ by \`npm run generate\`; edit the tables there. -->
 
 Where a command has a counterpart in kubectl, its flags have kubectl's names and meaning; not all of kubectl's flags
 are there. The exit code is 0 when all went well, 1 when something did not. What was asked for is written to stdout,

@@ -1,8 +1,8 @@
 import type { Client } from '../client/create-client.ts';
 import { isStatus } from '../client/errors.ts';
-import type { Account } from './account.ts';
-import { printable } from './escape-unprintable.ts';
-import { describeError } from './report-error.ts';
+import { describeError } from './describe-error.ts';
+import { printable } from './output/terminal-safe.ts';
+import type { Account } from './service-account.ts';
 
 /** A cluster that is slow to answer must not keep anybody from their kubeconfig. */
 const TRY_MS = 10_000;

@@ -1,6 +1,6 @@
 import { initiateDeviceAuthorization, pollDeviceAuthorizationGrant } from 'openid-client';
 import { CliError, type Context } from '../command.ts';
-import { printable } from '../escape-unprintable.ts';
+import { printable } from '../output/terminal-safe.ts';
 import type { Tokens } from './oidc-session.ts';
 import { asking, type ProviderClient, scopesFor, tokensOf } from './provider-client.ts';
 

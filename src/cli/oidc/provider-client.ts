@@ -16,8 +16,8 @@ import {
   tokenRevocation,
 } from 'openid-client';
 import { CliError } from '../command.ts';
-import { printable } from '../escape-unprintable.ts';
-import { fetchFor } from '../fetch-for.ts';
+import { fetchFor } from '../connection/fetch-for.ts';
+import { printable } from '../output/terminal-safe.ts';
 import type { ClientSettings, Tokens } from './oidc-session.ts';
 
 /** A provider that has been found, and what this program is to it. */

@@ -1,0 +1,114 @@
+import { isDeepStrictEqual } from 'node:util';
+import { createCatalog } from '../../api/catalog.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import type { Client } from '../../client/create-client.ts';
+import { isStatus } from '../../client/errors.ts';
+import { CliError, type Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { describeError } from '../describe-error.ts';
+import { type DryRun, dryRunNote, dryRunOf } from '../dry-run.ts';
+import { type Manifest, readManifests } from '../manifests.ts';
+import { collectionPath, objectPath } from '../object-path.ts';
+import { asList, printerFor, qualifiedName } from '../output/printer.ts';
+
+/** Creates what is missing, and sets in the rest what the files say. One that fails does not stop the others. */
+export const run: Run = async (context, invocation) => {
+  if (invocation.list('filename').length === 0) throw new CliError('must specify -f');
+  const dryRun = dryRunOf(invocation);
+  const print = await printerFor(invocation.text('output'), ['json', 'jsonpath', 'name', 'yaml']);
+  const client = await connect(context, invocation);
+  const manifests = await readManifests(context, invocation, createCatalog(client));
+  if (manifests.length === 0) throw new CliError('no objects passed to apply');
+  const added = new Added();
+  const results: ApiObject[] = [];
+  let failed = false;
+  for (const [index, manifest] of manifests.entries()) {
+    context.progress.count(index, manifests.length);
+    try {
+      const around = dryRun === 'server' ? added.around(manifest) : undefined;
+      const { done, object } =
+        around === undefined ? await applyOne(client, manifest, dryRun) : { done: 'created', object: manifest.object };
+      if (done === 'created') added.add(manifest);
+      results.push(object);
+      if (print !== undefined) continue;
+      const { apiVersion, kind } = manifest.object;
+      const note = around === undefined ? dryRunNote[dryRun] : ` (server dry run, not checked: its ${around} is new)`;
+      context.out.write(`${qualifiedName(apiVersion, kind)}/${manifest.name} ${done}${note}\n`);
+    } catch (error) {
+      const text = describeError(error);
+      if (text === undefined) throw error;
+      failed = true;
+      context.err.write(`${text}\n`);
+    }
+  }
+  if (print !== undefined && results.length > 0) {
+    context.out.write(print(manifests.length === 1 ? results[0] : asList(results)));
+  }
+  return failed ? 1 : 0;
+};
+
+/** What a dry run would have added by now: the server cannot check what is to live inside that. */
+class Added {
+  readonly #clusters = new Set<string>();
+  readonly #namespaces = new Set<string>();
+
+  add({ kind, place, name }: Manifest): void {
+    if (kind.kind === 'Cluster') this.#clusters.add(name);
+    else if (kind.kind === 'Namespace') this.#namespaces.add(`${place.cluster}/${name}`);
+  }
+
+  around({ kind, place: { cluster = '', namespace } }: Manifest): 'cluster' | 'namespace' | undefined {
+    if (!kind.inCluster) return undefined;
+    if (this.#clusters.has(cluster)) return 'cluster';
+    return kind.namespaced && this.#namespaces.has(`${cluster}/${namespace || 'default'}`) ? 'namespace' : undefined;
+  }
+}
+
+interface Applied {
+  readonly done: string;
+  /** As it is now, or would be. */
+  readonly object: ApiObject;
+}
+
+async function applyOne(client: Client, { kind, object, place, name }: Manifest, dryRun: DryRun): Promise<Applied> {
+  const path = objectPath(client, kind, place, name);
+  const query = {
+    fieldManager: 'clusterpass',
+    fieldValidation: 'Strict',
+    ...(dryRun === 'server' ? { dryRun: 'All' } : {}),
+  };
+  let before: ApiObject;
+  try {
+    before = (await client.request<ApiObject>('GET', path)).value;
+  } catch (error) {
+    if (!isStatus(error, 404)) throw error;
+    if (dryRun === 'client') return { done: 'created', object };
+    const { resourceVersion: _, uid: __, creationTimestamp: ___, ...metadata } = object.metadata;
+    const body = { ...object, metadata };
+    const made = await client.request<ApiObject>('POST', collectionPath(client, kind, place), { query, body });
+    return { done: 'created', object: made.value };
+  }
+  const { status: _, ...body } = object;
+  // As in kubectl, what is printed then is the object as it is.
+  if (dryRun === 'client') return { done: says(before, body) ? 'unchanged' : 'configured', object: before };
+  const contentType = 'application/merge-patch+json';
+  const { value: after } = await client.request<ApiObject>('PATCH', path, { query, body, contentType });
+  const isSame = isDeepStrictEqual(withoutVersion(after), withoutVersion(before));
+  return { done: isSame ? 'unchanged' : 'configured', object: after };
+}
+
+/** Whether a merge patch (RFC 7396) would change nothing: all that it says is so already. */
+function says(object: unknown, patch: unknown): boolean {
+  if (patch === null) return object === undefined;
+  if (typeof patch !== 'object' || Array.isArray(patch)) return isDeepStrictEqual(object, patch);
+  if (typeof object !== 'object' || object === null || Array.isArray(object)) return false;
+  return Object.entries(patch).every(([key, value]) =>
+    says(Object.hasOwn(object, key) ? (object as Record<string, unknown>)[key] : undefined, value),
+  );
+}
+
+/** A dry run changes the object and not its version. */
+const withoutVersion = ({ metadata: { resourceVersion: _, ...metadata }, ...rest }: ApiObject): unknown => ({
+  ...rest,
+  metadata,
+});
