@@ -1,10 +1,13 @@
+import type { Client } from '../client/create-client.ts';
+import { FULL_CLUSTERS } from '../client/list-clusters.ts';
+import type { Cluster } from '../client/types.ts';
 import { CliError } from './command.ts';
 
 /** `clusters`, `Cluster`, `clusters.clusterregistry.k8s.io` */
 export const isClusterType = (text: string): boolean =>
   /^clusters?(\.(v1alpha1\.)?clusterregistry\.k8s\.io)?$/i.test(text);
 
-/** `cluster/a cluster/b` means the same as `cluster a b`. */
+/** The names in `cluster/a cluster/b`, or in `a b`. */
 export function clusterNames(args: readonly string[]): readonly string[] {
   if (!args.some((arg) => arg.includes('/'))) return args;
   return args.map((arg) => {
@@ -15,3 +18,17 @@ export function clusterNames(args: readonly string[]): readonly string[] {
     return name;
   });
 }
+
+/** The path of a cluster with all of its fields. */
+export function clusterPath(name: string): string {
+  // A URL parser would remove these segments, and the request would go to another path.
+  if (name === '' || name === '.' || name === '..') throw new CliError(`${JSON.stringify(name)} is not a cluster name`);
+  return `${FULL_CLUSTERS}/${encodeURIComponent(name)}`;
+}
+
+export const getCluster = async (client: Client, name: string): Promise<Cluster> =>
+  (await client.request<Cluster>('GET', clusterPath(name))).value;
+
+/** L-40: `\`, `,` and `=` have a meaning in field selectors. */
+export const fieldSelectorFor = (field: string, value: string): string =>
+  `${field}=${value.replaceAll(/[\\,=]/g, (sign) => `\\${sign}`)}`;

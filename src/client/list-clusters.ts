@@ -7,46 +7,61 @@ export const FULL_CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 export const clustersPath = (view: ClusterSelection['view']): string =>
   view === 'full' ? FULL_CLUSTERS : '/auth/v1/clusters';
 
-export const DEFAULT_PAGE = 500;
+const DEFAULT_LIMIT = 500;
 
-const selectionQuery = ({ labelSelector, fieldSelector }: ClusterSelection): Record<string, string | undefined> => ({
-  labelSelector,
-  fieldSelector,
-});
+interface Page<T> {
+  readonly metadata: { readonly continue?: string };
+  readonly items: readonly T[];
+}
 
-/** Page after page, all of them as of one moment. Throws a 410 StatusError when that moment is too long past. */
-export async function* clusterPages(transport: Transport, options: ListOptions = {}): AsyncGenerator<ClusterList> {
-  const { view, limit = DEFAULT_PAGE, signal } = options;
+export interface PageOptions {
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** All pages of a list, at one resourceVersion. Throws a 410 StatusError if the server no longer has that version. */
+export async function* listPages<P extends Page<unknown>>(
+  transport: Transport,
+  path: string,
+  { labelSelector, fieldSelector, limit = DEFAULT_LIMIT, signal }: PageOptions,
+): AsyncGenerator<P> {
   let next = '';
   do {
-    const query = { ...selectionQuery(options), limit, ...(next === '' ? {} : { continue: next }) };
-    const { value } = await transport.request<ClusterList>('GET', clustersPath(view), {
-      query,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    const query = { labelSelector, fieldSelector, limit, ...(next === '' ? {} : { continue: next }) };
+    const { value } = await transport.request<P>('GET', path, { query, ...(signal === undefined ? {} : { signal }) });
     next = value.metadata.continue ?? '';
     yield value;
   } while (next !== '');
 }
 
-/** All pages as one list. If the pages go out of date on the way, it is asked for once more, in one piece. */
-export async function listClusters(transport: Transport, options: ListOptions = {}): Promise<ClusterList> {
+/** All pages in an array. After a 410, requests the list again as one page. */
+export async function readPages<P extends Page<unknown>>(
+  transport: Transport,
+  path: string,
+  options: PageOptions,
+): Promise<P[]> {
+  const read = async (limit: number | undefined): Promise<P[]> => {
+    const pages: P[] = [];
+    for await (const page of listPages<P>(transport, path, { ...options, limit })) pages.push(page);
+    return pages;
+  };
   try {
-    return await joined(clusterPages(transport, options));
+    return await read(options.limit);
   } catch (error) {
     if (!isStatus(error, 410)) throw error;
-    return joined(clusterPages(transport, { ...options, limit: 0 }));
+    return read(0);
   }
 }
 
-async function joined(pages: AsyncIterable<ClusterList>): Promise<ClusterList> {
-  let list: ClusterList | undefined;
-  for await (const page of pages) {
-    if (list === undefined) {
-      const { remainingItemCount: _, ...metadata } = page.metadata;
-      list = { ...page, metadata: { ...metadata, continue: '' }, items: [...page.items] };
-    } else list.items.push(...page.items);
-  }
-  if (list === undefined) throw new Error('a list has at least one page');
-  return list;
+export const clusterPages = (transport: Transport, options: ListOptions = {}): AsyncGenerator<ClusterList> =>
+  listPages(transport, clustersPath(options.view), options);
+
+export async function listClusters(transport: Transport, options: ListOptions = {}): Promise<ClusterList> {
+  const pages = await readPages<ClusterList>(transport, clustersPath(options.view), options);
+  const [first] = pages;
+  if (first === undefined) throw new Error('a list has at least one page');
+  const { remainingItemCount: _, ...metadata } = first.metadata;
+  return { ...first, metadata: { ...metadata, continue: '' }, items: pages.flatMap(({ items }) => items) };
 }

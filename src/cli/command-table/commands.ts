@@ -1,38 +1,39 @@
 import type { Command } from '../command.ts';
-import { OPERATE_COMMANDS } from './admin-commands.ts';
+import { ADMIN_COMMANDS } from './admin-commands.ts';
 import { output } from './flags.ts';
 import { SESSION_COMMANDS } from './session-commands.ts';
-import { USE_COMMANDS } from './user-commands.ts';
+import { USER_COMMANDS } from './user-commands.ts';
 
-/** The table of commands. The program, its completions and docs/cli.md are made from it. */
-
+/** The groups of commands that share their first word, with their help texts. */
 export const GROUPS: Readonly<Record<string, string>> = {
-  get: 'Show objects.',
-  describe: 'Show the details of an object.',
-  create: 'Create something.',
-  auth: 'Ask about permissions.',
-  keys: 'See and change the keys that sign tokens.',
-  token: 'See which tokens are out, and revoke them.',
-  store: 'Work on a store without a server: export and import a fleet, check that all is well.',
+  get: 'Display one or many resources.',
+  describe: 'Show details of a resource.',
+  create: 'Create a resource.',
+  auth: 'Inspect authorization.',
+  keys: 'Manage the signing keys.',
+  token: 'List and revoke tracked tokens.',
+  store: 'Export, import and check a store without a server.',
 };
 
+/** The commands that are clients of a server. The program, its completions and docs/cli.md are made from this table. */
 export const COMMANDS: readonly Command[] = [
   ...SESSION_COMMANDS,
-  ...USE_COMMANDS,
-  ...OPERATE_COMMANDS,
+  ...USER_COMMANDS,
+  ...ADMIN_COMMANDS,
   {
     path: ['completion'],
-    summary: 'Write a completion script for a shell.',
+    summary: 'Output shell completion code.',
     arguments: [{ name: '<bash|zsh|fish>', doc: 'The shell.' }],
     connects: false,
     examples: ['source <(clusterpass completion bash)', 'clusterpass completion fish | source'],
-    load: () => import('../commands/completion.ts'),
   },
   {
     path: ['version'],
-    summary: 'Show the versions of this program and of the server.',
-    flags: [{ flags: '--client', doc: 'Of this program only.' }, output('`json`, `yaml`')],
+    summary: 'Print the client and server version.',
+    flags: [
+      { flags: '--client', doc: 'Print the client version only. No server is needed.' },
+      output('`json`, `yaml`'),
+    ],
     examples: ['clusterpass version', 'clusterpass version --client -o json'],
-    load: () => import('../commands/version.ts'),
   },
 ];

@@ -1,24 +1,23 @@
 import type { Command, Flag } from '../command.ts';
 
-/** A command that works on a store itself. It is no client, so what it does lies outside of this folder. */
-export interface StoreCommand extends Omit<Command, 'load'> {
+/** A command that opens a store itself, without a server. Its code is in server/store-command.ts. */
+export interface StoreCommand extends Command {
   readonly task: 'export' | 'import' | 'check';
 }
 
-const WHICH =
-  'The store is named as for `serve`: by `--store` (with `--etcd-cafile` and its companions) or `--data-dir`, in the ' +
-  'environment or in a file (`--config`); see [options.md](options.md).';
+const STORE_OPTIONS =
+  'Select the store with the options of `serve`: `--store` (with `--etcd-cafile` and the other etcd options) or ' +
+  '`--data-dir`, as flags, environment variables or in a file (`--config`); see [options.md](options.md).';
 
 const file = (doc: string): Flag => ({ flags: '-f, --file <file>', doc });
 
-/** The rest of the table of commands: the program, its completions and docs/cli.md are made from it, too. */
 export const STORE_COMMANDS: readonly StoreCommand[] = [
   {
     task: 'export',
     path: ['store', 'export'],
-    summary: 'Write everything that is stored to a file.',
-    details: `${WHICH} On etcd servers may go on meanwhile: the file is true at one revision. SQLite is for one process, so stop the server first. A file that is there already is not written over.`,
-    flags: [file('Where to; by default stdout. It is made for you alone (mode 0600): it holds all that is stored.')],
+    summary: 'Write all stored objects to a file.',
+    details: `${STORE_OPTIONS} With etcd, servers may keep running: the file holds one revision. SQLite allows one process: stop the server first. An existing file is not overwritten.`,
+    flags: [file('File to write, mode 0600: it contains secrets. Defaults to stdout.')],
     connects: false,
     examples: ['clusterpass store export --data-dir /var/lib/clusterpass -f fleet.jsonl'],
   },
@@ -26,24 +25,24 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
     task: 'import',
     path: ['store', 'import'],
     summary: 'Fill an empty store from a file.',
-    details: `${WHICH} One that was cut off is begun anew by the same command, and no server starts on half of one. Versions go on from where they were.`,
-    flags: [file('Where from; by default stdin.')],
+    details: `${STORE_OPTIONS} To restart an interrupted import, run the same command again; no server starts on an incomplete import. Resource versions continue from those in the file.`,
+    flags: [file('File to read. Defaults to stdin.')],
     connects: false,
     examples: ['clusterpass store import --store etcd://127.0.0.1:2379/clusterpass -f fleet.jsonl'],
   },
   {
     task: 'check',
     path: ['store', 'check'],
-    summary: 'Read everything that is stored, and say what does not fit together.',
-    details: `${WHICH} Counts the objects of each kind. The exit code is 1 when something is wrong.`,
+    summary: 'Read all stored objects and report inconsistencies.',
+    details: `${STORE_OPTIONS} Prints the number of objects of each kind. Exits with 1 if it finds a problem.`,
     flags: [
-      { flags: '--server <url>', doc: 'Also compare it with what this running server has in its caches.' },
-      { flags: '--token-file <file>', doc: 'The token of an administrator of that server.' },
+      { flags: '--server <url>', doc: 'Also compare the store with the caches of this running server.' },
+      { flags: '--token-file <file>', doc: 'File with the token of an administrator of that server.' },
     ],
     connects: false,
     examples: [
       'clusterpass store check --data-dir /var/lib/clusterpass',
-      'clusterpass store check --store etcd://127.0.0.1:2379/clusterpass --server https://pass.example.com --token-file admin.token',
+      'clusterpass store check --store etcd://127.0.0.1:2379/clusterpass --server https://clusterpass.example.com --token-file admin.token',
     ],
   },
 ];

@@ -11,7 +11,7 @@ import { type Manifest, readManifests } from '../manifests.ts';
 import { collectionPath, objectPath } from '../object-path.ts';
 import { asList, printerFor, qualifiedName } from '../output/printer.ts';
 
-/** Creates what is missing, and sets in the rest what the files say. One that fails does not stop the others. */
+/** Creates missing objects and patches existing ones. Continues after an error. */
 export const run: Run = async (context, invocation) => {
   if (invocation.list('filename').length === 0) throw new CliError('must specify -f');
   const dryRun = dryRunOf(invocation);
@@ -19,21 +19,23 @@ export const run: Run = async (context, invocation) => {
   const client = await connect(context, invocation);
   const manifests = await readManifests(context, invocation, createCatalog(client));
   if (manifests.length === 0) throw new CliError('no objects passed to apply');
-  const added = new Added();
+  const created = new CreatedParents();
   const results: ApiObject[] = [];
   let failed = false;
   for (const [index, manifest] of manifests.entries()) {
     context.progress.count(index, manifests.length);
     try {
-      const around = dryRun === 'server' ? added.around(manifest) : undefined;
-      const { done, object } =
-        around === undefined ? await applyOne(client, manifest, dryRun) : { done: 'created', object: manifest.object };
-      if (done === 'created') added.add(manifest);
+      const parent = dryRun === 'server' ? created.parentOf(manifest) : undefined;
+      const { action, object } =
+        parent === undefined
+          ? await applyOne(client, manifest, dryRun)
+          : { action: 'created', object: manifest.object };
+      if (action === 'created') created.add(manifest);
       results.push(object);
       if (print !== undefined) continue;
       const { apiVersion, kind } = manifest.object;
-      const note = around === undefined ? dryRunNote[dryRun] : ` (server dry run, not checked: its ${around} is new)`;
-      context.out.write(`${qualifiedName(apiVersion, kind)}/${manifest.name} ${done}${note}\n`);
+      const note = parent === undefined ? dryRunNote[dryRun] : ` (server dry run, not checked: its ${parent} is new)`;
+      context.out.write(`${qualifiedName(apiVersion, kind)}/${manifest.name} ${action}${note}\n`);
     } catch (error) {
       const text = describeError(error);
       if (text === undefined) throw error;
@@ -47,17 +49,17 @@ export const run: Run = async (context, invocation) => {
   return failed ? 1 : 0;
 };
 
-/** What a dry run would have added by now: the server cannot check what is to live inside that. */
-class Added {
+/** Clusters and namespaces that a server dry run did not persist. The server cannot check objects inside of them. */
+class CreatedParents {
   readonly #clusters = new Set<string>();
   readonly #namespaces = new Set<string>();
 
-  add({ kind, place, name }: Manifest): void {
+  add({ kind, scope, name }: Manifest): void {
     if (kind.kind === 'Cluster') this.#clusters.add(name);
-    else if (kind.kind === 'Namespace') this.#namespaces.add(`${place.cluster}/${name}`);
+    else if (kind.kind === 'Namespace') this.#namespaces.add(`${scope.cluster}/${name}`);
   }
 
-  around({ kind, place: { cluster = '', namespace } }: Manifest): 'cluster' | 'namespace' | undefined {
+  parentOf({ kind, scope: { cluster = '', namespace } }: Manifest): 'cluster' | 'namespace' | undefined {
     if (!kind.inCluster) return undefined;
     if (this.#clusters.has(cluster)) return 'cluster';
     return kind.namespaced && this.#namespaces.has(`${cluster}/${namespace || 'default'}`) ? 'namespace' : undefined;
@@ -65,13 +67,13 @@ class Added {
 }
 
 interface Applied {
-  readonly done: string;
-  /** As it is now, or would be. */
+  readonly action: string;
+  /** After the change; with a client dry run, see `applyOne`. */
   readonly object: ApiObject;
 }
 
-async function applyOne(client: Client, { kind, object, place, name }: Manifest, dryRun: DryRun): Promise<Applied> {
-  const path = objectPath(client, kind, place, name);
+async function applyOne(client: Client, { kind, object, scope, name }: Manifest, dryRun: DryRun): Promise<Applied> {
+  const path = objectPath(client, kind, scope, name);
   const query = {
     fieldManager: 'clusterpass',
     fieldValidation: 'Strict',
@@ -82,32 +84,32 @@ async function applyOne(client: Client, { kind, object, place, name }: Manifest,
     before = (await client.request<ApiObject>('GET', path)).value;
   } catch (error) {
     if (!isStatus(error, 404)) throw error;
-    if (dryRun === 'client') return { done: 'created', object };
+    if (dryRun === 'client') return { action: 'created', object };
     const { resourceVersion: _, uid: __, creationTimestamp: ___, ...metadata } = object.metadata;
     const body = { ...object, metadata };
-    const made = await client.request<ApiObject>('POST', collectionPath(client, kind, place), { query, body });
-    return { done: 'created', object: made.value };
+    const response = await client.request<ApiObject>('POST', collectionPath(client, kind, scope), { query, body });
+    return { action: 'created', object: response.value };
   }
   const { status: _, ...body } = object;
-  // As in kubectl, what is printed then is the object as it is.
-  if (dryRun === 'client') return { done: says(before, body) ? 'unchanged' : 'configured', object: before };
+  // As in kubectl, a client dry run prints the existing object.
+  if (dryRun === 'client') return { action: matches(before, body) ? 'unchanged' : 'configured', object: before };
   const contentType = 'application/merge-patch+json';
   const { value: after } = await client.request<ApiObject>('PATCH', path, { query, body, contentType });
   const isSame = isDeepStrictEqual(withoutVersion(after), withoutVersion(before));
-  return { done: isSame ? 'unchanged' : 'configured', object: after };
+  return { action: isSame ? 'unchanged' : 'configured', object: after };
 }
 
-/** Whether a merge patch (RFC 7396) would change nothing: all that it says is so already. */
-function says(object: unknown, patch: unknown): boolean {
+/** Whether a merge patch (RFC 7396) would leave the object unchanged. */
+function matches(object: unknown, patch: unknown): boolean {
   if (patch === null) return object === undefined;
   if (typeof patch !== 'object' || Array.isArray(patch)) return isDeepStrictEqual(object, patch);
   if (typeof object !== 'object' || object === null || Array.isArray(object)) return false;
   return Object.entries(patch).every(([key, value]) =>
-    says(Object.hasOwn(object, key) ? (object as Record<string, unknown>)[key] : undefined, value),
+    matches(Object.hasOwn(object, key) ? (object as Record<string, unknown>)[key] : undefined, value),
   );
 }
 
-/** A dry run changes the object and not its version. */
+/** A server dry run changes the object but not its resourceVersion. */
 const withoutVersion = ({ metadata: { resourceVersion: _, ...metadata }, ...rest }: ApiObject): unknown => ({
   ...rest,
   metadata,

@@ -3,77 +3,79 @@ import { type ResourceAttributes, reviewAccess, reviewRules } from '../../client
 import type { Client } from '../../client/create-client.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { findType } from '../object-path.ts';
+import { findKind } from '../object-path.ts';
 import { renderTable } from '../output/table.ts';
-import { printable } from '../output/terminal-safe.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
 
-/** `yes` and 0, or `no` and 1; with `--list`, everything that is allowed. */
+/** Prints `yes` and exits with 0, or `no` and exits with 1. With `--list`, prints all allowed actions. */
 export const run: Run = async (context, invocation) => {
   const cluster = invocation.text('cluster');
   if (invocation.is('list')) {
-    if (invocation.args.length > 0) throw new CliError('--list takes no VERB and TYPE');
-    return list(context, invocation, await connect(context, invocation));
+    if (invocation.args.length > 0) throw new CliError('VERB and TYPE cannot be used with --list');
+    return printRules(context, invocation, await connect(context, invocation));
   }
   const [verb, type, name] = invocation.args;
   if (verb === undefined || type === undefined) throw new CliError('you must specify VERB and TYPE, or --list');
   const client = await connect(context, invocation);
-  const answer = await reviewAccess(
+  const status = await reviewAccess(
     client,
     cluster,
     type.startsWith('/')
       ? { nonResourceAttributes: { path: type, verb } }
-      : { resourceAttributes: attributes(context, invocation, client, verb, type, name) },
+      : { resourceAttributes: attributesOf(context, invocation, client, verb, type, name) },
   );
-  const allowed = answer.allowed === true;
+  const allowed = status.allowed === true;
   if (!invocation.is('quiet')) {
-    const why = !allowed && answer.reason ? ` - ${printable(answer.reason)}` : '';
-    const problem = answer.evaluationError ? ` - ${printable(answer.evaluationError)}` : '';
-    context.out.write(`${allowed ? 'yes' : 'no'}${why}${problem}\n`);
+    const reason = !allowed && status.reason ? ` - ${terminalSafe(status.reason)}` : '';
+    const problem = status.evaluationError ? ` - ${terminalSafe(status.evaluationError)}` : '';
+    context.out.write(`${allowed ? 'yes' : 'no'}${reason}${problem}\n`);
   }
   return allowed ? 0 : 1;
 };
 
-function attributes(
+function attributesOf(
   context: Context,
   invocation: Invocation,
   client: Client,
   verb: string,
   type: string,
-  given: string | undefined,
+  nameArgument: string | undefined,
 ): ResourceAttributes {
   const [resourceText = '', slashed, ...rest] = type.split('/');
-  if (rest.length > 0 || (slashed !== undefined && given !== undefined)) throw new CliError(`cannot read ${type}`);
-  const name = slashed ?? given;
-  const kind = findType(createCatalog(client), resourceText);
+  if (rest.length > 0 || (slashed !== undefined && nameArgument !== undefined)) {
+    throw new CliError(`${JSON.stringify(type)} is not TYPE or TYPE/NAME`);
+  }
+  const name = slashed ?? nameArgument;
+  const kind = findKind(createCatalog(client), resourceText);
   const dot = resourceText.indexOf('.');
   const resource = kind?.resource ?? (dot < 0 ? resourceText : resourceText.slice(0, dot));
   const group = kind?.group ?? (dot < 0 ? '' : resourceText.slice(dot + 1));
   if (kind === undefined && resourceText !== '*') {
     context.err.write(`Warning: the server doesn't have a resource type ${JSON.stringify(resourceText)}\n`);
   }
-  const everywhere = kind?.namespaced === false || invocation.is('allNamespaces');
+  const allNamespaces = kind?.namespaced === false || invocation.is('allNamespaces');
   const subresource = invocation.text('subresource');
   return {
     verb,
     group: resourceText === '*' ? '*' : group,
     resource,
-    ...(everywhere ? {} : { namespace: invocation.text('namespace') ?? 'default' }),
+    ...(allNamespaces ? {} : { namespace: invocation.text('namespace') ?? 'default' }),
     ...(name === undefined ? {} : { name }),
     ...(subresource === undefined ? {} : { subresource }),
   };
 }
 
-async function list(context: Context, invocation: Invocation, client: Client): Promise<number> {
+async function printRules(context: Context, invocation: Invocation, client: Client): Promise<number> {
   const rules = await reviewRules(client, invocation.text('cluster'), invocation.text('namespace') ?? 'default');
   if (rules.evaluationError)
-    context.err.write(`Warning: the list may be incomplete: ${printable(rules.evaluationError)}\n`);
-  const cell = (values: readonly string[] | undefined): string => `[${(values ?? []).map(printable).join(' ')}]`;
+    context.err.write(`Warning: the list may be incomplete: ${terminalSafe(rules.evaluationError)}\n`);
+  const cell = (values: readonly string[] | undefined): string => `[${(values ?? []).map(terminalSafe).join(' ')}]`;
   const rows: string[][] = [];
   for (const { resources = [], apiGroups = [''], resourceNames, verbs } of rules.resourceRules ?? []) {
     for (const group of apiGroups) {
       for (const resource of resources) {
         const shown = resource === '*' ? `*.${group}` : `${resource}${group === '' ? '' : `.${group}`}`;
-        rows.push([printable(shown), '[]', cell(resourceNames), cell(verbs)]);
+        rows.push([terminalSafe(shown), '[]', cell(resourceNames), cell(verbs)]);
       }
     }
   }

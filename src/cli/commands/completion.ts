@@ -1,13 +1,11 @@
 import { CliError, type Command, type Flag, type Run } from '../command.ts';
 import { COMMANDS, GROUPS } from '../command-table/commands.ts';
+import { CONNECTION_FLAGS, flagsOf } from '../command-table/flags.ts';
 import { STORE_COMMANDS } from '../command-table/store-commands.ts';
-import { CONNECTION_FLAGS } from '../connection-flags.ts';
-import { flagsOf } from '../program.ts';
 
-type Row = Omit<Command, 'load'>;
-const ALL: readonly Row[] = [...COMMANDS, ...STORE_COMMANDS];
+const ALL: readonly Command[] = [...COMMANDS, ...STORE_COMMANDS];
 
-/** A script that completes commands, flags and the names of clusters. */
+/** Completes commands, flags and names of clusters. */
 export const run: Run = async ({ out }, invocation) => {
   const shell = invocation.args[0] ?? '';
   const script = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
@@ -16,14 +14,14 @@ export const run: Run = async ({ out }, invocation) => {
   return undefined;
 };
 
-const longFlags = (command: Row): string[] =>
+const longFlags = (command: Command): string[] =>
   flagsOf(command).flatMap(({ flags }) => flags.match(/--[a-z-]+/g)?.slice(0, 1) ?? []);
 
-/** Every spelling of the flags that take a value: the word after one of them is no command. */
+/** Every spelling of the flags that take a value: the word after such a flag is not a command. */
 const withValue = (flags: readonly Flag[]): string[] =>
   flags.flatMap(({ flags: spelled }) => (spelled.includes('<') ? (spelled.match(/(?<=^|, )--?[a-z-]+/gi) ?? []) : []));
 
-/** Those whose value is a file, whatever the command. */
+/** Flags whose value is a file in every command that has them. */
 const fileFlags = (): string[] => {
   const all = [...CONNECTION_FLAGS, ...ALL.flatMap(({ flags = [] }) => flags)];
   const isFile = ({ flags }: Flag): boolean => flags.includes('<file>');
@@ -31,13 +29,13 @@ const fileFlags = (): string[] => {
   return [...new Set(withValue(all.filter(isFile)))].filter((name) => !others.has(name));
 };
 
-/** Commands whose arguments are clusters. */
-const takesClusters = ({ path }: Row): boolean => ['get clusters', 'describe cluster'].includes(path.join(' '));
+/** Whether the arguments are names of clusters. */
+const takesClusters = ({ path }: Command): boolean => ['get clusters', 'describe cluster'].includes(path.join(' '));
 
-const takesShell = ({ path }: Row): boolean => path[0] === 'completion';
+const takesShell = ({ path }: Command): boolean => path[0] === 'completion';
 
-/** A command by all of its names. */
-const spellings = ({ path, aliases = [] }: Row): string[] =>
+/** The command by its name and its aliases. */
+const spellings = ({ path, aliases = [] }: Command): string[] =>
   [path.at(-1) ?? '', ...aliases].map((last) => [...path.slice(0, -1), last].join(' '));
 
 const topLevel = (): string[] => [...new Set([...ALL.map(({ path }) => path[0] ?? ''), 'serve', 'help'])];
@@ -48,7 +46,7 @@ const CLUSTER_NAMES = "clusterpass get clusters -o jsonpath='{.items[*].metadata
 
 const shellNames = (): string[] => Object.keys(SHELLS);
 
-/** Words are those of the line up to the cursor: bash splits its own at every `:` and `=`, and so in addresses. */
+/** Splits the line itself: COMP_WORDS is split at `:` and `=`, too, and so inside of URLs. */
 function bash(): string {
   const cases = ALL.map(
     (command) =>
@@ -95,7 +93,7 @@ complete -o default -F _clusterpass clusterpass
 `;
 }
 
-/** zsh runs the functions of bash; there, `words` is not a name for a variable of one's own. */
+/** zsh runs bash's completion functions. In zsh `words` is a special parameter, so the script does not use that name. */
 const zsh = (): string => `#compdef clusterpass
 autoload -U +X bashcompinit && bashcompinit
 ${bash()}`;
@@ -104,13 +102,13 @@ const quoted = (text: string): string => `'${text.replaceAll('`', '').replaceAll
 
 const FISH_CLUSTERS = `"(string split ' ' (${CLUSTER_NAMES}))"`;
 
-/** Files are offered only where a file is asked for. */
+/** Offers files only for flags whose value is a file. */
 function fishValue(long: string, flags: string): string {
   if (long === 'cluster') return ` -x -a ${FISH_CLUSTERS}`;
   return flags.includes('<file>') ? ' -r -F' : ' -x';
 }
 
-/** fish's own idea of a subcommand takes the value of a flag for one. */
+/** fish's own test for a subcommand mistakes the value of a flag for one. */
 const fishCommand = (): string => `function __clusterpass_command
     set -l words
     set -l skip
@@ -153,12 +151,12 @@ function fish(): string {
   const tops = new Map(
     ALL.map(({ path, summary }) => [path[0] ?? '', path.length > 1 ? (GROUPS[path[0] ?? ''] ?? '') : summary]),
   );
-  // These two are not in the table.
+  // Not in the table of commands.
   tops.set('serve', 'Serve the API.').set('help', 'Show the help of a command.');
   for (const [name, summary] of tops) {
     lines.push(`complete -c clusterpass -n ${quoted(fishIs(['']))} -a ${name} -d ${quoted(summary)}`);
   }
-  // Connection flags may stand before the command.
+  // Connection flags may precede the command.
   for (const flag of CONNECTION_FLAGS) lines.push(fishFlag(fishIs(['', ...Object.keys(GROUPS)]), flag));
   for (const command of ALL) {
     const [first = '', second] = command.path;

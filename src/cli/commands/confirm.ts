@@ -1,16 +1,15 @@
 import { X509Certificate } from 'node:crypto';
 import { CONFIRMED_ANNOTATION, controllerOf, endpointDigest, endpointsOf } from '../../api/confirmed-endpoint.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster.ts';
-import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import type { Cluster } from '../../client/types.ts';
+import { clusterPath, getCluster } from '../clusters.ts';
 import { CliError, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
 import { renderTable } from '../output/table.ts';
-import { printable } from '../output/terminal-safe.ts';
-import { getCluster } from './get-clusters.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
 
-/** Confirms that a cluster's credential may be sent to its present address, after showing both. */
+/** Prints the credential, the endpoints and the CA of a cluster, and confirms them. */
 export const run: Run = async (context, invocation) => {
   const name = invocation.args[0] ?? '';
   const dryRun = isDryRun(invocation);
@@ -21,16 +20,16 @@ export const run: Run = async (context, invocation) => {
       `cluster ${JSON.stringify(name)} names no credential in spec.authInfo.controller, or you may not see it`,
     );
   }
-  const value = endpointDigest(cluster, client.productName);
+  const digest = endpointDigest(cluster, client.productName);
   if (invocation.is('print')) {
-    context.out.write(`${value}\n`);
+    context.out.write(`${digest}\n`);
     return undefined;
   }
-  context.out.write(renderTable(factsOf(cluster, client.productName).map((row) => row.map(printable))));
+  context.out.write(renderTable(factsOf(cluster, client.productName).map((row) => row.map(terminalSafe))));
   const { resourceVersion } = cluster.metadata;
-  // With the version that was shown: what changed since was not looked at.
-  const metadata = { resourceVersion, annotations: { [CONFIRMED_ANNOTATION]: value } };
-  await client.request('PATCH', `${FULL_CLUSTERS}/${encodeURIComponent(name)}`, {
+  // With the resourceVersion that was printed: the patch fails if the cluster has changed since.
+  const metadata = { resourceVersion, annotations: { [CONFIRMED_ANNOTATION]: digest } };
+  await client.request('PATCH', clusterPath(name), {
     query: { fieldManager: 'clusterpass', ...(dryRun ? { dryRun: 'All' } : {}) },
     body: { metadata },
     contentType: 'application/merge-patch+json',
@@ -46,14 +45,14 @@ function factsOf(cluster: Cluster, productName: string): string[][] {
     ['Credential:', `${namespace}/${name}`],
     ...serverEndpoints.map(({ serverAddress = '', clientCIDR = '' }, index) => [
       index === 0 ? 'Sent to:' : '',
-      `${serverAddress}${clientCIDR === '' ? '' : `, if the desk is in ${clientCIDR}`}`,
+      `${serverAddress}${clientCIDR === '' ? '' : `, if the server is in ${clientCIDR}`}`,
     ]),
-    ...authorities(caBundle).map((text, index) => [index === 0 ? 'Vouched for by:' : '', text]),
+    ...certificatesIn(caBundle).map((text, index) => [index === 0 ? 'CA:' : '', text]),
   ];
 }
 
-/** As `openssl x509 -noout -subject -fingerprint -sha256` shows them. */
-function authorities(caBundle: string): string[] {
+/** Subject and fingerprint, as `openssl x509 -noout -subject -fingerprint -sha256` prints them. */
+function certificatesIn(caBundle: string): string[] {
   const pem = Buffer.from(caBundle, 'base64').toString('latin1');
   const texts = pem.match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g) ?? [];
   return texts.map((text) => {

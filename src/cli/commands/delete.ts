@@ -7,27 +7,27 @@ import { connect } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { type DryRun, dryRunNote, dryRunOf } from '../dry-run.ts';
 import { readManifests } from '../manifests.ts';
-import { findType, listPath, objectPath, type Place } from '../object-path.ts';
+import { collectionPath, findKind, type ObjectScope, objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 
-interface Victim {
+interface Target {
   readonly kind: Kind;
-  readonly place: Place;
+  readonly scope: ObjectScope;
   readonly name: string;
 }
 
-/** Deletes what is named, what matches, or what files name. One that fails does not stop the others. */
+/** Deletes objects by name, by label selector or by file. Continues after an error. */
 export const run: Run = async (context, invocation) => {
   const dryRun = dryRunOf(invocation);
   const byName = (await printerFor(invocation.text('output'), ['name'])) !== undefined;
   const client = await connect(context, invocation);
-  const all = await victims(context, invocation, client);
-  if (all.length === 0) context.err.write('No resources found\n');
+  const targets = await findTargets(context, invocation, client);
+  if (targets.length === 0) context.err.write('No resources found\n');
   let failed = false;
-  for (const [index, { kind, place, name }] of all.entries()) {
-    context.progress.count(index, all.length);
+  for (const [index, { kind, scope, name }] of targets.entries()) {
+    context.progress.count(index, targets.length);
     try {
-      await deleteOne(client, objectPath(client, kind, place, name), dryRun);
+      await deleteOne(client, objectPath(client, kind, scope, name), dryRun);
       const type = `${kind.singular}${kind.group === '' ? '' : `.${kind.group}`}`;
       context.out.write(
         byName ? `${type}/${name}\n` : `${type} ${JSON.stringify(name)} deleted${dryRunNote[dryRun]}\n`,
@@ -43,26 +43,26 @@ export const run: Run = async (context, invocation) => {
   return failed ? 1 : 0;
 };
 
-/** `client` only looks whether there is something to delete. */
+/** A client dry run only checks that the object exists. */
 async function deleteOne(client: Client, path: string, dryRun: DryRun): Promise<void> {
   if (dryRun === 'client') await client.request('GET', path);
   else await client.request('DELETE', path, { query: dryRun === 'server' ? { dryRun: 'All' } : {} });
 }
 
-async function victims(context: Context, invocation: Invocation, client: Client): Promise<readonly Victim[]> {
+async function findTargets(context: Context, invocation: Invocation, client: Client): Promise<readonly Target[]> {
   const catalog = createCatalog(client);
   const [first, ...more] = invocation.args;
   const hasFiles = invocation.list('filename').length > 0;
   const selector = invocation.text('selector');
   const byLabel = selector !== undefined || invocation.is('all');
-  if (hasFiles && first !== undefined) throw new CliError('give names or -f, not both');
-  if (hasFiles && byLabel) throw new CliError('-l and --all go with a TYPE, not with -f');
-  // In reverse: what was made last depends on what was made first.
+  if (hasFiles && first !== undefined) throw new CliError('cannot specify both names and -f');
+  if (hasFiles && byLabel) throw new CliError('cannot specify both -f and -l or --all');
+  // In reverse order: later objects may depend on earlier ones.
   if (hasFiles) return (await readManifests(context, invocation, catalog)).reverse();
-  if (first === undefined) throw new CliError('give TYPE and NAME, TYPE and -l, or -f');
-  const place = { cluster: invocation.text('cluster'), namespace: invocation.text('namespace') };
+  if (first === undefined) throw new CliError('must specify TYPE and NAME, TYPE and -l, or -f');
+  const scope = { cluster: invocation.text('cluster'), namespace: invocation.text('namespace') };
   const kindOf = (type: string): Kind => {
-    const kind = findType(catalog, type);
+    const kind = findKind(catalog, type);
     if (kind === undefined) throw new CliError(`the server doesn't have a resource type ${JSON.stringify(type)}`);
     return kind;
   };
@@ -71,39 +71,39 @@ async function victims(context: Context, invocation: Invocation, client: Client)
       throw new CliError('name cannot be provided when a selector is specified');
     }
     if (selector !== undefined && invocation.is('all')) throw new CliError('cannot set --all and --selector together');
-    return matching(client, kindOf(first), place, { selector, everywhere: invocation.is('allNamespaces') });
+    return listTargets(client, kindOf(first), scope, { selector, allNamespaces: invocation.is('allNamespaces') });
   }
   if (invocation.is('allNamespaces')) throw new CliError('--all-namespaces needs -l or --all');
   const pairs = first.includes('/') ? [first, ...more].map(splitName) : more.map((name) => ({ type: first, name }));
   if (pairs.length === 0) throw new CliError('resource(s) were provided, but no name was specified');
-  return pairs.map(({ type, name }) => ({ kind: kindOf(type), place, name }));
+  return pairs.map(({ type, name }) => ({ kind: kindOf(type), scope, name }));
 }
 
-const PAGE = 500;
+const PAGE_SIZE = 500;
 
-/** All of them are known before the first is deleted. */
-async function matching(
+/** Lists all targets before the first is deleted. */
+async function listTargets(
   client: Client,
   kind: Kind,
-  place: Place,
-  { selector, everywhere }: { readonly selector: string | undefined; readonly everywhere: boolean },
-): Promise<Victim[]> {
-  const found: Victim[] = [];
+  scope: ObjectScope,
+  { selector, allNamespaces }: { readonly selector: string | undefined; readonly allNamespaces: boolean },
+): Promise<Target[]> {
+  const targets: Target[] = [];
   let next: string | undefined;
   do {
-    const query = { limit: PAGE, labelSelector: selector, continue: next };
+    const query = { limit: PAGE_SIZE, labelSelector: selector, continue: next };
     const { value } = await client.request<{ items: ApiObject[]; metadata: { continue?: string } }>(
       'GET',
-      listPath(client, kind, place, everywhere),
+      collectionPath(client, kind, scope, allNamespaces),
       { query },
     );
     for (const { metadata } of value.items) {
-      const namespace = kind.namespaced ? metadata.namespace : place.namespace;
-      found.push({ kind, place: { ...place, namespace }, name: metadata.name ?? '' });
+      const namespace = kind.namespaced ? metadata.namespace : scope.namespace;
+      targets.push({ kind, scope: { ...scope, namespace }, name: metadata.name ?? '' });
     }
     next = value.metadata.continue || undefined;
   } while (next !== undefined);
-  return found;
+  return targets;
 }
 
 function splitName(text: string): { type: string; name: string } {

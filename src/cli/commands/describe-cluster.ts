@@ -4,15 +4,13 @@ import { CLUSTER_GROUP } from '../../api/kinds/cluster.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsOf } from '../../client/types.ts';
-import { clusterNames } from '../clusters.ts';
+import { clusterNames, fieldSelectorFor, getCluster } from '../clusters.ts';
 import type { Context, Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { describeError, isAboutOne } from '../describe-error.ts';
+import { describeError, isObjectError } from '../describe-error.ts';
 import { renderTable } from '../output/table.ts';
-import { printable } from '../output/terminal-safe.ts';
-import { getCluster } from './get-clusters.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
 
-/** Everything about a cluster that helps a person to use it. */
 export const run: Run = async (context, invocation) => {
   const client = await connect(context, invocation);
   const problems: unknown[] = [];
@@ -23,7 +21,7 @@ export const run: Run = async (context, invocation) => {
       const text = describe(context, cluster, await whyVisible(client, name));
       context.out.write(shown++ > 0 ? `\n\n${text}` : text);
     } catch (error) {
-      if (!isAboutOne(error)) throw error;
+      if (!isObjectError(error)) throw error;
       problems.push(error);
     }
   }
@@ -37,18 +35,19 @@ async function whyVisible(client: Client, name: string): Promise<string> {
   });
   if (reason) return reason;
   if (allowed !== true) return 'you may list it, but not get it';
-  // No rule is asked about the members of this group, so none can be named.
+  // RBAC is not evaluated for members of this group, so no rule can be named.
   const { groups = [] } = (await reviewSelf(client)).status?.userInfo ?? {};
-  return groups.includes(MASTERS) ? `you are in ${MASTERS}` : 'it is allowed, without a rule';
+  return groups.includes(MASTERS) ? `you are in ${MASTERS}` : 'you are allowed, but no rule is named';
 }
 
-/** The view that has issuer, audience and longest lifetime; if there is none, the server's own words for why. */
+/** The public view, which has issuer, audience and maximum lifetime. The first request fails if the cluster does not exist. */
 async function publicCluster(client: Client, name: string): Promise<Cluster> {
-  const whole = await getCluster(client, name);
-  const { items } = await client.listClusters({ fieldSelector: `metadata.name=${name}` });
-  return items[0] ?? whole;
+  const full = await getCluster(client, name);
+  const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });
+  return items[0] ?? full;
 }
 
+/** Annotations that the server computes. They have lines of their own. */
 const COMPUTED = 'clusterpass.dev/';
 
 function describe(context: Context, cluster: Cluster, reason: string): string {
@@ -90,7 +89,7 @@ function describe(context: Context, cluster: Cluster, reason: string): string {
   ].join('');
 }
 
-const clean = (row: readonly (string | undefined)[]): string[] => row.map((cell) => printable(cell ?? ''));
+const clean = (row: readonly (string | undefined)[]): string[] => row.map((cell) => terminalSafe(cell ?? ''));
 
 function section(title: string, names: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return renderTable([[title, '<none>']]);
@@ -98,13 +97,13 @@ function section(title: string, names: readonly string[], rows: readonly (readon
   return `${title}\n${renderTable(lines.map((row) => ['', ...clean(row)].map((cell, index) => (index === 1 ? `  ${cell}` : cell))).map((row) => row.slice(1)))}`;
 }
 
-/** One line for each pair, the title on the first. */
+/** One line per pair, with the title on the first. */
 function pairs(title: string, entries: readonly (readonly [string, string])[], sign: string): string[][] {
   if (entries.length === 0) return [[title, '<none>']];
   return entries.map(([key, value], index) => [index === 0 ? title : '', `${key}${sign}${value}`]);
 }
 
-/** `24h`, `1h30m`, `90s`: as `--duration` takes it. */
+/** `24h`, `1h30m`, `90s`: the syntax of `--duration`. */
 function duration(seconds: number): string {
   const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), seconds % 60];
   return `${hours > 0 ? `${hours}h` : ''}${minutes > 0 ? `${minutes}m` : ''}${rest > 0 || seconds === 0 ? `${rest}s` : ''}`;

@@ -3,8 +3,8 @@ import { type SigningKeyStatus, signingKeyKind } from '../../api/kinds/signing-k
 import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
-import { printable } from '../output/terminal-safe.ts';
-import { KEYS_PATH } from './keys-list.ts';
+import { collectionPath } from '../object-path.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
 
 export const run: Run = async (context, invocation) => {
   const dryRun = isDryRun(invocation);
@@ -15,10 +15,10 @@ export const run: Run = async (context, invocation) => {
     ...(invocation.is('force') ? { spec: { force: true } } : {}),
   };
   const query = dryRun ? { dryRun: 'All' } : {};
-  const { value } = await client.request<ApiObject>('POST', KEYS_PATH, { body, query });
+  const { value } = await client.request<ApiObject>('POST', collectionPath(client, signingKeyKind), { body, query });
   const { state, signsFrom = '' } = (value.status ?? {}) as SigningKeyStatus;
-  const name = printable(value.metadata.name ?? '');
-  const what = state === 'Current' ? 'signs from now on' : `signs from ${printable(signsFrom)} on`;
-  context.out.write(`${name} ${what}${dryRun ? ' (server dry run)' : ''}\n`);
+  const name = terminalSafe(value.metadata.name ?? '');
+  const when = state === 'Current' ? 'signs from now on' : `signs from ${terminalSafe(signsFrom)} on`;
+  context.out.write(`${name} ${when}${dryRun ? ' (server dry run)' : ''}\n`);
   return undefined;
 };

@@ -13,51 +13,49 @@ import { kubeconfigFile } from '../files/folders.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
 import { type MergeResult, mergeKubeconfig, type WantedContext } from '../kubeconfig/kubeconfig-merge.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
-import { printable } from '../output/terminal-safe.ts';
-import { type Account, parseAccount } from '../service-account.ts';
-import { accountProblem } from '../try-account.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+import { parseServiceAccount, type ServiceAccount, tokenProblem } from '../service-account.ts';
 
 const LOCK_WAIT_MS = 10_000;
-/** Changes that come together are written together. */
-const QUIET_MS = 200;
+/** Changes within this time are written together. */
+const DEBOUNCE_MS = 200;
 
-/** Everything that is the same for every cluster. */
-interface Plan {
+/** The settings of all contexts. */
+interface Settings {
   readonly server: string;
-  readonly account: Account;
+  readonly account: ServiceAccount;
   readonly template: string;
   readonly command: string;
   readonly productName: string;
-  /** Names of the clusters that keep their contexts; undefined when nothing is pruned. */
-  readonly keep: ((written: readonly Cluster[]) => Promise<ReadonlySet<string>>) | undefined;
+  /** The names of visible clusters, whose contexts are not pruned; undefined without `--prune`. */
+  readonly visible: ((written: readonly Cluster[]) => Promise<ReadonlySet<string>>) | undefined;
 }
 
 const namesOf = (clusters: readonly Cluster[]): ReadonlySet<string> =>
   new Set(clusters.map(({ metadata }) => metadata.name));
 
-/** One context for every cluster that the caller sees. */
 export const run: Run = async (context, invocation) => {
-  const account = parseAccount(invocation.required('as', '--as'), '--as');
+  const account = parseServiceAccount(invocation.required('as', '--as'), '--as');
   const connection = await resolveConnection(context, invocation);
   const { server, productName } = connection;
   const client = await clientFor(context, connection);
   const labelSelector = invocation.text('selector');
   const selection = labelSelector === undefined ? {} : { labelSelector };
-  // What a selector leaves out is still there: only what the caller no longer sees is pruned.
-  const keep = async (written: readonly Cluster[]): Promise<ReadonlySet<string>> =>
+  // Clusters that do not match the selector are still visible, so they are not pruned.
+  const visible = async (written: readonly Cluster[]): Promise<ReadonlySet<string>> =>
     namesOf(labelSelector === undefined ? written : (await client.listClusters({})).items);
-  const plan: Plan = {
+  const settings: Settings = {
     server,
     account,
     template: checkedTemplate(invocation.text('contextName') ?? '{cluster}'),
     command: invocation.text('execCommand') ?? (await execCommand(context)),
     productName,
-    keep: invocation.is('prune') ? keep : undefined,
+    visible: invocation.is('prune') ? visible : undefined,
   };
-  if (invocation.is('watch')) return watch(context, invocation, client, plan, selection);
+  if (invocation.is('watch')) return watch(context, invocation, client, settings, selection);
   const { items } = await client.listClusters(selection);
-  const result = await write(context, invocation, plan, items);
-  await guide(context, invocation, client, plan, result);
+  const result = await write(context, invocation, settings, items);
+  await printNextStep(context, invocation, client, settings, result);
   return result.collisions.length > 0 ? 1 : 0;
 };
 
@@ -65,30 +63,30 @@ async function watch(
   context: Context,
   invocation: Invocation,
   client: Client,
-  plan: Plan,
+  settings: Settings,
   selection: ClusterSelection,
 ): Promise<number> {
-  if (invocation.text('output') === '-') throw new CliError('--watch needs a file to keep up to date');
+  if (invocation.text('output') === '-') throw new CliError('--watch cannot write to stdout: set --output to a file');
   const signal = context.stopped();
   const clusters = new Map<string, Cluster>();
   let synced = false;
-  let told = false;
-  let guided = false;
+  let hasWritten = false;
+  let hasPrintedNextStep = false;
   let writing: Promise<unknown> | undefined;
-  let again = false;
+  let isDirty = false;
   const writeOnce = async (): Promise<void> => {
-    const result = await write(context, invocation, plan, [...clusters.values()], { isRepeated: told });
-    told = true;
-    if (guided || result.written.length === 0) return;
-    guided = true;
-    await guide(context, invocation, client, plan, result);
+    const result = await write(context, invocation, settings, [...clusters.values()], { isRepeated: hasWritten });
+    hasWritten = true;
+    if (hasPrintedNextStep || result.written.length === 0) return;
+    hasPrintedNextStep = true;
+    await printNextStep(context, invocation, client, settings, result);
   };
   const schedule = (): void => {
-    again = true;
+    isDirty = true;
     writing ??= (async () => {
-      while (again) {
-        await delay(QUIET_MS);
-        again = false;
+      while (isDirty) {
+        await delay(DEBOUNCE_MS);
+        isDirty = false;
         await writeOnce().catch((error: unknown) => {
           if (!(error instanceof CliError)) throw error;
           context.err.write(`error: ${error.message}\n`);
@@ -113,20 +111,21 @@ async function watch(
 async function write(
   context: Context,
   invocation: Invocation,
-  plan: Plan,
+  settings: Settings,
   clusters: readonly Cluster[],
   { isRepeated = false } = {},
 ): Promise<MergeResult> {
-  const say = (text: string): void => context.err.write(`${text}\n`);
+  const print = (text: string): void => context.err.write(`${text}\n`);
   const wanted: WantedContext[] = [];
-  // Each time: who watches may come home, or leave.
-  const from = await localAddressTo(plan.server);
+  // For each write: with --watch, the machine may move to another network.
+  const localAddress = await localAddressTo(settings.server);
   for (const cluster of clusters) {
-    const found = wantedContext(plan, cluster, from);
-    if (typeof found === 'string') say(`Warning: ${found}`);
+    const found = wantedContext(settings, cluster, localAddress);
+    if (typeof found === 'string') print(`Warning: ${found}`);
     else wanted.push(found);
   }
-  const prune = plan.keep === undefined ? undefined : { server: plan.server, visible: await plan.keep(clusters) };
+  const prune =
+    settings.visible === undefined ? undefined : { server: settings.server, visible: await settings.visible(clusters) };
   const file = fileOf(context, invocation);
   let result: MergeResult | undefined;
   if (file === undefined) {
@@ -139,15 +138,15 @@ async function write(
       return merged;
     });
     if (result === undefined) throw new CliError(`${file} could not be locked`);
-    // Who watches is told of changes only.
-    if (result.changed || !isRepeated) say(`${file}: ${summaryOf(result)}`);
+    // With --watch, only the first write and changes are reported.
+    if (result.changed || !isRepeated) print(`${file}: ${summaryOf(result)}`);
   }
-  for (const { from, to } of result.renamed) say(`renamed: ${printable(from)} is now ${printable(to)}`);
-  for (const collision of result.collisions) say(`error: ${printable(collision)}`);
+  for (const { from, to } of result.renamed) print(`renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`);
+  for (const collision of result.collisions) print(`error: ${terminalSafe(collision)}`);
   return result;
 }
 
-/** undefined: stdout. */
+/** The file to write; undefined for stdout. */
 function fileOf(context: Context, invocation: Invocation): string | undefined {
   const output = invocation.text('output');
   if (output === '-') return undefined;
@@ -163,53 +162,52 @@ function summaryOf({ changed, written, added, renamed, removed }: MergeResult): 
   );
 }
 
-/** Whether what was written will work, and how it is used. */
-async function guide(
+/** Warns if the account cannot get a token, and prints a kubectl command to try. */
+async function printNextStep(
   context: Context,
   invocation: Invocation,
   client: Client,
-  { account }: Plan,
+  { account }: Settings,
   { written: [first] }: MergeResult,
 ): Promise<void> {
   if (first === undefined) return;
-  const problem = await accountProblem(client, first.cluster, account);
+  const problem = await tokenProblem(client, first.cluster, account);
   if (problem !== undefined) context.err.write(`Warning: ${problem}\n`);
   const file = fileOf(context, invocation);
   if (file === undefined) return;
   const where = file === kubeconfigFile(context.env) ? '' : `--kubeconfig ${shellWord(file)} `;
-  context.err.write(`Next: kubectl ${where}--context ${shellWord(printable(first.contextName))} get ns\n`);
+  context.err.write(`Next: kubectl ${where}--context ${shellWord(terminalSafe(first.contextName))} get ns\n`);
 }
 
-/** As a shell takes it. */
+/** Quotes a word for the shell. */
 const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** What belongs into the file, or why nothing can be written. */
-function wantedContext(plan: Plan, cluster: Cluster, from: string | undefined): WantedContext | string {
-  const { server: desk, account, template, productName } = plan;
+/** The context of a cluster, or the reason why it has none. */
+function wantedContext(settings: Settings, cluster: Cluster, localAddress: string | undefined): WantedContext | string {
+  const { server: baseUrl, account, template, productName } = settings;
   const { name } = cluster.metadata;
-  // It becomes an argument of a program.
-  if (isDns1123Subdomain(name).length > 0)
-    return `${JSON.stringify(name)} is left out: it is not the name of a cluster`;
+  // The name becomes an argument of a program.
+  if (isDns1123Subdomain(name).length > 0) return `skipped ${JSON.stringify(name)}: not a valid cluster name`;
   const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
-  const server = chooseEndpoint(serverEndpoints, from === undefined ? [] : [from])?.serverAddress;
-  if (server === undefined || !server.startsWith('https://')) return `${name} is left out: it has no address`;
-  const entry = kubeconfigFor({ cluster: name, server, caBundle, baseUrl: desk, account, productName });
+  const server = chooseEndpoint(serverEndpoints, localAddress === undefined ? [] : [localAddress])?.serverAddress;
+  if (server === undefined || !server.startsWith('https://')) return `skipped ${name}: it has no https address`;
+  const entry = kubeconfigFor({ cluster: name, server, caBundle, baseUrl, account, productName });
   const [first, user] = [entry.clusters[0], entry.users[0]];
-  if (first === undefined || user === undefined) return `${name} is left out`;
+  if (first === undefined || user === undefined) return `skipped ${name}`;
   const contextName = fill(template, {
     cluster: name,
     namespace: account.namespace,
     account: account.name,
-    server: new URL(desk).host,
+    server: new URL(baseUrl).host,
   });
   const { exec } = user.user;
   return {
-    key: { server: desk, cluster: name, account: `${account.namespace}/${account.name}` },
+    key: { server: baseUrl, cluster: name, account: `${account.namespace}/${account.name}` },
     contextName,
     userName: `${account.namespace}:${account.name}@${contextName}`,
     cluster: first.cluster,
-    exec: { ...exec, command: plan.command },
+    exec: { ...exec, command: settings.command },
     namespace: account.namespace,
   };
 }
@@ -221,11 +219,11 @@ function checkedTemplate(template: string): string {
   const unknown = names.find((name) => !PLACEHOLDERS.includes(name));
   if (unknown !== undefined) {
     throw new CliError(
-      `--context-name: {${unknown}} is not known; there are ${PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}`,
+      `--context-name: {${unknown}} is unknown; supported are ${PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}`,
     );
   }
   if (!names.includes('cluster'))
-    throw new CliError('--context-name needs {cluster}, or all contexts would have one name');
+    throw new CliError('--context-name must contain {cluster}, or all contexts would have the same name');
   return template;
 }
 

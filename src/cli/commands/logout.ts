@@ -1,14 +1,14 @@
 import { CliError, type Context, type Run } from '../command.ts';
 import { serverUrl } from '../connection/connection.ts';
-import { forgetCredentials } from '../connection/credential-cache.ts';
+import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
 
-/** Forgets one login, or all; other programs' files are not touched. */
+/** Removes one login, or all. Kubeconfigs are not changed. */
 export const run: Run = async (context, invocation) => {
   const found = await readLogins(context);
   const servers = invocation.is('all')
     ? Object.keys(found.logins)
-    : [chosen(invocation.text('server') ?? found.current, found)];
+    : [selectedServer(invocation.text('server') ?? found.current, found)];
   for (const server of servers) {
     const login = loginFor(found, server);
     if (login === undefined) throw new CliError(`not logged in to ${server}`);
@@ -16,36 +16,36 @@ export const run: Run = async (context, invocation) => {
       const { [server]: _, ...rest } = logins;
       return { ...(current === undefined || current === server ? {} : { current }), logins: rest };
     });
-    await forgetCredentials(context, server);
-    await endSession(context, login);
+    await deleteCredentials(context, server);
+    await revokeSession(context, login);
     context.out.write(`Logged out of ${server}.\n`);
   }
-  // None of them becomes the current one by itself: the next command would be sent where nobody meant it to go.
+  // No other login becomes the current one: the next command might go to a server that the user did not choose.
   const { current, logins } = await readLogins(context);
-  const left = Object.keys(logins);
-  if (current === undefined && left.length > 0) {
-    context.err.write(`Still logged in to ${left.join(', ')}: choose by --server URL.\n`);
+  const remaining = Object.keys(logins);
+  if (current === undefined && remaining.length > 0) {
+    context.err.write(`Still logged in to ${remaining.join(', ')}: select one with --server URL.\n`);
   }
   return undefined;
 };
 
-/** Here the login is forgotten in any case; that the provider forgets it, too, is only asked for. */
-async function endSession({ err }: Context, { session }: Login): Promise<void> {
+/** Revokes the refresh token. The login is already removed, so a failure is only a warning. */
+async function revokeSession({ err }: Context, { session }: Login): Promise<void> {
   if (session?.refreshToken === undefined) return;
   const { revoke } = await import('../oidc/provider-client.ts');
   try {
     await revoke(session, session.refreshToken);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    err.write(`Warning: the identity provider could not be told: ${error.message}\n`);
+    err.write(`Warning: could not revoke the refresh token at the identity provider: ${error.message}\n`);
   }
 }
 
-function chosen(server: string | undefined, { logins }: Logins): string {
+function selectedServer(server: string | undefined, { logins }: Logins): string {
   if (server === undefined) {
-    const left = Object.keys(logins);
-    if (left.length === 0) throw new CliError('not logged in');
-    throw new CliError(`no login is the current one: choose by --server URL among ${left.join(', ')}, or give --all`);
+    const servers = Object.keys(logins);
+    if (servers.length === 0) throw new CliError('not logged in');
+    throw new CliError(`no current login: select one with --server (${servers.join(', ')}) or use --all`);
   }
   return serverUrl(server);
 }

@@ -5,44 +5,43 @@ import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import { createNodeFetch } from '../../client/node.ts';
+import { clusterPath } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
-import { printable } from '../output/terminal-safe.ts';
-import { whileWaiting } from '../progress.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+import { fetchWithProgress } from '../progress.ts';
 
-/** Everyone: an address that only some may use has to be said to be so. */
 const ALL_NETWORKS = ['0.0.0.0/0', '::/0'];
 
 const ID_ANNOTATION = 'clusterpass.dev/cluster-id';
 
-/** Adds a cluster by what a kubeconfig says about it, once it has answered there. */
+/** Creates a cluster from a context of a kubeconfig, after the cluster has answered at that address. */
 export const run: Run = async (context, invocation) => {
   const name = invocation.args[0] ?? '';
   const dryRun = isDryRun(invocation);
   const file = invocation.text('kubeconfig') ?? kubeconfigFile(context.env);
-  const found = await readContext(resolve(context.cwd, file), invocation.text('context'));
+  const source = await readContext(resolve(context.cwd, file), invocation.text('context'));
   const client = await connect(context, invocation);
-  const answers = invocation.is('offline') ? undefined : await askCluster(context, found);
-  const version = answers?.version;
-  const given = invocation.list('clientCidr');
+  const { version, id } = invocation.is('offline') ? {} : await inspectCluster(context, source);
+  const networks = invocation.list('clientCidr');
   const cluster: ApiObject = {
     apiVersion: `${CLUSTER_GROUP}/v1alpha1`,
     kind: 'Cluster',
     metadata: {
       name,
       labels: labelsFrom(invocation),
-      ...(answers?.id === undefined ? {} : { annotations: { [ID_ANNOTATION]: answers.id } }),
+      ...(id === undefined ? {} : { annotations: { [ID_ANNOTATION]: id } }),
     },
     spec: {
       [endpointsField(client.productName)]: {
-        serverEndpoints: (given.length > 0 ? given : ALL_NETWORKS).map((clientCIDR) => ({
+        serverEndpoints: (networks.length > 0 ? networks : ALL_NETWORKS).map((clientCIDR) => ({
           clientCIDR,
-          serverAddress: found.server,
+          serverAddress: source.server,
         })),
-        ...(found.ca === undefined ? {} : { caBundle: Buffer.from(found.ca).toString('base64') }),
+        ...(source.ca === undefined ? {} : { caBundle: Buffer.from(source.ca).toString('base64') }),
       },
     },
   };
@@ -52,31 +51,27 @@ export const run: Run = async (context, invocation) => {
     const body = { status: { version, type: distributionOf(version) } };
     const contentType = 'application/merge-patch+json';
     try {
-      await client.request('PATCH', `${FULL_CLUSTERS}/${encodeURIComponent(name)}/status`, { body, contentType });
+      await client.request('PATCH', `${clusterPath(name)}/status`, { body, contentType });
     } catch (error) {
-      // The cluster is there; who may create clusters may lack the permission to write their status.
+      // The cluster exists; the user may lack the permission to update its status.
       warn(context, `the version of ${name} was not stored: ${(error as Error).message}`);
     }
   }
-  announce(context, name, version, dryRun);
+  const versionNote = version === undefined ? '' : `, which runs ${terminalSafe(version)}`;
+  context.out.write(`cluster.${CLUSTER_GROUP}/${name} created${dryRun ? ' (server dry run)' : versionNote}\n`);
   return undefined;
 };
 
-function announce({ out }: Context, name: string, version: string | undefined, dryRun: boolean): void {
-  const runs = version === undefined ? '' : `, which runs ${printable(version)}`;
-  out.write(`cluster.${CLUSTER_GROUP}/${name} created${dryRun ? ' (server dry run)' : runs}\n`);
+const warn = ({ err }: Context, text: string): void => err.write(`Warning: ${terminalSafe(text)}\n`);
+
+interface ClusterFacts {
+  readonly version?: string;
+  readonly id?: string | undefined;
 }
 
-const warn = ({ err }: Context, text: string): void => err.write(`Warning: ${printable(text)}\n`);
-
-interface Answers {
-  readonly version: string;
-  readonly id: string | undefined;
-}
-
-/** Two questions, over a connection that trusts exactly what will be registered. */
-async function askCluster(context: Context, found: KubeconfigContext): Promise<Answers> {
-  const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify, token } = found;
+/** Reads version and identity over a connection that trusts exactly the CA that will be registered. */
+async function inspectCluster(context: Context, source: KubeconfigContext): Promise<ClusterFacts> {
+  const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify, token } = source;
   const fetch = createNodeFetch({
     insecureSkipTlsVerify,
     ...(ca === undefined ? {} : { ca }),
@@ -86,26 +81,26 @@ async function askCluster(context: Context, found: KubeconfigContext): Promise<A
   const client = createClient({
     server,
     ...(token === undefined ? {} : { token }),
-    fetch: whileWaiting(context, server, fetch),
+    fetch: fetchWithProgress(context, server, fetch),
   });
-  const version = await askVersion(client);
-  return { version, id: await askIdentity(context, client) };
+  const version = await readVersion(client);
+  return { version, id: await readIdentity(context, client) };
 }
 
-async function askVersion(client: Client): Promise<string> {
+async function readVersion(client: Client): Promise<string> {
   try {
     const { gitVersion } = (await client.request<{ gitVersion?: unknown }>('GET', '/version')).value;
-    if (typeof gitVersion !== 'string') throw new Error('it tells no version');
+    if (typeof gitVersion !== 'string') throw new Error('/version has no gitVersion');
     return gitVersion;
   } catch (error) {
     throw new CliError(
-      `the cluster does not answer as one: ${printable((error as Error).message)} (--offline registers it all the same)`,
+      `cannot read the version of the cluster: ${terminalSafe((error as Error).message)} (use --offline to register it anyway)`,
     );
   }
 }
 
-/** A cluster has no name of its own; this namespace lives as long as it does, and its UID is there only once. */
-async function askIdentity(context: Context, client: Client): Promise<string | undefined> {
+/** The UID of the namespace kube-system: it is unique, and the namespace exists as long as the cluster. */
+async function readIdentity(context: Context, client: Client): Promise<string | undefined> {
   try {
     const path = '/api/v1/namespaces/kube-system';
     const { metadata } = (await client.request<{ metadata?: { uid?: unknown } }>('GET', path)).value;
@@ -113,7 +108,7 @@ async function askIdentity(context: Context, client: Client): Promise<string | u
     if (typeof uid !== 'string' || !/^[\w.-]{1,128}$/.test(uid)) throw new Error('it has no UID');
     return uid;
   } catch (error) {
-    warn(context, `the identity of the cluster (namespace kube-system) is not known: ${(error as Error).message}`);
+    warn(context, `cannot read the identity of the cluster (namespace kube-system): ${(error as Error).message}`);
     return undefined;
   }
 }

@@ -3,23 +3,23 @@ import { StatusError } from '../../client/errors.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
-import { printable } from '../output/terminal-safe.ts';
-import { type GivenToken, readGivenToken } from '../token-id.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+import { parseTokenReference, type TokenReference } from '../token-id.ts';
 
-/** Of an issuer that is repeated. */
-const MAX_SHOWN = 200;
+/** How much of an unknown issuer an error repeats. */
+const MAX_ISSUER_LENGTH = 200;
 
-/** By id, or by the token on stdin. What was read is never repeated: it may be the token. */
+/** Revokes tokens by their IDs, or by a token on stdin. No message repeats the input: it may be a token. */
 export const run: Run = async (context, invocation) => {
-  const given = await givenTokens(context, invocation);
+  const tokens = await readTokens(context, invocation);
   const client = await connect(context, invocation);
   let failed = false;
-  for (const { id, issuer } of given) {
+  for (const { id, issuer } of tokens) {
     try {
       if (issuer !== undefined && !(await isIssuedHere(client, issuer))) {
-        // The server would take the id at its word, and the token would go on opening what it opens.
-        const where = printable(issuer.slice(0, MAX_SHOWN));
-        throw new CliError(`token ${id} was issued by ${where}, and can be revoked only there`);
+        // This server would accept the revocation of any ID, but the issuer of the token would not know of it.
+        const where = terminalSafe(issuer.slice(0, MAX_ISSUER_LENGTH));
+        throw new CliError(`token ${id} was issued by ${where} and must be revoked there`);
       }
       await client.revokeToken(id);
       context.out.write(`token ${id} revoked\n`);
@@ -33,37 +33,37 @@ export const run: Run = async (context, invocation) => {
   return failed ? 1 : 0;
 };
 
-/** An issuer is `<address>/<word>/<cluster>`, and its own document tells whether it is one of this server. */
+/** Whether the discovery document of this server at the path of the issuer, `/<product name>/<cluster>`, names the issuer. */
 async function isIssuedHere(client: Client, issuer: string): Promise<boolean> {
-  const path = URL.canParse(issuer) ? new URL(issuer).pathname : '';
-  const [, place] = /((?:\/[a-z0-9.-]+){2})$/.exec(path) ?? [];
-  if (place === undefined) return false;
+  const pathname = URL.canParse(issuer) ? new URL(issuer).pathname : '';
+  const [, path] = /((?:\/[a-z0-9.-]+){2})$/.exec(pathname) ?? [];
+  if (path === undefined) return false;
   try {
-    const { value } = await client.request<{ issuer?: unknown }>('GET', `${place}/.well-known/openid-configuration`);
+    const { value } = await client.request<{ issuer?: unknown }>('GET', `${path}/.well-known/openid-configuration`);
     return value.issuer === issuer;
   } catch (error) {
-    // No such path here, and so no such issuer.
+    // The server has no issuer at this path.
     if (error instanceof StatusError && [400, 403, 404].includes(error.code)) return false;
     throw error;
   }
 }
 
-async function givenTokens(context: Context, invocation: Invocation): Promise<GivenToken[]> {
-  const given: GivenToken[] = [];
+async function readTokens(context: Context, invocation: Invocation): Promise<TokenReference[]> {
+  const tokens: TokenReference[] = [];
   for (const [index, argument] of invocation.args.entries()) {
-    const token = argument === '-' ? await tokenOnStdin(context, invocation) : readGivenToken(argument);
+    const token = argument === '-' ? await readStdinToken(context, invocation) : parseTokenReference(argument);
     if (token === undefined) {
-      const which = argument === '-' ? 'what is on stdin' : `argument ${index + 1}`;
-      throw new CliError(`${which} is neither a token nor the id of one (a UUID, the claim jti)`);
+      const which = argument === '-' ? 'stdin' : `argument ${index + 1}`;
+      throw new CliError(`${which} is neither a token nor a token ID (a UUID, the claim jti)`);
     }
-    given.push(token);
+    tokens.push(token);
   }
-  return given;
+  return tokens;
 }
 
-function tokenOnStdin(context: Context, invocation: Invocation): Promise<GivenToken | undefined> {
+function readStdinToken(context: Context, invocation: Invocation): Promise<TokenReference | undefined> {
   if (invocation.text('tokenFile') === '-') {
-    throw new CliError('stdin can be the token to revoke or the one to do it with, not both: give --token-file a file');
+    throw new CliError('stdin cannot be both the token to revoke and --token-file: pass a file to --token-file');
   }
-  return context.readStdin().then(readGivenToken);
+  return context.readStdin().then(parseTokenReference);
 }

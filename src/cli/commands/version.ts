@@ -3,18 +3,18 @@ import { CliError, type Context, type Invocation, type Run } from '../command.ts
 import { resolveConnection } from '../connection/connection.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
 import { printerFor } from '../output/printer.ts';
-import { printable } from '../output/terminal-safe.ts';
-import { whileWaiting } from '../progress.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+import { fetchWithProgress } from '../progress.ts';
 
 interface ServerVersion {
   readonly gitVersion?: string;
 }
 
-/** The server's version is public: no token is sent. */
+/** Sends no token: the server's version is public. */
 export const run: Run = async (context, invocation) => {
   const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
   const clientVersion = { gitVersion: `v${context.version}`, platform: `${process.platform}/${process.arch}` };
-  // What is known is said, even if the server is not there to tell the rest.
+  // Printed even if the request to the server fails.
   if (print === undefined) context.out.write(`Client Version: ${clientVersion.gitVersion}\n`);
   let server: ServerVersion | undefined;
   try {
@@ -26,12 +26,12 @@ export const run: Run = async (context, invocation) => {
   if (print !== undefined) {
     context.out.write(print({ clientVersion, ...(server === undefined ? {} : { serverVersion: server }) }));
   } else if (server !== undefined) {
-    context.out.write(`Server Version: ${printable(server.gitVersion ?? '<unknown>')}\n`);
+    context.out.write(`Server Version: ${terminalSafe(server.gitVersion ?? '<unknown>')}\n`);
   }
   return undefined;
 };
 
-/** Without a server there is nothing to ask, and that is no error. */
+/** Undefined, and not an error, if no server is configured. */
 async function serverVersion(context: Context, invocation: Invocation): Promise<ServerVersion | undefined> {
   let connection: Awaited<ReturnType<typeof resolveConnection>>;
   try {
@@ -42,7 +42,7 @@ async function serverVersion(context: Context, invocation: Invocation): Promise<
   }
   const client = createClient({
     server: connection.server,
-    fetch: whileWaiting(context, connection.server, await fetchFor(connection)),
+    fetch: fetchWithProgress(context, connection.server, await fetchFor(connection)),
   });
   return (await client.request<ServerVersion>('GET', '/version')).value;
 }

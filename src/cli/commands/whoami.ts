@@ -3,9 +3,9 @@ import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
-import { printable } from '../output/terminal-safe.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
 
-/** As `kubectl auth whoami` shows it. */
+/** Prints the table of `kubectl auth whoami`. */
 export const run: Run = async (context, invocation) => {
   const print = await printerFor(invocation.text('output'), ['json', 'jsonpath', 'yaml']);
   const review = await reviewSelf(await connect(context, invocation), invocation.text('cluster'));
@@ -19,6 +19,6 @@ export const run: Run = async (context, invocation) => {
   if (uid !== '') rows.push(['UID', uid]);
   if (groups.length > 0) rows.push(['Groups', `[${groups.join(' ')}]`]);
   for (const [key, values] of Object.entries(extra)) rows.push([`Extra: ${key}`, `[${values.join(' ')}]`]);
-  context.out.write(renderTable(rows.map((row) => row.map(printable))));
+  context.out.write(renderTable(rows.map((row) => row.map(terminalSafe))));
   return undefined;
 };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { IssuedToken } from '../../client/types.ts';
 import { fakeContext } from '../cli.fixture.ts';
-import { cachedCredential, forgetCredentials } from './credential-cache.ts';
+import { cachedCredential, deleteCredentials } from './credential-cache.ts';
 
 let home: string;
 beforeEach(async () => {
@@ -14,7 +14,7 @@ afterEach(() => rm(home, { recursive: true, force: true }));
 
 const MINUTE = 60_000;
 
-/** Tokens of an hour, by a server whose clock is a day ahead. */
+/** Issues tokens for an hour, as a server whose clock is a day ahead. */
 function issuer(context: { time: number }) {
   let count = 0;
   return {
@@ -26,17 +26,17 @@ function issuer(context: { time: number }) {
         expirationTimestamp: new Date(issuedAt + 60 * MINUTE).toISOString(),
         issuedAt,
         warnings: [],
-        answer: { apiVersion: '', kind: 'TokenRequest' },
+        tokenRequest: { apiVersion: '', kind: 'TokenRequest' },
       };
     },
   };
 }
 
 describe('cached credentials', () => {
-  it('are used until a minute before they end, whatever the clocks', async () => {
+  it('are used until a minute before they expire, even if the clocks differ', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
     const { issue, count } = issuer(context);
-    const get = () => cachedCredential(context, 'https://desk', ['jane'], issue);
+    const get = () => cachedCredential(context, 'https://pass', ['jane'], issue);
     expect(await get()).toEqual({ token: 'token-1', refreshAt: context.time + 59 * MINUTE });
     context.time += 59 * MINUTE - 1;
     expect((await get()).token).toBe('token-1');
@@ -45,35 +45,35 @@ describe('cached credentials', () => {
     expect(count()).toBe(2);
   });
 
-  it('are fetched once for many', async () => {
+  it('are requested once for concurrent callers', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
     const { issue, count } = issuer(context);
-    await Promise.all(Array.from({ length: 8 }, () => cachedCredential(context, 'https://desk', ['jane'], issue)));
+    await Promise.all(Array.from({ length: 8 }, () => cachedCredential(context, 'https://pass', ['jane'], issue)));
     expect(count()).toBe(1);
   });
 
-  it('a file that makes no sense is as good as none', async () => {
+  it('are replaced if the file is malformed', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
     const { issue } = issuer(context);
-    await cachedCredential(context, 'https://desk', ['jane'], issue);
+    await cachedCredential(context, 'https://pass', ['jane'], issue);
     const folder = join(home, 'clusterpass/credentials');
     const [server = ''] = await readdir(folder);
     const [file = ''] = await readdir(join(folder, server));
     await writeFile(join(folder, server, file), '{"token":1}');
-    expect((await cachedCredential(context, 'https://desk', ['jane'], issue)).token).toBe('token-2');
+    expect((await cachedCredential(context, 'https://pass', ['jane'], issue)).token).toBe('token-2');
   });
 
-  it('of one server are forgotten without those of another', async () => {
+  it('are deleted per server', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
     const { issue } = issuer(context);
     await cachedCredential(context, 'https://a', ['jane'], issue);
     await cachedCredential(context, 'https://b', ['jane'], issue);
-    await forgetCredentials(context, 'https://a');
+    await deleteCredentials(context, 'https://a');
     expect((await cachedCredential(context, 'https://b', ['jane'], issue)).token).toBe('token-2');
     expect((await cachedCredential(context, 'https://a', ['jane'], issue)).token).toBe('token-3');
   });
 
-  it('a refusal is told, and the next one may try', async () => {
+  it('are requested again after an error', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
     const failing = cachedCredential(context, 'https://a', ['jane'], async () => {
       throw new Error('refused');

@@ -5,10 +5,10 @@ import { readPrivate, writePrivate } from '../files/files.ts';
 import { configFolder } from '../files/folders.ts';
 import type { Session } from '../oidc/oidc-session.ts';
 
-/** How to reach one server, and as whom. */
+/** A stored login at one server. */
 export interface Login {
   readonly token: string;
-  /** Where the token is from and how it is refreshed, if it is from an identity provider. */
+  /** How the token is refreshed, if it is from an identity provider. */
   readonly session?: Session;
   /** PEM */
   readonly certificateAuthority?: string;
@@ -17,13 +17,13 @@ export interface Login {
 }
 
 export interface Logins {
-  /** The server that commands use when none is named. */
+  /** The server of commands that name none. */
   readonly current?: string;
-  /** By server: a token is never sent to another server than the one it was given for. */
+  /** By server: a token is only sent to the server that it was stored for. */
   readonly logins: Readonly<Record<string, Login>>;
 }
 
-const NONE: Logins = { logins: {} };
+const NO_LOGINS: Logins = { logins: {} };
 const LOCK_WAIT_MS = 10_000;
 
 export const loginsFile = (env: Context['env']): string => join(configFolder(env), 'logins.json');
@@ -31,20 +31,20 @@ export const loginsFile = (env: Context['env']): string => join(configFolder(env
 export async function readLogins({ env }: Context): Promise<Logins> {
   const file = loginsFile(env);
   const text = await readPrivate(file);
-  if (text === undefined) return NONE;
+  if (text === undefined) return NO_LOGINS;
   try {
     const found = JSON.parse(text) as Partial<Logins>;
     if (typeof found.logins !== 'object' || found.logins === null) throw new Error('no logins');
     return { ...found, logins: found.logins };
   } catch {
-    throw new CliError(`${file} is not what clusterpass login writes; remove it and log in again`);
+    throw new CliError(`${file} is not a file of clusterpass login; remove it and log in again`);
   }
 }
 
 export const loginFor = ({ logins }: Logins, server: string): Login | undefined =>
   Object.hasOwn(logins, server) ? logins[server] : undefined;
 
-/** Changes the file; what happens at the same time elsewhere is not lost. */
+/** Changes the file under its lock, so that concurrent changes are not lost. */
 export async function changeLogins(context: Context, change: (logins: Logins) => Logins): Promise<void> {
   const file = loginsFile(context.env);
   await withLock(file, { waitMs: LOCK_WAIT_MS, err: context.err }, async () => {

@@ -7,7 +7,7 @@ import type { Session } from '../oidc/oidc-session.ts';
 import { changeLogins } from './logins.ts';
 import { sessionToken } from './session-token.ts';
 
-const SERVER = 'https://desk.example.com';
+const SERVER = 'https://pass.example.com';
 
 let context: ReturnType<typeof fakeContext>;
 let home: string;
@@ -18,8 +18,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(home, { recursive: true, force: true }));
 
-/** Nobody listens at this provider. */
-async function keep(token: string, changes: Partial<Session> = {}): Promise<void> {
+/** Stores a login. Nothing listens at the address of its provider. */
+async function store(token: string, changes: Partial<Session> = {}): Promise<void> {
   const session: Session = {
     id: 'one',
     subject: 'jane',
@@ -27,7 +27,7 @@ async function keep(token: string, changes: Partial<Session> = {}): Promise<void
     clientId: 'clusterpass',
     refreshToken: 'refresh',
     refreshAt: context.time + 1_000,
-    endsAt: context.time + 2_000,
+    expiresAt: context.time + 2_000,
     ...changes,
   };
   await changeLogins(context, ({ logins }) => ({ logins: { ...logins, [SERVER]: { token, session } } }));
@@ -36,27 +36,27 @@ async function keep(token: string, changes: Partial<Session> = {}): Promise<void
 const token = (refused?: string): string | Promise<string> => sessionToken(context, SERVER)(refused);
 
 describe('the token of a session', () => {
-  it('is used without asking anybody while it is fresh, and is the one that is in the file now', async () => {
-    await keep('first');
+  it('is read from the file, and not refreshed while it is fresh', async () => {
+    await store('first');
     expect(await token()).toBe('first');
-    await keep('second');
+    await store('second');
     expect(await token('first')).toBe('second');
   });
 
-  it('is used to its end when the provider does not answer, and not after it', async () => {
-    await keep('old');
+  it('is used until it expires when the provider does not answer', async () => {
+    await store('old');
     context.time += 1_500;
     expect(await token()).toBe('old');
     context.time += 500;
     await expect(token()).rejects.toThrow(/^127\.0\.0\.1:4: .*ECONNREFUSED/);
   });
 
-  it('a token that the server refused is not used again because the provider is down', async () => {
-    await keep('bad');
+  it('is not used again after the server refused it, even if the provider is down', async () => {
+    await store('bad');
     await expect(token('bad')).rejects.toThrow(/ECONNREFUSED/);
   });
 
-  it('without a refresh token it lasts as long as it lasts', async () => {
+  it('is used until it expires if there is no refresh token', async () => {
     await changeLogins(context, () => ({
       logins: {
         [SERVER]: {
@@ -67,22 +67,22 @@ describe('the token of a session', () => {
             issuerUrl: 'https://127.0.0.1:4',
             clientId: 'c',
             refreshAt: 0,
-            endsAt: context.time + 2_000,
+            expiresAt: context.time + 2_000,
           },
         },
       },
     }));
     expect(await token()).toBe('only');
-    // The server's own words are what the user should see then.
+    // The server's error is the best message then.
     expect(await token('only')).toBe('only');
     context.time += 2_000;
     await expect(token()).rejects.toThrow(`run clusterpass login --server ${SERVER}`);
   });
 
-  it('a login that is gone is not brought back', async () => {
-    await keep('first');
+  it('is not refreshed after a logout', async () => {
+    await store('first');
     const provider = sessionToken(context, SERVER);
     await changeLogins(context, () => ({ logins: {} }));
-    await expect(provider()).rejects.toThrow('not logged in to https://desk.example.com any more');
+    await expect(provider()).rejects.toThrow('no longer logged in to https://pass.example.com');
   });
 });

@@ -7,20 +7,20 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { withLock } from './file-lock.ts';
 
 let folder: string;
-let said = '';
+let written = '';
 const err = {
   write: (text: string): void => {
-    said += text;
+    written += text;
   },
 };
 beforeEach(async () => {
-  said = '';
+  written = '';
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-lock-'));
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 describe('a lock', () => {
-  it('lets one in at a time, and leaves nothing behind', async () => {
+  it('runs one task at a time and removes its file', async () => {
     const file = join(folder, 'deep/x');
     let inside = 0;
     let most = 0;
@@ -37,7 +37,7 @@ describe('a lock', () => {
     expect(await readdir(join(folder, 'deep'))).toEqual([]);
   });
 
-  it('is given back when the task fails', async () => {
+  it('is released when the task fails', async () => {
     const file = join(folder, 'x');
     const failing = withLock(file, { waitMs: 0, err }, async () => {
       throw new Error('task');
@@ -46,7 +46,7 @@ describe('a lock', () => {
     expect(await withLock(file, { waitMs: 0, err }, async () => 1)).toBe(1);
   });
 
-  it('of a process that is no more is taken over, by one', async () => {
+  it('of a process that no longer runs is taken over by one process', async () => {
     const file = join(folder, 'x');
     const { pid } = spawnSync(process.execPath, ['-e', '0']);
     for (let round = 0; round < 200; round++) {
@@ -60,14 +60,14 @@ describe('a lock', () => {
           inside -= 1;
         }),
       );
-      // Whoever is too late is refused, and that is right.
+      // The others may fail: they do not wait.
       await Promise.allSettled(tries);
       expect(most).toBe(1);
       expect(await readdir(folder)).toEqual([]);
     }
   });
 
-  it('that nobody can take over, because somebody was ended in the middle of that, says what to remove', async () => {
+  it('with the takeover file of a killed process is an error that names both files', async () => {
     const file = join(folder, 'x');
     const { pid } = spawnSync(process.execPath, ['-e', '0']);
     for (const name of ['x.lock', 'x.lock.takeover']) await writeFile(join(folder, name), `${pid} 0123456789abcdef`);
@@ -75,28 +75,28 @@ describe('a lock', () => {
     await expect(withLock(file, { waitMs: 0, err }, async () => 1)).rejects.toThrow(what);
   });
 
-  it.each(['', 'something else'])('of another program (%j) is respected', async (content) => {
+  it.each(['', 'something else'])('of another program (%j) is not removed', async (content) => {
     const file = join(folder, 'x');
     await writeFile(`${file}.lock`, content);
-    await expect(withLock(file, { waitMs: 0, err }, async () => 1)).rejects.toThrow(/is locked by another program/);
+    await expect(withLock(file, { waitMs: 0, err }, async () => 1)).rejects.toThrow(/is locked by another process/);
     expect(await readdir(folder)).toEqual(['x.lock']);
   });
 
-  it('a long wait is told, once', async () => {
+  it('prints one message for a long wait', async () => {
     const file = join(folder, 'x');
     await writeFile(`${file}.lock`, `${process.pid} 0123456789abcdef`);
-    let looks = 0;
-    const options = { waitMs: 60_000, tellAfterMs: -1, err, done: async () => ++looks === 4 };
+    let polls = 0;
+    const options = { waitMs: 60_000, noticeAfterMs: -1, err, done: async () => ++polls === 4 };
     await withLock(file, options, async () => 1);
-    expect(said).toBe(`Waiting for another program that has locked ${file}...\n`);
+    expect(written).toBe(`Waiting for another process that has locked ${file}...\n`);
   });
 
-  it('whoever waits may find that the work is done', async () => {
+  it('is not acquired when the work is done meanwhile', async () => {
     const file = join(folder, 'x');
     await writeFile(`${file}.lock`, `${process.pid} 0123456789abcdef`);
-    let looks = 0;
-    const options = { waitMs: 60_000, tellAfterMs: 60_000, err, done: async () => ++looks === 2 };
+    let polls = 0;
+    const options = { waitMs: 60_000, noticeAfterMs: 60_000, err, done: async () => ++polls === 2 };
     expect(await withLock(file, options, async () => 1)).toBeUndefined();
-    expect(said).toBe('');
+    expect(written).toBe('');
   });
 });

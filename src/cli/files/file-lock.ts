@@ -6,73 +6,74 @@ import { CliError, type Output } from '../command.ts';
 import { codeOf, fileProblem } from './files.ts';
 
 export interface LockOptions {
+  /** How long to wait for the lock before failing. */
   readonly waitMs: number;
-  /** Asked while waiting; true ends the wait without the lock. */
+  /** Called while waiting; true ends the wait without the lock. */
   readonly done?: () => Promise<boolean>;
-  /** Told once that there is a wait, if it is a long one. */
+  /** Gets one message if the wait is longer than `noticeAfterMs`. */
   readonly err: Pick<Output, 'write'>;
-  readonly tellAfterMs?: number;
+  readonly noticeAfterMs?: number;
 }
 
 const POLL_MS = 50;
-const TELL_AFTER_MS = 1_000;
+const NOTICE_AFTER_MS = 1_000;
 
 /**
- * Runs a task while no other process that asks for the same lock runs one. The lock is a file beside what it
- * protects, named and made as kubectl makes its own, so that for a kubeconfig the two exclude each other.
- * Gives undefined when `done` ended the wait.
+ * Runs a task while holding a lock between processes. The lock is the file `<path>.lock`, created as kubectl creates
+ * the lock of a kubeconfig, so that kubectl and this program exclude each other. Returns undefined when `done` ended
+ * the wait.
  */
 export async function withLock<T>(path: string, options: LockOptions, task: () => Promise<T>): Promise<T | undefined> {
   const lock = `${path}.lock`;
   await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
-  const mine = `${process.pid} ${randomBytes(8).toString('hex')}`;
+  const owner = `${process.pid} ${randomBytes(8).toString('hex')}`;
   const start = performance.now();
-  let isTold = false;
-  while (!(await take(lock, mine))) {
+  let noticed = false;
+  while (!(await acquire(lock, owner))) {
     if ((await options.done?.()) === true) return undefined;
-    if (await removeAbandoned(lock, mine)) continue;
+    if (await removeStale(lock, owner)) continue;
     const waited = performance.now() - start;
     if (waited > options.waitMs) {
-      throw new CliError(`${path} is locked by another program; if none is running, remove ${await leftBehind(lock)}`);
+      throw new CliError(`${path} is locked by another process; if none is running, remove ${await lockFiles(lock)}`);
     }
-    if (!isTold && waited > (options.tellAfterMs ?? TELL_AFTER_MS)) {
-      isTold = true;
-      options.err.write(`Waiting for another program that has locked ${path}...\n`);
+    if (!noticed && waited > (options.noticeAfterMs ?? NOTICE_AFTER_MS)) {
+      noticed = true;
+      options.err.write(`Waiting for another process that has locked ${path}...\n`);
     }
     await delay(POLL_MS);
   }
   try {
     return await task();
   } finally {
-    if ((await holder(lock)) === mine) await rm(lock, { force: true });
+    if ((await ownerOf(lock)) === owner) await rm(lock, { force: true });
   }
 }
 
-/** Held for the moment in which the lock of somebody else is removed. */
-const permitOf = (lock: string): string => `${lock}.takeover`;
+/** Held while a stale lock is removed. */
+const takeoverOf = (lock: string): string => `${lock}.takeover`;
 
-/** What a person has to remove. The second is only there if a process was ended in the middle of a takeover. */
-async function leftBehind(lock: string): Promise<string> {
-  return (await holder(permitOf(lock))) === undefined ? lock : `${lock} and ${permitOf(lock)}`;
+/** The files that the user has to remove. The takeover file remains if a process was killed during a takeover. */
+async function lockFiles(lock: string): Promise<string> {
+  return (await ownerOf(takeoverOf(lock))) === undefined ? lock : `${lock} and ${takeoverOf(lock)}`;
 }
 
-async function take(lock: string, mine: string): Promise<boolean> {
+async function acquire(lock: string, owner: string): Promise<boolean> {
   try {
     const handle = await open(lock, 'wx', 0o600);
     try {
-      await handle.writeFile(mine);
+      await handle.writeFile(owner);
     } finally {
       await handle.close();
     }
     return true;
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
-    throw new CliError(`cannot make ${lock}: ${fileProblem(error)}`);
+    throw new CliError(`cannot create ${lock}: ${fileProblem(error)}`);
   }
 }
 
-/** What the lock says; undefined when it is gone, or not ours to read (kubectl's has no mode at all). */
-async function holder(lock: string): Promise<string | undefined> {
+/** The content of a lock; undefined when it is gone or unreadable (kubectl creates its lock with mode 0). */
+async function ownerOf(lock: string): Promise<string | undefined> {
   try {
     return await readFile(lock, 'utf8');
   } catch {
@@ -80,19 +81,19 @@ async function holder(lock: string): Promise<string | undefined> {
   }
 }
 
-/** Removes the lock of a process that is no more. True if another try is worth it at once. */
-async function removeAbandoned(lock: string, mine: string): Promise<boolean> {
-  const found = await holder(lock);
+/** Removes the lock of a process that no longer runs. Returns true if the lock may be free now. */
+async function removeStale(lock: string, owner: string): Promise<boolean> {
+  const found = await ownerOf(lock);
   const pid = Number(/^(\d{1,10}) [0-9a-f]{16}$/.exec(found ?? '')?.[1] ?? Number.NaN);
   if (!Number.isInteger(pid) || isRunning(pid)) return false;
-  // Two processes may come to this conclusion, and the second must not remove the new lock of the first. So one at a time, and
-  // each looks again: what it finds then stays, because its owner is no more and nobody else may remove it.
-  const permit = permitOf(lock);
-  if (!(await take(permit, mine))) return false;
+  // Two processes may find the same stale lock. The second must not remove the lock that the first then acquires. So one
+  // process at a time removes, after reading the lock again.
+  const takeover = takeoverOf(lock);
+  if (!(await acquire(takeover, owner))) return false;
   try {
-    if ((await holder(lock)) === found) await rm(lock, { force: true });
+    if ((await ownerOf(lock)) === found) await rm(lock, { force: true });
   } finally {
-    await rm(permit, { force: true });
+    await rm(takeover, { force: true });
   }
   return true;
 }

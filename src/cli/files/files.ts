@@ -1,28 +1,40 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { mkdir, open, realpath, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CliError } from '../command.ts';
-
-/** Files of this program that only their owner may read: logins, cached tokens, kubeconfigs. */
 
 export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException | undefined)?.code ?? '';
 
 const FILE_PROBLEMS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  ENOTDIR: 'a part of the path is not a folder',
-  EISDIR: 'it is a folder',
-  EACCES: 'you are not permitted to',
-  EPERM: 'you are not permitted to',
-  EROFS: 'the disk is read-only',
-  ENOSPC: 'the disk is full',
-  ELOOP: 'it is a symbolic link',
+  ENOENT: 'no such file or directory',
+  ENOTDIR: 'not a directory',
+  EISDIR: 'is a directory',
+  EACCES: 'permission denied',
+  EPERM: 'operation not permitted',
+  EROFS: 'read-only file system',
+  ENOSPC: 'no space left on device',
+  ELOOP: 'is a symbolic link',
 };
 
-/** Why a file could not be used, in words. */
 export const fileProblem = (error: unknown): string => FILE_PROBLEMS[codeOf(error)] ?? (error as Error).message;
 
-/** The text, or undefined when there is no such file. */
+/** Reads a file that the command line names. */
+export async function readGivenFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw new CliError(`cannot read ${path}: ${fileProblem(error)}`);
+  }
+}
+
+export async function readCertificates(path: string): Promise<string> {
+  const text = await readGivenFile(path);
+  if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new CliError(`${path} contains no PEM certificate`);
+  return text;
+}
+
+/** Reads a file; undefined when it does not exist. */
 export async function readText(path: string): Promise<string | undefined> {
   try {
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -38,8 +50,8 @@ export async function readText(path: string): Promise<string | undefined> {
 }
 
 /**
- * The same for a file with a secret in it: one that others can read, or that belongs to somebody else, is refused.
- * Checked on the open file, so that what was checked is what is read.
+ * Reads a file with secrets: logins, cached tokens. Refuses a file that other users can read or own. Checks the open
+ * file, so that it cannot be replaced between the check and the read.
  */
 export async function readPrivate(path: string): Promise<string | undefined> {
   let handle: Awaited<ReturnType<typeof open>>;
@@ -55,7 +67,7 @@ export async function readPrivate(path: string): Promise<string | undefined> {
     if (!found.isFile()) throw new CliError(`${path} is not a regular file`);
     if (self !== undefined && found.uid !== self) throw new CliError(`${path} belongs to another user`);
     if (self !== undefined && (found.mode & 0o077) !== 0) {
-      throw new CliError(`${path} holds secrets and can be read by others; run: chmod 600 ${path}`);
+      throw new CliError(`${path} contains secrets and is readable by other users; run: chmod 600 ${path}`);
     }
     return await handle.readFile('utf8');
   } finally {
@@ -63,9 +75,9 @@ export async function readPrivate(path: string): Promise<string | undefined> {
   }
 }
 
-/** Complete or not at all, mode 0600; missing folders are made, for the owner only. */
+/** Writes a file atomically with mode 0600. Creates missing directories with mode 0700. */
 export async function writePrivate(path: string, text: string): Promise<void> {
-  // A kubeconfig may be a link into somebody's dotfiles: the file changes, the link stays.
+  // A kubeconfig may be a symbolic link, e.g. to dotfiles: replaces its target, not the link.
   const target = await realpath(path).catch(() => path);
   const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`);
   try {

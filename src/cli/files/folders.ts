@@ -4,20 +4,20 @@ import type { Context } from '../command.ts';
 
 const home = (env: Context['env']): string => env.HOME || homedir();
 
-/** The XDG base directory specification: a path that is not absolute is to be ignored. */
+/** XDG Base Directory Specification: a relative path is ignored. */
 function base(env: Context['env'], variable: string, fallback: string): string {
   const given = env[variable];
   return given !== undefined && isAbsolute(given) ? given : join(home(env), fallback);
 }
 
-/** Where logins are kept. */
+/** The folder of logins. */
 export const configFolder = (env: Context['env']): string =>
   join(base(env, 'XDG_CONFIG_HOME', '.config'), 'clusterpass');
 
-/** Where tokens wait for the next kubectl. */
+/** The folder of cached tokens. */
 export const cacheFolder = (env: Context['env']): string => join(base(env, 'XDG_CACHE_HOME', '.cache'), 'clusterpass');
 
-/** The file that kubectl writes: the first of $KUBECONFIG, else the one at home. */
+/** The kubeconfig that kubectl writes: the first file of $KUBECONFIG, else ~/.kube/config. */
 export function kubeconfigFile(env: Context['env']): string {
   const first = (env.KUBECONFIG ?? '').split(process.platform === 'win32' ? ';' : ':').find((path) => path !== '');
   return first ?? join(home(env), '.kube', 'config');

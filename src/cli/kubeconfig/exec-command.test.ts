@@ -21,7 +21,7 @@ async function program(path: string, mode = 0o755): Promise<string> {
   return file;
 }
 
-/** As npm installs a command: a link to the launcher. */
+/** npm installs a command as a link to the launcher. */
 async function installed(folder: string): Promise<string> {
   await mkdir(join(home, folder), { recursive: true });
   await symlink(launcher, join(home, folder, 'clusterpass'));
@@ -30,26 +30,26 @@ async function installed(folder: string): Promise<string> {
 
 const command = (...path: string[]): Promise<string> => execCommand({ env: { PATH: path.join(':') } }, launcher);
 
-describe('the program that kubectl runs', () => {
-  it('is the plain name where that is this program', async () => {
+describe('the command for kubectl', () => {
+  it('is the plain name if the PATH leads to this program', async () => {
     expect(await command('/nonexistent', await installed('usr/bin'))).toBe('clusterpass');
   });
 
-  it('is the launcher where the name is not known, or only in npm’s own folder or a relative one', async () => {
+  it('is the launcher if the name is not on the PATH, or only in npm’s folder or a relative one', async () => {
     expect(await command('/nonexistent')).toBe(launcher);
     expect(await command(await installed('.npm/_npx/1/node_modules/.bin'))).toBe(launcher);
     expect(await command('', '.', 'bin')).toBe(launcher);
     expect(await execCommand({ env: {} }, launcher)).toBe(launcher);
   });
 
-  it('is the launcher where the name is another program', async () => {
+  it('is the launcher if the name is another program', async () => {
     const other = join(await program('other/clusterpass'), '..');
     const folder = await installed('usr/bin');
     expect(await command(other, folder)).toBe(launcher);
     expect(await command(folder, other)).toBe('clusterpass');
   });
 
-  it('what cannot be run does not count', async () => {
+  it('ignores files that are not executable', async () => {
     const other = join(await program('other/clusterpass', 0o644), '..');
     expect(await command(other, await installed('usr/bin'))).toBe('clusterpass');
   });

@@ -7,24 +7,25 @@ const NAME = 'clusterpass';
 const LAUNCHER = fileURLToPath(new URL('../../../bin/clusterpass.mjs', import.meta.url));
 
 /**
- * What kubectl has to run, from wherever it is started: the plain name where that is this very program, otherwise
- * where its launcher lies.
+ * The command for kubectl's exec plugin: `clusterpass` if the PATH leads to this program, else the absolute path of its
+ * launcher.
  */
 export async function execCommand({ env }: Pick<Context, 'env'>, launcher = LAUNCHER): Promise<string> {
   for (const folder of (env.PATH ?? '').split(delimiter)) {
-    if (!lasts(folder)) continue;
+    if (!isPermanent(folder)) continue;
     const found = await executable(join(folder, NAME));
     if (found === undefined) continue;
-    // The first one is the one that kubectl would run. On Windows no command is a link to its program.
+    // kubectl runs the first match, too. On Windows, npm installs scripts instead of links, so they cannot be compared.
     return process.platform === 'win32' || found === (await realpath(launcher)) ? NAME : launcher;
   }
   return launcher;
 }
 
-/** Whether kubectl will see this folder, too: npx and npm put theirs on the PATH for one run only. */
-const lasts = (folder: string): boolean => isAbsolute(folder) && !/[\\/]node_modules[\\/]\.bin[\\/]?$/.test(folder);
+/** Whether kubectl has this folder on its PATH, too: npx and npm add theirs for one run only. */
+const isPermanent = (folder: string): boolean =>
+  isAbsolute(folder) && !/[\\/]node_modules[\\/]\.bin[\\/]?$/.test(folder);
 
-/** The file itself, behind all links. */
+/** The real path of an executable file. */
 async function executable(path: string): Promise<string | undefined> {
   try {
     await access(path, constants.X_OK);

@@ -3,7 +3,7 @@ import { parseDocument } from 'yaml';
 import { CliError } from '../command.ts';
 import { readText } from '../files/files.ts';
 
-/** How a kubeconfig reaches one cluster. PEM where it is about certificates. */
+/** The cluster and the user of one context. Certificates and keys are PEM. */
 export interface KubeconfigContext {
   readonly server: string;
   readonly ca: string | undefined;
@@ -16,16 +16,16 @@ export interface KubeconfigContext {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Reads one context, the current one unless another is named, with the files that it refers to. */
+/** Reads a context (the current one, if `name` is undefined) and the files that it refers to. */
 export async function readContext(file: string, name: string | undefined): Promise<KubeconfigContext> {
   const text = await readText(file);
-  if (text === undefined) throw new CliError(`there is no kubeconfig at ${file}`);
+  if (text === undefined) throw new CliError(`the kubeconfig ${file} does not exist`);
   const document = parseDocument(text);
   const config: unknown = document.errors.length > 0 ? undefined : document.toJS();
   if (typeof config !== 'object' || config === null) throw new CliError(`${file} is not a kubeconfig`);
   const root = config as Fields;
   const contextName = name ?? textOf(root, 'current-context');
-  if (!contextName) throw new CliError(`${file} has no current context: choose one by --context`);
+  if (!contextName) throw new CliError(`${file} has no current context: select one with --context`);
   const context = entry(root, 'contexts', 'context', contextName);
   if (context === undefined) throw new CliError(`${file} has no context ${JSON.stringify(contextName)}`);
   const cluster = entry(root, 'clusters', 'cluster', textOf(context, 'cluster') ?? '');
@@ -39,7 +39,7 @@ export async function readContext(file: string, name: string | undefined): Promi
     ca: await pem(cluster, 'certificate-authority'),
     tlsServerName: textOf(cluster, 'tls-server-name'),
     insecureSkipTlsVerify: cluster['insecure-skip-tls-verify'] === true,
-    token: textOf(user, 'token') ?? (await readReferred(file, textOf(user, 'tokenFile')))?.trim(),
+    token: textOf(user, 'token') ?? (await readReferenced(file, textOf(user, 'tokenFile')))?.trim(),
     cert: await pem(user, 'client-certificate'),
     key: await pem(user, 'client-key'),
   };
@@ -56,14 +56,16 @@ function textOf(fields: Fields, field: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** `x-data` in base64 goes before `x`, which names a file; so does kubectl. */
+/** As in kubectl, `x-data` (base64) takes precedence over `x` (a file). */
 async function readPem(file: string, fields: Fields, field: string): Promise<string | undefined> {
   const data = textOf(fields, `${field}-data`);
-  return data === undefined ? readReferred(file, textOf(fields, field)) : Buffer.from(data, 'base64').toString('utf8');
+  return data === undefined
+    ? readReferenced(file, textOf(fields, field))
+    : Buffer.from(data, 'base64').toString('utf8');
 }
 
-/** Relative to the kubeconfig, not to where one stands. */
-async function readReferred(file: string, path: string | undefined): Promise<string | undefined> {
+/** Paths are relative to the kubeconfig. */
+async function readReferenced(file: string, path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
   const text = await readText(resolve(dirname(file), path));
   if (text === undefined) throw new CliError(`${file} refers to ${path}, which does not exist`);

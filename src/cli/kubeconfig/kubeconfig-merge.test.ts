@@ -3,13 +3,13 @@ import { parse } from 'yaml';
 import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
 import { mergeKubeconfig, type WantedContext } from './kubeconfig-merge.ts';
 
-const DESK = 'https://desk';
+const PASS = 'https://pass';
 
-function wanted(cluster: string, contextName = cluster, server = `https://${cluster}`, desk = DESK): WantedContext {
+function wanted(cluster: string, contextName = cluster, server = `https://${cluster}`, baseUrl = PASS): WantedContext {
   const account = { namespace: 'ci', name: 'builder' };
-  const { clusters, users } = kubeconfigFor({ cluster, server, caBundle: 'Q0E=', baseUrl: desk, account });
+  const { clusters, users } = kubeconfigFor({ cluster, server, caBundle: 'Q0E=', baseUrl, account });
   return {
-    key: { server: desk, cluster, account: 'ci/builder' },
+    key: { server: baseUrl, cluster, account: 'ci/builder' },
     contextName,
     userName: `ci:builder@${contextName}`,
     cluster: clusters[0]?.cluster ?? { server: '' },
@@ -18,19 +18,19 @@ function wanted(cluster: string, contextName = cluster, server = `https://${clus
   };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into files of every shape
+// biome-ignore lint/suspicious/noExplicitAny: tests read files of every shape
 const read = (text: string): any => parse(text);
 const names = (text: string): string[] => read(text).contexts.map(({ name }: { name: string }) => name);
 
 describe('merging', () => {
-  it('into nothing', () => {
+  it('creates a file', () => {
     const { text, changed, added } = mergeKubeconfig(undefined, [wanted('a'), wanted('b')]);
     expect({ changed, added }).toEqual({ changed: true, added: ['a', 'b'] });
     expect(text).toMatch(/^apiVersion: v1\nkind: Config\nclusters:\n- name: a\n/);
     expect(names(text)).toEqual(['a', 'b']);
   });
 
-  it('twice is once', () => {
+  it('is idempotent', () => {
     const { text } = mergeKubeconfig(undefined, [wanted('a')]);
     expect(mergeKubeconfig(text, [wanted('a')])).toEqual({
       text,
@@ -43,7 +43,7 @@ describe('merging', () => {
     });
   });
 
-  it('a change of address or CA is taken over, and what a user added stays', () => {
+  it('updates address and CA, and keeps what the user added', () => {
     const { text } = mergeKubeconfig(undefined, [wanted('a')]);
     const config = read(text);
     config.clusters[0].cluster['proxy-url'] = 'http://proxy';
@@ -57,14 +57,14 @@ describe('merging', () => {
     expect(result.users[0].user.exec.env).toEqual([{ name: 'X', value: 'y' }]);
   });
 
-  it('a CA that is no longer there goes', () => {
+  it('removes a CA that the cluster no longer has', () => {
     const { text } = mergeKubeconfig(undefined, [wanted('a')]);
     const { cluster, ...rest } = wanted('a');
     const result = read(mergeKubeconfig(text, [{ ...rest, cluster: { server: cluster.server } }]).text);
     expect(result.clusters[0].cluster).not.toHaveProperty('certificate-authority-data');
   });
 
-  it('a user’s own name stays, another template renames the others, and the current context follows', () => {
+  it('keeps names that the user chose, renames the others by a new template, and updates current-context', () => {
     const { text } = mergeKubeconfig(undefined, [wanted('a'), wanted('b')]);
     const config = read(text);
     config.contexts[0].name = 'work';
@@ -76,11 +76,10 @@ describe('merging', () => {
     expect(renamed.added).toEqual([]);
     expect(read(renamed.text)['current-context']).toBe('x-b');
     expect(read(renamed.text).contexts[0].context).toMatchObject({ cluster: 'x-a', user: 'ci:builder@x-a' });
-    // And it stays, however often.
     expect(names(mergeKubeconfig(renamed.text, [wanted('a'), wanted('b')]).text)).toEqual(['work', 'b']);
   });
 
-  it('a freed name may be taken by somebody else', () => {
+  it('allows another entry to take the old name of a renamed context', () => {
     const { text } = mergeKubeconfig(undefined, [wanted('a')]);
     const config = read(text);
     config.contexts[0].name = 'work';
@@ -91,7 +90,7 @@ describe('merging', () => {
   });
 
   it.each(['contexts', 'clusters', 'users'])(
-    'a name that is taken among %s is reported, the rest is written',
+    'reports a name that is in use in %s and writes the other contexts',
     (section) => {
       const name = section === 'users' ? 'ci:builder@a' : 'a';
       const { text, collisions } = mergeKubeconfig(JSON.stringify({ [section]: [{ name }] }), [
@@ -106,10 +105,10 @@ describe('merging', () => {
     },
   );
 
-  it('two servers with clusters of the same name do not overwrite each other', () => {
+  it('does not overwrite the context of another server', () => {
     const { text } = mergeKubeconfig(undefined, [wanted('a')]);
     const { collisions } = mergeKubeconfig(text, [wanted('a', 'a', 'https://a', 'https://other')]);
-    expect(collisions).toEqual([expect.stringContaining('is for ci/builder at https://desk')]);
+    expect(collisions).toEqual([expect.stringContaining('is for ci/builder at https://pass')]);
   });
 });
 
@@ -120,17 +119,17 @@ describe('pruning', () => {
     wanted('c', 'c', 'https://c', 'https://other'),
   ]);
 
-  it('takes away what this server wrote and no longer shows', () => {
-    const result = mergeKubeconfig(text, [wanted('a')], { server: DESK, visible: new Set(['a']) });
+  it('removes contexts of this server for clusters that are not visible', () => {
+    const result = mergeKubeconfig(text, [wanted('a')], { server: PASS, visible: new Set(['a']) });
     expect(result.removed).toEqual(['b']);
     expect(names(result.text)).toEqual(['mine', 'a', 'c']);
     expect(read(result.text).users).toHaveLength(2);
     expect(read(result.text).clusters).toHaveLength(2);
   });
 
-  it('a current context that goes is no longer current', () => {
+  it('clears current-context if it is removed', () => {
     const current = JSON.stringify({ ...read(text), 'current-context': 'b' });
-    const result = mergeKubeconfig(current, [], { server: DESK, visible: new Set(['a']) });
+    const result = mergeKubeconfig(current, [], { server: PASS, visible: new Set(['a']) });
     expect(read(result.text)['current-context']).toBe('');
   });
 });
@@ -143,11 +142,11 @@ describe('files of every shape', () => {
     },
   );
 
-  it('says where the mistake is, and no more', () => {
-    expect(() => mergeKubeconfig('a: [', [])).toThrow(/left as it is: .* at line 1, column \d+$/);
+  it('reports the position of a syntax error and no excerpt', () => {
+    expect(() => mergeKubeconfig('a: [', [])).toThrow(/not changed: .* at line 1, column \d+$/);
   });
 
   it.each(['[1]', 'text', 'a: [', 'a: 1\na: 2\n', 'a: 1\n---\nb: 2\n'])('%j is refused', (before) => {
-    expect(() => mergeKubeconfig(before, [wanted('a')])).toThrow(/left as it is/);
+    expect(() => mergeKubeconfig(before, [wanted('a')])).toThrow(/not changed/);
   });
 });

@@ -1,11 +1,11 @@
 import { type Document, isMap, isSeq, parseDocument } from 'yaml';
 import type { ExecConfig } from '../../api/kubeconfig-document.ts';
 import { CliError } from '../command.ts';
-import { yamlProblem } from '../yaml-problem.ts';
+import { yamlProblem } from '../describe-error.ts';
 
-/** What one cluster is to have in the file. */
+/** A context for one cluster, with its cluster and user entries. */
 export interface WantedContext {
-  /** Which server's, which cluster's, which account's: what it is known again by, whatever it is called by now. */
+  /** Identifies the entries in the file, even if the user has renamed them. */
   readonly key: ContextKey;
   readonly contextName: string;
   readonly userName: string;
@@ -24,20 +24,20 @@ export interface ContextKey {
 export interface MergeResult {
   readonly text: string;
   readonly changed: boolean;
-  /** Every cluster that has a context now, and what that is called. */
+  /** The contexts in the file, by cluster. */
   readonly written: readonly { readonly cluster: string; readonly contextName: string }[];
   readonly added: readonly string[];
-  /** Contexts whose names followed another template. */
+  /** Contexts with a new name, after a change of the template. */
   readonly renamed: readonly { readonly from: string; readonly to: string }[];
   readonly removed: readonly string[];
-  /** A sentence for each name that somebody else has. */
+  /** A sentence for each name that another entry has. */
   readonly collisions: readonly string[];
 }
 
-/** The name of the extension by which entries are known to be ours. */
+/** The name of the extension that marks our entries. */
 export const MARK = 'clusterpass.dev';
 
-/** What entries of each are called; contexts first, since they are what people see. */
+/** The sections of a kubeconfig. A collision is reported for the first, so contexts come first. */
 const SECTIONS = { contexts: 'context', clusters: 'cluster', users: 'user' } as const;
 type Section = keyof typeof SECTIONS;
 const SECTION_NAMES = Object.keys(SECTIONS) as Section[];
@@ -48,13 +48,13 @@ interface Entry {
   readonly index: number;
   readonly name: string;
   readonly fields: Fields;
-  /** With the name that we gave it: if it has another, the user renamed it. */
+  /** The content of our extension. If its name differs from that of the entry, the user renamed the entry. */
   readonly mark: (ContextKey & { readonly name: string }) | undefined;
 }
 
 /**
- * Puts contexts into the text of a kubeconfig, and takes out those of `prune` (by server) that are not wanted. All
- * that is not ours stays as it is, comments and order included; of our own entries only our own fields are set.
+ * Adds and updates contexts in the text of a kubeconfig, and removes those of `prune.server` for clusters that are not
+ * visible. Other entries, comments and the order stay. In our entries, only our fields are set.
  */
 export function mergeKubeconfig(
   text: string | undefined,
@@ -92,9 +92,9 @@ class KubeconfigDocument {
     const document = parseDocument(text === undefined || text.trim() === '' ? EMPTY : text);
     const [problem] = document.errors;
     if (problem !== undefined) {
-      throw new CliError(`the kubeconfig cannot be read, and is left as it is: ${yamlProblem(problem)}`);
+      throw new CliError(`cannot parse the kubeconfig, which is not changed: ${yamlProblem(problem)}`);
     }
-    if (!isMap(document.contents)) throw new CliError('the file is not a kubeconfig, and is left as it is');
+    if (!isMap(document.contents)) throw new CliError('the file is not a kubeconfig and is not changed');
     this.#document = document;
   }
 
@@ -115,25 +115,25 @@ class KubeconfigDocument {
     return this.#entries(section).find(({ mark }) => mark !== undefined && sameKey(mark, key));
   }
 
-  /** Why this context cannot be written, if so. */
+  /** The reason why a context cannot be written; undefined if it can. */
   collision(wanted: WantedContext): string | undefined {
     for (const section of SECTION_NAMES) {
       const name = nameFor(section, wanted);
-      const holder = this.#entries(section).find((entry) => entry.name === name);
-      if (holder === undefined || (holder.mark !== undefined && sameKey(holder.mark, wanted.key))) continue;
-      // One that the user renamed keeps its name, so nobody asks for this one.
+      const other = this.#entries(section).find((entry) => entry.name === name);
+      if (other === undefined || (other.mark !== undefined && sameKey(other.mark, wanted.key))) continue;
+      // An entry that the user renamed keeps its name, so it does not need this one.
       const own = this.#own(section, wanted.key);
       if (own !== undefined && isRenamed(own)) continue;
-      const whose =
-        holder.mark === undefined
+      const owner =
+        other.mark === undefined
           ? 'was not written by clusterpass'
-          : `is for ${holder.mark.account} at ${holder.mark.server}`;
-      return `${SECTIONS[section]} ${JSON.stringify(name)} exists already and ${whose}; it is left as it is (see --context-name)`;
+          : `is for ${other.mark.account} at ${other.mark.server}`;
+      return `${SECTIONS[section]} ${JSON.stringify(name)} exists already and ${owner}; it is not changed (see --context-name)`;
     }
     return undefined;
   }
 
-  /** Gives the name of the context, and the one it had before. */
+  /** Returns the new and the previous name of the context. */
   put(wanted: WantedContext): { readonly before: string | undefined; readonly name: string } {
     const old = this.#own('contexts', wanted.key)?.name;
     const cluster = this.#set('clusters', wanted, { 'certificate-authority-data': undefined, ...wanted.cluster });
@@ -143,20 +143,20 @@ class KubeconfigDocument {
     return { before: old, name: this.#set('contexts', wanted, { cluster, user, ...namespace }) };
   }
 
-  /** Gives the name of the entry. */
+  /** Adds or updates an entry and returns its name. */
   #set(section: Section, wanted: WantedContext, fields: Fields): string {
     const own = this.#own(section, wanted.key);
     const name = own !== undefined && isRenamed(own) ? own.name : nameFor(section, wanted);
     const mark = { ...wanted.key, name: nameFor(section, wanted) };
     if (own === undefined) {
-      const kept = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-      const entry = { name, [SECTIONS[section]]: { ...kept, extensions: [{ name: MARK, extension: mark }] } };
+      const defined = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+      const entry = { name, [SECTIONS[section]]: { ...defined, extensions: [{ name: MARK, extension: mark }] } };
       this.#append(section, entry);
       return name;
     }
     if (own.name !== name) this.#rename(section, own, name);
     const others = extensionsOf(own.fields).filter((extension) => extension.name !== MARK);
-    // The mark of a renamed entry stays as it is: it tells that the name is the user's.
+    // The mark of a renamed entry keeps the old name: that is how it is known to be renamed.
     const extension = isRenamed(own) ? own.mark : mark;
     const all: Fields = { ...fields, extensions: [...others, { name: MARK, extension }] };
     for (const [field, value] of Object.entries(all)) {
@@ -170,8 +170,8 @@ class KubeconfigDocument {
     const list = this.#document.get(section);
     if (!isSeq(list)) this.#document.set(section, this.#document.createNode([]));
     const sequence = this.#document.get(section);
-    if (!isSeq(sequence)) throw new CliError(`the kubeconfig has no list under ${section}`);
-    // An empty list is written as [] and would stay on one line.
+    if (!isSeq(sequence)) throw new CliError(`${section} of the kubeconfig is not a list`);
+    // An empty list is in flow style ([]), which would put all entries on one line.
     if (sequence.items.length === 0) sequence.flow = false;
     sequence.items.push(this.#document.createNode(entry));
     this.changed = true;

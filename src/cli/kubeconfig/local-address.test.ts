@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { localAddressTo } from './local-address.ts';
 
-it('is the address that the server would see', async () => {
+it('is the remote address that the server sees', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -12,6 +12,5 @@ it('is the address that the server would see', async () => {
   expect(address).toBe(await seen);
   server.close();
   await once(server, 'close');
-  // Nobody listens there any more.
   expect(await localAddressTo(`http://127.0.0.1:${port}`)).toBeUndefined();
 });

@@ -1,10 +1,10 @@
 import { connect } from 'node:net';
 
-const WAIT_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 /**
- * The address of this machine that it talks to a server from: the one that says in which network the machine is. It has
- * others, of bridges and of virtual machines, that say nothing about that. Undefined when the server cannot be reached.
+ * The local address of a connection to a server; undefined when the server cannot be reached. It tells which network the
+ * machine is in. The other addresses of the machine may be those of bridges and virtual machines.
  */
 export function localAddressTo(server: string): Promise<string | undefined> {
   const { hostname, port, protocol } = new URL(server);
@@ -15,7 +15,7 @@ export function localAddressTo(server: string): Promise<string | undefined> {
       socket.destroy();
       resolve(address);
     };
-    socket.setTimeout(WAIT_MS, () => end(undefined));
+    socket.setTimeout(TIMEOUT_MS, () => end(undefined));
     socket.once('error', () => end(undefined));
     socket.once('connect', () => end(socket.localAddress));
   });

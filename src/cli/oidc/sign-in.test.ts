@@ -27,8 +27,8 @@ const LAST = {
   scopes: 'groups',
 };
 
-describe('which provider is meant', () => {
-  it('flags over variables over the last login', async () => {
+describe('the settings of the provider', () => {
+  it('come from flags, then variables, then the last login', async () => {
     const env = { CLUSTERPASS_ISSUER_URL: 'https://env', CLUSTERPASS_CLIENT_ID: 'env' };
     expect(await settings({})).toBeUndefined();
     expect(await settings({}, {}, LAST)).toEqual(LAST);
@@ -40,7 +40,7 @@ describe('which provider is meant', () => {
     });
   });
 
-  it('what belongs to one provider is not sent to another', async () => {
+  it('of one provider are not sent to another', async () => {
     expect(await settings({ issuerUrl: 'https://other', clientId: 'x' }, {}, LAST)).toEqual({
       issuerUrl: 'https://other',
       clientId: 'x',
@@ -48,7 +48,7 @@ describe('which provider is meant', () => {
     await expect(settings({ issuerUrl: 'https://other' }, {}, LAST)).rejects.toThrow('--client-id is required');
   });
 
-  it('the secret and the authorities are read from files', async () => {
+  it('include a secret and certificates from files', async () => {
     await writeFile(join(folder, 'secret'), 'hush\n');
     await writeFile(join(folder, 'ca'), '-----BEGIN CERTIFICATE-----\n');
     const flags = {
@@ -61,14 +61,16 @@ describe('which provider is meant', () => {
       clientSecret: 'hush',
       issuerCertificateAuthority: expect.stringContaining('BEGIN'),
     });
-    await expect(settings({ ...flags, clientSecretFile: 'none' })).rejects.toThrow('there is no such file');
-    await expect(settings({ ...flags, issuerCertificateAuthority: 'secret' })).rejects.toThrow('has no certificate');
+    await expect(settings({ ...flags, clientSecretFile: 'none' })).rejects.toThrow('no such file');
+    await expect(settings({ ...flags, issuerCertificateAuthority: 'secret' })).rejects.toThrow(
+      'contains no PEM certificate',
+    );
   });
 });
 
-it('times are counted by our own clock, with a margin of a tenth or a minute', () => {
-  const tokens = { idToken: '', refreshToken: undefined, subject: '', issuedAt: 1_000, expiresAt: 1_100 };
-  expect(timesOf(tokens, 5_000_000)).toEqual({ refreshAt: 5_090_000, endsAt: 5_100_000 });
-  expect(timesOf({ ...tokens, expiresAt: 1_000 + 86_400 }, 0)).toEqual({ refreshAt: 86_340_000, endsAt: 86_400_000 });
-  expect(timesOf({ ...tokens, expiresAt: 0 }, 7)).toEqual({ refreshAt: 7, endsAt: 7 });
+it('computes times by the local clock, with a margin of a tenth of the lifetime and at most a minute', () => {
+  const tokens = { idToken: '', refreshToken: undefined, subject: '', iat: 1_000, exp: 1_100 };
+  expect(timesOf(tokens, 5_000_000)).toEqual({ refreshAt: 5_090_000, expiresAt: 5_100_000 });
+  expect(timesOf({ ...tokens, exp: 1_000 + 86_400 }, 0)).toEqual({ refreshAt: 86_340_000, expiresAt: 86_400_000 });
+  expect(timesOf({ ...tokens, exp: 0 }, 7)).toEqual({ refreshAt: 7, expiresAt: 7 });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parsePath, parseTemplate } from './jsonpath.ts';
 
-/** As in the manual of kubectl. */
+/** The example of kubectl's documentation. */
 const data = {
   kind: 'List',
   items: [
@@ -50,30 +50,30 @@ describe('templates', () => {
   });
 
   it.each(['{.a', '{range .items[*]}x', '{end}', '{.items[?(x)]}', '{.items[}', '{"x}', '{.items[?(@.a==b)]}'])(
-    'cannot be read: %s',
+    'refuses %s',
     (template) => {
       expect(() => parseTemplate(template)(data)).toThrow(/jsonpath/);
     },
   );
 
-  it('what every object has by birth is not in it', () => {
+  it('does not read properties of the prototype', () => {
     expect(parseTemplate('{.constructor}{.__proto__}{.toString}{.items.length}')(data)).toBe('');
   });
 
-  it('takes no time over hostile text', () => {
+  it('parses hostile text quickly', () => {
     const before = performance.now();
     for (const part of ['{', '[', '.', '"', '\\', '{.a', '?(', "['"]) {
       try {
         parseTemplate(`{${part.repeat(20_000)}}`);
       } catch {
-        // Refused is fine.
+        // A syntax error is fine.
       }
     }
     expect(performance.now() - before).toBeLessThan(5_000);
   });
 });
 
-it('paths of custom columns may leave out braces and the first dot', () => {
+it('accepts paths of custom columns without braces and leading dot', () => {
   for (const path of ['.items[0].metadata.name', 'items[0].metadata.name', '{.items[0].metadata.name}']) {
     expect(parsePath(path)(data)).toEqual(['127.0.0.1']);
   }

@@ -1,8 +1,8 @@
 import { CliError } from '../command.ts';
 
 /**
- * kubectl's JSONPath templates: text with expressions in braces, `{range}` and `{end}`. No library does these, and
- * the general ones evaluate scripts.
+ * kubectl's JSONPath templates: text with expressions in braces, `{range}` and `{end}`. No npm package implements them,
+ * and general JSONPath packages evaluate scripts.
  */
 type Part =
   | { readonly type: 'text'; readonly text: string }
@@ -19,14 +19,14 @@ type Step =
 
 export type Template = (root: unknown) => string;
 
-/** Throws CliError when the template cannot be read. */
+/** Throws CliError on a syntax error. */
 export function parseTemplate(text: string): Template {
   const tokens = tokenize(text);
   const parts = parseParts(tokens, false);
   return (root) => render(parts, root, root);
 }
 
-/** One path, with or without braces and the first dot, as in custom-columns. */
+/** One path, with or without braces and the leading dot, as in custom-columns. */
 export function parsePath(text: string): (root: unknown) => unknown[] {
   const bare = text.replace(/^\{(.*)\}$/s, '$1');
   const steps = parseSteps(bare.startsWith('.') || bare.startsWith('[') || bare.startsWith('$') ? bare : `.${bare}`);
@@ -70,7 +70,7 @@ function parseParts(tokens: Token[], inRange: boolean): Part[] {
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' };
 
 function unquote(text: string): string {
-  if (text.length < 2 || text.at(-1) !== text[0]) throw new CliError(`jsonpath: unterminated text in {${text}}`);
+  if (text.length < 2 || text.at(-1) !== text[0]) throw new CliError(`jsonpath: unterminated string in {${text}}`);
   return text.slice(1, -1).replaceAll(/\\(.)/gs, (_, letter: string) => ESCAPES[letter] ?? letter);
 }
 
@@ -84,12 +84,12 @@ function parseSteps(text: string): Step[] {
     steps.push({ type: 'root' });
     rest = rest.slice(1);
   } else if (rest.startsWith('@')) rest = rest.slice(1);
-  // A pattern of its own: it keeps a place in the text, and filters come back here.
+  // A new RegExp for each call: it keeps its lastIndex, and filters call this function recursively.
   const pattern = new RegExp(STEP, 'y');
   const number = (digits: string | undefined): number | undefined => (digits ? Number(digits) : undefined);
   while (pattern.lastIndex < rest.length) {
     const match = pattern.exec(rest);
-    if (match === null) throw new CliError(`jsonpath: cannot read ${JSON.stringify(text)}`);
+    if (match === null) throw new CliError(`jsonpath: cannot parse ${JSON.stringify(text)}`);
     const [, deep, all, from, to, index, single, double, filter, star, field] = match;
     const name = single ?? double ?? field;
     if (deep !== undefined) {
@@ -107,7 +107,7 @@ function parseSteps(text: string): Step[] {
 
 function parseFilter(text: string): Step {
   const match = /^\s*(@[^=!<>]*?)\s*(?:(==|!=|<=|>=|<|>)\s*(.+?))?\s*$/s.exec(text);
-  if (match === null) throw new CliError(`jsonpath: cannot read the filter ${JSON.stringify(text)}`);
+  if (match === null) throw new CliError(`jsonpath: cannot parse the filter ${JSON.stringify(text)}`);
   const [, left = '@', operator = 'exists', right] = match;
   return { type: 'filter', left: parseSteps(left), operator, right: right === undefined ? undefined : literal(right) };
 }
@@ -116,7 +116,7 @@ function literal(text: string): unknown {
   if (/^["']/.test(text)) return unquote(text);
   if (text === 'true' || text === 'false') return text === 'true';
   const value = Number(text);
-  if (Number.isNaN(value)) throw new CliError(`jsonpath: cannot read the value ${JSON.stringify(text)}`);
+  if (Number.isNaN(value)) throw new CliError(`jsonpath: cannot parse the value ${JSON.stringify(text)}`);
   return value;
 }
 
@@ -145,7 +145,7 @@ function follow(step: Exclude<Step, { type: 'root' }>, node: unknown, root: unkn
   const values = Object.values(node);
   switch (step.type) {
     case 'field':
-      // Own fields only: an object has others by birth.
+      // Own properties only, not those of Object.prototype.
       return Object.hasOwn(node, step.name) && !Array.isArray(node)
         ? [(node as Record<string, unknown>)[step.name]]
         : [];

@@ -1,16 +1,16 @@
 import type { ApiObject } from '../../api/kind.ts';
 import { CliError } from '../command.ts';
 
-/** The forms of `-o` that do not depend on what is printed. */
+/** Formats a value for `-o`. */
 export type Printer = (value: unknown) => string;
 
-/** kubectl's own indentation. */
+/** As kubectl indents. */
 const JSON_INDENT = 4;
 
 const FORMATS = ['custom-columns', 'json', 'jsonpath', 'name', 'wide', 'yaml'];
 const WITH_ARGUMENT = ['custom-columns', 'jsonpath'];
 
-/** The printer that `-o` asks for; undefined for tables, which each command makes for itself. */
+/** The printer of `-o`; undefined for tables, which each command renders itself. */
 export async function printerFor(
   format: string | undefined,
   allowed: readonly string[] = FORMATS,
@@ -39,7 +39,7 @@ export async function printerFor(
     case 'custom-columns':
       return customColumns(argument ?? '');
     default:
-      // `wide`: a table with more in it.
+      // `wide`: a table with more columns.
       return undefined;
   }
 }
@@ -68,7 +68,7 @@ const isList = (value: unknown): value is ObjectList => (value as { kind?: unkno
 
 const itemsOf = (value: unknown): readonly ApiObject[] => (isList(value) ? value.items : [value as ApiObject]);
 
-/** Several objects as one, in the form that kubectl gives them. */
+/** A List as kubectl prints it. */
 export const asList = (items: readonly ApiObject[]): unknown => ({
   apiVersion: 'v1',
   items,

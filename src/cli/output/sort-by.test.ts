@@ -3,7 +3,7 @@ import { CliError } from '../command.ts';
 import { naturalOrder, sorterFor } from './sort-by.ts';
 
 describe('--sort-by', () => {
-  it('numbers in texts count as numbers, and what lacks the field comes first', () => {
+  it('compares numbers in texts as numbers, and puts items without the field first', () => {
     const versions = ['v1.36.4', 'v1.9.0', undefined, 'v1.36.10', 'v1.36.04'].map((version) => ({
       status: { version },
     }));
@@ -12,7 +12,7 @@ describe('--sort-by', () => {
     ).toEqual([undefined, 'v1.9.0', 'v1.36.04', 'v1.36.4', 'v1.36.10']);
   });
 
-  it('numbers are compared as such, and equal ones stay in their order', () => {
+  it('compares numbers, and keeps the order of equal items', () => {
     const items = [
       { n: 10, id: 'a' },
       { n: 9, id: 'b' },
@@ -21,12 +21,12 @@ describe('--sort-by', () => {
     expect(sorterFor<(typeof items)[number]>('.n')(items).map(({ id }) => id)).toEqual(['b', 'a', 'c']);
   });
 
-  it('a field that nothing has is a mistake, unless there is nothing', () => {
+  it('refuses a field that no item has, unless there are no items', () => {
     expect(() => sorterFor('.status.versoin')([{ status: {} }])).toThrow(CliError);
     expect(sorterFor('.x')([])).toEqual([]);
   });
 
-  it('huge runs of digits are no problem', () => {
+  it('compares numbers of any length', () => {
     expect(naturalOrder(`a${'9'.repeat(400)}`, `a1${'0'.repeat(400)}`)).toBeLessThan(0);
     expect(naturalOrder('a', 'a1')).toBeLessThan(0);
     expect(naturalOrder('a', 'a')).toBe(0);

@@ -1,7 +1,7 @@
 import { CliError } from '../command.ts';
 import { parsePath } from './jsonpath.ts';
 
-/** `--sort-by`: in the order of what a path finds in each. What has nothing there comes first, as in kubectl. */
+/** `--sort-by`: sorts by the value at a path. As in kubectl, items without a value come first. */
 export function sorterFor<T>(expression: string): (items: readonly T[]) => T[] {
   const path = parsePath(expression);
   return (items) => {
@@ -21,7 +21,7 @@ function compare(a: unknown, b: unknown): number {
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Runs of digits count as numbers: `v1.9` comes before `v1.36`. */
+/** Compares runs of digits as numbers: `v1.9` comes before `v1.36`. */
 export function naturalOrder(a: string, b: string): number {
   const [left, right] = [pieces(a), pieces(b)];
   for (let index = 0; index < Math.min(left.length, right.length); index++) {

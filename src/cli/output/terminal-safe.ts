@@ -1,7 +1,7 @@
 import { isPrint } from '../../api/printable.ts';
 
 /**
- * Text from elsewhere, for a terminal: whatever could move the cursor, change colours or hide text is shown as `?`.
- * A cluster's labels and conditions are written by other people than the one who looks at them.
+ * Replaces unprintable characters with `?`. Labels and conditions are written by other users, and control characters
+ * in them could move the cursor, change colours or hide text.
  */
-export const printable = (text: string): string => [...text].map((rune) => (isPrint(rune) ? rune : '?')).join('');
+export const terminalSafe = (text: string): string => [...text].map((rune) => (isPrint(rune) ? rune : '?')).join('');

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
-import { cutOff, noAnswer } from './connection-problem.ts';
 import { createClient } from './create-client.ts';
+import { requestFailed, responseFailed } from './errors.ts';
 import { json, scriptServer } from './script-server.fixture.ts';
 
 const failed = (code: string, message: string): Error =>
@@ -28,28 +28,28 @@ it.each([
   ['http://a', 'UND_ERR_SOCKET', 'other side closed', 'http://a closed the connection; does it want https://?'],
   ['https://a', 'UND_ERR_SOCKET', 'other side closed', 'https://a cannot be reached: other side closed'],
   ['http://a', 'ENOTFOUND', 'getaddrinfo ENOTFOUND a', 'http://a cannot be reached: getaddrinfo ENOTFOUND a'],
-])('%s, %s: says what to do, not what OpenSSL says', (root, code, message, expected) => {
-  const error = noAnswer(root, failed(code, message));
+])('%s, %s: says what to do instead of repeating OpenSSL', (root, code, message, expected) => {
+  const error = requestFailed(root, failed(code, message));
   expect(error.message).toBe(expected);
   expect(error.isUntrusted).toBe(false);
 });
 
 it.each(['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])(
-  '%s: a certificate that is not trusted is told apart',
+  '%s: marks the error as an untrusted certificate',
   (code) => {
-    const error = noAnswer('https://a', failed(code, 'try running Node.js with --use-system-ca'));
+    const error = requestFailed('https://a', failed(code, 'try running Node.js with --use-system-ca'));
     expect(error.message).toBe('https://a cannot be reached: no trusted authority has signed its certificate');
     expect(error.isUntrusted).toBe(true);
   },
 );
 
-it('an answer that breaks off says nothing about the address', () => {
-  expect(cutOff('http://a', failed('UND_ERR_SOCKET', 'other side closed')).message).toBe(
+it('gives no hint about the address if a response breaks off', () => {
+  expect(responseFailed('http://a', failed('UND_ERR_SOCKET', 'other side closed')).message).toBe(
     'http://a cannot be reached: other side closed',
   );
 });
 
-it('https to a server of plain HTTP', async () => {
+it('suggests http for an https request to a plain HTTP server', async () => {
   const { url, close } = await scriptServer([json(200, {})]);
   const https = url.replace('http:', 'https:');
   await expect(createClient({ server: https }).request('GET', '/x')).rejects.toThrow(
@@ -59,9 +59,9 @@ it('https to a server of plain HTTP', async () => {
 });
 
 it.each([
-  ['that hangs up', Buffer.alloc(0), 'closed the connection; does it want https://?'],
+  ['that closes the connection', Buffer.alloc(0), 'closed the connection; does it want https://?'],
   ['that answers with a TLS alert', Buffer.from('15030100020246', 'hex'), 'does not answer in HTTP; does it want'],
-])('http to a server %s', async (_, bytes, expected) => {
+])('suggests https for an http request to a server %s', async (_, bytes, expected) => {
   const server = createServer((socket) => socket.on('error', () => {}).end(bytes)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
