@@ -32,7 +32,7 @@ export function objectPath(client: Client, kind: Kind, scope: ObjectScope, name:
   return `${collectionPath(client, kind, scope)}/${encodeURIComponent(name)}`;
 }
 
-/** Finds a kind by a name that kubectl accepts: `clusters`, `cluster`, `sa`, `clusters.clusterregistry.k8s.io`, `Cluster`. */
+/** Finds a kind by a name that kubectl accepts: `clusters`, `Cluster`, `sa`, `clusters.clusterregistry.k8s.io`. */
 export function findKind(catalog: Catalog, text: string): Kind | undefined {
   const wanted = text.toLowerCase();
   return catalog.kinds.find(({ kind, resource, singular, shortNames, group }) =>

@@ -29,7 +29,8 @@ const COMMENT_AFTER = ` To refuse tokens of Clusterpass for the service accounts
 
 /**
  * An AuthenticationConfiguration of kube-apiserver. A token gets the user name, the groups and the UID that a token of
- * the cluster itself has for the same account. kubernetes.io is reserved in `extra`, so the keys are below clusterpass.dev.
+ * the cluster itself has for the same account. Keys of `extra` are below clusterpass.dev, because kubernetes.io is
+ * reserved.
  */
 export function authenticationConfiguration(options: TrustOptions): string {
   const { cluster, issuer, audience, certificateAuthority, reasonForNoCa } = options;

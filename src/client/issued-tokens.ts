@@ -1,4 +1,4 @@
-import { readPages } from './list-clusters.ts';
+import { readPages } from './list-pages.ts';
 import type { Transport } from './transport.ts';
 import type { TokenSelection, TrackedToken } from './types.ts';
 

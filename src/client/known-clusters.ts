@@ -17,7 +17,7 @@ export class KnownClusters {
     for (const cluster of list?.items ?? []) this.#clusters.set(cluster.metadata.name, cluster);
   }
 
-  /** The initial events of the server follow: clusters that are not among them when `endInitialEvents` is called are deleted. */
+  /** Call before the initial events. Clusters that are not among them are deleted by `endInitialEvents`. */
   beginInitialEvents(): void {
     this.#missing = new Set(this.#clusters.keys());
   }

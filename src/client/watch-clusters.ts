@@ -133,7 +133,7 @@ interface WatchEvent {
 /** Longer than any event. Bounds the memory for a line that does not end. */
 const MAX_LINE = 16 * 1024 * 1024;
 
-/** Reads the events of a response until it ends. Throws after `idleMs` without data: a lost connection may not close. */
+/** Reads the events of a response. Throws after `idleMs` without data: a lost connection may not close. */
 async function* readEvents(
   body: ReadableStream<Uint8Array>,
   { idleMs, stop }: { readonly idleMs: number; readonly stop: () => void },

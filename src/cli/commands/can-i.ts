@@ -42,9 +42,8 @@ function attributesOf(
   nameArgument: string | undefined,
 ): ResourceAttributes {
   const [resourceText = '', slashed, ...rest] = type.split('/');
-  if (rest.length > 0 || (slashed !== undefined && nameArgument !== undefined)) {
-    throw new CliError(`${JSON.stringify(type)} is not TYPE or TYPE/NAME`);
-  }
+  if (rest.length > 0) throw new CliError(`${JSON.stringify(type)} is not TYPE or TYPE/NAME`);
+  if (slashed !== undefined && nameArgument !== undefined) throw new CliError('TYPE/NAME cannot be combined with NAME');
   const name = slashed ?? nameArgument;
   const kind = findKind(createCatalog(client), resourceText);
   const dot = resourceText.indexOf('.');

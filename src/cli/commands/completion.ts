@@ -93,7 +93,7 @@ complete -o default -F _clusterpass clusterpass
 `;
 }
 
-/** zsh runs bash's completion functions. In zsh `words` is a special parameter, so the script does not use that name. */
+/** zsh runs bash's completion functions. In zsh `words` is a special parameter, so the script has no such variable. */
 const zsh = (): string => `#compdef clusterpass
 autoload -U +X bashcompinit && bashcompinit
 ${bash()}`;

@@ -40,7 +40,7 @@ async function whyVisible(client: Client, name: string): Promise<string> {
   return groups.includes(MASTERS) ? `you are in ${MASTERS}` : 'you are allowed, but no rule is named';
 }
 
-/** The public view, which has issuer, audience and maximum lifetime. The first request fails if the cluster does not exist. */
+/** The public view, which has issuer, audience and maximum lifetime. Fails if the cluster does not exist. */
 async function publicCluster(client: Client, name: string): Promise<Cluster> {
   const full = await getCluster(client, name);
   const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });

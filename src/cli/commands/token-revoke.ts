@@ -33,7 +33,7 @@ export const run: Run = async (context, invocation) => {
   return failed ? 1 : 0;
 };
 
-/** Whether the discovery document of this server at the path of the issuer, `/<product name>/<cluster>`, names the issuer. */
+/** Whether this server has a discovery document of the issuer at its path, `/<product name>/<cluster>`. */
 async function isIssuedHere(client: Client, issuer: string): Promise<boolean> {
   const pathname = URL.canParse(issuer) ? new URL(issuer).pathname : '';
   const [, path] = /((?:\/[a-z0-9.-]+){2})$/.exec(pathname) ?? [];

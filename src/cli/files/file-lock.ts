@@ -86,8 +86,8 @@ async function removeStale(lock: string, owner: string): Promise<boolean> {
   const found = await ownerOf(lock);
   const pid = Number(/^(\d{1,10}) [0-9a-f]{16}$/.exec(found ?? '')?.[1] ?? Number.NaN);
   if (!Number.isInteger(pid) || isRunning(pid)) return false;
-  // Two processes may find the same stale lock. The second must not remove the lock that the first then acquires. So one
-  // process at a time removes, after reading the lock again.
+  // Two processes may find the same stale lock. The second must not remove the lock that the first then acquires. So
+  // one process at a time removes it, after reading it again.
   const takeover = takeoverOf(lock);
   if (!(await acquire(takeover, owner))) return false;
   try {

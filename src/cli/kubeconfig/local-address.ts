@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 const TIMEOUT_MS = 5_000;
 
 /**
- * The local address of a connection to a server; undefined when the server cannot be reached. It tells which network the
- * machine is in. The other addresses of the machine may be those of bridges and virtual machines.
+ * The local address of a connection to a server; undefined when the server cannot be reached. It tells which network
+ * the machine is in. The other addresses of the machine may be those of bridges and virtual machines.
  */
 export function localAddressTo(server: string): Promise<string | undefined> {
   const { hostname, port, protocol } = new URL(server);
