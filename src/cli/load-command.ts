@@ -3,8 +3,8 @@ import type { Command, Run } from './command.ts';
 type Load = () => Promise<{ readonly run: Run }>;
 
 /**
- * The code of each command, by its path. Imported when the command runs: kubectl starts `credential` for every request
- * that needs a token, and must not wait for the modules of the other commands.
+ * The code of each command, by its path. Imported when the command runs: every kubectl starts `credential` and must not
+ * wait for the modules of the other commands.
  */
 const LOADERS: Readonly<Record<string, Load>> = {
   apply: () => import('./commands/apply.ts'),

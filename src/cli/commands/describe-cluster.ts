@@ -47,7 +47,7 @@ async function publicCluster(client: Client, name: string): Promise<Cluster> {
   return items[0] ?? full;
 }
 
-/** Annotations that the server computes. They have lines of their own. */
+/** Annotations that the server computes. They are printed separately. */
 const COMPUTED = 'clusterpass.dev/';
 
 function describe(context: Context, cluster: Cluster, reason: string): string {
