@@ -10,7 +10,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setUpEtcd } from '../../scripts/setup-etcd.mjs';
-import { seedEtcdRevision } from '../../src/storage/etcd/seed-revision.ts';
+import { seedEtcdRevision } from '../../src/storage/etcd/store-meta.ts';
 import { openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
 import { freePorts, startEtcd } from '../../test/conformance/etcd-process.ts';
 import { type Server, startServer } from '../../test/e2e/support/server.ts';

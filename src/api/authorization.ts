@@ -68,7 +68,7 @@ export interface CallerRules {
 }
 
 export interface RuleLister {
-  rulesFor(caller: Caller, place: { readonly cluster: string | undefined; readonly namespace: string }): CallerRules;
+  rulesFor(caller: Caller, scope: { readonly cluster: string | undefined; readonly namespace: string }): CallerRules;
 }
 
 /** A cluster's entry in the registry is a matter of that cluster: bindings for it hold. */
@@ -114,11 +114,13 @@ const isClusters = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resou
 /** Labels as they count for selectors over clusters: the cluster's own plus its name. */
 export type ClusterLabels = Readonly<Record<string, string>>;
 
-/**
- * Which clusters one caller sees with one verb. A value: equal rules are the same object, so `===`
- * tells whether a permission change changed anything for a caller.
- */
+/** Which clusters one caller sees with one verb. */
 export interface ClusterRule {
+  /**
+   * Rules of the same fingerprint admit the same clusters. Watches with equal fingerprints share their events, and a
+   * permission change that keeps a caller's fingerprint changes nothing for that caller.
+   */
+  readonly fingerprint: string;
   /** Everything, without looking. */
   readonly all: boolean;
   /** Nothing, without looking. */
@@ -129,22 +131,29 @@ export interface ClusterRule {
    * A superset of what is admitted that can be looked up without walking the fleet: names, and
    * labels one of which an admitted cluster must carry. Undefined when there is none (`all`, `!=`, `notin`).
    */
-  readonly candidates: Places | undefined;
+  readonly candidates: ClusterLookup | undefined;
   /** Every candidate is admitted, so none needs to be asked about. Without a promise of it they are. */
   readonly admitsCandidates?: boolean;
   /** Where to look for what only one of the two rules admits; undefined when that can not be told. */
-  differsFrom?(other: ClusterRule): Places | undefined;
+  differsFrom?(other: ClusterRule): ClusterLookup | undefined;
 }
 
 /** Clusters by name, and by labels of which they carry one. */
-export interface Places {
+export interface ClusterLookup {
   readonly names: readonly string[];
   readonly labels: readonly { readonly key: string; readonly value: string }[];
 }
 
-export const ALL_CLUSTERS: ClusterRule = { all: true, none: false, admits: () => true, candidates: undefined };
+export const ALL_CLUSTERS: ClusterRule = {
+  fingerprint: 'all',
+  all: true,
+  none: false,
+  admits: () => true,
+  candidates: undefined,
+};
 
 export const NO_CLUSTERS: ClusterRule = {
+  fingerprint: 'none',
   all: false,
   none: true,
   admits: () => false,

@@ -1,5 +1,6 @@
 import type { Caller } from './caller.ts';
 import type { BodyType } from './kind.ts';
+import type { SharedFrames } from './shared-frames.ts';
 
 /**
  * A request as the handlers see it, and what they answer: no sockets, no headers. http/ makes the
@@ -101,7 +102,9 @@ export interface WatchSink {
   readonly pending: number;
   /** Hands over whole frames. Returns false when the client is behind; `onDrain` tells when it has caught up. */
   write(frames: Uint8Array): boolean;
-  /** The same for frames that nobody else is told: in pieces, which are copied. */
+  /** The same for frames that other watchers are sent, too. */
+  writeShared(frames: SharedFrames): boolean;
+  /** The same for frames of this watcher alone: in pieces, which are copied. */
   writeOwn(pieces: readonly Uint8Array[]): boolean;
   onDrain(listener: () => void): void;
   /** The client went away, or the server shuts down. Called once. */

@@ -4,7 +4,7 @@ import { ask, askCluster, binding, Fleet, person } from './rbac.fixture.ts';
 
 const fresh = (): Fleet => new Fleet().put(...BOOTSTRAP_CLUSTER_ROLES, ...BOOTSTRAP_CLUSTER_ROLE_BINDINGS);
 
-it('P-19: whoever is authenticated may discover, and nothing else', () => {
+it('P-19: an authenticated caller may read discovery paths, and nothing else', () => {
   const { policy } = fresh();
   const jane = person('jane', 'system:authenticated');
   for (const path of [
@@ -19,14 +19,14 @@ it('P-19: whoever is authenticated may discover, and nothing else', () => {
     '/readyz',
   ]) {
     expect(policy.decidePath(jane, { verb: 'get', path }).allowed, path).toBe(true);
-    expect(policy.decidePath(person('nobody'), { verb: 'get', path }).allowed, path).toBe(false);
+    expect(policy.decidePath(person('unauthenticated'), { verb: 'get', path }).allowed, path).toBe(false);
   }
   expect(policy.decidePath(jane, { verb: 'post', path: '/api' }).allowed).toBe(false);
   expect(policy.decidePath(jane, { verb: 'get', path: '/metrics' }).allowed).toBe(false);
   expect(policy.ruleFor(jane, 'list').none).toBe(true);
 });
 
-it('whoever is authenticated may ask about themselves, anywhere, and about nobody else', () => {
+it('an authenticated caller may create reviews about itself, in any cluster, and none about others', () => {
   const { policy } = fresh();
   const ours = { group: 'authorization.k8s.io', verb: 'create' };
   for (const cluster of [undefined, 'c']) {
@@ -38,7 +38,7 @@ it('whoever is authenticated may ask about themselves, anywhere, and about nobod
     expect(mayCreate('authorization.k8s.io', 'selfsubjectreviews')).toBe(false);
     expect(mayCreate('authorization.k8s.io', 'subjectaccessreviews')).toBe(false);
     expect(mayCreate('authentication.k8s.io', 'tokenreviews')).toBe(false);
-    expect(mayCreate('authentication.k8s.io', 'selfsubjectreviews', person('nobody'))).toBe(false);
+    expect(mayCreate('authentication.k8s.io', 'selfsubjectreviews', person('unauthenticated'))).toBe(false);
   }
 });
 
@@ -66,7 +66,7 @@ it('every binding finds its role, and every role can be bound', () => {
   expect(policy.decidePath(person('x', 'system:authenticated'), { verb: 'get', path: '/no' }).reason).toBe('');
 });
 
-it('is labelled and annotated as defaults that are kept up to date', () => {
+it('every object has the label and the autoupdate annotation of Kubernetes defaults', () => {
   for (const { metadata } of [...BOOTSTRAP_CLUSTER_ROLES, ...BOOTSTRAP_CLUSTER_ROLE_BINDINGS]) {
     expect(metadata.labels).toEqual({ 'kubernetes.io/bootstrapping': 'rbac-defaults' });
     expect(metadata.annotations).toEqual({ 'rbac.authorization.kubernetes.io/autoupdate': 'true' });

@@ -5,7 +5,7 @@ import { issuedTokenKind } from '../api/kinds/issued-token.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { selfReviewTypes } from '../api/kinds/reviews.ts';
 
-/** The roles and bindings a fresh fleet starts with. Plain data: whoever stores them decides when. */
+/** The roles and bindings of a new fleet; install-bootstrap-roles.ts stores them. */
 
 const meta = (name: string): ApiObject['metadata'] => ({
   name,
@@ -46,12 +46,12 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly ApiObject[] = [
       resources: [issuedTokenKind.resource],
     },
   ]),
-  // Callers may ask about themselves, as in Kubernetes; nobody learns about others.
+  // As in Kubernetes: reviews about the caller itself, not about others.
   clusterRole(
     'system:basic-user',
     selfReviewTypes.map(({ group, resource }) => ({ verbs: ['create'], apiGroups: [group], resources: [resource] })),
   ),
-  // P-19. Only what describes the service: no object of the fleet can be read with it.
+  // P-19. Only paths that describe the service: no object of the fleet can be read with it.
   clusterRole('system:discovery', [
     {
       verbs: ['get'],
@@ -71,7 +71,7 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly ApiObject[] = [
       ],
     },
   ]),
-  // For those who collect metrics, as in Kubernetes: the group is the one its monitoring is in.
+  // For metrics collectors, bound to the same group as in Kubernetes.
   clusterRole('system:monitoring', [
     {
       verbs: ['get'],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { MAX_LISTED_WORDS } from './caller-rules.ts';
+import { MAX_LISTED_STRINGS } from './caller-rules.ts';
 import { account, binding, Fleet, person, role } from './rbac.fixture.ts';
 
 const pods = (...verbs: string[]) => ({ verbs, apiGroups: [''], resources: ['pods'] });
@@ -28,7 +28,7 @@ it('lists what holds in a cluster and a namespace', () => {
   expect(at('dev', 'm').resourceRules).toEqual([held('get'), held('list')]);
   expect(at('prod', 'n').resourceRules).toEqual([held('get'), held('watch')]);
   expect(at(undefined, 'n').resourceRules).toEqual([held('get'), held('watch')]);
-  // What is left out is said only where asking elsewhere would show it.
+  // `restricted` is set only at the fleet: a review in the right cluster would list more.
   expect([at('dev', 'n'), at('prod', 'n'), at(undefined, 'n')].map(({ restricted }) => restricted)).toEqual([
     false,
     false,
@@ -36,7 +36,7 @@ it('lists what holds in a cluster and a namespace', () => {
   ]);
 });
 
-it('tells the paths of unrestricted ClusterRoleBindings only, since a path is about no cluster', () => {
+it('lists the paths of unrestricted ClusterRoleBindings only, since a path belongs to no cluster', () => {
   const path = (url: string) => ({ verbs: ['get'], nonResourceURLs: [url] });
   const { policy } = fleetOf('dev').put(
     role('a', [path('/a'), pods('get')]),
@@ -51,7 +51,7 @@ it('tells the paths of unrestricted ClusterRoleBindings only, since a path is ab
   expect(rules.resourceRules).toEqual([held('get')]);
 });
 
-it('says each rule once, and what cannot be followed', () => {
+it('lists each rule once, and names roles that do not exist', () => {
   const { policy } = new Fleet().put(
     role('a', [pods('get')]),
     role('b', [pods('get'), pods('get')]),
@@ -77,10 +77,10 @@ it('a service account holds at home what it does not hold elsewhere', () => {
   expect(at(undefined)).toEqual([]);
 });
 
-it('A19: lists so many words and says that there are more', () => {
+it('A19: lists a limited number of strings and marks the list as shortened', () => {
   const names = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
   const fleet = new Fleet().put(
-    role('a', [{ ...pods('get'), resourceNames: names(MAX_LISTED_WORDS - 3) }]),
+    role('a', [{ ...pods('get'), resourceNames: names(MAX_LISTED_STRINGS - 3) }]),
     binding('a', 'ClusterRole/a', ['User:jane']),
   );
   const list = () => fleet.policy.rulesFor(jane, { cluster: undefined, namespace: 'n' });

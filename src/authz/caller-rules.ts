@@ -1,15 +1,15 @@
 import type { CallerRules } from '../api/authorization.ts';
-import { holds } from './binding-pool.ts';
+import { holds } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
-import type { CompiledBinding } from './compiled-binding.ts';
-import { ANY, type Rule, ruleText, wordCount } from './rules.ts';
+import type { CompiledBinding } from './compiled-rbac.ts';
+import { ANY, type Rule, ruleText, stringCount } from './rules.ts';
 
 export interface CallerBindings {
-  /** Those that count for resources: ClusterRoleBindings, and RoleBindings of the namespace asked about. */
+  /** ClusterRoleBindings, and RoleBindings of the namespace of the review. */
   readonly forResources: readonly CompiledBinding[];
-  /** Those that count for paths: a path is about no cluster (P-15). */
+  /** ClusterRoleBindings of the user outside of any cluster: a path belongs to no cluster (P-15). */
   readonly forPaths: readonly CompiledBinding[];
-  /** The cluster asked about; undefined at the fleet. */
+  /** The cluster of the review; undefined at the fleet. */
   readonly view: ClusterView | undefined;
 }
 
@@ -31,7 +31,7 @@ export function collectRules({ forResources, forPaths, view }: CallerBindings): 
   };
 }
 
-/** P-19: no binding says so. */
+/** P-19: system:masters needs no binding. */
 export const RULES_OF_MASTERS: CallerRules = {
   resourceRules: [{ verbs: [ANY], apiGroups: [ANY], resources: [ANY], resourceNames: [] }],
   nonResourceRules: [{ verbs: [ANY], nonResourceURLs: [ANY] }],
@@ -40,23 +40,23 @@ export const RULES_OF_MASTERS: CallerRules = {
   reason: '',
 };
 
-/** In one answer. Somebody may hold a hundred thousand words, and writing them down takes its time. */
-export const MAX_LISTED_WORDS = 10_000;
+/** Bounds one response: a caller may hold a hundred thousand strings. */
+export const MAX_LISTED_STRINGS = 10_000;
 
 class RuleList {
-  #left = MAX_LISTED_WORDS;
+  #budget = MAX_LISTED_STRINGS;
 
   get isFull(): boolean {
-    return this.#left < 0;
+    return this.#budget < 0;
   }
 
-  /** Many bindings may lead to one role, and roles repeat each other. */
+  /** Bindings may refer to the same role, and roles may have equal rules: each rule is listed once. */
   distinct(bindings: readonly CompiledBinding[], about: 'resources' | 'nonResourceURLs'): Rule[] {
     const rules = new Map<string, Rule>();
     for (const role of new Set(bindings.map((binding) => binding.role))) {
       for (const rule of role.index.rules) {
         if (rule[about].length === 0) continue;
-        this.#left -= wordCount(rule);
+        this.#budget -= stringCount(rule);
         if (this.isFull) return [...rules.values()];
         rules.set(ruleText(rule), rule);
       }

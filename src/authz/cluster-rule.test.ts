@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { ALL_CLUSTERS, NO_CLUSTERS } from '../api/authorization.ts';
 import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
-import { type ClusterGrant, ClusterRules } from './cluster-rule.ts';
+import { type ClusterGrant, clusterRule } from './cluster-rule.ts';
 import { ClusterSelector } from './cluster-selector.ts';
 import { binding, Fleet, person, role } from './rbac.fixture.ts';
 
@@ -12,8 +12,6 @@ const grant = (names: string[] | undefined, selector?: string): ClusterGrant => 
 });
 
 describe('cluster rules', () => {
-  const rules = new ClusterRules();
-
   it.each<[string, ClusterGrant[], ClusterGrant[]]>([
     ['order', [grant(['a']), grant(['b'], 'x=1')], [grant(['b'], 'x=1'), grant(['a'])]],
     ['repeats', [grant(['a', 'b'])], [grant(['b']), grant(['a']), grant(['a'])]],
@@ -22,8 +20,8 @@ describe('cluster rules', () => {
     ['names that a selector excludes', [grant(['x'])], [grant(['x', 'y'], 'kubernetes.io/metadata.name!=y')]],
     ['clauses that admit nothing', [grant(['x'])], [grant(['x']), grant(['y'], 'kubernetes.io/metadata.name=z,a=b')]],
     ['a wider clause of the same selector', [grant(undefined, 'a=b')], [grant(['x'], 'a=b'), grant(undefined, 'a=b')]],
-  ])('are one object whatever the %s', (_, one, other) => {
-    expect(rules.of({ elsewhere: one })).toBe(rules.of({ elsewhere: other }));
+  ])('have one fingerprint whatever the %s', (_, one, other) => {
+    expect(clusterRule({ elsewhere: one }).fingerprint).toBe(clusterRule({ elsewhere: other }).fingerprint);
   });
 
   it('differ when they admit different clusters', () => {
@@ -33,20 +31,20 @@ describe('cluster rules', () => {
       [grant(['a'], 'x=1')],
       [grant(undefined, 'x=1')],
       [grant(undefined, 'x!=1')],
-    ].map((elsewhere) => rules.of({ elsewhere }));
-    const home = rules.of({ elsewhere: [grant(['a'])], home: { cluster: 'a', grants: [] } });
-    expect(new Set([...different, home]).size).toBe(6);
+    ].map((elsewhere) => clusterRule({ elsewhere }));
+    const home = clusterRule({ elsewhere: [grant(['a'])], home: { cluster: 'a', grants: [] } });
+    expect(new Set([...different, home].map(({ fingerprint }) => fingerprint)).size).toBe(6);
     expect(home.admits('a', {})).toBe(false);
   });
 
-  it('are everything or nothing when nothing needs to be looked at', () => {
-    expect(rules.of({ elsewhere: [grant(['a']), grant(undefined)] })).toBe(ALL_CLUSTERS);
-    expect(rules.of({ elsewhere: [grant(undefined, '')] })).toBe(ALL_CLUSTERS);
-    expect(rules.of({ elsewhere: [] })).toBe(NO_CLUSTERS);
-    expect(rules.of({ elsewhere: [grant([])] })).toBe(NO_CLUSTERS);
+  it('are everything or nothing when labels do not matter', () => {
+    expect(clusterRule({ elsewhere: [grant(['a']), grant(undefined)] })).toBe(ALL_CLUSTERS);
+    expect(clusterRule({ elsewhere: [grant(undefined, '')] })).toBe(ALL_CLUSTERS);
+    expect(clusterRule({ elsewhere: [] })).toBe(NO_CLUSTERS);
+    expect(clusterRule({ elsewhere: [grant([])] })).toBe(NO_CLUSTERS);
     const all = [grant(undefined)];
-    expect(rules.of({ elsewhere: all, home: { cluster: 'h', grants: all } })).toBe(ALL_CLUSTERS);
-    const notHome = rules.of({ elsewhere: all, home: { cluster: 'h', grants: [] } });
+    expect(clusterRule({ elsewhere: all, home: { cluster: 'h', grants: all } })).toBe(ALL_CLUSTERS);
+    const notHome = clusterRule({ elsewhere: all, home: { cluster: 'h', grants: [] } });
     expect([notHome.all, notHome.admits('h', {}), notHome.admits('x', {}), notHome.candidates]).toEqual([
       false,
       false,
@@ -55,29 +53,29 @@ describe('cluster rules', () => {
     ]);
   });
 
-  it('say where to look', () => {
-    const of = (...elsewhere: ClusterGrant[]) => rules.of({ elsewhere }).candidates;
+  it('name candidates', () => {
+    const of = (...elsewhere: ClusterGrant[]) => clusterRule({ elsewhere }).candidates;
     expect(of(grant(['b', 'a']), grant(['c'], 'x=1'))).toEqual({ names: ['a', 'b', 'c'], labels: [] });
     expect(of(grant(undefined, 'x in (1,2),y=3'))).toEqual({ names: [], labels: [{ key: 'y', value: '3' }] });
     expect(of(grant(undefined, 'x=1'), grant(undefined, 'x!=1'))).toBeUndefined();
     expect(of(grant(undefined, 'x'))).toBeUndefined();
   });
 
-  it('say when everything to be found there is admitted', () => {
-    const of = (...elsewhere: ClusterGrant[]) => rules.of({ elsewhere }).admitsCandidates;
+  it('say when every candidate is admitted', () => {
+    const of = (...elsewhere: ClusterGrant[]) => clusterRule({ elsewhere }).admitsCandidates;
     expect(of(grant(['a', 'b']))).toBe(true);
     expect(of(grant(['a']), grant(undefined, 'x=1'), grant(undefined, 'y in (1,2)'))).toBe(true);
-    // One more condition, names beside it, or nowhere to look.
+    // Another requirement, names beside it, or no candidates.
     expect(of(grant(undefined, 'x=1,y'))).toBe(false);
     expect(of(grant(undefined, 'x=1,x=2'))).toBe(false);
     expect(of(grant(['a'], 'x=1'))).toBe(false);
     expect(of(grant(undefined, 'x!=1'))).toBe(false);
     const home = { cluster: 'h', grants: [] };
-    expect(rules.of({ elsewhere: [grant(undefined, 'x=1')], home }).admitsCandidates).toBe(false);
+    expect(clusterRule({ elsewhere: [grant(undefined, 'x=1')], home }).admitsCandidates).toBe(false);
   });
 
   it('say where two of them differ, and leave out no cluster on which they do', () => {
-    const of = (...elsewhere: ClusterGrant[]) => rules.of({ elsewhere });
+    const of = (...elsewhere: ClusterGrant[]) => clusterRule({ elsewhere });
     const wide = of(grant(['a', 'b']), grant(undefined, 'x=1'), grant(['c'], 'y=1'));
     expect(wide.differsFrom?.(of(grant(['a']), grant(undefined, 'x=1')))).toEqual({ names: ['b', 'c'], labels: [] });
     expect(wide.differsFrom?.(of(grant(['a', 'b']), grant(['c'], 'y=1')))).toEqual({
@@ -102,24 +100,24 @@ describe('cluster rules', () => {
     fc.assert(
       fc.property(grants, grants, (one, other) => {
         const [before, after] = [of(...one), of(...other)];
-        const places = after.differsFrom?.(before);
-        if (places === undefined) return;
+        const lookup = after.differsFrom?.(before);
+        if (lookup === undefined) return;
         for (const { name, labels } of fleet) {
           if (before.admits(name, labels) === after.admits(name, labels)) continue;
-          const isThere = places.labels.some(({ key, value }) => (labels as Record<string, string>)[key] === value);
-          expect(isThere || places.names.includes(name)).toBe(true);
+          const isThere = lookup.labels.some(({ key, value }) => (labels as Record<string, string>)[key] === value);
+          expect(isThere || lookup.names.includes(name)).toBe(true);
         }
       }),
     );
   });
 
   it('take a cluster without labels for one that exists', () => {
-    const rule = rules.of({ elsewhere: [grant(undefined, 'env!=prod')] });
+    const rule = clusterRule({ elsewhere: [grant(undefined, 'env!=prod')] });
     expect(rule.admits('a', undefined)).toBe(true);
     expect(rule.admits('a', { env: 'prod' })).toBe(false);
   });
 
-  it('are kept per caller until one of its subjects changes', () => {
+  it('of a caller change when one of its subjects does', () => {
     const see = { verbs: ['list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
     const fleet = new Fleet().put(
       role('a', [{ ...see, resourceNames: ['a'] }]),
@@ -131,16 +129,16 @@ describe('cluster rules', () => {
     const rule = fleet.policy.ruleFor(jane, 'list');
     expect(rule.candidates?.names).toEqual(['a', 'b']);
     expect(fleet.policy.ruleFor(jane, 'get').none).toBe(true);
-    // Both names through one role: another way to the same rule.
+    // Both names through one role: other grants, the same rule.
     fleet.put(role('a', [{ ...see, resourceNames: ['b', 'a'] }]));
-    expect(fleet.policy.ruleFor(jane, 'list')).toBe(rule);
+    expect(fleet.policy.ruleFor(jane, 'list').fingerprint).toBe(rule.fingerprint);
     fleet.remove(role('a', []));
     expect(fleet.policy.ruleFor(jane, 'list').candidates?.names).toEqual(['b']);
-    expect(fleet.policy.ruleAt(jane, 'list', fleet.revision - 1)).toBe(rule);
+    expect(fleet.policy.ruleAt(jane, 'list', fleet.revision - 1).fingerprint).toBe(rule.fingerprint);
     expect(fleet.policy.ruleAt(jane, 'list', 0).none).toBe(true);
   });
 
-  it('of the past are looked up once for all who come back as the same caller', () => {
+  it('of the past are computed once for each caller', () => {
     const see = { verbs: ['list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
     const fleet = new Fleet().put(role('a', [see]), binding('a', 'ClusterRole/a', ['User:jane', 'User:joe']));
     const then = fleet.revision;

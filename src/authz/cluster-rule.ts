@@ -1,10 +1,11 @@
+import { hash } from 'node:crypto';
 import {
   ALL_CLUSTERS,
   type ClusterLabels,
+  type ClusterLookup,
   type ClusterRule,
   type ClusterVisibility,
   NO_CLUSTERS,
-  type Places,
 } from '../api/authorization.ts';
 import {
   type ClusterSelector,
@@ -17,7 +18,7 @@ import {
 
 export type VisibilityVerb = Parameters<ClusterVisibility['ruleFor']>[1];
 
-/** One way to a cluster: a rule that allows the verb, through a binding that reaches so far. */
+/** A rule that allows the verb on clusters, and where its binding holds. */
 export interface ClusterGrant {
   /** The rule's resourceNames; undefined when it is not restricted to names. */
   readonly names: ReadonlySet<string> | undefined;
@@ -25,13 +26,13 @@ export interface ClusterGrant {
   readonly selector: ClusterSelector | undefined;
 }
 
-/** Clusters by name (all of them when undefined) that the selector selects as well. */
+/** Clusters that have one of the names (any name when undefined) and that the selector matches. */
 interface Clause {
   readonly names: ReadonlySet<string> | undefined;
   readonly selector: ClusterSelector;
 }
 
-/** Grants without repeats, as far as it can be told from their text. Any of them is enough. */
+/** Grants without duplicates, as far as their text tells. One that admits a cluster is enough. */
 interface Clauses {
   readonly all: boolean;
   /** Admitted by name alone, sorted. */
@@ -65,7 +66,7 @@ function simplify(grants: Iterable<ClusterGrant>): Clauses {
   return { all: false, names: [...names].sort(), selected: clauses.map(([, clause]) => clause) };
 }
 
-/** The names a selector is pinned to, if it is pinned by name. */
+/** The names that a selector is pinned to; undefined when its pins are other labels. */
 function namesIn({ pins }: ClusterSelector): ReadonlySet<string> | undefined {
   if (pins === undefined || pins[0]?.key !== NAME_LABEL) return undefined;
   return new Set(pins.map(({ value }) => value));
@@ -79,7 +80,7 @@ function intersect(
   return new Set([...a].filter((name) => b.has(name)));
 }
 
-/** What is left of the clauses for one cluster: the names are decided, the labels are not. */
+/** The clauses for one cluster of this name: names are decided, labels are not. */
 function narrow(clauses: Clauses, name: string): Clauses {
   if (clauses.all || clauses.names.includes(name)) return EVERYTHING;
   const selected = clauses.selected.filter((clause) => clause.names?.has(name) ?? true);
@@ -92,13 +93,14 @@ function textOf({ all, names, selected }: Clauses): unknown {
   return all || [names, selected.map(clauseText)];
 }
 
-/** What a rule is made from. At home the caller is somebody else, with other grants. */
+/** What a rule is made from. At home the caller is another user, with other grants. */
 export interface RuleSource {
   readonly elsewhere: Iterable<ClusterGrant>;
   readonly home?: { readonly cluster: string; readonly grants: Iterable<ClusterGrant> } | undefined;
 }
 
 class ClausesRule implements ClusterRule {
+  readonly fingerprint: string;
   readonly all = false;
   readonly none = false;
   readonly candidates: ClusterRule['candidates'];
@@ -107,15 +109,17 @@ class ClausesRule implements ClusterRule {
   readonly #home: { readonly cluster: string; readonly clauses: Clauses } | undefined;
 
   constructor(elsewhere: Clauses, home: { readonly cluster: string; readonly clauses: Clauses } | undefined) {
+    const text = JSON.stringify([textOf(elsewhere), home && [home.cluster, textOf(home.clauses)]]);
+    this.fingerprint = hash('sha256', text, 'base64url');
     this.#elsewhere = new ClauseIndex(elsewhere);
     this.#home = home;
     this.candidates = this.#elsewhere.candidates(home === undefined || isNothing(home.clauses) ? [] : [home.cluster]);
-    // At home other clauses decide, also for a cluster to which these would lead.
+    // The home cluster is decided by other clauses, even if these pins select it.
     this.admitsCandidates = home === undefined && this.#elsewhere.pinsSuffice;
   }
 
   admits(name: string, labels: ClusterLabels | undefined): boolean {
-    // The cluster is at hand, so one without labels exists all the same.
+    // Undefined labels mean that the cluster has none, not that it does not exist.
     if (name !== this.#home?.cluster) return this.#elsewhere.admits(name, labels ?? {});
     const { all, selected } = this.#home.clauses;
     if (all || selected.length === 0) return all;
@@ -123,13 +127,13 @@ class ClausesRule implements ClusterRule {
     return selected.some(({ selector }) => selector.holdsIn(view));
   }
 
-  differsFrom(other: ClusterRule): Places | undefined {
+  differsFrom(other: ClusterRule): ClusterLookup | undefined {
     if (!(other instanceof ClausesRule) || this.#home !== undefined || other.#home !== undefined) return undefined;
     return this.#elsewhere.differsFrom(other.#elsewhere);
   }
 }
 
-/** Clauses by the labels that lead to them, so that many grants do not make each cluster dearer. */
+/** Clauses by their pins, so that the cost per cluster does not grow with the number of grants. */
 class ClauseIndex {
   readonly #all: boolean;
   readonly #names: ReadonlySet<string>;
@@ -174,11 +178,11 @@ class ClauseIndex {
 
   candidates(also: readonly string[]): ClusterRule['candidates'] {
     if (this.#all || this.#unpinned.length > 0) return undefined;
-    return placesOf([...this.#names, ...also], this.#pins);
+    return lookupOf([...this.#names, ...also], this.#pins);
   }
 
-  /** What both have decides the same in both: only the clauses of one of them can make a difference. */
-  differsFrom(other: ClauseIndex): Places | undefined {
+  /** A clause that both have admits the same clusters in both: only clauses of one of them can make a difference. */
+  differsFrom(other: ClauseIndex): ClusterLookup | undefined {
     if (this.#all || other.#all) return undefined;
     const names = [...this.#names.symmetricDifference(other.#names)];
     const pins: Pin[] = [];
@@ -190,15 +194,15 @@ class ClauseIndex {
         pins.push(...own);
       }
     }
-    return placesOf(names, pins);
+    return lookupOf(names, pins);
   }
 }
 
-/** A cluster that the clause admits carries one of these. */
+/** A cluster that the clause admits has one of these labels. */
 const pinsOf = ({ names, selector }: Clause): readonly Pin[] | undefined =>
   names === undefined ? selector.pins : [...names].map((value) => ({ key: NAME_LABEL, value }));
 
-function placesOf(names: readonly string[], pins: readonly Pin[]): Places {
+function lookupOf(names: readonly string[], pins: readonly Pin[]): ClusterLookup {
   const pinned = pins.filter(({ key }) => key === NAME_LABEL).map(({ value }) => value);
   const labels = new Map(pins.filter(({ key }) => key !== NAME_LABEL).map((pin) => [pinText(pin), pin]));
   return { names: [...new Set([...names, ...pinned])].sort(), labels: [...labels.values()] };
@@ -209,37 +213,14 @@ const clauseText = ({ selector, names }: Clause): string => JSON.stringify([sele
 const admitsBy = ({ names, selector }: Clause, view: ClusterView): boolean =>
   (names?.has(view.name) ?? true) && selector.holdsIn(view);
 
-/**
- * Makes rules, and the same rule from the same grants, so that `===` tells whether a change mattered.
- * A rule lives as long as somebody uses it: the table holds it weakly and drops its entry afterwards.
- */
-export class ClusterRules {
-  readonly #known = new Map<string, WeakRef<ClusterRule>>();
-  readonly #cleaner = new FinalizationRegistry<string>((text) => {
-    // A new rule of the same text may have taken the place in between.
-    if (this.#known.get(text)?.deref() === undefined) this.#known.delete(text);
-  });
-
-  of(source: RuleSource): ClusterRule {
-    const elsewhere = simplify(source.elsewhere);
-    const home = source.home && {
-      cluster: source.home.cluster,
-      clauses: narrow(simplify(source.home.grants), source.home.cluster),
-    };
-    if (elsewhere.all && (home?.clauses.all ?? true)) return ALL_CLUSTERS;
-    if (isNothing(elsewhere) && (home === undefined || isNothing(home.clauses))) return NO_CLUSTERS;
-
-    const text = JSON.stringify([textOf(elsewhere), home && [home.cluster, textOf(home.clauses)]]);
-    const known = this.#known.get(text)?.deref();
-    if (known !== undefined) return known;
-    const rule = new ClausesRule(elsewhere, home);
-    this.#known.set(text, new WeakRef(rule));
-    this.#cleaner.register(rule, text);
-    return rule;
-  }
-
-  /** How many distinct rules are remembered. */
-  get size(): number {
-    return this.#known.size;
-  }
+/** Grants that say the same in another order or in other words give rules of the same fingerprint. */
+export function clusterRule(source: RuleSource): ClusterRule {
+  const elsewhere = simplify(source.elsewhere);
+  const home = source.home && {
+    cluster: source.home.cluster,
+    clauses: narrow(simplify(source.home.grants), source.home.cluster),
+  };
+  if (elsewhere.all && (home?.clauses.all ?? true)) return ALL_CLUSTERS;
+  if (isNothing(elsewhere) && (home === undefined || isNothing(home.clauses))) return NO_CLUSTERS;
+  return new ClausesRule(elsewhere, home);
 }

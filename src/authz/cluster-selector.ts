@@ -1,13 +1,10 @@
 import type { ClusterLabels } from '../api/authorization.ts';
-import type { ApiObject } from '../api/kind.ts';
-import { CLUSTERS_ANNOTATION } from '../api/kinds/rbac.ts';
-import { type LabelSelector, parseLabelSelector, type Requirement } from '../objects/selectors/label-selector.ts';
-import { field } from './plain-json.ts';
+import type { LabelSelector, Requirement } from '../objects/selectors/label-selector.ts';
 
-/** The label every cluster has for selectors, whatever its own labels say. */
+/** A computed label: for selectors, every cluster has it with its name as the value. */
 export const NAME_LABEL = 'kubernetes.io/metadata.name';
 
-/** A cluster as selectors see it. */
+/** What selectors match against. */
 export interface ClusterView {
   readonly name: string;
   /** Own labels plus the computed name; the name alone when there is no such cluster. */
@@ -16,14 +13,11 @@ export interface ClusterView {
 }
 
 export function viewCluster(name: string, own: ClusterLabels | undefined): ClusterView {
-  // The computed label is written last: a cluster that carries a forged one is still known by its name.
-  // Without a prototype, so that a label called `constructor` exists only where somebody set it.
-  const labels: Record<string, string> = Object.assign(Object.create(null), own);
-  labels[NAME_LABEL] = name;
-  return { name, labels, exists: own !== undefined };
+  // The computed label comes last: a cluster with a forged one is still known by its name.
+  return { name, labels: { ...own, [NAME_LABEL]: name }, exists: own !== undefined };
 }
 
-/** One label that a matching cluster is sure to carry. */
+/** One label that a matching cluster may have; see `ClusterSelector.pins`. */
 export interface Pin {
   readonly key: string;
   readonly value: string;
@@ -34,15 +28,15 @@ export const pinText = ({ key, value }: Pin): string => `${key}=${value}`;
 const isEquality = ({ operator }: Requirement): boolean => operator === 'in' || operator === '=' || operator === '==';
 const isInequality = ({ operator }: Requirement): boolean => operator === 'notin' || operator === '!=';
 
-/** The label selector of a binding, prepared for the questions that are asked of it. */
+/** The label selector of a binding, with what indexes need to know of it. */
 export class ClusterSelector {
-  /** Equal for selectors that say the same in other words (`a=b`, `a in (b)`), in any order. */
+  /** Equal for selectors with the same requirements in other words (`a=b`, `a in (b)`) or another order. */
   readonly text: string;
-  /** A matching cluster carries one of these; undefined when the selector promises no such thing. */
+  /** Every matching cluster has one of these labels; undefined when the selector names no such labels. */
   readonly pins: readonly Pin[] | undefined;
-  /** True when every cluster that carries one of the pins matches. */
+  /** True when every cluster with one of the pins matches. */
   readonly pinsSuffice: boolean;
-  /** True when only the cluster's name decides. */
+  /** True when the selector is about the cluster's name only. */
   readonly namesOnly: boolean;
   readonly #selector: LabelSelector;
 
@@ -55,9 +49,9 @@ export class ClusterSelector {
   }
 
   /**
-   * For a cluster that does not exist only the name can be known, so only a selector about names can
-   * hold. Judging `env!=prod` by the absence of labels would allow it, and the 404 that follows would
-   * tell the caller which of the clusters closed to it (403) exist.
+   * Of a cluster that does not exist only the name is known, so only a selector about names can match it. If `env!=prod`
+   * matched because there are no labels, the request would be allowed, and its 404 would tell the caller which of the
+   * clusters that it may not access (403) exist.
    */
   holdsIn(view: ClusterView): boolean {
     return (view.exists || this.namesOnly) && this.#selector.matches(view.labels);
@@ -73,7 +67,7 @@ function canonicalText(requirements: readonly Requirement[]): string {
   return [...new Set(texts)].sort().join(',');
 }
 
-/** By name if possible, otherwise the requirement with the fewest values: the narrowest to look up. */
+/** By name if possible, otherwise by the requirement with the fewest values: fewest lookups. */
 function choosePins(requirements: readonly Requirement[]): Pin[] | undefined {
   let best: Requirement | undefined;
   for (const requirement of requirements.filter(isEquality)) {
@@ -88,22 +82,10 @@ const rank = ({ key, values }: Requirement): number => (key === NAME_LABEL ? 0 :
 export type Reach =
   /** In requests about any cluster, and about none. */
   | { readonly kind: 'everywhere' }
-  /** In requests about the clusters selected; never in a request about no cluster. */
+  /** In requests about the selected clusters; never in a request about no cluster. */
   | { readonly kind: 'clusters'; readonly selector: ClusterSelector }
-  /** The annotation cannot be read. Ignoring it would open the binding to the whole fleet. */
+  /** The annotation cannot be parsed. Ignoring it would open the binding to the whole fleet. */
   | { readonly kind: 'nowhere'; readonly reason: string };
-
-export function readReach(binding: ApiObject): Reach {
-  const text = field(binding.metadata.annotations, CLUSTERS_ANNOTATION);
-  if (text === undefined) return { kind: 'everywhere' };
-  try {
-    if (typeof text !== 'string') throw new TypeError('not a string');
-    return { kind: 'clusters', selector: new ClusterSelector(parseLabelSelector(text)) };
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { kind: 'nowhere', reason: `annotation ${CLUSTERS_ANNOTATION}: ${why}` };
-  }
-}
 
 /** Equal for reaches that hold in the same requests. */
 export function reachText(reach: Reach): string {

@@ -22,7 +22,7 @@ const rules = fc.array(fc.oneof(resourceRule, pathRule), { maxLength: 5 });
 
 const has = (held: readonly string[], word: string): boolean => held.includes(ANY) || held.includes(word);
 
-/** Kubernetes' comparison of one part with one rule, word by word. */
+/** Kubernetes' comparison of one part with one rule. */
 function covers(held: Rule, part: Rule): boolean {
   const isResource = (resource: string): boolean =>
     has(held.resources, resource) || (resource.includes('/') && held.resources.includes(`*/${resource.split('/')[1]}`));

@@ -2,19 +2,19 @@ import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { HeldRules } from './held-rules.ts';
 import type { Rule } from './rules.ts';
 
-/** Whether some rules say at least as much as others, as Kubernetes compares them before a grant. */
+/** Whether held rules allow at least what wanted rules allow, compared as in Kubernetes' escalation check. */
 
 /**
- * A rule is compared in its smallest parts: one group, one resource, one verb, one name. A megabyte of
- * JSON can hold a rule with a billion of them, so there is a limit; real roles stay below a thousand. Rules that
- * one held rule covers whole do not count.
+ * A rule is compared in its smallest parts: one group, one resource, one verb, one name. A megabyte of JSON can hold a
+ * rule with a billion of them, hence the limit; real roles stay below a thousand. A rule that one held rule covers whole
+ * does not count.
  */
 export const MAX_PARTS = 2_000;
 
 export interface Coverage {
   /** The parts that are not covered. */
   readonly missing: readonly Rule[];
-  /** True when there were too many parts to compare; then nothing is known to be covered. */
+  /** True when there were too many parts to compare. Then `missing` may hold parts that are covered. */
   readonly tooMany: boolean;
 }
 
@@ -22,18 +22,18 @@ const NOTHING: Rule = { verbs: [], apiGroups: [], resources: [], resourceNames: 
 
 export function coverageOf(heldRules: readonly Rule[], wanted: readonly Rule[]): Coverage {
   const held = new HeldRules(heldRules, wanted);
-  // A rule that one held rule covers whole needs no taking apart.
-  const open = wanted.flatMap((rule) => halves(withoutRepeats(rule))).filter((rule) => !held.cover(rule));
+  // A rule that one held rule covers whole is not split.
+  const open = wanted.flatMap((rule) => halves(withoutDuplicates(rule))).filter((rule) => !held.cover(rule));
   const parts = open.reduce((sum, rule) => sum + partCount(rule), 0);
   if (held.isExhausted || parts > MAX_PARTS) return { missing: open, tooMany: true };
-  // What cannot be taken apart was asked for already.
+  // A rule of one part was compared above.
   const missing = open.flatMap((rule) =>
-    partCount(rule) === 1 ? [rule] : takeApart(rule).filter((part) => !held.cover(part)),
+    partCount(rule) === 1 ? [rule] : splitIntoParts(rule).filter((part) => !held.cover(part)),
   );
   return { missing, tooMany: held.isExhausted };
 }
 
-/** Resources and paths are held and compared apart from each other; without a verb or either there is nothing. */
+/** Resources and paths are compared apart from each other. A rule without verbs allows nothing. */
 function halves(rule: Rule): Rule[] {
   const both = [
     { ...rule, nonResourceURLs: [] },
@@ -42,7 +42,7 @@ function halves(rule: Rule): Rule[] {
   return both.filter((half) => partCount(half) > 0);
 }
 
-function withoutRepeats(rule: Rule): Rule {
+function withoutDuplicates(rule: Rule): Rule {
   return {
     verbs: distinct(rule.verbs),
     apiGroups: distinct(rule.apiGroups),
@@ -59,7 +59,7 @@ function partCount({ verbs, apiGroups, resources, resourceNames, nonResourceURLs
   return verbs.length * (apiGroups.length * resources.length * names + nonResourceURLs.length);
 }
 
-function takeApart(rule: Rule): Rule[] {
+function splitIntoParts(rule: Rule): Rule[] {
   const parts: Rule[] = [];
   const names = rule.resourceNames.length === 0 ? [[]] : rule.resourceNames.map((name) => [name]);
   for (const verb of rule.verbs) {
@@ -75,11 +75,11 @@ function takeApart(rule: Rule): Rule[] {
   return parts;
 }
 
-/** The verbs of parts that differ in nothing else together in one rule. */
+/** Merges parts that differ in their verb only. */
 export function compact(parts: readonly Rule[]): Rule[] {
   const merged = new Map<string, { rule: Rule; verbs: Set<string> }>();
   for (const rule of parts) {
-    // Paths stand alone, as in Kubernetes' message.
+    // Paths are not merged, as in Kubernetes' message.
     const key = JSON.stringify([rule.apiGroups, rule.resources, rule.resourceNames, rule.nonResourceURLs]);
     const separate = rule.nonResourceURLs.length > 0 ? JSON.stringify(rule.verbs) : '';
     const entry = merged.get(key + separate);
@@ -98,9 +98,9 @@ export function describeRule(rule: Rule): string {
     ['ResourceNames', rule.resourceNames],
     ['Verbs', rule.verbs],
   ];
-  const shown = parts.filter(([, words]) => words.length > 0).map(([label, words]) => `${label}:${goList(words)}`);
+  const shown = parts.filter(([, list]) => list.length > 0).map(([label, list]) => `${label}:${goList(list)}`);
   return `{${shown.join(', ')}}`;
 }
 
 /** Go's `%q` of a list. */
-export const goList = (words: readonly string[]): string => `[${words.map(goQuote).join(' ')}]`;
+export const goList = (list: readonly string[]): string => `[${list.map(goQuote).join(' ')}]`;

@@ -1,26 +1,21 @@
 import { describe, expect, it } from 'vitest';
+import { createCatalog } from '../api/catalog.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { MAX_PARTS } from './covers.ts';
-import { refuseBinding, refuseRole } from './escalation.ts';
+import { refuseGrant } from './escalation.ts';
 import { account, binding, Fleet, person, type Rules, role } from './rbac.fixture.ts';
 
 const jane = person('jane', 'a', 'b');
 const getPods: Rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }];
 const listPods: Rules = [{ verbs: ['list'], apiGroups: [''], resources: ['pods'] }];
 
-/** What the policy says of jane writing this. */
+const catalog = createCatalog({ productName: 'orchestrator' });
+
+/** The message of the refusal when the caller writes this object; undefined when it may. */
 function writing(fleet: Fleet, object: ApiObject, old?: ApiObject, caller = jane): string | undefined {
-  const attempt = { policy: fleet.policy, caller, object, old };
-  const refusal =
-    object.kind === 'ClusterRole'
-      ? refuseRole({ ...attempt, resource: 'clusterroles' })
-      : object.kind === 'Role'
-        ? refuseRole({ ...attempt, resource: 'roles' })
-        : refuseBinding({
-            ...attempt,
-            resource: object.kind === 'RoleBinding' ? 'rolebindings' : 'clusterrolebindings',
-          });
-  return refusal?.message;
+  const kind = catalog.findKind(object.apiVersion, object.kind);
+  if (kind === undefined) throw new Error(`no such kind: ${object.kind}`);
+  return refuseGrant(fleet.policy, caller, kind, object, old)?.message;
 }
 
 const holding = (rules: Rules, clusters?: string): Fleet =>
@@ -124,7 +119,7 @@ describe('roles', () => {
     expect(writing(new Fleet(), role('new', getPods), undefined, person('x', 'system:masters'))).toBeUndefined();
   });
 
-  it('aggregate only for those who hold everything, before and after', () => {
+  it('aggregate only if the caller holds everything, before and after', () => {
     const whole: Rules = [
       { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
       { verbs: ['*'], nonResourceURLs: ['*'] },
@@ -136,7 +131,7 @@ describe('roles', () => {
     expect(writing(holding(whole), aggregating)).toBeUndefined();
   });
 
-  it('may be tidied by those who could not grant them', () => {
+  it('may get other finalizers and owners from a caller who could not create them', () => {
     const old = role('new', getPods);
     const tidied = { ...old, metadata: { ...old.metadata, finalizers: ['x'], resourceVersion: '7' } };
     expect(writing(new Fleet(), tidied, old)).toBeUndefined();
@@ -158,7 +153,7 @@ describe('roles', () => {
     expect(long?.endsWith(`and ${MAX_PARTS - 100} more`)).toBe(true);
   });
 
-  it('that would have to be compared with too many held rules are refused, but not to who holds everything', () => {
+  it('that would have to be compared with too many held rules are refused, unless the caller holds everything', () => {
     const rules = (count: number, prefix: string): Rules =>
       Array.from({ length: count }, (_, index) => ({
         verbs: ['get', `${prefix}${index}`],
@@ -227,7 +222,7 @@ describe('bindings', () => {
     expect(writing(local, binding('new', 'ClusterRole/strong', ['User:x'], { namespace: 'n' }))).toBeUndefined();
     expect(writing(local, binding('new', 'ClusterRole/strong', ['User:x'], { namespace: 'm' }))).toBeDefined();
     expect(writing(local, strong)).toBeDefined();
-    // What is bound in some clusters only says nothing about the fleet's own objects.
+    // A binding restricted to clusters does not count for the fleet's own objects.
     expect(writing(stronger(holding(may([]), 'env=dev')), strong)).toBeDefined();
   });
 

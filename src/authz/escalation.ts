@@ -2,29 +2,27 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Authorizer } from '../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
-import type { ApiObject } from '../api/kind.ts';
+import type { ApiObject, Kind } from '../api/kind.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { type ApiError, forbidden, notFound } from '../api/status.ts';
-import { readAggregation } from './aggregation.ts';
-import { type Reach, readReach } from './cluster-selector.ts';
-import { readTarget } from './compiled-binding.ts';
+import type { Reach } from './cluster-selector.ts';
 import { compact, coverageOf, describeRule, goList } from './covers.ts';
-import { field } from './plain-json.ts';
 import type { Policy } from './policy.ts';
-import { type Rule, readRules } from './rules.ts';
+import { field, readAggregation, readReach, readRules, readTarget } from './rbac-objects.ts';
+import type { Rule } from './rules.ts';
 
 /**
- * Nobody may grant what they do not hold: whoever may write roles or bindings could otherwise give
- * themselves everything. Kubernetes' check, with the fleet's dimension added on the careful side: what
- * is held in some clusters only counts for a binding that is restricted by the same selector.
+ * A caller may not grant permissions that it does not hold: a caller who may write roles or bindings could otherwise give
+ * itself everything. Kubernetes' escalation check, with a stricter rule for clusters: what is held in some clusters only
+ * counts for a binding that is restricted by the same selector.
  *
- * Roles and bindings belong to the fleet, so the caller is asked as it is in a request about no
- * cluster. What a service account may do at home does not count.
+ * Roles and bindings belong to the fleet, so the caller is the user of a request about no cluster. What a service account
+ * may do in its home cluster does not count.
  */
 
 export type GrantPolicy = Pick<Policy, 'heldRules' | 'rulesOf'> & Pick<Authorizer, 'decide'>;
 
-export interface GrantAttempt {
+interface GrantAttempt {
   readonly policy: GrantPolicy;
   readonly caller: Caller;
   /** The object about to be stored. */
@@ -33,12 +31,25 @@ export interface GrantAttempt {
   readonly old: ApiObject | undefined;
 }
 
-export interface RoleAttempt extends GrantAttempt {
-  readonly resource: 'clusterroles' | 'roles';
-}
-
-export interface BindingAttempt extends GrantAttempt {
-  readonly resource: 'clusterrolebindings' | 'rolebindings';
+/** The escalation check of a write: a 403 or 404 for a role or binding that the caller may not write. */
+export function refuseGrant(
+  policy: GrantPolicy,
+  caller: Caller,
+  { group, resource }: Pick<Kind, 'group' | 'resource'>,
+  object: ApiObject,
+  old: ApiObject | undefined,
+): ApiError | undefined {
+  if (group !== RBAC_GROUP) return undefined;
+  switch (resource) {
+    case 'roles':
+    case 'clusterroles':
+      return refuseRole({ policy, caller, object, old }, resource);
+    case 'rolebindings':
+    case 'clusterrolebindings':
+      return refuseBinding({ policy, caller, object, old }, resource);
+    default:
+      return undefined;
+  }
 }
 
 const EVERYWHERE: Reach = { kind: 'everywhere' };
@@ -47,8 +58,10 @@ const FULL_AUTHORITY = readRules([
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]);
 
-/** The refusal of a role the caller may not write; undefined when it may. */
-export function refuseRole({ policy, caller, resource, object, old }: RoleAttempt): ApiError | undefined {
+function refuseRole(
+  { policy, caller, object, old }: GrantAttempt,
+  resource: 'clusterroles' | 'roles',
+): ApiError | undefined {
   const user = caller.as(undefined);
   if (user.groups.includes(MASTERS) || onlyHousekeeping(object, old)) return undefined;
   const name = object.metadata.name ?? '';
@@ -60,7 +73,7 @@ export function refuseRole({ policy, caller, resource, object, old }: RoleAttemp
     resource,
     subresource: '',
     namespace,
-    // A create is asked of the collection, where there is no name yet (P-13).
+    // On create Kubernetes checks the collection: there is no name yet (P-13).
     name: isNamed ? name : '',
     cluster: undefined,
   };
@@ -70,7 +83,7 @@ export function refuseRole({ policy, caller, resource, object, old }: RoleAttemp
   const refusal = refusalOf(user, held, readRules(object.rules));
   if (refusal !== undefined) return forbidden({ group: RBAC_GROUP, resource }, name, refusal);
   if (resource === 'clusterroles' && [object, old].some((role) => role && readAggregation(role) !== undefined)) {
-    // An aggregation gathers whatever anybody labels for it, now or later.
+    // An aggregation includes every role that is labelled for it, now or later.
     if (refusalOf(user, held, FULL_AUTHORITY) !== undefined) {
       const why = 'must have cluster-admin privileges to use the aggregationRule';
       return forbidden({ group: RBAC_GROUP, resource }, name, why);
@@ -79,8 +92,10 @@ export function refuseRole({ policy, caller, resource, object, old }: RoleAttemp
   return undefined;
 }
 
-/** The refusal of a binding the caller may not write; undefined when it may. */
-export function refuseBinding({ policy, caller, resource, object, old }: BindingAttempt): ApiError | undefined {
+function refuseBinding(
+  { policy, caller, object, old }: GrantAttempt,
+  resource: 'clusterrolebindings' | 'rolebindings',
+): ApiError | undefined {
   const user = caller.as(undefined);
   if (user.groups.includes(MASTERS) || onlyHousekeeping(object, old)) return undefined;
   const name = object.metadata.name ?? '';
@@ -95,14 +110,14 @@ export function refuseBinding({ policy, caller, resource, object, old }: Binding
 
   const rules = policy.rulesOf(target);
   if (rules === undefined) return notFound(roleResource, target.name);
-  // A selector that cannot be read is nobody's; validation refuses it, and until then only full rights count.
+  // Validation refuses an unreadable selector later; no held rule has the same one, so only unrestricted rules count.
   const reach = readReach(object);
   const held = policy.heldRules(user, namespace, reach.kind === 'nowhere' ? EVERYWHERE : reach);
   const refusal = refusalOf(user, held, rules);
   return refusal === undefined ? undefined : forbidden({ group: RBAC_GROUP, resource }, name, refusal);
 }
 
-/** One role may lack tens of thousands of parts; the first ones tell the story. */
+/** A role may exceed the held rules in tens of thousands of parts; the first ones are enough for a person. */
 const MAX_LINES = 100;
 
 function refusalOf(user: User, held: readonly Rule[], wanted: readonly Rule[]): string | undefined {
@@ -116,10 +131,10 @@ function refusalOf(user: User, held: readonly Rule[], wanted: readonly Rule[]): 
   return `${who} is attempting to grant RBAC permissions not currently held:\n${shown.join('\n')}`;
 }
 
-/** Fields that the collection of garbage writes, and those that the server itself sets. */
+/** Fields that garbage collection writes, and those that the server itself sets. */
 const HOUSEKEEPING = ['ownerReferences', 'finalizers', 'managedFields', 'selfLink', 'resourceVersion'] as const;
 
-/** An update that changes nothing else grants nothing, even where the writer could not grant it anew. */
+/** An update that changes only these fields grants nothing, even if the writer could not create the object. */
 function onlyHousekeeping(object: ApiObject, old: ApiObject | undefined): boolean {
   if (old === undefined) return false;
   return isDeepStrictEqual(withoutHousekeeping(object), withoutHousekeeping(old));

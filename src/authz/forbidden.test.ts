@@ -56,7 +56,7 @@ it('P-35: the reason follows, if there is one', () => {
   expect(message).toBe(`forbidden: User "jane" cannot get path "/": ${reason}`);
 });
 
-it('P-36: markup is taken out of what was asked, and not out of the reason', () => {
+it('P-36: markup is escaped in the question, and not in the reason', () => {
   const { message } = forbiddenFor(
     user('<b>&"'),
     { verb: 'get', path: '/<script>' },

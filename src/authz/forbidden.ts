@@ -1,11 +1,37 @@
-import type { Decision, PathQuestion, ResourceQuestion } from '../api/authorization.ts';
+import {
+  type Authorizer,
+  type Decision,
+  namespaceAskedAbout,
+  type PathQuestion,
+  type ResourceQuestion,
+} from '../api/authorization.ts';
 import type { User } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
+import type { ApiRequest, Verb } from '../api/request.ts';
 import { ApiError, qualified, type StatusDetails } from '../api/status.ts';
+import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
 
 /**
- * The 403 of a refusal (P-30..P-36). It is made from the question alone, before anything is looked up,
- * so it reads the same whether or not there is something behind it.
+ * Authorizes a request a second time: a watch after a policy change (`verb` is then `watch`), and a request about issued
+ * tokens, which was let through for owners. Returns the 403, or undefined when a rule allows the request.
+ */
+export function refusalOf(
+  authorizer: Authorizer,
+  request: ApiRequest,
+  verb: Verb = request.target.verb,
+): ApiError | undefined {
+  const { group, resource, cluster } = request.target;
+  const selector = parseFieldSelector(request.query.get('fieldSelector') ?? '');
+  const name = request.target.name || (selector.exactValue('metadata.name') ?? '');
+  const namespace = namespaceAskedAbout(request.target);
+  const question = { verb, group, resource, subresource: '', namespace, name, cluster };
+  const decision = authorizer.decide(request.caller, question);
+  return decision.allowed ? undefined : forbiddenFor(request.caller.as(cluster), question, decision);
+}
+
+/**
+ * The 403 of a refusal (P-30..P-36). It is made from the question alone, before any lookup, so it is the same whether or
+ * not the object exists.
  */
 export function forbiddenFor(user: User, question: ResourceQuestion | PathQuestion, decision: Decision): ApiError {
   const refused = withoutMarkup(refusal(user, question));
@@ -14,7 +40,7 @@ export function forbiddenFor(user: User, question: ResourceQuestion | PathQuesti
   if ('path' in question) return new ApiError(403, 'Forbidden', `forbidden: ${why}`, { details: {} });
 
   const { group, resource, name } = question;
-  // The name comes from the URL and has not been validated: quoted, not pasted, or it could end the quotation.
+  // The name comes from the URL and is not validated: unless it is quoted, it could end the quotation.
   const subject = name === '' ? qualified(group, resource) : `${qualified(group, resource)} ${goQuote(name)}`;
   const details: StatusDetails = {
     ...(name === '' ? {} : { name }),

@@ -1,61 +1,59 @@
-import { PathSet } from './path-set.ts';
-import { ANY, type Rule, wordCount } from './rules.ts';
-import { hasWord, type Words, wordsOf } from './words.ts';
+import { ANY, contains, PathSet, type Rule, type StringSet, stringCount, stringSet } from './rules.ts';
 
 /**
- * The work of one comparison, in words looked at. Both sides may hold a hundred thousand of them, and each of
- * one side may have to be compared with each of the other. This much takes some 20 ms.
+ * Bounds the work of one comparison, in strings compared. Either side may hold a hundred thousand strings, and each of one
+ * side may have to be compared with each of the other. This limit takes some 20 ms.
  */
-export const MAX_STEPS = 100_000;
-/** What a rule counts for besides its words: it is filed under each of them. */
-const STEPS_OF_RULE = 12;
-/** What a path that ends in a star counts for: those are sorted. */
-const STEPS_OF_PREFIX = 8;
+export const MAX_COST = 100_000;
+/** A rule costs this much besides its strings, because it is indexed under each of them. */
+const RULE_COST = 12;
+/** A path that ends in a star costs this much, because prefixes are sorted. */
+const PREFIX_COST = 8;
 
-const hasOrAny = (words: Words, word: string): boolean => hasWord(words, ANY) || hasWord(words, word);
+const containsOrAny = (set: StringSet, text: string): boolean => contains(set, ANY) || contains(set, text);
 
-type ResourceRule = Readonly<Record<Dimension, Words>> & { readonly isUnnamed: boolean };
+type ResourceRule = Readonly<Record<Dimension, StringSet>> & { readonly isUnnamed: boolean };
 
 interface PathRule {
-  readonly verbs: Words;
+  readonly verbs: StringSet;
   readonly paths: PathSet;
 }
 
 type Dimension = Exclude<keyof Rule, 'nonResourceURLs'>;
 const DIMENSIONS: readonly Dimension[] = ['resources', 'resourceNames', 'verbs', 'apiGroups'];
-/** So few candidates are looked at rather than narrowed down further. */
+/** So few candidates are compared rather than narrowed down further. */
 const FEW = 4;
-/** Where rules without names are found among those by name. No object has an empty name. */
+/** The index key of rules without names. No object has an empty name. */
 const UNNAMED = '';
 
-/** What somebody holds, by the words it is made of: only the rules that have the rarest word are looked at. */
+/** The rules that a caller holds, indexed by their strings: only the rules with the rarest string are compared. */
 export class HeldRules {
   readonly #rules: readonly ResourceRule[];
-  /** By their words; made when there are too many candidates without. */
-  readonly #filed = new Map<Dimension, ReadonlyMap<string, readonly ResourceRule[]>>();
+  /** Built for a dimension when it is first needed. */
+  readonly #indexes = new Map<Dimension, ReadonlyMap<string, readonly ResourceRule[]>>();
   readonly #paths: readonly PathRule[];
-  /** The words for resources that can cover something that is asked about. */
-  readonly #asked: ReadonlySet<string>;
-  #left = MAX_STEPS;
+  /** The resources in a held rule that can cover a wanted one. */
+  readonly #relevant: ReadonlySet<string>;
+  #budget = MAX_COST;
 
-  /** `wanted` is what will be asked about: rules about other resources are left out. */
+  /** Held rules about none of the `wanted` resources are left out. */
   constructor(rules: readonly Rule[], wanted: readonly Rule[]) {
-    this.#asked = new Set(
-      wanted.flatMap(({ resources }) => resources.flatMap((word) => coveringWords('resources', word))),
+    this.#relevant = new Set(
+      wanted.flatMap(({ resources }) => resources.flatMap((each) => covering('resources', each))),
     );
-    // Whoever holds everything is never asked for too much, whatever else they hold.
+    // A rule that allows everything covers all others, so a caller who holds one never exhausts the budget.
     const everything = rules.find(isEverything);
     this.#rules = (everything === undefined ? rules : [everything]).flatMap((rule) => this.#prepared(rule) ?? []);
     const everyPath = rules.find(isEveryPath);
     this.#paths = this.#pathRules(everyPath === undefined ? rules : [everyPath]);
   }
 
-  /** True when there was more to compare than may be; then nothing more is covered. */
+  /** True once a comparison exceeded the budget; from then on nothing is covered. */
   get isExhausted(): boolean {
-    return this.#left < 0;
+    return this.#budget < 0;
   }
 
-  /** Whether one held rule says all that this one does; it is about resources or about paths, never both. */
+  /** Whether one held rule allows all that this rule does. It is about resources or about paths, never both. */
   cover(wanted: Rule): boolean {
     if (wanted.nonResourceURLs.length > 0) return this.#paths.some((held) => this.#coversPaths(held, wanted));
     return this.#candidates(wanted).some((held) => this.#covers(held, wanted));
@@ -63,107 +61,109 @@ export class HeldRules {
 
   #prepared(rule: Rule): ResourceRule | undefined {
     const { verbs, apiGroups, resources, resourceNames } = rule;
-    const isAsked = resources.some((word) => this.#asked.has(word));
-    if (!isAsked || !this.#spend(STEPS_OF_RULE + wordCount(rule))) return undefined;
+    const isRelevant = resources.some((resource) => this.#relevant.has(resource));
+    if (!isRelevant || !this.#spend(RULE_COST + stringCount(rule))) return undefined;
     return {
-      verbs: wordsOf(verbs),
-      apiGroups: wordsOf(apiGroups),
-      resources: wordsOf(resources),
-      resourceNames: wordsOf(resourceNames),
+      verbs: stringSet(verbs),
+      apiGroups: stringSet(apiGroups),
+      resources: stringSet(resources),
+      resourceNames: stringSet(resourceNames),
       isUnnamed: resourceNames.length === 0,
     };
   }
 
-  #by(dimension: Dimension): ReadonlyMap<string, readonly ResourceRule[]> {
-    const known = this.#filed.get(dimension);
-    if (known !== undefined) return known;
-    const filed = new Map<string, ResourceRule[]>();
-    const file = (word: string, held: ResourceRule): void => {
-      const list = filed.get(word);
-      if (list === undefined) filed.set(word, [held]);
+  #indexOf(dimension: Dimension): ReadonlyMap<string, readonly ResourceRule[]> {
+    const existing = this.#indexes.get(dimension);
+    if (existing !== undefined) return existing;
+    const index = new Map<string, ResourceRule[]>();
+    const add = (key: string, held: ResourceRule): void => {
+      const list = index.get(key);
+      if (list === undefined) index.set(key, [held]);
       else list.push(held);
     };
     for (const held of this.#rules) {
-      for (const word of held[dimension]) file(word, held);
-      if (dimension === 'resourceNames' && held.isUnnamed) file(UNNAMED, held);
+      for (const text of held[dimension]) add(text, held);
+      if (dimension === 'resourceNames' && held.isUnnamed) add(UNNAMED, held);
     }
-    this.#filed.set(dimension, filed);
-    return filed;
+    this.#indexes.set(dimension, index);
+    return index;
   }
 
-  /** Rules with the same verbs are one. Names of objects mean nothing to a path, so a rule with some holds none. */
+  /** Rules with the same verbs are merged. A rule with resourceNames covers no path, as in Kubernetes. */
   #pathRules(rules: readonly Rule[]): PathRule[] {
-    const byVerbs = new Map<string, { verbs: Words; patterns: string[] }>();
+    const byVerbs = new Map<string, { verbs: StringSet; patterns: string[] }>();
     for (const { verbs, resourceNames, nonResourceURLs } of rules) {
       if (nonResourceURLs.length === 0 || resourceNames.length > 0) continue;
       const prefixes = nonResourceURLs.filter((path) => path.endsWith(ANY)).length;
-      if (!this.#spend(verbs.length + nonResourceURLs.length + prefixes * STEPS_OF_PREFIX)) break;
+      if (!this.#spend(verbs.length + nonResourceURLs.length + prefixes * PREFIX_COST)) break;
       const text = JSON.stringify(verbs);
-      const known = byVerbs.get(text) ?? { verbs: wordsOf(verbs), patterns: [] };
-      byVerbs.set(text, known);
-      for (const pattern of nonResourceURLs) known.patterns.push(pattern);
+      const merged = byVerbs.get(text) ?? { verbs: stringSet(verbs), patterns: [] };
+      byVerbs.set(text, merged);
+      for (const pattern of nonResourceURLs) merged.patterns.push(pattern);
     }
     return [...byVerbs.values()].map(({ verbs, patterns }) => ({ verbs, paths: new PathSet(patterns) }));
   }
 
-  /** Every word must be covered by the rule that is looked for, so the one with the fewest rules will do. */
+  /** A covering rule covers every string of the wanted one, so it is among the rules that cover the rarest string. */
   #candidates(wanted: Rule): readonly ResourceRule[] {
     let fewest: readonly (readonly ResourceRule[])[] | undefined;
     let least = Number.POSITIVE_INFINITY;
     for (const dimension of DIMENSIONS) {
-      const words = dimension === 'resourceNames' && wanted.resourceNames.length === 0 ? [UNNAMED] : wanted[dimension];
-      for (const word of words) {
-        const lists = coveringWords(dimension, word).map((each) => this.#by(dimension).get(each) ?? []);
+      const texts = dimension === 'resourceNames' && wanted.resourceNames.length === 0 ? [UNNAMED] : wanted[dimension];
+      for (const text of texts) {
+        const lists = covering(dimension, text).map((each) => this.#indexOf(dimension).get(each) ?? []);
         const size = lists.reduce((sum, list) => sum + list.length, 0);
         if (size === 0) return [];
         if (size < least) [fewest, least] = [lists, size];
         if (least <= FEW) return this.#spend(least) ? (fewest ?? []).flat() : [];
       }
     }
-    return this.#spend(Math.min(least, MAX_STEPS)) ? (fewest ?? []).flat() : [];
+    return this.#spend(Math.min(least, MAX_COST)) ? (fewest ?? []).flat() : [];
   }
 
   #covers(held: ResourceRule, wanted: Rule): boolean {
     return (
-      this.#all(wanted.verbs, (verb) => hasOrAny(held.verbs, verb)) &&
-      this.#all(wanted.apiGroups, (group) => hasOrAny(held.apiGroups, group)) &&
-      this.#all(wanted.resources, (word) => coveringWords('resources', word).some((w) => hasWord(held.resources, w))) &&
-      // No names means every name, and that is covered only by every name.
+      this.#all(wanted.verbs, (verb) => containsOrAny(held.verbs, verb)) &&
+      this.#all(wanted.apiGroups, (group) => containsOrAny(held.apiGroups, group)) &&
+      this.#all(wanted.resources, (each) =>
+        covering('resources', each).some((text) => contains(held.resources, text)),
+      ) &&
+      // No names means every name, which only a rule without names covers.
       (held.isUnnamed ||
         (wanted.resourceNames.length > 0 &&
-          this.#all(wanted.resourceNames, (name) => hasWord(held.resourceNames, name))))
+          this.#all(wanted.resourceNames, (name) => contains(held.resourceNames, name))))
     );
   }
 
   #coversPaths(held: PathRule, wanted: Rule): boolean {
     return (
-      this.#all(wanted.verbs, (verb) => hasOrAny(held.verbs, verb)) &&
+      this.#all(wanted.verbs, (verb) => containsOrAny(held.verbs, verb)) &&
       this.#all(wanted.nonResourceURLs, (path) => held.paths.matches(path))
     );
   }
 
-  #all(words: readonly string[], isHeld: (word: string) => boolean): boolean {
-    return words.every((word) => this.#spend(1) && isHeld(word));
+  #all(texts: readonly string[], isHeld: (text: string) => boolean): boolean {
+    return texts.every((text) => this.#spend(1) && isHeld(text));
   }
 
-  #spend(steps: number): boolean {
-    if (this.#left >= 0) this.#left -= steps;
-    return this.#left >= 0;
+  #spend(cost: number): boolean {
+    if (this.#budget >= 0) this.#budget -= cost;
+    return this.#budget >= 0;
   }
 }
 
-/** The words in a held rule any of which covers this one. */
-function coveringWords(dimension: Dimension, word: string): string[] {
-  if (dimension === 'resourceNames') return word === UNNAMED ? [UNNAMED] : [word, UNNAMED];
-  if (word === ANY) return [ANY];
-  const slash = dimension === 'resources' ? word.indexOf('/') : -1;
-  // `*/scale` stands for itself.
-  if (slash === -1 || word.startsWith('*/')) return [word, ANY];
-  return [word, ANY, `*${word.slice(slash)}`];
+/** The strings any of which, in a held rule, covers this one. */
+function covering(dimension: Dimension, text: string): string[] {
+  if (dimension === 'resourceNames') return text === UNNAMED ? [UNNAMED] : [text, UNNAMED];
+  if (text === ANY) return [ANY];
+  const slash = dimension === 'resources' ? text.indexOf('/') : -1;
+  // `*/scale` is covered by itself and by `*` only.
+  if (slash === -1 || text.startsWith('*/')) return [text, ANY];
+  return [text, ANY, `*${text.slice(slash)}`];
 }
 
 const isEverything = ({ verbs, apiGroups, resources, resourceNames }: Rule): boolean =>
-  resourceNames.length === 0 && [verbs, apiGroups, resources].every((words) => words.includes(ANY));
+  resourceNames.length === 0 && [verbs, apiGroups, resources].every((list) => list.includes(ANY));
 
 const isEveryPath = ({ verbs, resourceNames, nonResourceURLs }: Rule): boolean =>
   resourceNames.length === 0 && verbs.includes(ANY) && nonResourceURLs.includes(ANY);

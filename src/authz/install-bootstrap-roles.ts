@@ -10,53 +10,53 @@ const ATTEMPTS = 5;
 const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 
 /**
- * Makes sure that the roles exist which a fleet starts with. Whoever has changed one keeps the change by
- * setting the annotation to "false", as in Kubernetes; the others follow the release.
+ * Creates the bootstrap roles and bindings, and updates them to those of this release. As in Kubernetes, an object whose
+ * autoupdate annotation is "false" keeps its changes.
  */
 export async function installBootstrapRoles(
   catalog: Catalog,
   reader: ObjectReader,
   writer: ObjectWriter,
 ): Promise<void> {
-  for (const object of BOOTSTRAP_CLUSTER_ROLES) await settle(catalog.clusterRoles, object);
-  for (const object of BOOTSTRAP_CLUSTER_ROLE_BINDINGS) await settle(catalog.clusterRoleBindings, object);
+  for (const object of BOOTSTRAP_CLUSTER_ROLES) await reconcile(catalog.clusterRoles, object);
+  for (const object of BOOTSTRAP_CLUSTER_ROLE_BINDINGS) await reconcile(catalog.clusterRoleBindings, object);
 
-  /** Replicas that start together do the same at the same time: who comes second looks again. */
-  async function settle(kind: Kind, object: ApiObject): Promise<void> {
+  /** Replicas that start together write the same objects: the one that loses a conflict reads again and retries. */
+  async function reconcile(kind: Kind, object: ApiObject): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await install(kind, object);
       } catch (error) {
-        const overtaken = error instanceof ApiError && [404, 409].includes(error.status.code);
-        if (!overtaken || attempt >= ATTEMPTS) throw error;
+        const isConflict = error instanceof ApiError && [404, 409].includes(error.status.code);
+        if (!isConflict || attempt >= ATTEMPTS) throw error;
         await reader.catchUp();
       }
     }
   }
 
   async function install(kind: Kind, object: ApiObject): Promise<void> {
-    const place = { cluster: '', namespace: '', name: object.metadata.name ?? '' };
-    const existing = reader.find(kind, place);
+    const key = { cluster: '', namespace: '', name: object.metadata.name ?? '' };
+    const existing = reader.find(kind, key);
     const stored = existing?.object();
     if (stored?.metadata.annotations?.[AUTO_UPDATE] === 'false') return;
-    // The role of a binding can not be changed, so one that refers to another is made anew, as Kubernetes does.
-    const isAnother = stored !== undefined && !isDeepStrictEqual(stored.roleRef, object.roleRef);
-    // With finalizers it goes when they do, and the next start makes the one that belongs here.
-    if (isAnother && !(await writer.remove(kind, place, { dryRun: false })).gone) return;
-    if (stored === undefined || isAnother) {
-      await writer.create(kind, place, structuredClone(object), { dryRun: false });
+    // roleRef is immutable, so a binding to another role is deleted and created, as Kubernetes does.
+    const refersElsewhere = stored !== undefined && !isDeepStrictEqual(stored.roleRef, object.roleRef);
+    // With finalizers it is deleted later, and the next start creates ours.
+    if (refersElsewhere && !(await writer.remove(kind, key, { dryRun: false })).gone) return;
+    if (stored === undefined || refersElsewhere) {
+      await writer.create(kind, key, structuredClone(object), { dryRun: false });
       return;
     }
     await writer.update(
       kind,
-      place,
+      key,
       ({ metadata }) => ({ ...structuredClone(object), metadata: withOurs(metadata, object.metadata) }),
       { dryRun: false, part: 'object' },
     );
   }
 }
 
-/** What others have added to the metadata stays. */
+/** Labels and annotations that others added are kept. */
 const withOurs = (theirs: ObjectMeta, ours: ObjectMeta): ObjectMeta => ({
   ...theirs,
   labels: { ...theirs.labels, ...ours.labels },

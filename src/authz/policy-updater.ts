@@ -6,8 +6,8 @@ import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
 import type { CacheEvent } from '../storage/watch-cache.ts';
-import type { RbacSnapshot } from './plain-evaluator.ts';
 import type { Policy, PolicyChange } from './policy.ts';
+import type { RbacSnapshot } from './reference-evaluator.ts';
 
 export const rbacKinds = (catalog: Catalog): readonly Kind[] => [
   catalog.clusterRoles,
@@ -16,13 +16,13 @@ export const rbacKinds = (catalog: Catalog): readonly Kind[] => [
   catalog.roleBindings,
 ];
 
-/** Keeps the policy in step with the stored rules. Listens first, so that whoever listens next asks the new rules. */
+/** Applies changes of stored roles and bindings to the policy. Registered first, so later listeners see the new policy. */
 export class PolicyUpdater implements ReflectorListener<StoredObject> {
   readonly #policy: Policy;
   readonly #reader: ObjectReader;
   readonly #kinds: ReadonlySet<Kind>;
-  /** What the policy has been told of, so that a new start can take back what is gone. */
-  readonly #known = new Map<string, StoredObject>();
+  /** What the policy holds, so that a reset can delete what is gone. */
+  readonly #applied = new Map<string, StoredObject>();
 
   constructor(options: { policy: Policy; reader: ObjectReader; catalog: Catalog }) {
     this.#policy = options.policy;
@@ -33,8 +33,8 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
   onEvent({ before, after, revision }: CacheEvent<StoredObject>): void {
     const entry = after ?? before;
     if (entry === undefined || !this.#kinds.has(entry.kind)) return;
-    if (after === undefined) this.#known.delete(entry.key);
-    else this.#known.set(after.key, after);
+    if (after === undefined) this.#applied.delete(entry.key);
+    else this.#applied.set(after.key, after);
     this.#policy.apply(changeOf(entry, after !== undefined, revision));
   }
 
@@ -45,12 +45,12 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
     for (const kind of this.#kinds) {
       for (const entry of this.#reader.cache(kind).current.scan(kindPrefix(kind))) current.set(entry.key, entry);
     }
-    for (const [key, entry] of this.#known) {
+    for (const [key, entry] of this.#applied) {
       if (!current.has(key)) this.#policy.apply(changeOf(entry, false, revision));
     }
-    this.#known.clear();
+    this.#applied.clear();
     for (const [key, entry] of current) {
-      this.#known.set(key, entry);
+      this.#applied.set(key, entry);
       this.#policy.apply(changeOf(entry, true, revision));
     }
   }
@@ -66,7 +66,7 @@ function changeOf(entry: StoredObject, exists: boolean, revision: number): Polic
   };
 }
 
-/** The rules as they were at a revision inside the caches' window; reading them throws a 410 when it is older. */
+/** Roles and bindings at a revision inside the caches' window; reading them throws a 410 when it is older. */
 export function rbacSnapshotAt(catalog: Catalog, reader: ObjectReader, revision: number): RbacSnapshot {
   const at = (kind: Kind) => {
     const cache = reader.cache(kind);

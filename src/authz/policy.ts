@@ -12,20 +12,17 @@ import type {
 import { type Caller, MASTERS, type User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { Cache } from '../lib/cache.ts';
 import { collectRules, RULES_OF_MASTERS } from './caller-rules.ts';
-import { type ClusterGrant, ClusterRules, type VisibilityVerb } from './cluster-rule.ts';
+import { type ClusterGrant, clusterRule, type VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, type Reach, reachText, viewCluster } from './cluster-selector.ts';
-import { bindingId, CompiledBinding, readBinding } from './compiled-binding.ts';
-import type { CompiledRole } from './compiled-role.ts';
-import { DecisionCache } from './decision-cache.ts';
-import { plainRuleSource, type RbacSnapshot } from './plain-evaluator.ts';
-import { type RoleTarget, reasonFor, scopesFor } from './reasons.ts';
+import { CompiledBinding, type CompiledRole } from './compiled-rbac.ts';
+import { bindingId, type RoleTarget, readBinding, type Subject } from './rbac-objects.ts';
+import { type RbacSnapshot, referenceRuleSource } from './reference-evaluator.ts';
 import { RoleTable } from './role-table.ts';
-import { RecentRules, RuleMemo } from './rule-cache.ts';
 import { type Match, PathMatch, ResourceMatch } from './rule-index.ts';
 import type { Rule } from './rules.ts';
-import { type SubjectEntry, SubjectTable } from './subject-table.ts';
-import type { Subject } from './subjects.ts';
+import { reasonFor, type SubjectEntry, SubjectTable, scopesFor } from './subject-table.ts';
 
 export interface PolicyChange {
   readonly resource: 'clusterroles' | 'clusterrolebindings' | 'roles' | 'rolebindings';
@@ -38,11 +35,11 @@ export interface PolicyChange {
 }
 
 export interface Policy extends Authorizer, RuleLister, ClusterVisibility {
-  /** Takes one change. The changes of one object must come in order; decisions follow at once. */
+  /** Takes one change. The changes of one object must come in order; the next decision follows the change. */
   apply(change: PolicyChange): void;
   /**
-   * The rules the user holds in a namespace (`""`: everywhere) through unrestricted bindings, and
-   * through bindings of the same reach as `reach`. Incomplete on purpose: see escalation.ts.
+   * The rules that the user holds in a namespace (`""`: everywhere) through unrestricted bindings, and through bindings of
+   * the same reach as `reach`. Incomplete on purpose: see escalation.ts.
    */
   heldRules(user: User, namespace: string, reach: Reach): Rule[];
   /** What a role grants, aggregation included; undefined when there is no such role. */
@@ -52,17 +49,15 @@ export interface Policy extends Authorizer, RuleLister, ClusterVisibility {
 export interface PolicyOptions {
   /** The labels of a cluster as it is now: `{}` when it has none, undefined when it does not exist. */
   readonly labelsOf: (cluster: string) => ClusterLabels | undefined;
-  /** The objects as they were. May throw when the revision is too old; so does `ruleAt` then. */
+  /** The objects at a past revision. May throw when the revision is too old; `ruleAt` then throws the same error. */
   readonly snapshot: (revision: number) => RbacSnapshot;
-  /** How many rules are kept ready. */
+  /** The size of the rule cache. */
   readonly maxRules?: number;
-  /** How many subjects without bindings are remembered one by one. */
+  /** How many subjects without bindings are kept, for the revision of their last change. */
   readonly maxIdleSubjects?: number;
 }
 
-const MAX_PAST_RULES = 1_000;
-
-const MASTERS_MAY: Decision = { allowed: true, reason: '' };
+const ALLOWED_AS_MASTER: Decision = { allowed: true, reason: '' };
 const NO_VIEW = (): undefined => undefined;
 
 export const createPolicy = (options: PolicyOptions): Policy => new CompiledPolicy(options);
@@ -73,24 +68,24 @@ class CompiledPolicy implements Policy {
   readonly #bindings = new Map<string, CompiledBinding>();
   readonly #roles = new RoleTable();
   readonly #subjects: SubjectTable;
-  readonly #rules = new ClusterRules();
-  readonly #memo: RuleMemo;
-  /** Of callers who were here since the last change: most ask for the same again before there is another. */
-  readonly #recent = new RecentRules();
-  readonly #decisions = new DecisionCache();
-  /** What was does not change, and to find it all bindings are read: whoever comes back is seldom alone, or for the last time. */
-  readonly #past = new Map<string, ClusterRule>();
-  #step = 0;
+  /**
+   * The rules that `ruleFor` and `ruleAt` return. Bound: `maxRules`, least recently used out. A key names everything that
+   * its rule depends on: for `ruleFor` the subjects and the generation of their last change, for `ruleAt` the revision. So
+   * an entry is never wrong; after a change of the policy it is not looked up any more, and is evicted.
+   */
+  readonly #rules: Cache<string, ClusterRule>;
+  /** Counts the changes applied. */
+  #generation = 0;
 
   constructor({ labelsOf, snapshot, maxRules = 10_000, maxIdleSubjects = 10_000 }: PolicyOptions) {
     this.#labelsOf = labelsOf;
     this.#snapshot = snapshot;
-    this.#memo = new RuleMemo(maxRules);
+    this.#rules = new Cache({ maxEntries: maxRules });
     this.#subjects = new SubjectTable(maxIdleSubjects);
   }
 
   apply(change: PolicyChange): void {
-    this.#step++;
+    this.#generation++;
     const { resource, namespace, name } = change;
     if (resource === 'clusterroles') this.#applyRole({ kind: 'ClusterRole', namespace: '', name }, change);
     else if (resource === 'roles') this.#applyRole({ kind: 'Role', namespace, name }, change);
@@ -100,8 +95,8 @@ class CompiledPolicy implements Policy {
   #applyRole(target: RoleTarget, { object, revision }: PolicyChange): void {
     for (const role of this.#roles.set(target, object)) {
       for (const binding of role.bindings) {
-        for (const scope of this.#subjects.scopesOf(binding)) scope.noteTrouble(binding);
-        this.#subjects.touch(binding.facts.subjects, { step: this.#step, revision });
+        for (const scope of this.#subjects.scopesOf(binding)) scope.updateResolution(binding);
+        this.#subjects.markChanged(binding.facts.subjects, { generation: this.#generation, revision });
       }
     }
   }
@@ -110,9 +105,9 @@ class CompiledPolicy implements Policy {
     const id = bindingId(namespace, name);
     const before = this.#bindings.get(id);
     const facts = object && readBinding(object, namespace, name);
-    const after = facts && new CompiledBinding(facts, this.#roles.placeOf(facts.target));
+    const after = facts && new CompiledBinding(facts, this.#roles.findOrReserve(facts.target));
 
-    // The new one first: a subject or a role that both name must not be dropped in between.
+    // The new binding is added before the old one is removed: a subject or role that both name must not be dropped.
     if (after !== undefined) {
       after.role.bindings.add(after);
       this.#subjects.add(after);
@@ -125,43 +120,35 @@ class CompiledPolicy implements Policy {
       this.#subjects.remove(before);
       this.#roles.release(before.role);
     }
-    this.#subjects.touch(concerned(before, after), { step: this.#step, revision });
-    this.#subjects.forgetIdle();
+    this.#subjects.markChanged(affectedSubjects(before, after), { generation: this.#generation, revision });
+    this.#subjects.dropIdle();
   }
 
   decide(caller: Caller, question: ResourceQuestion): Decision {
     const { cluster } = question;
     const user = caller.as(cluster);
     // P-19.
-    if (user.groups.includes(MASTERS)) return MASTERS_MAY;
-    const labelsNow = (): ClusterLabels | undefined => (cluster === undefined ? undefined : this.#labelsOf(cluster));
-    return this.#decisions.get(this.#step, user, question, labelsNow, (labelsOf) => {
-      const match = new ResourceMatch(question);
-      if (cluster === undefined) return this.#decide(user, question.namespace, match, NO_VIEW);
-      let view: ClusterView | undefined;
-      const look = (): ClusterView => {
-        view ??= viewCluster(cluster, labelsOf());
-        return view;
-      };
-      return this.#decide(user, question.namespace, match, look);
+    if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
+    const match = new ResourceMatch(question);
+    if (cluster === undefined) return this.#decide(user, question.namespace, match, NO_VIEW);
+    let view: ClusterView | undefined;
+    return this.#decide(user, question.namespace, match, () => {
+      view ??= viewCluster(cluster, this.#labelsOf(cluster));
+      return view;
     });
   }
 
   decidePath(caller: Caller, question: PathQuestion): Decision {
     const user = caller.as(undefined);
-    return user.groups.includes(MASTERS) ? MASTERS_MAY : this.#decide(user, '', new PathMatch(question), NO_VIEW);
+    return user.groups.includes(MASTERS) ? ALLOWED_AS_MASTER : this.#decide(user, '', new PathMatch(question), NO_VIEW);
   }
 
   /** P-10: ClusterRoleBindings first, then the RoleBindings of the namespace, none when there is no namespace. */
   #decide(user: User, namespace: string, match: Match, view: () => ClusterView | undefined): Decision {
     const entries = this.#subjects.entriesOf(user);
-    for (const entry of entries) {
-      const binding = entry.scopes.get('')?.find(match, view);
-      if (binding !== undefined) return { allowed: true, binding: binding.id, grant: binding.facts, reason: '' };
-    }
-    if (namespace !== '') {
+    for (const scope of scopesFor(namespace)) {
       for (const entry of entries) {
-        const binding = entry.scopes.get(namespace)?.find(match, view);
+        const binding = entry.scopes.get(scope)?.find(match, view);
         if (binding !== undefined) return { allowed: true, binding: binding.id, grant: binding.facts, reason: '' };
       }
     }
@@ -180,20 +167,16 @@ class CompiledPolicy implements Policy {
   }
 
   ruleFor(caller: Caller, verb: VisibilityVerb): ClusterRule {
-    return this.#recent.get(verb, caller.key, this.#step, () => this.#ruleOf(caller, verb));
-  }
-
-  #ruleOf(caller: Caller, verb: VisibilityVerb): ClusterRule {
-    // By the contract of Caller, `home` is the only cluster in which `as` answers differently, so what
-    // it answers for no cluster is what it answers for every cluster but that one.
+    // By the contract of Caller, `home` is the only cluster in which `as` returns another user, so the user of no cluster
+    // is the user of every cluster but that one.
     const { home } = caller;
-    const elsewhere = this.#standing(caller.as(undefined));
-    const local = home === undefined ? undefined : this.#standing(caller.as(home));
+    const elsewhere = this.#grantees(caller.as(undefined));
+    const local = home === undefined ? undefined : this.#grantees(caller.as(home));
 
-    // Not by caller but by what it is bound through: the thousands in a group share one computation.
-    const key = JSON.stringify([verb, elsewhere.key, home, local?.key]);
-    return this.#memo.get(key, Math.max(elsewhere.step, local?.step ?? 0), () =>
-      this.#rules.of({
+    // By subjects and not by caller: the thousands of members of a group share one entry.
+    const key = `now ${verb} ${elsewhere.key} ${local === undefined ? '' : `${local.key} ${home}`}`;
+    return this.#rules.getOrCompute(key, () =>
+      clusterRule({
         elsewhere: grantsOf(elsewhere, verb),
         home: home === undefined || local === undefined ? undefined : { cluster: home, grants: grantsOf(local, verb) },
       }),
@@ -201,18 +184,17 @@ class CompiledPolicy implements Policy {
   }
 
   /** Clusters are not namespaced: no RoleBinding can grant one (P-10), so only subjects in ClusterRoleBindings count. */
-  #standing(user: User): Standing {
-    if (user.groups.includes(MASTERS)) return { isMaster: true, entries: [], key: 'masters', step: 0 };
+  #grantees(user: User): Grantees {
+    if (user.groups.includes(MASTERS)) return { isMaster: true, entries: [], key: 'masters' };
     const entries = this.#subjects.entriesOf(user).filter(({ scopes }) => scopes.has(''));
-    const key = entries
-      .map(({ id }) => id)
-      .sort()
-      .join();
-    return { isMaster: false, entries, key, step: Math.max(0, ...entries.map(({ changed }) => changed.step)) };
+    let generation = 0;
+    for (const { changed } of entries) if (changed.generation > generation) generation = changed.generation;
+    const ids = entries.map(({ id }) => id).sort((a, b) => a - b);
+    return { isMaster: false, entries, key: `${generation}:${ids.join()}` };
   }
 
   *#bindingsOf(user: User, namespace: string): Generator<CompiledBinding> {
-    for (const { scopes } of this.#subjects.entriesOf(user)) yield* scopes.get(namespace)?.bindings ?? [];
+    for (const { scopes } of this.#subjects.entriesOf(user)) yield* scopes.get(namespace)?.all ?? [];
   }
 
   changedAt(caller: Caller): number {
@@ -220,19 +202,15 @@ class CompiledPolicy implements Policy {
   }
 
   /**
-   * If nothing that concerns the caller changed since, the rule of then is the rule of now. A change at
-   * or before `revision` that has not arrived here yet makes no difference: it is also missing from
-   * `ruleFor`, and whoever compares the two learns of it when it arrives.
+   * If nothing that concerns the caller changed since, the rule of then is the rule of now. A change at or before
+   * `revision` that has not arrived here yet makes no difference: it is also missing from `ruleFor`, and a watch that
+   * compares the two follows it when it arrives.
    */
   ruleAt(caller: Caller, verb: VisibilityVerb, revision: number): ClusterRule {
     if (this.changedAt(caller) <= revision) return this.ruleFor(caller, verb);
-    const which = JSON.stringify([revision, verb, caller.key]);
-    const known = this.#past.get(which);
-    if (known !== undefined) return known;
-    const rule = this.#rules.of(plainRuleSource(this.#snapshot(revision), caller, verb));
-    if (this.#past.size >= MAX_PAST_RULES) this.#past.clear();
-    this.#past.set(which, rule);
-    return rule;
+    return this.#rules.getOrCompute(`at ${revision} ${verb} ${caller.key}`, () =>
+      clusterRule(referenceRuleSource(this.#snapshot(revision), caller, verb)),
+    );
   }
 
   heldRules(user: User, namespace: string, reach: Reach): Rule[] {
@@ -252,19 +230,18 @@ class CompiledPolicy implements Policy {
   }
 }
 
-/** What a user's rules depend on. Equal keys mean the same subjects; a change of one of them raises the step. */
-interface Standing {
+/** The subjects through which a user is granted clusters. Equal keys: the same subjects, unchanged. */
+interface Grantees {
   readonly isMaster: boolean;
   readonly entries: readonly SubjectEntry[];
   readonly key: string;
-  readonly step: number;
 }
 
-function* grantsOf({ isMaster, entries }: Standing, verb: VisibilityVerb): Generator<ClusterGrant> {
+function* grantsOf({ isMaster, entries }: Grantees, verb: VisibilityVerb): Generator<ClusterGrant> {
   if (isMaster) yield { names: undefined, selector: undefined };
   const match = new ResourceMatch({ verb, group: CLUSTER_GROUP, resource: 'clusters', subresource: '', name: '' });
   for (const { scopes } of entries) {
-    for (const { role, facts } of scopes.get('')?.bindings ?? []) {
+    for (const { role, facts } of scopes.get('')?.all ?? []) {
       const { reach } = facts;
       if (reach.kind === 'nowhere') continue;
       const selector = reach.kind === 'clusters' ? reach.selector : undefined;
@@ -276,8 +253,8 @@ function* grantsOf({ isMaster, entries }: Standing, verb: VisibilityVerb): Gener
 const identities = (caller: Caller): User[] =>
   caller.home === undefined ? [caller.as(undefined)] : [caller.as(undefined), caller.as(caller.home)];
 
-/** If only subjects came or went, those that stayed have what they had. */
-function concerned(before: CompiledBinding | undefined, after: CompiledBinding | undefined): Iterable<Subject> {
+/** If only subjects were added or removed, the others keep what they had. */
+function affectedSubjects(before: CompiledBinding | undefined, after: CompiledBinding | undefined): Iterable<Subject> {
   const old = before?.facts.subjects ?? [];
   const now = after?.facts.subjects ?? [];
   if (before === undefined || after === undefined || before.grantText !== after.grantText) return [...old, ...now];

@@ -3,10 +3,10 @@ import type { Caller, User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
 import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../api/kinds/rbac.ts';
-import type { NamespacedRbacSnapshot } from './plain-evaluator.ts';
 import { createPolicy, type Policy, type PolicyChange, type PolicyOptions } from './policy.ts';
+import type { NamespacedRbacSnapshot } from './reference-evaluator.ts';
 
-/** Short ways to write objects, callers and a fleet in tests. Nothing else may import this. */
+/** Builders of objects, callers and a fleet, for tests. */
 
 export type Rules = Partial<
   Record<'verbs' | 'apiGroups' | 'resources' | 'resourceNames' | 'nonResourceURLs', string[]>
@@ -109,7 +109,7 @@ const RESOURCES: Readonly<Record<string, PolicyChange['resource']>> = {
   RoleBinding: 'rolebindings',
 };
 
-/** Objects and cluster labels as plain maps, with every past state kept. */
+/** Objects and cluster labels as plain maps, with every past state of the objects. */
 export class Fleet {
   readonly clusters = new Map<string, ClusterLabels>();
   readonly policy: Policy;

@@ -7,8 +7,8 @@ import type { ApiError } from '../api/status.ts';
 import { forbiddenFor } from './forbidden.ts';
 
 /**
- * Confirming where a credential is sent takes a permission of its own. Whoever may change the address of a
- * cluster could otherwise confirm their own server, and be handed the credential.
+ * Confirming the endpoints to which a credential is sent takes a separate permission. A caller who may change the address
+ * of a cluster could otherwise confirm its own server and receive the credential.
  */
 export function refuseConfirmation(
   authorizer: Authorizer,
@@ -19,7 +19,7 @@ export function refuseConfirmation(
 ): ApiError | undefined {
   if (kind.group !== CLUSTER_GROUP || kind.resource !== 'clusters') return undefined;
   const confirmed = object.metadata.annotations?.[CONFIRMED_ANNOTATION];
-  // Taking a confirmation back only stops something, so whoever may update the cluster may do it.
+  // Removing a confirmation only stops credentials from being sent: permission to update the cluster is enough.
   if (confirmed === undefined || confirmed === old?.metadata.annotations?.[CONFIRMED_ANNOTATION]) return undefined;
   const { name = '' } = object.metadata;
   const { group, resource } = kind;

@@ -1,11 +1,11 @@
 import type { ApiObject } from '../api/kind.ts';
-import { gatherRules, selects } from './aggregation.ts';
-import { CompiledRole } from './compiled-role.ts';
-import type { RoleTarget } from './reasons.ts';
+import { CompiledRole } from './compiled-rbac.ts';
+import type { RoleTarget } from './rbac-objects.ts';
+import { type Rule, ruleText } from './rules.ts';
 
 const keyOf = ({ kind, namespace, name }: RoleTarget): string => `${kind}\0${namespace}\0${name}`;
 
-/** Every role there is, and a place for every one that a binding refers to. */
+/** Every role that exists, and a placeholder for every other role that a binding refers to. */
 export class RoleTable {
   readonly #roles = new Map<string, CompiledRole>();
   readonly #clusterRoles = new Set<CompiledRole>();
@@ -16,48 +16,47 @@ export class RoleTable {
     return role?.exists ? role : undefined;
   }
 
-  /** The role, or its empty place. */
-  placeOf(target: RoleTarget): CompiledRole {
+  findOrReserve(target: RoleTarget): CompiledRole {
     const key = keyOf(target);
     let role = this.#roles.get(key);
     if (role === undefined) {
-      role = new CompiledRole(target, (start) => gatherRules(start, this.#clusterRoles));
+      role = new CompiledRole(target, (start) => aggregateRules(start, this.#clusterRoles));
       this.#roles.set(key, role);
     }
     return role;
   }
 
-  /** Drops a place nobody needs. */
+  /** Drops a placeholder that no binding refers to. */
   release(role: CompiledRole): void {
     if (!role.exists && role.bindings.size === 0) this.#roles.delete(keyOf(role.target));
   }
 
   /** Takes a stored role or its deletion; returns the roles that may grant something else now. */
   set(target: RoleTarget, object: ApiObject | undefined): Set<CompiledRole> {
-    const role = this.placeOf(target);
+    const role = this.findOrReserve(target);
     const labelsBefore = role.labels;
-    for (const pool of role.pools) pool.leave(role);
-    const changed = role.take(object);
-    for (const pool of role.pools) pool.enter(role);
+    for (const holder of role.holders) holder.removeKeys(role);
+    const changed = role.update(object);
+    for (const holder of role.holders) holder.addKeys(role);
 
     if (target.kind === 'ClusterRole') {
       putIf(this.#clusterRoles, role, role.exists);
       putIf(this.#aggregating, role, role.selectors !== undefined);
     }
-    const affected = changed ? this.#gatherers(role, labelsBefore) : new Set<CompiledRole>();
+    const affected = changed ? this.#affectedBy(role, labelsBefore) : new Set<CompiledRole>();
     this.release(role);
     return affected;
   }
 
   /** The role itself, the aggregating roles that select it or did, those that select these, and so on. */
-  #gatherers(role: CompiledRole, labelsBefore: ReadonlyMap<string, string>): Set<CompiledRole> {
+  #affectedBy(role: CompiledRole, labelsBefore: ReadonlyMap<string, string>): Set<CompiledRole> {
     const affected = new Set([role]);
     const labels = role.target.kind === 'ClusterRole' ? [labelsBefore, role.labels] : [];
     for (let next = labels.pop(); next !== undefined; next = labels.pop()) {
       for (const other of this.#aggregating) {
         if (affected.has(other) || !selects(other, next)) continue;
         affected.add(other);
-        other.forgetRules();
+        other.invalidateAggregation();
         labels.push(other.labels);
       }
     }
@@ -68,4 +67,29 @@ export class RoleTable {
 function putIf<T>(set: Set<T>, item: T, condition: boolean): void {
   if (condition) set.add(item);
   else set.delete(item);
+}
+
+const selects = ({ selectors }: CompiledRole, labels: ReadonlyMap<string, string>): boolean =>
+  selectors?.some((selector) => selector.matches(labels)) ?? false;
+
+/**
+ * P-18: in Kubernetes a controller copies the rules of the selected ClusterRoles into the aggregating one. There is no
+ * controller here, so they are collected when they are needed. The role's own `rules` do not count: the controller would
+ * overwrite them. Aggregating roles that select one another are followed to any depth and through cycles, as the
+ * controller's copies would be. Sorted by name, without duplicates.
+ */
+function aggregateRules(start: CompiledRole, roles: Iterable<CompiledRole>): Rule[] {
+  const sorted = [...roles].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  const seen = new Set([start]);
+  const rules = new Map<string, Rule>();
+  const open = [start];
+  for (let role = open.pop(); role !== undefined; role = open.pop()) {
+    for (const other of sorted) {
+      if (seen.has(other) || !selects(role, other.labels)) continue;
+      seen.add(other);
+      if (other.selectors !== undefined) open.push(other);
+      else for (const rule of other.own) rules.set(ruleText(rule), rule);
+    }
+  }
+  return [...rules.values()];
 }

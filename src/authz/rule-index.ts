@@ -1,12 +1,11 @@
-import { ANY, pathMatches, type Rule } from './rules.ts';
-import { hasWord, type Words, wordsOf } from './words.ts';
+import { ANY, contains, pathMatches, type Rule, type StringSet, stringSet } from './rules.ts';
 
-/** A question about a resource, prepared once and put to many roles. */
+/** A question about a resource, prepared once for many roles. */
 export class ResourceMatch {
   readonly verb: string;
   readonly group: string;
   readonly name: string;
-  /** What a rule may say to mean this resource (P-12): itself, any, or any resource's subresource of that name. */
+  /** The elements of `resources` that match (P-12): itself, any, or any resource's subresource of that name. */
   readonly elements: readonly string[];
   #keys: readonly string[] | undefined;
 
@@ -24,7 +23,7 @@ export class ResourceMatch {
     this.elements = subresource === '' ? [resource, ANY] : [`${resource}/${subresource}`, ANY, `*/${subresource}`];
   }
 
-  /** The keys under which a role that allows this is found; see `RuleIndex.keys`. */
+  /** A role that allows this has one of these keys; see `RuleIndex.keys`. */
   get keys(): readonly string[] {
     this.#keys ??= this.elements.flatMap((element) =>
       this.name === '' ? [keyOf(element, '')] : [keyOf(element, ''), keyOf(element, this.name)],
@@ -37,7 +36,7 @@ export class ResourceMatch {
   }
 }
 
-/** A question about a path that is no resource. */
+/** A question about a non-resource path. */
 export class PathMatch {
   readonly verb: string;
   readonly path: string;
@@ -55,30 +54,31 @@ export class PathMatch {
 
 export type Match = ResourceMatch | PathMatch;
 
-/** No resource and no name can hold a NUL, and if one did, a key only says where to look. */
+/** No resource or name contains NUL. If one did, the key would only select more candidates. */
 const keyOf = (element: string, name: string): string => `${element}\0${name}`;
 const PATH_KEY = '\0path';
 const PATH_KEYS: readonly string[] = [PATH_KEY];
 
-/** Beyond this a role is looked at in turn: a rule of n resources and m names would need n times m keys. */
+/** A role with more has no keys and is scanned: a rule of n resources and m names would need n times m keys. */
 const MAX_KEYS = 256;
 
 interface PreparedRule {
   /** Undefined: any. */
-  readonly verbs: Words | undefined;
-  readonly groups: Words | undefined;
+  readonly verbs: StringSet | undefined;
+  readonly groups: StringSet | undefined;
   /** Undefined: the rule is not restricted to names (P-13). */
   readonly names: ReadonlySet<string> | undefined;
 }
 
-const unlessAny = (list: readonly string[]): Words | undefined => (list.includes(ANY) ? undefined : wordsOf(list));
-const has = (words: Words | undefined, word: string): boolean => words === undefined || hasWord(words, word);
+const unlessAny = (list: readonly string[]): StringSet | undefined =>
+  list.includes(ANY) ? undefined : stringSet(list);
+const has = (set: StringSet | undefined, text: string): boolean => set === undefined || contains(set, text);
 
-/** The rules of one role, arranged so that a decision looks only at those about the resource asked for. */
+/** The rules of one role, indexed by resource. */
 export class RuleIndex {
   readonly rules: readonly Rule[];
   readonly #byElement = new Map<string, PreparedRule[]>();
-  readonly #paths: { readonly verbs: Words | undefined; readonly patterns: readonly string[] }[] = [];
+  readonly #paths: { readonly verbs: StringSet | undefined; readonly patterns: readonly string[] }[] = [];
   readonly #keys: readonly string[] | undefined;
 
   constructor(rules: readonly Rule[]) {
@@ -106,7 +106,7 @@ export class RuleIndex {
     this.#keys = keyCount > MAX_KEYS ? undefined : [...keys];
   }
 
-  /** Where this role is to be found by the questions it may allow; undefined when there are too many places. */
+  /** Every question that the role allows has one of these keys; undefined when there are too many keys. */
   get keys(): readonly string[] | undefined {
     return this.#keys;
   }

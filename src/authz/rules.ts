@@ -1,5 +1,3 @@
-import { field, isRecord, listOf } from './plain-json.ts';
-
 /** One rule of a role, every list present. Purely additive: there is no rule that denies (P-10). */
 export interface Rule {
   readonly verbs: readonly string[];
@@ -12,46 +10,28 @@ export interface Rule {
 /** The whole-element wildcard of verbs, groups, resources and paths. There is no globbing (P-12). */
 export const ANY = '*';
 
-const FIELDS = ['verbs', 'apiGroups', 'resources', 'resourceNames', 'nonResourceURLs'] as const;
+export const RULE_FIELDS = ['verbs', 'apiGroups', 'resources', 'resourceNames', 'nonResourceURLs'] as const;
 
-/**
- * A rule with anything in it that is not a list of strings is left out whole. Leaving out only the bad
- * field would widen it: no `resourceNames` means every name.
- */
-export function readRules(value: unknown): Rule[] {
-  return listOf(value).flatMap((item) => {
-    const rule = readRule(item);
-    return rule === undefined ? [] : [rule];
-  });
-}
-
-function readRule(item: unknown): Rule | undefined {
-  if (!isRecord(item)) return undefined;
-  const rule: Record<(typeof FIELDS)[number], readonly string[]> = {
-    verbs: [],
-    apiGroups: [],
-    resources: [],
-    resourceNames: [],
-    nonResourceURLs: [],
-  };
-  for (const name of FIELDS) {
-    const list = field(item, name) ?? [];
-    if (!isTexts(list)) return undefined;
-    rule[name] = list;
-  }
-  return rule;
-}
-
-const isTexts = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string');
-
-/** Equal text for rules that say the same in the same words; used to fold repeats (P-18). */
-export const ruleText = (rule: Rule): string => JSON.stringify(FIELDS.map((name) => rule[name]));
-
-/** How much there is to look at in a rule. */
-export const wordCount = (rule: Rule): number => FIELDS.reduce((sum, name) => sum + rule[name].length, 0);
+/** Equal for rules with the same lists in the same order; used to drop duplicates (P-18). */
+export const ruleText = (rule: Rule): string => JSON.stringify(RULE_FIELDS.map((name) => rule[name]));
 
 export const rulesText = (rules: readonly Rule[]): string => JSON.stringify(rules.map(ruleText));
+
+/** The number of strings in a rule: what reading or comparing it costs. */
+export const stringCount = (rule: Rule): number => RULE_FIELDS.reduce((sum, name) => sum + rule[name].length, 0);
+
+/**
+ * One list of a rule, for membership tests. Nearly every list is so short that a scan is faster than a Set, and one
+ * caller may hold a hundred thousand lists.
+ */
+export type StringSet = ReadonlySet<string> | readonly string[];
+
+const MAX_SCANNED = 8;
+
+export const stringSet = (list: readonly string[]): StringSet => (list.length > MAX_SCANNED ? new Set(list) : list);
+
+export const contains = (set: StringSet, text: string): boolean =>
+  set instanceof Set ? set.has(text) : (set as readonly string[]).includes(text);
 
 /** P-15: exact, `*`, or a prefix that ends in `*`; `/apis/*` does not match `/apis`. */
 export function pathMatches(pattern: string, path: string): boolean {
@@ -59,8 +39,41 @@ export function pathMatches(pattern: string, path: string): boolean {
   return pattern.endsWith(ANY) && path.startsWith(withoutStars(pattern));
 }
 
-export function withoutStars(pattern: string): string {
+function withoutStars(pattern: string): string {
   let end = pattern.length;
   while (end > 0 && pattern[end - 1] === ANY) end--;
   return pattern.slice(0, end);
 }
+
+/** The path patterns of many rules (P-15). A lookup is a binary search, however many patterns there are. */
+export class PathSet {
+  readonly #exact: ReadonlySet<string>;
+  /** Sorted, and none is a prefix of another: only the last one that sorts before a path can be its prefix. */
+  readonly #prefixes: readonly string[];
+
+  constructor(patterns: readonly string[]) {
+    this.#exact = new Set(patterns);
+    const prefixes: string[] = [];
+    const candidates = patterns.filter((pattern) => pattern.endsWith(ANY)).map((pattern) => withoutStars(pattern));
+    for (const prefix of candidates.sort(compareUnits)) {
+      const last = prefixes.at(-1);
+      if (last === undefined || !prefix.startsWith(last)) prefixes.push(prefix);
+    }
+    this.#prefixes = prefixes;
+  }
+
+  matches(path: string): boolean {
+    if (this.#exact.has(path)) return true;
+    let [low, high] = [0, this.#prefixes.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#prefixes[middle] ?? '') <= path) low = middle + 1;
+      else high = middle;
+    }
+    const prefix = this.#prefixes[low - 1];
+    return prefix !== undefined && path.startsWith(prefix);
+  }
+}
+
+/** UTF-16 code units, the order of `<=` on strings. */
+const compareUnits = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

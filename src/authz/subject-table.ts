@@ -1,44 +1,44 @@
 import type { User } from '../api/caller.ts';
-import { SubjectScope } from './binding-pool.ts';
-import type { CompiledBinding } from './compiled-binding.ts';
-import type { Subject } from './subjects.ts';
+import { ScopeBindings } from './binding-index.ts';
+import type { CompiledBinding } from './compiled-rbac.ts';
+import { reasonText, type Subject } from './rbac-objects.ts';
 
-/** A point in the life of the policy. `step` counts changes; revisions may arrive out of order while loading. */
-export interface Moment {
-  readonly step: number;
+/** A version of the policy. `generation` counts changes; revisions may arrive out of order while loading. */
+export interface PolicyVersion {
+  readonly generation: number;
   readonly revision: number;
 }
 
-/** One user name or group that bindings name, or did until lately. */
+/** One user name or group that bindings name, or did until recently. */
 export class SubjectEntry {
-  /** Never given twice. */
+  /** Never reused. */
   readonly id: number;
   /** By namespace; `""` holds the ClusterRoleBindings. */
-  readonly scopes = new Map<string, SubjectScope>();
-  changed: Moment = BEGINNING;
+  readonly scopes = new Map<string, ScopeBindings>();
+  changed: PolicyVersion = INITIAL;
 
   constructor(id: number) {
     this.id = id;
   }
 }
 
-const BEGINNING: Moment = { step: 0, revision: 0 };
+const INITIAL: PolicyVersion = { generation: 0, revision: 0 };
 
-export const later = (a: Moment, b: Moment): Moment => ({
-  step: Math.max(a.step, b.step),
+const later = (a: PolicyVersion, b: PolicyVersion): PolicyVersion => ({
+  generation: Math.max(a.generation, b.generation),
   revision: Math.max(a.revision, b.revision),
 });
 
-/** Finds the bindings of a caller without walking those of others. */
+/** Finds the bindings of a caller without a scan of those of others. */
 export class SubjectTable {
   readonly #users = new Map<string, SubjectEntry>();
   readonly #groups = new Map<string, SubjectEntry>();
-  /** Subjects that no binding names any more, oldest first. They are kept for when they last changed. */
+  /** Subjects that no binding names any more, oldest first. They are kept for the version of their last change. */
   readonly #idle = new Map<SubjectEntry, Subject>();
   readonly #maxIdle: number;
   #lastId = 0;
-  /** Stands in for the subjects forgotten: anybody may be one of them. */
-  #forgotten = BEGINNING;
+  /** The latest change of the idle subjects that were dropped: any subject may be one of them. */
+  #dropped = INITIAL;
 
   constructor(maxIdle: number) {
     this.#maxIdle = maxIdle;
@@ -48,7 +48,7 @@ export class SubjectTable {
     return kind === 'user' ? this.#users : this.#groups;
   }
 
-  /** The subjects of the user that are named in any binding. */
+  /** The entries of the user's name and groups, as far as bindings name them. */
   entriesOf(user: User): SubjectEntry[] {
     const entries: SubjectEntry[] = [];
     const own = this.#users.get(user.name);
@@ -60,15 +60,15 @@ export class SubjectTable {
     return entries;
   }
 
-  changedFor(users: readonly User[]): Moment {
-    let moment = this.#forgotten;
+  changedFor(users: readonly User[]): PolicyVersion {
+    let version = this.#dropped;
     for (const user of users) {
-      for (const { changed } of this.entriesOf(user)) moment = later(moment, changed);
+      for (const { changed } of this.entriesOf(user)) version = later(version, changed);
     }
-    return moment;
+    return version;
   }
 
-  scopesOf(binding: CompiledBinding): SubjectScope[] {
+  scopesOf(binding: CompiledBinding): ScopeBindings[] {
     return binding.facts.subjects.flatMap((subject) => {
       const scope = this.#mapOf(subject).get(subject.name)?.scopes.get(binding.facts.namespace);
       return scope === undefined ? [] : [scope];
@@ -87,7 +87,7 @@ export class SubjectTable {
       this.#idle.delete(entry);
       let scope = entry.scopes.get(namespace);
       if (scope === undefined) {
-        scope = new SubjectScope();
+        scope = new ScopeBindings();
         entry.scopes.set(namespace, scope);
       }
       scope.add(binding);
@@ -101,29 +101,46 @@ export class SubjectTable {
       const scope = entry?.scopes.get(namespace);
       if (entry === undefined || scope === undefined) continue;
       scope.remove(binding);
-      if (scope.bindings.size === 0) entry.scopes.delete(namespace);
+      if (scope.all.size === 0) entry.scopes.delete(namespace);
       if (entry.scopes.size === 0) this.#idle.set(entry, subject);
     }
   }
 
-  touch(subjects: Iterable<Subject>, moment: Moment): void {
+  markChanged(subjects: Iterable<Subject>, version: PolicyVersion): void {
     for (const subject of subjects) {
       const entry = this.#mapOf(subject).get(subject.name);
-      if (entry !== undefined) entry.changed = later(entry.changed, moment);
+      if (entry !== undefined) entry.changed = later(entry.changed, version);
     }
   }
 
   /**
-   * Without this a fleet whose accounts come and go would be remembered for ever. Half are forgotten at
-   * a time, because each time everybody's rules have to be looked at again.
+   * Bounds the memory of a fleet whose accounts come and go. Half of the idle subjects are dropped at a time, because
+   * after each drop the rules of every caller count as changed.
    */
-  forgetIdle(): void {
+  dropIdle(): void {
     if (this.#idle.size <= this.#maxIdle) return;
     for (const [entry, subject] of this.#idle) {
       if (this.#idle.size <= this.#maxIdle / 2) return;
       this.#idle.delete(entry);
       this.#mapOf(subject).delete(subject.name);
-      this.#forgotten = later(this.#forgotten, entry.changed);
+      this.#dropped = later(this.#dropped, entry.changed);
     }
   }
+}
+
+/** P-10: the scopes whose bindings count in a namespace, in order. */
+export const scopesFor = (namespace: string): string[] => (namespace === '' ? [''] : ['', namespace]);
+
+/**
+ * P-35. Includes the errors of bindings that do not reach the cluster of the question: if they were left out for some
+ * clusters, the text of a refusal would tell which clusters exist.
+ */
+export function reasonFor(entries: readonly SubjectEntry[], namespace: string): string {
+  const errors: string[] = [];
+  for (const scope of scopesFor(namespace)) {
+    const unresolved = new Set(entries.flatMap(({ scopes }) => [...(scopes.get(scope)?.unresolved ?? [])]));
+    const sorted = [...unresolved].sort((a, b) => (a.id < b.id ? -1 : 1));
+    for (const { resolutionError } of sorted) if (resolutionError !== undefined) errors.push(resolutionError);
+  }
+  return reasonText(errors);
 }

@@ -17,22 +17,21 @@ import { openForwarding } from '../handlers/token/open-forwarding.ts';
 import { createViews } from '../handlers/views.ts';
 import type { Tracer } from '../http/records/tracing/tracer.ts';
 import { readConsoleFiles } from '../http/routes/console-files.ts';
-import { createApiServer } from '../http/server.ts';
+import { createApiServer } from '../http/api-server.ts';
 import { every } from '../lib/interval.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
-import { startCacheChecks } from '../objects/cache-checks.ts';
-import { countEvents } from '../objects/count-events.ts';
-import { createLiveLookup } from '../objects/live-objects.ts';
+import { createLiveLookup } from '../objects/reader.ts';
 import { openAudit } from '../observability/audit/open-audit.ts';
 import type { Logger } from '../observability/logger.ts';
 import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
 import { observeParts, observeStore } from '../observability/metrics/observe-parts.ts';
 import { startCompactor } from '../storage/compactor.ts';
+import { startConsistencyChecks } from '../storage/consistency-checker.ts';
 import { leadsWhile } from '../storage/leadership.ts';
 import { measuredStore } from '../storage/measured-store.ts';
 import { createIssuers } from '../tokens/claims.ts';
 import { openClockGuard } from '../tokens/clock/open-clock-guard.ts';
-import { openSigning } from '../tokens/keys/open-signing.ts';
+import { openSigning } from '../tokens/open-signing.ts';
 import { openTokenRecords } from '../tokens/revocations/token-records.ts';
 import { createVerifier } from '../tokens/verifier.ts';
 import { createDispatch } from './create-dispatch.ts';
@@ -132,7 +131,7 @@ export async function compose(
       leadership,
       limitMs: options.maxClockSkewMs,
       now: Date.now,
-      steady: () => performance.now(),
+      monotonicNow: () => performance.now(),
       every,
       logger,
     });
@@ -151,13 +150,20 @@ export async function compose(
       onError: (error) => logger.error({ err: error }, 'the watch of the store was interrupted'),
     });
     const { reader, writer, propagation, reflector, policy, broadcaster } = objects;
-    reflector.listen(countEvents(metrics.countCacheEvent));
+    reflector.listen({
+      onEvent: ({ before, after }) => {
+        const kind = (after ?? before)?.kind;
+        if (kind !== undefined) metrics.countCacheEvent(kind);
+      },
+      onProgress: () => {},
+      onReset: () => {},
+    });
     await reflector.start();
     closers.push(() => reflector.stop());
     const { caches } = objects;
     const count = ({ group, resource }: Kind, status: string) => metrics.cacheChecks.inc({ group, resource, status });
     const pause = async () => delay(CHECK_PAUSE_MS, undefined, { ref: false });
-    closers.push(startCacheChecks({ store, reflector, caches, count, pause, every, logger }));
+    closers.push(startConsistencyChecks({ store, reflector, caches, count, pause, every, logger }));
     await propagation.resume();
     await installBootstrapRoles(catalog, reader, writer);
 

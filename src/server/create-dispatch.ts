@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Catalog } from '../api/catalog.ts';
+import { refuseGrant } from '../authz/escalation.ts';
+import { refusalOf } from '../authz/forbidden.ts';
 import { refuseConfirmation } from '../authz/refuse-confirmation.ts';
-import { refuseGrant } from '../authz/refuse-grant.ts';
-import { refusalOf, watchRefusal } from '../authz/watch-refusal.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { createContinueTokens } from '../handlers/continue-token.ts';
 import { createDispatcher } from '../handlers/dispatch.ts';
@@ -17,7 +17,7 @@ import { createUsableAccountsHandler } from '../handlers/usable-accounts.ts';
 import type { Views } from '../handlers/views.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
-import type { Signing } from '../tokens/keys/open-signing.ts';
+import type { Signing } from '../tokens/open-signing.ts';
 import type { TokenRecords } from '../tokens/revocations/token-records.ts';
 import type { Objects } from './create-objects.ts';
 
@@ -52,7 +52,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     broadcaster,
     publicView,
     continueTokens: createContinueTokens({ key: signing.sealKey }),
-    refusal: (request, kind) => (views.isFiltered(kind) ? undefined : watchRefusal(policy, request)),
+    refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
     escalation: (caller, kind, object, old) =>
       refuseGrant(policy, caller, kind, object, old) ?? refuseConfirmation(policy, caller, kind, object, old),
     now: Date.now,

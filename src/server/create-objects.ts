@@ -65,7 +65,7 @@ export function createObjects(options: ObjectsOptions): Objects {
   const policy = createPolicy({
     labelsOf: (name) => {
       const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name });
-      return cluster === undefined ? undefined : (cluster.labels ?? NO_LABELS);
+      return cluster === undefined ? undefined : (cluster.labels ?? {});
     },
     snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
   });
@@ -90,9 +90,6 @@ export function createObjects(options: ObjectsOptions): Objects {
   const propagation = new DeletionPropagation({ store, reader, writer, catalog });
   return { publicView, reflector, caches, reader, writer, policy, broadcaster, propagation };
 }
-
-/** One for all: whoever compares the labels of now with those of before sees that nothing changed. */
-const NO_LABELS = Object.freeze({});
 
 /** Kubernetes' alphabet for generated names: no vowels, and no digits that look like letters. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';

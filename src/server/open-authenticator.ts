@@ -1,11 +1,10 @@
 import { join } from 'node:path';
-import { openAdminToken } from '../authn/admin-token.ts';
 import { type Authenticator, createAuthenticator } from '../authn/authenticator.ts';
-import { ensureTokenFile, fixedToken } from '../authn/generated-tokens.ts';
-import { createIssuedTokens } from '../authn/issued-token-authenticator.ts';
-import { createFetchDocument } from '../authn/providers/fetch-document.ts';
-import { openProviders } from '../authn/providers/open-providers.ts';
-import { openStaticTokens } from '../authn/static-token-authenticator.ts';
+import { createFixedTokenAuthenticator, ensureTokenFile, loadAdminToken } from '../authn/fixed-token-authenticator.ts';
+import { createIssuedTokenAuthenticator } from '../authn/issued-token-authenticator.ts';
+import { createFetchDocument } from '../authn/jwt/fetch-document.ts';
+import { openJwtAuthenticators } from '../authn/jwt/open-jwt-authenticators.ts';
+import { openStaticTokenAuthenticator } from '../authn/static-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { every } from '../lib/interval.ts';
 import type { Logger } from '../observability/logger.ts';
@@ -39,32 +38,35 @@ export async function openAuthenticator({
   const fixedTokens = options.demo
     ? await Promise.all(
         DEMO_USERS.map(async (user) =>
-          fixedToken(await ensureTokenFile(join(options.dataDir, 'demo', `${user.name}.token`)), user),
+          createFixedTokenAuthenticator(
+            await ensureTokenFile(join(options.dataDir, 'demo', `${user.name}.token`)),
+            user,
+          ),
         ),
       )
     : [];
-  const adminToken = await openAdminToken(options.dataDir);
+  const adminToken = await loadAdminToken(options.dataDir);
   const { tokenAuthFile, authenticationConfig } = options;
   // Last, because these two start timers, which a failure of a later step would leave running.
   const staticTokens =
     tokenAuthFile === undefined
       ? undefined
-      : await openStaticTokens({
+      : await openStaticTokenAuthenticator({
           file: tokenAuthFile,
           every,
           report: (problem) => logger.warn({ problem }, 'the token file'),
         });
-  const providers =
+  const jwt =
     authenticationConfig === undefined
       ? undefined
-      : await openProviders({
+      : await openJwtAuthenticators({
           file: authenticationConfig,
           isOurs: (url) => url.startsWith(issuers.issuerFor('')),
           createFetch: (certificateAuthority) =>
             createFetchDocument({ certificateAuthority, userAgent: `clusterpass/${version}` }),
           now: Date.now,
           every,
-          report: (problem) => logger.warn({ problem }, 'an identity provider'),
+          report: (problem) => logger.warn({ problem }, 'an issuer of the authentication configuration'),
         }).catch((error: unknown) => {
           staticTokens?.close();
           throw error;
@@ -74,14 +76,14 @@ export async function openAuthenticator({
       staticTokens,
       adminToken,
       fixedTokens,
-      issuedTokens: createIssuedTokens({ verifier }),
-      providers,
+      issuedTokens: createIssuedTokenAuthenticator({ verifier }),
+      jwt,
       audienceOf: issuers.issuerFor,
     }),
-    originsOf: (issuer) => providers?.originsOf(issuer) ?? [],
+    originsOf: (issuer) => jwt?.originsOf(issuer) ?? [],
     close: () => {
       staticTokens?.close();
-      providers?.close();
+      jwt?.close();
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Logger } from '../observability/logger.ts';
 import { IMPORT_KEY, type Revision, StorageError, type Store } from '../storage/contract.ts';
 import { followCredentials, readCredentials } from '../storage/etcd/etcd-credentials.ts';
 import { openEtcdStore } from '../storage/etcd/open-etcd-store.ts';
-import { seedEtcdRevision } from '../storage/etcd/seed-revision.ts';
+import { seedEtcdRevision } from '../storage/etcd/store-meta.ts';
 import { type Leadership, soleLeadership } from '../storage/leadership.ts';
 import { seedSqliteRevision } from '../storage/sqlite/seed-revision.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';

@@ -1,13 +1,13 @@
 import cluster from 'node:cluster';
 import inspector from 'node:inspector';
-import { AuthenticationConfigError } from '../authn/providers/read-config.ts';
+import { AuthenticationConfigError } from '../authn/jwt/read-configuration.ts';
 import { TokenFileError } from '../authn/static-token-authenticator.ts';
 import { loadServeOptions, OptionsError } from '../config/load-options.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
 import { createLogger, type Logger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
-import { SignerFailed } from '../tokens/external/line-channel.ts';
+import { SignerFailed } from '../tokens/external/signer-client.ts';
 import type { Program } from './compose.ts';
 import { openStore } from './open-store.ts';
 import { welcome } from './welcome.ts';

@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { ADMIN_TOKEN_FILE } from '../authn/admin-token.ts';
+import { ADMIN_TOKEN_FILE } from '../authn/fixed-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { DEMO_USERS } from './demo-users.ts';
 

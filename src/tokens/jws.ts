@@ -1,7 +1,14 @@
 import type { Algorithm } from './keys/algorithms.ts';
-import { TokenRejected } from './token-rejected.ts';
 
 /** Compact JWS (RFC 7515 section 7.1), read so that one token has exactly one spelling. */
+
+/**
+ * A token that names this server as its issuer and is not accepted. A token review shows the message (K-11 to K-20);
+ * every other endpoint answers with the same 401, so that a guess teaches nothing.
+ */
+export class TokenRejected extends Error {
+  override readonly name = 'TokenRejected';
+}
 
 /**
  * The longest token this service can issue has 32 audiences of 1,024 characters of up to four bytes each,

@@ -28,8 +28,8 @@ describe.each(ALGORITHMS)('%s', (algorithm) => {
       .then(() => {
         signed = true;
       });
-    // Whatever is computed here and now is done when all of these have had their turn; what a thread does can not be.
-    for (let turn = 0; turn < 1_000; turn += 1) await Promise.resolve();
+    // A signature that was computed in this tick would be there after these microtasks.
+    for (let task = 0; task < 1_000; task += 1) await Promise.resolve();
     expect(signed).toBe(false);
     await signature;
   });

@@ -13,8 +13,7 @@ import type { VerificationKey } from './keys/key-material.ts';
 import { type KeyRingOptions, openKeyRing, type StoredKeyRing } from './keys/key-ring.ts';
 import type { LiveObject, LiveObjects, LiveResource } from './liveness.ts';
 import { createSigner } from './signer.ts';
-import { NOT_MINE } from './token-rejected.ts';
-import { createVerifier, type Verified } from './verifier.ts';
+import { createVerifier, type VerifiedToken } from './verifier.ts';
 
 /** A real key ring in a real store, objects in a map, and a clock that stands still until it is moved. */
 
@@ -32,7 +31,7 @@ export async function temporaryDirectory(): Promise<{ dir: string; remove: () =>
 }
 
 export class World implements LiveObjects {
-  readonly #objects = new Map<string, LiveObject & { isCurrent: boolean }>();
+  readonly #objects = new Map<string, LiveObject>();
 
   constructor() {
     this.put('clusters', 'alpha', '', 'alpha', { uid: 'uid-cluster' });
@@ -42,22 +41,12 @@ export class World implements LiveObjects {
     this.put('secrets', 'alpha', 'ci', SECRET.name, { uid: SECRET.uid });
   }
 
-  put(
-    resource: LiveResource,
-    cluster: string,
-    namespace: string,
-    name: string,
-    object: Omit<LiveObject, 'isCurrent'>,
-  ): void {
-    this.remove(resource, cluster, namespace, name);
-    this.#objects.set(JSON.stringify([resource, cluster, namespace, name]), { ...object, isCurrent: true });
+  put(resource: LiveResource, cluster: string, namespace: string, name: string, object: LiveObject): void {
+    this.#objects.set(JSON.stringify([resource, cluster, namespace, name]), object);
   }
 
   remove(resource: LiveResource, cluster: string, namespace: string, name: string): void {
-    const key = JSON.stringify([resource, cluster, namespace, name]);
-    const before = this.#objects.get(key);
-    if (before !== undefined) before.isCurrent = false;
-    this.#objects.delete(key);
+    this.#objects.delete(JSON.stringify([resource, cluster, namespace, name]));
   }
 
   lookup(resource: LiveResource, cluster: string, namespace: string, name: string): LiveObject | undefined {
@@ -79,7 +68,7 @@ export interface Fixture {
   readonly revoked: Set<string>;
   issue(grant?: Partial<Grant>): Promise<string>;
   verifier: ReturnType<typeof createVerifier>;
-  accepted(token: string, audiences?: readonly string[]): Promise<Verified>;
+  accepted(token: string, audiences?: readonly string[]): Promise<VerifiedToken>;
   remove(): Promise<void>;
 }
 
@@ -141,7 +130,7 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
     verifier,
     async accepted(token, audiences) {
       const verified = await verifier.verify(new Secret(token), audiences);
-      if (verified === NOT_MINE) throw new Error('not mine');
+      if (verified === undefined) throw new Error('a token of another issuer');
       return verified;
     },
     async remove() {

@@ -108,7 +108,7 @@ describe('without one that answers', () => {
     ];
     const { status, stderr } = spawnSync(process.execPath, [program, ...args], { encoding: 'utf8', timeout: 60_000 });
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^clusterpass: the signer can not be reached: connect ENOENT \/nowhere\/signer\.sock$/m);
+    expect(stderr).toMatch(/^clusterpass: the signer cannot be reached: connect ENOENT \/nowhere\/signer\.sock$/m);
     await rm(dataDir, { recursive: true });
   });
 });

@@ -66,9 +66,9 @@ const claimsOf = (jti: string, expirationSeconds = 3600) =>
   });
 
 async function track({ tracked }: Program, jti = randomUUID(), user = JANE): Promise<string> {
-  const place = tracked.reserve(user, 'builder');
-  await place.record('alpha', claimsOf(jti));
-  place.release();
+  const reservation = tracked.reserve(user, 'builder');
+  await reservation.record('alpha', claimsOf(jti));
+  reservation.release();
   return jti;
 }
 
@@ -197,9 +197,9 @@ it('the limit of one caller holds among requests at the same time, and is free a
     expect(() => tracked.reserve({ ...JANE, groups: [] }, 'builder')).toThrow('tracked tokens');
     tracked.reserve({ ...JANE, uid: 'u-2' }, 'builder').release();
     clock.now = START + HOUR;
-    const places = [1, 2, 3].map(() => tracked.reserve(JANE, 'builder'));
+    const reservations = [1, 2, 3].map(() => tracked.reserve(JANE, 'builder'));
     expect(() => tracked.reserve(JANE, 'builder')).toThrow('revoke some, or ask for one that is not tracked');
-    places[0]?.release();
+    reservations[0]?.release();
     tracked.reserve(JANE, 'builder');
     await program.stop();
   });

@@ -61,8 +61,8 @@ export class SchemaReader {
     const values: unknown[] = shape.blank.slice();
     const order = this.#order(node);
     let next = 0;
-    for (let place = 0; place < node.keys.length; place++) {
-      const index = order?.[place] ?? place;
+    for (let position = 0; position < node.keys.length; position++) {
+      const index = order?.[position] ?? position;
       const key = node.keys[index] ?? '';
       const child = node.values[index] ?? null;
       const field = fieldOf(shape, key, next);
@@ -97,8 +97,8 @@ export class SchemaReader {
     if (this.#isTooLong(node.keys.length, shape, at)) return result;
     const { duplicates } = this.#options;
     const order = this.#order(node);
-    for (let place = 0; place < node.keys.length; place++) {
-      const index = order?.[place] ?? place;
+    for (let position = 0; position < node.keys.length; position++) {
+      const index = order?.[position] ?? position;
       const key = node.keys[index] ?? '';
       const here: Path = { up: at, key, owner: undefined };
       if (duplicates !== undefined && Object.hasOwn(result, key)) duplicates.duplicate(here);

@@ -33,7 +33,7 @@ const MARGIN_MS = 5 * 60_000;
 export function createRevocations(parts: RevocationParts): Revocations {
   const { catalog, reader, writer, longestLifetime, now } = parts;
   const kind = catalog.revokedTokens;
-  const placeOf = (jti: string) => ({ cluster: '', namespace: '', name: jti });
+  const objectKeyOf = (jti: string) => ({ cluster: '', namespace: '', name: jti });
 
   /** For a record that exists: it must last as long as this one would. */
   async function extend(jti: string, until: number): Promise<void> {
@@ -42,7 +42,7 @@ export function createRevocations(parts: RevocationParts): Revocations {
       if (Date.parse(spec.expirationTimestamp) >= until) return current;
       return { ...current, spec: { ...spec, expirationTimestamp: toTimestamp(until) } };
     };
-    await writer.update(kind, placeOf(jti), change, { dryRun: false, part: 'object' });
+    await writer.update(kind, objectKeyOf(jti), change, { dryRun: false, part: 'object' });
   }
 
   async function longestEnd(): Promise<number> {
@@ -54,7 +54,7 @@ export function createRevocations(parts: RevocationParts): Revocations {
   }
 
   return {
-    isRevoked: (jti) => reader.find(kind, placeOf(jti)) !== undefined,
+    isRevoked: (jti) => reader.find(kind, objectKeyOf(jti)) !== undefined,
 
     async revoke(jti, by, endsAt) {
       const until = (endsAt ?? (await longestEnd())) + MARGIN_MS;
@@ -64,7 +64,7 @@ export function createRevocations(parts: RevocationParts): Revocations {
       };
       const record = { apiVersion: '', kind: '', metadata: { name: jti }, spec };
       try {
-        await writer.create(kind, placeOf(jti), record, { dryRun: false });
+        await writer.create(kind, objectKeyOf(jti), record, { dryRun: false });
       } catch (error) {
         if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error;
         await extend(jti, until);

@@ -7,8 +7,8 @@ import type { Caller } from '../../../src/api/caller.ts';
 import { type Catalog, createCatalog } from '../../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../../src/api/kind.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../../../src/api/request.ts';
+import { refusalOf } from '../../../src/authz/forbidden.ts';
 import { person } from '../../../src/authz/rbac.fixture.ts';
-import { watchRefusal } from '../../../src/authz/watch-refusal.ts';
 import { createContinueTokens } from '../../../src/handlers/continue-token.ts';
 import { createDispatcher, findResource } from '../../../src/handlers/dispatch.ts';
 import { createViews } from '../../../src/handlers/views.ts';
@@ -91,7 +91,7 @@ export async function openHouse(store: Store, windowSize: number): Promise<House
     broadcaster,
     publicView,
     continueTokens: createContinueTokens({ key: randomBytes(32) }),
-    refusal: (request, kind) => (kind === catalog.clusters ? undefined : watchRefusal(policy, request)),
+    refusal: (request, kind) => (kind === catalog.clusters ? undefined : refusalOf(policy, request, 'watch')),
     escalation: () => undefined,
     now: Date.now,
     random: () => 0,

@@ -2,8 +2,8 @@ import type { Caller } from '../../../src/api/caller.ts';
 import type { Catalog } from '../../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../../src/api/kind.ts';
 import { kindPrefix, REGISTRY_PREFIX } from '../../../src/api/object-key.ts';
-import { type NamespacedRbacSnapshot, plainDecide } from '../../../src/authz/plain-evaluator.ts';
 import { askCluster } from '../../../src/authz/rbac.fixture.ts';
+import { type NamespacedRbacSnapshot, referenceDecide } from '../../../src/authz/reference-evaluator.ts';
 import type { Store } from '../../../src/storage/contract.ts';
 import type { Selector } from './selectors.ts';
 
@@ -121,7 +121,7 @@ export class Model {
     const question = JSON.stringify([caller.key, verb, name, labels, this.rulesSince(rulesOf)]);
     const allowed =
       this.#decided.get(question) ??
-      plainDecide(this.#rules(rulesOf), () => labels, caller, askCluster(verb, name)).allowed;
+      referenceDecide(this.#rules(rulesOf), () => labels, caller, askCluster(verb, name)).allowed;
     this.#decided.set(question, allowed);
     return allowed;
   }

@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { account, ask, binding, Fleet, person, type Rules, role } from './rbac.fixture.ts';
+
+const jane = person('jane', 'devs');
+const getPods: Rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }];
+
+describe('a subject with many roles', () => {
+  const one = (name: string): Rules => [
+    { verbs: ['get'], apiGroups: [''], resources: ['pods', '*/log'], resourceNames: [name] },
+  ];
+  const crowded = (): Fleet => {
+    const fleet = new Fleet();
+    for (let i = 0; i < 40; i++)
+      fleet.put(role(`r${i}`, one(`p${i}`)), binding(`b${i}`, `ClusterRole/r${i}`, ['User:jane']));
+    return fleet;
+  };
+  const may = ({ policy }: Fleet, name: string, subresource = ''): boolean =>
+    policy.decide(jane, ask({ verb: 'get', name, subresource })).allowed;
+
+  it('allows through each of them until its binding is removed', () => {
+    const fleet = crowded();
+    for (let i = 0; i < 40; i++) {
+      expect([may(fleet, `p${i}`), may(fleet, `p${i}`, 'log'), may(fleet, `p${i}`, 'exec')]).toEqual([
+        true,
+        true,
+        false,
+      ]);
+      fleet.remove(binding(`b${i}`, '', []));
+      expect(may(fleet, `p${i}`)).toBe(false);
+    }
+  });
+
+  it('follows changes of a role: other names, everything, paths, too many names, aggregation, deletion', () => {
+    const fleet = crowded();
+    fleet.put(role('r7', one('new')));
+    expect([may(fleet, 'p7'), may(fleet, 'new')]).toEqual([false, true]);
+    fleet.put(role('r7', [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }]));
+    expect([may(fleet, 'anything', 'log'), may(fleet, '')]).toEqual([true, true]);
+    fleet.put(role('r7', [{ verbs: ['get'], nonResourceURLs: ['/x'] }]));
+    expect(may(fleet, 'anything')).toBe(false);
+    expect(fleet.policy.decidePath(jane, { verb: 'get', path: '/x' }).binding).toBe('ClusterRoleBinding/b7');
+    const many = Array.from({ length: 1000 }, (_, i) => `many${i}`);
+    fleet.put(role('r7', [{ verbs: ['get'], apiGroups: [''], resources: ['pods'], resourceNames: many }]));
+    expect([may(fleet, 'many999'), may(fleet, 'p8'), may(fleet, 'p7')]).toEqual([true, true, false]);
+    fleet.put(role('r7', [], { aggregate: [{ matchLabels: { to: 'r7' } }] }));
+    expect(may(fleet, 'part')).toBe(false);
+    fleet.put(role('part', one('part'), { labels: { to: 'r7' } }));
+    expect(may(fleet, 'part')).toBe(true);
+    fleet.remove(role('r7', []));
+    expect([may(fleet, 'part'), may(fleet, 'p7')]).toEqual([false, false]);
+  });
+});
+
+describe('changes', () => {
+  it('of what a binding grants change the rules of all its subjects', () => {
+    const see = { verbs: ['list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
+    const fleet = new Fleet().put(
+      role('one', [{ ...see, resourceNames: ['one'] }]),
+      role('all', [see]),
+      binding('b', 'ClusterRole/one', ['User:jane']),
+    );
+    expect(fleet.policy.ruleFor(jane, 'list').candidates?.names).toEqual(['one']);
+    fleet.put(binding('b', 'ClusterRole/all', ['User:jane']));
+    expect([fleet.policy.ruleFor(jane, 'list').all, fleet.policy.changedAt(jane)]).toEqual([true, fleet.revision]);
+    fleet.put(binding('b', 'ClusterRole/all', ['User:jane'], { clusters: 'env=dev' }));
+    expect([fleet.policy.ruleFor(jane, 'list').all, fleet.policy.changedAt(jane)]).toEqual([false, fleet.revision]);
+  });
+
+  it('keep a subject that was without bindings for a while and has some again', () => {
+    const janes = binding('b', 'ClusterRole/r', ['User:jane']);
+    const fleet = new Fleet({ maxIdleSubjects: 2 }).put(role('r', getPods), janes).remove(janes).put(janes);
+    for (let i = 0; i < 10; i++) {
+      const other = binding('other', 'ClusterRole/r', [`User:u${i}`]);
+      fleet.put(other).remove(other);
+      expect(fleet.policy.decide(jane, ask({ verb: 'get' })).allowed).toBe(true);
+    }
+  });
+
+  it('have the revision of the last change of the subjects bound', () => {
+    const fleet = new Fleet().put(
+      role('r', getPods),
+      binding('b', 'ClusterRole/r', ['User:jane']),
+      binding('c', 'ClusterRole/other', ['User:john', 'ServiceAccount:n/ci']),
+    );
+    const john = person('john');
+    const home = account('c', 'n', 'ci');
+    const changed = (): number[] => [jane, john, home, person('stranger')].map((who) => fleet.policy.changedAt(who));
+    expect(changed()).toEqual([2, 3, 3, 0]);
+    fleet.put(role('r', []));
+    expect(changed()).toEqual([4, 3, 3, 0]);
+    fleet.put(role('other', getPods));
+    expect(changed()).toEqual([4, 5, 5, 0]);
+    fleet.put(role('r', [], { labels: { a: 'b' } })).put(role('unused', getPods));
+    expect(changed()).toEqual([6, 5, 5, 0]);
+    fleet.remove(binding('b', '', []));
+    expect(changed()).toEqual([8, 5, 5, 0]);
+  });
+
+  it('that change nothing keep the revision of the subjects', () => {
+    const fleet = new Fleet().put(role('r', getPods), binding('b', 'ClusterRole/r', ['User:jane']));
+    fleet.put(role('r', getPods), binding('b', 'ClusterRole/r', ['User:jane', 'User:john']));
+    expect(fleet.policy.changedAt(jane)).toBe(2);
+    expect(fleet.policy.changedAt(person('john'))).toBe(4);
+  });
+
+  it('keep the revision of subjects without bindings, and of dropped ones for every subject', () => {
+    const fleet = new Fleet({ maxIdleSubjects: 4 }).put(role('r', getPods));
+    for (let i = 0; i < 10; i++) {
+      const one = binding('b', 'ClusterRole/r', [`User:u${i}`]);
+      fleet.put(one).remove(one);
+    }
+    for (let i = 0; i < 10; i++) {
+      expect(fleet.policy.changedAt(person(`u${i}`))).toBeGreaterThanOrEqual(3 + 2 * i);
+      expect(fleet.policy.changedAt(person(`u${i}`))).toBeLessThanOrEqual(fleet.revision);
+    }
+    expect(fleet.policy.changedAt(person('stranger'))).toBeLessThan(fleet.revision);
+  });
+});

@@ -1,0 +1,224 @@
+import { goQuote } from '../api/codec/go-text/go-quote.ts';
+import type { ApiObject } from '../api/kind.ts';
+import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../api/kinds/rbac.ts';
+import { qualified } from '../api/status.ts';
+import { makeRequirement } from '../objects/selectors/label-requirement.ts';
+import {
+  type LabelOperator,
+  LabelSelector,
+  parseLabelSelector,
+  type Requirement,
+} from '../objects/selectors/label-selector.ts';
+import { subjectOf } from '../tokens/claims.ts';
+import { ClusterSelector, type Reach } from './cluster-selector.ts';
+import { RULE_FIELDS, type Rule } from './rules.ts';
+
+/**
+ * Reads stored roles and bindings. They were validated when written, but others can write to the store as well: an
+ * object that is malformed must neither make a decision throw nor grant more than was meant.
+ */
+
+/**
+ * A rule with anything in it that is not a list of strings is left out whole. Leaving out only the malformed field would
+ * widen it: no `resourceNames` means every name.
+ */
+export function readRules(value: unknown): Rule[] {
+  return listOf(value).flatMap((item) => {
+    const rule = readRule(item);
+    return rule === undefined ? [] : [rule];
+  });
+}
+
+function readRule(item: unknown): Rule | undefined {
+  if (!isRecord(item)) return undefined;
+  const rule: Record<(typeof RULE_FIELDS)[number], readonly string[]> = {
+    verbs: [],
+    apiGroups: [],
+    resources: [],
+    resourceNames: [],
+    nonResourceURLs: [],
+  };
+  for (const name of RULE_FIELDS) {
+    const list = field(item, name) ?? [];
+    if (!isStrings(list)) return undefined;
+    rule[name] = list;
+  }
+  return rule;
+}
+
+/** A user name or a group, as the caller presents it. */
+export interface Subject {
+  readonly kind: 'user' | 'group';
+  readonly name: string;
+}
+
+/** The role that a binding refers to. */
+export interface RoleTarget {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface BindingFacts {
+  readonly kind: 'ClusterRoleBinding' | 'RoleBinding';
+  /** `""` for a ClusterRoleBinding. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly subjects: readonly Subject[];
+  readonly target: RoleTarget;
+  readonly reach: Reach;
+}
+
+export function readBinding(object: ApiObject, namespace: string, name: string): BindingFacts {
+  return {
+    kind: namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding',
+    namespace,
+    name,
+    subjects: readSubjects(object.subjects, namespace),
+    target: readTarget(object.roleRef, namespace),
+    reach: readReach(object),
+  };
+}
+
+/** How a decision names the binding that allowed it: `ClusterRoleBinding/x`, `RoleBinding/ns/x`. */
+export const bindingId = (namespace: string, name: string): string =>
+  namespace === '' ? `ClusterRoleBinding/${name}` : `RoleBinding/${namespace}/${name}`;
+
+/** A Role is looked up in the binding's namespace, so a ClusterRoleBinding never finds one. */
+export function readTarget(roleRef: unknown, bindingNamespace: string): RoleTarget {
+  const kind = stringOf(field(roleRef, 'kind'));
+  return { kind, namespace: kind === 'Role' ? bindingNamespace : '', name: stringOf(field(roleRef, 'name')) };
+}
+
+/**
+ * P-16: users and groups by exact name; a service account is the user of that name. Its namespace defaults to the
+ * binding's. In a ClusterRoleBinding, which has none, it then matches no user. The subject's apiGroup is ignored.
+ */
+function readSubjects(value: unknown, bindingNamespace: string): Subject[] {
+  const distinct = new Map<string, Subject>();
+  for (const item of listOf(value)) {
+    const subject = readSubject(item, bindingNamespace);
+    if (subject !== undefined) distinct.set(`${subject.kind}:${subject.name}`, subject);
+  }
+  return [...distinct.values()];
+}
+
+function readSubject(item: unknown, bindingNamespace: string): Subject | undefined {
+  const name = field(item, 'name');
+  if (typeof name !== 'string') return undefined;
+  switch (field(item, 'kind')) {
+    case 'User':
+      return { kind: 'user', name };
+    case 'Group':
+      return { kind: 'group', name };
+    case 'ServiceAccount': {
+      const namespace = stringOf(field(item, 'namespace')) || bindingNamespace;
+      return namespace === '' ? undefined : { kind: 'user', name: subjectOf(namespace, name) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+export function readReach(binding: ApiObject): Reach {
+  const text = field(binding.metadata.annotations, CLUSTERS_ANNOTATION);
+  if (text === undefined) return { kind: 'everywhere' };
+  try {
+    if (typeof text !== 'string') throw new TypeError('not a string');
+    return { kind: 'clusters', selector: new ClusterSelector(parseLabelSelector(text)) };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { kind: 'nowhere', reason: `annotation ${CLUSTERS_ANNOTATION}: ${why}` };
+  }
+}
+
+export const roleLabels = (role: ApiObject): ReadonlyMap<string, string> =>
+  new Map(stringEntries(role.metadata.labels));
+
+/**
+ * The selectors of an aggregating role; undefined for an ordinary one. If one selector cannot be read, the role
+ * aggregates nothing: Kubernetes' controller too gives up on the whole role.
+ */
+export function readAggregation(role: ApiObject): LabelSelector[] | undefined {
+  const rule = field(role, 'aggregationRule');
+  if (rule === undefined || rule === null) return undefined;
+  try {
+    return listOf(field(rule, 'clusterRoleSelectors')).map(readSelector);
+  } catch {
+    return [];
+  }
+}
+
+const OPERATORS: ReadonlyMap<unknown, LabelOperator> = new Map([
+  ['In', 'in'],
+  ['NotIn', 'notin'],
+  ['Exists', 'exists'],
+  ['DoesNotExist', '!'],
+]);
+
+/** Strict: a requirement that is left out of a selector widens it. */
+function readSelector(value: unknown): LabelSelector {
+  if (!isRecord(value)) throw new TypeError('not a selector');
+  const matchLabels = field(value, 'matchLabels') ?? {};
+  if (!isRecord(matchLabels)) throw new TypeError('not a map');
+  const labels = Object.entries(matchLabels).map(([key, text]) => makeRequirement(key, '=', stringsOf([text])));
+  const expressions = field(value, 'matchExpressions') ?? [];
+  if (!Array.isArray(expressions)) throw new TypeError('not a list');
+  return new LabelSelector([...labels, ...expressions.map(readExpression)]);
+}
+
+function readExpression(value: unknown): Requirement {
+  const key = field(value, 'key');
+  const operator = OPERATORS.get(field(value, 'operator'));
+  const values = stringsOf(field(value, 'values') ?? []);
+  if (typeof key !== 'string' || operator === undefined) throw new TypeError('not a requirement');
+  const needsValues = operator === 'in' || operator === 'notin';
+  if (needsValues !== values.length > 0) throw new TypeError('the operator and the number of values disagree');
+  return makeRequirement(key, operator, values);
+}
+
+/** Why a binding grants nothing to its subjects; undefined when its role is found. P-17: it is skipped, not fatal. */
+export function resolutionError(
+  { kind, name, reach, target }: Pick<BindingFacts, 'kind' | 'name' | 'reach' | 'target'>,
+  roleExists: boolean,
+): string | undefined {
+  if (reach.kind === 'nowhere') return `${qualified(RBAC_GROUP, kind.toLowerCase())} ${goQuote(name)}: ${reach.reason}`;
+  if (roleExists) return undefined;
+  if (target.kind !== 'ClusterRole' && target.kind !== 'Role') {
+    return `unsupported role reference kind: ${goQuote(target.kind)}`;
+  }
+  return `${qualified(RBAC_GROUP, target.kind.toLowerCase())} ${goQuote(target.name)} not found`;
+}
+
+/** P-35: the reason of a refusal, without duplicates, in the form of Kubernetes' error aggregate. */
+export function reasonText(errors: readonly string[]): string {
+  const distinct = [...new Set(errors)];
+  if (distinct.length === 0) return '';
+  return distinct.length === 1 ? `RBAC: ${distinct[0]}` : `RBAC: [${distinct.join(', ')}]`;
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isStrings = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string');
+
+function stringsOf(value: unknown): string[] {
+  if (!isStrings(value)) throw new TypeError('not a list of strings');
+  return value;
+}
+
+/** Own properties only: an inherited one is not part of the stored object. */
+export function field(value: unknown, key: string): unknown {
+  return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+}
+
+/** The entries of a map of strings, without those of another type. */
+function stringEntries(value: unknown): [string, string][] {
+  if (!isRecord(value)) return [];
+  return Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+}
