@@ -1,4 +1,4 @@
-/** The place of a request in the trace of its caller (W3C Trace Context, `traceparent`). */
+/** The trace of a request's caller (W3C Trace Context, `traceparent`). */
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
