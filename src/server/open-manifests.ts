@@ -18,8 +18,8 @@ export async function openManifests(
     for (const folder of folders.toReversed()) await folder.stop();
   };
   try {
-    for (const place of foldersOf(options)) {
-      const folder = new ManifestFolder({ ...place, ...parts, pollMs: POLL_MS });
+    for (const source of foldersOf(options)) {
+      const folder = new ManifestFolder({ ...source, ...parts, pollMs: POLL_MS });
       await folder.start();
       folders.push(folder);
     }
