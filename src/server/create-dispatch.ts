@@ -9,7 +9,7 @@ import { createDispatcher } from '../handlers/dispatch.ts';
 import { createKubeconfigHandler } from '../handlers/get-kubeconfig.ts';
 import { issuedTokenVerbs } from '../handlers/issued-tokens/issued-token-verbs.ts';
 import { createReviewHandler } from '../handlers/reviews/create-review.ts';
-import type { ReviewToken } from '../handlers/reviews/review-token.ts';
+import type { ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
 import { createTokenHandler } from '../handlers/token/create-token.ts';
 import type { Forwarding } from '../handlers/token/forward-token.ts';

@@ -11,7 +11,7 @@ import {
   selfSubjectAccessReviewType,
 } from '../../api/kinds/reviews.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import type { Review, ReviewParts } from './create-review.ts';
+import type { Review, ReviewParts } from './review.ts';
 
 /**
  * Whether a request would be allowed. At the fleet the question is about no cluster, unless it is about a

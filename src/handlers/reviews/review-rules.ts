@@ -1,6 +1,6 @@
 import type { SelfSubjectRulesReview } from '../../api/kinds/reviews.ts';
 import { badRequest } from '../../api/status.ts';
-import type { Review } from './create-review.ts';
+import type { Review } from './review.ts';
 
 const RESTRICTED = 'rules that hold in some clusters only are not listed here, but below the path of each cluster';
 

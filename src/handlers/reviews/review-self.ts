@@ -1,6 +1,5 @@
 import { toTimestamp } from '../../objects/prepare.ts';
-import type { Review } from './create-review.ts';
-import { userInfo } from './user-info.ts';
+import { type Review, userInfo } from './review.ts';
 
 /** Who the caller is, in a request like this one. */
 export const reviewSelf: Review = ({ now }, { caller, target }) => ({

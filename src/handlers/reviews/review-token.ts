@@ -2,17 +2,7 @@ import type { ObjectMeta } from '../../api/kind.ts';
 import type { TokenFindings, TokenReview } from '../../api/kinds/token-review.ts';
 import { badRequest, notFound } from '../../api/status.ts';
 import { Secret } from '../../observability/secret.ts';
-import type { Review } from './create-review.ts';
-import { userInfo } from './user-info.ts';
-
-export interface TokenQuestion {
-  /** Only tokens of this cluster, and users by their names in it; undefined at the fleet. */
-  readonly cluster: string | undefined;
-  /** None means the API itself. */
-  readonly audiences: readonly string[];
-}
-
-export type ReviewToken = (token: Secret, asked: TokenQuestion) => Promise<TokenFindings>;
+import { type Review, userInfo } from './review.ts';
 
 /**
  * K-40 to K-43: a token that is not accepted is an answer, not an error. What can not be known is an error: while

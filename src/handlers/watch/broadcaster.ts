@@ -1,3 +1,4 @@
+import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
 import { lastInTick } from '../../lib/event-loop.ts';
@@ -7,16 +8,41 @@ import type { CacheEvent } from '../../storage/watch-cache.ts';
 import type { Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
 import { frameFor } from './frames.ts';
-import { partsOf, pieceBytes } from './send-buffer.ts';
+import type { WatchView } from './replay.ts';
+import { type Part, partsOf, pieceBytes } from './send-buffer.ts';
 import type { ViewChange } from './view-change.ts';
-import type { Watcher } from './watcher.ts';
+
+/** A change of what callers may see: its first revision, and the last revision before the next event. */
+export interface PolicyChange {
+  readonly since: number;
+  readonly revision: number;
+  /** By the groups before and after: watchers of one group share the difference. */
+  readonly differences: Map<string, ViewChange>;
+}
+
+/** What the broadcaster needs of an open watch; see `Watcher`. */
+export interface Subscriber {
+  readonly caller: Caller;
+  readonly view: WatchView;
+  readonly groupId: string;
+  enqueue(parts: readonly Part[]): void;
+  serve(): void;
+  onBroadcasterProgress(): void;
+  beforePolicyChange(): void;
+  onPolicyChange(change: PolicyChange): void;
+  checkAllowed(): boolean;
+  checkCaller(): void;
+  sendBookmark(): void;
+  finish(): void;
+  cut(): void;
+}
 
 /** Watchers who see the same: each event is looked at and serialized once for all of them. */
 interface Group {
   readonly id: string;
   readonly selection: Selection;
   readonly representation: Representation;
-  readonly watchers: Set<Watcher>;
+  readonly watchers: Set<Subscriber>;
   frames: Buffer[];
 }
 
@@ -50,16 +76,16 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
   readonly #groups = new Map<Kind, Map<string, Group>>();
   /** Those that have events waiting to be rendered. */
   readonly #dirty = new Set<Group>();
-  readonly #watchers = new Set<Watcher>();
+  readonly #watchers = new Set<Subscriber>();
   /** Those that have not caught up. */
-  readonly #behind = new Set<Watcher>();
+  readonly #behind = new Set<Subscriber>();
   /** Those that have something to be written, in the order of their turns. */
-  readonly #due = new Set<Watcher>();
+  readonly #due = new Set<Subscriber>();
   #serving = false;
   /** Since when other work has had the event loop. */
   #servedUntil = 0;
   /** Watchers by the storage keys that their caller's credential hangs on. */
-  readonly #dependents = new Map<string, Set<Watcher>>();
+  readonly #dependents = new Map<string, Set<Subscriber>>();
   readonly #bookmarks: NodeJS.Timeout;
   /** Revisions of changes to the rules, all that came after `#policyKnownFrom`. */
   #policyRevisions: number[] = [];
@@ -94,7 +120,7 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     return this.#due.size;
   }
 
-  open(watcher: Watcher): void {
+  open(watcher: Subscriber): void {
     this.#watchers.add(watcher);
     this.#behind.add(watcher);
     for (const key of watcher.caller.dependsOn) {
@@ -104,7 +130,7 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     }
   }
 
-  closed(watcher: Watcher): void {
+  closed(watcher: Subscriber): void {
     this.leave(watcher);
     this.#watchers.delete(watcher);
     this.#behind.delete(watcher);
@@ -117,7 +143,7 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
   }
 
   /** From now on the watcher gets what its group gets. It must be at the hub's revision. */
-  join(watcher: Watcher): void {
+  join(watcher: Subscriber): void {
     const { selection, representation } = watcher.view;
     const groups = this.#groups.get(representation.kind) ?? new Map<string, Group>();
     this.#groups.set(representation.kind, groups);
@@ -128,7 +154,7 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     this.#behind.delete(watcher);
   }
 
-  leave(watcher: Watcher): void {
+  leave(watcher: Subscriber): void {
     const groups = this.#groups.get(watcher.view.representation.kind);
     const group = groups?.get(watcher.groupId);
     group?.watchers.delete(watcher);
@@ -137,7 +163,7 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
   }
 
   /** The watcher has something to write, and waits for its turn. */
-  queue(watcher: Watcher): void {
+  queue(watcher: Subscriber): void {
     this.#due.add(watcher);
     if (this.#serving) return;
     this.#serving = true;
@@ -193,7 +219,7 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     this.#settle(revision);
     this.#flush();
     this.#revision = revision;
-    for (const watcher of [...this.#behind]) watcher.onHubProgress();
+    for (const watcher of [...this.#behind]) watcher.onBroadcasterProgress();
   }
 
   /** The caches were filled anew: nobody can be told what happened in between, so everybody starts over. */

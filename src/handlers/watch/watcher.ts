@@ -3,7 +3,7 @@ import type { WatchSink } from '../../api/request.ts';
 import { ApiError, unauthorized } from '../../api/status.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Snapshot } from '../../storage/snapshot.ts';
-import type { Broadcaster } from './broadcaster.ts';
+import type { Broadcaster, PolicyChange, Subscriber } from './broadcaster.ts';
 import { type CatchUpParts, framesBetween, framesOfState, thenBookmark } from './catch-up.ts';
 import { bookmarkFrame, errorFrame, type Told } from './frames.ts';
 import { framesOfChange, type WatchView } from './replay.ts';
@@ -31,19 +31,11 @@ const STALL_MS = 30_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** A change of what callers may see, as the hub tells it: its first revision, and the last before what follows. */
-export interface PolicyChange {
-  readonly since: number;
-  readonly revision: number;
-  /** What it means to all who see the same before and after: found once. */
-  readonly differences: Map<string, ViewChange>;
-}
-
 /**
  * One open watch. It is either catching up, pulling frames at the pace of its client, or live, in a group
  * of the hub. Between the two there is no gap: it joins only at the hub's revision.
  */
-export class Watcher {
+export class Watcher implements Subscriber {
   readonly #options: WatcherOptions;
   readonly caller: Caller;
   /** What its group is shown; of no meaning while it is not in one. */
@@ -179,7 +171,7 @@ export class Watcher {
   }
 
   /** The hub has gone on, and this watcher was not with it. */
-  onHubProgress(): void {
+  onBroadcasterProgress(): void {
     if (this.#source === undefined) this.#pump();
   }
 
