@@ -8,7 +8,7 @@ import {
 } from '../../api/kinds/reviews.ts';
 import { tokenReviewType } from '../../api/kinds/token-review.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { parseCreateOptions } from '../options/create-options.ts';
+import { parseCreateOptions } from '../options/write-options.ts';
 import { partialMetadata } from '../representation.ts';
 import { bodyOf } from '../write/read-body.ts';
 import type { Review, ReviewParts } from './review.ts';

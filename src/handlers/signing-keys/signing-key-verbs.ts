@@ -10,7 +10,7 @@ import { KeysElsewhere, type StoredKeyRing } from '../../tokens/keys/key-ring.ts
 import { TooManyKeys } from '../../tokens/keys/ring-state.ts';
 import { type SigningKeyPublisher, shownKey } from '../../tokens/keys/signing-key-publisher.ts';
 import type { OwnVerbs } from '../dispatch.ts';
-import { parseCreateOptions } from '../options/create-options.ts';
+import { parseCreateOptions } from '../options/write-options.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
 import { deleted } from '../write/delete.ts';
 import { readObject } from '../write/read-body.ts';

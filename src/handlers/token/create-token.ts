@@ -12,7 +12,7 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import { buildClaims, type TokenClaims } from '../../tokens/claims.ts';
 import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Signer } from '../../tokens/signer.ts';
-import { parseCreateOptions } from '../options/create-options.ts';
+import { parseCreateOptions } from '../options/write-options.ts';
 import { partialMetadata } from '../representation.ts';
 import { resolveBinding } from './bound-object.ts';
 import type { Forwarding } from './forward-token.ts';

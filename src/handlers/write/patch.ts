@@ -9,7 +9,7 @@ import { isJsonObject, type JsonValue } from '../../objects/patches/json-value.t
 import { applyMergePatch } from '../../objects/patches/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../objects/patches/strategic-merge-patch.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
-import { parsePatchOptions } from '../options/patch-options.ts';
+import { parsePatchOptions } from '../options/write-options.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, preconditionsIn } from './read-body.ts';
 import { grantsOnlyHeld, placeOf, seesWhole, type WriteParts, written } from './write-parts.ts';

@@ -1,7 +1,7 @@
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { parseUpdateOptions } from '../options/update-options.ts';
+import { parseUpdateOptions } from '../options/write-options.ts';
 import { looksPublic, preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { checkSameObject, preconditionsIn, readObject } from './read-body.ts';
 import { grantsOnlyHeld, placeOf, type WriteParts, written } from './write-parts.ts';
