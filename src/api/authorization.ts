@@ -114,11 +114,13 @@ const isClusters = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resou
 /** Labels as they count for selectors over clusters: the cluster's own plus its name. */
 export type ClusterLabels = Readonly<Record<string, string>>;
 
-/**
- * Which clusters one caller sees with one verb. A value: equal rules are the same object, so `===`
- * tells whether a permission change changed anything for a caller.
- */
+/** Which clusters one caller sees with one verb. */
 export interface ClusterRule {
+  /**
+   * Rules of the same fingerprint admit the same clusters. Watches with equal fingerprints share their events, and a
+   * permission change that keeps a caller's fingerprint changes nothing for that caller.
+   */
+  readonly fingerprint: string;
   /** Everything, without looking. */
   readonly all: boolean;
   /** Nothing, without looking. */
@@ -142,9 +144,16 @@ export interface Places {
   readonly labels: readonly { readonly key: string; readonly value: string }[];
 }
 
-export const ALL_CLUSTERS: ClusterRule = { all: true, none: false, admits: () => true, candidates: undefined };
+export const ALL_CLUSTERS: ClusterRule = {
+  fingerprint: 'all',
+  all: true,
+  none: false,
+  admits: () => true,
+  candidates: undefined,
+};
 
 export const NO_CLUSTERS: ClusterRule = {
+  fingerprint: 'none',
   all: false,
   none: true,
   admits: () => false,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import {
   ALL_CLUSTERS,
   type ClusterLabels,
@@ -99,6 +100,7 @@ export interface RuleSource {
 }
 
 class ClausesRule implements ClusterRule {
+  readonly fingerprint: string;
   readonly all = false;
   readonly none = false;
   readonly candidates: ClusterRule['candidates'];
@@ -106,7 +108,13 @@ class ClausesRule implements ClusterRule {
   readonly #elsewhere: ClauseIndex;
   readonly #home: { readonly cluster: string; readonly clauses: Clauses } | undefined;
 
-  constructor(elsewhere: Clauses, home: { readonly cluster: string; readonly clauses: Clauses } | undefined) {
+  /** `text` says everything that the rule decides by. */
+  constructor(
+    text: string,
+    elsewhere: Clauses,
+    home: { readonly cluster: string; readonly clauses: Clauses } | undefined,
+  ) {
+    this.fingerprint = hash('sha256', text, 'base64url');
     this.#elsewhere = new ClauseIndex(elsewhere);
     this.#home = home;
     this.candidates = this.#elsewhere.candidates(home === undefined || isNothing(home.clauses) ? [] : [home.cluster]);
@@ -232,7 +240,7 @@ export class ClusterRules {
     const text = JSON.stringify([textOf(elsewhere), home && [home.cluster, textOf(home.clauses)]]);
     const known = this.#known.get(text)?.deref();
     if (known !== undefined) return known;
-    const rule = new ClausesRule(elsewhere, home);
+    const rule = new ClausesRule(text, elsewhere, home);
     this.#known.set(text, new WeakRef(rule));
     this.#cleaner.register(rule, text);
     return rule;

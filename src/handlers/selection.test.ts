@@ -27,6 +27,7 @@ function rule(
 ): ClusterRule {
   const [key, value] = label ?? ['', ''];
   return {
+    fingerprint: JSON.stringify([names, label]),
     all: false,
     none: false,
     admits: (name, labels) => names.includes(name) || (label !== undefined && labels?.[key] === value),

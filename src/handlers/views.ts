@@ -68,6 +68,7 @@ export function stillHolding(
 ): ClusterRule | undefined {
   if (rule === undefined || rule.all || rule.none) return rule;
   return {
+    fingerprint: `${rule.fingerprint} in both states`,
     all: false,
     none: false,
     candidates: rule.candidates,

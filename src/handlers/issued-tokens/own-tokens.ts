@@ -18,6 +18,7 @@ function ownRule(caller: Caller): ClusterRule {
   if (known !== undefined) return known;
   const value = requesterOf(caller);
   const rule: ClusterRule = {
+    fingerprint: `${REQUESTER_LABEL}=${value}`,
     all: false,
     none: false,
     admits: (_, labels) => labels?.[REQUESTER_LABEL] === value,

@@ -172,7 +172,10 @@ export class Stage {
   }
 }
 
+let rules = 0;
+
 const ruleFor = (admits: (name: string) => boolean): ClusterRule => ({
+  fingerprint: `rule ${++rules}`,
   all: false,
   none: false,
   admits,
