@@ -8,12 +8,12 @@ import { createContinueTokens } from '../handlers/continue-token.ts';
 import { createDispatcher } from '../handlers/dispatch.ts';
 import { createKubeconfigHandler } from '../handlers/get-kubeconfig.ts';
 import { issuedTokenVerbs } from '../handlers/issued-tokens/issued-token-verbs.ts';
+import { createListAccountsHandler } from '../handlers/list-accounts.ts';
 import { createReviewHandler } from '../handlers/reviews/create-review.ts';
 import type { ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
 import { createTokenHandler } from '../handlers/token/create-token.ts';
 import type { Forwarding } from '../handlers/token/forward-token.ts';
-import { createUsableAccountsHandler } from '../handlers/usable-accounts.ts';
 import type { Views } from '../handlers/views.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
@@ -77,7 +77,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       now: Date.now,
     }),
     getKubeconfig: createKubeconfigHandler({ catalog, reader, productName, baseUrl }),
-    ownVerbs: new Map([
+    verbOverrides: new Map([
       ...signingKeyVerbs({
         kind: catalog.signingKeys,
         reader,
@@ -94,6 +94,6 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
         refusalOf: (request) => refusalOf(policy, request),
       }),
     ]),
-    getUsableAccounts: createUsableAccountsHandler({ catalog, reader, authorizer: policy }),
+    listAccounts: createListAccountsHandler({ catalog, reader, authorizer: policy }),
   });
 }
