@@ -9,7 +9,7 @@ import { type GetParts, getObject } from './get.ts';
 import { type ListParts, listObjects } from './list.ts';
 import { type ListOptions, parseListOptions } from './options/list-options.ts';
 import type { CreateReview } from './reviews/create-review.ts';
-import { type WatchParts, watchObjects } from './watch/open-watch.ts';
+import { type WatchParts, watchObjects } from './watch/watch.ts';
 import { createObject } from './write/create.ts';
 import { deleteCollection, deleteObject } from './write/delete.ts';
 import { patchObject } from './write/patch.ts';

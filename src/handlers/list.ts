@@ -1,6 +1,5 @@
 import type { ClusterRule } from '../api/authorization.ts';
 import { apiVersionOf, type Kind } from '../api/kind.ts';
-import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { gone } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
@@ -10,8 +9,8 @@ import type { Snapshot } from '../storage/snapshot.ts';
 import type { ContinueState, ContinueTokens } from './continue-token.ts';
 import type { ListOptions } from './options/list-options.ts';
 import { columnsOf, type Representation, renderItems, TABLE } from './representation.ts';
-import { type Selection, selectPage } from './selection.ts';
-import { assertFormFits, representationFor, stillHolding, type Views } from './views.ts';
+import { selectPage } from './selection.ts';
+import { assertFormFits, representationFor, selectionFor, stillHolding, type Views } from './views.ts';
 
 export interface ListParts {
   readonly reader: ObjectReader;
@@ -88,18 +87,6 @@ export async function listObjects(
     revision: source.revision,
     path: request.path,
   });
-}
-
-export function selectionFor(request: ApiRequest, kind: Kind, options: ListOptions, views: Views): Selection {
-  const { cluster = '', namespace, verb } = request.target;
-  return {
-    prefix: collectionPrefix(kind, kind.inCluster ? cluster : '', namespace),
-    namesAreUnique: !kind.namespaced || namespace !== '',
-    labels: options.labelSelector,
-    fields: options.fieldSelector,
-    rule: views.rule(kind, request.caller, verb === 'watch' ? 'watch' : 'list'),
-    now: kind.expiresAt === undefined ? undefined : views.now,
-  };
 }
 
 /** What a continue token is good for: this list, of this caller, and no other. */

@@ -9,10 +9,13 @@ import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import type { Kind } from '../api/kind.ts';
+import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, Query } from '../api/request.ts';
 import { ApiError, badRequest, gone } from '../api/status.ts';
 import { visibleTokens } from './issued-tokens/own-tokens.ts';
+import type { ListOptions } from './options/list-options.ts';
 import type { Form, IncludeObject, Representation } from './representation.ts';
+import type { Selection } from './selection.ts';
 
 /** Decides, in one place for get, list and watch, what of a kind a caller is shown. */
 export interface Views {
@@ -76,6 +79,18 @@ export function stillHolding(
       const now = present(name);
       return rule.admits(name, labels) && (now === undefined || rule.admits(name, now.labels));
     },
+  };
+}
+
+export function selectionFor(request: ApiRequest, kind: Kind, options: ListOptions, views: Views): Selection {
+  const { cluster = '', namespace, verb } = request.target;
+  return {
+    prefix: collectionPrefix(kind, kind.inCluster ? cluster : '', namespace),
+    namesAreUnique: !kind.namespaced || namespace !== '',
+    labels: options.labelSelector,
+    fields: options.fieldSelector,
+    rule: views.rule(kind, request.caller, verb === 'watch' ? 'watch' : 'list'),
+    now: kind.expiresAt === undefined ? undefined : views.now,
   };
 }
 

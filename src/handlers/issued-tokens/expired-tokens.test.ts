@@ -13,8 +13,8 @@ import { getObject } from '../get.ts';
 import type { Representation } from '../representation.ts';
 import { type Selection, selectPage } from '../selection.ts';
 import type { Views } from '../views.ts';
+import { framesOfChange } from '../watch/catch-up.ts';
 import { frameFor } from '../watch/frames.ts';
-import { framesOfChange } from '../watch/replay.ts';
 import { ViewChange } from '../watch/view-change.ts';
 
 /** An expired token is not shown, whether or not the store has deleted its record. */
@@ -83,7 +83,7 @@ describe('an expired token', () => {
   });
 
   it('is not sent to a watcher who may see it now, and its deletion is sent to one who knew it', () => {
-    const view = { selection, representation };
+    const view = { groupId: '', selection, representation };
     const change = new ViewChange(snapshot, { ...selection, rule: NO_CLUSTERS }, selection);
     const gained = [...framesOfChange(change, 9, () => view)].filter(({ length }) => length > 0);
     expect(gained.map((pieces) => JSON.parse(Buffer.concat(pieces).toString()).object.metadata.name)).toEqual([

@@ -3,12 +3,11 @@ import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, type Status } from '../../api/status.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
-import { selectionFor } from '../list.ts';
 import { type DeleteOptions, parseDeleteOptions } from '../options/delete-options.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { renderItem } from '../representation.ts';
 import { selectPage } from '../selection.ts';
-import { representationFor } from '../views.ts';
+import { representationFor, selectionFor } from '../views.ts';
 import { placeOf, type WriteParts, written } from './write-parts.ts';
 
 export async function deleteObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
