@@ -99,7 +99,7 @@ const until = (page: Page, condition: string): Promise<unknown> =>
 const notReady = (count: number): string =>
   `document.querySelector('.tile:nth-of-type(3) .tile-number').textContent === ${JSON.stringify(count.toLocaleString('en-GB'))}`;
 const shows = (text: string): string =>
-  `document.querySelector('.shown').textContent === ${JSON.stringify(`${text} clusters`)}`;
+  `document.querySelector('.result-count').textContent === ${JSON.stringify(`${text} clusters`)}`;
 
 const columns = (cells: readonly string[]): string => cells.map((cell) => cell.padStart(13)).join('');
 function row(name: string, time: PageTime, events = 0): string {
@@ -134,7 +134,7 @@ try {
   const loaded = await probe.during(async () => {
     await page.getByLabel('Token', { exact: true }).fill(READER.token);
     await page.keyboard.press('Enter');
-    await page.locator('.shown').waitFor();
+    await page.locator('.result-count').waitFor();
     await until(page, shows(clusters.toLocaleString('en-GB')));
   });
   const idle = await probe.during(() => delay(5_000));

@@ -4,9 +4,10 @@
  *
  *   npm run bench -- drain [requests a second] [watches]
  */
+
+import { createObjects } from '../test/e2e/support/objects.ts';
 import { startServer } from '../test/e2e/support/server.ts';
 import { stopUnderLoad } from '../test/e2e/support/stop-under-load.ts';
-import { createWorld } from '../test/e2e/support/token-world.ts';
 
 const [rate = '500', watches = '200'] = process.argv.slice(2);
 const SECONDS = 10;
@@ -15,7 +16,7 @@ const ENOUGH = 0.95;
 const LONGEST_S = 30;
 
 const server = await startServer({ args: ['--shutdown-delay', '3s', '--log-level', 'warn'] });
-await createWorld(server);
+await createObjects(server);
 const wanted = Number(rate);
 const stopped = await stopUnderLoad(server, {
   watches: Number(watches),

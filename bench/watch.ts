@@ -143,7 +143,11 @@ export async function benchWatch(settings: Settings): Promise<Report> {
   // server is not cut off.
   const size = { clusters: 1_000, bindings: 100, clusterBytes: 1_200 };
   // One caller makes the burst, so its share of what is done at once must be all of it.
-  const small = await startDesk(size, [], ['--max-mutating-requests-inflight', '1000', '--caller-concurrency-percent', '100']);
+  const small = await startDesk(
+    size,
+    [],
+    ['--max-mutating-requests-inflight', '1000', '--caller-concurrency-percent', '100'],
+  );
   const burst = { name: 'watch, burst', watchers: 500, changes: 1_000, writers: 500, warmUps: 5, goal: { times: 0.4 } };
   rows.push(await compareWatches(small, parts, burst, settings));
   return { rows };

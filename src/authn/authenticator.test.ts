@@ -92,7 +92,7 @@ describe('A-01: every refusal is the same 401', () => {
     expect(JSON.stringify((await refusal(authorization)).status)).toBe(unauthorized);
   });
 
-  test('K-11 to K-20: a token of ours that is not accepted, with the reason for the log alone', async () => {
+  test('K-11, K-12, K-14, K-15: a token of ours that is not accepted, with the reason for the log alone', async () => {
     const good = await fixture.issue();
     const cases: readonly [string, RegExp][] = [
       [forge(fixture, { header: { alg: 'ES256', kid: 'unknown' } }), /no keys found/],

@@ -146,7 +146,7 @@ describe('the file', () => {
     await tokens.refresh();
     await tokens.refresh();
     expect(reports).toEqual([
-      `token file ${file}, line 2: needs at least 3 columns (token, user name, user uid), found 1; what was read before stays in force`,
+      `token file ${file}, line 2: needs at least 3 columns (token, user name, user uid), found 1; the previous content stays in force`,
     ]);
     expect(await tokens.find(new Secret('second'))).toBeDefined();
     await rm(file);

@@ -85,7 +85,7 @@ describe('what is checked first', () => {
     expect((await send({ method: 'DELETE', path: CLUSTERS_PATH, token: 'nobody' })).code).toBe(403);
   });
 
-  test('C-C: impersonation is refused, not ignored', async () => {
+  test('C-C, C-12: impersonation is refused, not ignored', async () => {
     const { send, handled } = await startFixture();
     const reply = await send({ path: CLUSTERS_PATH, headers: { 'Impersonate-User': 'jane' } });
     expect(reply.code).toBe(403);
@@ -209,7 +209,7 @@ describe('routing', () => {
 });
 
 describe('bodies', () => {
-  test('T-12b..d: Accept, then Content-Type, then size', async () => {
+  test('T-12b, T-12c, T-12d: Accept, then Content-Type, then size', async () => {
     const { send, handled } = await startFixture();
     const tooMuch = Buffer.alloc(3_145_729, 0x20);
     const wrong = { 'content-type': 'text/plain', accept: 'text/html' };
@@ -319,7 +319,7 @@ describe('what the handler sees', () => {
 });
 
 describe('failures', () => {
-  test('T-35: work without end is 504, and told to stop', async () => {
+  test('C-08, T-35: work without end is 504, and told to stop', async () => {
     let signal: AbortSignal | undefined;
     const { send } = await startFixture(
       (request) => {
@@ -363,6 +363,19 @@ describe('failures', () => {
     expect(reply.code).toBe(500);
     expect(reply.text).not.toContain('hunter2');
     expect(lines.some((line) => line.includes('hunter2') && line.includes('"auditId":"abc"'))).toBe(true);
+  });
+
+  test('A-06: an authorizer that fails is a 500 Status without the reason', async () => {
+    const decide = (): never => {
+      throw new Error('password is hunter2');
+    };
+    const { send, handled } = await startFixture(undefined, { authorizer: { decide, decidePath: decide } });
+    for (const path of [`${CLUSTERS_PATH}/x`, '/nothing/here']) {
+      const reply = await send({ path });
+      expect(reply.json()).toMatchObject({ kind: 'Status', code: 500 });
+      expect(reply.text).not.toContain('hunter2');
+    }
+    expect(handled).toEqual([]);
   });
 
   test('F-10: Retry-After', async () => {

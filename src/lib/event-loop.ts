@@ -1,31 +1,31 @@
 /**
- * What is done at the end of a turn of the event loop, after everything that has arrived in it. There is an order: first
- * what hands work to other threads, then what takes this one for a while. Meanwhile theirs gets done, and its result is there in
- * the next turn; the other way round it would be there in the one after, and whoever waits for it would wait for twice as long.
+ * Work at the end of an event-loop tick, after the callbacks of all sockets that were readable in it. Work that hands a batch to
+ * another thread runs first, then work that occupies this thread: the other thread computes meanwhile, and its result is
+ * there in the next tick instead of the one after.
  */
 let first: (() => void)[] = [];
 let last: (() => void)[] = [];
 let scheduled = false;
 
-/** To gather what comes in one turn, and hand it over at once. */
+/** For batching: collects what arrives in one tick and hands it to another thread at once. */
 export function atEndOfTick(act: () => void): void {
   first.push(act);
   schedule();
 }
 
-/** For work that others should not have to wait for. */
+/** For work on this thread that batches should not wait for. */
 export function lastInTick(act: () => void): void {
   last.push(act);
   schedule();
 }
 
-/** Whether this turn ends with such work, so that the next one begins late. */
+/** Whether such work is scheduled in this tick, so that the next tick begins late. */
 export const endsWithWork = (): boolean => last.length > 0;
 
 function schedule(): void {
   if (scheduled) return;
   scheduled = true;
-  // Two, because promises are settled between them: what waits for the first is started before the second begins.
+  // Two immediates: promises that the first settles run their continuations before the second begins.
   setImmediate(runFirst);
   setImmediate(runLast);
 }
@@ -40,12 +40,12 @@ function runLast(): void {
   const acts = last;
   last = [];
   scheduled = false;
-  // What the first ones asked for is for the next turn.
+  // Batches that were scheduled meanwhile belong to the next tick.
   if (first.length > 0) schedule();
   runAll(acts);
 }
 
-/** One that throws ends the process or not, as it would on its own; the others are run all the same. */
+/** A callback that throws does not keep the others from running; its error is an uncaught exception as usual. */
 function runAll(acts: readonly (() => void)[]): void {
   let done = 0;
   try {

@@ -1,4 +1,4 @@
-/** Does the task again and again until the function it returns is called. */
+/** Calls the task at this interval until the returned function is called. */
 export function every(milliseconds: number, task: () => void): () => void {
   const timer = setInterval(task, milliseconds);
   return () => clearInterval(timer);

@@ -1,16 +1,15 @@
-/** Where an item stands. Nobody's business but the row's. */
+/** A node of a LinkedList. Its links belong to the list. */
 export interface LinkedListNode<T> {
   readonly item: T;
-  before: LinkedListNode<T> | undefined;
-  after: LinkedListNode<T> | undefined;
+  previous: LinkedListNode<T> | undefined;
+  next: LinkedListNode<T> | undefined;
 }
 
 /**
- * Items in the order in which they came, of which any may leave. Links, and not a Map or a Set: one of these through which
- * much goes is copied again and again, and V8 leaves in each copy what was in it at the time, with a link to the next. Once
- * one of the copies is old, all that follow live on with all they hold, although nobody can reach them, until what is old is
- * collected. In a server that were whole requests, some kilobytes of each. For the same reason a place that
- * was left lets go of its neighbours.
+ * A queue from which any item can be removed in constant time. It is used for requests in flight in place of a Map or a Set:
+ * V8 rehashes those into a new table as entries come and go, and an old table that survived a minor collection keeps every
+ * entry it held reachable until the next major one. For requests that is several kilobytes each. For the same reason
+ * `remove` clears the links of the node.
  */
 export class LinkedList<T> {
   #first: LinkedListNode<T> | undefined;
@@ -25,24 +24,24 @@ export class LinkedList<T> {
     return this.#first?.item;
   }
 
-  /** At the end. What is returned is needed to leave, and good for that once. */
+  /** Appends the item. The returned node removes it, once. */
   add(item: T): LinkedListNode<T> {
-    const place: LinkedListNode<T> = { item, before: this.#last, after: undefined };
-    if (this.#last === undefined) this.#first = place;
-    else this.#last.after = place;
-    this.#last = place;
+    const node: LinkedListNode<T> = { item, previous: this.#last, next: undefined };
+    if (this.#last === undefined) this.#first = node;
+    else this.#last.next = node;
+    this.#last = node;
     this.#size += 1;
-    return place;
+    return node;
   }
 
-  remove(place: LinkedListNode<T>): void {
-    const { before, after } = place;
-    if (before === undefined) this.#first = after;
-    else before.after = after;
-    if (after === undefined) this.#last = before;
-    else after.before = before;
-    place.before = undefined;
-    place.after = undefined;
+  remove(node: LinkedListNode<T>): void {
+    const { previous, next } = node;
+    if (previous === undefined) this.#first = next;
+    else previous.next = next;
+    if (next === undefined) this.#last = previous;
+    else next.previous = previous;
+    node.previous = undefined;
+    node.next = undefined;
     this.#size -= 1;
   }
 }

@@ -12,13 +12,13 @@ export interface Address {
 }
 
 export interface Network {
-  /** As it was written. */
+  /** As written. */
   readonly cidr: string;
   readonly prefix: number;
   holds(address: Address): boolean;
 }
 
-/** RFC 4291 section 2.5.5.2: how a socket that listens on IPv6 shows a client that came by IPv4. */
+/** RFC 4291 section 2.5.5.2: how a socket that listens on IPv6 shows a client that connected over IPv4. */
 const MAPPED = /^::ffff:(?=\d+\.)/i;
 const MAPPED_PREFIX = 96;
 
@@ -29,7 +29,7 @@ export function readAddress(text: string): Address | undefined {
   return version === 0 ? undefined : { text: bare, family: version === 4 ? 'ipv4' : 'ipv6' };
 }
 
-/** Undefined for what cannot be read, e.g. `010.0.0.0/8`: it holds nobody. */
+/** Undefined for text that is not a CIDR, e.g. `010.0.0.0/8`. */
 export function readNetwork(cidr: string): Network | undefined {
   const [address = '', length = '', more] = cidr.split('/');
   const version = isIP(address);
@@ -37,7 +37,7 @@ export function readNetwork(cidr: string): Network | undefined {
   if (version === 0 || address.includes('%') || !(prefix <= (version === 4 ? 32 : 128))) return undefined;
   const family: Family = version === 4 ? 'ipv4' : 'ipv6';
   let list: BlockList | undefined;
-  /** Made for the first who asks: an object that is only checked needs none. */
+  /** Created by the first `holds`: validation alone needs no list. */
   const listed = (): BlockList => {
     if (list === undefined) {
       list = new BlockList();
@@ -48,7 +48,7 @@ export function readNetwork(cidr: string): Network | undefined {
   return {
     cidr,
     prefix,
-    // The list counts IPv4 among IPv6, mapped; but `::/0` stands for clients that speak IPv6.
+    // BlockList treats IPv4 as mapped IPv6; but `::/0` means clients that connect over IPv6.
     holds: (client) =>
       (client.family === family || (family === 'ipv6' && prefix >= MAPPED_PREFIX)) &&
       listed().check(client.text, client.family),

@@ -4,11 +4,11 @@ import { link, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * Files that hold a secret: keys, generated tokens. Whoever can read one can forge what it
- * protects, so a file that others may read is refused at start rather than used with a warning.
+ * Files that hold a secret: keys, generated tokens. A process that can read one can forge what it protects, so a file that
+ * other users may read is refused at start rather than used with a warning.
  */
 
-/** The server must not start like this; the message is a sentence for the operator and never quotes the content. */
+/** The file's mode, owner or type is unsafe. The message is for the operator and never quotes the content. */
 export class UnsafeFile extends Error {
   override readonly name = 'UnsafeFile';
 }
@@ -21,7 +21,7 @@ const errorCode = (error: unknown): string | undefined =>
 
 const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(4, '0');
 
-/** Makes the directory (0700) where it is missing; refuses one in which others could swap the files. */
+/** Creates the directory (0700) if it is missing; rejects one in which other users could replace files. */
 export async function ensurePrivateDirectory(dir: string): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const found = await stat(dir);
@@ -33,8 +33,8 @@ export async function ensurePrivateDirectory(dir: string): Promise<void> {
 }
 
 /**
- * The content, or undefined when there is no such file. Everything is checked on the open descriptor, so that
- * what was checked is what is read. O_NONBLOCK keeps a FIFO in the file's place from hanging the start.
+ * The content, or undefined when there is no such file. All checks are made on the open descriptor, so the file that was
+ * checked is the file that is read. O_NONBLOCK keeps a FIFO of that name from blocking the start.
  */
 export async function readSecretFile(
   path: string,
@@ -47,8 +47,8 @@ export async function readSecretFile(
   } catch (error) {
     const code = errorCode(error);
     if (code === 'ENOENT') return undefined;
-    if (code === 'ELOOP') throw new UnsafeFile(`${path} is a symbolic link; a secret must be a file of its own.`);
-    if (code === 'EACCES') throw new UnsafeFile(`${path} can not be read by this process (permission denied).`);
+    if (code === 'ELOOP') throw new UnsafeFile(`${path} is a symbolic link; a secret must be a regular file.`);
+    if (code === 'EACCES') throw new UnsafeFile(`${path} cannot be read by this process (permission denied).`);
     throw error;
   }
   try {
@@ -73,8 +73,8 @@ export async function readSecretFile(
 const ownGroups = (): readonly number[] => [...(process.getgroups?.() ?? []), process.getegid?.() ?? 0];
 
 /**
- * One exception: what root has placed for a group of ours to read. Kubernetes mounts secrets like that for a process
- * that is not root (`fsGroup`); the group is then the pod's own, and we could not make it any narrower.
+ * One exception: a file of root's that is readable by a group of this process. Kubernetes mounts Secrets like that for a
+ * process that is not root (`fsGroup`); the group is the pod's, and the process could not narrow it.
  */
 export function isOpenToOthers(
   { uid, gid, mode }: { readonly uid: number; readonly gid: number; readonly mode: number },
@@ -85,13 +85,13 @@ export function isOpenToOthers(
   return others !== 0 && !mountedForUs;
 }
 
-/** A secret that somebody else puts in its place: what Kubernetes mounts consists of links. */
+/** For a secret that is mounted by Kubernetes, which consists of symbolic links. */
 export const readMountedSecret = (path: string): Promise<Buffer | undefined> =>
   readSecretFile(path, { followLink: true });
 
 /**
- * Makes the file, complete and durable or not at all. False when somebody else made it first: `link` never
- * replaces, so of two processes that start together both end up with the content of one.
+ * Creates the file, complete and durable or not at all. False when another process created it first: `link` never replaces a
+ * file, so two processes that start together end up with the same content.
  */
 async function createSecretFile(path: string, content: Uint8Array): Promise<boolean> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`);
@@ -118,7 +118,7 @@ async function createSecretFile(path: string, content: Uint8Array): Promise<bool
   return true;
 }
 
-/** A new name in a directory survives a power cut only once the directory itself is on disk. */
+/** A directory entry survives a power cut only after the directory itself was synced. */
 async function syncDirectory(dir: string): Promise<void> {
   const handle = await open(dir, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
@@ -128,12 +128,12 @@ async function syncDirectory(dir: string): Promise<void> {
   }
 }
 
-/** The content of the file, made by `make` if there is none yet. */
+/** The content of the file, created with what `make` returns if there is none yet. */
 export async function ensureSecretFile(path: string, make: () => Uint8Array | Promise<Uint8Array>): Promise<Buffer> {
   const present = await readSecretFile(path);
   if (present !== undefined) return present;
   await createSecretFile(path, await make());
   const made = await readSecretFile(path);
-  if (made === undefined) throw new UnsafeFile(`${path} disappeared right after it was made.`);
+  if (made === undefined) throw new UnsafeFile(`${path} disappeared right after it was created.`);
   return made;
 }

@@ -1,27 +1,28 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 
-/** How long a request computes before others have their turn: nobody is to notice that somebody asks for a whole fleet. */
+/** How long one request computes before it yields to the event loop. */
 const SLICE_MS = 0.5;
 
 /**
- * The share of one request in the turns of the event loop. Whoever goes through many objects looks now and then whether
- * its slice is over, and waits for the next one then.
+ * Bounds how long a loop over many objects holds the event loop: the loop checks `isOver` now and then and awaits `next()`
+ * before it goes on.
  */
 export class TimeSlice {
-  readonly #request: { readonly signal: AbortSignal };
+  readonly #signal: () => AbortSignal;
   #end = performance.now() + SLICE_MS;
 
   constructor(request: { readonly signal: AbortSignal }) {
-    this.#request = request;
+    // Read when needed: the signal of a request is created by the first access.
+    this.#signal = () => request.signal;
   }
 
   get isOver(): boolean {
     return performance.now() >= this.#end;
   }
 
-  /** Rejects with an AbortError when the client has left: nobody waits for the rest any more. */
+  /** Rejects with an AbortError when the client has closed the connection. */
   async next(): Promise<void> {
-    await nextTurn(undefined, { signal: this.#request.signal });
+    await nextTick(undefined, { signal: this.#signal() });
     this.#end = performance.now() + SLICE_MS;
   }
 }

@@ -2,36 +2,36 @@ import { stat } from 'node:fs/promises';
 
 /** A file that is read again when it changes. */
 export interface WatchedFile<T> {
-  /** What was read last. */
+  /** The value of the last successful read. */
   current(): T;
-  /** Reads the file if it has changed. A bad file is reported and what is in force stays. */
+  /** Reads the file if it has changed. If that fails, the problem is reported and the current value stays. */
   refresh(): Promise<void>;
   close(): void;
 }
 
 export interface WatchParts {
-  /** Calls the task again and again, until the function it returns is called. */
+  /** Calls the task at this interval until the returned function is called. */
   readonly every: (milliseconds: number, task: () => void) => () => void;
-  /** Something the operator should know. Names the file and the place in it, never a secret. */
+  /** A problem for the operator: names the file and the line, never a secret. */
   readonly report: (problem: string) => void;
 }
 
 interface Options<T> extends WatchParts {
   readonly file: string;
-  /** Rejects with a sentence for the operator. */
+  /** Rejects with an error whose message is for the operator. */
   readonly read: () => Promise<T>;
-  /** Called with what was read after a change. */
+  /** Called with the new value after a change. */
   readonly onChange?: (value: T) => void;
 }
 
 const REFRESH_MS = 5_000;
 
 /**
- * Rejects when the file can not be used: a server must not start with fewer callers than it was given. The file is
- * looked at every few seconds, since notifications are lost when a mounted Secret is swapped.
+ * Rejects when the first read fails: a server must not start with fewer callers than it was configured with. The file is
+ * polled, because file system notifications are lost when Kubernetes swaps a mounted Secret.
  */
 export async function openWatchedFile<T>({ file, read, every, report, onChange }: Options<T>): Promise<WatchedFile<T>> {
-  // Taken before reading: a change during the reading is then seen at the next look.
+  // Taken before the read: a change during the read is then seen by the next poll.
   let stamp = await stampOf(file);
   let value = await read();
   let busy: Promise<void> | undefined;
@@ -44,7 +44,7 @@ export async function openWatchedFile<T>({ file, read, every, report, onChange }
       value = await read();
       onChange?.(value);
     } catch (error) {
-      report(`${error instanceof Error ? error.message : 'unreadable'}; what was read before stays in force`);
+      report(`${error instanceof Error ? error.message : 'unreadable'}; the previous content stays in force`);
     }
   }
 

@@ -13,7 +13,7 @@ import type { Issuers } from '../tokens/claims.ts';
 import type { Verifier } from '../tokens/verifier.ts';
 import { DEMO_USERS } from './demo-users.ts';
 
-export interface CallerParts {
+export interface AuthenticatorParts {
   readonly options: ServeOptions;
   readonly version: string;
   readonly verifier: Verifier;
@@ -21,15 +21,21 @@ export interface CallerParts {
   readonly logger: Logger;
 }
 
-export interface Callers {
+export interface OpenedAuthenticator {
   readonly authenticator: Authenticator;
-  /** Where the tokens of an identity provider are to be had. */
+  /** Origins of the token endpoints of an identity provider, for the console's content security policy. */
   readonly originsOf: (issuer: string) => readonly string[];
   close(): void;
 }
 
-/** Everything by which a caller can be known. A part of `compose`. */
-export async function openCallers({ options, version, verifier, issuers, logger }: CallerParts): Promise<Callers> {
+/** Opens every source of callers: static tokens, the admin token, issued tokens, identity providers. */
+export async function openAuthenticator({
+  options,
+  version,
+  verifier,
+  issuers,
+  logger,
+}: AuthenticatorParts): Promise<OpenedAuthenticator> {
   const fixedTokens = options.demo
     ? await Promise.all(
         DEMO_USERS.map(async (user) =>
@@ -39,7 +45,7 @@ export async function openCallers({ options, version, verifier, issuers, logger 
     : [];
   const adminToken = await openAdminToken(options.dataDir);
   const { tokenAuthFile, authenticationConfig } = options;
-  // These two last, because they start timers: had anything after them failed, nobody would stop those.
+  // Last, because these two start timers, which a failure of a later step would leave running.
   const staticTokens =
     tokenAuthFile === undefined
       ? undefined

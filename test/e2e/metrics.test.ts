@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { ASK, asUser, CLUSTERS, createObjects, post, tokenPath } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
-import { ASK, asUser, CLUSTERS, createWorld, post, tokenPath } from './support/token-world.ts';
 import { Watch } from './support/watch.ts';
 
 let server: Server;
 
 beforeAll(async () => {
   server = await startServer({ users: { prometheus: ['system:monitoring'], jane: [] } });
-  await createWorld(server);
+  await createObjects(server);
 });
 afterAll(() => server?.destroy());
 

@@ -5,7 +5,7 @@ import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
 
 /** A review over a real database that goes away. */
 
-it('B12: while the store does not answer, no token is called good, and none bad', async () => {
+it('B12, K-40: while the store does not answer, no token is called good, and none bad', async () => {
   await inFolder(async (file) => {
     const objects = await openObjects(file);
     await make(objects, catalog.clusters, at('', '', 'alpha'));

@@ -21,3 +21,12 @@ it('a collection is deleted to its end also when nobody waits for the answer any
   await house().ask({ caller: ROOT, verb: 'deletecollection', kind, signal });
   expect(left()).toBe(0);
 });
+
+it('a collection is not deleted from the middle: continue is 400', async () => {
+  const kind = house().catalog.clusterRoles;
+  await house().ask({ caller: ROOT, verb: 'create', kind, body: role('kept', []) });
+  await house().reader.catchUp();
+  const asked = house().ask({ caller: ROOT, verb: 'deletecollection', kind, query: { continue: 'x' } });
+  await expect(asked).rejects.toMatchObject({ status: { code: 400, reason: 'BadRequest' } });
+  expect(house().reader.cache(kind).current.size).toBe(1);
+});

@@ -221,7 +221,7 @@ const sample = fc.subarray([...QUESTIONS], { minLength: 8, maxLength: 12 });
 const print = (value: unknown): string => JSON.stringify(value);
 
 describe('compiled policy', () => {
-  it('P-10..P-19: decides as a plain walk over all objects does, after every change', () => {
+  it('P-10, P-12, P-13, P-15, P-16, P-17, P-18, P-19: decides as a plain walk over all objects does, after every change', () => {
     fc.assert(
       fc.property(histories, crowded, sample, (history, isCrowded, questions) => {
         const fleet = new Fleet({ maxRules: 3, maxIdleSubjects: 2 });

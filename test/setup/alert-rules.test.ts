@@ -13,7 +13,7 @@ import { describeWith } from '../describe-with.ts';
 /** The alerts as Prometheus sees them. That their metrics exist is in test/e2e/metrics.test.ts. */
 
 const RULES = fileURLToPath(new URL('../../deploy/prometheus/rules.yaml', import.meta.url));
-const AT = 'instance="desk-1"';
+const AT = 'instance="replica-1"';
 
 interface Case {
   /** Series, each with its values a minute apart, in the notation of promtool. */
@@ -23,7 +23,7 @@ interface Case {
   readonly summary: string;
 }
 
-const instance = { instance: 'desk-1' };
+const instance = { instance: 'replica-1' };
 /** Counts that grow by so much a minute. */
 const grows = (by: number): string => `0+${by}x70`;
 const stays = (value: number): string => `${value}x70`;
@@ -31,21 +31,21 @@ const stays = (value: number): string => `${value}x70`;
 /** What makes each alert fire. */
 const FIRES: Readonly<Record<string, Case>> = {
   ClusterpassDown: {
-    series: { 'up{job="clusterpass",instance="desk-1"}': stays(0) },
+    series: { 'up{job="clusterpass",instance="replica-1"}': stays(0) },
     severity: 'critical',
-    summary: 'No replica of Clusterpass can be asked for its metrics.',
+    summary: 'No replica of Clusterpass can be scraped.',
   },
   ClusterpassAuditLogFailing: {
     series: { [`clusterpass_audit_log_failing{${AT}}`]: stays(1) },
     labels: instance,
     severity: 'critical',
-    summary: 'desk-1 can not write its audit log, and issues no tokens.',
+    summary: 'replica-1 cannot write its audit log and issues no tokens.',
   },
   ClusterpassAuditEventsLost: {
     series: { [`apiserver_audit_error_total{${AT}}`]: grows(1) },
     labels: instance,
     severity: 'warning',
-    summary: 'desk-1 has requests that are not in its audit log.',
+    summary: 'replica-1 has lost audit events.',
   },
   ClusterpassTokensFailing: {
     series: {
@@ -53,7 +53,7 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`clusterpass_token_requests_total{${AT},cluster="a",result="issued"}`]: grows(94),
     },
     severity: 'critical',
-    summary: 'More than 5 % of the requests for tokens fail.',
+    summary: 'More than 5 % of token requests fail.',
   },
   ClusterpassTokensSlow: {
     series: {
@@ -62,7 +62,7 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`apiserver_request_duration_seconds_bucket{${AT},subresource="token",le="+Inf"}`]: grows(100),
     },
     severity: 'warning',
-    summary: 'One token in a hundred takes longer than a second.',
+    summary: 'The p99 of token requests is above one second.',
   },
   ClusterpassRefusing: {
     series: {
@@ -73,13 +73,13 @@ const FIRES: Readonly<Record<string, Case>> = {
     },
     labels: { priority_level: 'tokens' },
     severity: 'warning',
-    summary: 'More than one request in ten of tokens is refused because there are too many at once.',
+    summary: 'More than 10 % of requests at priority level tokens are refused with 429.',
   },
   ClusterpassStoreFailing: {
     series: { [`clusterpass_store_errors_total{${AT},operation="write"}`]: grows(1) },
     labels: instance,
     severity: 'critical',
-    summary: 'The store of desk-1 answers with errors.',
+    summary: 'The store of replica-1 returns errors.',
   },
   ClusterpassStoreSlow: {
     series: {
@@ -89,7 +89,7 @@ const FIRES: Readonly<Record<string, Case>> = {
     },
     labels: instance,
     severity: 'warning',
-    summary: 'Writes to the store of desk-1 take longer than half a second.',
+    summary: 'The p99 of writes to the store of replica-1 is above half a second.',
   },
   ClusterpassCacheBehind: {
     series: {
@@ -98,7 +98,7 @@ const FIRES: Readonly<Record<string, Case>> = {
     },
     labels: instance,
     severity: 'critical',
-    summary: 'desk-1 shows an old state of the fleet.',
+    summary: 'The watch cache of replica-1 is behind the store.',
   },
   ClusterpassCacheDiffers: {
     series: {
@@ -107,18 +107,18 @@ const FIRES: Readonly<Record<string, Case>> = {
     },
     labels: { ...instance, resource: 'pods', status: 'failure' },
     severity: 'warning',
-    summary: 'desk-1 held something else in its cache of pods than the store.',
+    summary: 'The watch cache of pods at replica-1 differed from the store.',
   },
   ClusterpassNoLeader: {
-    series: { [`clusterpass_leader{${AT}}`]: stays(0), 'clusterpass_leader{instance="desk-2"}': stays(0) },
+    series: { [`clusterpass_leader{${AT}}`]: stays(0), 'clusterpass_leader{instance="replica-2"}': stays(0) },
     severity: 'warning',
-    summary: 'Not exactly one replica leads.',
+    summary: 'The number of leaders is not one.',
   },
   ClusterpassEventLoopBlocked: {
     series: { [`nodejs_eventloop_lag_p99_seconds{${AT}}`]: stays(0.3) },
     labels: instance,
     severity: 'warning',
-    summary: 'Something holds up everybody at desk-1.',
+    summary: 'The event loop of replica-1 is blocked.',
   },
   ClusterpassSigningKeyOld: {
     series: { [`clusterpass_signing_key_age_seconds{${AT},kid="k1",state="current"}`]: stays(201 * 86_400) },
@@ -130,19 +130,19 @@ const FIRES: Readonly<Record<string, Case>> = {
     series: { [`process_open_fds{${AT}}`]: stays(900), [`process_max_fds{${AT}}`]: stays(1000) },
     labels: instance,
     severity: 'warning',
-    summary: 'desk-1 is about to refuse connections.',
+    summary: 'replica-1 is running out of file descriptors.',
   },
   ClusterpassClocksApart: {
     series: { [`clusterpass_clock_skew_seconds{${AT}}`]: stays(31) },
     labels: instance,
     severity: 'critical',
-    summary: 'The clock of desk-1 is wrong by more than half a minute, and it signs no tokens.',
+    summary: 'The clock of replica-1 is wrong by more than 30 seconds, and it signs no tokens.',
   },
 };
 
 /** When all is well: nothing fires. */
 const WELL: Readonly<Record<string, string>> = {
-  'up{job="clusterpass",instance="desk-1"}': stays(1),
+  'up{job="clusterpass",instance="replica-1"}': stays(1),
   [`clusterpass_audit_log_failing{${AT}}`]: stays(0),
   [`apiserver_audit_error_total{${AT}}`]: grows(0),
   [`clusterpass_token_requests_total{${AT},cluster="a",result="failed"}`]: grows(1),

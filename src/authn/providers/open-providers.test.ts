@@ -109,7 +109,7 @@ describe('the file of identity providers', () => {
     await providers.refresh();
     await providers.refresh();
     expect(reports).toEqual([
-      expect.stringMatching(/jwt\[1\]\.issuer\.url: .* occurs before; what was read before stays/),
+      expect.stringMatching(/jwt\[1\]\.issuer\.url: .* occurs before; the previous content stays/),
     ]);
     expect(caller?.isLive()).toBe(true);
     expect(await nameOf(providers, 'one')).toBe('one:jane');

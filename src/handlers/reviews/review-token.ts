@@ -5,7 +5,7 @@ import { Secret } from '../../observability/secret.ts';
 import { type Review, userInfo } from './review.ts';
 
 /**
- * K-40 to K-43: a token that is not accepted is an answer, not an error. What can not be known is an error: while
+ * K-40, K-41, K-43: a token that is not accepted is an answer, not an error. What can not be known is an error: while
  * the store does not answer, or the caches are behind it, the token may have been revoked, or its pod deleted,
  * and nobody is told that it is good, nor that it is bad (B12).
  */

@@ -21,7 +21,7 @@ export interface BindingRequest {
   readonly serviceAccount: string;
 }
 
-/** Looks the referent up and checks that this account may be bound to it, in Kubernetes' order (T-17..T-24). */
+/** Looks the referent up and checks that this account may be bound to it, in Kubernetes' order (T-17 to T-21, T-24). */
 export async function resolveBinding(
   { catalog, reader }: { catalog: Catalog; reader: ObjectReader },
   { reference, cluster, namespace, serviceAccount }: BindingRequest,

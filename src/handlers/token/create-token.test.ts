@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { User } from '../../api/caller.ts';
 import { createCatalog } from '../../api/catalog.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
@@ -93,6 +94,7 @@ interface Asked {
   readonly metadata?: object | undefined;
   readonly create?: ObjectWriter['create'];
   readonly jti?: string;
+  readonly user?: User;
   readonly requireRightClock?: () => void;
   readonly willAnswer?: (code: number) => void;
 }
@@ -109,7 +111,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
       bytes: Buffer.from(JSON.stringify({ metadata, spec })),
       mediaType: 'application/json',
     },
-    caller: { as: () => ({ name: 'jane', uid: 'u', groups: [], extra: {} }) },
+    caller: { as: () => asked.user ?? { name: 'jane', uid: 'u', groups: [], extra: {} } },
     warn: (text: string) => warnings.push(text),
     annotate: (key: string, value: string) => annotations.set(key, value),
     willAnswer: asked.willAnswer ?? (() => {}),
@@ -188,6 +190,13 @@ describe('time', () => {
     expect(signed.map(({ iat, exp }) => exp - iat)).toEqual([7200]);
     expect(warnings).toEqual(['requested expiration of 4294967296 seconds shortened to 7200 seconds']);
   });
+});
+
+test('T-12k, T-16: no admission plugin: a node gets an unbound token like any other caller', async () => {
+  const user = { name: 'system:node:n1', uid: 'u', groups: ['system:nodes'], extra: {} };
+  const { json } = await ask(recorder().signer, { user, spec: { audiences: ['a', 'b'] } });
+  expect(json.spec).toEqual({ audiences: ['a', 'b'], expirationSeconds: 3600, boundObjectRef: null });
+  expect(json.status.token).toBe('the-token');
 });
 
 describe('signing', () => {

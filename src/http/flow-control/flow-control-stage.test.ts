@@ -31,7 +31,7 @@ async function startBusy(limits: Partial<typeof AMPLE>) {
   return { ...fixture, flowControl, underWay, finish };
 }
 
-describe('B15: a caller past its share', () => {
+describe('B15, C-13: a caller past its share', () => {
   it.each([
     ['tokens', TOKEN],
     ['reads', LIST],

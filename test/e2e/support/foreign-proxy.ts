@@ -110,7 +110,7 @@ const startHaproxy = async (upstreamPort: number, changes: Changes): Promise<For
     ['/etc/haproxy/clusterpass.pem', certificate],
     ['/etc/haproxy/clusterpass-ca.crt', TLS.caFile],
     ['clusterpass.example.com', 'localhost'],
-    [/^ *server desk-[23] .*\n/, ''],
+    [/^ *server replica-[23] .*\n/, ''],
     ['10.0.0.11:8443', `127.0.0.1:${upstreamPort}`],
     ...changes,
   ]);

@@ -1,0 +1,106 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+
+/**
+ * docs/kubernetes-contract.md defines the facts of kube-apiserver (`T-14`) and the decisions ("decision 8") that code,
+ * tests and documents refer to.
+ */
+
+const ROOT = join(import.meta.dirname, '../..');
+const PAGE = 'docs/kubernetes-contract.md';
+const SELF = 'test/setup/kubernetes-contract.test.ts';
+const FOLDERS = ['src', 'test', 'bench', 'console/src', 'docs'];
+
+/** A letter for the family, two digits, a letter for the steps of T-12. P-256, SHA-256, RFC-7517, A9, C-B are none. */
+const FACT = '(?<![\\w-])[ABCDEFKLMNOPQRSTVWXZ]-\\d\\d[a-n]?(?![\\w-])';
+const FACTS = new RegExp(FACT, 'g');
+/** `P-10..P-19` and `K-11 to K-20` stand for everything in between. */
+const RANGES = new RegExp(`(${FACT})(?:\\.\\.| to )(${FACT})`, 'g');
+const DECISIONS = /\bdecision (\d+)\b/gi;
+const ROW = /^\| (\S+) \|.*\| ([^|]*) \|$/gm;
+
+const idsIn = (text: string): Set<string> => {
+  const ids = new Set(text.match(FACTS));
+  for (const [, first = '', last = ''] of text.matchAll(RANGES)) {
+    const family = first.slice(0, 2);
+    if (/\d$/.test(first) && last.startsWith(family)) {
+      for (let number = Number(first.slice(2)); number < Number.parseInt(last.slice(2), 10); number++) {
+        ids.add(`${family}${String(number).padStart(2, '0')}`);
+      }
+    }
+  }
+  for (const [, number = ''] of text.matchAll(DECISIONS)) ids.add(number);
+  return ids;
+};
+
+const withoutComments = (code: string): string => code.replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '');
+const isTest = (file: string): boolean => file.endsWith('.test.ts');
+const labelOf = (id: string): string => (/^\d+$/.test(id) ? `decision ${id}` : id);
+const filesOf = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, file = '']) => file);
+
+/** Of every file, what it refers to. */
+const used = new Map<string, Set<string>>();
+/** Of every test, what its code refers to, and so mostly its names. */
+const named = new Map<string, Set<string>>();
+let page: string;
+/** The last cell of each row. */
+const rows = new Map<string, string>();
+
+beforeAll(async () => {
+  for (const folder of FOLDERS) {
+    for (const name of await readdir(join(ROOT, folder), { recursive: true })) {
+      const file = `${folder}/${name}`;
+      if (!/\.(tsx?|mjs|md)$/.test(file) || file === PAGE || file === SELF) continue;
+      const text = await readFile(join(ROOT, file), 'utf8');
+      used.set(file, idsIn(text));
+      if (isTest(file)) named.set(file, idsIn(withoutComments(text)));
+    }
+  }
+  page = await readFile(join(ROOT, PAGE), 'utf8');
+  for (const [, id = '', tests = ''] of page.matchAll(ROW)) {
+    if (!idsIn(labelOf(id)).has(id)) continue;
+    expect(rows.has(id), `${PAGE} has two rows for ${labelOf(id)}`).toBe(false);
+    rows.set(id, tests);
+  }
+});
+
+describe(PAGE, () => {
+  it('defines every fact and decision that code, tests or documents refer to', () => {
+    const undefinedIds = [...used].flatMap(([file, ids]) =>
+      [...ids].filter((id) => !rows.has(id)).map((id) => `${labelOf(id)}: used in ${file}`),
+    );
+    expect(undefinedIds.sort()).toEqual([]);
+  });
+
+  it('refers to no fact and no decision that it does not define', () => {
+    expect([...idsIn(page)].filter((id) => !rows.has(id)).map(labelOf)).toEqual([]);
+  });
+
+  it('has a test for each row', () => {
+    const ids = [...named.values()].reduce((all, some) => all.union(some), new Set<string>());
+    expect([...rows.keys()].filter((id) => !ids.has(id)).map(labelOf)).toEqual([]);
+  });
+
+  /** With `-u` this corrects the last column: a file that does not carry the id is replaced by one that does. */
+  it('names in each row tests that carry its id', async () => {
+    const missing: string[] = [];
+    const corrected = page.replaceAll(ROW, (row, id: string, cell: string) => {
+      if (!rows.has(id)) return row;
+      const carries = (file: string): boolean => named.get(file)?.has(id) === true;
+      const files = filesOf(cell);
+      const others = [...named.keys()].filter(carries).sort();
+      if (files.length > 0 && files.every(carries)) return row;
+      const wrong = files.filter((file) => !carries(file)).join(', ') || '(no test named)';
+      missing.push(`${labelOf(id)}: not in ${wrong}; it is in ${others.join(', ') || '(no test)'}`);
+      const right = [...new Set([...files.filter(carries), ...others])].slice(0, Math.max(files.length, 1));
+      return `${row.slice(0, row.length - `${cell} |`.length)}${right.map((file) => `\`${file}\``).join(', ')} |`;
+    });
+    await expect(corrected, missing.join('\n')).toMatchFileSnapshot(join(ROOT, PAGE));
+  });
+
+  it('names no test that is not there', () => {
+    const mentioned = filesOf(page).filter((file) => /^(?:src|test|console)\//.test(file) && file !== SELF);
+    expect(mentioned.filter((file) => !named.has(file))).toEqual([]);
+  });
+});
