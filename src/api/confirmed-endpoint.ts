@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ApiObject } from './kind.ts';
-import { type ApiEndpoints, endpointsField } from './kinds/cluster.ts';
+import { type ApiEndpoints, controllerOf, endpointsField } from './kinds/cluster.ts';
 
 /** Set by an administrator who has looked at where the credential of a cluster would be sent. */
 export const CONFIRMED_ANNOTATION = 'clusterpass.dev/confirmed-endpoint';
@@ -8,24 +8,8 @@ export const CONFIRMED_ANNOTATION = 'clusterpass.dev/confirmed-endpoint';
 /** The permission that setting it takes, on the cluster: whoever may only change the address must not have it. */
 export const CONFIRM_VERB = 'confirm';
 
-export interface CredentialReference {
-  readonly namespace: string;
-  readonly name: string;
-}
-
-interface ClusterSpec {
-  readonly authInfo?: { readonly controller?: { readonly namespace?: string; readonly name?: string } };
-  readonly [field: string]: unknown;
-}
-
 export const endpointsOf = (object: ApiObject, productName: string): ApiEndpoints =>
-  ((object.spec as ClusterSpec | undefined)?.[endpointsField(productName)] ?? {}) as ApiEndpoints;
-
-/** The credential that a cluster names for the desk's own use; undefined when it names none. */
-export function controllerOf(object: ApiObject): CredentialReference | undefined {
-  const { namespace = '', name = '' } = (object.spec as ClusterSpec | undefined)?.authInfo?.controller ?? {};
-  return namespace === '' && name === '' ? undefined : { namespace, name };
-}
+  ((object.spec as Record<string, unknown> | undefined)?.[endpointsField(productName)] ?? {}) as ApiEndpoints;
 
 /** Whether the tokens of a cluster are its own, where the desk has been given credentials. */
 export const issuesItself = (object: ApiObject): boolean => controllerOf(object) !== undefined;

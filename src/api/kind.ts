@@ -105,6 +105,8 @@ export interface Kind extends ResourceType {
   readonly expiresAt?: (object: ApiObject) => number;
   /** Field labels beyond `metadata.name` and, for namespaced kinds, `metadata.namespace`. */
   readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string>>;
+  /** Fields that handlers read often: computed once for each version of an object. Callers cannot select by them. */
+  readonly derivedFields?: Readonly<Record<string, (object: ApiObject) => string>>;
   /** Fills what was left out. May change the object. */
   readonly applyDefaults?: (object: ApiObject) => void;
   /** Everything that is wrong with the object beyond its metadata; `old` on update. */

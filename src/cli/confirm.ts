@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { CONFIRMED_ANNOTATION, controllerOf, endpointDigest, endpointsOf } from '../api/confirmed-endpoint.ts';
-import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { CONFIRMED_ANNOTATION, endpointDigest, endpointsOf } from '../api/confirmed-endpoint.ts';
+import { CLUSTER_GROUP, controllerOf } from '../api/kinds/cluster.ts';
 import { FULL_CLUSTERS } from '../client/list-clusters.ts';
 import type { Cluster } from '../client/types.ts';
 import { CliError, type Run } from './command.ts';

@@ -104,18 +104,18 @@ describe('a request', () => {
 
   it('shows a certificate where the credential is one', async () => {
     const clients = createAuthority('clients');
-    const { cert, key } = clients.issue({ commonName: 'desk' });
+    const { cert, key } = clients.issue({ commonName: 'clusterpass' });
     const mutual = await startApiServer(good, () => ({ status: 200 }), { ca: clients.cert, requestCert: true });
     const credential: Credential = { type: 'certificate', cert: Buffer.from(cert), key: new Secret(key), digest: 'd' };
     const upstream = open({ credentials: { read: async () => credential } });
     await upstream.request(at(mutual.port), ask({ credential: true }));
     await upstream.request(at(mutual.port), ask());
     // The second has no certificate to show although a connection with one was open.
-    expect(mutual.requests.map(({ clientName }) => clientName)).toEqual(['desk', undefined]);
+    expect(mutual.requests.map(({ clientName }) => clientName)).toEqual(['clusterpass', undefined]);
     await mutual.close();
   });
 
-  it('takes the endpoint that is meant for the network of the desk', async () => {
+  it('uses the endpoint for its own network', async () => {
     const { port } = server;
     const serverEndpoints = [
       { clientCIDR: '10.0.0.0/8', serverAddress: 'https://unreachable.example.com' },
@@ -175,7 +175,7 @@ describe('A11: addresses', () => {
     expect(server.connections).toBe(0);
   });
 
-  it('the desk does not connect to itself, even where loopback is allowed', async () => {
+  it('Clusterpass does not connect to itself, even where loopback is allowed', async () => {
     await refused({ ownPort: server.port }, `https://api.example.com:${server.port}`);
     for (const host of ['127.0.0.1', '127.9.9.9', '[::1]', '[::ffff:7f00:1]', '0.0.0.0', '[::]', '[2001:db8::7]']) {
       const everywhere = ['0.0.0.0/0', '::/0'].map(readNetwork).filter((network) => network !== undefined);

@@ -21,7 +21,7 @@ import { WatchCache } from '../../storage/watch-cache.ts';
 import type { TokenClaims } from '../../tokens/claims.ts';
 import { createTrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Signer } from '../../tokens/signer.ts';
-import { createTokenHandler } from './create-token.ts';
+import { createIssueTokenHandler } from './issue-token.ts';
 
 /** The operation over a real store, with a clock that stands still and a signer that shows what it is given. */
 
@@ -117,7 +117,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     willAnswer: asked.willAnswer ?? (() => {}),
     accept: { mediaType: 'application/json', as: 'object' },
   } as unknown as ApiRequest;
-  const handle = createTokenHandler({
+  const handle = createIssueTokenHandler({
     catalog,
     reader,
     signer,

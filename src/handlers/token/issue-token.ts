@@ -1,0 +1,185 @@
+import type { Catalog } from '../../api/catalog.ts';
+import { encodeValue } from '../../api/codec/encode.ts';
+import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
+import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { ApiError, conflict, notFound } from '../../api/status.ts';
+import { requireParents } from '../../objects/parents.ts';
+import { toTimestamp } from '../../objects/prepare.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import { buildClaims, type TokenClaims } from '../../tokens/claims.ts';
+import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
+import type { Signer } from '../../tokens/signer.ts';
+import { parseCreateOptions } from '../options/write-options.ts';
+import { partialMetadata } from '../representation.ts';
+import { resolveBinding } from './bound-object.ts';
+import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
+import { parseTokenRequest, warnOfUnknownAnnotations } from './parse-token-request.ts';
+import { lifetimeErrors } from './token-request-annotations.ts';
+import { checkName, checkNamespace, refuseIfInvalid, TOKEN_REQUEST } from './validate-token-request.ts';
+
+export interface IssueTokenParts {
+  readonly catalog: Catalog;
+  readonly reader: ObjectReader;
+  readonly signer: Signer;
+  /** Throws while the clock is known to be wrong: a token would carry wrong times. */
+  readonly requireRightClock: () => void;
+  readonly tracked: TrackedTokens;
+  /** The issuer of a cluster's tokens, which is also the audience of its API. */
+  readonly issuerOf: (cluster: string) => string;
+  /** For clusters that issue their own tokens; undefined when all tokens are signed here. */
+  readonly forward: ForwardToken | undefined;
+  readonly maxExpirationSeconds: number;
+  readonly now: () => number;
+  readonly randomUuid: () => string;
+}
+
+/**
+ * Operation 1: a short-lived token for a service account. The order of the checks is part of the contract (T-12): the
+ * first that fails decides the answer. Without a record (`tracked`) nothing here waits for the store.
+ */
+export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRequest) => Promise<ApiResponse> {
+  const { catalog, reader, forward } = parts;
+  return async (request) => {
+    const { cluster = '', namespace, name } = request.target;
+    const options = parseCreateOptions(request.query);
+    const tokenRequest = parseTokenRequest(request, options.fieldValidation);
+    const { sent, annotations } = tokenRequest;
+    checkNamespace(sent, namespace);
+    if (forward !== undefined) {
+      const stored = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+      if (stored !== undefined && issuesOwnTokens(stored)) {
+        return respond(request, await forward(stored, request, tokenRequest, options));
+      }
+    }
+    const objectKey = { cluster, namespace, name };
+    await requireParents(catalog, reader, catalog.serviceAccounts, objectKey);
+    checkName(sent, name);
+    const account = await reader.findFresh(catalog.serviceAccounts, objectKey);
+    if (account === undefined) throw notFound(catalog.serviceAccounts, name);
+    checkUid(sent, account);
+    refuseIfInvalid(tokenRequest.errors);
+    const requested = tokenRequest.expirationSeconds;
+    const granted = Math.min(requested, parts.maxExpirationSeconds);
+    refuseIfInvalid(lifetimeErrors(annotations, { requested, granted }));
+    const reference = sent.spec?.boundObjectRef;
+    const binding = reference && (await resolveBinding(parts, { reference, cluster, namespace, serviceAccount: name }));
+
+    const issuer = parts.issuerOf(cluster);
+    parts.requireRightClock();
+    const now = parts.now();
+    const claims = buildClaims({
+      issuer,
+      audiences: tokenRequest.audiences.length === 0 ? [issuer] : tokenRequest.audiences,
+      namespace,
+      serviceAccount: { name, uid: account.uid },
+      ...binding,
+      now,
+      expirationSeconds: granted,
+      randomUUID: parts.randomUuid,
+    });
+    warnOfUnknownAnnotations(request, tokenRequest);
+    // T-27: a token never expires earlier than requested without a warning.
+    if (granted < requested) {
+      request.warn(`requested expiration of ${requested} seconds shortened to ${granted} seconds`);
+    }
+    if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
+    if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
+    const token = await issue(parts, request, claims, { dryRun: options.dryRun, tracked: annotations.tracked });
+    return respond(request, answer(sent, { account, claims, token, now }));
+  };
+}
+
+const CREATED = 201;
+
+/** The whole object, or the metadata if the request asks for no more. */
+function respond({ accept }: ApiRequest, answered: ApiObject): ApiResponse {
+  const { schema, style } = tokenRequestType;
+  const json = encodeValue(accept.as === 'object' ? answered : partialMetadata(answered), schema, style);
+  return { type: 'json', code: CREATED, json };
+}
+
+/** T-13 */
+function checkUid({ metadata }: TokenRequest, account: StoredObject): void {
+  const sent = metadata?.uid ?? '';
+  if (sent === '' || sent === account.uid) return;
+  throw conflict(
+    TOKEN_REQUEST,
+    account.name,
+    `the UID in the token request (${sent}) does not match the UID of the service account (${account.uid})`,
+  );
+}
+
+const audienceWarning = (cluster: string, audience: string): string =>
+  `this token will not open the API of cluster "${cluster}": its audiences do not include "${audience}"`;
+
+/** A9: the records of a token are durable before the caller gets it. */
+function issue(
+  parts: IssueTokenParts,
+  request: ApiRequest,
+  claims: TokenClaims,
+  { dryRun, tracked }: { readonly dryRun: boolean; readonly tracked: boolean },
+): Promise<string> {
+  if (tracked) return issueTracked(parts, request, claims, dryRun);
+  if (dryRun) return Promise.resolve('');
+  // From here on only signing could fail, and a second line of the audit log would say so.
+  if (parts.signer.isSure) request.willAnswer(CREATED);
+  return sign(parts.signer, claims);
+}
+
+async function issueTracked(
+  { signer, tracked }: IssueTokenParts,
+  { caller, target }: ApiRequest,
+  claims: TokenClaims,
+  dryRun: boolean,
+): Promise<string> {
+  const reservation = tracked.reserve(caller.as(undefined), target.name);
+  try {
+    if (dryRun) return '';
+    const token = await sign(signer, claims);
+    await reservation.record(target.cluster ?? '', claims);
+    return token;
+  } finally {
+    reservation.release();
+  }
+}
+
+/** T-25 */
+const sign = (signer: Signer, claims: TokenClaims): Promise<string> =>
+  signer.sign(claims).catch((cause: unknown) => {
+    const message = 'failed to generate token';
+    throw new ApiError(500, 'InternalError', `Internal error occurred: ${message}`, {
+      details: { causes: [{ message }] },
+      cause,
+    });
+  });
+
+interface IssuedToken {
+  readonly account: StoredObject;
+  readonly claims: TokenClaims;
+  readonly token: string;
+  readonly now: number;
+}
+
+/** T-04, T-05, T-07: the request with what was granted. */
+function answer(sent: TokenRequest, { account, claims, token, now }: IssuedToken): ApiObject {
+  const { managedFields: _, ...metadata }: ObjectMeta = sent.metadata ?? {};
+  return {
+    kind: tokenRequestType.kind,
+    apiVersion: `${tokenRequestType.group}/${tokenRequestType.version}`,
+    metadata: {
+      ...metadata,
+      name: account.name,
+      namespace: account.namespace,
+      uid: account.uid,
+      creationTimestamp: toTimestamp(now),
+    },
+    spec: {
+      audiences: claims.aud,
+      expirationSeconds: claims.exp - claims.iat,
+      boundObjectRef: sent.spec?.boundObjectRef ?? null,
+    },
+    status: { token, expirationTimestamp: toTimestamp(claims.exp * 1000) },
+  };
+}
