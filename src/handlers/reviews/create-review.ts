@@ -26,11 +26,11 @@ const REVIEWS: ReadonlyMap<VirtualType, Review> = new Map<VirtualType, Review>([
 
 export type CreateReview = (request: ApiRequest, type: VirtualType) => Promise<ApiResponse>;
 
-/** What callers ask about themselves is answered from the rules alone: it does not tell whether a cluster exists. */
+/** The self reviews are answered from the rules alone, so they do not reveal whether a cluster exists. */
 export function createReviewHandler(parts: ReviewParts): CreateReview {
   return async (request, type) => {
     const answer = REVIEWS.get(type);
-    if (answer === undefined) throw new Error(`nothing answers a ${type.kind}`);
+    if (answer === undefined) throw new Error(`no handler for ${type.kind}`);
     const { fieldValidation } = parseCreateOptions(request.query);
     const { value, violations } = decodeBody(bodyOf(request), type, fieldValidation);
     for (const violation of violations) request.warn(violation);

@@ -6,7 +6,7 @@ const RESTRICTED = 'rules that hold in some clusters only are not listed here, b
 
 const SHORTENED = 'there are more rules than are listed';
 
-/** Everything the caller may do in one namespace: of the cluster asked, or of those it may do everything in. */
+/** The rules of the caller in one namespace: of the cluster of the path, or rules that hold in all clusters. */
 export const reviewRules: Review = ({ authorizer }, { caller, target }, sent) => {
   const { namespace = '' } = (sent as SelfSubjectRulesReview).spec ?? {};
   if (namespace === '') throw badRequest('no namespace on request');
@@ -15,7 +15,7 @@ export const reviewRules: Review = ({ authorizer }, { caller, target }, sent) =>
   const problems = texts.filter((text) => text !== '');
   return {
     metadata: {},
-    // Kubernetes does not repeat the question.
+    // Kubernetes does not repeat the spec.
     spec: {},
     status: {
       resourceRules: rules.resourceRules.map(({ verbs, apiGroups, resources, resourceNames }) => ({

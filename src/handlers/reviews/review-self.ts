@@ -1,7 +1,7 @@
 import { toTimestamp } from '../../objects/prepare.ts';
 import { type Review, userInfo } from './review.ts';
 
-/** Who the caller is, in a request like this one. */
+/** Who the caller is under this path. */
 export const reviewSelf: Review = ({ now }, { caller, target }) => ({
   metadata: { creationTimestamp: toTimestamp(now()) },
   status: { userInfo: userInfo(caller.as(target.cluster)) },

@@ -12,11 +12,11 @@ import { checkPreconditions } from '../../objects/writer.ts';
 import { parsePatchOptions } from '../options/write-options.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, preconditionsIn } from './read-body.ts';
-import { grantsOnlyHeld, placeOf, seesWhole, type WriteParts, written } from './write-parts.ts';
+import { grantsOnlyHeld, objectKeyOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
 
-/** How each type of patch is applied to a custom resource; the keys are what a 415 lists (X-16). */
+/** The patch types of custom resources; a 415 lists the keys (X-16). */
 const CUSTOM_PATCHES: Readonly<Record<string, ApplyPatch>> = {
   'application/json-patch+json': applyJsonPatch,
   'application/merge-patch+json': (document, patch) => {
@@ -25,7 +25,7 @@ const CUSTOM_PATCHES: Readonly<Record<string, ApplyPatch>> = {
   },
 };
 
-/** By the style of the kind. kubectl knows by heart how lists of the built-in kinds are merged, and relies on it. */
+/** By the style of the kind. kubectl sends strategic merge patches for the built-in kinds. */
 const PATCHES: Readonly<Record<Kind['style'], Readonly<Record<string, ApplyPatch>>>> = {
   custom: CUSTOM_PATCHES,
   builtin: {
@@ -40,7 +40,7 @@ const MEDIA_TYPES: Readonly<Record<Kind['style'], readonly string[]>> = {
   builtin: Object.keys(PATCHES.builtin),
 };
 
-/** The types of patches that objects of this style take, in the order error messages list them. */
+/** In the order in which error messages list them. */
 export const patchMediaTypes = (style: Kind['style']): readonly string[] => MEDIA_TYPES[style];
 
 export async function patchObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
@@ -50,14 +50,14 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
   if (apply === undefined) throw unsupportedMediaType(patchMediaTypes(kind.style));
   const options = parsePatchOptions(request.query);
   const patch = readPatch(body);
-  const place = placeOf(request, kind);
+  const objectKey = objectKeyOf(request, kind);
   let before: ApiObject | undefined;
   const object = await parts.writer.update(
     kind,
-    place,
+    objectKey,
     (current) => {
       before = current;
-      // What the caller may not see is not there for the patch either: it could be copied to where all can read it.
+      // The patch applies to what the caller sees: `copy` could move a hidden field to where all can read it.
       const shown = seesWhole(parts, request, kind, current) ? current : parts.publicView(current);
       const known = shown as unknown as JsonValue;
       const patched = readPatched(
@@ -66,7 +66,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
         { known, patched: apply(known, patch, kind) },
         options.fieldValidation,
       );
-      checkSameObject(patched, kind, place);
+      checkSameObject(patched, kind, objectKey);
       checkPreconditions(kind, current, preconditionsIn(patched));
       return shown === current ? patched : preserveHiddenFields(parts, kind, patched, current, () => true);
     },
@@ -76,7 +76,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
       admit: grantsOnlyHeld(parts, request, kind),
     },
   );
-  if (!options.dryRun) await parts.propagation.settle(kind, place);
+  if (!options.dryRun) await parts.propagation.settle(kind, objectKey);
   return written(parts, request, kind, object, { code: 200, before });
 }
 
