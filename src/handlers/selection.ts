@@ -89,7 +89,7 @@ export async function selectPage(
 
 const OBJECTS_PER_CLOCK_READ = 64;
 
-/** The first wanted entries, and the number of further ones unless `left` tells it. */
+/** The first wanted entries, and the number of further ones unless `left` is known. */
 async function pick(
   entries: Iterable<StoredObject>,
   isWanted: (entry: StoredObject) => boolean,

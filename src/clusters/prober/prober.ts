@@ -21,7 +21,7 @@ import {
 import { ProbeSchedule } from './schedule.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
-/** Monotonic, because a wall clock that is set forward would make every cluster look missed. */
+/** `now` is monotonic: a wall clock that is set forward would make every probe appear missed. */
 export interface ProberClock extends HeartbeatClock {
   /** Runs the task once after that time; returns a function that cancels it. */
   after(ms: number, task: () => void): () => void;

@@ -5,7 +5,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('a deadline', () => {
-  it('aborts when the time is over, and says so', () => {
+  it('aborts at the deadline, with isOver', () => {
     const { signal, isOver } = startDeadline(1_000, undefined);
     vi.advanceTimersByTime(999);
     expect([signal.aborted, isOver()]).toEqual([false, false]);

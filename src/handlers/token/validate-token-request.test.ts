@@ -19,7 +19,7 @@ describe('audiences', () => {
     expect(withoutDuplicates(['b', 'a', 'b'])).toEqual(['b', 'a']);
   });
 
-  test('are named by their place in what was sent', () => {
+  test('are named by their index in the request', () => {
     expect(fieldsOf({ audiences: ['a', 'a', '', 'b\n'] })).toEqual(['spec.audiences[2]', 'spec.audiences[3]']);
   });
 

@@ -19,7 +19,7 @@ let lastWatchId = 0;
 
 function viewsOf(policy: Policy, query = 'watch=1', as: ApiRequest['accept']['as'] = 'object'): WatchViews {
   const views = {
-    // A new object at each call: only the fingerprint tells rules apart.
+    // A new object at each call: only the fingerprint identifies a rule.
     rule: () => ({ ...policy.rule }),
     ruleAt: () => ({ ...policy.rule }),
     whole: () => ({ ...policy.whole }),
