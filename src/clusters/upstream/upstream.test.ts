@@ -3,10 +3,11 @@ import { createAddressRules } from '../../api/address-rules.ts';
 import { type Network, readNetwork } from '../../lib/network.ts';
 import { Secret } from '../../observability/secret.ts';
 import { type FakeApiServer, startApiServer } from './api-server.fixture.ts';
-import { createAuthority, type Pair, selfSigned } from './certificates.fixture.ts';
+import { createAuthority, type Pair } from './certificates.fixture.ts';
 import type { Credential } from './credentials.ts';
+import { ask, bundle, clusterAt } from './upstream.fixture.ts';
 import { createUpstream, type UpstreamOptions } from './upstream.ts';
-import type { Upstream, UpstreamCluster, UpstreamRequest } from './upstream-contract.ts';
+import type { Upstream, UpstreamCluster } from './upstream-contract.ts';
 
 const authority = createAuthority('cluster CA');
 const other = createAuthority('other CA');
@@ -42,32 +43,15 @@ function open(options: Partial<UpstreamOptions> = {}): Upstream {
   return upstream;
 }
 
-const bundle = ({ cert }: Pair): string => Buffer.from(cert).toString('base64');
-
 const cluster = (changes: Partial<UpstreamCluster> = {}, address = `https://api.example.com:${server.port}`) => ({
-  name: 'alpha',
+  ...clusterAt(server.port, authority),
   uid: 'uid-alpha',
-  generation: 1,
   endpoints: { serverEndpoints: [{ serverAddress: address }], caBundle: bundle(authority) },
-  controller: { namespace: 'fleet', name: 'alpha' },
-  confirmed: true,
-  ...changes,
-});
-
-const ask = (changes: Partial<UpstreamRequest> = {}): UpstreamRequest => ({
-  method: 'GET',
-  path: '/readyz',
-  credential: false,
-  timeoutMs: 5_000,
   ...changes,
 });
 
 /** A cluster at the port of a server that a test starts itself. */
-const at = (port: number, ca: Pair = authority, host = 'api.example.com'): UpstreamCluster => ({
-  ...cluster(),
-  uid: `uid-${port}-${host}`,
-  endpoints: { serverEndpoints: [{ serverAddress: `https://${host}:${port}` }], caBundle: bundle(ca) },
-});
+const at = (port: number, ca: Pair = authority, host?: string): UpstreamCluster => clusterAt(port, ca, host);
 
 describe('a request', () => {
   it('reaches the address that was resolved, with the name of the cluster, and headers made here', async () => {
@@ -283,53 +267,6 @@ describe('A12, C-I: invalid answers', () => {
     });
   });
 });
-
-describe('A13: only the authorities of the cluster', () => {
-  it.each<[string, Pair, string]>([
-    ['self-signed', selfSigned('api.example.com', { names: ['api.example.com'] }), 'self-signed'],
-    ['of another name', authority.issue({ names: ['other.example.com'] }), 'another name'],
-    ['expired', authority.issue({ names: ['api.example.com'], notAfter: Date.now() - 1000 }), 'expired'],
-    ["of another cluster's authority", other.issue({ names: ['api.example.com'] }), 'not in the caBundle'],
-    ['of an authority that is none', chained(), 'not accepted'],
-  ])('a certificate that is %s: no byte of a request is sent', async (_, pair, text) => {
-    const bad = await startApiServer(pair, () => ({ status: 200 }));
-    const request = ask({ method: 'POST', body: Buffer.from('{}'), credential: true });
-    await expect(open().request(at(bad.port), request)).rejects.toMatchObject({
-      reason: 'tls',
-      message: expect.stringContaining(text),
-    });
-    expect([bad.connections, bad.receivedBytes, bad.requests]).toEqual([1, 0, []]);
-    await bad.close();
-  });
-
-  it('a certificate for an IP address is checked against it', async () => {
-    expect((await open().request(at(server.port, authority, '127.0.0.1'), ask())).status).toBe(200);
-    const named = await startApiServer(authority.issue({ names: ['api.example.com'] }), () => ({ status: 200 }));
-    await expect(open().request(at(named.port, authority, '127.0.0.1'), ask())).rejects.toMatchObject({
-      reason: 'tls',
-    });
-    expect(named.requests).toEqual([]);
-    await named.close();
-  });
-
-  it.each(['', 'bm90IGEgY2VydGlmaWNhdGU='])(
-    'without a caBundle no authority is trusted, not even the system’s: %j',
-    async (ca) => {
-      const endpoints = {
-        serverEndpoints: [{ serverAddress: `https://api.example.com:${server.port}` }],
-        caBundle: ca,
-      };
-      await expect(open().request(cluster({ endpoints }), ask())).rejects.toMatchObject({ reason: 'tls' });
-    },
-  );
-});
-
-/** Signed with a certificate of the right authority that is not a CA certificate. */
-function chained(): Pair {
-  const middle = authority.issue({ names: ['other.example.com'] });
-  const { cert, key } = middle.issue({ names: ['api.example.com'] });
-  return { cert: `${cert}${middle.cert}`, key };
-}
 
 describe('A14: the credential of a cluster goes to that cluster', () => {
   it('neither a changed CA nor a changed address uses an old connection', async () => {

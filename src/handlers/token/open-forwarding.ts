@@ -24,8 +24,8 @@ const FINDINGS: Readonly<Record<CredentialOutcome, Omit<CredentialFinding, 'mess
 
 const messageOf = (outcome: CredentialOutcome, why: string): string =>
   outcome === 'accepted'
-    ? "The cluster accepts the server's credential."
-    : `The server's credential could not be used: ${why}.`;
+    ? 'The cluster accepts the credential of Clusterpass.'
+    : `The credential of Clusterpass could not be used: ${why}.`;
 
 /** Forwards token requests, and keeps the condition `CredentialUsable` of the clusters that they go to. */
 export function openForwarding(options: OpenForwardingOptions): { forward: ForwardToken; close: () => void } {
