@@ -92,16 +92,16 @@ const MODULES = [
   {
     modules: ['http', 'https', 'http2', 'net', 'tls', 'dgram'],
     folders: [
-      ...['http', 'cli', 'authn/providers', 'clusters/upstream', 'tokens/external', 'storage/etcd', 'server/workers'],
+      ...['http', 'cli', 'authn/jwt', 'clusters/upstream', 'tokens/external', 'storage/etcd', 'server/workers'],
     ],
     files: ['lib/network.ts'],
     why:
-      'Sockets are opened where their limits are set: http/, cli/, authn/providers/, clusters/upstream/, tokens/external/, ' +
+      'Sockets are opened where their limits are set: http/, cli/, authn/jwt/, clusters/upstream/, tokens/external/, ' +
       'storage/etcd/ and server/workers/. A module that needs only `isIP` or `BlockList` takes them from lib/network.ts.',
   },
   {
     modules: ['undici'],
-    folders: ['http', 'cli', 'client', 'authn/providers', 'clusters/upstream', 'tokens/external', 'storage/etcd'],
+    folders: ['http', 'cli', 'client', 'authn/jwt', 'clusters/upstream', 'tokens/external', 'storage/etcd'],
     why: 'HTTP requests leave through the folders that set their limits.',
   },
   {

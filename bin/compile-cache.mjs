@@ -4,11 +4,11 @@ import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
 /**
- * Lets Node keep what it compiled, which makes a command start in a fifth of the time: a credential plugin starts
- * with every kubectl. Not in Node's own place for it, which is shared by all users of the machine: whoever could
- * write there would have their code run.
+ * Enables Node's compile cache, with which a command starts in a fifth of the time: a credential plugin starts with every
+ * kubectl. Not in Node's default folder, which all users of the machine share: a user who can write to it could have
+ * code run as another.
  */
-export function keepCompiledCode(env = process.env) {
+export function enableCompileCache(env = process.env) {
   try {
     const base = env.XDG_CACHE_HOME;
     const folder = join(
@@ -20,6 +20,6 @@ export function keepCompiledCode(env = process.env) {
     if (process.geteuid === undefined || uid !== process.geteuid() || (mode & 0o022) !== 0) return;
     module.enableCompileCache?.(folder);
   } catch {
-    // No home, or none that can be written to: it starts all the same.
+    // No home, or no permission to write to it: the program starts without a cache.
   }
 }

@@ -11,7 +11,7 @@ export function isNewEnough(version) {
 }
 
 /**
- * The Node that npm's `node` package brought along, if that package is installed and its install script ran.
+ * The Node of npm's `node` package, if that package is installed and its install script ran.
  * @param {string | URL} [from] a file of the project or package whose dependencies are searched
  * @returns {string | undefined}
  */
@@ -26,7 +26,7 @@ export function pinnedNode(from = import.meta.url) {
 }
 
 /**
- * The system's Node when it will do, else the pinned one.
+ * The system's Node when it is new enough, else the pinned one.
  * @param {{ version: string, execPath: string, pinned: string | undefined }} candidates
  * @returns {string | undefined}
  */

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 const FORWARDED = /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP']);
 
 /**
- * Runs a Node program in this process's place: same terminal, signals passed on, same exit code. An IPC channel
- * is the life line: if this process dies without a word (SIGKILL), the channel closes and the child can tell.
+ * Runs a Node program in place of this process: same terminal, signals forwarded, same exit code. With `lifeline` there is
+ * an IPC channel: when this process is killed (SIGKILL), the channel closes and the child knows.
  * @param {string} command
  * @param {readonly string[]} args
  * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, lifeline?: boolean }} [options]
@@ -17,8 +17,7 @@ export function runChild(command, args, { cwd, env, lifeline = false } = {}) {
       ...(cwd === undefined ? {} : { cwd }),
       ...(env === undefined ? {} : { env }),
     });
-    // A terminal sends Ctrl-C to the whole foreground group, the child included. Sending it once more would look
-    // like a second, impatient Ctrl-C.
+    // A terminal sends Ctrl-C to the whole foreground group, the child included. Forwarded, it would be a second Ctrl-C.
     const onTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
     /** @param {NodeJS.Signals} signal */
     const forward = (signal) => {
@@ -41,7 +40,7 @@ export function runChild(command, args, { cwd, env, lifeline = false } = {}) {
 }
 
 /**
- * Ends this process the way the child ended, so that whoever waits for it sees the same.
+ * Ends this process as the child ended, so that its parent sees the same.
  * @param {{ code: number | null, signal: NodeJS.Signals | null }} result
  */
 export function endLike({ code, signal }) {

@@ -23,10 +23,10 @@ async function compressIn(folder) {
   }
 }
 
-// Built aside and put in place whole: a server that starts meanwhile must not read half of it.
+// Built in another folder and moved at the end: a server that starts meanwhile must not read half of a build.
 const work = join(CONSOLE, `.dist-${process.pid}`);
 const hash = sourcesHash();
-// Whoever starts this may be running tests: what is built is always the same.
+// Vitest sets NODE_ENV to `test`, and the build must not depend on who starts it.
 process.env.NODE_ENV = 'production';
 try {
   await build({
@@ -39,7 +39,7 @@ try {
       outDir: work,
       emptyOutDir: true,
       target: ['chrome123', 'firefox121', 'safari17.5'],
-      // Inlined files and scripts would be against the content security policy.
+      // The content security policy forbids data: URLs and inline scripts.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,

@@ -1,6 +1,7 @@
 /**
- * `npm run screenshots`: starts the demo and makes the pictures of the console in docs/images, in light and dark.
- * With names as arguments (`fleet`, `cluster-dark`) only those. It needs Chromium, as the tests do.
+ * `npm run screenshots [NAME...]`: starts the demo and writes the screenshots of the console to docs/images, in the
+ * light and the dark theme. With names (`fleet`, `cluster-dark`) it writes only those. It needs Chromium, as the tests
+ * do, and the fonts Inter and JetBrains Mono (Debian: fonts-inter, fonts-jetbrains-mono).
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -18,31 +19,39 @@ const PROGRAM = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const WIDE = { width: 1280, height: 760 };
 const PHONE = { width: 390, height: 760 };
 
-/** @type {Record<string, { path: string, viewport?: { width: number, height: number }, show?: (page: Page) => Promise<unknown>, user?: string }>} */
+/**
+ * @typedef {object} Picture
+ * @property {string} path
+ * @property {{ width: number, height: number }} [viewport]
+ * @property {(page: Page) => Promise<unknown>} [show]
+ * @property {string} [user]
+ */
+
+/** @type {Record<string, Picture>} */
 const PICTURES = {
   fleet: { path: '#/', show: (page) => page.getByText('12 clusters').waitFor() },
   cluster: {
     path: '#/clusters/prod-ap-1',
-    viewport: { width: 1280, height: 960 },
-    show: (page) => page.getByText('good for 1 hour').waitFor(),
+    viewport: { width: 1280, height: 1010 },
+    show: (page) => page.getByText('Valid for 1 hour').waitFor(),
   },
   pass: {
     path: '#/clusters/prod-eu-1',
     show: async (page) => {
-      await page.getByText('good for 1 hour').waitFor();
-      await page.getByRole('button', { name: 'Issue the pass' }).click();
-      await page.getByRole('button', { name: 'Check it' }).click();
+      await page.getByText('Valid for 1 hour').waitFor();
+      await page.getByRole('button', { name: 'Issue pass' }).click();
+      await page.getByRole('button', { name: 'Test pass' }).click();
       await page.getByText('Accepted as').waitFor();
       await page.getByRole('heading', { name: 'prod-eu-1' }).scrollIntoViewIfNeeded();
     },
   },
   why: {
     viewport: { width: 1280, height: 960 },
-    path: '#/why?cluster=staging-eu-1&account=shop/web',
+    path: '#/can-i?cluster=staging-eu-1&account=shop/web',
     user: 'devi',
     show: async (page) => {
-      await page.getByRole('button', { name: 'Ask' }).click();
-      await page.getByText(/^(Yes|No), you may/).waitFor();
+      await page.getByRole('button', { name: 'Check' }).click();
+      await page.getByText(/^(Yes|No), you can/).waitFor();
     },
   },
   phone: { path: '#/', viewport: PHONE, show: (page) => page.getByText('12 clusters').waitFor() },
@@ -57,10 +66,10 @@ async function startDemo() {
     child.kill('SIGKILL');
     rmSync(dataDir, { recursive: true, force: true });
   };
-  let said = '';
+  let output = '';
   for await (const text of child.stdout.setEncoding('utf8')) {
-    said += text;
-    const url = /Clusterpass serves (\S+)/.exec(said)?.[1];
+    output += text;
+    const url = /Clusterpass serves (\S+)/.exec(output)?.[1];
     if (url !== undefined) return { url, dataDir, stop };
   }
   stop();
@@ -69,7 +78,7 @@ async function startDemo() {
 
 setUpChromium();
 const executablePath = findChromium();
-if (executablePath === undefined) throw new Error('there is no Chromium');
+if (executablePath === undefined) throw new Error('Chromium is not installed: run node scripts/setup-chromium.mjs');
 await setUpConsole();
 mkdirSync(IMAGES, { recursive: true });
 const wanted = process.argv.slice(2);

@@ -12,12 +12,12 @@ const context = processContext(version);
 const program = newProgram(context);
 
 const serveCommand = program.command('serve').description('Serve the API.');
-// Loaded only where it is asked for: the other commands are clients, and must not wait for a server's parts.
+// Imported only for this command: the others are clients and start faster without the server's modules.
 if (process.argv.includes('serve')) {
   const { addServeFlags } = await import('./config/load-options.ts');
   addServeFlags(serveCommand)
     .showHelpAfterError("See 'clusterpass serve --help' for usage.")
-    // A command line that can not be understood is a wrong option like any other.
+    // A usage error exits with 2, like an invalid option.
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (flags: Record<string, unknown>) => {
       const { serve } = await import('./server/serve.ts');

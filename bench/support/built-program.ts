@@ -1,26 +1,28 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Where the packages that it needs are found, and nothing else looks. */
-const PLACE = join(ROOT, 'node_modules/.cache/clusterpass-bench');
 
 let launcher: string | undefined;
 
 /**
- * What an operator runs: the launcher of the package, with the program built from these sources. Run as they are, Node's
- * stripping of types would be in the figures for memory and for a start.
+ * The launcher of the package with the program built from these sources, as an operator runs it. Run from the sources,
+ * the memory and the start would include Node's stripping of types. Each run builds into a separate folder, so that
+ * two runs do not replace each other's program.
  */
 export function builtProgram(): string {
   if (launcher !== undefined) return launcher;
-  rmSync(PLACE, { recursive: true, force: true });
+  const folder = mkdtempSync(join(tmpdir(), 'clusterpass-built-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-  execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', join(PLACE, 'dist')], { cwd: ROOT });
+  execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', join(folder, 'dist')], { cwd: ROOT });
   for (const part of ['bin', 'package.json', 'demo', 'console/dist']) {
-    if (existsSync(join(ROOT, part))) cpSync(join(ROOT, part), join(PLACE, part), { recursive: true });
+    if (existsSync(join(ROOT, part))) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
   }
-  launcher = join(PLACE, 'bin/clusterpass.mjs');
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  launcher = join(folder, 'bin/clusterpass.mjs');
   return launcher;
 }

@@ -1,49 +1,51 @@
 import { request } from 'node:https';
-import type { Desk } from './processes.ts';
+import type { FleetServer } from './processes.ts';
 
-export interface Answer {
+export interface Response {
   readonly code: number;
   readonly body: Buffer;
 }
 
 export interface Call {
+  /** The administrator's by default. */
   readonly token?: string;
   readonly body?: object;
+  /** Content-Type of the body. */
   readonly type?: string;
 }
 
-/** One request over a connection of its own: for what is prepared and checked, not for what is measured. */
+/** Sends one request over a new connection. For set-up and checks; the driver sends what is measured. */
 export function call(
-  desk: Pick<Desk, 'port' | 'adminToken'>,
+  server: Pick<FleetServer, 'port' | 'adminToken'>,
   method: string,
   path: string,
   sent: Call = {},
-): Promise<Answer> {
-  const { token = desk.adminToken, body, type = 'application/json' } = sent;
+): Promise<Response> {
+  const { token = server.adminToken, body, type = 'application/json' } = sent;
   const text = body === undefined ? undefined : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const headers = {
       Authorization: `Bearer ${token}`,
       ...(text === undefined ? {} : { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) }),
     };
-    const asked = request(
-      { host: '127.0.0.1', port: desk.port, method, path, headers, rejectUnauthorized: false, agent: false },
-      (answer) => {
+    const outgoing = request(
+      { host: '127.0.0.1', port: server.port, method, path, headers, rejectUnauthorized: false, agent: false },
+      (response) => {
         const chunks: Buffer[] = [];
-        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-        answer.on('end', () => resolve({ code: answer.statusCode ?? 0, body: Buffer.concat(chunks) }));
-        answer.on('error', reject);
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => resolve({ code: response.statusCode ?? 0, body: Buffer.concat(chunks) }));
+        response.on('error', reject);
       },
     );
-    asked.on('error', reject);
-    asked.end(text);
+    outgoing.on('error', reject);
+    outgoing.end(text);
   });
 }
 
-/** The answer as JSON; throws unless it is a success. */
-export async function must<T>(answer: Promise<Answer>): Promise<T> {
-  const { code, body } = await answer;
-  if (code >= 300) throw new Error(`answered with ${code}: ${body.toString().slice(0, 500)}`);
+/** The body as JSON. Throws unless the status is a success. */
+export async function expectSuccess<T>(response: Promise<Response>): Promise<T> {
+  const { code, body } = await response;
+  if (code >= 300) throw new Error(`status ${code}: ${body.toString().slice(0, 500)}`);
   return JSON.parse(body.toString()) as T;
 }
 
@@ -64,7 +66,7 @@ export function requestText(
   return `${lines.join('\r\n')}\r\n\r\n${text}`;
 }
 
-export function expectEqual(what: string, found: unknown, wanted: unknown): void {
+export function expectEqual(name: string, found: unknown, wanted: unknown): void {
   if (JSON.stringify(found) === JSON.stringify(wanted)) return;
-  throw new Error(`${what}: found ${JSON.stringify(found)}, wanted ${JSON.stringify(wanted)}`);
+  throw new Error(`${name}: found ${JSON.stringify(found)}, wanted ${JSON.stringify(wanted)}`);
 }

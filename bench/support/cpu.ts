@@ -3,10 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
 /**
- * What a process has computed so far, all its threads together, in microseconds: its own doing, whoever else keeps the
- * machine busy. By the scheduler's count, which is exact to the nanosecond; /proc/<pid>/stat counts in hundredths of a
- * second. Threads that have ended are not in it: ours live as long as their process. With a name, that of the threads
- * of this name alone.
+ * CPU time of a process so far, in microseconds, over all its threads or over the threads of one name. The scheduler
+ * counts it to the nanosecond (/proc/<pid>/stat counts in hundredths of a second), and other load on the machine is not
+ * in it. Threads that have ended are missing; those of Clusterpass live as long as the process.
  */
 export function cpuOf(pid: number, threadName?: string): number {
   let nanoseconds = 0;
@@ -16,20 +15,20 @@ export function cpuOf(pid: number, threadName?: string): number {
       if (name !== threadName) continue;
       nanoseconds += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
     } catch {
-      // It ended between the two looks.
+      // The thread ended after the directory was read.
     }
   }
   return nanoseconds / 1000;
 }
 
-/** Resident memory in megabytes: now, and the most there ever was. */
+/** Resident memory in megabytes: now, and the highest so far. */
 export function memoryOf(pid: number): { now: number; peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const read = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024;
   return { now: read('VmRSS'), peak: read('VmHWM') };
 }
 
-/** The processes that this one has started. */
+/** The ids of the child processes. */
 export function childrenOf(pid: number): number[] {
   return readdirSync(`/proc/${pid}/task`).flatMap((task) => {
     const text = readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim();
@@ -37,9 +36,9 @@ export function childrenOf(pid: number): number[] {
   });
 }
 
-/** From now on this process gets a processor when nobody else wants it: for what stands for the work of other machines. */
-export function yieldToOthers(pid: number): void {
-  // A priority is that of a thread.
+/** Gives a process the lowest priority. For processes that would run on other machines outside of a benchmark. */
+export function lowerPriority(pid: number): void {
+  // On Linux each thread has its own priority.
   for (const task of readdirSync(`/proc/${pid}/task`)) setPriority(Number(task), 19);
 }
 
@@ -52,7 +51,7 @@ export function processors(): number[] {
   });
 }
 
-/** From now on this process, and what it starts, gets no more than so many processors; the same ones each time. */
+/** Confines a process, and the processes it starts later, to the first `count` processors. */
 export function confine(pid: number, count: number): void {
   const allowed = processors().slice(0, count).join(',');
   execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', allowed, String(pid)]);

@@ -1,24 +1,36 @@
 /**
- * The other side of the socket, in a process of its own: sends requests whose bytes are ready, and looks at no more of
- * the answers than it must to know where one ends. Told what to do by messages from its parent.
+ * The client side of a benchmark, in a separate process. It sends requests whose bytes are ready, and reads of a
+ * response only the status and the length. The parent process sends it commands.
  */
+import { readFileSync } from 'node:fs';
 import { connect, type TLSSocket } from 'node:tls';
 
+/** `same`: one text each time. `numbered`: two parts around a number that counts up. `file`: see `RequestFile`. */
+export type Requests =
+  | { readonly same: string }
+  | { readonly numbered: readonly [before: string, after: string]; readonly from?: number }
+  | { readonly file: string };
+
+/**
+ * A JSON array of request texts. They are sent in this order, and from the start again after the last. The next work
+ * with the same file and server continues where the one before ended.
+ */
+export type RequestFile = readonly string[];
+
 export interface Work {
-  /** Around a number that is another each time; the second is missing when all requests are the same. */
-  readonly request: readonly [string, string?];
+  readonly requests: Requests;
   readonly connections: number;
-  /** How many answers make the work done. */
+  /** How many responses complete the work. */
   readonly total: number;
-  readonly firstNumber?: number;
 }
 
 export interface Done {
   readonly seconds: number;
+  /** Of each response, from the write of its request. */
   readonly milliseconds: readonly number[];
 }
 
-export type Order =
+export type Command =
   | { readonly do: 'connect'; readonly port: number; readonly connections: number }
   | ({ readonly do: 'work' } & Work)
   | { readonly do: 'watch'; readonly port: number; readonly connections: number; readonly request: string }
@@ -26,42 +38,41 @@ export type Order =
   | { readonly do: 'trickle'; readonly request: string; readonly bytes: number; readonly everyMs: number }
   | { readonly do: 'close' };
 
-/** Handshakes under way at once: a server that is greeted by thousands would let some of them wait too long. */
-const GROUP = 32;
+/** Handshakes at once. With thousands at once, the server's time limit for a handshake would end some of them. */
+const HANDSHAKES = 32;
 
 let sockets: TLSSocket[] = [];
 let frames = 0;
 let cutOff = 0;
 let onFrames: (() => void) | undefined;
 
-/** What the server at a port gave the last connection to come back with. */
+/** The newest TLS session of the server at each port. */
 const sessions = new Map<number, Buffer>();
 
 function open(port: number): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
-    // The certificate is not what is measured, and the server's work is the same whether it is looked at or not. Nor are
-    // handshakes: resumed ones are cheap, and on a slow machine hundreds of others would take longer than the server
-    // waits for the first request.
+    // Handshakes are not measured. Resumed sessions make them cheap: hundreds of full handshakes can take longer than
+    // the server waits for the first request. The server's work does not depend on whether its certificate is checked.
     const session = sessions.get(port);
     const resumed = session === undefined ? {} : { session };
     const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ...resumed }, () => {
       socket.setNoDelay(true);
       resolve(socket);
     });
-    socket.once('session', (given: Buffer) => sessions.set(port, given));
+    socket.once('session', (ticket: Buffer) => sessions.set(port, ticket));
     socket.once('error', reject);
   });
 }
 
 async function connectAll(port: number, count: number): Promise<void> {
   while (sockets.length < count) {
-    const group = Math.min(GROUP, count - sockets.length);
+    const group = Math.min(HANDSHAKES, count - sockets.length);
     sockets.push(...(await Promise.all(Array.from({ length: group }, () => open(port)))));
   }
 }
 
-/** Calls back at the end of each answer; refuses those that are no success. */
-function onAnswers(socket: TLSSocket, answered: () => void, failed: (why: Error) => void): void {
+/** Calls `onResponse` at the end of each response, and `onFailure` for one that is not a success. */
+function readResponses(socket: TLSSocket, onResponse: () => void, onFailure: (why: Error) => void): void {
   let head = '';
   let left = -1;
   socket.on('data', (chunk: Buffer) => {
@@ -73,7 +84,7 @@ function onAnswers(socket: TLSSocket, answered: () => void, failed: (why: Error)
         if (end < 0) return;
         const length = /\r\ncontent-length: (\d+)/i.exec(head.slice(0, end))?.[1];
         if (!head.startsWith('HTTP/1.1 2') || length === undefined) {
-          failed(new Error(`answered with ${head.slice(0, 400)}`));
+          onFailure(new Error(`the response was ${head.slice(0, 800)}`));
           return;
         }
         rest = rest.subarray(rest.length - (head.length - end - 4));
@@ -85,66 +96,94 @@ function onAnswers(socket: TLSSocket, answered: () => void, failed: (why: Error)
       rest = rest.subarray(taken);
       if (left === 0) {
         left = -1;
-        answered();
+        onResponse();
       }
     }
   });
-  socket.once('error', failed);
-  socket.once('close', () => failed(new Error('the server closed a connection')));
+  socket.once('error', onFailure);
+  socket.once('close', () => onFailure(new Error('the server closed a connection')));
 }
 
-function work({ request: [before, after], total, firstNumber = 0 }: Work): Promise<Done> {
+const files = new Map<string, RequestFile>();
+/** By file and server: the number of texts sent so far. */
+const positions = new Map<string, number>();
+
+function textsOf(file: string): RequestFile {
+  const texts = files.get(file) ?? (JSON.parse(readFileSync(file, 'utf8')) as RequestFile);
+  files.set(file, texts);
+  return texts;
+}
+
+/** Gives the next request at each call. */
+function sourceOf(requests: Requests): () => Buffer | string {
+  if ('same' in requests) {
+    const bytes = Buffer.from(requests.same);
+    return () => bytes;
+  }
+  if ('numbered' in requests) {
+    const [before, after] = requests.numbered;
+    let number = requests.from ?? 0;
+    return () => `${before}${String(number++).padStart(8, '0')}${after}`;
+  }
+  const texts = textsOf(requests.file);
+  const key = `${requests.file} ${sockets[0]?.remotePort}`;
+  return () => {
+    const position = positions.get(key) ?? 0;
+    positions.set(key, position + 1);
+    return texts[position % texts.length] ?? '';
+  };
+}
+
+function work({ requests, total }: Work): Promise<Done> {
   const milliseconds: number[] = [];
+  const next = sourceOf(requests);
   let sent = 0;
   return new Promise((resolve, reject) => {
     const begun = performance.now();
-    const bytes = Buffer.from(before);
-    const next = (): Buffer | string =>
-      after === undefined ? bytes : `${before}${String(firstNumber + sent).padStart(8, '0')}${after}`;
     for (const socket of sockets) {
-      // Those of the work before, if it was done on the same connections.
+      // The listeners of earlier work on the same connections.
       for (const event of ['data', 'error', 'close']) socket.removeAllListeners(event);
       let sentAt = 0;
-      let waits = false;
+      let pending = false;
       const send = (): void => {
-        waits = sent < total;
-        if (!waits) return;
-        sentAt = performance.now();
-        const data = next();
+        pending = sent < total;
+        if (!pending) return;
         sent++;
+        const data = next();
+        sentAt = performance.now();
         socket.write(data);
       };
-      onAnswers(
+      readResponses(
         socket,
         () => {
           milliseconds.push(performance.now() - sentAt);
           if (milliseconds.length === total) resolve({ seconds: (performance.now() - begun) / 1000, milliseconds });
           else send();
         },
-        // A server may close a connection that has nothing more to ask.
-        (error) => waits && reject(error),
+        // A server may close a connection that has no request pending.
+        (error) => pending && reject(error),
       );
       send();
     }
   });
 }
 
-/** Counts the frames of one watch. Resolves when it stands. */
+/** Starts one watch and counts its frames. Resolves with the first bytes of the response. */
 function watchOn(socket: TLSSocket, request: string): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     let head = '';
-    let standing = false;
+    let started = false;
     let last = 0;
     socket.on('data', (chunk: Buffer) => {
-      if (!standing) {
+      if (!started) {
         head += chunk.toString('latin1');
         if (!head.includes('\r\n\r\n')) return;
         if (!head.startsWith('HTTP/1.1 200')) reject(new Error(head));
-        standing = true;
+        started = true;
         resolve();
         return;
       }
-      // A frame ends with a newline; those of the chunked encoding come after a carriage return.
+      // A frame ends with a newline. Newlines of the chunked encoding follow a carriage return.
       for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, end + 1)) {
         if ((end === 0 ? last : chunk[end - 1]) !== 13) frames++;
       }
@@ -160,18 +199,18 @@ function watchOn(socket: TLSSocket, request: string): Promise<void> {
   });
 }
 
-/** Each asks as soon as it is connected: a server does not wait long for a connection that says nothing. */
+/** Each connection starts its watch at once: the server soon closes a connection that sends nothing. */
 async function watch(port: number, count: number, request: string): Promise<void> {
   frames = 0;
   cutOff = 0;
   while (sockets.length < count) {
     const from = sockets.length;
-    await connectAll(port, Math.min(count, from + GROUP));
+    await connectAll(port, Math.min(count, from + HANDSHAKES));
     await Promise.all(sockets.slice(from).map((socket) => watchOn(socket, request)));
   }
 }
 
-/** Resolves when so many frames have come since the watches were started, or somebody was cut off. */
+/** Resolves when so many frames have arrived since the watches were started, or when a watch was cut off. */
 function waitForFrames(total: number): Promise<{ frames: number; cutOff: number }> {
   return new Promise((resolve) => {
     onFrames = () => {
@@ -183,7 +222,7 @@ function waitForFrames(total: number): Promise<{ frames: number; cutOff: number 
   });
 }
 
-/** Asks, and then reads a little now and then: the slow reader. */
+/** A slow reader: sends a request on each connection, and then reads some bytes of the response at an interval. */
 async function trickle(request: string, bytes: number, everyMs: number): Promise<void> {
   for (const socket of sockets) {
     socket.on('error', () => {});
@@ -202,25 +241,25 @@ function closeAll(): void {
   sockets = [];
 }
 
-async function obey(order: Order): Promise<unknown> {
-  switch (order.do) {
+async function run(command: Command): Promise<unknown> {
+  switch (command.do) {
     case 'connect':
-      return connectAll(order.port, order.connections);
+      return connectAll(command.port, command.connections);
     case 'work':
-      return work(order);
+      return work(command);
     case 'watch':
-      return watch(order.port, order.connections, order.request);
+      return watch(command.port, command.connections, command.request);
     case 'frames':
-      return waitForFrames(order.total);
+      return waitForFrames(command.total);
     case 'trickle':
-      return trickle(order.request, order.bytes, order.everyMs);
+      return trickle(command.request, command.bytes, command.everyMs);
     case 'close':
       return closeAll();
   }
 }
 
-process.on('message', ({ id, order }: { id: number; order: Order }) => {
-  obey(order).then(
+process.on('message', ({ id, command }: { id: number; command: Command }) => {
+  run(command).then(
     (value) => process.send?.({ id, value }),
     (error: unknown) => process.send?.({ id, error: error instanceof Error ? error.message : String(error) }),
   );

@@ -1,6 +1,6 @@
 /**
- * For `node --import`: the clock of the process runs faster than the world's, from a moment on that all processes of a
- * benchmark have in common. Timers keep the world's time. CLUSTERPASS_BENCH_CLOCK is `<that moment>,<how fast>`.
+ * Loaded into the server by `--import`. Its clock runs faster than real time, from a moment on that all processes of a
+ * benchmark share. Timers keep real time. CLUSTERPASS_BENCH_CLOCK is `<moment in milliseconds>,<factor>`.
  */
 const RealDate = Date;
 const [start = 0, speed = 1] = (process.env.CLUSTERPASS_BENCH_CLOCK ?? '0,1').split(',').map(Number);
@@ -8,7 +8,7 @@ const [start = 0, speed = 1] = (process.env.CLUSTERPASS_BENCH_CLOCK ?? '0,1').sp
 class FastDate extends RealDate {
   /** @param {unknown[]} args */
   constructor(...args) {
-    // @ts-expect-error: whatever Date takes
+    // @ts-expect-error: any arguments of Date
     super(...(args.length === 0 ? [FastDate.now()] : args));
   }
 

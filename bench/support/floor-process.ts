@@ -1,13 +1,13 @@
 /**
- * The least that any Node server could do for the same work, over the same TLS: the floors that ours is compared with.
- * `node floor-process.ts WORK [FILE]`; prints the port.
+ * `node floor-process.ts WORK [FILE]`: a floor, the least that any Node server could do for this work, over the same
+ * TLS as Clusterpass. Prints its port.
  */
 import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { CIPHERS } from '../../src/http/listener/ciphers.ts';
+import { CIPHERS } from '../../src/http/listener/tls.ts';
 import { openDatabase } from '../../src/storage/sqlite/database.ts';
 import { TLS } from '../../test/e2e/support/server.ts';
 
@@ -21,19 +21,19 @@ function readBody(req: IncomingMessage, then: (body: Buffer) => void): void {
   req.on('end', () => then(Buffer.concat(chunks)));
 }
 
-function answer(res: ServerResponse, code: number, body: Buffer): void {
+function respond(res: ServerResponse, code: number, body: Buffer): void {
   res.writeHead(code, { 'Content-Type': 'application/json', 'Content-Length': body.length });
   res.end(body);
 }
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** Reads the body, signs the same claims off the event loop, answers. */
+/** Parses the body, signs the same claims outside of the event loop, and responds. */
 function token(): Handler {
-  // By the same way as ours: a key that can only be used, and a signature of the JOSE form.
+  // As Clusterpass signs: with a KeyObject, and a signature in the form of JOSE.
   const { privateKey }: { privateKey: KeyObject } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const header = encode({ alg: 'ES256', kid: randomUUID() });
-  const sample = JSON.parse(readFileSync(file, 'utf8')) as { answer: TokenAnswer; claims: Record<string, unknown> };
+  const sample = JSON.parse(readFileSync(file, 'utf8')) as TokenSample;
   return (req, res) =>
     readBody(req, (body) => {
       const sent = JSON.parse(body.toString()) as { spec: { audiences: string[] } };
@@ -42,30 +42,32 @@ function token(): Handler {
       const input = `${header}.${encode(claims)}`;
       sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' }, (error, signature) => {
         if (error !== null || sent.spec.audiences === undefined) throw error;
-        const status = { ...sample.answer.status, token: `${input}.${signature.toString('base64url')}` };
-        answer(res, 201, Buffer.from(JSON.stringify({ ...sample.answer, status })));
+        const status = { ...sample.response.status, token: `${input}.${signature.toString('base64url')}` };
+        respond(res, 201, Buffer.from(JSON.stringify({ ...sample.response, status })));
       });
     });
 }
 
-interface TokenAnswer {
-  readonly status: { readonly token: string };
+/** A response of Clusterpass, and the claims of its token. */
+export interface TokenSample {
+  readonly response: { readonly status: { readonly token: string } };
+  readonly claims: Record<string, unknown>;
 }
 
-/** Writes the same bytes. */
+/** Responds with the bytes of the file. */
 function bytes(): Handler {
   const body = readFileSync(file);
-  return (_, res) => answer(res, 200, body);
+  return (_, res) => respond(res, 200, body);
 }
 
-/** Writes what is posted to everybody who watches, one write for each. */
+/** Writes the body of each POST to all watchers, with one write each. */
 function watch(): Handler {
   const watchers = new Set<ServerResponse>();
   return (req, res) => {
     if (req.method === 'POST') {
       readBody(req, (frame) => {
         for (const watcher of watchers) watcher.write(frame);
-        answer(res, 201, Buffer.from('{}'));
+        respond(res, 201, Buffer.from('{}'));
       });
       return;
     }
@@ -77,15 +79,15 @@ function watch(): Handler {
   };
 }
 
-/** Stores what is posted, durably, everything that came in one turn of the event loop in one transaction; answers with it. */
+/** Stores each body durably and responds with it. All bodies of one tick of the event loop share a transaction. */
 function create(): Handler {
   const db = openDatabase(file);
   const insert = db.prepare('INSERT INTO log (revision, key, created, value) VALUES (?, ?, ?, ?)');
   let revision = 1;
-  let waiting: { readonly object: { metadata: Record<string, string> }; readonly res: ServerResponse }[] = [];
+  let pending: { readonly object: { metadata: Record<string, string> }; readonly res: ServerResponse }[] = [];
   const commit = (): void => {
-    const batch = waiting;
-    waiting = [];
+    const batch = pending;
+    pending = [];
     db.exec('BEGIN IMMEDIATE');
     for (const { object } of batch) {
       revision += 1;
@@ -95,18 +97,18 @@ function create(): Handler {
       object.metadata.resourceVersion = String(revision);
     }
     db.exec('COMMIT');
-    for (const { object, res } of batch) answer(res, 201, Buffer.from(JSON.stringify(object)));
+    for (const { object, res } of batch) respond(res, 201, Buffer.from(JSON.stringify(object)));
   };
   return (req, res) =>
     readBody(req, (body) => {
-      if (waiting.length === 0) setImmediate(commit);
-      waiting.push({ object: JSON.parse(body.toString()), res });
+      if (pending.length === 0) setImmediate(commit);
+      pending.push({ object: JSON.parse(body.toString()), res });
     });
 }
 
 const WORKS: Readonly<Record<string, () => Handler>> = { token, bytes, watch, create };
 const make = WORKS[name];
-if (make === undefined) throw new Error(`no such floor: ${name}`);
+if (make === undefined) throw new Error(`unknown floor "${name}": expected ${Object.keys(WORKS).join(', ')}`);
 const tls = { cert: readFileSync(TLS.certFile), key: readFileSync(TLS.keyFile) };
 const options = { ...tls, ALPNProtocols: ['http/1.1'], minVersion: 'TLSv1.2', ciphers: CIPHERS } as const;
 const server = createServer(options, make());

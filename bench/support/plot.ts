@@ -1,17 +1,17 @@
 import { fileURLToPath } from 'node:url';
-import { short } from './numbers.ts';
+import { threeDigits } from './numbers.ts';
 import type { Curve } from './report.ts';
 
-/** Where docs/performance.md looks for them. */
+/** The folder of the plots in docs/performance.md. */
 export const PLOTS = fileURLToPath(new URL('../../docs/performance/', import.meta.url));
 
 const WIDTH = 640;
 const HEIGHT = 360;
 const EDGE = { left: 70, right: 150, top: 40, bottom: 50 } as const;
-/** Told apart by most people who see colours differently (Okabe and Ito), and by the names at the ends. */
+/** A palette for all kinds of colour vision (Okabe and Ito). */
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00'];
 
-/** An SVG of the curves on logarithmic axes, where equal steps are equal factors. */
+/** An SVG of the curves on logarithmic axes. */
 export function plot(title: string, curves: readonly Curve[]): string {
   const points = curves.flatMap((curve) => curve.points);
   const scale = (values: readonly number[], from: number, to: number): ((value: number) => number) => {
@@ -25,8 +25,9 @@ export function plot(title: string, curves: readonly Curve[]): string {
   const up = scale([bottom, top], HEIGHT - EDGE.bottom, EDGE.top);
   const lines: string[] = [];
   for (let tick = bottom; tick <= top; tick *= 10) {
+    const y = up(tick).toFixed(1);
     lines.push(
-      `<line x1="${EDGE.left}" x2="${WIDTH - EDGE.right}" y1="${up(tick).toFixed(1)}" y2="${up(tick).toFixed(1)}" stroke="#ddd"/>`,
+      `<line x1="${EDGE.left}" x2="${WIDTH - EDGE.right}" y1="${y}" y2="${y}" stroke="#ddd"/>`,
       text(EDGE.left - 8, up(tick) + 4, `${tick} ${curves[0]?.unit ?? ''}`, 'end'),
     );
   }
@@ -42,10 +43,11 @@ export function plot(title: string, curves: readonly Curve[]): string {
     }
     const last = curve.points.at(-1);
     if (last !== undefined) {
-      lines.push(text(across(last.x) + 8, up(last.y) + 4, `${curve.name}: ${short(last.y)}`, 'start', colour));
+      lines.push(text(across(last.x) + 8, up(last.y) + 4, `${curve.name}: ${threeDigits(last.y)}`, 'start', colour));
     }
   }
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">
+  const viewBox = `0 0 ${WIDTH} ${HEIGHT}`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${viewBox}" font-family="sans-serif" font-size="12">
 <title>${title}</title>
 <rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>
 ${lines.join('\n')}
@@ -53,7 +55,7 @@ ${lines.join('\n')}
 `;
 }
 
-function text(x: number, y: number, words: string, anchor: string, colour = '#333'): string {
-  const safe = words.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+function text(x: number, y: number, content: string, anchor: string, colour = '#333'): string {
+  const safe = content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
   return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}" fill="${colour}">${safe}</text>`;
 }

@@ -1,4 +1,4 @@
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -8,58 +8,58 @@ import { fileURLToPath } from 'node:url';
 import { TLS } from '../../test/e2e/support/server.ts';
 import { builtProgram } from './built-program.ts';
 import { cpuOf } from './cpu.ts';
-import type { Done, Order, Work } from './driver-process.ts';
-import { type FleetSize, NARROW, READER, writeFleet } from './fleet.ts';
+import { type Caller, type Fleet, writeFleet } from './fleet.ts';
 
-/** Something that serves, in a process of its own. */
-export interface Served {
+/** A server in a separate process: Clusterpass, or a floor. */
+export interface ServerProcess {
   readonly port: number;
   readonly pid: number;
-  /** Microseconds computed so far. */
+  /** Microseconds of CPU time so far. */
   cpu(): number;
   end(): Promise<void>;
 }
 
-export interface Desk extends Served {
+/** Clusterpass with a fleet in its store. */
+export interface FleetServer extends ServerProcess {
   readonly url: string;
   readonly adminToken: string;
   readonly dataDir: string;
-  /** From the start of the process until it served. */
+  /** From the start of the process until it serves. */
   readonly startSeconds: number;
   readonly startCpuSeconds: number;
 }
 
-const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-
-/** What was made for a benchmark and must not outlive it. */
+/** Ends the processes and removes the folders of a benchmark. */
 const endings = new Set<() => Promise<void>>();
 
-export async function endEverything(): Promise<void> {
+export async function endAll(): Promise<void> {
   for (const end of [...endings].reverse()) await end();
 }
 
-function ending(end: () => Promise<void>): () => Promise<void> {
-  const once = async (): Promise<void> => {
-    if (endings.delete(once)) await end();
+/** `end` runs in `endAll`, unless the function that this returns has run it before. */
+export function atEnd(end: () => Promise<void>): () => Promise<void> {
+  const endOnce = async (): Promise<void> => {
+    if (endings.delete(endOnce)) await end();
   };
-  endings.add(once);
-  return once;
+  endings.add(endOnce);
+  return endOnce;
 }
 
-async function kill(child: ChildProcess): Promise<void> {
+export async function kill(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
+  const exited = once(child, 'exit');
   child.kill('SIGKILL');
-  await ended;
+  await exited;
 }
 
 export async function makeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-bench-'));
-  ending(() => rm(folder, { recursive: true, force: true }));
+  atEnd(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
-function said(child: ChildProcess, pattern: RegExp): Promise<string> {
+/** The first group of the pattern in the standard output. Rejects when the process exits first. */
+function waitForOutput(child: ChildProcess, pattern: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
     child.stdout?.setEncoding('utf8').on('data', (part: string) => {
@@ -67,39 +67,41 @@ function said(child: ChildProcess, pattern: RegExp): Promise<string> {
       const found = pattern.exec(text)?.[1];
       if (found !== undefined) resolve(found);
     });
-    child.once('exit', (code) => reject(new Error(`ended with ${code} before it served: ${text}`)));
+    child.once('exit', (code) => reject(new Error(`exited with ${code} before it served: ${text}`)));
   });
 }
 
-/** The real program with a fleet of this size, as an operator would start it: TLS, SQLite, the default log. */
-export async function startDesk(
-  size: FleetSize,
-  nodeArgs: readonly string[] = [],
-  serveArgs: readonly string[] = [],
-): Promise<Desk> {
-  const dataDir = join(await makeFolder(), 'data');
-  await writeFleet(dataDir, size);
-  return startDeskOn(dataDir, nodeArgs, serveArgs);
+export interface StartOptions {
+  readonly nodeArgs?: readonly string[];
+  readonly serveArgs?: readonly string[];
 }
 
-export async function startDeskOn(
+/** Starts Clusterpass with this fleet as an operator would: built, with TLS, SQLite and the default log. */
+export async function startFleetServer(fleet: Fleet, options: StartOptions = {}): Promise<FleetServer> {
+  const dataDir = join(await makeFolder(), 'data');
+  await writeFleet(dataDir, fleet);
+  return startServerOn(dataDir, fleet.callers, options);
+}
+
+/** Starts it on data that an earlier server has left. */
+export async function startServerOn(
   dataDir: string,
-  nodeArgs: readonly string[] = [],
-  serveArgs: readonly string[] = [],
-): Promise<Desk> {
+  callers: readonly Caller[],
+  { nodeArgs = [], serveArgs = [] }: StartOptions = {},
+): Promise<FleetServer> {
   const users = join(dataDir, 'users.csv');
-  const rows = [READER, NARROW].map(({ name, token }) => `${token},${name},uid-${name}`);
+  const rows = callers.map(({ name, token, groups = [] }) => `${token},${name},uid-${name},"${groups.join(',')}"`);
   await writeFile(users, `${rows.join('\n')}\n`, { mode: 0o600 });
   const args = ['serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'];
   args.push('--tls-cert-file', TLS.certFile, '--tls-private-key-file', TLS.keyFile);
-  // Whoever drives it opens all its connections before it asks for anything.
+  // All drivers connect from one address, more often than the limit for one address allows.
   args.push('--token-auth-file', users, '--probe-interval', '0', '--tls-handshakes-per-address', '0', ...serveArgs);
   const log = openSync(join(dataDir, 'log.jsonl'), 'a');
   const program = builtProgram();
   const begun = performance.now();
   const child = spawn(process.execPath, [...nodeArgs, program, ...args], { stdio: ['ignore', 'pipe', log] });
-  const end = ending(() => kill(child));
-  const address = await said(child, /Clusterpass serves (\S+)/).catch(async (error: Error) => {
+  const end = atEnd(() => kill(child));
+  const address = await waitForOutput(child, /Clusterpass serves (\S+)/).catch(async (error: Error) => {
     throw new Error(`${error.message}\n${await readFile(join(dataDir, 'log.jsonl'), 'utf8')}`);
   });
   const startSeconds = (performance.now() - begun) / 1000;
@@ -118,56 +120,19 @@ export async function startDeskOn(
   };
 }
 
-/** A bare `node:https` server for this work. */
-export async function startFloor(work: 'token' | 'bytes' | 'watch' | 'create', sample?: Uint8Array): Promise<Served> {
-  const args = [here('floor-process.ts'), work];
+/** Starts a bare `node:https` server for this work (`floor-process.ts`). */
+export async function startFloor(
+  work: 'token' | 'bytes' | 'watch' | 'create',
+  sample?: Uint8Array,
+): Promise<ServerProcess> {
+  const args = [fileURLToPath(new URL('floor-process.ts', import.meta.url)), work];
   if (sample !== undefined) {
     const file = join(await makeFolder(), 'sample');
     await writeFile(file, sample);
     args.push(file);
   }
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
-  const end = ending(() => kill(child));
+  const end = atEnd(() => kill(child));
   const pid = child.pid ?? 0;
-  return { port: Number(await said(child, /port (\d+)/)), pid, cpu: () => cpuOf(pid), end };
-}
-
-/** The driver: another process that asks. */
-export class Driver {
-  readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
-  #last = 0;
-
-  constructor() {
-    this.#child = fork(here('driver-process.ts'), { stdio: 'inherit' });
-    this.#child.on('message', ({ id, value, error }: { id: number; value?: unknown; error?: string }) => {
-      const waiting = this.#waiting.get(id);
-      this.#waiting.delete(id);
-      if (error === undefined) waiting?.resolve(value);
-      else waiting?.reject(new Error(error));
-    });
-    ending(() => kill(this.#child));
-  }
-
-  get pid(): number {
-    return this.#child.pid ?? 0;
-  }
-
-  order(order: Order): Promise<unknown> {
-    const id = ++this.#last;
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      this.#child.send({ id, order });
-    });
-  }
-
-  /** Connects first: handshakes are not what is measured. Gives what the server computed for each answer. */
-  async run({ port, cpu }: Pick<Served, 'port' | 'cpu'>, work: Work): Promise<Done & { cpuPerUnit: number }> {
-    await this.order({ do: 'connect', port, connections: work.connections });
-    const before = cpu();
-    const done = (await this.order({ do: 'work', ...work })) as Done;
-    const cpuPerUnit = (cpu() - before) / work.total;
-    await this.order({ do: 'close' });
-    return { ...done, cpuPerUnit };
-  }
+  return { port: Number(await waitForOutput(child, /port (\d+)/)), pid, cpu: () => cpuOf(pid), end };
 }

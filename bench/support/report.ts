@@ -1,23 +1,24 @@
-import { holds, type Row } from './compare.ts';
-import { short } from './numbers.ts';
+import { holds, type Row, type Spread } from './compare.ts';
+import { threeDigits } from './numbers.ts';
 
-/** A single figure with bounds. */
+/** A single figure. Without `limit` and `least` it has no goal. */
 export interface Figure {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** At most this; without one it only informs. */
+  /** The goal: at most this. */
   readonly limit?: number;
+  /** The goal: at least this. */
   readonly least?: number;
 }
 
-/** Costs along one axis. */
+/** How CPU time grows along one axis. */
 export interface Curve {
   readonly name: string;
   readonly axis: string;
   readonly unit: string;
   readonly points: readonly { readonly x: number; readonly y: number }[];
-  /** The last may be at most so many times the first. */
+  /** The goal: the last point is at most so many times the first. */
   readonly limit?: number;
 }
 
@@ -27,6 +28,17 @@ export interface Report {
   readonly curves?: readonly Curve[];
 }
 
+/** Explains the columns of all tables that follow. */
+export const HEADER = [
+  'Floor: the least that any Node server could do for the same work, in a separate process over the same TLS.',
+  'Share by CPU: CPU time of the floor for one unit of work, divided by that of Clusterpass. At 1.00 Clusterpass costs',
+  'as much as the floor, at 0.50 twice as much. It counts all threads of the server process, so other load on the',
+  'machine changes it little.',
+  'Share by rate: units a second of Clusterpass, divided by those of the floor.',
+  'Each share is the median of the rounds, with the lowest and the highest round in brackets.',
+].join('\n');
+
+/** Columns are aligned to the right, except the first. */
 function table(lines: readonly (readonly string[])[]): string {
   const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => (line[column] ?? '').length)));
   return lines
@@ -38,52 +50,59 @@ function table(lines: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-const goalText = ({ goal }: Row): string => {
-  if ('rateShare' in goal) return `rate >= ${goal.rateShare}`;
-  return 'share' in goal ? `cpu >= ${goal.share}` : `cpu <= ${goal.times}x`;
-};
+const share = ([median, lowest, highest]: Spread): string =>
+  `${threeDigits(median)} (${threeDigits(lowest)}-${threeDigits(highest)})`;
+
+const goalText = ({ goal }: Row): string =>
+  'rateShare' in goal ? `rate >= ${threeDigits(goal.rateShare)}` : `CPU >= ${threeDigits(goal.cpuShare)}`;
+
+const verdict = (good: boolean): string => (good ? 'holds' : 'MISSED');
 
 const isGood = ({ value, limit = Number.POSITIVE_INFINITY, least = Number.NEGATIVE_INFINITY }: Figure): boolean =>
   value <= limit && value >= least;
 
 const growth = ({ points }: Curve): number => (points.at(-1)?.y ?? Number.NaN) / (points[0]?.y ?? Number.NaN);
 
-export function print({ rows = [], figures = [], curves = [] }: Report): void {
-  if (rows.length > 0) {
-    const head = ['work', 'figure', 'floor', 'ratio', 'spread', 'CPU/unit', 'floor', 'ratio', 'spread', 'goal', ''];
-    const lines = rows.map((row) => [
-      row.name,
-      `${short(row.rate)} ${row.unit}/s`,
-      short(row.floorRate),
-      short(row.ratio[0]),
-      `${short(row.ratio[1])}-${short(row.ratio[2])}`,
-      `${short(row.cpu)} us`,
-      `${short(row.floorCpu)} us`,
-      short(row.cpuRatio[0]),
-      `${short(row.cpuRatio[1])}-${short(row.cpuRatio[2])}`,
-      goalText(row),
-      holds(row) ? 'holds' : 'MISSED',
-    ]);
-    console.log(table([head, ...lines]));
-    for (const { name, note } of rows) if (note !== undefined) console.log(`  ${name}: ${note}`);
-  }
-  for (const figure of figures) {
-    const { name, value, unit, limit, least } = figure;
-    const bound = limit !== undefined ? `at most ${limit}` : least !== undefined ? `at least ${least}` : undefined;
-    const verdict = bound === undefined ? '' : `  ${bound}: ${isGood(figure) ? 'holds' : 'MISSED'}`;
-    console.log(`${name}: ${short(value)} ${unit}${verdict}`);
-  }
-  for (const curve of curves) {
-    const points = curve.points.map(({ x, y }) => `${x}: ${short(y)}`).join('  ');
-    const times = growth(curve);
-    const verdict =
-      curve.limit === undefined ? '' : ` at most ${curve.limit}: ${times <= curve.limit ? 'holds' : 'MISSED'}`;
-    console.log(`${curve.name} (${curve.unit} by ${curve.axis})  ${points}  -> ${short(times)} times${verdict}`);
-  }
+const curveHolds = (curve: Curve): boolean => curve.limit === undefined || growth(curve) <= curve.limit;
+
+function printRows(rows: readonly Row[]): void {
+  const head = ['work', 'Clusterpass', 'floor', 'share by rate', 'CPU each', 'floor', 'share by CPU', 'goal', 'result'];
+  const lines = rows.map((row) => [
+    row.name,
+    `${threeDigits(row.rate)} ${row.unit}/s`,
+    `${threeDigits(row.floorRate)}/s`,
+    share(row.rateShare),
+    `${threeDigits(row.cpu)} us`,
+    `${threeDigits(row.floorCpu)} us`,
+    share(row.cpuShare),
+    goalText(row),
+    verdict(holds(row)),
+  ]);
+  console.log(table([head, ...lines]));
+  for (const { name, about } of rows) console.log(`  ${name}: ${about}`);
 }
 
-/** Everything that has a goal holds. */
+function printFigure(figure: Figure): void {
+  const { name, value, unit, limit, least } = figure;
+  const goal = limit !== undefined ? `at most ${limit}` : least !== undefined ? `at least ${least}` : undefined;
+  const result = goal === undefined ? '' : `; goal ${goal}: ${verdict(isGood(figure))}`;
+  console.log(`${name}: ${threeDigits(value)} ${unit}${result}`);
+}
+
+function printCurve(curve: Curve): void {
+  const { name, unit, axis, limit, points } = curve;
+  const text = points.map(({ x, y }) => `${x.toLocaleString('en')}: ${threeDigits(y)}`).join(', ');
+  const result = limit === undefined ? '' : `; goal at most ${limit}: ${verdict(curveHolds(curve))}`;
+  const times = threeDigits(growth(curve));
+  console.log(`CPU time of ${name}, ${unit} by ${axis}: ${text}; the last is ${times} times the first${result}`);
+}
+
+export function print({ rows = [], figures = [], curves = [] }: Report): void {
+  if (rows.length > 0) printRows(rows);
+  for (const figure of figures) printFigure(figure);
+  for (const curve of curves) printCurve(curve);
+}
+
+/** True when every goal of the report is reached. */
 export const allHold = ({ rows = [], figures = [], curves = [] }: Report): boolean =>
-  rows.every(holds) &&
-  figures.every(isGood) &&
-  curves.every((curve) => curve.limit === undefined || growth(curve) <= curve.limit);
+  rows.every(holds) && figures.every(isGood) && curves.every(curveHolds);

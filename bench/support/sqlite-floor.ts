@@ -1,20 +1,16 @@
-/** `node sqlite-floor.ts FILE ROWS BATCH`: the same rows, durable, with one transaction for each batch. */
+/** `node sqlite-floor.ts FILE ROWS BATCH`: writes rows to SQLite, durably, one transaction for each batch. */
 import type { DatabaseSync } from 'node:sqlite';
-import { createCatalog } from '../../src/api/catalog.ts';
-import type { ApiObject } from '../../src/api/kind.ts';
-import { toStoredBytes } from '../../src/objects/stored-object.ts';
 import { openDatabase } from '../../src/storage/sqlite/database.ts';
-import { clusterBody } from './fleet.ts';
+import { storedCluster } from './fleet.ts';
 
 const [file = '', rows = '', batch = ''] = process.argv.slice(2);
-// The same file with the same settings: its schema, its log, its way of being durable.
+// The same schema, journal and durability as the store of Clusterpass.
 const db: DatabaseSync = openDatabase(file);
 const insert = db.prepare('INSERT INTO log (revision, key, created, value) VALUES (?, ?, ?, ?)');
-const { clusters } = createCatalog({ productName: 'orchestrator' });
-const value = toStoredBytes(clusters, clusterBody('new-00000000', { env: 'dev' }) as ApiObject);
+const value = storedCluster('new-00000000');
 
 const begun = performance.now();
-const used = process.cpuUsage();
+const cpuBefore = process.cpuUsage();
 let revision = 1;
 for (let done = 0; done < Number(rows); done += Number(batch)) {
   db.exec('BEGIN');
@@ -24,6 +20,6 @@ for (let done = 0; done < Number(rows); done += Number(batch)) {
   }
   db.exec('COMMIT');
 }
-const { user, system } = process.cpuUsage(used);
+const { user, system } = process.cpuUsage(cpuBefore);
 console.log(JSON.stringify({ seconds: (performance.now() - begun) / 1000, cpu: user + system }));
 db.close();

@@ -1,19 +1,19 @@
 import { useSyncExternalStore } from 'react';
 
-/** Where the person is. It lives in the fragment: the server never hears of it, and there is never a secret in it. */
+/** The current page. It is in the URL fragment, which is not sent to the server, and never contains a secret. */
 export type Route =
   | { readonly page: 'fleet' }
   | { readonly page: 'cluster'; readonly name: string }
-  /** The account is `namespace/name`, and `/` when it is about some account that is yet to be named. */
-  | { readonly page: 'why'; readonly cluster: string; readonly account: string };
+  /** `account` is `namespace/name`. `/` asks for a service account whose name the user still has to enter. */
+  | { readonly page: 'can-i'; readonly cluster: string; readonly account: string };
 
 export function parseRoute(hash: string): Route {
   const [path = '', search = ''] = hash.replace(/^#/, '').split('?', 2);
   const [, first, second] = path.split('/');
-  if (first === 'clusters' && second) return { page: 'cluster', name: decoded(second) };
-  if (first === 'why') {
+  if (first === 'clusters' && second) return { page: 'cluster', name: decode(second) };
+  if (first === 'can-i') {
     const query = new URLSearchParams(search);
-    return { page: 'why', cluster: query.get('cluster') ?? '', account: query.get('account') ?? '' };
+    return { page: 'can-i', cluster: query.get('cluster') ?? '', account: query.get('account') ?? '' };
   }
   return { page: 'fleet' };
 }
@@ -24,11 +24,11 @@ export function hrefOf(route: Route): string {
   const query = new URLSearchParams();
   if (route.cluster !== '') query.set('cluster', route.cluster);
   if (route.account !== '') query.set('account', route.account);
-  return `#/why${query.size === 0 ? '' : `?${query}`}`;
+  return `#/can-i${query.size === 0 ? '' : `?${query}`}`;
 }
 
-/** What somebody typed into the address bar need not be well-formed. */
-function decoded(text: string): string {
+/** A URL typed by hand can contain invalid percent-encoding. */
+function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -41,5 +41,5 @@ const subscribe = (listener: () => void): (() => void) => {
   return () => removeEventListener('hashchange', listener);
 };
 
-/** As text, so that the same place is the same value. */
+/** A string, because useSyncExternalStore compares snapshots with Object.is. */
 export const useHash = (): string => useSyncExternalStore(subscribe, () => location.hash);

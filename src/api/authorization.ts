@@ -128,15 +128,15 @@ export interface ClusterRule {
   /** `labels` are the cluster's own labels; the name counts as `kubernetes.io/metadata.name`. */
   admits(name: string, labels: ClusterLabels | undefined): boolean;
   /** A superset of the admitted clusters that indexes can find. Undefined when there is none (`all`, `!=`, `notin`). */
-  readonly candidates: Places | undefined;
+  readonly candidates: ClusterLookup | undefined;
   /** True: every candidate is admitted, so `admits` need not be called. */
   readonly admitsCandidates?: boolean;
   /** A superset of the clusters that only one of the two rules admits; undefined when there is no such superset. */
-  differsFrom?(other: ClusterRule): Places | undefined;
+  differsFrom?(other: ClusterRule): ClusterLookup | undefined;
 }
 
 /** The clusters with one of the names or one of the labels. */
-export interface Places {
+export interface ClusterLookup {
   readonly names: readonly string[];
   readonly labels: readonly { readonly key: string; readonly value: string }[];
 }

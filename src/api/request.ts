@@ -1,5 +1,6 @@
 import type { Caller } from './caller.ts';
 import type { BodyStyle } from './codec/shape.ts';
+import type { SharedFrames } from './shared-frames.ts';
 
 /**
  * Requests and responses of the handlers: no sockets, no headers. http/ makes the request from what it received and
@@ -101,7 +102,9 @@ export interface WatchSink {
   readonly pending: number;
   /** Writes whole frames. Returns false when the client is behind; `onDrain` is called when it has caught up. */
   write(frames: Uint8Array): boolean;
-  /** Writes frames of this client only, in pieces, which are copied. */
+  /** Writes frames that other watchers are sent, too. */
+  writeShared(frames: SharedFrames): boolean;
+  /** Writes frames of this watcher only, in pieces, which are copied. */
   writeOwn(pieces: readonly Uint8Array[]): boolean;
   onDrain(listener: () => void): void;
   /** Called once, when the client disconnects or the server shuts down. */

@@ -3,73 +3,57 @@ import type { TokenFindings } from '../api/kinds/token-review.ts';
 import { type ApiError, clipped, unauthorized } from '../api/status.ts';
 import type { ReviewToken } from '../handlers/reviews/review-token.ts';
 import type { Secret } from '../observability/secret.ts';
-import { TokenRejected } from '../tokens/token-rejected.ts';
+import { TokenRejected } from '../tokens/jws.ts';
 import { bearerToken, MAX_TOKEN_LENGTH } from './bearer.ts';
-import type { Addressed, TokenSource } from './token-authenticator.ts';
+import type { AuthenticatedToken, TokenAuthenticator } from './token-authenticator.ts';
 
 export interface Authenticator {
   /**
-   * Who sent this `Authorization` header. Rejects with the same 401 whatever is wrong (A-01); the reason is in the
-   * error's `cause`, for the log alone. `warn` collects `Warning` headers. A caller who is known at once is not a promise:
-   * that is nearly everybody, and to wait costs more than to know. `connection` is what the header came on.
+   * The caller who sent this `Authorization` header. Rejects with the same 401 whatever is wrong (A-01); the reason is
+   * in the error's `cause`, for the log alone. `warn` collects `Warning` headers. Not a promise when the caller is
+   * known at once.
    */
-  authenticate(
-    authorization: string | undefined,
-    warn: (text: string) => void,
-    connection?: object,
-  ): Caller | Promise<Caller>;
-  /** Whose token it is that somebody else received, and whether it is meant for them. */
+  authenticate(authorization: string | undefined, warn: (text: string) => void): Caller | Promise<Caller>;
+  /** The caller of a token that another server received, and whether the token is meant for that server. */
   review: ReviewToken;
 }
 
-export interface TokenSources {
-  readonly staticTokens?: TokenSource | undefined;
-  readonly adminToken: TokenSource;
+export interface TokenAuthenticators {
+  readonly staticTokens?: TokenAuthenticator | undefined;
+  readonly adminToken: TokenAuthenticator;
   /** Further fixed tokens: those of the demo. */
-  readonly fixedTokens?: readonly TokenSource[];
-  readonly issuedTokens: TokenSource;
-  /** Configured identity providers. */
-  readonly providers?: TokenSource | undefined;
-  /** What a cluster's API goes by among audiences. */
+  readonly fixedTokens?: readonly TokenAuthenticator[];
+  readonly issuedTokens: TokenAuthenticator;
+  /** The issuers of the AuthenticationConfiguration. */
+  readonly jwt?: TokenAuthenticator | undefined;
+  /** The audience of a cluster's API. */
   readonly audienceOf: (cluster: string) => string;
 }
 
-export function createAuthenticator(sources: TokenSources): Authenticator {
+export function createAuthenticator(authenticators: TokenAuthenticators): Authenticator {
   // In this order; the first that knows the token decides.
-  const chain: readonly TokenSource[] = [
-    ...(sources.staticTokens === undefined ? [] : [sources.staticTokens]),
-    sources.adminToken,
-    ...(sources.fixedTokens ?? []),
-    sources.issuedTokens,
-    ...(sources.providers === undefined ? [] : [sources.providers]),
+  const chain: readonly TokenAuthenticator[] = [
+    ...(authenticators.staticTokens === undefined ? [] : [authenticators.staticTokens]),
+    authenticators.adminToken,
+    ...(authenticators.fixedTokens ?? []),
+    authenticators.issuedTokens,
+    ...(authenticators.jwt === undefined ? [] : [authenticators.jwt]),
   ];
   const ask = (token: Secret, from: number): Caller | Promise<Caller> => {
     for (let at = from; at < chain.length; at++) {
-      const found = chain[at]?.find(token);
+      const found = chain[at]?.authenticateToken(token);
       if (found instanceof Promise) return found.then((caller) => caller ?? ask(token, at + 1));
       if (found !== undefined) return found;
     }
     throw refusal(UNKNOWN);
   };
-  /**
-   * What came last on a connection, from somebody who was known: mostly it comes again, and then its digest need not be made
-   * again. Whose it is, and whether that still holds, is asked each time.
-   */
-  const last = new WeakMap<object, { readonly authorization: string | undefined; readonly token: Secret }>();
-  const tokenOn = (connection: object | undefined, authorization: string | undefined): Secret | undefined => {
-    const known = connection && last.get(connection);
-    return known?.authorization === authorization ? known?.token : undefined;
-  };
   return {
-    authenticate(authorization, warn, connection) {
-      const known = tokenOn(connection, authorization);
-      const token = known ?? bearerToken(authorization, warn);
+    authenticate(authorization, warn) {
+      const token = bearerToken(authorization, warn);
       if (token === undefined) return Promise.reject(refusal('no bearer token'));
       try {
         const found = ask(token, 0);
-        if (found instanceof Promise) return found.catch((error) => Promise.reject(asRefusal(error)));
-        if (known === undefined && connection !== undefined) last.set(connection, { authorization, token });
-        return found;
+        return found instanceof Promise ? found.catch((error) => Promise.reject(asRefusal(error))) : found;
       } catch (error) {
         return Promise.reject(asRefusal(error));
       }
@@ -77,11 +61,11 @@ export function createAuthenticator(sources: TokenSources): Authenticator {
 
     async review(token, { cluster, audiences }) {
       if (token.reveal().length > MAX_TOKEN_LENGTH) return refused(UNKNOWN);
-      const api = cluster === undefined ? [] : [sources.audienceOf(cluster)];
+      const api = cluster === undefined ? [] : [authenticators.audienceOf(cluster)];
       const wanted = audiences.length === 0 ? api : audiences;
       try {
-        for (const source of chain) {
-          const found = await addressed(source, token, { wanted, api, cluster });
+        for (const authenticator of chain) {
+          const found = await authenticateFor(authenticator, token, { wanted, api, cluster });
           if (found !== undefined) {
             return { authenticated: true, user: found.caller.as(cluster), audiences: found.audiences };
           }
@@ -102,17 +86,17 @@ const MAX_REASON = 2048;
 
 const refused = (error: string): TokenFindings => ({ authenticated: false, error });
 
-/** As kube-apiserver does with tokens that name no audience: they are good for the API, and for nobody else. */
-async function addressed(
-  source: TokenSource,
+/** As in kube-apiserver, a token that names no audience is for the API, and for no other audience. */
+async function authenticateFor(
+  authenticator: TokenAuthenticator,
   token: Secret,
   asked: { wanted: readonly string[]; api: readonly string[]; cluster: string | undefined },
-): Promise<Addressed | undefined> {
+): Promise<AuthenticatedToken | undefined> {
   const { wanted, api, cluster } = asked;
-  if (source.findFor !== undefined) return source.findFor(token, wanted, cluster);
+  if (authenticator.authenticateFor !== undefined) return authenticator.authenticateFor(token, wanted, cluster);
   const common = api.filter((audience) => wanted.includes(audience));
   if (common.length === 0 && wanted.length > 0) return undefined;
-  const caller = await source.find(token);
+  const caller = await authenticator.authenticateToken(token);
   return caller && { caller, audiences: common };
 }
 

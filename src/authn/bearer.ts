@@ -1,15 +1,15 @@
 import { Secret } from '../observability/secret.ts';
 
-/** More than any client sends, and about what Node accepts as the whole of a request's headers. */
+/** Longer than any client sends, and about Node's limit for all headers of a request. */
 export const MAX_TOKEN_LENGTH = 16 * 1024;
 
-/** As nearly every client sends it: nothing in it has to be decoded. */
+/** The form of nearly every client, which needs no decoding. */
 const PLAIN = /^Bearer [\x21-\x7e]+$/;
 const EXTRA_SPACE = 'the provided Authorization header contains extra space before the bearer token, and is ignored';
 
 /**
- * The token in an `Authorization` header, or undefined when there are no credentials in it (A-03, W-08). Only this
- * header counts: RFC 9700 section 4.3.2 rules out tokens in the query.
+ * The token in an `Authorization` header; undefined when it holds no credentials (A-03, W-08). No other part of a
+ * request is read: RFC 9700 section 4.3.2 forbids tokens in the query.
  */
 export function bearerToken(authorization: string | undefined, warn: (text: string) => void): Secret | undefined {
   if (authorization === undefined || authorization.length > MAX_TOKEN_LENGTH) return undefined;
@@ -26,7 +26,7 @@ export function bearerToken(authorization: string | undefined, warn: (text: stri
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Node hands over header bytes as Latin-1; token files are UTF-8. What is not UTF-8 matches nothing. */
+/** Node decodes header bytes as Latin-1; token files are UTF-8. Undefined for bytes that are not UTF-8. */
 function decodeHeaderText(latin1: string): string | undefined {
   const bytes = Buffer.from(latin1, 'latin1');
   if (bytes.toString('latin1') !== latin1) return undefined;

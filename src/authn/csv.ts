@@ -1,7 +1,7 @@
-/** RFC 4180, as strict as Go's reader: what it would refuse is refused, with the line and never the content. */
+/** RFC 4180, as strict as Go's reader. An error names the line and never quotes the content. */
 
 export interface CsvRecord {
-  /** Where the record begins, from 1. */
+  /** The first line of the record, counted from 1. */
   readonly line: number;
   readonly fields: readonly string[];
 }

@@ -4,8 +4,8 @@ import { Secret } from '../observability/secret.ts';
 import type { Grant } from '../tokens/claims.ts';
 import { ACCOUNT, API, type Fixture, ISSUERS, JTI, openFixture, POD, SECRET, START } from '../tokens/tokens.fixture.ts';
 import { createAuthenticator } from './authenticator.ts';
-import { fixedToken } from './generated-tokens.ts';
-import { createIssuedTokens } from './issued-token-authenticator.ts';
+import { createFixedTokenAuthenticator } from './fixed-token-authenticator.ts';
+import { createIssuedTokenAuthenticator } from './issued-token-authenticator.ts';
 
 let fixture: Fixture;
 
@@ -19,9 +19,9 @@ beforeEach(() => {
 });
 
 async function callerOf(grant: Partial<Grant> = {}): Promise<Caller> {
-  const source = createIssuedTokens({ verifier: fixture.verifier });
-  const caller = await source.find(new Secret(await fixture.issue(grant)));
-  if (caller === undefined) throw new Error('not mine');
+  const issued = createIssuedTokenAuthenticator({ verifier: fixture.verifier });
+  const caller = await issued.authenticateToken(new Secret(await fixture.issue(grant)));
+  if (caller === undefined) throw new Error('a token of another issuer');
   return caller;
 }
 
@@ -109,8 +109,8 @@ describe('A5: the end of a token is the same moment wherever it is shown', () =>
   const HOUR = 3600;
   const authenticator = () =>
     createAuthenticator({
-      adminToken: fixedToken(new Secret('admin'), { name: 'admin', uid: '', groups: [], extra: {} }),
-      issuedTokens: createIssuedTokens({ verifier: fixture.verifier }),
+      adminToken: createFixedTokenAuthenticator(new Secret('admin'), { name: 'admin', uid: '', groups: [], extra: {} }),
+      issuedTokens: createIssuedTokenAuthenticator({ verifier: fixture.verifier }),
       audienceOf: ISSUERS.issuerFor,
     });
 
@@ -120,7 +120,7 @@ describe('A5: the end of a token is the same moment wherever it is shown', () =>
     [59, true],
     [60, true],
     [61, false],
-  ])('%d seconds after exp: %s', async (seconds, good) => {
+  ])('%d seconds after exp: %s', async (seconds, accepted) => {
     const token = await fixture.issue({ expirationSeconds: HOUR });
     const { authenticate, review } = authenticator();
     const open = await callerOf({ expirationSeconds: HOUR });
@@ -135,7 +135,7 @@ describe('A5: the end of a token is the same moment wherever it is shown', () =>
       reviewForAudience: (await review(new Secret(token), { cluster: 'alpha', audiences: [API] })).authenticated,
       reviewAtFleet: (await review(new Secret(token), { cluster: undefined, audiences: [] })).authenticated,
     };
-    expect(new Set(Object.values(findings)), JSON.stringify(findings)).toEqual(new Set([good]));
+    expect(new Set(Object.values(findings)), JSON.stringify(findings)).toEqual(new Set([accepted]));
   });
 });
 
@@ -151,8 +151,8 @@ describe('A3: only tokens addressed to us are a way in', () => {
     },
   );
 
-  test('what is not ours is left to others', async () => {
-    const source = createIssuedTokens({ verifier: fixture.verifier });
-    expect(await source.find(new Secret('opaque'))).toBeUndefined();
+  test('tokens of other issuers are left to other authenticators', async () => {
+    const issued = createIssuedTokenAuthenticator({ verifier: fixture.verifier });
+    expect(await issued.authenticateToken(new Secret('opaque'))).toBeUndefined();
   });
 });

@@ -1,91 +1,82 @@
 import { AUTHENTICATED, type Caller, type User } from '../api/caller.ts';
 import { storageKey } from '../api/object-key.ts';
-import { subjectOf } from '../tokens/claims.ts';
-import { NOT_MINE, type NotMine } from '../tokens/token-rejected.ts';
-import type { Verified, Verifier } from '../tokens/verifier.ts';
-import { userKey } from './plain-caller.ts';
-import type { TokenSource } from './token-authenticator.ts';
+import { subjectOf, type TokenClaims } from '../tokens/claims.ts';
+import { expiryOf } from '../tokens/liveness.ts';
+import type { VerifiedToken, Verifier } from '../tokens/verifier.ts';
+import type { TokenAuthenticator } from './token-authenticator.ts';
 
 /**
- * The tokens this service issued, when they are addressed to it: without audiences the verifier asks for the API
- * audience of the token's own cluster. A token made for a vault or a registry is no way in here.
+ * The tokens that this server issued. Without audiences the verifier asks for the API audience of the token's own
+ * cluster, so a token that was issued for a vault or a registry is no credential here.
  */
-export function createIssuedTokens({ verifier }: { verifier: Verifier }): TokenSource {
-  /** Whoever asks again with the same token is the same caller: who that is need not be worked out again. */
-  const callers = new WeakMap<Verified, Caller>();
-
-  function callerOf(verified: Verified | NotMine): Caller | undefined {
-    if (verified === NOT_MINE) return undefined;
-    const known = callers.get(verified);
-    if (known !== undefined) return known;
-    const caller = new IssuedCaller(verified, () => verifier.isLive(verified));
-    callers.set(verified, caller);
-    return caller;
-  }
-
+export function createIssuedTokenAuthenticator({ verifier }: { verifier: Verifier }): TokenAuthenticator {
+  const callerOf = (verified: VerifiedToken | undefined): Caller | undefined =>
+    verified && new IssuedCaller(verified, () => verifier.isLive(verified));
   return {
-    async findFor(token, audiences, cluster) {
+    async authenticateFor(token, audiences, cluster) {
       const verified = await verifier.verify(token, audiences, cluster);
       const caller = callerOf(verified);
-      return caller && verified !== NOT_MINE ? { caller, audiences: verified.audiences } : undefined;
+      return verified && caller && { caller, audiences: verified.audiences };
     },
-    find(token) {
+    authenticateToken(token) {
       const verified = verifier.verify(token);
       return verified instanceof Promise ? verified.then(callerOf) : callerOf(verified);
     },
   };
 }
 
-/** Most requests ask only who somebody is in one cluster: the rest is made for those who ask for it. */
+/** A service account. The users are made on demand: most requests ask for the user of one cluster only. */
 class IssuedCaller implements Caller {
   readonly home: string;
   readonly expiresAt: number;
   readonly isLive: () => boolean;
-  readonly #verified: Verified;
+  readonly #claims: TokenClaims;
   #local: User | undefined;
   #foreign: User | undefined;
   #key: string | undefined;
 
-  constructor(verified: Verified, isLive: () => boolean) {
-    this.home = verified.cluster;
-    this.expiresAt = verified.expiresAt;
+  constructor({ cluster, claims }: VerifiedToken, isLive: () => boolean) {
+    this.home = cluster;
+    this.expiresAt = expiryOf(claims);
     this.isLive = isLive;
-    this.#verified = verified;
+    this.#claims = claims;
   }
 
   as(cluster: string | undefined): User {
     if (cluster === this.home) {
-      this.#local ??= userAtHome(this.#verified);
+      this.#local ??= userAtHome(this.#claims);
       return this.#local;
     }
-    this.#foreign ??= userElsewhere(this.#verified);
+    this.#foreign ??= userElsewhere(this.home, this.#claims);
     return this.#foreign;
   }
 
+  /** Both users follow from these four. */
   get key(): string {
-    this.#key ??= JSON.stringify([this.home, userKey(this.as(this.home)), userKey(this.as(undefined))]);
+    const { namespace, serviceaccount } = this.#claims['kubernetes.io'];
+    this.#key ??= JSON.stringify([this.home, namespace, serviceaccount.name, serviceaccount.uid]);
     return this.#key;
   }
 
   get dependsOn(): readonly string[] {
-    return dependencies(this.#verified);
+    return dependencies(this.home, this.#claims);
   }
 }
 
 const EXTRA = 'authentication.kubernetes.io/';
 
-/** The credential's id is for the audit trail, and good everywhere. */
-const credentialId = ({ jti }: Verified) => ({ [`${EXTRA}credential-id`]: [`JTI=${jti}`] });
+/** For the audit trail, so it is the same in every cluster. */
+const credentialId = ({ jti }: TokenClaims) => ({ [`${EXTRA}credential-id`]: [`JTI=${jti}`] });
 
 /** K-30, K-31. */
-function userAtHome(verified: Verified): User {
-  const { namespace, serviceAccount, pod, node } = verified;
+function userAtHome(claims: TokenClaims): User {
+  const { namespace, serviceaccount, pod, node } = claims['kubernetes.io'];
   return {
-    name: subjectOf(namespace, serviceAccount.name),
-    uid: serviceAccount.uid,
+    name: subjectOf(namespace, serviceaccount.name),
+    uid: serviceaccount.uid,
     groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, AUTHENTICATED],
     extra: {
-      ...credentialId(verified),
+      ...credentialId(claims),
       ...(pod === undefined ? {} : { [`${EXTRA}pod-name`]: [pod.name], [`${EXTRA}pod-uid`]: [pod.uid] }),
       ...(node === undefined ? {} : { [`${EXTRA}node-name`]: [node.name] }),
       ...(node?.uid === undefined ? {} : { [`${EXTRA}node-uid`]: [node.uid] }),
@@ -94,36 +85,37 @@ function userAtHome(verified: Verified): User {
 }
 
 /**
- * In another cluster, and at the level of the fleet, the same account goes by a name that says where it is from:
- * who may create accounts in one cluster must not inherit the rights of a namesake in another. Names of clusters,
- * namespaces and accounts contain no colon, so no two accounts share such a name.
+ * In another cluster, and in requests about the fleet, the user name contains the cluster of the account: an account
+ * must not have the rights of an account of the same name in another cluster. Names of clusters, namespaces and
+ * accounts contain no colon, so no two accounts share such a name.
  */
-function userElsewhere(verified: Verified): User {
-  const { cluster, namespace, serviceAccount } = verified;
+function userElsewhere(cluster: string, claims: TokenClaims): User {
+  const { namespace, serviceaccount } = claims['kubernetes.io'];
   return {
-    name: `system:cluster:${cluster}:serviceaccount:${namespace}:${serviceAccount.name}`,
-    uid: serviceAccount.uid,
+    name: `system:cluster:${cluster}:serviceaccount:${namespace}:${serviceaccount.name}`,
+    uid: serviceaccount.uid,
     groups: [`system:cluster:${cluster}:serviceaccounts`, AUTHENTICATED],
-    extra: credentialId(verified),
+    extra: credentialId(claims),
   };
 }
 
-const place = (resource: string, inCluster: boolean, namespaced: boolean) => ({ resource, inCluster, namespaced });
-const CLUSTERS = place('clusters', false, false);
-const REVOKED_TOKENS = place('revokedtokens', false, false);
-const NAMESPACES = place('namespaces', true, false);
-const SERVICE_ACCOUNTS = place('serviceaccounts', true, true);
-const PODS = place('pods', true, true);
-const SECRETS = place('secrets', true, true);
+const keySpace = (resource: string, inCluster: boolean, namespaced: boolean) => ({ resource, inCluster, namespaced });
+const CLUSTERS = keySpace('clusters', false, false);
+const REVOKED_TOKENS = keySpace('revokedtokens', false, false);
+const NAMESPACES = keySpace('namespaces', true, false);
+const SERVICE_ACCOUNTS = keySpace('serviceaccounts', true, true);
+const PODS = keySpace('pods', true, true);
+const SECRETS = keySpace('secrets', true, true);
 
-/** What exists ends the credential by going away, and its revocation by appearing. */
-function dependencies({ cluster, namespace, serviceAccount, pod, secret, jti }: Verified): readonly string[] {
+/** The credential is invalid once one of these objects is deleted, or its revocation is created. */
+function dependencies(cluster: string, claims: TokenClaims): readonly string[] {
+  const { namespace, serviceaccount, pod, secret } = claims['kubernetes.io'];
   const inside = (name: string) => ({ cluster, namespace, name });
   return [
-    storageKey(REVOKED_TOKENS, { cluster: '', namespace: '', name: jti }),
+    storageKey(REVOKED_TOKENS, { cluster: '', namespace: '', name: claims.jti }),
     storageKey(CLUSTERS, { cluster: '', namespace: '', name: cluster }),
     storageKey(NAMESPACES, { cluster, namespace: '', name: namespace }),
-    storageKey(SERVICE_ACCOUNTS, inside(serviceAccount.name)),
+    storageKey(SERVICE_ACCOUNTS, inside(serviceaccount.name)),
     ...(pod === undefined ? [] : [storageKey(PODS, inside(pod.name))]),
     ...(secret === undefined ? [] : [storageKey(SECRETS, inside(secret.name))]),
   ];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
 import { parseCsv } from './csv.ts';
-import { openStaticTokens, parseTokenTable } from './static-token-authenticator.ts';
+import { openStaticTokenAuthenticator, parseTokenTable } from './static-token-authenticator.ts';
 
 describe('CSV', () => {
   const fields = (text: string) => parseCsv(text).map((record) => record.fields);
@@ -102,7 +102,7 @@ describe('the file', () => {
   afterEach(() => rm(dir, { recursive: true, force: true }));
 
   const open = () =>
-    openStaticTokens({
+    openStaticTokenAuthenticator({
       file,
       every: (_milliseconds, task) => {
         tick = task;
@@ -113,30 +113,33 @@ describe('the file', () => {
       report: (problem) => reports.push(problem),
     });
 
-  test('finds who a token belongs to, and nobody for others', async () => {
+  test('authenticates the tokens in the file, and no others', async () => {
     const tokens = await open();
-    const caller = await tokens.find(new Secret('first'));
+    const caller = await tokens.authenticateToken(new Secret('first'));
     expect(caller?.as('alpha')).toEqual({ name: 'ada', uid: '1', groups: ['dev', 'system:authenticated'], extra: {} });
     expect(caller?.as(undefined)).toBe(caller?.as('alpha'));
     expect(caller).toMatchObject({ home: undefined, expiresAt: undefined, dependsOn: [] });
     for (const other of ['', 'firs', 'first ', 'FIRST', 'first\0', '__proto__']) {
-      expect(await tokens.find(new Secret(other))).toBeUndefined();
+      expect(await tokens.authenticateToken(new Secret(other))).toBeUndefined();
     }
   });
 
-  test('a change counts without restart, and ends what hung on the old line', async () => {
+  test('a change is in force without a restart, and ends callers whose line changed', async () => {
     const tokens = await open();
-    const [ada, bob] = [await tokens.find(new Secret('first')), await tokens.find(new Secret('second'))];
+    const [ada, bob] = [
+      await tokens.authenticateToken(new Secret('first')),
+      await tokens.authenticateToken(new Secret('second')),
+    ];
     await writeFile(file, 'first,ada,1,"dev,ops"\nsecond,bob,2\nthird,eve,3\n');
     tick?.();
     await tokens.refresh();
     expect(ada?.isLive()).toBe(false);
     expect(bob?.isLive()).toBe(true);
-    expect((await tokens.find(new Secret('third')))?.as(undefined).name).toBe('eve');
+    expect((await tokens.authenticateToken(new Secret('third')))?.as(undefined).name).toBe('eve');
     await writeFile(file, 'first,ada,1,"dev,ops"\n');
     await tokens.refresh();
     expect(bob?.isLive()).toBe(false);
-    expect(await tokens.find(new Secret('second'))).toBeUndefined();
+    expect(await tokens.authenticateToken(new Secret('second'))).toBeUndefined();
     expect(reports).toEqual([]);
   });
 
@@ -148,23 +151,23 @@ describe('the file', () => {
     expect(reports).toEqual([
       `token file ${file}, line 2: needs at least 3 columns (token, user name, user uid), found 1; the previous content stays in force`,
     ]);
-    expect(await tokens.find(new Secret('second'))).toBeDefined();
+    expect(await tokens.authenticateToken(new Secret('second'))).toBeDefined();
     await rm(file);
     await tokens.refresh();
     expect(reports).toHaveLength(2);
-    expect(await tokens.find(new Secret('second'))).toBeDefined();
+    expect(await tokens.authenticateToken(new Secret('second'))).toBeDefined();
   });
 
-  test('a file that can not be used at start stops the start', async () => {
+  test('an invalid file stops the start', async () => {
     await writeFile(file, 'canary,ada\n');
     await expect(open()).rejects.toThrow(`token file ${file}, line 1: needs at least 3 columns`);
     await writeFile(file, Buffer.from([0x61, 0xff, 0x2c]));
     await expect(open()).rejects.toThrow('UTF-8');
     await rm(file);
-    await expect(open()).rejects.toThrow(`token file ${file} can not be read`);
+    await expect(open()).rejects.toThrow(`token file ${file} cannot be read`);
   });
 
-  test('closing ends the looking', async () => {
+  test('closing stops the timer', async () => {
     const tokens = await open();
     expect(tick).toBeDefined();
     tokens.close();

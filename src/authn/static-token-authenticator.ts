@@ -3,14 +3,14 @@ import type { Caller, User } from '../api/caller.ts';
 import { openWatchedFile, type WatchParts } from '../lib/watched-file.ts';
 import { Secret } from '../observability/secret.ts';
 import { CsvError, parseCsv } from './csv.ts';
-import { plainCaller, userKey, withAuthenticated } from './plain-caller.ts';
-import type { TokenSource } from './token-authenticator.ts';
+import { plainCaller, withAuthenticated } from './plain-caller.ts';
+import type { TokenAuthenticator } from './token-authenticator.ts';
 
 /**
- * kube-apiserver's `--token-auth-file`: `token,user,uid,"group1,group2"`. Unlike there it is read again when it
- * changes, so a token is taken back without a restart.
+ * kube-apiserver's `--token-auth-file`: `token,user,uid,"group1,group2"`. Unlike there the file is read again when it
+ * changes, so a token is withdrawn without a restart.
  */
-export interface StaticTokens extends TokenSource {
+export interface StaticTokenAuthenticator extends TokenAuthenticator {
   /** Reads the file if it has changed. A bad file is reported and the table in force stays. */
   refresh(): Promise<void>;
   close(): void;
@@ -20,49 +20,42 @@ export interface StaticTokenParts extends Pick<WatchParts, 'every' | 'report'> {
   readonly file: string;
 }
 
-/** The file can not be used. The message is a sentence for the operator, and holds no token. */
+/** The file cannot be used. The message is a sentence for the operator, and holds no token. */
 export class TokenFileError extends Error {
   override readonly name = 'TokenFileError';
 }
 
-type Table = ReadonlyMap<string, User>;
+/** Rejects when the file cannot be used: a server must not start with fewer tokens than it was given. */
+export async function openStaticTokenAuthenticator(parts: StaticTokenParts): Promise<StaticTokenAuthenticator> {
+  const { file, every, report } = parts;
+  const read = async (): Promise<ReadonlyMap<string, Caller>> => {
+    const users = await load(file, report);
+    return new Map(Array.from(users, ([digest, user]) => [digest, callerOf(digest, user)]));
+  };
+  const watched = await openWatchedFile({ file, read, every, report });
 
-/** Rejects when the file can not be used: a server must not start with fewer tokens than it was given. */
-export async function openStaticTokens({ file, every, report }: StaticTokenParts): Promise<StaticTokens> {
-  const watched = await openWatchedFile({ file, read: () => load(file, report), every, report });
-  // One for each row of the table: what is worked out for a caller is remembered by who knows it as an object.
-  const callers = new WeakMap<User, Caller>();
-  // Live as long as the file gives this token the very same user: a changed group is another caller.
-  const callerOf = (user: User, digest: string): Caller =>
-    plainCaller(user, () => {
-      const current = watched.current().get(digest);
-      if (current === undefined || current === user) return current === user;
-      return JSON.stringify(userKey(current)) === JSON.stringify(userKey(user));
-    });
+  /** Live while the file gives the token the same user: after a change of its groups the token is another caller. */
+  function callerOf(digest: string, user: User): Caller {
+    const caller: Caller = plainCaller(user, () => watched.current().get(digest)?.key === caller.key);
+    return caller;
+  }
 
   return {
-    find(token): Caller | undefined {
-      const digest = token.digest();
-      const user = watched.current().get(digest);
-      if (user === undefined) return undefined;
-      let caller = callers.get(user);
-      if (caller === undefined) {
-        caller = callerOf(user, digest);
-        callers.set(user, caller);
-      }
-      return caller;
-    },
+    authenticateToken: (token) => watched.current().get(token.digest()),
     refresh: watched.refresh,
     close: watched.close,
   };
 }
 
-async function load(file: string, report: (problem: string) => void): Promise<Table> {
+/** Users by the digest of their token. */
+type UserTable = ReadonlyMap<string, User>;
+
+async function load(file: string, report: (problem: string) => void): Promise<UserTable> {
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
   } catch {
-    throw new TokenFileError(`token file ${file} can not be read as UTF-8 text`);
+    throw new TokenFileError(`token file ${file} cannot be read as UTF-8 text`);
   }
   try {
     return parseTokenTable(text, (problem) => report(`token file ${file}, ${problem}`));
@@ -72,8 +65,8 @@ async function load(file: string, report: (problem: string) => void): Promise<Ta
   }
 }
 
-/** Throws CsvError; `warn` gets what is odd but usable. */
-export function parseTokenTable(text: string, warn: (problem: string) => void): Table {
+/** Throws CsvError. `warn` is called for lines that are probably mistakes. */
+export function parseTokenTable(text: string, warn: (problem: string) => void): UserTable {
   const table = new Map<string, User>();
   for (const { line, fields } of parseCsv(text)) {
     const [token, name, uid, groups = ''] = fields;

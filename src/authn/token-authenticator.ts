@@ -1,19 +1,27 @@
 import type { Caller } from '../api/caller.ts';
 import type { Secret } from '../observability/secret.ts';
 
-/** One way of knowing a token. */
-export interface TokenSource {
-  /** Undefined: not mine, ask the next. Rejects when the token is mine and not accepted: then nobody else is asked. */
-  find(token: Secret): Promise<Caller | undefined> | Caller | undefined;
+/** Knows the callers of one kind of bearer token. */
+export interface TokenAuthenticator {
   /**
-   * For tokens that say who they are for: as `find`, for whoever the audiences name, and in one cluster if it is
-   * given. A source without it knows tokens that are for this service and nobody else.
+   * Undefined: a token of another kind, so the next authenticator is asked. Throws TokenRejected, or rejects with it,
+   * when the token is of this kind and not accepted: then no other is asked. Not a promise when the caller is known
+   * at once.
    */
-  findFor?(token: Secret, audiences: readonly string[], cluster: string | undefined): Promise<Addressed | undefined>;
+  authenticateToken(token: Secret): Promise<Caller | undefined> | Caller | undefined;
+  /**
+   * For tokens that name their audiences: as `authenticateToken`, for these audiences, and for tokens of one cluster
+   * if it is given. An authenticator without it knows only tokens for this server.
+   */
+  authenticateFor?(
+    token: Secret,
+    audiences: readonly string[],
+    cluster: string | undefined,
+  ): Promise<AuthenticatedToken | undefined>;
 }
 
-export interface Addressed {
+export interface AuthenticatedToken {
   readonly caller: Caller;
-  /** Those of the audiences asked about that the token is for. */
+  /** Those of the audiences asked for that the token is for. */
   readonly audiences: readonly string[];
 }

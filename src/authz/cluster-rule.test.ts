@@ -100,12 +100,12 @@ describe('cluster rules', () => {
     fc.assert(
       fc.property(grants, grants, (one, other) => {
         const [before, after] = [of(...one), of(...other)];
-        const places = after.differsFrom?.(before);
-        if (places === undefined) return;
+        const lookup = after.differsFrom?.(before);
+        if (lookup === undefined) return;
         for (const { name, labels } of fleet) {
           if (before.admits(name, labels) === after.admits(name, labels)) continue;
-          const isThere = places.labels.some(({ key, value }) => (labels as Record<string, string>)[key] === value);
-          expect(isThere || places.names.includes(name)).toBe(true);
+          const isThere = lookup.labels.some(({ key, value }) => (labels as Record<string, string>)[key] === value);
+          expect(isThere || lookup.names.includes(name)).toBe(true);
         }
       }),
     );

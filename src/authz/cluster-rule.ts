@@ -2,10 +2,10 @@ import { hash } from 'node:crypto';
 import {
   ALL_CLUSTERS,
   type ClusterLabels,
+  type ClusterLookup,
   type ClusterRule,
   type ClusterVisibility,
   NO_CLUSTERS,
-  type Places,
 } from '../api/authorization.ts';
 import {
   type ClusterSelector,
@@ -127,7 +127,7 @@ class ClausesRule implements ClusterRule {
     return selected.some(({ selector }) => selector.holdsIn(view));
   }
 
-  differsFrom(other: ClusterRule): Places | undefined {
+  differsFrom(other: ClusterRule): ClusterLookup | undefined {
     if (!(other instanceof ClausesRule) || this.#home !== undefined || other.#home !== undefined) return undefined;
     return this.#elsewhere.differsFrom(other.#elsewhere);
   }
@@ -178,11 +178,11 @@ class ClauseIndex {
 
   candidates(also: readonly string[]): ClusterRule['candidates'] {
     if (this.#all || this.#unpinned.length > 0) return undefined;
-    return placesOf([...this.#names, ...also], this.#pins);
+    return lookupOf([...this.#names, ...also], this.#pins);
   }
 
   /** A clause that both have admits the same clusters in both: only clauses of one of them can make a difference. */
-  differsFrom(other: ClauseIndex): Places | undefined {
+  differsFrom(other: ClauseIndex): ClusterLookup | undefined {
     if (this.#all || other.#all) return undefined;
     const names = [...this.#names.symmetricDifference(other.#names)];
     const pins: Pin[] = [];
@@ -194,7 +194,7 @@ class ClauseIndex {
         pins.push(...own);
       }
     }
-    return placesOf(names, pins);
+    return lookupOf(names, pins);
   }
 }
 
@@ -202,7 +202,7 @@ class ClauseIndex {
 const pinsOf = ({ names, selector }: Clause): readonly Pin[] | undefined =>
   names === undefined ? selector.pins : [...names].map((value) => ({ key: NAME_LABEL, value }));
 
-function placesOf(names: readonly string[], pins: readonly Pin[]): Places {
+function lookupOf(names: readonly string[], pins: readonly Pin[]): ClusterLookup {
   const pinned = pins.filter(({ key }) => key === NAME_LABEL).map(({ value }) => value);
   const labels = new Map(pins.filter(({ key }) => key !== NAME_LABEL).map((pin) => [pinText(pin), pin]));
   return { names: [...new Set([...names, ...pinned])].sort(), labels: [...labels.values()] };

@@ -52,12 +52,12 @@ class Added {
   readonly #clusters = new Set<string>();
   readonly #namespaces = new Set<string>();
 
-  add({ kind, place, name }: Manifest): void {
+  add({ kind, scope, name }: Manifest): void {
     if (kind.kind === 'Cluster') this.#clusters.add(name);
-    else if (kind.kind === 'Namespace') this.#namespaces.add(`${place.cluster}/${name}`);
+    else if (kind.kind === 'Namespace') this.#namespaces.add(`${scope.cluster}/${name}`);
   }
 
-  around({ kind, place: { cluster = '', namespace } }: Manifest): 'cluster' | 'namespace' | undefined {
+  around({ kind, scope: { cluster = '', namespace } }: Manifest): 'cluster' | 'namespace' | undefined {
     if (!kind.inCluster) return undefined;
     if (this.#clusters.has(cluster)) return 'cluster';
     return kind.namespaced && this.#namespaces.has(`${cluster}/${namespace || 'default'}`) ? 'namespace' : undefined;
@@ -70,8 +70,8 @@ interface Applied {
   readonly object: ApiObject;
 }
 
-async function applyOne(client: Client, { kind, object, place, name }: Manifest, dryRun: DryRun): Promise<Applied> {
-  const path = objectPath(client, kind, place, name);
+async function applyOne(client: Client, { kind, object, scope, name }: Manifest, dryRun: DryRun): Promise<Applied> {
+  const path = objectPath(client, kind, scope, name);
   const query = {
     fieldManager: 'clusterpass',
     fieldValidation: 'Strict',
@@ -85,7 +85,7 @@ async function applyOne(client: Client, { kind, object, place, name }: Manifest,
     if (dryRun === 'client') return { done: 'created', object };
     const { resourceVersion: _, uid: __, creationTimestamp: ___, ...metadata } = object.metadata;
     const body = { ...object, metadata };
-    const made = await client.request<ApiObject>('POST', collectionPath(client, kind, place), { query, body });
+    const made = await client.request<ApiObject>('POST', collectionPath(client, kind, scope), { query, body });
     return { done: 'created', object: made.value };
   }
   const { status: _, ...body } = object;

@@ -6,13 +6,13 @@ import { CliError, type Context, type Invocation, type Run } from './command.ts'
 import { connect } from './connection.ts';
 import { type DryRun, dryRunNote, dryRunOf } from './dry-run.ts';
 import { readManifests } from './manifests.ts';
-import { findType, listPath, objectPath, type Place } from './object-path.ts';
+import { findType, listPath, type ObjectScope, objectPath } from './object-path.ts';
 import { printerFor } from './output.ts';
 import { describeError } from './report-error.ts';
 
 interface Victim {
   readonly kind: Kind;
-  readonly place: Place;
+  readonly scope: ObjectScope;
   readonly name: string;
 }
 
@@ -24,10 +24,10 @@ export const run: Run = async (context, invocation) => {
   const all = await victims(context, invocation, client);
   if (all.length === 0) context.err.write('No resources found\n');
   let failed = false;
-  for (const [index, { kind, place, name }] of all.entries()) {
+  for (const [index, { kind, scope, name }] of all.entries()) {
     context.progress.count(index, all.length);
     try {
-      await deleteOne(client, objectPath(client, kind, place, name), dryRun);
+      await deleteOne(client, objectPath(client, kind, scope, name), dryRun);
       const type = `${kind.singular}${kind.group === '' ? '' : `.${kind.group}`}`;
       context.out.write(
         byName ? `${type}/${name}\n` : `${type} ${JSON.stringify(name)} deleted${dryRunNote[dryRun]}\n`,
@@ -60,7 +60,7 @@ async function victims(context: Context, invocation: Invocation, client: Client)
   // In reverse: what was made last depends on what was made first.
   if (hasFiles) return (await readManifests(context, invocation, catalog)).reverse();
   if (first === undefined) throw new CliError('give TYPE and NAME, TYPE and -l, or -f');
-  const place = { cluster: invocation.text('cluster'), namespace: invocation.text('namespace') };
+  const scope = { cluster: invocation.text('cluster'), namespace: invocation.text('namespace') };
   const kindOf = (type: string): Kind => {
     const kind = findType(catalog, type);
     if (kind === undefined) throw new CliError(`the server doesn't have a resource type ${JSON.stringify(type)}`);
@@ -71,12 +71,12 @@ async function victims(context: Context, invocation: Invocation, client: Client)
       throw new CliError('name cannot be provided when a selector is specified');
     }
     if (selector !== undefined && invocation.is('all')) throw new CliError('cannot set --all and --selector together');
-    return matching(client, kindOf(first), place, { selector, everywhere: invocation.is('allNamespaces') });
+    return matching(client, kindOf(first), scope, { selector, everywhere: invocation.is('allNamespaces') });
   }
   if (invocation.is('allNamespaces')) throw new CliError('--all-namespaces needs -l or --all');
   const pairs = first.includes('/') ? [first, ...more].map(splitName) : more.map((name) => ({ type: first, name }));
   if (pairs.length === 0) throw new CliError('resource(s) were provided, but no name was specified');
-  return pairs.map(({ type, name }) => ({ kind: kindOf(type), place, name }));
+  return pairs.map(({ type, name }) => ({ kind: kindOf(type), scope, name }));
 }
 
 const PAGE = 500;
@@ -85,7 +85,7 @@ const PAGE = 500;
 async function matching(
   client: Client,
   kind: Kind,
-  place: Place,
+  scope: ObjectScope,
   { selector, everywhere }: { readonly selector: string | undefined; readonly everywhere: boolean },
 ): Promise<Victim[]> {
   const found: Victim[] = [];
@@ -94,12 +94,12 @@ async function matching(
     const query = { limit: PAGE, labelSelector: selector, continue: next };
     const { value } = await client.request<{ items: ApiObject[]; metadata: { continue?: string } }>(
       'GET',
-      listPath(client, kind, place, everywhere),
+      listPath(client, kind, scope, everywhere),
       { query },
     );
     for (const { metadata } of value.items) {
-      const namespace = kind.namespaced ? metadata.namespace : place.namespace;
-      found.push({ kind, place: { ...place, namespace }, name: metadata.name ?? '' });
+      const namespace = kind.namespaced ? metadata.namespace : scope.namespace;
+      found.push({ kind, scope: { ...scope, namespace }, name: metadata.name ?? '' });
     }
     next = value.metadata.continue || undefined;
   } while (next !== undefined);

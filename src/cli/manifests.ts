@@ -4,7 +4,7 @@ import { parseAllDocuments } from 'yaml';
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
-import type { Place } from './object-path.ts';
+import type { ObjectScope } from './object-path.ts';
 import { fileProblem } from './private-files.ts';
 import { yamlProblem } from './yaml-problem.ts';
 
@@ -12,7 +12,7 @@ import { yamlProblem } from './yaml-problem.ts';
 export interface Manifest {
   readonly kind: Kind;
   readonly object: ApiObject;
-  readonly place: Place;
+  readonly scope: ObjectScope;
   readonly name: string;
 }
 
@@ -23,7 +23,7 @@ export async function readManifests(context: Context, invocation: Invocation, ca
   const manifests: Manifest[] = [];
   for (const given of invocation.list('filename')) {
     for (const { source, text } of await textsOf(context, given)) {
-      for (const object of objectsIn(source, text)) manifests.push(placed(invocation, catalog, source, object));
+      for (const object of objectsIn(source, text)) manifests.push(toManifest(invocation, catalog, source, object));
     }
   }
   return manifests;
@@ -58,7 +58,7 @@ function* objectsIn(source: string, text: string): Generator<ApiObject> {
   }
 }
 
-function placed(invocation: Invocation, catalog: Catalog, source: string, object: ApiObject): Manifest {
+function toManifest(invocation: Invocation, catalog: Catalog, source: string, object: ApiObject): Manifest {
   const { apiVersion, kind: kindName, metadata } = object;
   if (typeof apiVersion !== 'string' || typeof kindName !== 'string' || typeof metadata?.name !== 'string') {
     throw new CliError(`${source}: an object needs apiVersion, kind and metadata.name`);
@@ -75,10 +75,10 @@ function placed(invocation: Invocation, catalog: Catalog, source: string, object
       `${source}: the namespace from the object, ${JSON.stringify(metadata.namespace)}, does not match ${JSON.stringify(asked)}`,
     );
   }
-  const place = {
+  const scope = {
     cluster: metadata.annotations?.[CLUSTER_ANNOTATION] ?? invocation.text('cluster'),
     namespace: metadata.namespace ?? asked,
     isFromFile: true,
   };
-  return { kind, object, place, name: metadata.name };
+  return { kind, object, scope, name: metadata.name };
 }

@@ -36,10 +36,10 @@ export const run: Run = async (context, invocation) => {
 /** An issuer is `<address>/<word>/<cluster>`, and its own document tells whether it is one of this server. */
 async function isIssuedHere(client: Client, issuer: string): Promise<boolean> {
   const path = URL.canParse(issuer) ? new URL(issuer).pathname : '';
-  const [, place] = /((?:\/[a-z0-9.-]+){2})$/.exec(path) ?? [];
-  if (place === undefined) return false;
+  const [, tail] = /((?:\/[a-z0-9.-]+){2})$/.exec(path) ?? [];
+  if (tail === undefined) return false;
   try {
-    const { value } = await client.request<{ issuer?: unknown }>('GET', `${place}/.well-known/openid-configuration`);
+    const { value } = await client.request<{ issuer?: unknown }>('GET', `${tail}/.well-known/openid-configuration`);
     return value.issuer === issuer;
   } catch (error) {
     // No such path here, and so no such issuer.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readAuthenticationConfig } from '../authn/providers/read-config.ts';
+import { readAuthenticationConfig } from '../authn/jwt/read-configuration.ts';
 import { buildClaims, type Grant } from '../tokens/claims.ts';
 import { grantOf, POD } from '../tokens/tokens.fixture.ts';
 import { authenticationConfiguration } from './trust-configuration.ts';
@@ -26,13 +26,13 @@ function userFor(grant: Partial<Grant>, changes: object = {}) {
   const { mappings } = provider();
   const variables = { claims: asMap({ ...buildClaims(grantOf(grant)), ...changes }) };
   const value = (source: unknown): unknown =>
-    (source as { expression: { run(given: object): unknown } }).expression.run(variables);
+    (source as { expression: { evaluate(given: object): unknown } }).expression.evaluate(variables);
   return {
     username: value(mappings.username),
     groups: value(mappings.groups),
     uid: value(mappings.uid),
-    extra: Object.fromEntries(mappings.extra.map(({ key, expression }) => [key, expression.run(variables)])),
-    valid: mappings.claimRules.every(({ expression }) => expression.run(variables) === true),
+    extra: Object.fromEntries(mappings.extra.map(({ key, expression }) => [key, expression.evaluate(variables)])),
+    valid: mappings.claimValidationRules.every(({ expression }) => expression.evaluate(variables) === true),
   };
 }
 

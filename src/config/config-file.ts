@@ -3,11 +3,11 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 
 import { didYouMean } from './nearest.ts';
 import { keyOf, OPTION_NAMES, OPTIONS, type Option, type OptionName } from './options.ts';
 
-/** No honest file of options comes near it. */
+/** Far above any real configuration file. */
 const MAX_BYTES = 1024 * 1024;
 
 export interface ConfigFile {
-  /** The text of each value, as a flag would have it. */
+  /** Each value as text, like the value of a flag. */
   readonly values: ReadonlyMap<OptionName, string>;
   readonly problems: readonly string[];
 }
@@ -21,7 +21,7 @@ const KEYS = [...NAMES.keys()].filter((key) => key !== undefined);
 
 const isText = (node: unknown): boolean => isScalar(node) && typeof node.value === 'string';
 
-/** Reads options from YAML: one mapping of known keys to plain values. Everything that is wrong is reported at once. */
+/** Reads options from YAML: one mapping of known keys to scalar values. Reports all problems at once. */
 export function readConfigFile(path: string): ConfigFile {
   let text: string;
   try {
@@ -29,7 +29,8 @@ export function readConfigFile(path: string): ConfigFile {
   } catch (error) {
     return failed(`${path}: cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
-  if (text.length > MAX_BYTES) return failed(`${path}: too large for a file of options (more than ${MAX_BYTES} bytes)`);
+  if (text.length > MAX_BYTES)
+    return failed(`${path}: too large for a configuration file (more than ${MAX_BYTES} bytes)`);
   return parseConfig(text, path);
 }
 
@@ -53,7 +54,7 @@ export function parseConfig(text: string, path: string): ConfigFile {
 
   const values = new Map<OptionName, string>();
   const problems: string[] = [];
-  // The nodes are walked instead of turned into an object, so a key such as __proto__ is just an unknown key.
+  // Walks the nodes instead of converting them to an object, so that `__proto__` is an unknown key like any other.
   for (const { key, value } of root.items) {
     const name = isScalar(key) ? String(key.value) : '';
     const where = at(isScalar(key) ? key.range?.[0] : undefined);
@@ -67,7 +68,7 @@ export function parseConfig(text: string, path: string): ConfigFile {
         `${where}: ${name} needs a plain value, not ${isScalar(value) || value === null ? 'nothing' : 'a structure'}`,
       );
     } else {
-      // The source keeps numbers as they were written: 010 and 1e3 are not what they seem.
+      // The source keeps numbers as written: 010 and 1e3 would change as numbers.
       values.set(known, typeof value.value === 'string' ? value.value : (value.source ?? String(value.value)));
     }
   }

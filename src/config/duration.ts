@@ -1,11 +1,11 @@
 const MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** Long enough for any honest duration, short enough that parsing never takes time. */
+/** Longer than any real duration; bounds the time to parse one. */
 const MAX_LENGTH = 40;
 
 /**
  * A duration as Go writes it (`24h`, `5m`, `90s`, `1h30m`, `1.5h`), in milliseconds; undefined when it is not one.
- * Go's units below a millisecond are left out: no option here is that fine.
+ * Go's units below a millisecond are not supported: no option needs them.
  */
 export function parseDuration(text: string): number | undefined {
   if (text === '' || text.length > MAX_LENGTH) return undefined;
@@ -16,7 +16,7 @@ export function parseDuration(text: string): number | undefined {
     if (match === null) return undefined;
     total += Number(match[1]) * (MILLISECONDS[match[2] ?? ''] ?? Number.NaN);
   }
-  // A fraction of a unit may land beside the millisecond by a floating-point hair.
+  // Fractions of a unit are subject to floating-point rounding.
   const rounded = Math.round(total);
   return Number.isSafeInteger(rounded) && Math.abs(rounded - total) < 1e-3 ? rounded : undefined;
 }

@@ -190,7 +190,7 @@ describe('a mistake is named with its source', () => {
     expect(problems(['--config', config, '--workers', 'many'], { CLUSTERPASS_LOG_LEVEL: 'loud' })).toEqual([
       `${join(cwd, 'bad.yaml')}:2:1: unknown option "lisen"; did you mean listen?`,
       `${join(cwd, 'bad.yaml')}: history-revisions: "many" cannot be used: expected a whole number from 1 to 1000000000`,
-      '--workers: "many" cannot be used: expected a whole number from 1 to 64, or auto for one for each processor',
+      '--workers: "many" cannot be used: expected a whole number from 1 to 64, or auto for one per CPU',
       expect.stringMatching(/^CLUSTERPASS_LOG_LEVEL: "loud" cannot be used: expected debug/),
     ]);
   });

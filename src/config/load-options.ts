@@ -15,7 +15,7 @@ import { resolveOptions, type ServeOptions } from './serve-options.ts';
 import { resolveStore, type StoreOptions } from './store-options.ts';
 import { ValueError } from './values.ts';
 
-/** Everything that is wrong with the options, so that one start shows all of it. */
+/** Lists every problem with the options, so that one start reports all of them. */
 export class OptionsError extends Error {
   override readonly name = 'OptionsError';
   readonly problems: readonly string[];
@@ -26,7 +26,7 @@ export class OptionsError extends Error {
   }
 }
 
-/** What commander found on the command line, by option name: text, or true for a switch that stands alone. */
+/** Flags as commander parsed them, by option name: text, or true for a switch without a value. */
 export type Flags = Readonly<Record<string, unknown>>;
 
 export interface OptionSources {
@@ -37,22 +37,22 @@ export interface OptionSources {
 
 export interface LoadedOptions {
   readonly options: ServeOptions;
-  /** Worth a log line, not worth refusing to start. */
+  /** Logged; they do not prevent the start. */
   readonly warnings: readonly string[];
 }
 
 interface Given {
   readonly text: string;
-  /** Where it was given: the flag, the variable, or the file and key. */
+  /** For messages: the flag, the variable, or the file and key. */
   readonly source: string;
 }
 
-/** What a command needs that works on a store without serving it. */
+/** Options of `clusterpass store`, which opens a store without serving it. */
 const STORE_OPTION_NAMES = OPTION_NAMES.filter(
   (name) => ['config', 'dataDir', 'productName', 'store'].includes(name) || name.startsWith('etcd'),
 );
 
-/** Declares the flags of the table on a command. Defaults are left out: commander must not hide what was not given. */
+/** Adds the flags of the table to a command, without defaults: commander would report those as given. */
 export const addServeFlags = (command: Command): Command => addFlags(command, OPTION_NAMES);
 export const addStoreFlags = (command: Command): Command => addFlags(command, STORE_OPTION_NAMES);
 
@@ -80,7 +80,7 @@ function fromFlags(flags: Flags): Map<OptionName, Given> {
   return given;
 }
 
-/** An empty variable counts as not set: that is how container tools write "none". */
+/** An empty variable counts as unset: container tools write "none" like that. */
 function fromEnvironment(env: OptionSources['env']): Map<OptionName, Given> {
   const given = new Map<OptionName, Given>();
   for (const name of OPTION_NAMES) {
@@ -90,11 +90,11 @@ function fromEnvironment(env: OptionSources['env']): Map<OptionName, Given> {
   return given;
 }
 
-/** Kubernetes sets such variables in every pod beside a Service that is called clusterpass. */
+/** Variables that Kubernetes sets in every pod of a namespace with a Service called clusterpass. */
 const SERVICE_LINK =
   /^CLUSTERPASS(?:_[A-Z0-9_]+)?_(?:SERVICE_(?:HOST|PORT(?:_[A-Z0-9_]+)?)|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_[A-Z]+)?)?)$/;
 
-/** For the commands that are clients; whoever serves may be one, too. */
+/** Variables of the client commands: a server's environment may hold them too. */
 const CLIENT_VARIABLES = new Set([
   'CLUSTERPASS_SERVER',
   'CLUSTERPASS_TOKEN',
@@ -103,7 +103,7 @@ const CLIENT_VARIABLES = new Set([
   'CLUSTERPASS_CLIENT_ID',
 ]);
 
-/** An unknown variable only warns: the environment is not ours alone, and refusing to start over it would be worse. */
+/** An unknown variable is a warning, not an error: other programs share the environment. */
 function unknownVariables(env: OptionSources['env']): string[] {
   const known = OPTION_NAMES.map(variableOf);
   return Object.keys(env)
@@ -112,20 +112,20 @@ function unknownVariables(env: OptionSources['env']): string[] {
     .map((name) => `${name}: no option has this variable${didYouMean(name, known)}`);
 }
 
-/** Node then trusts whoever answers, also where tokens are sent to. No part of this program asks for that. */
+/** With this variable Node accepts any certificate, also from the servers that tokens are sent to. */
 const unsafeVariables = (env: OptionSources['env']): string[] =>
   env.NODE_TLS_REJECT_UNAUTHORIZED === '0'
-    ? ['NODE_TLS_REJECT_UNAUTHORIZED: "0" turns off the checks of every certificate: unset it']
+    ? ['NODE_TLS_REJECT_UNAUTHORIZED: "0" disables certificate verification: unset it']
     : [];
 
 export function loadServeOptions(sources: OptionSources): LoadedOptions {
-  // Every value was made by its own parser, which is what the type says.
+  // Each value was returned by the parser of its option, which is what OptionValues states.
   const resolved = resolveOptions(loadValues(sources, OPTION_NAMES) as OptionValues);
   if (resolved.problems.length > 0) throw new OptionsError(resolved.problems);
   return { options: resolved.options, warnings: unknownVariables(sources.env) };
 }
 
-/** The same options, for a command that works on a store without serving it. */
+/** The options of `clusterpass store`. */
 export function loadStoreOptions(sources: OptionSources): { store: StoreOptions; productName: string } {
   const values = loadValues(sources, STORE_OPTION_NAMES) as OptionValues;
   const { store, problems } = resolveStore(values);
@@ -144,7 +144,7 @@ function loadValues(
       return OPTIONS[name].parse(text, { cwd });
     } catch (error) {
       if (!(error instanceof ValueError)) throw error;
-      // A password in an address must not end up in a log.
+      // A URL may hold a password, which must not be logged.
       const shown = /\/\/[^/]*@/.test(text) ? '<redacted>' : JSON.stringify(text.slice(0, 200));
       problems.push(`${source}: ${shown} cannot be used: ${error.message}`);
       return undefined;

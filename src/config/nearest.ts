@@ -1,7 +1,7 @@
-/** Beyond this the comparison would cost more than a guess is worth; no name here is nearly as long. */
+/** Longer than any name here; bounds the time of a comparison. */
 const MAX_LENGTH = 64;
 
-/** How many letters must be put in, taken out or changed to get from one word to the other (Levenshtein). */
+/** Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i += 1) {
@@ -15,7 +15,7 @@ function distance(a: string, b: string): number {
   return row[b.length] ?? 0;
 }
 
-/** The known name that was probably meant, or undefined when none is near. */
+/** The known name with the smallest distance, or undefined when none is close. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   if (name.length > MAX_LENGTH) return undefined;
   const best = known

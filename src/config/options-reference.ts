@@ -4,15 +4,15 @@ const HEAD = `# Options of \`clusterpass serve\`
 
 <!-- Generated from src/config/options.ts by \`npm run generate\`; edit the table there. -->
 
-Each option can be given in three places, and the first one that has it wins:
+An option can be set in three places; the first one wins:
 
-1. as a flag: \`--listen 127.0.0.1:9000\`; a switch is on when it stands alone, and \`--demo=false\` turns it off;
-2. as an environment variable: \`CLUSTERPASS_LISTEN=127.0.0.1:9000\`; an empty variable counts as not set;
+1. as a flag: \`--listen 127.0.0.1:9000\`; \`--demo\` turns a switch on, \`--demo=false\` turns it off;
+2. as an environment variable: \`CLUSTERPASS_LISTEN=127.0.0.1:9000\`; an empty variable counts as unset;
 3. in the YAML file named by \`--config\`, under the flag's name without the dashes: \`listen: 127.0.0.1:9000\`.
 
-An unknown flag or key, or a value that cannot be used, stops the start with a message that names it. An unknown
-\`CLUSTERPASS_*\` variable only gives a warning. Durations are written as in Go: \`24h\`, \`5m\`, \`90s\`, \`1h30m\`.
-Relative paths start from the folder the program was started in.
+An unknown flag or key, or an invalid value, prevents the start with a message that names it. An unknown
+\`CLUSTERPASS_*\` variable is a warning. Durations are written as in Go: \`24h\`, \`5m\`, \`90s\`, \`1h30m\`.
+Relative paths are relative to the working directory.
 
 | Flag | Variable | Default | Meaning |
 |---|---|---|---|

@@ -18,16 +18,16 @@ import {
   workers,
 } from './values.ts';
 
-/** One option of `clusterpass serve`. Its flag, variable and key in the file follow from its name in the table. */
+/** An option of `clusterpass serve`. Its flag, variable and file key are derived from its name in the table. */
 export interface Option<T = unknown> {
-  /** The placeholder in help and reference; none for a switch, which is on when its flag stands alone. */
+  /** The placeholder in help and reference. A switch has none: its flag without a value means true. */
   readonly value?: string;
   readonly parse: Parse<T>;
-  /** True: may be given several times, and as a list in the file; in a variable, separated by commas. */
+  /** May be given several times, as a list in the file, and comma-separated in a variable. */
   readonly repeatable?: true;
-  /** As it would be typed. Without one the option may stay unset. */
+  /** As typed on the command line. An option without a default may stay unset. */
   readonly default?: string;
-  /** What happens when it is unset and that is worth saying. */
+  /** Describes what an unset option means. */
   readonly defaultText?: string;
   /** One or two sentences for help and reference. */
   readonly doc: string;
@@ -36,24 +36,24 @@ export interface Option<T = unknown> {
 const option = <T, const D extends { readonly default?: string }>(definition: Option<T> & D): Option<T> & D =>
   definition;
 
-/** Every option there is. docs/options.md is generated from this table (`npm run generate`). */
+/** All options. docs/options.md is generated from this table (`npm run generate`). */
 export const OPTIONS = {
   config: option({
     value: 'FILE',
     parse: existing('file'),
-    doc: 'A YAML file with options, each under its name without the dashes. Flags and variables win over it.',
+    doc: 'A YAML file with options, each under its flag name without the dashes. Flags and variables override it.',
   }),
   listen: option({
     value: 'HOST:PORT',
     parse: listenAddress,
     default: '127.0.0.1:8080',
-    doc: 'Where it listens. Without TLS only loopback addresses are served; port 0 takes any free port.',
+    doc: 'Address and port to listen on. Without TLS only loopback addresses are allowed; port 0 picks a free port.',
   }),
   baseUrl: option({
     value: 'URL',
     parse: baseUrl,
     defaultText: 'from `--listen`',
-    doc: 'The public address. The issuers of tokens are built from it, so changing it makes issued tokens invalid.',
+    doc: 'The public URL. Token issuers are built from it, so changing it invalidates issued tokens.',
   }),
   dataDir: option({
     value: 'DIR',
@@ -70,7 +70,7 @@ export const OPTIONS = {
   etcdCafile: option({
     value: 'FILE',
     parse: existing('file'),
-    doc: 'Certificates of the authorities, in PEM, that the members of etcd are checked against. It also turns TLS on.',
+    doc: 'CA bundle in PEM that verifies the certificates of the etcd members. Setting it turns TLS on.',
   }),
   etcdCertfile: option({
     value: 'FILE',
@@ -85,7 +85,7 @@ export const OPTIONS = {
   etcdUsername: option({
     value: 'NAME',
     parse: word,
-    doc: 'User of etcd, where its authentication is on, with `--etcd-password-file`.',
+    doc: 'User name for etcd with authentication enabled, with `--etcd-password-file`.',
   }),
   etcdPasswordFile: option({
     value: 'FILE',
@@ -95,64 +95,64 @@ export const OPTIONS = {
   etcdInsecure: option({
     parse: boolean,
     default: 'false',
-    doc: 'Lets members of etcd that are not on this machine be reached without TLS. Whoever sees that traffic sees all that is stored.',
+    doc: 'UNSAFE: connects to etcd members on other machines without TLS. Anyone who sees that traffic reads everything that is stored.',
   }),
   historyRetention: option({
     value: 'DURATION',
     parse: duration('1s', '8760h'),
     default: '5m',
-    doc: 'History younger than this is never compacted away.',
+    doc: 'History younger than this is not compacted.',
   }),
   historyRevisions: option({
     value: 'N',
     parse: integer(1, 1_000_000_000),
     default: '10000',
-    doc: 'Nor are the newest so many revisions, however old. It is also how many changes of each kind a watch can resume over.',
+    doc: 'The newest revisions that are not compacted, whatever their age. Also how many changes of each kind a watch can resume over.',
   }),
   tlsCertFile: option({
     value: 'FILE',
     parse: existing('file'),
-    doc: 'TLS certificate chain in PEM, with `--tls-private-key-file`. Read again when the file changes.',
+    doc: 'TLS certificate chain in PEM, with `--tls-private-key-file`. Reloaded when the file changes.',
   }),
   tlsPrivateKeyFile: option({
     value: 'FILE',
     parse: existing('file'),
-    doc: 'Private key in PEM for `--tls-cert-file`. Read again when the file changes.',
+    doc: 'Private key in PEM for `--tls-cert-file`. Reloaded when the file changes.',
   }),
   insecureHttp: option({
     parse: boolean,
     default: 'false',
-    doc: 'UNSAFE without a proxy in front that terminates TLS: serves plain HTTP on an address other machines can reach, where anyone on the way can read and reuse tokens.',
+    doc: 'UNSAFE without a proxy in front that terminates TLS: serves plain HTTP on an address that other machines can reach, where anyone on the network path can read and reuse tokens.',
   }),
   maxConnections: option({
     value: 'N',
     parse: integer(1, 1_000_000),
     default: '10000',
-    doc: 'Connections served at once; more are closed as they arrive. A watch holds one for as long as it lasts.',
+    doc: 'Open connections; further ones are closed on arrival. A watch holds its connection until it ends.',
   }),
   maxConnectionsPerAddress: option({
     value: 'N',
     parse: integer(1, 1_000_000),
     default: '6000',
-    doc: 'Of those, how many from one address (from one /64 network with IPv6). Behind a proxy all callers have its address.',
+    doc: 'Of those, how many from one address (one /64 network with IPv6). Behind a proxy all callers have its address.',
   }),
   tlsHandshakesPerAddress: option({
     value: 'N',
     parse: integer(0, 1_000_000),
     default: '50',
-    doc: 'How many TLS handshakes a second begin for one address (one /64 network with IPv6), and twice as many at once; further connections from there wait for their turn, ten seconds at most. A connection on which somebody authenticates does not count. `0` for no limit: behind a proxy that connects over TLS all callers have its address.',
+    doc: 'TLS handshakes per second from one address (one /64 network with IPv6), with a burst of twice that; further connections wait, at most ten seconds. Connections on which a caller authenticated do not count. `0` means no limit: use it behind a proxy that connects over TLS, where all callers have its address.',
   }),
   keepAliveTimeout: option({
     value: 'DURATION',
     parse: duration('1s', '1h'),
     default: '5s',
-    doc: 'How long a connection without a request is kept. Longer than a proxy in front keeps it, or it may end just as the proxy sends a request on it.',
+    doc: 'How long an idle connection is kept open. Set it longer than the idle timeout of a proxy in front, which could otherwise send a request on a connection that is just being closed.',
   }),
   maxTokenRequestsInflight: option({
     value: 'N',
     parse: integer(1, 100_000),
     default: '200',
-    doc: 'Token requests under way at once. More wait for their turn, caller by caller, and past `--queue-length-per-caller` are answered with 429.',
+    doc: 'Token requests in flight. Further ones wait in a queue per caller; when that queue is full (`--queue-length-per-caller`), the answer is 429.',
   }),
   maxRequestsInflight: option({
     value: 'N',
@@ -164,25 +164,25 @@ export const OPTIONS = {
     value: 'N',
     parse: integer(1, 100_000),
     default: '100',
-    doc: 'The same for requests that change something.',
+    doc: 'The same for requests that change objects.',
   }),
   callerConcurrencyPercent: option({
     value: 'PERCENT',
     parse: integer(1, 100),
     default: '25',
-    doc: 'How much of each of these three limits one caller may use, and of the 32 places for bodies beyond 64 KiB; the rest stays free for others.',
+    doc: 'How much of each of these three limits one caller may use, and of the 32 seats for request bodies above 64 KiB.',
   }),
   queueLengthPerCaller: option({
     value: 'N',
     parse: integer(0, 100_000),
     default: '1000',
-    doc: 'How many further requests of one caller wait for their turn, in each of these, and for ten seconds at most.',
+    doc: 'Queued requests of one caller for each of these limits. A request waits at most ten seconds.',
   }),
   maxWatches: option({
     value: 'N',
     parse: integer(1, 1_000_000),
     default: '8000',
-    doc: 'Watches open at once; more are answered with 429. Less than `--max-connections`, so that other requests always find one.',
+    doc: 'Open watches; further ones are answered with 429. Set it below `--max-connections`, so that other requests can connect.',
   }),
   maxWatchesPerCaller: option({
     value: 'N',
@@ -194,97 +194,97 @@ export const OPTIONS = {
     value: 'DURATION',
     parse: duration('0s', '10m'),
     default: '0s',
-    doc: 'How long it goes on serving after a signal to stop, while `/readyz` fails already: the time that a load balancer needs to notice.',
+    doc: 'How long the server keeps serving after a signal to stop, while `/readyz` already fails: the time a load balancer needs to notice.',
   }),
   tokenAuthFile: option({
     value: 'FILE',
     parse: existing('file'),
-    doc: 'Static callers in the CSV format of kube-apiserver: `token,user,uid,"group1,group2"`.',
+    doc: 'Static tokens in the CSV format of kube-apiserver: `token,user,uid,"group1,group2"`. Reloaded when the file changes.',
   }),
   authenticationConfig: option({
     value: 'FILE',
     parse: existing('file'),
-    doc: 'Identity providers whose tokens are accepted, in the format of kube-apiserver: an `AuthenticationConfiguration` with JWT issuers. Read again when the file changes.',
+    doc: 'Identity providers whose tokens are accepted: an `AuthenticationConfiguration` of kube-apiserver with JWT issuers. Reloaded when the file changes.',
   }),
   consoleOidcIssuer: option({
     value: 'URL',
     parse: issuerUrl,
-    doc: 'The identity provider at which people sign in to the console, with `--console-oidc-client-id`. Its tokens are accepted if `--authentication-config` says so.',
+    doc: 'The identity provider where people sign in to the console, with `--console-oidc-client-id`. Its tokens are accepted only if `--authentication-config` lists it.',
   }),
   consoleOidcClientId: option({
     value: 'ID',
     parse: word,
-    doc: 'What the console is called at that provider: a public client (PKCE, no secret) with the redirect address `<base-url>/console/`.',
+    doc: 'Client id of the console at that provider: a public client (PKCE, no secret) with the redirect URI `<base-url>/console/`.',
   }),
   manifests: option({
     value: 'PATH',
     parse: existing('file or folder'),
-    doc: 'YAML files that are applied at start and whenever they change. Objects that live inside a cluster carry the annotation `clusterpass.dev/cluster: <name>`.',
+    doc: 'YAML files that are applied at start and after every change. Objects inside a cluster carry the annotation `clusterpass.dev/cluster: <name>`.',
   }),
   credentialsDir: option({
     value: 'DIR',
     parse: existing('folder'),
-    doc: "Credentials for clusters that issue their tokens themselves: `<namespace>/<name>/token`, or `tls.crt` and `tls.key` there, for the credential that a cluster's `spec.authInfo.controller` names. Mode 0600; read at each use.",
+    doc: "Credentials for clusters that issue their tokens themselves: `<namespace>/<name>/token`, or `tls.crt` and `tls.key`, for the credential named by a cluster's `spec.authInfo.controller`. Mode 0600; read at each use.",
   }),
   allowUpstreamCidr: option({
     value: 'CIDR',
     parse: addresses,
     repeatable: true,
-    doc: "UNSAFE for networks that hold more than clusters: a network that the desk may connect to although it is loopback, link-local, multicast, reserved or a cloud's metadata service, e.g. `127.0.0.0/8`.",
+    doc: "UNSAFE for networks that hold more than clusters: a network that the server may connect to although it is loopback, link-local, multicast, reserved or a cloud's metadata service, e.g. `127.0.0.0/8`.",
   }),
   serviceAccountMaxTokenExpiration: option({
     value: 'DURATION',
     // T-27: kube-apiserver accepts the same range, 1h to 2^32 seconds.
     parse: duration('1h', '4294967296s'),
     default: '24h',
-    doc: 'The longest lifetime that is granted; a request for more is shortened, with a warning.',
+    doc: 'The longest lifetime of a token; a request for more is shortened, with a warning.',
   }),
   maxTrackedTokensPerCaller: option({
     value: 'N',
     parse: integer(1, 100_000),
     default: '1000',
-    doc: 'How many tokens one caller may have out that are tracked (`clusterpass.dev/tracked`); more are refused.',
+    doc: 'How many unexpired tracked tokens (`clusterpass.dev/tracked`) one caller may have; further requests are rejected.',
   }),
   signingAlgorithm: option({
     value: 'ALGORITHM',
     parse: oneOf('ES256', 'ES384', 'RS256'),
     default: 'ES256',
-    doc: 'The algorithm of new signing keys: `ES256`, `ES384`, or `RS256` for verifiers that know no other. After a change the next key has it, and signs once every verifier can know it.',
+    doc: 'Algorithm of new signing keys: `ES256`, `ES384`, or `RS256` for verifiers that support no other. After a change the next key uses it, and signs once every verifier can have fetched it.',
   }),
   signingKeyRotation: option({
     value: 'DURATION',
     parse: durationOrNever('2h', '87600h'),
     default: '2160h',
-    doc: 'How long a signing key signs before the next one takes its place; `0` changes keys only when somebody asks. What an older key signed stays valid.',
+    doc: 'How long a signing key signs before the next one replaces it; `0` rotates on request only. Tokens signed by an older key stay valid.',
   }),
   maxClockSkew: option({
     value: 'DURATION',
     parse: durationOrNever('5s', '1h'),
     default: '30s',
-    doc: 'No token is signed while the clock here is further than this from the time that the store goes by: that of most members of etcd, or, with SQLite, one that it had before. 0 signs with any clock.',
+    doc: 'No token is signed while the local clock differs by more than this from the time of the store: the majority of the etcd members, or, with SQLite, the latest time stored. `0` disables the check.',
   }),
   externalSigner: option({
     value: 'ADDRESS',
     parse: externalSigner,
-    doc: 'Somebody else holds the signing keys and is asked for every signature: `unix:PATH`, a socket, or `exec:PROGRAM ARGUMENTS`, a program that is started and answers on its standard output.',
+    doc: 'A signer outside of the server that holds the signing keys and makes every signature: `unix:PATH` for a socket, or `exec:PROGRAM ARGUMENTS` for a program that answers on its standard output.',
   }),
   encryptionKeyFile: option({
     value: 'FILE',
     parse: existing('file'),
     defaultText: '`<data-dir>/keys/encryption.key`, made at the first start',
-    doc: 'The key that encrypts the signing keys in the store and seals continue tokens, the same for all replicas: 32 random bytes, as they are or in base64, in a file that only this user can read. Without it the signing keys are lost, so keep a copy.',
+    doc: 'The key that encrypts the signing keys in the store and seals continue tokens; the same for all replicas: 32 random bytes, raw or in base64, in a file that only this user can read. Without it the signing keys are lost: keep a copy.',
   }),
   probeInterval: option({
     value: 'DURATION',
     parse: durationOrNever('1s', '1h'),
     default: '30s',
-    doc: 'How often each cluster is asked whether it is ready and what it runs; `0` for never. Clusters whose condition `Ready` is maintained by somebody else are left alone.',
+    doc: 'How often each cluster is probed for readiness and version; `0` disables probing. Clusters whose `Ready` condition is maintained by another writer are not probed.',
   }),
   probeKeepaliveConnections: option({
     value: 'N',
     parse: integer(0, 1_000_000),
     default: '10000',
-    doc: 'To how many clusters the connection is kept between two looks, at some 100 KB each, as far as `--max-connections` leaves open files for it, and in a quarter of the memory at most; the others get a new one for each look, which costs some milliseconds of a processor. Whatever is kept is made anew about every ten minutes.',
+    doc: 'How many connections to clusters stay open between two probes, at about 100 KB each, within the open files that `--max-connections` leaves and at most a quarter of the memory. A cluster without one gets a new connection for each probe, which costs some milliseconds of CPU. A kept connection is replaced about every ten minutes.',
   }),
   productName: option({
     value: 'WORD',
@@ -296,53 +296,53 @@ export const OPTIONS = {
     value: 'N',
     parse: workers,
     default: '1',
-    doc: 'Processes that serve at the one address, each with the whole fleet in memory; `auto` for one for each processor. One that dies is replaced.',
+    doc: 'Processes that serve the address, each with the whole fleet in memory; `auto` for one per CPU. A worker that exits is replaced.',
   }),
   auditLogPath: option({
     value: 'FILE',
     parse: path,
     defaultText: '`<data-dir>/audit/audit.log`',
-    doc: 'Where every request is recorded, as lines of JSON in the form of `audit.k8s.io/v1`. No token leaves before its line is on the disk. `/dev/null` keeps none.',
+    doc: 'Audit log: one line of JSON per request, as `audit.k8s.io/v1` events. No token is released before its line is on disk. `/dev/null` disables it.',
   }),
   auditLogMaxsize: option({
     value: 'MEGABYTES',
     parse: integer(1, 1_000_000),
     default: '100',
-    doc: 'An audit log that reaches this size is put aside, under a name with the time.',
+    doc: 'Size at which the audit log is rotated.',
   }),
   auditLogMaxage: option({
     value: 'DAYS',
     parse: integer(0, 36_500),
     default: '30',
-    doc: 'How long audit logs that were put aside are kept, and `0` for ever. With a limit each holds one day at most.',
+    doc: 'Days to keep rotated audit logs; `0` keeps them for ever. With a limit, each file covers at most one day.',
   }),
   auditLogMaxbackup: option({
     value: 'N',
     parse: integer(0, 1_000_000),
     default: '50',
-    doc: 'How many audit logs that were put aside are kept, and `0` for all of them.',
+    doc: 'Number of rotated audit logs to keep; `0` keeps all.',
   }),
   tracingEndpoint: option({
     value: 'URL',
     parse: baseUrl,
-    doc: 'A collector of OpenTelemetry to which spans are sent (OTLP over HTTP, in JSON), without its path `/v1/traces`, e.g. `http://127.0.0.1:4318`.',
+    doc: 'OpenTelemetry collector that receives spans (OTLP over HTTP, JSON), without the path `/v1/traces`, e.g. `http://127.0.0.1:4318`.',
   }),
   tracingSamplingRatePerMillion: option({
     value: 'N',
     parse: integer(0, 1_000_000),
     default: '10000',
-    doc: 'How many of a million requests become spans when their caller does not say; a caller says so with a header `traceparent`.',
+    doc: 'How many of a million requests are traced when the caller sends no `traceparent` header.',
   }),
   logLevel: option({
     value: 'LEVEL',
     parse: oneOf('debug', 'info', 'warn', 'error', 'silent'),
     default: 'info',
-    doc: 'The least severe log lines that are written: `debug`, `info`, `warn`, `error`, or `silent` for none.',
+    doc: 'Lowest severity that is logged: `debug`, `info`, `warn`, `error`, or `silent`.',
   }),
   demo: option({
     parse: boolean,
     default: 'false',
-    doc: 'Loads the demo fleet: 12 clusters, what lives in them, and three callers with different rights.',
+    doc: 'Loads the demo fleet: 12 clusters with their objects, and three callers with different rights.',
   }),
 } as const;
 
@@ -366,5 +366,5 @@ export const flagOf = (name: OptionName): string => `--${hyphenated(name)}`;
 export const variableOf = (name: OptionName): string =>
   `CLUSTERPASS_${hyphenated(name).replaceAll('-', '_').toUpperCase()}`;
 
-/** `base-url`. The file cannot name another file. */
+/** `base-url`. A configuration file cannot name another one. */
 export const keyOf = (name: OptionName): string | undefined => (name === 'config' ? undefined : hyphenated(name));

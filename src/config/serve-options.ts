@@ -6,10 +6,10 @@ import type { OptionValues } from './options.ts';
 import { resolveStore, type StoreOptions } from './store-options.ts';
 import { defaultBaseUrl, isLoopback, isWildcard, type ListenAddress } from './values.ts';
 
-/** What `clusterpass serve` runs with: every option checked, alone and against the others. Paths are absolute. */
+/** The options of `clusterpass serve`, each validated alone and against the others. Paths are absolute. */
 export interface ServeOptions {
   readonly listen: ListenAddress;
-  /** Undefined only when `--listen` has port 0: then it is `defaultBaseUrl()` of the port that was bound. */
+  /** Undefined only when `--listen` has port 0: then `defaultBaseUrl()` of the bound port. */
   readonly baseUrl: string | undefined;
   readonly dataDir: string;
   readonly store: StoreOptions;
@@ -24,11 +24,11 @@ export interface ServeOptions {
   readonly shutdownDelayMs: number;
   readonly tokenAuthFile: string | undefined;
   readonly authenticationConfig: string | undefined;
-  /** Where people sign in to the console. */
+  /** The identity provider of the console. */
   readonly consoleProvider: { readonly issuer: string; readonly clientId: string } | undefined;
   readonly manifests: string | undefined;
   readonly credentialsDir: string | undefined;
-  /** Networks that may be connected to although they would be refused. */
+  /** Networks that the server may connect to although the address rules forbid them. */
   readonly allowedNetworks: readonly Network[];
   readonly maxTokenExpirationSeconds: number;
   readonly maxTrackedTokensPerCaller: number;
@@ -37,11 +37,11 @@ export interface ServeOptions {
   readonly signingKeyRotationMs: number;
   readonly encryptionKeyFile: string | undefined;
   readonly externalSigner: SignerAddress | undefined;
-  /** 0: tokens are signed however wrong the clock is. */
+  /** 0: the clock is not checked. */
   readonly maxClockSkewMs: number;
-  /** 0: clusters are not looked at. */
+  /** 0: clusters are not probed. */
   readonly probeIntervalMs: number;
-  /** To how many clusters the connection stays open between two looks. */
+  /** Connections that stay open between two probes. */
   readonly probeConnections: number;
   readonly productName: string;
   readonly workers: number;
@@ -58,7 +58,7 @@ export interface ServeOptions {
   readonly demo: boolean;
 }
 
-/** The checks between options, and the defaults that follow from other options. */
+/** Validates options against each other and derives defaults from other options. */
 export function resolveOptions(values: OptionValues): { options: ServeOptions; problems: string[] } {
   const { listen, tlsCertFile: certFile, tlsPrivateKeyFile: privateKeyFile } = values;
   const problems: string[] = [];
@@ -117,7 +117,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     manifests: values.manifests,
     credentialsDir: values.credentialsDir,
     allowedNetworks: values.allowUpstreamCidr ?? [],
-    // A lifetime is granted in whole seconds, and never more than was allowed.
+    // Lifetimes are whole seconds; rounding down never exceeds the limit.
     maxTokenExpirationSeconds: Math.floor(values.serviceAccountMaxTokenExpiration / 1000),
     maxTrackedTokensPerCaller: values.maxTrackedTokensPerCaller,
     signingAlgorithm: values.signingAlgorithm,
@@ -131,7 +131,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     workers: values.workers,
     audit: {
       path: values.auditLogPath ?? join(values.dataDir, 'audit', 'audit.log'),
-      // As kube-apiserver counts them.
+      // kube-apiserver's --audit-log-maxsize counts megabytes of 1024 * 1024 bytes.
       maxBytes: values.auditLogMaxsize * 1024 * 1024,
       maxAgeMs: values.auditLogMaxage * 86_400_000,
       maxBackups: values.auditLogMaxbackup,

@@ -3,7 +3,7 @@ import { isIPv6 } from '../lib/network.ts';
 import type { OptionValues } from './options.ts';
 import { isLoopback } from './values.ts';
 
-/** The store that was chosen, with all that is needed to open it. Paths are absolute. */
+/** The store to open. Paths are absolute. */
 export type StoreOptions =
   | { readonly engine: 'sqlite'; readonly path: string }
   | {
@@ -27,7 +27,7 @@ type StoreValues = Pick<
   | 'etcdInsecure'
 >;
 
-/** The checks between the options of the store. */
+/** Validates the options of the store against each other. */
 export function resolveStore(values: StoreValues): { store: StoreOptions; problems: string[] } {
   const { etcdCafile: caFile, etcdCertfile: certFile, etcdKeyfile: keyFile, etcdUsername, etcdPasswordFile } = values;
   const url = values.store ?? { engine: 'sqlite' as const, path: join(values.dataDir, 'clusterpass.db') };
@@ -35,7 +35,9 @@ export function resolveStore(values: StoreValues): { store: StoreOptions; proble
   if (url.engine === 'sqlite') {
     const given = { caFile, certFile, keyFile, etcdUsername, etcdPasswordFile };
     if (values.etcdInsecure || Object.values(given).some((value) => value !== undefined)) {
-      problems.push('options of etcd are set and --store does not name one: expected --store etcd://HOST:PORT/PREFIX');
+      problems.push(
+        '--etcd-* options are set and --store is not an etcd URL: expected --store etcd://HOST:PORT/PREFIX',
+      );
     }
     return { store: url, problems };
   }
@@ -44,7 +46,9 @@ export function resolveStore(values: StoreValues): { store: StoreOptions; proble
     problems.push(`--etcd-${one}file is set and --etcd-${other}file is not: a client certificate needs both`);
   }
   if (certFile !== undefined && caFile === undefined) {
-    problems.push('--etcd-certfile is set and --etcd-cafile is not: without it nobody knows who is at the other end');
+    problems.push(
+      '--etcd-certfile is set and --etcd-cafile is not: without it the certificate of etcd is not verified',
+    );
   }
   if ((etcdUsername === undefined) !== (etcdPasswordFile === undefined)) {
     const [one, other] = etcdUsername === undefined ? ['password-file', 'username'] : ['username', 'password-file'];
@@ -53,8 +57,8 @@ export function resolveStore(values: StoreValues): { store: StoreOptions; proble
   const remote = url.endpoints.find(({ host }) => !isLoopback(host));
   if (caFile === undefined && remote !== undefined && !values.etcdInsecure) {
     problems.push(
-      `--store: ${remote.host} would be reached without TLS, and all that is stored would cross the network in the clear; ` +
-        'set --etcd-cafile (and --etcd-certfile, --etcd-keyfile), or --etcd-insecure where the network itself is trusted',
+      `--store: ${remote.host} would be reached without TLS, and everything stored would cross the network unencrypted; ` +
+        'set --etcd-cafile (and --etcd-certfile, --etcd-keyfile), or --etcd-insecure on a trusted network',
     );
   }
   if (caFile !== undefined && values.etcdInsecure)

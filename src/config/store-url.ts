@@ -1,17 +1,17 @@
 import { type ListenAddress, listenAddress, type ParseContext, path, ValueError } from './values.ts';
 
-/** Where objects are kept, as `--store` names it. */
+/** The value of `--store`. */
 export type StoreUrl =
   | { readonly engine: 'sqlite'; readonly path: string }
   | {
       readonly engine: 'etcd';
       readonly endpoints: readonly ListenAddress[];
-      /** What every key in etcd begins with; `/` at its start and none at its end. */
+      /** Prefix of every key in etcd; starts with `/` and does not end with one. */
       readonly prefix: string;
     };
 
 export const DEFAULT_ETCD_PREFIX = '/clusterpass';
-/** As many as anybody runs; etcd itself advises against more than seven. */
+/** Far above any real cluster: etcd recommends at most seven members. */
 const MAX_ENDPOINTS = 32;
 const PREFIX = /^(?:\/[A-Za-z0-9._-]{1,128}){1,8}$/;
 
@@ -19,7 +19,7 @@ const PREFIX = /^(?:\/[A-Za-z0-9._-]{1,128}){1,8}$/;
 export function storeUrl(text: string, context: ParseContext): StoreUrl {
   if (text.startsWith('etcd:')) return etcdUrl(text);
   const file = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : '';
-  // SQLite reads these as a database that is gone when the process is, or as options in a URI.
+  // SQLite reads these as an in-memory database or as a URI with options.
   if (file === '' || file.startsWith(':') || file.startsWith('//')) {
     throw new ValueError(
       'expected sqlite:PATH, such as sqlite:/var/lib/clusterpass/clusterpass.db, or etcd://HOST:PORT,HOST:PORT/PREFIX',
@@ -34,7 +34,9 @@ function etcdUrl(text: string): StoreUrl {
   const slash = rest.indexOf('/');
   const hosts = slash === -1 ? rest : rest.slice(0, slash);
   if (hosts.includes('@')) {
-    throw new ValueError('a command line is no place for a password: use --etcd-username and --etcd-password-file');
+    throw new ValueError(
+      'a password on the command line is visible to other users: use --etcd-username and --etcd-password-file',
+    );
   }
   const prefix = slash === -1 || slash === rest.length - 1 ? DEFAULT_ETCD_PREFIX : rest.slice(slash);
   if (!PREFIX.test(prefix) || prefix.split('/').some((part) => part === '.' || part === '..')) {

@@ -5,12 +5,12 @@ import type { SignerAddress } from '../api/signer-address.ts';
 import { BlockList, isIP, isIPv6, type Network, readNetwork } from '../lib/network.ts';
 import { parseDuration } from './duration.ts';
 
-/** A value that cannot be used; the message says what would be right, and whoever knows adds where it came from. */
+/** An invalid value. The message says what is expected; the loader adds the flag, variable or key. */
 export class ValueError extends Error {
   override readonly name = 'ValueError';
 }
 
-/** What a parser may need besides the text: paths are relative to the folder the program was started in. */
+/** What a parser may need besides the text: relative paths start at the working directory. */
 export interface ParseContext {
   readonly cwd: string;
 }
@@ -82,7 +82,7 @@ export function path(text: string, { cwd }: ParseContext): string {
   return resolve(cwd, text);
 }
 
-/** The path of something that is there. A file may be a pipe, as in `<(command)`, but not a folder. */
+/** The path of an existing file or folder. A file may be a pipe, as in `<(command)`. */
 export function existing(what: 'file' | 'folder' | 'file or folder'): Parse<string> {
   return (text, context) => {
     const full = path(text, context);
@@ -106,7 +106,7 @@ export function addresses(text: string): readonly Network[] {
 const HOST_NAME =
   /^(?=.{1,253}$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
 
-/** How the URL standard writes a host: `127.1`, `0x7f.1` and `2130706433` all become `127.0.0.1`. */
+/** The host in the canonical form of the URL standard: `127.1`, `0x7f.1` and `2130706433` become `127.0.0.1`. */
 function canonicalHost(host: string): string | undefined {
   const url = `http://${isIPv6(host) ? `[${host}]` : host}`;
   return URL.canParse(url) ? new URL(url).hostname : undefined;
@@ -146,7 +146,7 @@ export function isWildcard(host: string): boolean {
   return ['0.0.0.0', '[::]', '[::ffff:0:0]'].includes(canonicalHost(host) ?? '');
 }
 
-/** The address callers use when no other is given. */
+/** The base URL when --base-url is not set. */
 export function defaultBaseUrl({ host, port }: ListenAddress, scheme: 'http' | 'https'): string {
   // URL drops a default port and writes names and addresses in their one canonical form.
   return new URL(`${scheme}://${isIPv6(host) ? `[${host}]` : host}:${port}`).origin;
@@ -167,7 +167,7 @@ export function baseUrl(text: string): string {
   return text;
 }
 
-/** Kept as it is written: issuers are compared byte by byte, and some end in a slash. */
+/** Not normalized: issuers are compared byte by byte, and some end in a slash. */
 export function issuerUrl(text: string): string {
   const shape = 'expected an https address such as https://id.example.com';
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -195,7 +195,7 @@ export function productName(text: string): string {
   return text;
 }
 
-/** A program is named by its full path: which one runs must not depend on the surroundings. */
+/** A program is named by its absolute path: which one runs must not depend on PATH. */
 export function externalSigner(text: string, context: ParseContext): SignerAddress {
   const [, scheme, rest = ''] = /^(unix|exec):(.*)$/s.exec(text) ?? [];
   if (scheme === 'unix') return { type: 'unix', path: path(rest, context) };
@@ -204,12 +204,12 @@ export function externalSigner(text: string, context: ParseContext): SignerAddre
   throw new ValueError('expected unix:PATH, or exec: and the full path of a program, with arguments');
 }
 
-/** How many processes; `auto` for as many as there are processors to run them. */
+/** The number of processes; `auto` for one per CPU. */
 export function workers(text: string): number {
   if (text === 'auto') return availableParallelism();
   try {
     return integer(1, 64)(text, { cwd: '' });
   } catch {
-    throw new ValueError('expected a whole number from 1 to 64, or auto for one for each processor');
+    throw new ValueError('expected a whole number from 1 to 64, or auto for one per CPU');
   }
 }

@@ -1,4 +1,4 @@
-import type { ClusterRule, Places } from '../api/authorization.ts';
+import type { ClusterLookup, ClusterRule } from '../api/authorization.ts';
 import type { TimeSlice } from '../lib/time-slice.ts';
 import type { FieldSelector } from '../objects/selectors/field-selector.ts';
 import type { LabelSelector } from '../objects/selectors/label-selector.ts';
@@ -134,12 +134,12 @@ const MOST_SORTED = 10_000;
 export function entriesAt(
   snapshot: Snapshot<StoredObject>,
   prefix: string,
-  places: Places,
+  lookup: ClusterLookup,
 ): StoredObject[] | undefined {
   if (!snapshot.indexed) return undefined;
-  const entries = places.names.map((name) => snapshot.get(`${prefix}${name}`)).filter((entry) => entry !== undefined);
-  const isInOrder = places.names.length + places.labels.length <= 1;
-  for (const { key, value } of places.labels) {
+  const entries = lookup.names.map((name) => snapshot.get(`${prefix}${name}`)).filter((entry) => entry !== undefined);
+  const isInOrder = lookup.names.length + lookup.labels.length <= 1;
+  for (const { key, value } of lookup.labels) {
     snapshot.collectLabel(entries, key, value);
     if (!isInOrder && entries.length > MOST_SORTED) return undefined;
   }
@@ -155,7 +155,7 @@ interface Candidates {
 }
 
 /** A way to narrow: places that together hold everything selected. */
-interface Way extends Places {
+interface Way extends ClusterLookup {
   /** Nothing else is to be asked of what it leads to. */
   readonly exact: boolean;
 }
@@ -205,7 +205,11 @@ function walkInStep(
   return undefined;
 }
 
-function* walk(snapshot: Snapshot<StoredObject>, prefix: string, { names, labels }: Places): Generator<StoredObject> {
+function* walk(
+  snapshot: Snapshot<StoredObject>,
+  prefix: string,
+  { names, labels }: ClusterLookup,
+): Generator<StoredObject> {
   for (const name of names) {
     const entry = snapshot.get(`${prefix}${name}`);
     if (entry !== undefined) yield entry;

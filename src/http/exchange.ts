@@ -2,78 +2,68 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../api/caller.ts';
 import type { ApiRequest, Query, RequestBody, Target } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
-import type { Timed } from '../lib/deadlines.ts';
 import type { Seat } from './flow-control/priority-level.ts';
 import type { CheckedHeaders } from './request/header-checks.ts';
-import type { LineNotes } from './request/line-notes.ts';
 import type { NegotiatedAnswer } from './request/negotiate.ts';
-import { RequestQuery } from './request/query.ts';
-import type { RequestTarget } from './request/request-info.ts';
-import type { Answer } from './response/answer.ts';
+import type { RequestInfo } from './request/request-info.ts';
+import type { RequestDeadline } from './request-deadline.ts';
+import type { Answer } from './response/respond.ts';
 import { Warnings } from './response/warning-headers.ts';
-import type { ResourceRoute } from './routes/routes.ts';
+import type { PathRoute, ResourceRoute } from './routes/routes.ts';
 
-const NO_QUERY: Query = new RequestQuery('');
+const NO_QUERY: Query = new URLSearchParams();
 const NO_WARNINGS: readonly string[] = [];
 const NO_ANNOTATIONS: ReadonlyMap<string, string> = new Map();
 
-/** What the listener knows about a request that the request itself does not say. */
+/** What the listener knows of a request that the request itself does not say. */
 export interface Arrival {
-  /** The client sends the body only when told to continue. */
+  /** The client sends the body only after a 100 (Continue). */
   readonly expectsContinue?: boolean;
-  /** The listener has refused the request already; it is only to be answered like any other. */
+  /** The listener refuses the request; the pipeline only answers it. */
   readonly refusal?: ApiError;
 }
 
-/** What authorization came to, for the audit trail. */
-export interface Decided {
+/** The decision of the authorizer, for the audit event. */
+export interface AuditedDecision {
   readonly allowed: boolean;
   readonly why: string;
 }
 
-/**
- * One request on its way down the pipeline. Fields without a value yet are set by the stage named beside
- * them, and only read by later ones.
- */
-export class Exchange implements Timed<Exchange> {
+/** One request in the pipeline. A comment names the stage that sets a field; only later stages read it. */
+export class Exchange {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly arrival: Arrival;
+  readonly deadline: RequestDeadline;
   readonly startedAt: number;
 
-  auditId = ''; //            audit id
-  wire!: CheckedHeaders; //        wire checks
-  path = ''; //               target
-  query = NO_QUERY; //        target
-  names!: RequestTarget; //   target
-  notes!: LineNotes; //       target
-  caller?: Caller; //         authenticate
-  seat?: Seat; //          admit
-  bodySeat?: Seat; //      body
-  stopReading?: (() => void) | undefined; // body
-  decision?: Decided; //      authorize
-  route!: ResourceRoute; //   route
-  accept?: NegotiatedAnswer; // negotiate
-  mediaType = ''; //          content type
-  body?: RequestBody | undefined; // body
+  auditId = ''; //                            audit id
+  headers!: CheckedHeaders; //                header checks
+  path = ''; //                               request info
+  query = NO_QUERY; //                        request info
+  info!: RequestInfo; //                      request info
+  pathRoute?: PathRoute | undefined; //       public route, route
+  caller?: Caller; //                         public authentication, authentication
+  seat?: Seat; //                             public flow control, flow control
+  decision?: AuditedDecision; //              impersonation, authorization
+  route?: ResourceRoute; //                   route
+  accept?: NegotiatedAnswer; //               negotiation
+  mediaType = ''; //                          content type
+  bodyLength: number | undefined = 0; //      body length
+  bodySeat?: Seat; //                         body flow control
+  body?: RequestBody | undefined; //          body
+  stopReading?: (() => void) | undefined; //  body
+  waitedForBody = false; //                   body flow control, body
   answer?: Answer;
 
   /** The reason in the Status of an answer that is an error. */
   failure?: string;
-  /** The code with which this request stands in the audit log already, because nothing was to leave before. */
-  recordedAs?: number;
-  /** That it will stand there with this code, as far as somebody has said so ahead. */
-  recording?: { readonly code: number; readonly done: Promise<void> };
-  /** The headers of a watch are out. */
+  /** The audit event that is committed before a credential leaves: the code in it, and when it is durable. */
+  audited?: { readonly code: number; readonly durable: Promise<void>; isDurable: boolean };
+  /** The headers of a watch were sent. */
   started = false;
 
-  /** Somebody has started to answer: the stages, or the deadline before them. */
-  settled = false;
-  expired = false;
-  deadline?: Timed<Exchange>['deadline'];
-  /** When the client asked for less time than everyone has. */
-  ownDeadline?: NodeJS.Timeout;
-  // Made when somebody needs them: most requests are over before anyone does.
+  // Created on demand: most requests need none of them.
   #warnings?: Warnings;
   #annotations?: Map<string, string>;
   #abort?: AbortController;
@@ -88,19 +78,26 @@ export class Exchange implements Timed<Exchange> {
     this.#annotations.set(key, value);
   };
 
-  constructor(req: IncomingMessage, res: ServerResponse, arrival: Arrival, startedAt: number) {
+  constructor(
+    req: IncomingMessage,
+    res: ServerResponse,
+    arrival: Arrival,
+    deadline: RequestDeadline,
+    startedAt: number,
+  ) {
     this.req = req;
     this.res = res;
     this.arrival = arrival;
+    this.deadline = deadline;
     this.startedAt = startedAt;
   }
 
-  /** Nobody will look at it any more. The answer may wait for long: behind a watch on the same connection, for one. */
-  forgetBody(): void {
+  /** No stage reads the body any more. The answer may wait for long, e.g. behind a watch on the same connection. */
+  releaseBody(): void {
     this.stopReading?.();
     this.stopReading = undefined;
     this.body = undefined;
-    this.bodySeat?.leave();
+    this.bodySeat?.release();
   }
 
   /** Values of `Warning` headers. */
@@ -112,31 +109,34 @@ export class Exchange implements Timed<Exchange> {
     return this.#annotations ?? NO_ANNOTATIONS;
   }
 
+  get auditedCode(): number | undefined {
+    return this.audited?.isDurable === true ? this.audited.code : undefined;
+  }
+
+  /** Aborted when the client goes away or the deadline passes. */
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
-      if (this.res.destroyed || this.expired) this.#abort.abort();
+      if (this.res.destroyed || !this.deadline.isOpen) this.#abort.abort();
       else this.res.once('close', () => this.#abort?.abort());
     }
     return this.#abort.signal;
   }
 
-  /** The deadline has passed: whoever still works on this may stop. */
-  expire(): void {
-    this.expired = true;
+  abort(): void {
     this.#abort?.abort();
   }
 }
 
 /** The resource a request names; for stages that run only for resources. */
-export function targetOf({ names }: Exchange): Target {
-  if (names.type !== 'resource') throw new Error('not a resource request');
-  return names.target;
+export function targetOf({ info }: Exchange): Target {
+  if (info.type !== 'resource') throw new Error('not a resource request');
+  return info.target;
 }
 
 /**
- * The request as the handlers see it. A class, because an object literal with a getter would give every
- * request a hidden class of its own; so it must not be copied by spreading, which would lose the signal.
+ * The request as the handlers see it. A class, because an object literal with a getter would have a hidden class for
+ * each request; so it must not be copied by spreading, which would lose the signal.
  */
 export class HandlerRequest implements ApiRequest {
   readonly caller: Caller;
@@ -169,7 +169,7 @@ export class HandlerRequest implements ApiRequest {
     return this.#exchange.signal;
   }
 
-  /** Behind a proxy this is the proxy's: `X-Forwarded-For` can be written by anyone, so it counts for nothing. */
+  /** Behind a proxy this is the proxy's address. Any client can write an `X-Forwarded-For`, so it is ignored. */
   get clientAddress(): string {
     return this.#exchange.req.socket.remoteAddress ?? '';
   }

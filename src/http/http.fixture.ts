@@ -8,9 +8,9 @@ import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import { unauthorized } from '../api/status.ts';
 import { createLogger } from '../observability/logger.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
-import { createHttpServer, type HttpServer, type HttpServerOptions } from './listener/listener.ts';
+import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
 import type { RequestRecord } from './records/request-record.ts';
-import { createTargetParser } from './request/request-info.ts';
+import { createRequestLineParser } from './request/request-info.ts';
 import type { ResourceRoute } from './routes/routes.ts';
 
 /** A real server on a real port, with callers, permissions and handlers that tests can see through. */
@@ -95,7 +95,7 @@ export async function startFixture(
   const server = createHttpServer({
     host: '127.0.0.1',
     port: 0,
-    parseTarget: createTargetParser({ productName: 'orchestrator' }),
+    parseRequestLine: createRequestLineParser({ productName: 'orchestrator' }),
     authenticate: async (authorization) => {
       const token = /^Bearer (admin|other|nobody)$/.exec(authorization ?? '')?.[1];
       if (token === undefined) throw unauthorized();

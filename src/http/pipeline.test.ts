@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { badRequest, tooManyRequests } from '../api/status.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture, TOKEN_PATH } from './http.fixture.ts';
@@ -7,22 +8,35 @@ closeServersAfterEach();
 
 const post = { method: 'POST', path: TOKEN_PATH, headers: { 'content-type': 'application/json' }, body: '{}' };
 
-test('the stages, in order', () => {
+test('the stages, in order, and in the table of docs/architecture.md', async () => {
   expect(STAGE_NAMES).toEqual([
     'audit id',
-    'wire checks',
-    'target',
+    'header checks',
+    'request info',
     'timeout',
-    'public paths',
-    'authenticate',
-    'admit',
-    'authorize',
+    'public route',
+    'public flow control',
+    'public authentication',
+    'public handler',
+    'authentication',
+    'flow control',
+    'impersonation',
+    'authorization',
     'route',
-    'negotiate',
+    'path handler',
+    'negotiation',
     'content type',
+    'body length',
+    'body flow control',
     'body',
+    'authentication again',
+    'authorization again',
     'handler',
   ]);
+  const text = await readFile(new URL('../../docs/architecture.md', import.meta.url), 'utf8');
+  const [, table = ''] = text.split('| stage | may answer | why here |\n|---|---|---|\n');
+  const rows = table.slice(0, table.indexOf('\n\n')).split('\n');
+  expect(rows.map((row) => row.split('|')[1]?.trim())).toEqual(STAGE_NAMES);
 });
 
 describe('what is checked first', () => {
@@ -326,7 +340,7 @@ describe('failures', () => {
         signal = request.signal;
         return new Promise(() => {});
       },
-      { deadlineMs: 20 },
+      { servingMs: 20 },
     );
     const reply = await send(post);
     expect(reply.text).toBe(
@@ -347,7 +361,7 @@ describe('failures', () => {
         new Promise((resolve) => {
           release = () => resolve({ type: 'value', code: 200, value: {} });
         }),
-      { deadlineMs: 10 },
+      { servingMs: 10 },
     );
     expect((await send({ path: CLUSTERS_PATH })).code).toBe(504);
     release();

@@ -1,145 +1,130 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, internal, timeout } from '../api/status.ts';
-import { Deadlines } from '../lib/deadlines.ts';
 import type { Logger } from '../observability/logger.ts';
-import { type Arrival, Exchange } from './exchange.ts';
+import { Exchange } from './exchange.ts';
+import type { Serve } from './listener/listener.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
-import type { Answer } from './response/answer.ts';
-import { respond } from './response/respond.ts';
+import { RequestDeadlines } from './request-deadline.ts';
+import { type Answer, type Envelope, respond } from './response/respond.ts';
 import type { WatchStream } from './response/watch-response.ts';
 import {
-  admit,
+  applyTimeout,
   assignAuditId,
   authenticate,
+  authenticateAgain,
+  authenticatePublic,
   authorize,
+  authorizeAgain,
+  checkBodyLength,
   checkContentType,
   checkHeaders,
-  checkTimeout,
+  findPublicRoute,
   findRoute,
   handle,
+  handlePath,
   negotiate,
-  parseTarget,
+  readRequestInfo,
   receiveBody,
+  refuseImpersonation,
   type StageParts,
   type StageRun,
-  servePublicPath,
+  takeBodySeat,
+  takeCallerSeat,
+  takePublicSeat,
 } from './stages.ts';
 
 /**
- * The way of every request, read downwards. The first stage that throws, or that sets an answer, ends the
- * walk; then the answer is written. The order is a promise: a malformed request is refused before anyone
- * asks who sent it, identity comes before permission, permission before existence, and nothing acts on a
- * request before all of it has arrived.
+ * What happens to a request, in order. The first stage that throws, or that sets an answer, is the last; then the answer
+ * is written. The order is a promise: a malformed request is refused before authentication, a caller is authenticated
+ * before it is authorized, it is authorized before anything is looked up, and no handler runs before the whole body has
+ * arrived.
  */
 const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
   { name: 'audit id', run: assignAuditId },
-  { name: 'wire checks', run: checkHeaders },
-  { name: 'target', run: parseTarget },
-  { name: 'timeout', run: checkTimeout },
-  { name: 'public paths', run: servePublicPath },
-  { name: 'authenticate', run: authenticate },
-  { name: 'admit', run: admit },
-  { name: 'authorize', run: authorize },
+  { name: 'header checks', run: checkHeaders },
+  { name: 'request info', run: readRequestInfo },
+  { name: 'timeout', run: applyTimeout },
+  { name: 'public route', run: findPublicRoute },
+  { name: 'public flow control', run: takePublicSeat },
+  { name: 'public authentication', run: authenticatePublic },
+  { name: 'public handler', run: handlePath },
+  { name: 'authentication', run: authenticate },
+  { name: 'flow control', run: takeCallerSeat },
+  { name: 'impersonation', run: refuseImpersonation },
+  { name: 'authorization', run: authorize },
   { name: 'route', run: findRoute },
-  { name: 'negotiate', run: negotiate },
+  { name: 'path handler', run: handlePath },
+  { name: 'negotiation', run: negotiate },
   { name: 'content type', run: checkContentType },
+  { name: 'body length', run: checkBodyLength },
+  { name: 'body flow control', run: takeBodySeat },
   { name: 'body', run: receiveBody },
+  { name: 'authentication again', run: authenticateAgain },
+  { name: 'authorization again', run: authorizeAgain },
   { name: 'handler', run: handle },
 ];
 
-/** T-35: non-watch work is bounded. */
-const DEADLINE_MS = 34_000;
+/** The names of the stages in order, for the documentation and its test. */
+export const STAGE_NAMES: readonly string[] = STAGES.map(({ name }) => name);
 
-export interface PipelineOptions extends Omit<StageParts, 'liftDeadline' | 'shortenDeadline' | 'beforeRelease'> {
+/** T-35: non-watch work is bounded. */
+const SERVING_MS = 34_000;
+const UNREAD_MS = 60_000;
+
+export interface PipelineOptions extends Omit<StageParts, 'beforeRelease'> {
   readonly logger: Logger;
-  /** Resolves when the record is durable; until then nothing of the credential leaves. Throws an ApiError. */
+  /** Resolves when the audit event is durable; until then nothing of the credential leaves. Throws an ApiError. */
   readonly beforeRelease: (record: RequestRecord) => Promise<void>;
-  /** Called as a request arrives, before anything is known of it but its method. */
+  /** Called as a request arrives, when only its method is known. */
   readonly observeArrival: (method: string | undefined) => void;
-  /** Called when the headers of a watch are out. */
+  /** Called when the headers of a watch are sent. */
   readonly observeStart: (record: RequestRecord) => void;
-  /** Called once per request when its connection is done with it, e.g. for logs and metrics. */
+  /** Called once per request when its connection is finished with it, e.g. for logs and metrics. */
   readonly observe: (record: RequestRecord) => void;
-  /** True while the server drains: answers ask clients to reconnect elsewhere. */
+  /** True while the server drains: answers ask clients to open another connection. */
   readonly isDraining: () => boolean;
-  readonly keepWatch: (stream: WatchStream) => void;
-  readonly deadlineMs?: number;
-  /** An answer of which nothing leaves for so long is given up, and its connection closed. */
-  readonly untakenMs: number;
+  readonly trackWatch: (stream: WatchStream) => void;
+  readonly servingMs?: number;
+  /** How long the connection of an unread answer may be idle before it is closed. */
+  readonly unreadMs?: number;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
 }
 
-export type Serve = (req: IncomingMessage, res: ServerResponse, arrival?: Arrival) => void;
-
 export function createPipeline(options: PipelineOptions): Serve {
-  const {
-    logger,
-    observe,
-    observeStart,
-    observeArrival,
-    beforeRelease,
-    isDraining,
-    keepWatch,
-    untakenMs,
-    deadlineMs = DEADLINE_MS,
-    now = performance.now.bind(performance),
-  } = options;
+  const { logger, observe, observeStart, observeArrival, beforeRelease, isDraining, trackWatch } = options;
+  const { unreadMs = UNREAD_MS, servingMs = SERVING_MS, now = performance.now.bind(performance) } = options;
+  const deadlines = new RequestDeadlines({ servingMs, unreadMs, now });
 
-  const runOut = (x: Exchange): void => {
+  const timeOut = (x: Exchange): void => {
     const error = timeout('request did not complete within requested timeout - context deadline exceeded');
     void answerOnce(x, { type: 'status', error });
-    x.expire();
+    x.abort();
   };
-  /** Of all who are here, until their answer has left; of a watch only once it is refused or has ended. */
-  const deadlines = new Deadlines<Exchange>({
-    afterMs: deadlineMs,
-    now,
-    expire(x) {
-      if (!x.settled) runOut(x);
-      // Nearly every answer leaves at once. From here on Node looks whether this one moves; not before it is its turn.
-      else if (x.res.socket !== null) x.res.setTimeout(untakenMs);
-      // Where the connection is gone there is nothing to wait for.
-      else if (!x.req.socket.destroyed) deadlines.start(x);
-    },
-  });
 
   const parts: StageParts = {
     ...options,
     beforeRelease(x, code) {
-      if (x.recording?.code === code) return x.recording.done;
-      const done = beforeRelease(recordOf(x, now() - x.startedAt, code)).then(() => {
-        x.recordedAs = code;
+      if (x.audited?.code === code) return x.audited.durable;
+      const durable = beforeRelease(recordOf(x, now() - x.startedAt, code)).then(() => {
+        audited.isDurable = true;
       });
-      // Whoever waits for it hears of a failure; if the handler fails first, nobody waits.
-      done.catch(ignore);
-      x.recording = { code, done };
-      return done;
-    },
-    liftDeadline: (x) => deadlines.stop(x),
-    shortenDeadline(x, wishMs) {
-      // A wish beyond the server's own limit, or for no time at all, changes nothing (C-07).
-      if (wishMs > 0 && wishMs < deadlineMs) x.ownDeadline = setTimeout(runOut, wishMs, x);
+      // The handler stage awaits it. If the handler throws first, the rejection is ignored.
+      durable.catch(ignore);
+      const audited = { code, durable, isDurable: false };
+      x.audited = audited;
+      return durable;
     },
   };
 
-  const settle = (x: Exchange): void => {
-    x.settled = true;
-    if (x.ownDeadline !== undefined) clearTimeout(x.ownDeadline);
-    // A slow reader has a connection, but not a place: that is for work. An open watch is work until it ends.
-    if (x.answer?.type !== 'watch') x.seat?.leave();
-    x.forgetBody();
-  };
-
-  const walk = async (x: Exchange): Promise<void> => {
+  const runStages = async (x: Exchange): Promise<void> => {
     let answer: Answer | undefined;
     try {
       for (const stage of STAGES) {
         const pending = stage.run(x, parts);
-        // Awaited only if there is something to wait for: most stages are done when they return.
+        // Most stages are done when they return; to await those too would cost a microtask each.
         if (pending !== undefined) await pending;
-        if (x.answer !== undefined || x.settled) break;
+        if (x.answer !== undefined || !x.deadline.isOpen) break;
       }
       answer = x.answer;
     } catch (error) {
@@ -148,83 +133,84 @@ export function createPipeline(options: PipelineOptions): Serve {
     if (answer !== undefined) await answerOnce(x, answer);
   };
 
-  const toApiError = (error: unknown, { auditId, settled }: Exchange): ApiError => {
-    const answer = error instanceof ApiError ? error : internal(error);
-    const wasBrokenOff = settled && error instanceof Error && error.name === 'AbortError';
-    // Its answer is bland on purpose, so the log is the only place that can say what went wrong.
-    if (answer.status.code === 500 && !wasBrokenOff) logger.error({ auditId, err: error }, 'request failed');
-    return answer;
+  const toApiError = (error: unknown, { auditId, deadline }: Exchange): ApiError => {
+    const known = error instanceof ApiError ? error : internal(error);
+    const wasAborted = !deadline.isOpen && error instanceof Error && error.name === 'AbortError';
+    // The answer of a 500 says nothing on purpose, so the log has to have the cause.
+    if (known.status.code === 500 && !wasAborted) logger.error({ auditId, err: error }, 'request failed');
+    return known;
   };
 
   const answerOnce = async (x: Exchange, answer: Answer): Promise<void> => {
-    if (x.settled) return;
-    settle(x);
+    const isWatch = answer.type === 'watch';
+    if (!x.deadline.respond({ isWatch })) return;
+    x.releaseBody();
+    // Seats are for work. A client that reads slowly keeps its connection, not its seat; an open watch is work.
+    if (!isWatch) x.seat?.release();
+    await write(x, answer);
+  };
+
+  const write = async (x: Exchange, answer: Answer): Promise<void> => {
     const { req, res } = x;
-    if (answer.type === 'watch') res.once('prefinish', () => deadlines.start(x));
-    // That of a watch was lifted, and that of whoever ran out of time is over.
-    else if (x.deadline === undefined) deadlines.start(x);
-    // The socket is asked of the request: a pipelined answer has none before its turn.
+    // The socket of the request: a pipelined answer has none before the answers ahead of it are sent.
     if (res.destroyed || res.headersSent || !req.socket.writable) return;
     const isError = answer.type === 'status';
     if (isError) x.failure = answer.error.status.reason ?? '';
     try {
-      await respond(
-        {
-          res,
-          auditId: x.auditId,
-          warnings: x.warnings,
-          mediaType: x.accept?.mediaType ?? 'application/json',
-          pretty:
-            (x.accept?.prettyClause ?? (isError && prettyByAccept(x.wire?.accept))) ||
-            prettyByDefault(x.query, req.headers['user-agent']),
-          gzip: acceptsGzip(req.headers['accept-encoding']?.toString()),
-          headOnly: req.method === 'HEAD',
-          // A client that was not told to continue may or may not send the body: only closing is unambiguous.
-          // After an offer to upgrade Node reads no further request: the client must know that it was not heard.
-          close:
-            isDraining() || req.headers.upgrade !== undefined || (x.arrival.expectsContinue === true && !req.complete),
-          onFailure: (error) => logger.error({ auditId: x.auditId, err: error }, 'watch failed'),
-          keepWatch,
-        },
-        answer,
-      );
+      await respond(envelopeOf(x, isError), answer);
       if (answer.type === 'watch') {
         x.started = true;
         observeStart(recordOf(x, now() - x.startedAt));
       }
     } catch (error) {
       logger.error({ auditId: x.auditId, err: error }, 'answer could not be written');
-      if (!res.headersSent && !isError) {
-        x.settled = false;
-        return answerOnce(x, { type: 'status', error: internal(error) });
-      }
+      if (!res.headersSent && !isError) return write(x, { type: 'status', error: internal(error) });
       res.destroy();
     }
     return undefined;
   };
 
+  const envelopeOf = (x: Exchange, isError: boolean): Envelope => {
+    const { req, res, auditId, warnings, accept, arrival } = x;
+    // The header checks may have failed.
+    const headers: Exchange['headers'] | undefined = x.headers;
+    return {
+      res,
+      auditId,
+      warnings,
+      mediaType: accept?.mediaType ?? 'application/json',
+      pretty:
+        (accept?.prettyClause ?? (isError && prettyByAccept(headers?.accept))) ||
+        prettyByDefault(x.query, req.headers['user-agent']),
+      gzip: acceptsGzip(req.headers['accept-encoding']?.toString()),
+      headOnly: req.method === 'HEAD',
+      // A client that got no 100 (Continue) may or may not send the body: only closing is unambiguous.
+      // After an `Upgrade` header Node reads no further request, so the client must not send one.
+      close: isDraining() || req.headers.upgrade !== undefined || (arrival.expectsContinue === true && !req.complete),
+      onFailure: (error) => logger.error({ auditId, err: error }, 'watch failed'),
+      trackWatch,
+    };
+  };
+
   return (req, res, arrival = {}) => {
-    const x = new Exchange(req, res, arrival, now());
+    const deadline = deadlines.start(res, () => timeOut(x));
+    const x = new Exchange(req, res, arrival, deadline, now());
     observeArrival(req.method);
-    deadlines.start(x);
-    // Broken connections show up as `close`; without a listener errors of an answer would end the process. Those of a request
-    // are told to nobody who has not asked.
+    // A broken connection is seen as `close`. Without a listener an error of the answer would end the process; Node emits
+    // an error of the request only where there is a listener.
     res.on('error', ignore);
     res.on('close', () => {
-      settle(x);
-      deadlines.stop(x);
-      x.seat?.leave();
+      deadline.end();
+      x.releaseBody();
+      x.seat?.release();
       try {
         observe(recordOf(x, now() - x.startedAt));
       } catch (error) {
         logger.error({ auditId: x.auditId, err: error }, 'request could not be recorded');
       }
     });
-    void walk(x);
+    void runStages(x);
   };
 }
 
 const ignore = (): void => {};
-
-/** The names of the stages in order, for documentation and its test. */
-export const STAGE_NAMES: readonly string[] = STAGES.map(({ name }) => name);

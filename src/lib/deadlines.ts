@@ -2,7 +2,7 @@ import { LinkedList, type LinkedListNode } from './linked-list.ts';
 
 /** Something that may run out of time; what is kept with it for that. */
 export interface Timed<T> {
-  deadline?: { readonly due: number; readonly place: LinkedListNode<T> } | undefined;
+  deadline?: { readonly due: number; readonly node: LinkedListNode<T> } | undefined;
 }
 
 /**
@@ -24,13 +24,13 @@ export class Deadlines<T extends Timed<T>> {
 
   start(item: T): void {
     this.stop(item);
-    item.deadline = { due: this.#now() + this.#afterMs, place: this.#row.add(item) };
+    item.deadline = { due: this.#now() + this.#afterMs, node: this.#row.add(item) };
     this.#timer ??= this.#sweepAfter(this.#afterMs);
   }
 
   stop(item: T): void {
     if (item.deadline === undefined) return;
-    this.#row.remove(item.deadline.place);
+    this.#row.remove(item.deadline.node);
     item.deadline = undefined;
   }
 

@@ -2,33 +2,33 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LinkedList, type LinkedListNode } from './linked-list.ts';
 
-test('is what a list is from which some are taken', () => {
+test('equals an array from which items are removed', () => {
   const step = fc.oneof(fc.constant('add' as const), fc.nat(20));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const row = new LinkedList<number>();
+      const list = new LinkedList<number>();
       const model: LinkedListNode<number>[] = [];
       let last = 0;
       for (const each of steps) {
-        if (each === 'add') model.push(row.add(++last));
-        else for (const place of model.splice(each, 1)) row.remove(place);
-        expect([row.size, row.first]).toEqual([model.length, model[0]?.item]);
+        if (each === 'add') model.push(list.add(++last));
+        else for (const node of model.splice(each, 1)) list.remove(node);
+        expect([list.size, list.first]).toEqual([model.length, model[0]?.item]);
       }
       const left: (number | undefined)[] = [];
-      for (const place of [...model]) {
-        left.push(row.first);
-        row.remove(place);
+      for (const node of [...model]) {
+        left.push(list.first);
+        list.remove(node);
       }
       expect(left).toEqual(model.map(({ item }) => item));
-      expect(row.first).toBeUndefined();
+      expect(list.first).toBeUndefined();
     }),
   );
 });
 
-test('a place that was left holds nothing of the row', () => {
-  const row = new LinkedList<string>();
-  const [a, b, c] = [row.add('a'), row.add('b'), row.add('c')];
-  row.remove(b);
-  expect(b).toMatchObject({ before: undefined, after: undefined });
+test('a removed node has no links', () => {
+  const list = new LinkedList<string>();
+  const [a, b, c] = [list.add('a'), list.add('b'), list.add('c')];
+  list.remove(b);
+  expect(b).toMatchObject({ previous: undefined, next: undefined });
   expect([a.next, c.previous]).toEqual([c, a]);
 });

@@ -1,17 +1,17 @@
 /**
- * Many callers share one question. Who comes while one is under way waits for the next: the answer to a question
- * that was put before a call began may be older than what the caller knows to have happened.
+ * Concurrent callers share one asynchronous call. A caller that arrives while a call runs waits for the next one: the
+ * result of a call that started earlier may be older than what the caller has already seen.
  */
 export class SharedCall<T> {
-  readonly #ask: () => Promise<T>;
+  readonly #run: () => Promise<T>;
   #current: Promise<unknown> | undefined;
   #next: Promise<T> | undefined;
 
-  constructor(ask: () => Promise<T>) {
-    this.#ask = ask;
+  constructor(run: () => Promise<T>) {
+    this.#run = run;
   }
 
-  ask(): Promise<T> {
+  call(): Promise<T> {
     if (this.#current === undefined) return this.#start();
     this.#next ??= this.#current.then(() => {
       this.#next = undefined;
@@ -21,13 +21,13 @@ export class SharedCall<T> {
   }
 
   #start(): Promise<T> {
-    const answer = this.#ask();
-    const current: Promise<void> = answer.then(
+    const result = this.#run();
+    const current: Promise<void> = result.then(
       () => this.#finished(current),
       () => this.#finished(current),
     );
     this.#current = current;
-    return answer;
+    return result;
   }
 
   #finished(current: Promise<unknown>): void {

@@ -59,12 +59,12 @@ export async function applyManifests(parts: ApplyParts, source: string, read: Ma
 async function applyOne(
   { reader, writer, propagation }: ApplyParts,
   source: string,
-  { kind, place, object, file }: Manifest,
+  { kind, objectKey, object, file }: Manifest,
 ): Promise<void> {
   const origin = `${source}:${file}`;
-  if (reader.find(kind, place) === undefined) {
+  if (reader.find(kind, objectKey) === undefined) {
     try {
-      await writer.create(kind, place, withOrigin(object, origin), { dryRun: false, keepStatus: true });
+      await writer.create(kind, objectKey, withOrigin(object, origin), { dryRun: false, keepStatus: true });
       return;
     } catch (error) {
       // Another replica reads the same folder, and was faster.
@@ -77,8 +77,8 @@ async function applyOne(
     // What others made stays theirs: it is brought up to date, but never removed with the file.
     return originOf(current) === undefined ? next : withOrigin(next, origin);
   };
-  await writer.update(kind, place, change, { dryRun: false, part });
-  await propagation.settle(kind, place);
+  await writer.update(kind, objectKey, change, { dryRun: false, part });
+  await propagation.settle(kind, objectKey);
 }
 
 /** Programs that look after an object mark it with these; a file that does not mention them leaves them alone. */
@@ -101,7 +101,7 @@ async function prune(
   unwritten: ManifestProblem[],
 ): Promise<number> {
   const { catalog, reader } = parts;
-  const wanted = new Set(read.manifests.map(({ kind, place }) => storageKey(kind, place)));
+  const wanted = new Set(read.manifests.map(({ kind, objectKey }) => storageKey(kind, objectKey)));
   // A file that can not be read in full says nothing about what it no longer holds.
   const unclear = new Set(read.problems.map(({ file }) => `${source}:${file}`));
   let removed = 0;

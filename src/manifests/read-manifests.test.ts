@@ -20,7 +20,7 @@ async function write(file: string, text: string): Promise<void> {
 
 const cluster = (name: string, rest = ''): string =>
   `apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: { name: ${name} }\n${rest}`;
-const namesIn = ({ manifests }: Manifests): string[] => manifests.map(({ place }) => place.name);
+const namesIn = ({ manifests }: Manifests): string[] => manifests.map(({ objectKey }) => objectKey.name);
 
 it('finds YAML and JSON at every depth, in order, and nothing that is hidden', async () => {
   for (const file of ['b.yaml', 'a/z.yml', 'a/b/c.json', 'x.txt', '.hidden.yaml', '..data/d.yaml', 'a/.git/e.yaml']) {
@@ -37,7 +37,7 @@ it('reads a folder as a ConfigMap is mounted, once', async () => {
   await symlink('..data/a.yaml', join(folder, 'a.yaml'));
   const read = await readManifests(folder, { catalog });
   expect(read.problems).toEqual([]);
-  expect(read.manifests).toMatchObject([{ file: 'a.yaml', document: 1, line: 1, place: { name: 'one' } }]);
+  expect(read.manifests).toMatchObject([{ file: 'a.yaml', document: 1, line: 1, objectKey: { name: 'one' } }]);
 });
 
 it('reads one file as well as a folder', async () => {
@@ -69,7 +69,7 @@ it('reads JSON as JSON', async () => {
   );
   await write('b.json', '{"apiVersion": "v1",}');
   const { manifests, problems } = await readManifests(folder, { catalog });
-  expect(manifests).toMatchObject([{ place: { cluster: 'a', namespace: '', name: 'n' } }]);
+  expect(manifests).toMatchObject([{ objectKey: { cluster: 'a', namespace: '', name: 'n' } }]);
   expect(problems).toMatchObject([{ file: 'b.json', document: 1 }]);
 });
 

@@ -26,7 +26,7 @@ interface Position {
 
 export interface Manifest extends Position {
   readonly kind: Kind;
-  readonly place: ObjectKey;
+  readonly objectKey: ObjectKey;
   readonly object: ApiObject;
 }
 
@@ -70,7 +70,7 @@ export async function readManifests(root: string, options: ReadOptions): Promise
   const manifests = new Map<string, Manifest>();
   const problems: ManifestProblem[] = [];
   const take = (manifest: Manifest): void => {
-    const key = storageKey(manifest.kind, manifest.place);
+    const key = storageKey(manifest.kind, manifest.objectKey);
     const twin = manifests.get(key);
     if (twin !== undefined) throw new Error(`it is in ${twin.file}, document ${twin.document}, already`);
     manifests.set(key, manifest);
@@ -140,7 +140,7 @@ function readObject({ catalog, writtenFor = catalog }: ReadOptions, content: Jso
   if (kind.verbs !== undefined)
     throw new Error(`kind: a ${kindName} is made by the server, and can not come from a file`);
   const object = renamed(decodeValue(content, written, 'Strict').value, written, kind);
-  return { kind, place: placeOf(kind, object), object };
+  return { kind, objectKey: objectKeyOf(kind, object), object };
 }
 
 /** What is stored is the same under every product name, so it is the way from one to another. */
@@ -150,7 +150,7 @@ function renamed(object: ApiObject, from: Kind, to: Kind): ApiObject {
   return to.storedForm?.fromStored(stored) ?? stored;
 }
 
-function placeOf(kind: Kind, { metadata }: ApiObject): ObjectKey {
+function objectKeyOf(kind: Kind, { metadata }: ApiObject): ObjectKey {
   const { name = '', namespace = '' } = metadata;
   const cluster = metadata.annotations?.[CLUSTER_ANNOTATION] ?? '';
   if (kind.inCluster && cluster === '') {

@@ -36,10 +36,10 @@ export class DeletionPropagation {
   }
 
   /** After a deletion or an update: finishes what waited for it, from the inside out. */
-  async settle(kind: Kind, place: ObjectKey): Promise<void> {
+  async settle(kind: Kind, objectKey: ObjectKey): Promise<void> {
     const { catalog, reader } = this.#options;
-    const parents = findParents(catalog, reader, kind, place).toReversed();
-    for (const entry of [...(holdsOthers(kind) ? [reader.find(kind, place)] : []), ...parents]) {
+    const parents = findParents(catalog, reader, kind, objectKey).toReversed();
+    for (const entry of [...(holdsOthers(kind) ? [reader.find(kind, objectKey)] : []), ...parents]) {
       if (entry !== undefined && !('missing' in entry) && entry.deletionTimestamp !== undefined) {
         await this.#finish(entry);
       }

@@ -46,7 +46,7 @@ const typeOf = (kind: Kind): Pick<ApiObject, 'apiVersion' | 'kind'> => ({
 /** Z-01: what the server fills in and what it ignores when an object is created. */
 export function prepareCreate(
   kind: Kind,
-  place: ObjectKey,
+  objectKey: ObjectKey,
   sent: ApiObject,
   stamp: Stamp,
   options: { computedAnnotations: readonly string[]; keepStatus: boolean },
@@ -56,8 +56,8 @@ export function prepareCreate(
     ...rest,
     ...typeOf(kind),
     metadata: {
-      name: place.name,
-      ...(kind.namespaced ? { namespace: place.namespace } : {}),
+      name: objectKey.name,
+      ...(kind.namespaced ? { namespace: objectKey.namespace } : {}),
       ...withoutComputedAnnotations(withoutSystemFields(sent.metadata), options.computedAnnotations),
       uid: stamp.uid,
       creationTimestamp: toTimestamp(stamp.now),

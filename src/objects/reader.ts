@@ -1,3 +1,4 @@
+import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { unavailable } from '../api/status.ts';
@@ -37,16 +38,16 @@ export class ObjectReader {
   }
 
   /** As far as the cache has it; call `catchUp` first where a stale answer would be wrong. */
-  find(kind: Kind, place: ObjectKey): StoredObject | undefined {
-    return this.cache(kind).current.get(storageKey(kind, place));
+  find(kind: Kind, objectKey: ObjectKey): StoredObject | undefined {
+    return this.cache(kind).current.get(storageKey(kind, objectKey));
   }
 
   /** Looks again after catching up before it says that something does not exist (K-25). */
-  async findFresh(kind: Kind, place: ObjectKey): Promise<StoredObject | undefined> {
-    const found = this.find(kind, place);
+  async findFresh(kind: Kind, objectKey: ObjectKey): Promise<StoredObject | undefined> {
+    const found = this.find(kind, objectKey);
     if (found !== undefined) return found;
     await this.catchUp();
-    return this.find(kind, place);
+    return this.find(kind, objectKey);
   }
 
   /** From here on reads are at least as fresh as the store was when this was called. */
@@ -77,4 +78,19 @@ export class ObjectReader {
   assertReady(): void {
     if (!this.#reflector.ready) throw warmingUp();
   }
+}
+
+/** Finds the objects that a token depends on, by resource name and from memory: it is called at every use of a token. */
+export function createLiveLookup(catalog: Catalog, reader: ObjectReader) {
+  const kinds = {
+    clusters: catalog.clusters,
+    namespaces: catalog.namespaces,
+    serviceaccounts: catalog.serviceAccounts,
+    pods: catalog.pods,
+    secrets: catalog.secrets,
+  } satisfies Record<string, Kind>;
+  return (resource: keyof typeof kinds, cluster: string, namespace: string, name: string): StoredObject | undefined => {
+    const kind = kinds[resource];
+    return reader.find(kind, { cluster: kind.inCluster ? cluster : '', namespace, name });
+  };
 }

@@ -1,7 +1,6 @@
 import { encodeValue } from '../api/codec/encode.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
-import type { Current } from '../api/still-current.ts';
 import { slabText } from '../lib/slab.ts';
 import type { KeyValue } from '../storage/contract.ts';
 import type { CacheEntry } from '../storage/snapshot.ts';
@@ -13,7 +12,7 @@ export type PublicView = (object: ApiObject) => ApiObject;
  * A stored object with what is asked of it often at hand, and the rest parsed from its bytes on demand.
  * The stored bytes hold no resourceVersion: that is the revision of the write, known only after it.
  */
-export class StoredObject implements CacheEntry, ObjectKey, Current {
+export class StoredObject implements CacheEntry, ObjectKey {
   // First, so that a list finds both where the object begins: what lies further on the processor would have to fetch too.
   readonly #publicView: PublicView | undefined;
   /** Made when first asked for: at a start nobody has to wait for what nobody has asked for yet. */
@@ -34,9 +33,6 @@ export class StoredObject implements CacheEntry, ObjectKey, Current {
   /** Of the fields that can be selected by, those that the place does not tell. */
   readonly #fields: Readonly<Record<string, string>> | undefined;
   #fullJson: Buffer | undefined;
-  /** What was written, if its writer is in this process: for those who are told of it in this moment, and no longer. */
-  #written: ApiObject | undefined;
-  #isCurrent = true;
 
   constructor(kind: Kind, stored: KeyValue, publicView?: PublicView) {
     this.kind = kind;
@@ -45,17 +41,11 @@ export class StoredObject implements CacheEntry, ObjectKey, Current {
     this.createRevision = stored.createRevision;
     this.#value = stored.value;
     this.#publicView = publicView;
-    const place = placeOf(kind, stored.key);
-    this.cluster = place.cluster;
-    this.namespace = place.namespace;
-    this.name = place.name;
-    if (stored.meaning !== undefined) {
-      this.#written = this.#versioned(stored.meaning as ApiObject);
-      queueMicrotask(() => {
-        this.#written = undefined;
-      });
-    }
-    const object = this.#written ?? this.object();
+    const objectKey = objectKeyOf(kind, stored.key);
+    this.cluster = objectKey.cluster;
+    this.namespace = objectKey.namespace;
+    this.name = objectKey.name;
+    const object = this.object();
     this.uid = object.metadata.uid ?? '';
     this.labels = object.metadata.labels;
     this.deletionTimestamp = object.metadata.deletionTimestamp;
@@ -70,11 +60,6 @@ export class StoredObject implements CacheEntry, ObjectKey, Current {
     const object = this.kind.storedForm?.fromStored(stored) ?? stored;
     object.metadata.resourceVersion = String(this.revision);
     return object;
-  }
-
-  /** A copy as deep as it takes. */
-  #versioned(object: ApiObject): ApiObject {
-    return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.revision) } };
   }
 
   /** It has ended, whether or not the store has let go of it. A time that can not be read counts as past. */
@@ -101,23 +86,17 @@ export class StoredObject implements CacheEntry, ObjectKey, Current {
   /** The public view as bytes; the whole object for kinds that have none to hide. */
   get publicJson(): Buffer {
     if (this.#publicView === undefined) return this.fullJson;
-    this.#publicJson ??= slabText(encode(this.kind, this.#publicView(this.#written ?? this.object())));
+    this.#publicJson ??= slabText(encode(this.kind, this.#publicView(this.object())));
     return this.#publicJson;
   }
 
   /** The whole object as bytes. */
   get fullJson(): Buffer {
-    this.#fullJson ??= slabText(encode(this.kind, this.#written ?? this.object()));
+    this.#fullJson ??= slabText(encode(this.kind, this.object()));
     return this.#fullJson;
   }
 
-  /** What the cache has of it: not so once it was written again or deleted, or everything was read anew. */
-  get isCurrent(): boolean {
-    return this.#isCurrent;
-  }
-
   replaced(): void {
-    this.#isCurrent = false;
     this.#publicJson = undefined;
     this.#fullJson = undefined;
   }
@@ -144,11 +123,11 @@ function withoutVersion({ metadata: { resourceVersion: _, ...metadata }, ...rest
 }
 
 /** Throws for a key that does not say where an object of this kind is: whoever wrote it has not gone through here. */
-function placeOf(kind: Kind, key: string): ObjectKey {
+function objectKeyOf(kind: Kind, key: string): ObjectKey {
   const clusterAt = kindPrefix(kind).length;
   const namespaceAt = kind.inCluster ? afterSlash(kind, key, clusterAt) : clusterAt;
   const nameAt = kind.namespaced ? afterSlash(kind, key, namespaceAt) : namespaceAt;
-  if (key.includes('/', nameAt)) throw noPlace(kind, key);
+  if (key.includes('/', nameAt)) throw notAKeyOf(kind, key);
   return {
     cluster: kind.inCluster ? key.slice(clusterAt, namespaceAt - 1) : '',
     namespace: kind.namespaced ? key.slice(namespaceAt, nameAt - 1) : '',
@@ -158,11 +137,11 @@ function placeOf(kind: Kind, key: string): ObjectKey {
 
 function afterSlash(kind: Kind, key: string, from: number): number {
   const slash = key.indexOf('/', from);
-  if (slash === -1) throw noPlace(kind, key);
+  if (slash === -1) throw notAKeyOf(kind, key);
   return slash + 1;
 }
 
-const noPlace = ({ resource }: Kind, key: string): Error => new Error(`${key} is no key of ${resource}`);
+const notAKeyOf = ({ resource }: Kind, key: string): Error => new Error(`${key} is no key of ${resource}`);
 
 function fieldsOf({ selectableFields }: Kind, object: ApiObject): Record<string, string> | undefined {
   let fields: Record<string, string> | undefined;

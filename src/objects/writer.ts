@@ -97,50 +97,49 @@ export class ObjectWriter {
 
   async #createNamed(
     kind: Kind,
-    place: ObjectKey,
+    objectKey: ObjectKey,
     sent: ApiObject,
     { dryRun, keepStatus = false, admit }: CreateOptions,
   ): Promise<ApiObject> {
     const { catalog, reader, now, randomUuid, computedAnnotations } = this.#options;
-    const parents = await requireParents(catalog, reader, kind, place);
+    const parents = await requireParents(catalog, reader, kind, objectKey);
     const stamp = { uid: randomUuid(), now: now() };
-    const object = prepareCreate(kind, place, sent, stamp, { computedAnnotations, keepStatus });
+    const object = prepareCreate(kind, objectKey, sent, stamp, { computedAnnotations, keepStatus });
     admit?.(object, undefined);
-    refuseIfInvalid(kind, place.name, validateObject(kind, object, undefined));
+    refuseIfInvalid(kind, objectKey.name, validateObject(kind, object, undefined));
     if (dryRun) {
       await reader.catchUp();
-      const existing = reader.find(kind, place);
-      if (existing !== undefined) throw exists(kind, place.name, existing);
+      const existing = reader.find(kind, objectKey);
+      if (existing !== undefined) throw exists(kind, objectKey.name, existing);
       return object;
     }
     const result = await this.#write({
-      key: storageKey(kind, place),
+      key: storageKey(kind, objectKey),
       value: toStoredBytes(kind, object),
-      meaning: object,
       expect: { absent: true },
       guards: parents.map((parent) => ({ key: parent.key, expect: { createRevision: parent.createRevision } })),
     });
     await reader.sawOwnWrite(result.revision);
     if (result.ok) return versioned(object, result.revision);
-    const existing = reader.find(kind, place);
-    if (result.key === storageKey(kind, place)) throw exists(kind, place.name, existing);
+    const existing = reader.find(kind, objectKey);
+    if (result.key === storageKey(kind, objectKey)) throw exists(kind, objectKey.name, existing);
     // A parent went away between the look and the write: say which one.
-    await requireParents(catalog, reader, kind, place);
-    throw conflict(kind, place.name, 'what it lives in has changed; please try again');
+    await requireParents(catalog, reader, kind, objectKey);
+    throw conflict(kind, objectKey.name, 'what it lives in has changed; please try again');
   }
 
-  async update(kind: Kind, place: ObjectKey, change: Change, options: UpdateOptions): Promise<ApiObject> {
+  async update(kind: Kind, objectKey: ObjectKey, change: Change, options: UpdateOptions): Promise<ApiObject> {
     const { computedAnnotations } = this.#options;
     const { part, preconditions, admit } = options;
     const expected = preconditions?.resourceVersion ?? '';
     for (let attempt = 1; ; attempt++) {
-      const { current, object: old } = await this.#current(kind, place, preconditions);
+      const { current, object: old } = await this.#current(kind, objectKey, preconditions);
       const next = prepareUpdate(kind, await change(old), old, part, { computedAnnotations });
       admit?.(next, old);
-      refuseIfInvalid(kind, place.name, validateObject(kind, next, old));
+      refuseIfInvalid(kind, objectKey.name, validateObject(kind, next, old));
       const result = await this.#replace(kind, { current, old }, next, options);
       if (result !== 'lost') return result;
-      if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, place.name);
+      if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, objectKey.name);
     }
   }
 
@@ -157,7 +156,6 @@ export class ObjectWriter {
     const result = await this.#write({
       key: current.key,
       value: finished && !holdsOthers(kind) ? null : toStoredBytes(kind, next),
-      meaning: next,
       expect: { modRevision: current.revision },
       guards,
     });
@@ -174,13 +172,13 @@ export class ObjectWriter {
    */
   async remove(
     kind: Kind,
-    place: ObjectKey,
+    objectKey: ObjectKey,
     { dryRun, preconditions }: { dryRun: boolean; preconditions?: Preconditions },
   ): Promise<{ object: ApiObject; uid: string; gone: boolean }> {
     const { reader, now } = this.#options;
     const expected = preconditions?.resourceVersion ?? '';
     for (let attempt = 1; ; attempt++) {
-      const { current, object } = await this.#current(kind, place, preconditions);
+      const { current, object } = await this.#current(kind, objectKey, preconditions);
       const { uid, deletionTimestamp } = current;
       const isMarked = deletionTimestamp !== undefined;
       if (dryRun) {
@@ -197,23 +195,23 @@ export class ObjectWriter {
       });
       await reader.sawOwnWrite(result.revision);
       if (result.ok) return { object: versioned(last, result.revision), uid, gone: !waits };
-      if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, place.name);
+      if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, objectKey.name);
     }
   }
 
   /** The newest state, which must be what the caller says it is. */
   async #current(
     kind: Kind,
-    place: ObjectKey,
+    objectKey: ObjectKey,
     preconditions: Preconditions | undefined,
   ): Promise<{ current: StoredObject; object: ApiObject }> {
     const { reader } = this.#options;
     await reader.catchUp();
-    const current = reader.find(kind, place);
-    if (current === undefined) throw notFound(kind, place.name);
+    const current = reader.find(kind, objectKey);
+    if (current === undefined) throw notFound(kind, objectKey.name);
     const expected = preconditions?.resourceVersion ?? '';
     if (expected !== '' && !/^[0-9]{1,16}$/.test(expected)) {
-      throw invalid(kind, place.name, [
+      throw invalid(kind, objectKey.name, [
         invalidValue('metadata.resourceVersion', expected, 'must be the resourceVersion of the object as it was read'),
       ]);
     }

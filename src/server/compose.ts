@@ -17,48 +17,47 @@ import { openForwarding } from '../handlers/token/open-forwarding.ts';
 import { createViews } from '../handlers/views.ts';
 import type { Tracer } from '../http/records/tracing/tracer.ts';
 import { readConsoleFiles } from '../http/routes/console-files.ts';
-import { createApiServer } from '../http/server.ts';
+import { createApiServer } from '../http/api-server.ts';
 import { every } from '../lib/interval.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
-import { startCacheChecks } from '../objects/cache-checks.ts';
-import { countEvents } from '../objects/count-events.ts';
-import { createLiveLookup } from '../objects/live-objects.ts';
+import { createLiveLookup } from '../objects/reader.ts';
 import { openAudit } from '../observability/audit/open-audit.ts';
 import type { Logger } from '../observability/logger.ts';
 import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
 import { observeParts, observeStore } from '../observability/metrics/observe-parts.ts';
 import { startCompactor } from '../storage/compactor.ts';
+import { startConsistencyChecks } from '../storage/consistency-checker.ts';
 import { leadsWhile } from '../storage/leadership.ts';
 import { measuredStore } from '../storage/measured-store.ts';
 import { createIssuers } from '../tokens/claims.ts';
 import { openClockGuard } from '../tokens/clock/open-clock-guard.ts';
-import { openSigning } from '../tokens/keys/open-signing.ts';
+import { openSigning } from '../tokens/open-signing.ts';
 import { openTokenRecords } from '../tokens/revocations/token-records.ts';
 import { createVerifier } from '../tokens/verifier.ts';
 import { createDispatch } from './create-dispatch.ts';
 import { createObjects } from './create-objects.ts';
-import { openCallers } from './open-authenticator.ts';
+import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
 import type { OpenedStore } from './open-store.ts';
 
-/** A running program. */
+/** A running server. */
 export interface Program {
   readonly baseUrl: string;
-  /** Stops accepting, finishes what is under way, closes the store. */
+  /** Stops accepting, drains requests in flight, closes the store. */
   stop(): Promise<void>;
 }
 
-/** In a published package the files beside this one are JavaScript. */
+/** In the published package the modules are JavaScript. */
 const PROBER_THREAD = new URL(`../clusters/prober/prober-thread${extname(import.meta.url)}`, import.meta.url);
 const CONSOLE_FOLDER = fileURLToPath(new URL('../../console/dist', import.meta.url));
 const BOOKMARK_INTERVAL_MS = 60_000;
 const CALLER_CHECK_MS = 5_000;
-/** Between two pages of a comparison of the caches with the store. */
+/** Between two pages of a consistency check of the caches. */
 const CHECK_PAUSE_MS = 10;
-/** The file of an embedded store is ours to keep small. etcd pauses for a compaction, and serves others. */
+/** Frequent compaction keeps an SQLite file small. etcd may serve others and pauses while it compacts. */
 const COMPACTION_INTERVAL_MS = { sqlite: 10_000, etcd: 60_000 };
 
-/** Constructs every long-lived part and connects them. Nothing else does. */
+/** Constructs and connects every long-lived part. No other code does. */
 export async function compose(
   options: ServeOptions,
   version: string,
@@ -78,8 +77,8 @@ export async function compose(
       try {
         await close();
       } catch (error) {
-        // The others must be closed all the same, above all the store.
-        logger.error({ err: error }, 'a part did not stop as it should');
+        // The other parts must be closed too, above all the store.
+        logger.error({ err: error }, 'a part failed to close');
       }
     }
   };
@@ -89,8 +88,8 @@ export async function compose(
     closers.push(() => audit.close());
     const tracer = await openTracing(options, version, logger);
     closers.push(async () => tracer?.close());
-    // The address is taken first: it is part of what tokens say, and may be chosen by the system.
-    const front = createApiServer({
+    // Listens first: the port may be chosen by the system, and the issuer of tokens contains it.
+    const apiServer = createApiServer({
       host: options.listen.host,
       port: options.listen.port,
       ...(options.tls === undefined
@@ -111,10 +110,10 @@ export async function compose(
       tracer,
       logger,
     });
-    closers.push(() => front.server.close());
-    // Not so where others serve the same one: a worker that took it now would have to turn callers away.
+    closers.push(() => apiServer.server.close());
+    // A worker shares its address with others, and listens only when it can serve.
     const isShared = options.workers > 1;
-    const { port } = isShared ? options.listen : await front.server.listen();
+    const { port } = isShared ? options.listen : await apiServer.server.listen();
     ownPort = port;
     const baseUrl = options.baseUrl ?? defaultBaseUrl({ ...options.listen, port }, options.tls ? 'https' : 'http');
     const issuers = createIssuers({ baseUrl, productName: options.productName });
@@ -132,7 +131,7 @@ export async function compose(
       leadership,
       limitMs: options.maxClockSkewMs,
       now: Date.now,
-      steady: () => performance.now(),
+      monotonicNow: () => performance.now(),
       every,
       logger,
     });
@@ -151,13 +150,20 @@ export async function compose(
       onError: (error) => logger.error({ err: error }, 'the watch of the store was interrupted'),
     });
     const { reader, writer, propagation, reflector, policy, broadcaster } = objects;
-    reflector.listen(countEvents(metrics.countCacheEvent));
+    reflector.listen({
+      onEvent: ({ before, after }) => {
+        const kind = (after ?? before)?.kind;
+        if (kind !== undefined) metrics.countCacheEvent(kind);
+      },
+      onProgress: () => {},
+      onReset: () => {},
+    });
     await reflector.start();
     closers.push(() => reflector.stop());
     const { caches } = objects;
     const count = ({ group, resource }: Kind, status: string) => metrics.cacheChecks.inc({ group, resource, status });
     const pause = async () => delay(CHECK_PAUSE_MS, undefined, { ref: false });
-    closers.push(startCacheChecks({ store, reflector, caches, count, pause, every, logger }));
+    closers.push(startConsistencyChecks({ store, reflector, caches, count, pause, every, logger }));
     await propagation.resume();
     await installBootstrapRoles(catalog, reader, writer);
 
@@ -176,7 +182,7 @@ export async function compose(
     });
     closers.push(signing.close);
     const { keyRing } = signing;
-    // Whoever came with a token of a revoked key has to go at once.
+    // Watches that were opened with a token of a revoked key end at once.
     keyRing.onChange(() => broadcaster.checkCallers());
     const live = { lookup: createLiveLookup(catalog, reader) };
     const { maxTokenExpirationSeconds: maxExpirationSeconds, maxTrackedTokensPerCaller: maxTrackedPerCaller } = options;
@@ -199,7 +205,7 @@ export async function compose(
       isRevoked: records.revocations.isRevoked,
       now: Date.now,
     });
-    const callers = await openCallers({ options, version, verifier, issuers, logger });
+    const callers = await openAuthenticator({ options, version, verifier, issuers, logger });
     closers.push(() => callers.close());
     closers.push(every(CALLER_CHECK_MS, () => broadcaster.checkCallers()));
 
@@ -285,7 +291,7 @@ export async function compose(
       keys: () => keyRing.entries(),
       now: Date.now,
     });
-    front.open({
+    apiServer.open({
       authenticator: callers.authenticator,
       authorizer: policy,
       dispatch,
@@ -302,8 +308,8 @@ export async function compose(
       isCluster: (name) => reader.find(catalog.clusters, { cluster: '', namespace: '', name }) !== undefined,
       tokenOriginsOf: callers.originsOf,
     });
-    closers.push(() => front.server.drain(() => broadcaster.shutDown()));
-    if (isShared) await front.server.listen();
+    closers.push(() => apiServer.server.drain(() => broadcaster.shutDown()));
+    if (isShared) await apiServer.server.listen();
     return { baseUrl, stop: stopAll };
   } catch (error) {
     await stopAll();
@@ -311,7 +317,7 @@ export async function compose(
   }
 }
 
-/** Loaded only when it is asked for. */
+/** Imported only when tracing is configured. */
 async function openTracing({ tracing }: ServeOptions, version: string, logger: Logger): Promise<Tracer | undefined> {
   if (tracing === undefined) return undefined;
   const { openTracer } = await import('../http/records/tracing/tracer.ts');

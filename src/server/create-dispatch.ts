@@ -17,7 +17,7 @@ import { createUsableAccountsHandler } from '../handlers/usable-accounts.ts';
 import type { Views } from '../handlers/views.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
-import type { Signing } from '../tokens/keys/open-signing.ts';
+import type { Signing } from '../tokens/open-signing.ts';
 import type { TokenRecords } from '../tokens/revocations/token-records.ts';
 import type { Objects } from './create-objects.ts';
 
@@ -31,12 +31,12 @@ export interface DispatchParts {
   readonly signing: Signing;
   readonly records: TokenRecords;
   readonly clock: Pick<ClockGuard, 'requireRight'>;
-  /** Answers for the clusters that issue their tokens themselves; undefined when there are none. */
+  /** Handles token requests of clusters that issue tokens themselves; undefined without --credentials-dir. */
   readonly forward: Forwarding | undefined;
   readonly reviewToken: ReviewToken;
 }
 
-/** What answers the requests about objects, with everything each of its handlers needs. A part of `compose`. */
+/** Creates the handlers of resource requests. A part of `compose`. */
 export function createDispatch(parts: DispatchParts): ReturnType<typeof createDispatcher> {
   const { baseUrl, catalog, issuers, objects, views, signing, records, clock, forward, reviewToken } = parts;
   const { productName, maxTokenExpirationSeconds: maxExpirationSeconds } = parts.options;
@@ -50,7 +50,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     propagation,
     views,
     broadcaster,
-    publicView: publicView,
+    publicView,
     continueTokens: createContinueTokens({ key: signing.sealKey }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
     escalation: (caller, kind, object, old) =>
@@ -64,7 +64,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       requireRightClock,
       tracked: records.tracked,
       issuerOf: issuers.issuerFor,
-      forward: forward,
+      forward,
       maxExpirationSeconds,
       now: Date.now,
       randomUuid: randomUUID,
@@ -73,7 +73,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       authorizer: policy,
       catalog,
       reader,
-      reviewToken: reviewToken,
+      reviewToken,
       now: Date.now,
     }),
     getKubeconfig: createKubeconfigHandler({ catalog, reader, productName, baseUrl }),

@@ -17,11 +17,11 @@ import { WatchCache } from '../storage/watch-cache.ts';
 export interface ObjectsOptions extends PublicViewOptions {
   readonly catalog: Catalog;
   readonly store: Store;
-  /** How many revisions the caches can go back. */
+  /** How many past revisions the caches can serve. */
   readonly historyRevisions: number;
   readonly bookmarkIntervalMs: number;
   readonly delay: (ms: number) => Promise<void>;
-  /** Hears of interruptions of the store's watch. */
+  /** Called when the watch of the store is interrupted. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -37,8 +37,8 @@ export interface Objects {
 }
 
 /**
- * Objects, their caches, and what follows every change of them: a part of `compose`, and of the tests that need the
- * parts between HTTP and the store as the program connects them. The feed still has to be started.
+ * The parts between HTTP and the store: watch caches, reader, writer, policy, watch broadcaster, deletion propagation. Called by
+ * `compose`, and by tests that need them connected as the program connects them. The caller starts the reflector.
  */
 export function createObjects(options: ObjectsOptions): Objects {
   const { catalog, store, historyRevisions } = options;
@@ -75,7 +75,7 @@ export function createObjects(options: ObjectsOptions): Objects {
     isPolicy: (kind) => isPolicy.has(kind),
     bookmarkIntervalMs: options.bookmarkIntervalMs,
   });
-  // The rules first: an event is judged by the rules in force at its revision.
+  // The policy first: an event is filtered by the policy at its revision.
   reflector.listen(new PolicyUpdater({ policy, reader, catalog }));
   reflector.listen(broadcaster);
   const writer = new ObjectWriter({
@@ -91,7 +91,7 @@ export function createObjects(options: ObjectsOptions): Objects {
   return { publicView, reflector, caches, reader, writer, policy, broadcaster, propagation };
 }
 
-/** Without vowels, and without digits that look like letters: no words, no misreadings. */
+/** Kubernetes' alphabet for generated names: no vowels, and no digits that look like letters. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 
 const randomSuffix = (): string =>

@@ -7,5 +7,5 @@ const user = (name: string, ...groups: string[]): User => ({
   extra: {},
 });
 
-/** The callers of the demo fleet; what they may do is in demo/rbac.yaml. */
+/** The callers of the demo fleet; demo/rbac.yaml grants their rights. */
 export const DEMO_USERS: readonly User[] = [user('dana', 'platform-admins'), user('devi', 'team-shop'), user('carl')];

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
-import { openAdminToken } from '../authn/admin-token.ts';
 import { type Authenticator, createAuthenticator } from '../authn/authenticator.ts';
-import { ensureTokenFile, fixedToken } from '../authn/generated-tokens.ts';
-import { createIssuedTokens } from '../authn/issued-token-authenticator.ts';
-import { createFetchDocument } from '../authn/providers/fetch-document.ts';
-import { openProviders } from '../authn/providers/open-providers.ts';
-import { openStaticTokens } from '../authn/static-token-authenticator.ts';
+import { createFixedTokenAuthenticator, ensureTokenFile, loadAdminToken } from '../authn/fixed-token-authenticator.ts';
+import { createIssuedTokenAuthenticator } from '../authn/issued-token-authenticator.ts';
+import { createFetchDocument } from '../authn/jwt/fetch-document.ts';
+import { openJwtAuthenticators } from '../authn/jwt/open-jwt-authenticators.ts';
+import { openStaticTokenAuthenticator } from '../authn/static-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { every } from '../lib/interval.ts';
 import type { Logger } from '../observability/logger.ts';
@@ -13,7 +12,7 @@ import type { Issuers } from '../tokens/claims.ts';
 import type { Verifier } from '../tokens/verifier.ts';
 import { DEMO_USERS } from './demo-users.ts';
 
-export interface CallerParts {
+export interface AuthenticatorParts {
   readonly options: ServeOptions;
   readonly version: string;
   readonly verifier: Verifier;
@@ -21,44 +20,53 @@ export interface CallerParts {
   readonly logger: Logger;
 }
 
-export interface Callers {
+export interface OpenedAuthenticator {
   readonly authenticator: Authenticator;
-  /** Where the tokens of an identity provider are to be had. */
+  /** Origins of the token endpoints of an identity provider, for the console's content security policy. */
   readonly originsOf: (issuer: string) => readonly string[];
   close(): void;
 }
 
-/** Everything by which a caller can be known. A part of `compose`. */
-export async function openCallers({ options, version, verifier, issuers, logger }: CallerParts): Promise<Callers> {
+/** Opens every source of callers: static tokens, the admin token, issued tokens, identity providers. */
+export async function openAuthenticator({
+  options,
+  version,
+  verifier,
+  issuers,
+  logger,
+}: AuthenticatorParts): Promise<OpenedAuthenticator> {
   const fixedTokens = options.demo
     ? await Promise.all(
         DEMO_USERS.map(async (user) =>
-          fixedToken(await ensureTokenFile(join(options.dataDir, 'demo', `${user.name}.token`)), user),
+          createFixedTokenAuthenticator(
+            await ensureTokenFile(join(options.dataDir, 'demo', `${user.name}.token`)),
+            user,
+          ),
         ),
       )
     : [];
-  const adminToken = await openAdminToken(options.dataDir);
+  const adminToken = await loadAdminToken(options.dataDir);
   const { tokenAuthFile, authenticationConfig } = options;
-  // These two last, because they start timers: had anything after them failed, nobody would stop those.
+  // Last, because these two start timers, which a failure of a later step would leave running.
   const staticTokens =
     tokenAuthFile === undefined
       ? undefined
-      : await openStaticTokens({
+      : await openStaticTokenAuthenticator({
           file: tokenAuthFile,
           every,
           report: (problem) => logger.warn({ problem }, 'the token file'),
         });
-  const providers =
+  const jwt =
     authenticationConfig === undefined
       ? undefined
-      : await openProviders({
+      : await openJwtAuthenticators({
           file: authenticationConfig,
           isOurs: (url) => url.startsWith(issuers.issuerFor('')),
           createFetch: (certificateAuthority) =>
             createFetchDocument({ certificateAuthority, userAgent: `clusterpass/${version}` }),
           now: Date.now,
           every,
-          report: (problem) => logger.warn({ problem }, 'an identity provider'),
+          report: (problem) => logger.warn({ problem }, 'an issuer of the authentication configuration'),
         }).catch((error: unknown) => {
           staticTokens?.close();
           throw error;
@@ -68,14 +76,14 @@ export async function openCallers({ options, version, verifier, issuers, logger 
       staticTokens,
       adminToken,
       fixedTokens,
-      issuedTokens: createIssuedTokens({ verifier }),
-      providers,
+      issuedTokens: createIssuedTokenAuthenticator({ verifier }),
+      jwt,
       audienceOf: issuers.issuerFor,
     }),
-    originsOf: (issuer) => providers?.originsOf(issuer) ?? [],
+    originsOf: (issuer) => jwt?.originsOf(issuer) ?? [],
     close: () => {
       staticTokens?.close();
-      providers?.close();
+      jwt?.close();
     },
   };
 }

@@ -4,11 +4,11 @@ import type { ServeOptions } from '../config/serve-options.ts';
 import { ManifestFolder, type ManifestFolderOptions } from '../manifests/manifest-folder.ts';
 
 const DEMO_FOLDER = fileURLToPath(new URL('../../demo', import.meta.url));
-/** The word that the files of the demo are written with, whatever word is served. */
+/** The product name in the demo manifests, whatever --product-name says. */
 const DEMO_PRODUCT_NAME = 'orchestrator';
 const POLL_MS = 1_000;
 
-/** The folders whose files are kept in the store: that of the demo, and the operator's. A part of `compose`. */
+/** Applies the demo manifests and those of --manifests, and follows their changes. A part of `compose`. */
 export async function openManifests(
   options: Pick<ServeOptions, 'demo' | 'manifests'>,
   parts: Pick<ManifestFolderOptions, 'parts' | 'logger'>,
@@ -18,8 +18,8 @@ export async function openManifests(
     for (const folder of folders.toReversed()) await folder.stop();
   };
   try {
-    for (const place of foldersOf(options)) {
-      const folder = new ManifestFolder({ ...place, ...parts, pollMs: POLL_MS });
+    for (const source of sourcesOf(options)) {
+      const folder = new ManifestFolder({ ...source, ...parts, pollMs: POLL_MS });
       await folder.start();
       folders.push(folder);
     }
@@ -30,7 +30,7 @@ export async function openManifests(
   return { stop };
 }
 
-function foldersOf({
+function sourcesOf({
   demo,
   manifests,
 }: Pick<ServeOptions, 'demo' | 'manifests'>): Pick<ManifestFolderOptions, 'source' | 'path' | 'writtenFor'>[] {

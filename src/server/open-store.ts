@@ -5,7 +5,7 @@ import type { Logger } from '../observability/logger.ts';
 import { IMPORT_KEY, type Revision, StorageError, type Store } from '../storage/contract.ts';
 import { followCredentials, readCredentials } from '../storage/etcd/etcd-credentials.ts';
 import { openEtcdStore } from '../storage/etcd/open-etcd-store.ts';
-import { seedEtcdRevision } from '../storage/etcd/seed-revision.ts';
+import { seedEtcdRevision } from '../storage/etcd/store-meta.ts';
 import { type Leadership, soleLeadership } from '../storage/leadership.ts';
 import { seedSqliteRevision } from '../storage/sqlite/seed-revision.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
@@ -13,16 +13,16 @@ import type { StoreTime } from '../storage/store-time.ts';
 
 export interface OpenedStore {
   readonly store: Store;
-  /** Where it is kept by machines that have clocks of their own. */
+  /** The clocks of the store's members; undefined for an embedded store. */
   readonly time?: StoreTime;
-  /** Stands for election, where there is one. To be closed before the store. */
+  /** Runs for leader election. Close it before the store. */
   campaign(): Leadership;
 }
 
-/** How often the files with the credentials for etcd are looked at. */
+/** How often the credential files for etcd are polled. */
 const RENEW_EVERY_MS = 10_000;
 
-/** The one place that knows which engines there are. A store that an import has not finished with is refused. */
+/** The only code that knows the storage engines. Rejects a store with an unfinished import. */
 export async function openStore(
   options: StoreOptions,
   logger: Logger,
@@ -43,7 +43,7 @@ export async function openStore(
   }
 }
 
-/** Makes every later revision greater than this one. The store must hold nothing yet, and not be open. */
+/** Makes every later revision greater than this one. The store must be empty and closed. */
 export async function seedStoreRevision(options: StoreOptions, revision: Revision): Promise<void> {
   if (options.engine === 'sqlite') seedSqliteRevision(options.path, revision);
   else

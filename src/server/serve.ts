@@ -1,19 +1,19 @@
 import cluster from 'node:cluster';
 import inspector from 'node:inspector';
-import { AuthenticationConfigError } from '../authn/providers/read-config.ts';
+import { AuthenticationConfigError } from '../authn/jwt/read-configuration.ts';
 import { TokenFileError } from '../authn/static-token-authenticator.ts';
 import { loadServeOptions, OptionsError } from '../config/load-options.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
 import { createLogger, type Logger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
-import { SignerFailed } from '../tokens/external/line-channel.ts';
+import { SignerFailed } from '../tokens/external/signer-client.ts';
 import type { Program } from './compose.ts';
 import { openStore } from './open-store.ts';
 import { welcome } from './welcome.ts';
 import { startWorkers, WorkerFailed } from './workers/start-workers.ts';
 
-/** Runs until it is told to stop. Exit codes: 0 stopped as asked, 1 could not start, 2 the options are wrong. */
+/** Runs until SIGTERM or SIGINT. Exit codes: 0 stopped by a signal, 1 failed to start, 2 invalid options. */
 export async function serve(flags: Record<string, unknown>, version: string): Promise<number> {
   let loaded: ReturnType<typeof loadServeOptions>;
   try {
@@ -32,12 +32,12 @@ export async function serve(flags: Record<string, unknown>, version: string): Pr
     return runWorker(worker, { options, version, logger, explain: (error) => explain(error, options) });
   }
   for (const warning of warnings) logger.warn({}, warning);
-  // Before anything slow: a signal that arrives during the start must not be lost.
+  // Registered first: a signal that arrives during the start must not be lost.
   const stopRequested = stopSignal();
   try {
     let serving = false;
     void stopRequested.then(() => {
-      // During the start nothing has been promised to anyone, and what was written is on disk: just go.
+      // During the start no request is in flight, and every write is already durable.
       if (!serving) process.exit(0);
     });
     const running = await (options.workers > 1 ? startWorkers(options, logger) : serveAlone(options, version, logger));
@@ -54,49 +54,56 @@ export async function serve(flags: Record<string, unknown>, version: string): Pr
 }
 
 /**
- * A debugger reads everything in memory, signing keys included, and Node opens one to every user of the machine when it
- * gets SIGUSR1. One that was asked for in the options of Node is the operator's choice, and said.
+ * A debugger reads all memory, signing keys included, and Node opens one on SIGUSR1 for every user of the machine. So SIGUSR1
+ * is ignored. A debugger that was requested with --inspect is the operator's choice, and logged.
  */
 function keepDebuggersOut(logger: Logger): void {
-  process.on('SIGUSR1', () => logger.warn({ signal: 'SIGUSR1' }, 'a debugger was asked for, and is not opened'));
+  process.on('SIGUSR1', () => logger.warn({ signal: 'SIGUSR1' }, 'SIGUSR1 ignored: the debugger stays closed'));
   const address = inspector.url();
   if (address !== undefined) {
     const where = new URL(address).host;
-    logger.warn({ where }, 'a debugger is open: whoever reaches it can read the signing keys; start without --inspect');
+    logger.warn({ where }, 'a debugger is open and can read the signing keys: start without --inspect');
   }
 }
 
-/** Loaded only where it is used: a process that only looks after others needs none of what they serve with. */
+/** Imported here because the primary process of several workers does not need it. */
 async function serveAlone(options: ServeOptions, version: string, logger: Logger): Promise<Program> {
   const { compose } = await import('./compose.ts');
   return compose(options, version, logger, () => openStore(options.store, logger));
 }
 
-/** Resolves at the first signal to stop; the second one ends the process at once. */
+/** Resolves at the first signal to stop; the second one exits at once. */
 function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    let asked = false;
+    let requested = false;
     for (const name of ['SIGTERM', 'SIGINT'] as const) {
       process.on(name, () => {
-        if (asked) process.exit(1);
-        asked = true;
+        if (requested) process.exit(1);
+        requested = true;
         resolve(name);
       });
     }
   });
 }
 
-/** Errors whose message is all that an operator needs. */
-const SAY_ALL = [StorageError, UnsafeFile, TokenFileError, AuthenticationConfigError, SignerFailed, WorkerFailed];
+/** Errors whose message is written for the operator. */
+const OPERATOR_ERRORS = [
+  StorageError,
+  UnsafeFile,
+  TokenFileError,
+  AuthenticationConfigError,
+  SignerFailed,
+  WorkerFailed,
+];
 
-/** One sentence for what an operator can mend; the whole story for what is our fault. */
+/** The message of an error that the operator can fix; the stack of any other. */
 function explain(error: unknown, { listen }: ServeOptions): string {
-  if (SAY_ALL.some((type) => error instanceof type)) return (error as Error).message;
+  if (OPERATOR_ERRORS.some((type) => error instanceof type)) return (error as Error).message;
   const { code, syscall, path, message, stack } = error as NodeJS.ErrnoException;
   const address = `${listen.host}:${listen.port}`;
   if (code === 'EADDRINUSE') return `${address} is in use by another program: stop it, or choose another --listen`;
   if (syscall === 'listen') return `cannot listen on ${address}: ${message}`;
-  // A file or folder that was given as an option: the system's message names it.
+  // A file or folder from an option: the system's message names it.
   if (code !== undefined && path !== undefined) return message;
   return stack ?? String(error);
 }

@@ -15,7 +15,7 @@ import { exportStore } from '../transfer/export-store.ts';
 import { importStore } from '../transfer/import-store.ts';
 import { openStore, seedStoreRevision } from './open-store.ts';
 
-/** Works on a store without a server in between. Exit codes: 0 done, 1 it did not work or something is wrong, 2 the options are. */
+/** `clusterpass store`, without a server. Exit codes: 0 success, 1 failure or problems found, 2 invalid options. */
 export type StoreTask = 'export' | 'import' | 'check';
 
 export async function runStoreCommand(task: StoreTask, flags: Record<string, unknown>): Promise<number> {
@@ -27,19 +27,19 @@ export async function runStoreCommand(task: StoreTask, flags: Record<string, unk
       for (const problem of error.problems) say(problem);
       return 2;
     }
-    if (!(SAY_ALL.some((type) => error instanceof type) || isFileError(error))) throw error;
+    if (!(OPERATOR_ERRORS.some((type) => error instanceof type) || isFileError(error))) throw error;
     say((error as Error).message);
     return 1;
   }
 }
 
-const SAY_ALL = [StorageError, UnsafeFile, ArchiveError];
+const OPERATOR_ERRORS = [StorageError, UnsafeFile, ArchiveError];
 const isFileError = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
 const say = (text: string): void => {
   process.stderr.write(`clusterpass: ${text}\n`);
 };
-/** What an operator has to know comes as an error, and the rest is noise here. */
-const quiet = createLogger({ level: 'silent' });
+/** Failures are reported as errors; these commands log nothing else. */
+const silentLogger = createLogger({ level: 'silent' });
 
 type Flags = Readonly<Record<string, unknown>>;
 const text = (flags: Flags, name: string): string | undefined =>
@@ -47,9 +47,9 @@ const text = (flags: Flags, name: string): string | undefined =>
 
 const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) => Promise<number>>> = {
   async export(options, flags) {
-    const { store } = await openStore(options, quiet);
+    const { store } = await openStore(options, silentLogger);
     try {
-      // The file holds everything: only for us, and never over another.
+      // The export holds every secret: mode 0600, and an existing file is not overwritten.
       const path = text(flags, 'file') ?? '-';
       const file = path === '-' ? undefined : await open(path, 'wx', 0o600);
       const stream = file?.createWriteStream() ?? process.stdout;
@@ -74,7 +74,7 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
     if (path !== '-') await once(input, 'open');
     const archive = await readArchive(createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }));
     const target = {
-      open: async () => (await openStore(options, quiet, { unfinished: true })).store,
+      open: async () => (await openStore(options, silentLogger, { unfinished: true })).store,
       lift: (revision: number) => seedStoreRevision(options, revision),
     };
     const revision = await importStore(target, archive);
@@ -87,7 +87,7 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
   async check(options, flags) {
     const productName = text(flags, 'productName') ?? '';
     const catalog = createCatalog({ productName });
-    const { store } = await openStore(options, quiet);
+    const { store } = await openStore(options, silentLogger);
     try {
       const { revision, counts, problems } = await checkStore(store, catalog);
       for (const [resource, count] of counts) process.stdout.write(`${String(count).padStart(8)}  ${resource}\n`);
@@ -119,7 +119,7 @@ async function listAtServer(
       headers: { Authorization: `Bearer ${token}`, Accept: 'application/json' },
       redirect: 'error',
     }).catch((error: Error) => {
-      throw new ArchiveError(`${server} can not be reached: ${error.message}`);
+      throw new ArchiveError(`${server} cannot be reached: ${error.message}`);
     });
     if (!response.ok) throw new ArchiveError(`${server} answered ${response.status} for ${path}`);
     return (await response.json()) as ServedList;

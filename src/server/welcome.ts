@@ -1,9 +1,9 @@
 import { relative } from 'node:path';
-import { ADMIN_TOKEN_FILE } from '../authn/admin-token.ts';
+import { ADMIN_TOKEN_FILE } from '../authn/fixed-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { DEMO_USERS } from './demo-users.ts';
 
-/** What a person who just started the server needs next, to be copied as it stands. */
+/** Printed after the start: the next commands, ready to copy. */
 export function welcome({ dataDir, productName, demo }: ServeOptions, baseUrl: string): string {
   const fromHere = relative(process.cwd(), dataDir) || '.';
   const folder = fromHere.startsWith('..') ? dataDir : fromHere;
@@ -13,7 +13,7 @@ export function welcome({ dataDir, productName, demo }: ServeOptions, baseUrl: s
     `Clusterpass serves ${baseUrl}`,
     `The admin token is in ${token}`,
     '',
-    `Look at the fleet in a browser: ${baseUrl}/console/`,
+    `Console: ${baseUrl}/console/`,
     '',
     'List the clusters:',
     `  curl -H "Authorization: Bearer $(cat ${token})" ${baseUrl}/auth/v1/clusters`,
@@ -26,7 +26,7 @@ export function welcome({ dataDir, productName, demo }: ServeOptions, baseUrl: s
       `  curl -H "Authorization: Bearer $(cat ${token})" -H 'Content-Type: application/json' \\`,
       `    -d '{"spec":{"audiences":["vault"]}}' ${path}`,
       '',
-      `The demo's callers, each with other rights: ${DEMO_USERS.map(({ name }) => `${folder}/demo/${name}.token`).join(', ')}`,
+      `Tokens of the demo callers, each with different rights: ${DEMO_USERS.map(({ name }) => `${folder}/demo/${name}.token`).join(', ')}`,
       '',
     );
   }

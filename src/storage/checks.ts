@@ -1,8 +1,9 @@
-import type { Expectation, Revision, Write } from './contract.ts';
+import type { Expectation, ListRequest, Revision, Write } from './contract.ts';
 
 /**
- * Mistakes of a caller, told as RangeError and before anything is done. A string with half a surrogate pair
- * has no UTF-8 form: two such keys would become one. NUL ends a text for some of SQLite's functions, and etcd's ranges count with it.
+ * Arguments of the storage contract. A wrong one is a RangeError, before anything is done. A string with half a
+ * surrogate pair has no UTF-8 form: two such keys would become one. NUL ends a text for some of SQLite's functions, and
+ * etcd's range ends are made with it.
  */
 export function checkKey(key: string): void {
   if (key === '' || !key.isWellFormed() || key.includes('\0')) {
@@ -21,6 +22,14 @@ export function checkRevision(revision: Revision | undefined): void {
   }
 }
 
+export function checkList({ prefix, revision, limit }: ListRequest): void {
+  checkPrefix(prefix);
+  checkRevision(revision);
+  if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0)) {
+    throw new RangeError('the limit of a list is a positive integer');
+  }
+}
+
 export function checkWrite({ key, value, expect, guards = [] }: Write): void {
   checkKey(key);
   checkExpectation(expect);
@@ -31,13 +40,11 @@ export function checkWrite({ key, value, expect, guards = [] }: Write): void {
   }
 }
 
-/** An object with none of the three must not pass as any of them: it would be a blind write. */
+/** An object with none of the three members would be a blind write. */
 function checkExpectation(expect: Expectation): void {
-  if ('absent' in expect) {
-    if (expect.absent !== true) throw new RangeError('an expectation says absent: true, or a revision');
-  } else {
-    const revision = 'modRevision' in expect ? expect.modRevision : expect.createRevision;
-    if (revision === undefined) throw new RangeError('an expectation says absent: true, or a revision');
-    checkRevision(revision);
-  }
+  if ('absent' in expect && expect.absent === true) return;
+  const revision =
+    'modRevision' in expect ? expect.modRevision : 'absent' in expect ? undefined : expect.createRevision;
+  if (revision === undefined) throw new RangeError('an expectation is absent: true, or a revision');
+  checkRevision(revision);
 }

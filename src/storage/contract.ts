@@ -1,28 +1,28 @@
 /**
- * What every storage engine promises. The shape is etcd's: ordered keys, one revision for the whole
- * store, compare-and-swap, reads in the past, and a watch that misses nothing.
+ * The storage contract: what every engine promises. It has etcd's shape: ordered keys, one revision for the whole
+ * store, compare-and-swap, reads in the past, and a watch that misses no change. Values are bytes.
  *
- * Keys are strings compared by their UTF-8 bytes. Prefixes end in `/`, so that a caller who asks for
- * `/registry/a/` can never be shown `/registry/ab/...`; an engine refuses a prefix that does not.
+ * Keys are strings compared by their UTF-8 bytes. Prefixes end in `/`, so a list of `/registry/a/` never contains
+ * `/registry/ab/...`; an engine refuses other prefixes.
  *
  * test/conformance/ holds one test for each promise below, and every engine runs it.
  */
 
 /**
- * A point in the history of the whole store. It only grows, and is never used twice, not even after a crash. The first
- * is at least 1. There may be gaps: an engine may share its counter with others, who write where nobody sees it.
+ * A point in the history of the whole store. Revisions only grow, and none is used twice, not even after a crash. The
+ * first is at least 1. There may be gaps: etcd counts the writes of its other users too.
  */
 export type Revision = number;
 
-/** There while a store is being filled from another one: it is no store to serve from yet. */
+/** Exists while an import fills the store. A server refuses to open such a store. */
 export const IMPORT_KEY = '/internal/import';
-/** Held by the replica that leads. */
+/** Held by the leader. */
 export const LEADER_KEY = '/internal/leader';
-/** How far the leader has decided to compact. */
+/** The revision that the leader has decided to compact to. */
 export const COMPACTION_KEY = '/internal/compaction';
-/** What time it last was, where nobody but the process that has the store open could say so. */
+/** The last time that the process with the store open has seen, where no other clock can be asked. */
 export const TIME_KEY = '/internal/time';
-/** What belongs to one store and does not move to another. */
+/** Keys that belong to one store and are not exported. */
 export const ENGINE_KEYS: readonly string[] = [IMPORT_KEY, LEADER_KEY, COMPACTION_KEY, TIME_KEY];
 
 export interface KeyValue {
@@ -30,13 +30,11 @@ export interface KeyValue {
   readonly value: Uint8Array;
   /** The revision of the last write to this key. */
   readonly modRevision: Revision;
-  /** The revision of the write that made this key exist; it changes when a key is deleted and made anew. */
+  /** The revision of the write that created the key. A key that is deleted and created again gets a new one. */
   readonly createRevision: Revision;
-  /** What the writer said of it (`Write.meaning`); only in a watch, and never promised. */
-  readonly meaning?: object;
 }
 
-/** One change of one key. Each write is one change, so a revision names exactly one of these. */
+/** One change of one key. Each write is one change, so a revision identifies at most one change. */
 export type Change = PutChange | DeleteChange;
 
 export interface PutChange extends KeyValue {
@@ -49,31 +47,26 @@ export interface DeleteChange {
   readonly modRevision: Revision;
 }
 
-/** What must be true of a key for a write to happen. */
+/** The condition on a key under which a write happens. */
 export type Expectation =
   /** The key does not exist. */
   | { readonly absent: true }
-  /** The key's last write was this one. */
+  /** The key was last written at this revision. */
   | { readonly modRevision: Revision }
-  /** The key exists and is still the one made by this write, whatever was written to it since. */
+  /** The key was created at this revision and has not been deleted since. */
   | { readonly createRevision: Revision };
 
 export interface Write {
   readonly key: string;
   /** The new value, or null to delete the key. */
   readonly value: Uint8Array | null;
-  /**
-   * What the value says. An engine may hand it to those who watch in this process, who then need not parse what is at hand;
-   * it is not stored. Nobody changes it any more.
-   */
-  readonly meaning?: object;
-  /** What must be true of the key itself. A write without expectation does not exist: nobody overwrites blindly. */
+  /** The condition on the key itself. It is required: there are no blind writes. */
   readonly expect: Expectation;
-  /** What must be true of other keys at the same instant, e.g. that the namespace still exists. */
+  /** Conditions on other keys at the same instant, e.g. that the namespace still exists. */
   readonly guards?: readonly Guard[];
 }
 
-/** What a write demands of a key that it does not change. */
+/** The condition of a write on a key that it does not change. */
 export interface Guard {
   readonly key: string;
   readonly expect: Expectation;
@@ -85,14 +78,14 @@ export type WriteResult =
       readonly ok: false;
       /** The key whose expectation did not hold: the write's own key or one of its guards. */
       readonly key: string;
-      /** That key as it is now, if it exists. */
+      /** The current state of that key, if it exists. */
       readonly current: KeyValue | undefined;
       readonly revision: Revision;
     };
 
 export interface ListRequest {
   readonly prefix: string;
-  /** Read as of this revision; without it, as of now. */
+  /** Read at this revision. Default: the current one. */
   readonly revision?: Revision;
   /** Return only keys strictly greater than this one. */
   readonly after?: string;
@@ -101,7 +94,7 @@ export interface ListRequest {
 
 export interface ListResult {
   readonly items: readonly KeyValue[];
-  /** The revision the result is true at: the one asked for, or the store's when it was read. */
+  /** The revision that was read: the requested one, or the current one. */
   readonly revision: Revision;
   /** True when `limit` cut the result short. */
   readonly more: boolean;
@@ -109,22 +102,22 @@ export interface ListResult {
 
 export interface WatchBatch {
   readonly changes: readonly Change[];
-  /** Everything up to this revision has been delivered, including by this batch; may advance without changes. */
+  /** All changes up to this revision have been delivered, with this batch. It may advance without changes. */
   readonly revision: Revision;
 }
 
 export interface Store {
   /**
    * Linearizable: sees every write acknowledged before the call.
-   * With a revision: as of that revision; `compacted` if it is gone, `future` if it has not happened.
+   * With a revision: reads at that revision. Fails with `compacted` if it is gone, `future` if it has not happened.
    */
   get(key: string, revision?: Revision): Promise<KeyValue | undefined>;
 
-  /** Items in key order, all true at the one revision that is returned. Fails as `get` does. */
+  /** Items in key order, all read at the one revision that is returned. Fails as `get` does. */
   list(request: ListRequest): Promise<ListResult>;
 
   /**
-   * All or nothing, and one winner: of writes that expect the same state of a key, exactly one succeeds.
+   * Atomic compare-and-swap: of writes that expect the same state of a key, exactly one succeeds.
    * When it resolves with `ok`, the write survives `kill -9` and loss of power, and every later read sees it.
    * When it rejects, the write may or may not have happened.
    */
@@ -132,16 +125,16 @@ export interface Store {
 
   /**
    * Every change under the prefix with a revision greater than `after`: in order of revision, each once,
-   * none left out, across any number of batches. Ends with an error `compacted` when changes it would
-   * have to deliver are gone, and quietly when the signal aborts or the store is closed.
+   * none left out, across any number of batches. Fails with `compacted` when changes that it would have to deliver
+   * are gone. Ends without an error when the signal aborts or the store is closed.
    */
   watch(prefix: string, after: Revision, signal: AbortSignal): AsyncIterable<WatchBatch>;
 
-  /** The store's revision now; linearizable. Cheap, because every consistent read asks for it. */
+  /** The current revision; linearizable. Cheap, because every consistent read asks for it. */
   revision(): Promise<Revision>;
   /**
-   * The same, of a store that this process alone writes to: it knows without asking anybody. Undefined while it can not be
-   * sure; a store that others write to does not have this.
+   * The current revision without a round trip. Only an engine that no other process writes to has this method; it
+   * returns undefined while it cannot be sure.
    */
   knownRevision?(): Revision | undefined;
 
@@ -149,25 +142,25 @@ export interface Store {
   compactedRevision(): Promise<Revision>;
 
   /**
-   * Forget the states before `revision`: reads and watches from an older one fail with `compacted`,
-   * current values stay, and the space is given back. Idempotent; never blocks writers for long.
+   * Removes the states before `revision`: reads and watches from an older one fail with `compacted`, current values
+   * stay, and the space is freed. Idempotent. Blocks writers for a few milliseconds at a time.
    */
   compact(revision: Revision): Promise<void>;
 
-  /** Finishes acknowledged work, releases the engine. Later calls fail with `closed`. */
+  /** Finishes the calls that were made, then releases the engine. Later calls fail with `closed`. */
   close(): Promise<void>;
 }
 
 export type StorageErrorCode =
-  /** The revision asked for is older than what is kept. */
+  /** The requested revision has been compacted. */
   | 'compacted'
-  /** The revision asked for has not happened yet. */
+  /** The requested revision has not happened yet. */
   | 'future'
   /** Another process holds the store. */
   | 'in-use'
   /** The engine cannot answer now (disk full, read-only, lost connection); trying again may help. */
   | 'unavailable'
-  /** What is stored is damaged, or was written by a newer release. */
+  /** The stored data is damaged, or was written by a newer release. */
   | 'unreadable'
   /** The value is larger than the engine takes. Trying again does not help. */
   | 'too-large'
@@ -176,7 +169,7 @@ export type StorageErrorCode =
 export class StorageError extends Error {
   override readonly name = 'StorageError';
   readonly code: StorageErrorCode;
-  /** For `compacted`: the newest revision that is gone. For `future`: the store's revision now. */
+  /** For `compacted`: the newest compacted revision. For `future`: the current revision. */
   readonly revision: Revision | undefined;
 
   constructor(code: StorageErrorCode, message: string, options: { revision?: Revision; cause?: unknown } = {}) {

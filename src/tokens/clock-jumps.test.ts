@@ -4,11 +4,11 @@ import { createRingChanges, type MakeKey } from './keys/ring-state.ts';
 import { type Fixture, openFixture, START } from './tokens.fixture.ts';
 
 const HOUR = 3_600;
-/** What an issued token is good for here. */
+/** Of an issued token. */
 const LIFETIME = HOUR;
 const LEEWAY = 60;
 
-describe('B13: a token that was looked at before, when the clock has jumped by so many seconds', () => {
+describe('B13: a token that was verified before, when the clock has jumped by so many seconds', () => {
   let fixture: Fixture;
   let token: string;
   beforeAll(async () => {
@@ -17,7 +17,7 @@ describe('B13: a token that was looked at before, when the clock has jumped by s
   });
   afterAll(() => fixture.remove());
 
-  /** In a row on one verifier, so that each jump starts from where the last one ended, and with a warm cache. */
+  /** In order, on one verifier: each jump starts where the last one ended, with a warm cache. */
   test.each([
     [0, true],
     [-59, true],

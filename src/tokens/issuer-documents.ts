@@ -1,11 +1,11 @@
 import type { Issuers } from './claims.ts';
-import { publicJwk } from './keys/jwk.ts';
+import { publicJwk } from './keys/key-material.ts';
 import type { KeyRing } from './keys/key-ring.ts';
 import { KEY_SET_MAX_AGE_SECONDS } from './keys/ring-state.ts';
 
-/** What verifiers read to trust our tokens: the same for every name that a cluster could have. */
+/** The OpenID discovery document and the key set, for every cluster name, whether or not the cluster exists. */
 export interface IssuerDocuments {
-  /** The name must be one that a cluster could have. */
+  /** `cluster` must be a valid cluster name. */
   configuration(cluster: string): string;
   keySet(): Uint8Array;
   readonly cacheControl: string;
@@ -13,21 +13,21 @@ export interface IssuerDocuments {
 
 export const keySetAddress = (issuer: string): string => `${issuer}/openid/v1/jwks`;
 
-/** In the place of a cluster's name while the document is made. No cluster can be called so. */
-const PLACE = '{cluster}';
+/** Stands for the cluster name in the template. It is not a valid cluster name. */
+const PLACEHOLDER = '{cluster}';
 
 export interface IssuerDocumentsOptions {
   readonly keyRing: Pick<KeyRing, 'all'>;
   readonly issuers: Pick<Issuers, 'issuerFor'>;
-  /** Algorithms are told of the keys that there are; this is where to hear that they changed. */
+  /** Registers a listener for changes of the keys. */
   readonly onChange: (listener: () => void) => void;
 }
 
-/** Made when keys change and swapped whole; a request only puts in the name. */
+/** Built when keys change and swapped as a whole. A request only fills in the cluster name. */
 export function createIssuerDocuments({ keyRing, issuers, onChange }: IssuerDocumentsOptions): IssuerDocuments {
   const build = () => {
     const keys = keyRing.all();
-    const issuer = issuers.issuerFor(PLACE);
+    const issuer = issuers.issuerFor(PLACEHOLDER);
     // O-01: compact, in this order, and without a newline at the end.
     const configuration = JSON.stringify({
       issuer,
@@ -43,8 +43,8 @@ export function createIssuerDocuments({ keyRing, issuers, onChange }: IssuerDocu
     documents = build();
   });
   return {
-    // A name has no character that JSON would escape.
-    configuration: (cluster) => documents.configuration.replaceAll(PLACE, () => cluster),
+    // A cluster name has no character that JSON escapes.
+    configuration: (cluster) => documents.configuration.replaceAll(PLACEHOLDER, () => cluster),
     keySet: () => documents.keySet,
     cacheControl: `public, max-age=${KEY_SET_MAX_AGE_SECONDS}`,
   };

@@ -1,11 +1,18 @@
 import type { Algorithm } from './keys/algorithms.ts';
-import { TokenRejected } from './token-rejected.ts';
 
 /** Compact JWS (RFC 7515 section 7.1), read so that one token has exactly one spelling. */
 
 /**
+ * A token that names this server as its issuer and is not accepted. A token review shows the message (K-11 to K-20);
+ * every other endpoint answers with the same 401, so that a guess teaches nothing.
+ */
+export class TokenRejected extends Error {
+  override readonly name = 'TokenRejected';
+}
+
+/**
  * The longest token this service can issue has 32 audiences of 1,024 characters of up to four bytes each,
- * which base64 makes 175,000. Above this nothing is looked at.
+ * which base64 makes 175,000. A longer text is not parsed.
  */
 const MAX_TOKEN_LENGTH = 256 * 1024;
 /** An id of 1,024 bytes, each written with a backslash, is 2,800 characters when encoded; our own have 96. */
@@ -43,7 +50,7 @@ export function decodeSegment(text: string): Buffer | undefined {
   return bytes.toString('base64url') === text ? bytes : undefined;
 }
 
-/** How many bytes a segment stands for, if it is one. */
+/** The number of bytes that a valid segment encodes. */
 export const bytesIn = (segment: string): number => Math.floor((segment.length * 3) / 4);
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -61,20 +68,20 @@ export function parseJsonObject(bytes: Buffer): JsonObject | undefined {
 }
 
 /**
- * Whether writing the value again gives the same bytes. Our signer's JSON does. What does not: duplicate keys
- * (where parsers disagree on the first or the last), white space, invalid UTF-8, numbers out of range.
+ * Whether encoding the value again gives the same bytes, as for tokens of our signer. It does not for duplicate keys
+ * (where parsers disagree on the first or the last), white space, invalid UTF-8 and numbers out of range.
  */
 export function isCanonicalJson(value: JsonObject, bytes: Buffer): boolean {
   try {
     return Buffer.from(JSON.stringify(value)).equals(bytes);
   } catch {
-    return false; // nested too deeply to be written
+    return false; // nested too deeply to be encoded
   }
 }
 
 /**
- * An allow-list. Whatever else a header may say changes how the token is to be read (`crit`, `b64`, `zip`, `enc`)
- * or where a key is to be had (`jwk`, `jku`, `x5u`, `x5c`; RFC 8725 section 3.10), and we never say it.
+ * An allow-list. Other members change how a token is read (`crit`, `b64`, `zip`, `enc`) or where its key is found
+ * (`jwk`, `jku`, `x5u`, `x5c`; RFC 8725 section 3.10), and tokens of this server have none of them.
  */
 const HEADER_MEMBERS: ReadonlySet<string> = new Set(['alg', 'kid', 'typ']);
 
@@ -89,7 +96,7 @@ export function readHeader(segment: string): Header {
   const { alg, kid, typ } = header;
   if (typeof alg !== 'string') throw new TokenRejected('token header is malformed');
   if (kid !== undefined && typeof kid !== 'string') throw new TokenRejected('token header is malformed');
-  // RFC 8725 section 3.11: a token of another kind (`at+jwt`, `dpop+jwt`) is not one of these.
+  // RFC 8725 section 3.11: a token of another type (`at+jwt`, `dpop+jwt`) is not a service account token.
   if (typ !== undefined && (typeof typ !== 'string' || typ.toUpperCase() !== 'JWT')) {
     throw new TokenRejected('token is of another type');
   }

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
 import type { Grant } from './claims.ts';
-import { createLiveness, type LiveResource, timeProblem } from './liveness.ts';
+import { type LiveResource, livenessProblem, timeProblem } from './liveness.ts';
 import { ACCOUNT, type Fixture, openFixture, POD, SECRET, START, World } from './tokens.fixture.ts';
-import type { Verified } from './verifier.ts';
+import type { VerifiedToken } from './verifier.ts';
 
-/** A4: every case is asked of a token whose signature is already in the cache: revocation must not wait for it. */
+/** A4: in every case the signature of the token is cached already, and that must not delay the refusal. */
 
 let fixture: Fixture;
 let token: string;
-let earlier: Verified;
+let earlier: VerifiedToken;
 
 beforeAll(async () => {
   fixture = await openFixture();
@@ -75,7 +75,7 @@ describe('A4: gone', () => {
   });
 });
 
-describe('A4: made anew under the same name', () => {
+describe('A4: recreated under the same name', () => {
   test('K-17: the account', async () => {
     await bind({});
     fixture.world.put('serviceaccounts', 'alpha', 'ci', ACCOUNT.name, { uid: 'uid-new' });
@@ -126,7 +126,7 @@ describe('A4, K-20: being deleted', () => {
     await expectRefused(text);
   });
 
-  test('a time that can not be read counts as past', async () => {
+  test('a time that cannot be parsed counts as past', async () => {
     await bind({});
     fixture.world.put('serviceaccounts', 'alpha', 'ci', ACCOUNT.name, { uid: ACCOUNT.uid, deletionTimestamp: 'soon' });
     await expectRefused('has been deleted');
@@ -148,5 +148,5 @@ test('an account of the same name in another cluster does not keep a token alive
 test('the two checks are pure: nothing wrong is undefined', async () => {
   await bind({});
   expect(timeProblem(earlier.claims, START)).toBeUndefined();
-  expect(createLiveness(new World())('alpha', earlier.claims, START)).toBeUndefined();
+  expect(livenessProblem(new World(), 'alpha', earlier.claims, START)).toBeUndefined();
 });

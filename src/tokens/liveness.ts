@@ -1,7 +1,6 @@
-import { type Current, StillCurrent } from '../api/still-current.ts';
 import type { ObjectRef, TokenClaims } from './claims.ts';
 
-/** The objects a token hangs on, as they are in memory now. Implemented over the cache. */
+/** The objects that a token depends on, as the watch cache holds them now. */
 export interface LiveObjects {
   /**
    * `cluster` is the cluster the object lives in; for `clusters` it is the cluster itself, equal to `name`.
@@ -12,7 +11,7 @@ export interface LiveObjects {
 
 export type LiveResource = 'clusters' | 'namespaces' | 'serviceaccounts' | 'pods' | 'secrets';
 
-export interface LiveObject extends Current {
+export interface LiveObject {
   readonly uid: string;
   /** RFC 3339. */
   readonly deletionTimestamp?: string | undefined;
@@ -21,7 +20,7 @@ export interface LiveObject extends Current {
 /** K-15, K-20: for clocks that differ between machines. */
 const LEEWAY_MS = 60_000;
 
-/** In the order nbf, exp, iat (K-15). What is wrong, or undefined. */
+/** The reason for a refusal, or undefined. In the order nbf, exp, iat (K-15). */
 export function timeProblem(claims: Pick<TokenClaims, 'nbf' | 'exp' | 'iat'>, now: number): string | undefined {
   if (now + LEEWAY_MS < claims.nbf * 1000) return 'service account token is not valid yet';
   if (now > expiryOf(claims)) return 'service account token has expired';
@@ -34,52 +33,28 @@ export const expiryOf = ({ exp }: Pick<TokenClaims, 'exp'>): number => exp * 100
 
 const INVALIDATED = 'service account token has been invalidated';
 
-/** What is wrong with what a token hangs on, or undefined. */
-export type LiveProblem = (cluster: string, claims: TokenClaims, now: number) => string | undefined;
-
 /**
- * K-16 to K-20: the account and the bound object must be there, be the very ones the token was issued for, and not
- * be on their way out. Beyond Kubernetes, the cluster and the namespace must be there too. Their uids are not
- * among Kubernetes' claims and need not be: with a cluster or a namespace goes everything inside it, so in one made
- * anew under the same name the account has another uid, and K-17 refuses the token.
+ * K-16 to K-20: the account and the bound object must exist, with the uid in the token, and not be past their
+ * deletion. Beyond Kubernetes, the cluster and the namespace must exist too. Their uids are not among Kubernetes'
+ * claims and need not be: deleting a cluster or a namespace deletes everything inside it, so the account in a new one
+ * of the same name has another uid, and K-17 refuses the token. The reason for a refusal, or undefined.
  */
-export function createLiveness(live: LiveObjects): LiveProblem {
-  /** With which nothing was wrong, and nothing can be by the mere passing of time. */
-  const known = new StillCurrent<TokenClaims, readonly LiveObject[]>();
-  return (cluster, claims, now) => {
-    if (known.get(claims) !== undefined) return undefined;
-    const found: LiveObject[] = [];
-    const wrong = lookFor(live, cluster, claims, now, found);
-    if (wrong === undefined && found.every(({ deletionTimestamp }) => deletionTimestamp === undefined)) {
-      known.set(claims, found);
-    }
-    return wrong;
-  };
-}
-
-/** Gathers what it finds. */
-function lookFor(
+export function livenessProblem(
   live: LiveObjects,
   cluster: string,
   claims: TokenClaims,
   now: number,
-  found: LiveObject[],
 ): string | undefined {
   const { namespace, serviceaccount, pod, secret } = claims['kubernetes.io'];
-  const lookup = (...place: Parameters<LiveObjects['lookup']>): LiveObject | undefined => {
-    const object = live.lookup(...place);
-    if (object !== undefined) found.push(object);
-    return object;
-  };
 
-  const home = lookup('clusters', cluster, '', cluster);
+  const home = live.lookup('clusters', cluster, '', cluster);
   if (home === undefined) return `clusters.clusterregistry.k8s.io "${cluster}" not found`;
   if (isGone(home, now)) return INVALIDATED;
-  const within = lookup('namespaces', cluster, '', namespace);
+  const within = live.lookup('namespaces', cluster, '', namespace);
   if (within === undefined) return `namespaces "${namespace}" not found`;
   if (isGone(within, now)) return INVALIDATED;
 
-  const account = lookup('serviceaccounts', cluster, namespace, serviceaccount.name);
+  const account = live.lookup('serviceaccounts', cluster, namespace, serviceaccount.name);
   if (account === undefined) return `serviceaccounts "${serviceaccount.name}" not found`;
   if (account.uid !== serviceaccount.uid) {
     return `service account UID (${account.uid}) does not match claim (${serviceaccount.uid})`;
@@ -88,8 +63,8 @@ function lookFor(
 
   // K-21: the node beside a pod only informs. It is not looked up.
   return (
-    boundProblem('secret', secret, secret && lookup('secrets', cluster, namespace, secret.name), now) ??
-    boundProblem('pod', pod, pod && lookup('pods', cluster, namespace, pod.name), now)
+    boundProblem('secret', secret, secret && live.lookup('secrets', cluster, namespace, secret.name), now) ??
+    boundProblem('pod', pod, pod && live.lookup('pods', cluster, namespace, pod.name), now)
   );
 }
 
@@ -107,7 +82,7 @@ function boundProblem(
   return isGone(found, now) ? INVALIDATED : undefined;
 }
 
-/** A timestamp that can not be read counts as long past. */
+/** A timestamp that cannot be parsed counts as long past. */
 function isGone({ deletionTimestamp }: LiveObject, now: number): boolean {
   if (deletionTimestamp === undefined) return false;
   const deletedAt = Date.parse(deletionTimestamp);

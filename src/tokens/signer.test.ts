@@ -20,7 +20,7 @@ describe.each(ALGORITHMS)('%s', (algorithm) => {
     );
   });
 
-  test('A23: signing is done elsewhere than on the event loop', async () => {
+  test('A23: the event loop is free while a token is signed', async () => {
     const claims = buildClaims(grantOf());
     let signed = false;
     const signature = createSigner(fixture.ring)
@@ -28,8 +28,8 @@ describe.each(ALGORITHMS)('%s', (algorithm) => {
       .then(() => {
         signed = true;
       });
-    // Whatever is computed here and now is done when all of these have had their turn; what a thread does can not be.
-    for (let turn = 0; turn < 1_000; turn += 1) await Promise.resolve();
+    // A signature that was computed in this tick would be there after these microtasks.
+    for (let task = 0; task < 1_000; task += 1) await Promise.resolve();
     expect(signed).toBe(false);
     await signature;
   });
@@ -58,7 +58,7 @@ describe('B10: a token that does not say what was granted is not released', () =
   afterAll(() => fixture.remove());
 
   test.each([
-    ['a lifetime that JSON can not carry', { ...claims, exp: Number.NaN }],
+    ['a lifetime that JSON cannot encode', { ...claims, exp: Number.NaN }],
     [
       'a member that is written otherwise than it reads',
       { ...claims, jti: { toJSON: () => 'x' } as unknown as string },

@@ -1,34 +1,22 @@
-import type { NodeRef, TokenClaims } from './claims.ts';
-import { bytesIn, encodeHeader, encodePayload, parseJsonObject } from './jws.ts';
-import type { SigningKey } from './keys/key-material.ts';
+import { type NodeRef, readClaims, type TokenClaims } from './claims.ts';
+import { bytesIn, encodePayload, parseJsonObject } from './jws.ts';
 import type { KeyRing } from './keys/key-ring.ts';
-import { readClaims } from './read-claims.ts';
 
 export interface Signer {
-  /** True when nothing outside of this process can keep it from signing: whoever asks may count on an answer. */
+  /** True when signing depends on nothing outside of this process: a caller may announce success before it signs. */
   readonly isSure: boolean;
   sign(claims: TokenClaims): Promise<string>;
 }
 
 export function createSigner(keyRing: Pick<KeyRing, 'signing'>): Signer {
-  const headers = new WeakMap<SigningKey, string>();
-
-  function headerFor(key: SigningKey): string {
-    const known = headers.get(key);
-    if (known !== undefined) return known;
-    const header = encodeHeader(key.alg, key.kid);
-    headers.set(key, header);
-    return header;
-  }
-
   return {
     isSure: true,
     async sign(claims) {
       const key = keyRing.signing();
       const payload = encodePayload(claims);
-      const input = `${headerFor(key)}.${payload}`;
+      const input = `${key.header}.${payload}`;
       const signature = await key.sign(input);
-      assertSays(payload, claims);
+      assertPayload(payload, claims);
       if (bytesIn(signature) !== key.signatureLength)
         throw new Error('the signature is not as long as those of its key');
       return `${input}.${signature}`;
@@ -37,14 +25,14 @@ export function createSigner(keyRing: Pick<KeyRing, 'signing'>): Signer {
 }
 
 /**
- * B10: a token is not released unless its payload reads back, through the verifier's own reader, as what was to be granted. The
+ * B10: a token is not released unless its payload, read by the verifier's own reader, says what was granted. The
  * signature itself is not verified again: for ES256 that costs two and a half times the signing and would cut the
- * rate of issuing to less than a third, while a damaged key is found when the ring is opened, and a signature that
- * went wrong harms nobody: it is refused everywhere.
+ * rate of issuing to less than a third. A damaged key is found when the ring is opened, and a wrong signature is
+ * refused everywhere.
  */
-export function assertSays(payload: string, claims: TokenClaims): void {
+export function assertPayload(payload: string, claims: TokenClaims): void {
   const read = claimsIn(payload);
-  if (read === undefined || !sayTheSame(read, claims)) throw new Error('the token does not say what was granted');
+  if (read === undefined || !haveSameClaims(read, claims)) throw new Error('the token does not say what was granted');
 }
 
 function claimsIn(segment: string): TokenClaims | undefined {
@@ -56,8 +44,8 @@ function claimsIn(segment: string): TokenClaims | undefined {
   }
 }
 
-/** Member by member: a comparison of anything with anything takes five times as long, once for every token. */
-function sayTheSame(a: TokenClaims, b: TokenClaims): boolean {
+/** Member by member: a generic deep comparison takes five times as long, for every token. */
+function haveSameClaims(a: TokenClaims, b: TokenClaims): boolean {
   const [inA, inB] = [a['kubernetes.io'], b['kubernetes.io']];
   return (
     a.iss === b.iss &&

@@ -13,10 +13,9 @@ import type { VerificationKey } from './keys/key-material.ts';
 import { type KeyRingOptions, openKeyRing, type StoredKeyRing } from './keys/key-ring.ts';
 import type { LiveObject, LiveObjects, LiveResource } from './liveness.ts';
 import { createSigner } from './signer.ts';
-import { NOT_MINE } from './token-rejected.ts';
-import { createVerifier, type Verified } from './verifier.ts';
+import { createVerifier, type VerifiedToken } from './verifier.ts';
 
-/** A real key ring in a real store, objects in a map, and a clock that stands still until it is moved. */
+/** A real key ring in a real store, objects in a map, and a clock that the test sets. */
 
 export const START = Date.UTC(2026, 7, 1, 12, 0, 0);
 export const ISSUERS = createIssuers({ baseUrl: 'https://pass.example', productName: 'orchestrator' });
@@ -32,7 +31,7 @@ export async function temporaryDirectory(): Promise<{ dir: string; remove: () =>
 }
 
 export class World implements LiveObjects {
-  readonly #objects = new Map<string, LiveObject & { isCurrent: boolean }>();
+  readonly #objects = new Map<string, LiveObject>();
 
   constructor() {
     this.put('clusters', 'alpha', '', 'alpha', { uid: 'uid-cluster' });
@@ -42,22 +41,12 @@ export class World implements LiveObjects {
     this.put('secrets', 'alpha', 'ci', SECRET.name, { uid: SECRET.uid });
   }
 
-  put(
-    resource: LiveResource,
-    cluster: string,
-    namespace: string,
-    name: string,
-    object: Omit<LiveObject, 'isCurrent'>,
-  ): void {
-    this.remove(resource, cluster, namespace, name);
-    this.#objects.set(JSON.stringify([resource, cluster, namespace, name]), { ...object, isCurrent: true });
+  put(resource: LiveResource, cluster: string, namespace: string, name: string, object: LiveObject): void {
+    this.#objects.set(JSON.stringify([resource, cluster, namespace, name]), object);
   }
 
   remove(resource: LiveResource, cluster: string, namespace: string, name: string): void {
-    const key = JSON.stringify([resource, cluster, namespace, name]);
-    const before = this.#objects.get(key);
-    if (before !== undefined) before.isCurrent = false;
-    this.#objects.delete(key);
+    this.#objects.delete(JSON.stringify([resource, cluster, namespace, name]));
   }
 
   lookup(resource: LiveResource, cluster: string, namespace: string, name: string): LiveObject | undefined {
@@ -79,7 +68,7 @@ export interface Fixture {
   readonly revoked: Set<string>;
   issue(grant?: Partial<Grant>): Promise<string>;
   verifier: ReturnType<typeof createVerifier>;
-  accepted(token: string, audiences?: readonly string[]): Promise<Verified>;
+  accepted(token: string, audiences?: readonly string[]): Promise<VerifiedToken>;
   remove(): Promise<void>;
 }
 
@@ -99,7 +88,7 @@ export function grantOf(grant: Partial<Grant> = {}): Grant {
 export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixture> {
   const { dir, remove } = await temporaryDirectory();
   const store = await openSqliteStore({ file: join(dir, 'test.db') });
-  // Taken over from a file, so that the test has it, too.
+  // Imported from a file, so that the test has the private key.
   const privateKey = await newPrivateKey(algorithm);
   await placeKey(join(dir, 'keys'), `${algorithm.toLowerCase()}.pem`, pemOf(privateKey));
   const world = new World();
@@ -141,7 +130,7 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
     verifier,
     async accepted(token, audiences) {
       const verified = await verifier.verify(new Secret(token), audiences);
-      if (verified === NOT_MINE) throw new Error('not mine');
+      if (verified === undefined) throw new Error('a token of another issuer');
       return verified;
     },
     async remove() {
@@ -162,7 +151,7 @@ export async function placeKey(dir: string, name: string, content: string): Prom
 
 export const TEST_ENCRYPTION_KEY = encryptionKey(Buffer.alloc(32, 7));
 
-/** A ring that does what is due when the test says so, and writes down what it would log. */
+/** A ring whose maintenance the test calls, and whose log messages it can read. */
 export function openTestRing(
   options: Pick<KeyRingOptions, 'store' | 'legacyDir'> &
     Partial<Omit<KeyRingOptions, 'rules'>> & {
@@ -186,7 +175,7 @@ export function openTestRing(
 
 export const b64 = (value: string | Uint8Array): string => Buffer.from(value).toString('base64url');
 
-/** Signs whatever it is given with the ring's own ES256 key: what a defect, or a thief of the key, could make. */
+/** Signs any header and payload with the ring's ES256 key, as a defect or a stolen key could. */
 export function forge(
   { ring, privateKey }: Pick<Fixture, 'ring' | 'privateKey'>,
   { header, payload }: { header?: string | object; payload?: string | object } = {},

@@ -90,10 +90,10 @@ export class Ledger {
     this.#checked.writes += 1;
     const text = `${name} ${content}`;
     if (version <= base) this.problem('lost update', `${text} at ${version} was written on top of ${base}`);
-    const place = `${name}@${base}`;
-    const winner = this.#winners.get(place);
-    if (winner !== undefined) this.problem('two winners', `${winner} and ${version} are both on top of ${place}`);
-    this.#winners.set(place, version);
+    const slot = `${name}@${base}`;
+    const winner = this.#winners.get(slot);
+    if (winner !== undefined) this.problem('two winners', `${winner} and ${version} are both on top of ${slot}`);
+    this.#winners.set(slot, version);
     const entry = this.#entries.get(version);
     if (entry === undefined) {
       if (version <= this.#settled) this.problem('lost write', `${text} at ${version} was shown to nobody`);
@@ -183,8 +183,8 @@ export class Ledger {
       }
       previous.set(name, version);
     }
-    for (const [place, { name, base }] of this.#refused) {
-      if (!followed.has(place)) this.problem('no winner', `all writes to ${name} on top of ${base} were refused`);
+    for (const [slot, { name, base }] of this.#refused) {
+      if (!followed.has(slot)) this.problem('no winner', `all writes to ${name} on top of ${base} were refused`);
     }
   }
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { addCluster, CLUSTERS, touch } from '../e2e/support/fleet.ts';
+import { createAccount, createNamespace } from '../e2e/support/objects.ts';
 import type { Server } from '../e2e/support/server.ts';
-import { createAccount, createNamespace } from '../e2e/support/token-world.ts';
 import { contend, LABELS, type World, watch, write } from './clients.ts';
 import { type FaultKind, faultsOf, type Machines } from './faults.ts';
 import { Ledger } from './ledger.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { tokenPath } from '../e2e/support/token-world.ts';
+import { tokenPath } from '../e2e/support/objects.ts';
 import { Balancer } from './balancer.ts';
 import { CALL_MS, type World } from './clients.ts';
 

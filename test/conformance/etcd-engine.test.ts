@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/observability/secret.ts';
 import type { Store } from '../../src/storage/contract.ts';
-import { askMemberTime } from '../../src/storage/etcd/member-time.ts';
+import { readDateHeader } from '../../src/storage/etcd/member.ts';
 import { type EtcdStoreOptions, type OpenedEtcd, openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from './etcd-process.ts';
 import { bytes, create, failure, readable, remove, update, watchUntil } from './harness.ts';
@@ -247,8 +247,8 @@ describeWithEtcd('who may come in', () => {
     expect(await time.ask(() => performance.now())).toHaveLength(1);
     // The time is believed from the members only, whoever else may answer there.
     const [address = ''] = endpoints;
-    expect(await askMemberTime(address, { ca: cert, cert, key }, 5_000)).toBeUndefined();
-    expect(await askMemberTime(address, { ca }, 5_000)).toBeUndefined();
+    expect(await readDateHeader(address, { ca: cert, cert, key }, 5_000)).toBeUndefined();
+    expect(await readDateHeader(address, { ca }, 5_000)).toBeUndefined();
     // Not who it says, from our side and from theirs.
     for (const refused of [{ tls: { ca } }, { tls: { ca: cert, cert, key } }, {}]) {
       await expect(open({ endpoints, prefix: '/fleet', ...refused })).rejects.toMatchObject({ code: 'unavailable' });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { Store } from '../../src/storage/contract.ts';
 import { openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
-import { seedEtcdRevision } from '../../src/storage/etcd/seed-revision.ts';
+import { seedEtcdRevision } from '../../src/storage/etcd/store-meta.ts';
 import { describeWithEtcd, type Etcd, startEtcd } from './etcd-process.ts';
 import { storeConformance } from './store-conformance.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CLUSTERS, create, createCluster, createNamespace, inNamespace, tokenPath } from './support/objects.ts';
 import { RBAC, user } from './support/rbac.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
-import { CLUSTERS, create, createCluster, createNamespace, inNamespace, tokenPath } from './support/token-world.ts';
 
 /**
  * A19, C-B: one request must not hold up the others, nor be answered with many times its size. These look at the limits

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allAuditBytes, eventsOf, readAudit } from './support/audit.ts';
+import { ASK, asUser, bind, CLUSTERS, createObjects, post, tokenPath } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
-import { ASK, asUser, bind, CLUSTERS, createWorld, post, tokenPath } from './support/token-world.ts';
 import { Watch } from './support/watch.ts';
 
 const REVIEWS = '/orchestrator/alpha/apis/authentication.k8s.io/v1/tokenreviews';
@@ -27,7 +27,7 @@ beforeAll(async () => {
     args: ['--audit-log-path', path, '--log-level', 'debug'],
     users: { jane: ['dev'], nobody: [] },
   });
-  await createWorld(server);
+  await createObjects(server);
   await bind(server, 'jane-tokens', { kind: 'User', name: 'jane' });
 });
 afterAll(async () => {

@@ -10,22 +10,22 @@ import { type FakeAnswer, type FakeApiServer, startApiServer } from '../../src/c
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { allAuditBytes, eventsOf } from './support/audit.ts';
 import {
-  type Desk,
+  type Forwarding,
   goodAnswer,
   jwt,
   register,
-  startDesk,
+  startForwarding,
   statusAnswer,
   tokenAnswer,
   writeCredential,
 } from './support/forwarding.ts';
+import { ASK, bind, CLUSTERS, createObjects, issue, tokenPath } from './support/objects.ts';
 import { run } from './support/run.ts';
 import { type Answer, TLS, tokenOf } from './support/server.ts';
-import { ASK, bind, CLUSTERS, createWorld, issue, tokenPath } from './support/token-world.ts';
 
 /**
- * A8: secrets that the desk holds, or that others tell it, at the most talkative settings there are, and then everything it
- * has written and answered. What callers put into their own requests is in audit.test.ts.
+ * A8: secrets that the server holds or receives, with every log at its most verbose. No secret is in anything that it
+ * wrote or answered. What callers put into their own requests is in audit.test.ts.
  */
 
 const canary = (of: string): string => `canary-${of}-${randomBytes(12).toString('hex')}`;
@@ -37,9 +37,9 @@ const SECRETS = {
   encryptionKey: randomBytes(32).toString('base64'),
 };
 const authority = createAuthority('cluster CA');
-const client = authority.issue({ names: ['desk'] });
+const client = authority.issue({ names: ['clusterpass'] });
 
-let desk: Desk;
+let forwarding: Forwarding;
 let cluster: FakeApiServer;
 let provider: FakeApiServer;
 let folder: string;
@@ -50,8 +50,8 @@ const collector = createServer(async (req, res) => {
 });
 /** Bodies and headers of all answers. */
 const answers: string[] = [];
-const call = async (...args: Parameters<Desk['server']['call']>): Promise<Answer> => {
-  const answer = await desk.server.call(...args);
+const call = async (...args: Parameters<Forwarding['server']['call']>): Promise<Answer> => {
+  const answer = await forwarding.server.call(...args);
   answers.push(`${answer.text}\n${JSON.stringify([...answer.headers])}`);
   return answer;
 };
@@ -71,7 +71,7 @@ beforeAll(async () => {
   const keyFile = join(folder, 'encryption.key');
   await writeFile(keyFile, SECRETS.encryptionKey, { mode: 0o600 });
   const config = join(folder, 'authentication.json');
-  const issuer = { url: `https://127.0.0.1:${provider.port}`, audiences: ['desk'], certificateAuthority: ca };
+  const issuer = { url: `https://127.0.0.1:${provider.port}`, audiences: ['clusterpass'], certificateAuthority: ca };
   await writeFile(
     config,
     JSON.stringify({
@@ -80,7 +80,7 @@ beforeAll(async () => {
       jwt: [{ issuer, claimMappings: { username: { claim: 'sub', prefix: 'id:' } } }],
     }),
   );
-  desk = await startDesk({
+  forwarding = await startForwarding({
     users: { jane: ['dev'] },
     args: [
       ...['--log-level', 'debug', '--audit-log-path', join(folder, 'audit', 'audit.log')],
@@ -92,12 +92,12 @@ beforeAll(async () => {
       NODE_OPTIONS: `--import=${new URL('./support/crash.mjs', import.meta.url).href} --report-uncaught-exception --report-exclude-network --report-directory=${folder}`,
     },
   });
-  await createWorld(desk.server);
-  await bind(desk.server, 'jane-tokens', { kind: 'User', name: 'jane' });
-  await register(desk, { name: 'real', port: cluster.port, ca: authority.cert }, SECRETS.credential);
+  await createObjects(forwarding.server);
+  await bind(forwarding.server, 'jane-tokens', { kind: 'User', name: 'jane' });
+  await register(forwarding, { name: 'real', port: cluster.port, ca: authority.cert }, SECRETS.credential);
 });
 afterAll(async () => {
-  await desk?.destroy();
+  await forwarding?.destroy();
   await Promise.all([cluster?.close(), provider?.close()]);
   await new Promise((resolve) => collector.close(resolve));
   await rm(folder, { recursive: true, force: true });
@@ -140,14 +140,17 @@ it.each(REVEALING)('a cluster that answers with %s', async (_, answer) => {
 
 it('a credential that can not be used, a provider that fails, and every kind of work', async () => {
   cluster.answer = goodAnswer;
-  await writeCredential(desk, 'real', { token: `${credential}\nsecond line ${upstream}\n` });
+  await writeCredential(forwarding, 'real', { token: `${credential}\nsecond line ${upstream}\n` });
   await call('POST', REAL, { body: ASK });
-  await rm(join(desk.credentials, 'fleet', 'real', 'token'));
-  await writeCredential(desk, 'real', { 'tls.crt': client.cert, 'tls.key': `${client.key.slice(0, 80)}${upstream}` });
+  await rm(join(forwarding.credentials, 'fleet', 'real', 'token'));
+  await writeCredential(forwarding, 'real', {
+    'tls.crt': client.cert,
+    'tls.key': `${client.key.slice(0, 80)}${upstream}`,
+  });
   await call('POST', REAL, { body: ASK });
-  const foreign = jwt({ iss: `https://127.0.0.1:${provider.port}`, sub: 'x', aud: 'desk', exp: 4e9 });
+  const foreign = jwt({ iss: `https://127.0.0.1:${provider.port}`, sub: 'x', aud: 'clusterpass', exp: 4e9 });
   expect((await call('GET', CLUSTERS, { token: foreign })).code).toBe(401);
-  for (const token of [SECRETS.callerToken, `${SECRETS.callerToken}x`, await issue(desk.server)]) {
+  for (const token of [SECRETS.callerToken, `${SECRETS.callerToken}x`, await issue(forwarding.server)]) {
     await call('GET', '/auth/v1/clusters', { token });
     await call('GET', CLUSTERS, {
       token,
@@ -164,12 +167,12 @@ describe('nothing of it', () => {
     await eventsOf(join(folder, 'audit', 'audit.log'), last.headers.get('audit-id'));
     // Spans are sent together, and a crash would take along those that wait.
     await expect.poll(() => spans, { timeout: 20_000 }).toContain('/orchestrator/real/');
-    process.kill(desk.server.pid, 'SIGUSR2');
+    process.kill(forwarding.server.pid, 'SIGUSR2');
     await expect.poll(async () => (await readdir(folder)).some((name) => name.startsWith('report.'))).toBe(true);
-    expect(await desk.server.stop()).not.toBe(0);
+    expect(await forwarding.server.stop()).not.toBe(0);
     const report = (await readdir(folder)).find((name) => name.startsWith('report.')) ?? '';
     const outputs = {
-      ...desk.server.output,
+      ...forwarding.server.output,
       audit: await allAuditBytes(join(folder, 'audit', 'audit.log')),
       report: await readFile(join(folder, report), 'utf8'),
       spans,
@@ -181,7 +184,7 @@ describe('nothing of it', () => {
     expect(outputs.report).toContain('crashed on purpose');
     for (const text of [outputs.audit, outputs.spans]) expect(text).toContain('/orchestrator/real/');
     expect(outputs.answers).toContain('apiserver_request_total');
-    const secrets = { ...SECRETS, admin: desk.server.adminToken, privateKey: 'PRIVATE KEY', jwt: 'eyJ' };
+    const secrets = { ...SECRETS, admin: forwarding.server.adminToken, privateKey: 'PRIVATE KEY', jwt: 'eyJ' };
     for (const [output, text] of Object.entries(outputs)) {
       for (const [name, secret] of Object.entries(secrets)) {
         expect(text.includes(secret), `${name} in ${output}`).toBe(false);

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
 import { CLUSTERS } from './support/fleet.ts';
+import { bind, createObjects } from './support/objects.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
-import { bind, createWorld } from './support/token-world.ts';
 
 let server: Server;
 let admin: Person;
@@ -16,7 +16,7 @@ let jane: Person;
 
 beforeAll(async () => {
   server = await startServer({ users: { jane: [] }, args: ['--allow-upstream-cidr', '127.0.0.0/8'] });
-  await createWorld(server);
+  await createObjects(server);
   await bind(server, 'jane-issues', { kind: 'User', name: 'jane' }, undefined, 'env=prod');
   [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
 });

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Person, type Running } from './support/cli.ts';
 import { addCluster, grant } from './support/fleet.ts';
+import { createAccount, createNamespace } from './support/objects.ts';
 import { authenticationConfig, CLIENT_ID, type IdentityProvider, startProvider } from './support/provider.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
-import { createAccount, createNamespace } from './support/token-world.ts';
 
 let folder: string;
 let provider: IdentityProvider;

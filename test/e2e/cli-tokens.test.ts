@@ -1,206 +1,292 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createClient } from '../../src/client/index.ts';
 import { Person } from './support/cli.ts';
-import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
-import { openSecondDoor } from './support/second-door.ts';
-import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
-import { bind, createWorld } from './support/token-world.ts';
+import { bind, codeFor, createObjects, issue } from './support/objects.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+
+/** clusterpass create token, credential, and token. */
 
 let server: Server;
-let admin: Person;
-let jane: Person;
 
 beforeAll(async () => {
   server = await startServer({ users: { jane: [], joe: [] } });
-  await createWorld(server);
+  await createObjects(server);
   await bind(server, 'jane-issues', { kind: 'User', name: 'jane' });
 });
 afterAll(() => server.destroy());
-beforeEach(async () => {
-  [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
-});
-afterEach(async () => {
-  await Promise.all([admin.leave(), jane.leave()]);
-});
 
-const CREATE = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpha'];
-const CREDENTIAL = ['credential', '--cluster', 'alpha', '--as', 'ci/builder'];
+describe('create', () => {
+  let admin: Person;
+  let jane: Person;
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into claims of every shape
-const claimsOf = (token: string): any => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
-
-describe('clusterpass create token', () => {
-  it('writes the token alone', async () => {
-    const { code, stdout, stderr } = await jane.run(CREATE);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/);
-    expect(claimsOf(stdout).sub).toBe('system:serviceaccount:ci:builder');
+  beforeEach(async () => {
+    [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
+  });
+  afterEach(async () => {
+    await Promise.all([admin.leave(), jane.leave()]);
   });
 
-  it('with audiences, a duration and an object it is bound to', async () => {
-    const flags = ['--audience', 'vault', '--audience', 'b', '--duration', '10m', '--bound-object-kind', 'Pod'];
-    const token = await jane.ok([...CREATE, ...flags, '--bound-object-name', 'web-0']);
-    const claims = claimsOf(token);
-    expect(claims.aud).toEqual(['vault', 'b']);
-    expect(claims.exp - claims.iat).toBe(600);
-    expect(claims['kubernetes.io'].pod.name).toBe('web-0');
-  });
+  const CREATE = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpha'];
+  const CREDENTIAL = ['credential', '--cluster', 'alpha', '--as', 'ci/builder'];
 
-  it('warnings go to stderr, as they do in kubectl', async () => {
-    const { stdout, stderr } = await jane.run([...CREATE, '--duration', '1000h']);
-    expect(stderr).toBe('Warning: requested expiration of 3600000 seconds shortened to 86400 seconds\n');
-    expect(stdout).toMatch(/^eyJ/);
-  });
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into claims of every shape
+  const claimsOf = (token: string): any => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
 
-  it('insists on a lifetime, and says when the cluster will not accept it', async () => {
-    const short = await jane.run([...CREATE, '--duration', '1000h', '--min-duration', '25h']);
-    expect({ code: short.code, stdout: short.stdout }).toEqual({ code: 1, stdout: '' });
-    expect(short.stderr).toContain('the longest lifetime that is granted here is 86400 seconds');
-    const flags = ['--duration', '24h', '--min-duration', '24h', '--for-cluster'];
-    const { code, stderr } = await jane.run([...CREATE, ...flags, '--audience', 'vault']);
-    expect(code).toBe(0);
-    expect(stderr).toMatch(/^Warning: this token will not open the API of cluster "alpha": [^\n]*\n$/);
-  });
-
-  it('-o json and yaml; --dry-run server', async () => {
-    expect(JSON.parse(await jane.ok([...CREATE, '-o', 'json']))).toMatchObject({
-      kind: 'TokenRequest',
-      status: { token: expect.stringMatching(/^eyJ/) },
+  describe('clusterpass create token', () => {
+    it('writes the token alone', async () => {
+      const { code, stdout, stderr } = await jane.run(CREATE);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/);
+      expect(claimsOf(stdout).sub).toBe('system:serviceaccount:ci:builder');
     });
-    expect(await jane.ok([...CREATE, '-o', 'yaml'])).toMatch(/^kind: TokenRequest$/m);
-    const { stdout, stderr } = await jane.run([...CREATE, '--dry-run', 'server']);
-    expect(stdout).toBe('');
-    expect(stderr).toMatch(/^A token would be granted until \d{4}-/);
-  });
 
-  it.each([
-    [['create', 'token', 'builder'], 'error: --cluster is required'],
-    [[...CREATE, '--duration', 'soon'], 'error: --duration: "soon" is not a duration'],
-    [[...CREATE, '--min-duration', '-1h'], 'error: --min-duration: "-1h" is not a duration'],
-    [[...CREATE, '--bound-object-name', 'x'], 'error: --bound-object-name can only be set if'],
-    [[...CREATE, '--bound-object-kind', 'Pod'], 'error: --bound-object-name is required if'],
-    [[...CREATE, '--bound-object-kind', 'Node', '--bound-object-name', 'x'], 'error: supported --bound-object-kind'],
-    [[...CREATE, '--duration', '1m'], 'Error from server (Invalid): '],
-    [
-      ['create', 'token', 'nobody', '-n', 'ci', '--cluster', 'alpha'],
-      'Error from server (NotFound): serviceaccounts "nobody" not found',
-    ],
-  ])('%j: %s', async (args, message) => {
-    expect(await jane.fails(args)).toContain(message);
-  });
-});
-
-describe('clusterpass credential (section 7)', () => {
-  it.each(['v1', 'v1beta1'])('E-03, E-05: answers in the version that was asked for: %s', async (version) => {
-    const apiVersion = `client.authentication.k8s.io/${version}`;
-    const info = JSON.stringify({ kind: 'ExecCredential', apiVersion, spec: { interactive: false } });
-    const stdout = await jane.ok(CREDENTIAL, { env: { KUBERNETES_EXEC_INFO: `${info}\n` } });
-    const credential = JSON.parse(stdout);
-    expect(credential).toEqual({
-      kind: 'ExecCredential',
-      apiVersion,
-      spec: {},
-      status: { expirationTimestamp: expect.stringMatching(/^[\d-]+T[\d:]+Z$/), token: expect.stringMatching(/^eyJ/) },
+    it('with audiences, a duration and an object it is bound to', async () => {
+      const flags = ['--audience', 'vault', '--audience', 'b', '--duration', '10m', '--bound-object-kind', 'Pod'];
+      const token = await jane.ok([...CREATE, ...flags, '--bound-object-name', 'web-0']);
+      const claims = claimsOf(token);
+      expect(claims.aud).toEqual(['vault', 'b']);
+      expect(claims.exp - claims.iat).toBe(600);
+      expect(claims['kubernetes.io'].pod.name).toBe('web-0');
     });
-    // E-05: shortly before the token ends, because kubectl asks again only after this time.
-    const early = claimsOf(credential.status.token).exp - Date.parse(credential.status.expirationTimestamp) / 1000;
-    expect(early).toBeGreaterThanOrEqual(58);
-    expect(early).toBeLessThanOrEqual(62);
+
+    it('warnings go to stderr, as they do in kubectl', async () => {
+      const { stdout, stderr } = await jane.run([...CREATE, '--duration', '1000h']);
+      expect(stderr).toBe('Warning: requested expiration of 3600000 seconds shortened to 86400 seconds\n');
+      expect(stdout).toMatch(/^eyJ/);
+    });
+
+    it('insists on a lifetime, and says when the cluster will not accept it', async () => {
+      const short = await jane.run([...CREATE, '--duration', '1000h', '--min-duration', '25h']);
+      expect({ code: short.code, stdout: short.stdout }).toEqual({ code: 1, stdout: '' });
+      expect(short.stderr).toContain('the longest lifetime that is granted here is 86400 seconds');
+      const flags = ['--duration', '24h', '--min-duration', '24h', '--for-cluster'];
+      const { code, stderr } = await jane.run([...CREATE, ...flags, '--audience', 'vault']);
+      expect(code).toBe(0);
+      expect(stderr).toMatch(/^Warning: this token will not open the API of cluster "alpha": [^\n]*\n$/);
+    });
+
+    it('-o json and yaml; --dry-run server', async () => {
+      expect(JSON.parse(await jane.ok([...CREATE, '-o', 'json']))).toMatchObject({
+        kind: 'TokenRequest',
+        status: { token: expect.stringMatching(/^eyJ/) },
+      });
+      expect(await jane.ok([...CREATE, '-o', 'yaml'])).toMatch(/^kind: TokenRequest$/m);
+      const { stdout, stderr } = await jane.run([...CREATE, '--dry-run', 'server']);
+      expect(stdout).toBe('');
+      expect(stderr).toMatch(/^A token would be granted until \d{4}-/);
+    });
+
+    it.each([
+      [['create', 'token', 'builder'], 'error: --cluster is required'],
+      [[...CREATE, '--duration', 'soon'], 'error: --duration: "soon" is not a duration'],
+      [[...CREATE, '--min-duration', '-1h'], 'error: --min-duration: "-1h" is not a duration'],
+      [[...CREATE, '--bound-object-name', 'x'], 'error: --bound-object-name can only be set if'],
+      [[...CREATE, '--bound-object-kind', 'Pod'], 'error: --bound-object-name is required if'],
+      [[...CREATE, '--bound-object-kind', 'Node', '--bound-object-name', 'x'], 'error: supported --bound-object-kind'],
+      [[...CREATE, '--duration', '1m'], 'Error from server (Invalid): '],
+      [
+        ['create', 'token', 'nobody', '-n', 'ci', '--cluster', 'alpha'],
+        'Error from server (NotFound): serviceaccounts "nobody" not found',
+      ],
+    ])('%j: %s', async (args, message) => {
+      expect(await jane.fails(args)).toContain(message);
+    });
   });
 
-  it('another version, and what is no JSON, fails in one sentence', async () => {
-    const env = { KUBERNETES_EXEC_INFO: '{"apiVersion":"client.authentication.k8s.io/v1alpha1"}' };
-    expect(await jane.fails(CREDENTIAL, { env })).toMatch(/^error: KUBERNETES_EXEC_INFO asks for .*\n$/);
-    expect(await jane.fails(CREDENTIAL, { env: { KUBERNETES_EXEC_INFO: '{' } })).toMatch(/^error: .* is not JSON\n$/);
-  });
+  describe('clusterpass credential (section 7)', () => {
+    it.each(['v1', 'v1beta1'])('E-03, E-05: answers in the version that was asked for: %s', async (version) => {
+      const apiVersion = `client.authentication.k8s.io/${version}`;
+      const info = JSON.stringify({ kind: 'ExecCredential', apiVersion, spec: { interactive: false } });
+      const stdout = await jane.ok(CREDENTIAL, { env: { KUBERNETES_EXEC_INFO: `${info}\n` } });
+      const credential = JSON.parse(stdout);
+      expect(credential).toEqual({
+        kind: 'ExecCredential',
+        apiVersion,
+        spec: {},
+        status: {
+          expirationTimestamp: expect.stringMatching(/^[\d-]+T[\d:]+Z$/),
+          token: expect.stringMatching(/^eyJ/),
+        },
+      });
+      // E-05: shortly before the token ends, because kubectl asks again only after this time.
+      const early = claimsOf(credential.status.token).exp - Date.parse(credential.status.expirationTimestamp) / 1000;
+      expect(early).toBeGreaterThanOrEqual(58);
+      expect(early).toBeLessThanOrEqual(62);
+    });
 
-  it('keeps the token for its owner, and uses it again', async () => {
-    const first = await jane.ok(CREDENTIAL);
-    expect(await jane.ok(CREDENTIAL)).toBe(first);
-    expect(
-      await jane.ok(['credential', '--cluster', 'alpha', '--namespace', 'ci', '--service-account', 'builder']),
-    ).toBe(first);
-    expect(await jane.ok([...CREDENTIAL, '--no-cache'])).not.toBe(first);
-    const folder = join(jane.home, '.cache/clusterpass/credentials');
-    const [server1 = ''] = await readdir(folder);
-    const files = await readdir(join(folder, server1));
-    expect(files).toHaveLength(1);
-    expect((await stat(join(folder, server1, files[0] ?? ''))).mode & 0o777).toBe(0o600);
-    expect((await stat(folder)).mode & 0o777).toBe(0o700);
-  });
+    it('another version, and what is no JSON, fails in one sentence', async () => {
+      const env = { KUBERNETES_EXEC_INFO: '{"apiVersion":"client.authentication.k8s.io/v1alpha1"}' };
+      expect(await jane.fails(CREDENTIAL, { env })).toMatch(/^error: KUBERNETES_EXEC_INFO asks for .*\n$/);
+      expect(await jane.fails(CREDENTIAL, { env: { KUBERNETES_EXEC_INFO: '{' } })).toMatch(/^error: .* is not JSON\n$/);
+    });
 
-  it('each cluster, account, audience and login has its own', async () => {
-    const tokens = new Set<string>();
-    for (const args of [
-      CREDENTIAL,
-      ['credential', '--cluster', 'beta', '--as', 'ci/builder'],
-      ['credential', '--cluster', 'alpha', '--as', 'ci/other'],
-      [...CREDENTIAL, '--audience', 'vault'],
-      [...CREDENTIAL, '--duration', '20m'],
-    ]) {
-      tokens.add(JSON.parse(await jane.ok(args)).status.token);
-    }
-    tokens.add(JSON.parse(await jane.ok(CREDENTIAL, { env: { CLUSTERPASS_TOKEN: server.adminToken } })).status.token);
-    expect(tokens.size).toBe(6);
-    // The login of one who may not is not served what the login of another fetched.
-    expect(await jane.fails(CREDENTIAL, { env: { CLUSTERPASS_TOKEN: tokenOf('joe') } })).toMatch(/Forbidden/);
-  });
+    it('keeps the token for its owner, and uses it again', async () => {
+      const first = await jane.ok(CREDENTIAL);
+      expect(await jane.ok(CREDENTIAL)).toBe(first);
+      expect(
+        await jane.ok(['credential', '--cluster', 'alpha', '--namespace', 'ci', '--service-account', 'builder']),
+      ).toBe(first);
+      expect(await jane.ok([...CREDENTIAL, '--no-cache'])).not.toBe(first);
+      const folder = join(jane.home, '.cache/clusterpass/credentials');
+      const [server1 = ''] = await readdir(folder);
+      const files = await readdir(join(folder, server1));
+      expect(files).toHaveLength(1);
+      expect((await stat(join(folder, server1, files[0] ?? ''))).mode & 0o777).toBe(0o600);
+      expect((await stat(folder)).mode & 0o777).toBe(0o700);
+    });
 
-  it('many at once share one request', async () => {
-    const answers = await Promise.all(Array.from({ length: 6 }, () => jane.ok(CREDENTIAL)));
-    expect(new Set(answers).size).toBe(1);
-  });
+    it('each cluster, account, audience and login has its own', async () => {
+      const tokens = new Set<string>();
+      for (const args of [
+        CREDENTIAL,
+        ['credential', '--cluster', 'beta', '--as', 'ci/builder'],
+        ['credential', '--cluster', 'alpha', '--as', 'ci/other'],
+        [...CREDENTIAL, '--audience', 'vault'],
+        [...CREDENTIAL, '--duration', '20m'],
+      ]) {
+        tokens.add(JSON.parse(await jane.ok(args)).status.token);
+      }
+      tokens.add(JSON.parse(await jane.ok(CREDENTIAL, { env: { CLUSTERPASS_TOKEN: server.adminToken } })).status.token);
+      expect(tokens.size).toBe(6);
+      // The login of one who may not is not served what the login of another fetched.
+      expect(await jane.fails(CREDENTIAL, { env: { CLUSTERPASS_TOKEN: tokenOf('joe') } })).toMatch(/Forbidden/);
+    });
 
-  it('a login that is no longer good, and an account that is not there, in one sentence', async () => {
-    expect(await jane.fails(CREDENTIAL, { env: { CLUSTERPASS_TOKEN: 'expired' } })).toBe(
-      `error: the login for ${server.url} is no longer good: run clusterpass login --server ${server.url}\n`,
-    );
-    expect(await jane.fails(['credential', '--cluster', 'alpha', '--as', 'ci/nobody'])).toBe(
-      'Error from server (NotFound): serviceaccounts "nobody" not found\n',
-    );
-    expect(await jane.fails(['credential', '--cluster', 'alpha'])).toMatch(/^error: --as .* is required\n$/);
-  });
+    it('many at once share one request', async () => {
+      const answers = await Promise.all(Array.from({ length: 6 }, () => jane.ok(CREDENTIAL)));
+      expect(new Set(answers).size).toBe(1);
+    });
 
-  it('logout forgets it', async () => {
-    await jane.ok(['login', '--token', tokenOf('jane')]);
-    const env = { CLUSTERPASS_TOKEN: '' };
-    const first = await jane.ok(CREDENTIAL, { env });
-    await jane.ok(['logout']);
-    await jane.ok(['login', '--token', tokenOf('jane')]);
-    expect(await jane.ok(CREDENTIAL, { env })).not.toBe(first);
+    it('a login that is no longer good, and an account that is not there, in one sentence', async () => {
+      expect(await jane.fails(CREDENTIAL, { env: { CLUSTERPASS_TOKEN: 'expired' } })).toBe(
+        `error: the login for ${server.url} is no longer good: run clusterpass login --server ${server.url}\n`,
+      );
+      expect(await jane.fails(['credential', '--cluster', 'alpha', '--as', 'ci/nobody'])).toBe(
+        'Error from server (NotFound): serviceaccounts "nobody" not found\n',
+      );
+      expect(await jane.fails(['credential', '--cluster', 'alpha'])).toMatch(/^error: --as .* is required\n$/);
+    });
+
+    it('logout forgets it', async () => {
+      await jane.ok(['login', '--token', tokenOf('jane')]);
+      const env = { CLUSTERPASS_TOKEN: '' };
+      const first = await jane.ok(CREDENTIAL, { env });
+      await jane.ok(['logout']);
+      await jane.ok(['login', '--token', tokenOf('jane')]);
+      expect(await jane.ok(CREDENTIAL, { env })).not.toBe(first);
+    });
   });
 });
 
-describeWithKubectl('kubectl with clusterpass as its plugin', () => {
-  it('gets a token by itself and is who the token says', async () => {
-    const secure = await startServer({ tls: true, users: { jane: [] }, args: ['--allow-upstream-cidr', '127.0.0.0/8'] });
-    const person = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
-    const door = await openSecondDoor(secure.url);
-    try {
-      await createWorld(secure);
-      await person.ok(['login', '--server', secure.url, '--token', secure.adminToken]);
-      // The server stands in for the cluster: it takes the tokens that it issues.
-      const caBundle = (await readFile(TLS.caFile)).toString('base64');
-      const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: door.url }];
-      const body = { spec: { orchestratorApiEndpoints: { serverEndpoints, caBundle } } };
-      const headers = { 'Content-Type': 'application/merge-patch+json' };
-      const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/alpha';
-      expect((await secure.call('PATCH', path, { body, headers })).code).toBe(200);
-      await person.run(['kubeconfig', '--as', 'ci/builder', '--exec-command', LAUNCHER]);
-      const env = { HOME: person.home, KUBECONFIG: join(person.home, '.kube/config') };
-      // All at once, with nothing kept from before: one of them asks for a token, and the others wait for it.
-      const kubectls = Array.from({ length: 4 }, () => kubectlBinary(['--context', 'alpha', 'auth', 'whoami'], env));
-      const said = await Promise.all(kubectls);
-      for (const text of said) expect(text).toContain('system:cluster:alpha:serviceaccount:ci:builder');
-      const ids = said.map((text) => /JTI=\S+/.exec(text)?.[0]);
-      expect(ids[0]).toMatch(/^JTI=/);
-      expect(new Set(ids).size).toBe(1);
-    } finally {
-      await Promise.all([door.close(), secure.destroy(), person.leave()]);
-    }
+describe('list and revoke', () => {
+  let admin: Person;
+  let jane: Person;
+
+  beforeAll(async () => {
+    [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
+  });
+  afterAll(async () => {
+    await Promise.all([admin.leave(), jane.leave()]);
+  });
+
+  const CREATE = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpha'];
+  const jtiOf = (token: string): string => decodeJwt(token).jti ?? '';
+
+  describe('clusterpass token', () => {
+    it('a tracked token is listed, and taken back by its id', async () => {
+      const { stdout, stderr } = await jane.run([...CREATE, '--tracked']);
+      const token = stdout.trim();
+      const jti = jtiOf(token);
+      expect(stderr).toBe(`Tracked: clusterpass token revoke ${jti} takes it back.\n`);
+
+      const rows = (await jane.ok(['token', 'list'])).split('\n').map((row) => row.split(/ {2,}/));
+      expect(rows[0]).toEqual(['NAME', 'CLUSTER', 'ACCOUNT', 'AUDIENCE', 'CALLER', 'ISSUED', 'EXPIRES']);
+      expect(rows[1]?.slice(0, 5)).toEqual([jti, 'alpha', 'ci/builder', `${server.url}/orchestrator/alpha`, 'jane']);
+      expect(await admin.ok(['token', 'list', '-o', 'name', '--cluster', 'alpha'])).toBe(
+        `issuedtoken.clusterpass.dev/${jti}\n`,
+      );
+      expect(await admin.run(['token', 'list', '--cluster', 'beta'])).toEqual({
+        code: 0,
+        stdout: '',
+        stderr: 'No resources found\n',
+      });
+
+      expect(await jane.ok(['token', 'revoke', jti.toUpperCase()])).toBe(`token ${jti} revoked\n`);
+      expect(await codeFor(server, token)).toBe(401);
+    });
+
+    it('a token on stdin is taken back, and neither printed nor sent', async () => {
+      const token = await issue(server);
+      const result = await admin.run(['token', 'revoke', '-'], { stdin: `${token}\n` });
+      expect(result).toEqual({ code: 0, stdout: `token ${jtiOf(token)} revoked\n`, stderr: '' });
+      expect(await codeFor(server, token)).toBe(401);
+      const id = randomUUID();
+      expect(await admin.ok(['token', 'revoke', '-'], { stdin: id })).toBe(`token ${id} revoked\n`);
+      expect(server.output.stderr).not.toContain('eyJ');
+    });
+
+    it('a token of somebody else is not said to be revoked: who believes it does not ask here', async () => {
+      const segment = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+      const jti = randomUUID();
+      for (const iss of [
+        'https://kubernetes.default.svc.cluster.local',
+        'https://elsewhere.example/orchestrator/alpha',
+        `${server.url}/orchestrator/../alpha`,
+        `${server.url}/nowhere/alpha`,
+        `${server.url}/orchestrator/alpha/`,
+      ]) {
+        const stdin = `${segment({ alg: 'ES256' })}.${segment({ jti, iss })}.c2ln`;
+        const { code, stdout, stderr } = await admin.run(['token', 'revoke', '-'], { stdin });
+        expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+        expect(stderr).toBe(`error: token ${jti} was issued by ${iss}, and can be revoked only there\n`);
+      }
+    });
+
+    it('one that may not be revoked does not stop the others', async () => {
+      const token = (await jane.ok([...CREATE, '--tracked'])).trim();
+      const unknown = randomUUID();
+      const { code, stdout, stderr } = await jane.run(['token', 'revoke', unknown, jtiOf(token)]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: `token ${jtiOf(token)} revoked\n` });
+      expect(stderr).toContain(`issuedtokens.clusterpass.dev "${unknown}" is forbidden`);
+    });
+
+    it('what is neither a token nor an id is not repeated', async () => {
+      for (const stdin of [
+        '',
+        'secret',
+        'a.secret.c',
+        `eyJh.${Buffer.from('{"jti":1}').toString('base64url')}.secret`,
+      ]) {
+        expect(await admin.fails(['token', 'revoke', '-'], { stdin })).toBe(
+          'error: what is on stdin is neither a token nor the id of one (a UUID, the claim jti)\n',
+        );
+      }
+      expect(await admin.fails(['token', 'revoke', randomUUID(), 'secret'])).toBe(
+        'error: argument 2 is neither a token nor the id of one (a UUID, the claim jti)\n',
+      );
+      expect(await admin.fails(['token', 'revoke', '-', '--token-file', '-'])).toContain(
+        'stdin can be the token to revoke',
+      );
+      await writeFile(join(jane.home, 'token'), tokenOf('jane'));
+      const other = await jane.fails(['token', 'revoke', '-', '--token-file', 'token'], { stdin: randomUUID() });
+      expect(other).toContain('is forbidden');
+    });
+  });
+
+  it('the typed client', async () => {
+    const client = createClient({ server: server.url, token: tokenOf('jane') });
+    const account = { cluster: 'alpha', namespace: 'ci', name: 'builder' };
+    const { token } = await client.createToken({ ...account, tracked: true, audiences: ['vault'] });
+    const [tracked, ...others] = await client.listIssuedTokens({ fieldSelector: 'spec.cluster=alpha' });
+    expect(others).toEqual([]);
+    expect([tracked?.metadata.name, tracked?.spec.audiences]).toEqual([jtiOf(token), ['vault']]);
+    await client.revokeToken(jtiOf(token));
+    expect(await client.listIssuedTokens()).toEqual([]);
+    await expect(client.revokeToken(randomUUID())).rejects.toMatchObject({ code: 403 });
+    await expect(client.revokeToken('../clusters/alpha')).rejects.toThrow(TypeError);
   });
 });
-
-const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.url));

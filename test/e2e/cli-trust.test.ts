@@ -5,19 +5,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { servedRoot } from '../../src/cli/served-root.ts';
 import { Person } from './support/cli.ts';
+import { createObjects, issue, tokenPath } from './support/objects.ts';
 import { WHO } from './support/reviews.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
-import { createWorld, issue, tokenPath } from './support/token-world.ts';
 
 /** `clusterpass trust`: what a cluster needs to believe us. */
 
 let server: Server;
 let person: Person;
-let uids: Awaited<ReturnType<typeof createWorld>>;
+let uids: Awaited<ReturnType<typeof createObjects>>;
 
 beforeAll(async () => {
   server = await startServer({ tls: true, users: { jane: [] } });
-  uids = await createWorld(server);
+  uids = await createObjects(server);
   person = await Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken });
 });
 afterAll(async () => {

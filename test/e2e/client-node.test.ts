@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { rootCertificates } from 'node:tls';
 import {
   CoreV1Api,
   CustomObjectsApi,
@@ -8,6 +10,8 @@ import {
   Watch as WatchClient,
 } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createClient } from '../../src/client/index.ts';
+import { createNodeFetch } from '../../src/client/node.ts';
 import { addCluster, grant, rebind, relabel, removeCluster, touch, unbind } from './support/fleet.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
@@ -25,10 +29,10 @@ afterAll(() => server.destroy());
 function configFor(path = '', at: Server = server, token = at.adminToken): KubeConfig {
   const config = new KubeConfig();
   config.loadFromOptions({
-    clusters: [{ name: 'desk', server: `${at.url}${path}`, caFile: TLS.caFile }],
+    clusters: [{ name: 'fleet', server: `${at.url}${path}`, caFile: TLS.caFile }],
     users: [{ name: 'caller', token }],
-    contexts: [{ name: 'desk', cluster: 'desk', user: 'caller' }],
-    currentContext: 'desk',
+    contexts: [{ name: 'fleet', cluster: 'fleet', user: 'caller' }],
+    currentContext: 'fleet',
   });
   return config;
 }
@@ -237,3 +241,14 @@ function listener(informer: ClusterInformer): (what: string) => Promise<void> {
     untaken.splice(untaken.indexOf(what), 1);
   };
 }
+
+it('createNodeFetch trusts a certificate authority of its own, and nobody else', async () => {
+  const ca = await readFile(TLS.caFile, 'utf8');
+  const list = async (options: Parameters<typeof createNodeFetch>[0]): Promise<string[]> => {
+    const client = createClient({ server: server.url, token: server.adminToken, fetch: createNodeFetch(options) });
+    return (await client.listClusters()).items.map(({ metadata }) => metadata.name);
+  };
+  expect(await list({ ca })).toContain('prod-eu-1');
+  expect(await list({ insecureSkipTlsVerify: true })).toContain('prod-eu-1');
+  await expect(list({ ca: rootCertificates[0] ?? '' })).rejects.toThrow(/cannot be reached/);
+});

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, type ClusterEvent, createClient, endpointsOf, StatusError } from '../../src/client/index.ts';
-import { createNodeFetch } from '../../src/client/node.ts';
 import { addCluster, grant, patchCluster, rebind, relabel, removeCluster } from './support/fleet.ts';
-import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
-import { createAccount, createNamespace } from './support/token-world.ts';
+import { createAccount, createNamespace } from './support/objects.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
 
 let server: Server;
 
@@ -185,21 +184,4 @@ describe('watches', () => {
     await server.call('DELETE', '/orchestrator/prod-1/api/v1/namespaces/ci/serviceaccounts/builder');
     await expect(watching).rejects.toMatchObject({ code: 401 });
   });
-});
-
-it('trusts a certificate authority of its own, and nobody else', async () => {
-  const { readFile } = await import('node:fs/promises');
-  const secure = await startServer({ tls: true });
-  try {
-    const token = secure.adminToken;
-    const ca = await readFile(TLS.caFile, 'utf8');
-    const list = async (options: Parameters<typeof createNodeFetch>[0]): Promise<number> =>
-      (await createClient({ server: secure.url, token, fetch: createNodeFetch(options) }).listClusters()).items.length;
-    expect(await list({ ca })).toBe(0);
-    expect(await list({ insecureSkipTlsVerify: true })).toBe(0);
-    const { rootCertificates } = await import('node:tls');
-    await expect(list({ ca: rootCertificates[0] ?? '' })).rejects.toThrow(/cannot be reached/);
-  } finally {
-    await secure.destroy();
-  }
 });

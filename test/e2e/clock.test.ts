@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeWithEtcd, type Etcd, startEtcd } from '../conformance/etcd-process.ts';
+import { CLUSTERS, codeFor, createCluster, createObjects, issue, tokenPath } from './support/objects.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
 import { type Server, startServer } from './support/server.ts';
-import { CLUSTERS, codeFor, createCluster, createWorld, issue, tokenPath } from './support/token-world.ts';
 import { brief, Watch } from './support/watch.ts';
 
 const KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
@@ -40,7 +40,7 @@ beforeAll(async () => {
   server = await startServer({
     env: movedBy(join(folder, 'clock')),
   });
-  await createWorld(server);
+  await createObjects(server);
   token = await issue(server, tokenPath(), { audiences: [], expirationSeconds: LIFETIME / SECOND });
 });
 afterAll(async () => {
@@ -94,7 +94,7 @@ describe('B13: when the clock of the server jumps', () => {
     expect((await server.call('GET', '/readyz', { token: null })).code).toBe(200);
     await moveClock(0);
     expect(await codeFor(server, await issue(server))).toBe(200);
-    await expect.poll(() => server.output.stderr).toContain('the clock here is right again');
+    await expect.poll(() => server.output.stderr).toContain('the clock of this server is right again');
   });
 
   it('back while the server was away: it is noticed, by what the store says of the time', async () => {
@@ -124,7 +124,7 @@ describeWithEtcd('B13: when the clock of one replica is wrong', () => {
 
   it('it signs nothing and the other does; when it is set right, it does too', async () => {
     const [right, wrong] = replicas.servers;
-    await createWorld(right);
+    await createObjects(right);
     const ask = (at: Server) => at.call('POST', tokenPath(), { body: { spec: { audiences: [] } } });
     expect((await ask(right)).code).toBe(201);
     const refused = await ask(wrong);

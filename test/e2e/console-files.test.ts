@@ -30,12 +30,12 @@ describe('the files of the console', () => {
     }
   });
 
-  it('the folder is where the page is, whoever leaves its slash out', async () => {
+  it('redirects a path without the trailing slash', async () => {
     const { code, headers } = await server.call('GET', '/console', { token: null });
     expect([code, headers.get('location')]).toEqual([308, 'console/']);
   });
 
-  it('come with a policy that lets nothing else in', async () => {
+  it('have a content security policy that allows only these files', async () => {
     for (const path of ['', script, 'settings.json']) {
       const { headers } = await get(path);
       const policy = headers.get('content-security-policy') ?? '';
@@ -49,7 +49,7 @@ describe('the files of the console', () => {
     }
   });
 
-  it('the page is asked for each time, what it loads is kept for good', async () => {
+  it('are cached: the page is revalidated each time, its assets are immutable', async () => {
     const first = await page();
     expect(first.headers.get('cache-control')).toBe('no-cache');
     const tag = first.headers.get('etag') ?? '';
@@ -59,7 +59,7 @@ describe('the files of the console', () => {
     expect((await get(script)).headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
   });
 
-  it('are sent as they were compressed when they were built', async () => {
+  it('are sent with the encoding that was compressed at build time', async () => {
     const plain = readFileSync(join(CONSOLE_DIST, script));
     const raw = async (coding: string) => {
       const lines = [`GET /console/${script} HTTP/1.1`, 'Host: x', `Accept-Encoding: ${coding}`, 'Connection: close'];
@@ -80,7 +80,7 @@ describe('the files of the console', () => {
     expect(new Set(tags).size).toBe(3);
   });
 
-  it('can be read and nothing else', async () => {
+  it('are read-only', async () => {
     const head = await server.call('HEAD', '/console/', { token: null });
     expect([head.code, head.text]).toEqual([200, '']);
     expect(Number(head.headers.get('content-length'))).toBeGreaterThan(0);
@@ -89,7 +89,7 @@ describe('the files of the console', () => {
     }
   });
 
-  it('A16: a path that looks elsewhere finds nothing', async () => {
+  it('A16: a path outside of the folder finds nothing', async () => {
     for (const path of [
       '/console/../package.json',
       '/console/%2e%2e/package.json',
@@ -109,28 +109,28 @@ describe('the files of the console', () => {
 });
 
 describeWithBrowser('a browser', () => {
-  it('holds the page to its policy: no markup from text, no script in the page, no other server, no frame', async () => {
+  it('enforces the policy: no HTML from strings, no inline style, no other server, no frame', async () => {
     const browser = await launchBrowser();
     try {
       const { page, close } = await openPage(browser);
       await page.goto(`${server.url}/console/`);
       await page.getByLabel('Token', { exact: true }).waitFor();
-      const fails = (code: string): Promise<string> =>
+      const errorOf = (code: string): Promise<string> =>
         page.evaluate<string>(
           `(async () => { try { ${code}; return ''; } catch (error) { return String(error); } })()`,
         );
-      expect(await fails('document.body.innerHTML = "<b>x</b>"')).toContain('TrustedHTML');
-      expect(await fails('trustedTypes.createPolicy("mine", {})')).toContain('disallowed');
-      const stopped = (code: string): Promise<string> =>
+      expect(await errorOf('document.body.innerHTML = "<b>x</b>"')).toContain('TrustedHTML');
+      expect(await errorOf('trustedTypes.createPolicy("mine", {})')).toContain('disallowed');
+      const violationOf = (code: string): Promise<string> =>
         page.evaluate<string>(`new Promise((done) => {
           addEventListener('securitypolicyviolation', (event) => done(event.effectiveDirective), { once: true });
           ${code};
         })`);
-      expect(await stopped('fetch("https://elsewhere.example/").catch(() => {})')).toBe('connect-src');
+      expect(await violationOf('fetch("https://elsewhere.example/").catch(() => {})')).toBe('connect-src');
       expect(
-        await stopped('document.head.append(document.createElement("style")); document.head.lastChild.append("x")'),
+        await violationOf('document.head.append(document.createElement("style")); document.head.lastChild.append("x")'),
       ).toBe('style-src-elem');
-      expect(await stopped('new Image().src = "https://elsewhere.example/x.png"')).toBe('img-src');
+      expect(await violationOf('new Image().src = "https://elsewhere.example/x.png"')).toBe('img-src');
       await page.goto('about:blank');
       await page.setContent(`<iframe src="${server.url}/console/"></iframe>`);
       await expect.poll(() => page.frames()[1]?.url(), { timeout: 20_000 }).toBe('chrome-error://chromewebdata/');
@@ -141,7 +141,7 @@ describeWithBrowser('a browser', () => {
   });
 });
 
-describe('what is built', () => {
+describe('the build', () => {
   const files = readdirSync(CONSOLE_DIST, { recursive: true, encoding: 'utf8' });
 
   it('has at most 120 KB of compressed script', () => {
@@ -151,7 +151,7 @@ describe('what is built', () => {
     expect(bytes).toBeLessThan(120 * 1024);
   });
 
-  it('has no script or style in the page itself, and loads nothing from elsewhere', () => {
+  it('has no inline script or style and loads nothing from other servers', () => {
     const html = readFileSync(join(CONSOLE_DIST, 'index.html'), 'utf8');
     expect(html).not.toMatch(/<style|style=|<script(?![^>]*\ssrc=)|\son\w+=/i);
     const loaded = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address);

@@ -14,7 +14,7 @@ import { addCluster, grant } from './support/fleet.ts';
 import { authenticationConfig, CLIENT_ID, type IdentityProvider, startProvider } from './support/provider.ts';
 import { type Server, startServer } from './support/server.ts';
 
-/** What takes a moment takes longer on a busy machine. */
+/** A busy machine needs more than the default timeout. */
 const PATIENCE = { timeout: 20_000 };
 
 let folder: string;
@@ -22,8 +22,8 @@ let provider: IdentityProvider;
 let server: Server;
 let browser: Browser;
 
-/** What a person does at the provider. */
-async function signInThere(page: Page, user: string): Promise<void> {
+/** Fills in the forms of the provider. */
+async function signInAtProvider(page: Page, user: string): Promise<void> {
   await page.locator('input[name="login"]').fill(user);
   await page.locator('input[name="password"]').fill('any');
   await page.locator('button[type="submit"]').click();
@@ -49,15 +49,15 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('goes there and comes back, to where the person was, with nothing left in the address', async () => {
+  it('returns to the page that the user left, without traces in the URL', async () => {
     const { page, problems, requested, close } = await openPage(browser);
     await page.goto(`${server.url}/console/#/clusters/alpha`);
     await page.getByRole('button', { name: `Continue with ${new URL(provider.url).host}` }).click();
-    await signInThere(page, 'jane');
+    await signInAtProvider(page, 'jane');
     await page.getByRole('heading', { name: 'alpha' }).waitFor();
     expect(page.url()).toBe(`${server.url}/console/#/clusters/alpha`);
     expect(await page.locator('.user-name').textContent()).toBe('id:jane');
-    await page.getByRole('link', { name: 'Fleet' }).first().click();
+    await page.getByRole('link', { name: 'Clusters' }).first().click();
     await page.getByText('1 cluster', { exact: true }).waitFor();
     expect(await page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }])')).toBe('[{},{}]');
     const asked = requested.find((address) => address.startsWith(`${provider.url}/auth?`)) ?? '';
@@ -69,33 +69,33 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     await close();
   });
 
-  it('takes no answer that it did not ask for', async () => {
+  it('rejects an authorization response that this tab did not request', async () => {
     const { page, close } = await openPage(browser);
     const before = provider.requests.filter((line) => line.endsWith('/token')).length;
     await page.goto(`${server.url}/console/?code=stolen&state=made-up&iss=${encodeURIComponent(provider.url)}`);
-    await page.getByText('belongs to no sign-in of this tab').waitFor();
+    await page.getByText('This tab did not start the sign-in').waitFor();
     expect(page.url()).toBe(`${server.url}/console/`);
     expect(provider.requests.filter((line) => line.endsWith('/token'))).toHaveLength(before);
     await close();
   });
 
-  it('tells the browser to let the page ask this provider where it says, and nobody else', async () => {
+  it('allows connections only to the server and to the endpoints of the provider', async () => {
     const policy = async (): Promise<string> =>
       (await server.call('GET', '/console/', { token: null })).headers.get('content-security-policy') ?? '';
     expect(provider.tokensAt).not.toBe(provider.url);
     await expect.poll(policy, PATIENCE).toContain(`connect-src 'self' ${provider.url} ${provider.tokensAt};`);
   });
 
-  it('renews the sign-in by itself, with each refresh token once, and keeps none of them', async () => {
+  it('refreshes the ID token, uses each refresh token once and stores none', async () => {
     const { page, problems, close } = await signedIn();
     const before = asked('POST /token');
-    for (const turn of [1, 2]) {
-      // Fifty minutes later: the token is to end in ten.
+    for (const round of [1, 2]) {
+      // Fifty minutes later: the token expires in ten minutes.
       await page.evaluate('{ const now = Date.now(); Date.now = () => now + 3_000_000; }');
-      await page.goto(`${server.url}/console/#/why?cluster=alpha&turn=${turn}`);
-      await page.getByRole('button', { name: 'Ask' }).click();
-      await page.getByText('Yes, you may see the cluster alpha').waitFor();
-      expect(asked('POST /token')).toBe(before + turn);
+      await page.goto(`${server.url}/console/#/can-i?cluster=alpha&round=${round}`);
+      await page.getByRole('button', { name: 'Check' }).click();
+      await page.getByText('Yes, you can see the cluster alpha').waitFor();
+      expect(asked('POST /token')).toBe(before + round);
       await page.goto(`${server.url}/console/#/clusters/alpha`);
       await page.getByRole('heading', { name: 'alpha' }).waitFor();
     }
@@ -109,21 +109,21 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     await close();
   });
 
-  it('a sign-in that is renewed no more ends, and one click leads back to the same place', async () => {
+  it('ends the session when the provider rejects the refresh; signing in returns to the same page', async () => {
     const { page, close } = await signedIn();
     provider.refuseTokens(true);
-    // The token has ended, as far as the page knows.
+    // The token has expired by the clock of the page.
     await page.evaluate('{ const now = Date.now(); Date.now = () => now + 4_000_000; }');
     await page
       .getByLabel('Namespace')
-      .or(page.getByRole('button', { name: 'Name one all the same' }))
+      .or(page.getByRole('button', { name: 'Enter a name anyway' }))
       .first()
       .waitFor();
     await page.evaluate('window.dispatchEvent(new Event("focus"))');
-    await page.getByText('Your sign-in has ended').waitFor();
+    await page.getByText('Your session has expired').waitFor();
     provider.refuseTokens(false);
     await page.getByRole('button', { name: `Continue with ${new URL(provider.url).host}` }).click();
-    // The provider knows the person still.
+    // The session at the provider still exists.
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('heading', { name: 'alpha' }).waitFor();
     expect(page.url()).toBe(`${server.url}/console/#/clusters/alpha`);
@@ -133,12 +133,12 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
 
 const asked = (line: string): number => provider.requests.filter((each) => each === line).length;
 
-/** Jane, who looks at a cluster. */
+/** Jane is signed in and sees the page of a cluster. */
 async function signedIn(): Promise<Visit> {
   const visit = await openPage(browser);
   await visit.page.goto(`${server.url}/console/#/clusters/alpha`);
   await visit.page.getByRole('button', { name: `Continue with ${new URL(provider.url).host}` }).click();
-  await signInThere(visit.page, 'jane');
+  await signInAtProvider(visit.page, 'jane');
   await visit.page.getByRole('heading', { name: 'alpha' }).waitFor();
   return visit;
 }

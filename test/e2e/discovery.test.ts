@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+
+/** Discovery and OpenAPI: what is served, as documents. */
 
 let server: Server;
 
@@ -10,221 +12,377 @@ beforeAll(async () => {
 });
 afterAll(() => server.destroy());
 
-const CLUSTER = '/orchestrator/nowhere';
-const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
-/** X-03: what kubectl sends. */
-const KUBECTL_ACCEPT = `${AGGREGATED},application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json`;
+describe('discovery', () => {
+  const CLUSTER = '/orchestrator/nowhere';
+  const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+  /** X-03: what kubectl sends. */
+  const KUBECTL_ACCEPT = `${AGGREGATED},application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json`;
 
-const get = (path: string, headers: Record<string, string> = {}) =>
-  server.call('GET', path, { token: tokenOf('jane'), headers });
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    server.call('GET', path, { token: tokenOf('jane'), headers });
 
-const BUILTIN_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
-const CUSTOM_VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+  const BUILTIN_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+  const CUSTOM_VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 
-describe('legacy', () => {
-  it('X-07: /api', async () => {
-    const fleet = await get('/api');
-    expect([fleet.code, fleet.headers.get('content-type')]).toEqual([200, 'application/json']);
-    expect(fleet.json).toEqual({ kind: 'APIVersions', versions: [], serverAddressByClientCIDRs: [] });
-    expect((await get(`${CLUSTER}/api`)).json.versions).toEqual(['v1']);
-  });
-
-  it('X-07: /apis and each of its groups', async () => {
-    const { json } = await get('/apis');
-    expect(Object.keys(json)).toEqual(['kind', 'apiVersion', 'groups']);
-    expect(json).toMatchObject({ kind: 'APIGroupList', apiVersion: 'v1' });
-    const version = { groupVersion: 'clusterregistry.k8s.io/v1alpha1', version: 'v1alpha1' };
-    const registry = { name: 'clusterregistry.k8s.io', versions: [version], preferredVersion: version };
-    expect(json.groups).toContainEqual(registry);
-    expect(json.groups.map(({ name }: { name: string }) => name)).toContain('rbac.authorization.k8s.io');
-    expect((await get('/apis/clusterregistry.k8s.io')).json).toEqual({
-      kind: 'APIGroup',
-      apiVersion: 'v1',
-      ...registry,
+  describe('legacy', () => {
+    it('X-07: /api', async () => {
+      const fleet = await get('/api');
+      expect([fleet.code, fleet.headers.get('content-type')]).toEqual([200, 'application/json']);
+      expect(fleet.json).toEqual({ kind: 'APIVersions', versions: [], serverAddressByClientCIDRs: [] });
+      expect((await get(`${CLUSTER}/api`)).json.versions).toEqual(['v1']);
     });
-  });
 
-  it('X-07, X-09: the resources of the registry, with their hash', async () => {
-    const storageVersionHash = createHash('sha256')
-      .update('clusterregistry.k8s.io/v1alpha1/Cluster')
-      .digest()
-      .subarray(0, 8)
-      .toString('base64');
-    expect((await get('/apis/clusterregistry.k8s.io/v1alpha1')).json).toEqual({
-      kind: 'APIResourceList',
-      apiVersion: 'v1',
-      groupVersion: 'clusterregistry.k8s.io/v1alpha1',
-      resources: [
-        {
-          name: 'clusters',
-          singularName: 'cluster',
-          namespaced: false,
-          kind: 'Cluster',
-          verbs: CUSTOM_VERBS,
-          storageVersionHash,
-        },
-        {
-          name: 'clusters/status',
-          singularName: '',
-          namespaced: false,
-          kind: 'Cluster',
-          verbs: ['get', 'patch', 'update'],
-        },
-      ],
+    it('X-07: /apis and each of its groups', async () => {
+      const { json } = await get('/apis');
+      expect(Object.keys(json)).toEqual(['kind', 'apiVersion', 'groups']);
+      expect(json).toMatchObject({ kind: 'APIGroupList', apiVersion: 'v1' });
+      const version = { groupVersion: 'clusterregistry.k8s.io/v1alpha1', version: 'v1alpha1' };
+      const registry = { name: 'clusterregistry.k8s.io', versions: [version], preferredVersion: version };
+      expect(json.groups).toContainEqual(registry);
+      expect(json.groups.map(({ name }: { name: string }) => name)).toContain('rbac.authorization.k8s.io');
+      expect((await get('/apis/clusterregistry.k8s.io')).json).toEqual({
+        kind: 'APIGroup',
+        apiVersion: 'v1',
+        ...registry,
+      });
     });
-  });
 
-  it('X-07, X-08: the resources inside of a cluster; the list of the core group has no apiVersion', async () => {
-    const { json } = await get(`${CLUSTER}/api/v1`);
-    expect(Object.keys(json)).toEqual(['kind', 'groupVersion', 'resources']);
-    expect(json.resources.map(({ name }: { name: string }) => name)).toEqual([
-      'namespaces',
-      'namespaces/status',
-      'pods',
-      'secrets',
-      'serviceaccounts',
-      'serviceaccounts/token',
-    ]);
-    // As kube-apiserver has it, hash included.
-    expect(json.resources[0]).toEqual({
-      name: 'namespaces',
-      singularName: 'namespace',
-      namespaced: false,
-      kind: 'Namespace',
-      verbs: BUILTIN_VERBS.filter((verb) => verb !== 'deletecollection'),
-      shortNames: ['ns'],
-      storageVersionHash: 'Q3oi5N2YM8M=',
+    it('X-07, X-09: the resources of the registry, with their hash', async () => {
+      const storageVersionHash = createHash('sha256')
+        .update('clusterregistry.k8s.io/v1alpha1/Cluster')
+        .digest()
+        .subarray(0, 8)
+        .toString('base64');
+      expect((await get('/apis/clusterregistry.k8s.io/v1alpha1')).json).toEqual({
+        kind: 'APIResourceList',
+        apiVersion: 'v1',
+        groupVersion: 'clusterregistry.k8s.io/v1alpha1',
+        resources: [
+          {
+            name: 'clusters',
+            singularName: 'cluster',
+            namespaced: false,
+            kind: 'Cluster',
+            verbs: CUSTOM_VERBS,
+            storageVersionHash,
+          },
+          {
+            name: 'clusters/status',
+            singularName: '',
+            namespaced: false,
+            kind: 'Cluster',
+            verbs: ['get', 'patch', 'update'],
+          },
+        ],
+      });
     });
-    expect(JSON.stringify(json.resources.at(-1))).toBe(
-      '{"name":"serviceaccounts/token","singularName":"","namespaced":true,"group":"authentication.k8s.io","version":"v1","kind":"TokenRequest","verbs":["create"]}',
-    );
-  });
 
-  it.each([
-    '/api/v1',
-    '/apis/nothing',
-    '/apis/clusterregistry.k8s.io/v1',
-    `${CLUSTER}/apis/rbac.authorization.k8s.io/v1`,
-  ])('%s is not served here: 404', async (path) => {
-    expect((await get(path)).code).toBe(404);
-  });
-
-  it('is also YAML, and indented for people', async () => {
-    const yaml = await get('/apis', { Accept: 'application/yaml' });
-    expect(yaml.headers.get('content-type')).toBe('application/yaml');
-    expect(yaml.text).toMatch(/^kind: APIGroupList$/m);
-    expect((await get('/apis', { 'User-Agent': 'curl/8' })).text).toMatch(/^\{\n {2}"kind": "APIGroupList"/);
-  });
-});
-
-describe('aggregated', () => {
-  it('X-03, X-04, X-05, X-06: everything of the fleet in two documents', async () => {
-    for (const path of ['/api', '/apis']) {
-      const { code, headers, text } = await get(path, { Accept: KUBECTL_ACCEPT });
-      expect([code, headers.get('content-type'), headers.get('vary'), headers.get('cache-control')]).toEqual([
-        200,
-        AGGREGATED,
-        'Accept',
-        'public',
+    it('X-07, X-08: the resources inside of a cluster; the list of the core group has no apiVersion', async () => {
+      const { json } = await get(`${CLUSTER}/api/v1`);
+      expect(Object.keys(json)).toEqual(['kind', 'groupVersion', 'resources']);
+      expect(json.resources.map(({ name }: { name: string }) => name)).toEqual([
+        'namespaces',
+        'namespaces/status',
+        'pods',
+        'secrets',
+        'serviceaccounts',
+        'serviceaccounts/token',
       ]);
-      expect(headers.get('etag')).toMatch(/^"[0-9A-F]{128}"$/);
-      expect(text).toMatch(
-        /^\{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery\.k8s\.io\/v2","metadata":\{\},"items":\[/,
+      // As kube-apiserver has it, hash included.
+      expect(json.resources[0]).toEqual({
+        name: 'namespaces',
+        singularName: 'namespace',
+        namespaced: false,
+        kind: 'Namespace',
+        verbs: BUILTIN_VERBS.filter((verb) => verb !== 'deletecollection'),
+        shortNames: ['ns'],
+        storageVersionHash: 'Q3oi5N2YM8M=',
+      });
+      expect(JSON.stringify(json.resources.at(-1))).toBe(
+        '{"name":"serviceaccounts/token","singularName":"","namespaced":true,"group":"authentication.k8s.io","version":"v1","kind":"TokenRequest","verbs":["create"]}',
       );
-    }
-    expect((await get('/api', { Accept: AGGREGATED })).json.items).toEqual([]);
-    const { json } = await get('/apis', { Accept: AGGREGATED });
-    const responseKind = { group: 'clusterregistry.k8s.io', version: 'v1alpha1', kind: 'Cluster' };
-    expect(json.items).toContainEqual({
-      metadata: { name: 'clusterregistry.k8s.io' },
-      versions: [
-        {
-          version: 'v1alpha1',
-          resources: [
-            {
-              resource: 'clusters',
-              responseKind,
-              scope: 'Cluster',
-              singularResource: 'cluster',
-              verbs: CUSTOM_VERBS,
-              subresources: [{ subresource: 'status', responseKind, verbs: ['get', 'patch', 'update'] }],
-            },
-          ],
-          freshness: 'Current',
-        },
-      ],
+    });
+
+    it.each([
+      '/api/v1',
+      '/apis/nothing',
+      '/apis/clusterregistry.k8s.io/v1',
+      `${CLUSTER}/apis/rbac.authorization.k8s.io/v1`,
+    ])('%s is not served here: 404', async (path) => {
+      expect((await get(path)).code).toBe(404);
+    });
+
+    it('is also YAML, and indented for people', async () => {
+      const yaml = await get('/apis', { Accept: 'application/yaml' });
+      expect(yaml.headers.get('content-type')).toBe('application/yaml');
+      expect(yaml.text).toMatch(/^kind: APIGroupList$/m);
+      expect((await get('/apis', { 'User-Agent': 'curl/8' })).text).toMatch(/^\{\n {2}"kind": "APIGroupList"/);
     });
   });
 
-  it('X-05: the core group of a cluster has no name, and a token is a subresource', async () => {
-    const { json } = await get(`${CLUSTER}/api`, { Accept: AGGREGATED });
-    expect(json.items.map(({ metadata }: { metadata: object }) => metadata)).toEqual([{}]);
-    const { resources } = json.items[0].versions[0];
-    expect(resources.at(-1)).toEqual({
-      resource: 'serviceaccounts',
-      responseKind: { group: '', version: 'v1', kind: 'ServiceAccount' },
-      scope: 'Namespaced',
-      singularResource: 'serviceaccount',
-      verbs: BUILTIN_VERBS,
-      shortNames: ['sa'],
-      subresources: [
-        {
-          subresource: 'token',
-          responseKind: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' },
-          verbs: ['create'],
-        },
-      ],
+  describe('aggregated', () => {
+    it('X-03, X-04, X-05, X-06: everything of the fleet in two documents', async () => {
+      for (const path of ['/api', '/apis']) {
+        const { code, headers, text } = await get(path, { Accept: KUBECTL_ACCEPT });
+        expect([code, headers.get('content-type'), headers.get('vary'), headers.get('cache-control')]).toEqual([
+          200,
+          AGGREGATED,
+          'Accept',
+          'public',
+        ]);
+        expect(headers.get('etag')).toMatch(/^"[0-9A-F]{128}"$/);
+        expect(text).toMatch(
+          /^\{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery\.k8s\.io\/v2","metadata":\{\},"items":\[/,
+        );
+      }
+      expect((await get('/api', { Accept: AGGREGATED })).json.items).toEqual([]);
+      const { json } = await get('/apis', { Accept: AGGREGATED });
+      const responseKind = { group: 'clusterregistry.k8s.io', version: 'v1alpha1', kind: 'Cluster' };
+      expect(json.items).toContainEqual({
+        metadata: { name: 'clusterregistry.k8s.io' },
+        versions: [
+          {
+            version: 'v1alpha1',
+            resources: [
+              {
+                resource: 'clusters',
+                responseKind,
+                scope: 'Cluster',
+                singularResource: 'cluster',
+                verbs: CUSTOM_VERBS,
+                subresources: [{ subresource: 'status', responseKind, verbs: ['get', 'patch', 'update'] }],
+              },
+            ],
+            freshness: 'Current',
+          },
+        ],
+      });
+    });
+
+    it('X-05: the core group of a cluster has no name, and a token is a subresource', async () => {
+      const { json } = await get(`${CLUSTER}/api`, { Accept: AGGREGATED });
+      expect(json.items.map(({ metadata }: { metadata: object }) => metadata)).toEqual([{}]);
+      const { resources } = json.items[0].versions[0];
+      expect(resources.at(-1)).toEqual({
+        resource: 'serviceaccounts',
+        responseKind: { group: '', version: 'v1', kind: 'ServiceAccount' },
+        scope: 'Namespaced',
+        singularResource: 'serviceaccount',
+        verbs: BUILTIN_VERBS,
+        shortNames: ['sa'],
+        subresources: [
+          {
+            subresource: 'token',
+            responseKind: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' },
+            verbs: ['create'],
+          },
+        ],
+      });
+    });
+
+    it('X-06: 304 for a document that the client has', async () => {
+      const etag = (await get('/apis', { Accept: AGGREGATED })).headers.get('etag') ?? '';
+      for (const known of [etag, `"other", W/${etag}`, '*']) {
+        const answer = await get('/apis', { Accept: AGGREGATED, 'If-None-Match': known });
+        expect([answer.code, answer.text, answer.headers.get('etag')]).toEqual([304, '', etag]);
+      }
+      expect((await get('/apis', { Accept: AGGREGATED, 'If-None-Match': '"other"' })).code).toBe(200);
+      // The other form of the same path is another document.
+      expect((await get('/apis', { 'If-None-Match': etag })).code).toBe(200);
+    });
+
+    it('X-06: v2beta1 is no longer served, and below /apis there is one form only', async () => {
+      const beta = 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList';
+      expect((await get('/apis', { Accept: `${beta},application/json` })).json.kind).toBe('APIGroupList');
+      expectStatus(await get('/apis', { Accept: beta }), {
+        code: 406,
+        reason: 'NotAcceptable',
+        message: 'only the following media types are accepted: application/json, application/yaml',
+      });
+      const path = '/apis/clusterregistry.k8s.io/v1alpha1';
+      expect((await get(path, { Accept: KUBECTL_ACCEPT })).json.kind).toBe('APIResourceList');
     });
   });
 
-  it('X-06: 304 for a document that the client has', async () => {
-    const etag = (await get('/apis', { Accept: AGGREGATED })).headers.get('etag') ?? '';
-    for (const known of [etag, `"other", W/${etag}`, '*']) {
-      const answer = await get('/apis', { Accept: AGGREGATED, 'If-None-Match': known });
-      expect([answer.code, answer.text, answer.headers.get('etag')]).toEqual([304, '', etag]);
-    }
-    expect((await get('/apis', { Accept: AGGREGATED, 'If-None-Match': '"other"' })).code).toBe(200);
-    // The other form of the same path is another document.
-    expect((await get('/apis', { 'If-None-Match': etag })).code).toBe(200);
-  });
-
-  it('X-06: v2beta1 is no longer served, and below /apis there is one form only', async () => {
-    const beta = 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList';
-    expect((await get('/apis', { Accept: `${beta},application/json` })).json.kind).toBe('APIGroupList');
-    expectStatus(await get('/apis', { Accept: beta }), {
-      code: 406,
-      reason: 'NotAcceptable',
-      message: 'only the following media types are accepted: application/json, application/yaml',
+  describe('who may see it', () => {
+    it.each(['/api', '/apis', `${CLUSTER}/api`, `${CLUSTER}/apis`])('%s: whoever has logged in', async (path) => {
+      expect((await get(path)).code).toBe(200);
+      expect((await server.call('GET', path, { token: null })).code).toBe(401);
+      expect((await server.call('HEAD', path)).code).toBe(200);
+      expect((await server.call('POST', path, { body: {} })).code).toBe(405);
     });
-    const path = '/apis/clusterregistry.k8s.io/v1alpha1';
-    expect((await get(path, { Accept: KUBECTL_ACCEPT })).json.kind).toBe('APIResourceList');
+
+    it('decision 12: the answer does not tell whether a cluster exists', async () => {
+      const body = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'somewhere' } };
+      expect((await server.call('POST', '/apis/clusterregistry.k8s.io/v1alpha1/clusters', { body })).code).toBe(201);
+      for (const path of ['/api', '/apis', '/api/v1']) {
+        expect((await get(`/orchestrator/somewhere${path}`)).text).toBe((await get(`${CLUSTER}${path}`)).text);
+      }
+    });
+
+    it('what is promised is served', async () => {
+      const { json } = await get(`${CLUSTER}/api/v1`);
+      for (const { name, namespaced } of json.resources) {
+        const [resource, subresource] = name.split('/');
+        const path = `${CLUSTER}/api/v1${namespaced ? '/namespaces/x' : ''}/${resource}/y${subresource ? `/${subresource}` : ''}`;
+        // 404 about the object, 405 about the method: never about the path.
+        const { message } = (await server.call('GET', path)).json;
+        expect(message).not.toBe('the server could not find the requested resource');
+      }
+    });
   });
 });
 
-describe('who may see it', () => {
-  it.each(['/api', '/apis', `${CLUSTER}/api`, `${CLUSTER}/apis`])('%s: whoever has logged in', async (path) => {
-    expect((await get(path)).code).toBe(200);
-    expect((await server.call('GET', path, { token: null })).code).toBe(401);
-    expect((await server.call('HEAD', path)).code).toBe(200);
-    expect((await server.call('POST', path, { body: {} })).code).toBe(405);
+describe('OpenAPI', () => {
+  const get = (path: string, headers: Record<string, string> = {}): Promise<Answer> =>
+    server.call('GET', path, { token: tokenOf('jane'), headers });
+
+  const REGISTRY = 'apis/clusterregistry.k8s.io/v1alpha1';
+  const addressOf = async (gv: string, prefix = ''): Promise<string> =>
+    (await get(`${prefix}/openapi/v3`)).json.paths[gv].serverRelativeURL;
+
+  describe('the index', () => {
+    it('X-17: names every document with its hash', async () => {
+      const { code, headers, json } = await get('/openapi/v3');
+      expect([code, headers.get('content-type')]).toEqual([200, 'application/json']);
+      expect(headers.get('etag')).toMatch(/^"[0-9A-F]{128}"$/);
+      expect(Object.keys(json.paths)).toEqual(expect.arrayContaining([REGISTRY, 'apis/rbac.authorization.k8s.io/v1']));
+      expect(json.paths[REGISTRY].serverRelativeURL).toMatch(
+        /^\/openapi\/v3\/apis\/clusterregistry\.k8s\.io\/v1alpha1\?hash=[0-9A-F]{128}$/,
+      );
+      const again = await get('/openapi/v3', { 'If-None-Match': headers.get('etag') ?? '' });
+      expect([again.code, again.text]).toEqual([304, '']);
+    });
+
+    it('X-17: at a cluster the addresses have its prefix, whatever its name needs to be one', async () => {
+      expect(await addressOf('api/v1', '/orchestrator/a')).toMatch(/^\/orchestrator\/a\/openapi\/v3\/api\/v1\?hash=/);
+      const odd = await addressOf('api/v1', '/orchestrator/a%20%22b');
+      expect(odd).toMatch(/^\/orchestrator\/a%20%22b\/openapi\/v3\/api\/v1\?hash=/);
+      expect((await get(odd)).code).toBe(200);
+    });
   });
 
-  it('decision 12: the answer does not tell whether a cluster exists', async () => {
-    const body = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'somewhere' } };
-    expect((await server.call('POST', '/apis/clusterregistry.k8s.io/v1alpha1/clusters', { body })).code).toBe(201);
-    for (const path of ['/api', '/apis', '/api/v1']) {
-      expect((await get(`/orchestrator/somewhere${path}`)).text).toBe((await get(`${CLUSTER}${path}`)).text);
-    }
+  describe('/openapi/v2', () => {
+    it.each([
+      ['', ['SelfSubjectAccessReview', 'SigningKey', 'TokenReview'], ['Cluster', 'ClusterRole', 'ObjectReference']],
+      ['/orchestrator/a', ['SelfSubjectAccessReview', 'TokenReview'], ['Pod', 'SigningKey', 'TokenRequest']],
+    ])(
+      'X-13: in "%s" it describes what can be created and not patched, and nothing else',
+      async (prefix, some, others) => {
+        const { code, headers, json, text } = await get(`${prefix}/openapi/v2`);
+        expect([code, headers.get('content-type'), json.swagger]).toEqual([200, 'application/json', '2.0']);
+        const kinds = Object.keys(json.definitions).map((name) => name.split('.').at(-1));
+        expect(kinds).toEqual(expect.arrayContaining(some));
+        for (const other of others) expect(kinds).not.toContain(other);
+        const referred = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, name]) => name ?? '');
+        expect(referred.length).toBeGreaterThan(0);
+        for (const name of referred) expect(json.definitions).toHaveProperty([name.replace('#/definitions/', '')]);
+      },
+    );
+
+    it('is for whoever has logged in, and kept by its tag', async () => {
+      expect((await server.call('GET', '/openapi/v2', { token: null })).code).toBe(401);
+      const Accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+      const { headers } = await get('/openapi/v2', { Accept });
+      expect(headers.get('content-type')).toBe(Accept.replace('@', '.'));
+      expect((await get('/openapi/v2', { Accept, 'If-None-Match': headers.get('etag') ?? '' })).code).toBe(304);
+      expect((await get('/openapi/v2', { 'If-None-Match': headers.get('etag') ?? '' })).code).toBe(200);
+      expect((await get('/openapi/v2', { Accept: 'text/html' })).code).toBe(406);
+    });
   });
 
-  it('what is promised is served', async () => {
-    const { json } = await get(`${CLUSTER}/api/v1`);
-    for (const { name, namespaced } of json.resources) {
-      const [resource, subresource] = name.split('/');
-      const path = `${CLUSTER}/api/v1${namespaced ? '/namespaces/x' : ''}/${resource}/y${subresource ? `/${subresource}` : ''}`;
-      // 404 about the object, 405 about the method: never about the path.
-      const { message } = (await server.call('GET', path)).json;
-      expect(message).not.toBe('the server could not find the requested resource');
-    }
+  describe('a document', () => {
+    it('X-17: with its hash it can be kept for good', async () => {
+      const address = await addressOf(REGISTRY);
+      const { code, headers } = await get(address);
+      expect([code, headers.get('content-type')]).toEqual([200, 'application/json']);
+      expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['public, immutable', 'Accept']);
+      expect(headers.get('etag')).toBe(`"${address.split('=')[1]}"`);
+      const days = (Date.parse(headers.get('expires') ?? '') - Date.now()) / 86_400_000;
+      expect(days).toBeGreaterThan(364);
+      expect(days).toBeLessThan(366);
+      expect((await get(address, { 'If-None-Match': headers.get('etag') ?? '' })).code).toBe(304);
+    });
+
+    it('X-17: without a hash it is not kept, with another one it is elsewhere', async () => {
+      const plain = await get(`/openapi/v3/${REGISTRY}`);
+      expect([plain.code, plain.headers.get('cache-control')]).toEqual([200, 'no-cache, private']);
+      for (const prefix of ['', '/orchestrator/a']) {
+        const gv = prefix === '' ? REGISTRY : 'api/v1';
+        const moved = await get(`${prefix}/openapi/v3/${gv}?hash=OLD`);
+        expect([moved.code, moved.headers.get('location')]).toEqual([301, await addressOf(gv, prefix)]);
+      }
+    });
+
+    it('is for whoever has logged in, and only what is served is there', async () => {
+      expect((await server.call('GET', '/openapi/v3', { token: null })).code).toBe(401);
+      expect((await get('/openapi/v3/api/v1')).code).toBe(404);
+      expect((await get(`/orchestrator/a/openapi/v3/${REGISTRY}`)).code).toBe(404);
+      expectStatus(await get('/openapi/v3', { Accept: 'application/com.github.proto-openapi.spec.v3@v1.0+protobuf' }), {
+        code: 406,
+        reason: 'NotAcceptable',
+        message: 'only the following media types are accepted: application/json',
+      });
+    });
+
+    it.each<[string, string, string[]]>([
+      ['', REGISTRY, ['json-patch+json', 'merge-patch+json']],
+      ['', 'apis/rbac.authorization.k8s.io/v1', ['json-patch+json', 'merge-patch+json', 'strategic-merge-patch+json']],
+      ['/orchestrator/a', 'api/v1', ['json-patch+json', 'merge-patch+json', 'strategic-merge-patch+json']],
+    ])('X-13: in %s/%s every kind has a PATCH with fieldValidation', async (prefix, gv, types) => {
+      const { json } = await get(await addressOf(gv, prefix));
+      expect(json.openapi).toBe('3.0.0');
+      const patches = Object.values<Record<string, unknown>>(json.paths).flatMap(({ patch }) => (patch ? [patch] : []));
+      expect(patches.length).toBeGreaterThan(0);
+      for (const patch of patches as { parameters: { name: string }[]; requestBody: { content: object } }[]) {
+        expect(patch.parameters.map(({ name }) => name)).toEqual([
+          'dryRun',
+          'fieldManager',
+          'fieldValidation',
+          'pretty',
+        ]);
+        expect(Object.keys(patch.requestBody.content)).toEqual(types.map((type) => `application/${type}`));
+        expect(patch).toHaveProperty('x-kubernetes-group-version-kind.kind');
+      }
+    });
+
+    it('every reference leads somewhere, and every kind says what it is', async () => {
+      for (const [prefix, gv] of [
+        ['', REGISTRY],
+        ['', 'apis/rbac.authorization.k8s.io/v1'],
+        ['/orchestrator/a', 'api/v1'],
+      ]) {
+        const { json, text } = await get(await addressOf(gv ?? '', prefix));
+        const referred = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name);
+        expect(Object.keys(json.components.schemas)).toEqual(expect.arrayContaining([...new Set(referred)]));
+        expect(text).not.toContain('goType');
+      }
+    });
+
+    it('describes the cluster with the word that is served', async () => {
+      const { json } = await get(await addressOf(REGISTRY));
+      const cluster = json.components.schemas['io.k8s.clusterregistry.v1alpha1.Cluster'];
+      expect(cluster['x-kubernetes-group-version-kind']).toEqual([
+        { group: 'clusterregistry.k8s.io', kind: 'Cluster', version: 'v1alpha1' },
+      ]);
+      expect(Object.keys(cluster.properties.spec.properties)).toEqual(['orchestratorApiEndpoints', 'authInfo']);
+      expect(Object.keys(json.paths)).toEqual([
+        `/${REGISTRY}/clusters`,
+        `/${REGISTRY}/clusters/{name}`,
+        `/${REGISTRY}/clusters/{name}/status`,
+      ]);
+    });
+
+    it('says how lists are merged, as the patches do', async () => {
+      const { json } = await get(await addressOf('api/v1', '/orchestrator/a'));
+      const { properties } = json.components.schemas['io.k8s.api.core.v1.ServiceAccount'];
+      expect(properties.secrets).toMatchObject({
+        'x-kubernetes-list-map-keys': ['name'],
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-patch-merge-key': 'name',
+        'x-kubernetes-patch-strategy': 'merge',
+      });
+      expect(properties.imagePullSecrets['x-kubernetes-list-type']).toBe('atomic');
+    });
   });
 });

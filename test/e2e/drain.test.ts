@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { CLUSTERS, createCluster, createObjects } from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
 import { stopUnderLoad } from './support/stop-under-load.ts';
-import { CLUSTERS, createCluster, createWorld } from './support/token-world.ts';
 
 let server: Server;
 afterEach(() => server.destroy());
@@ -10,7 +10,7 @@ describe('B16: a stop under load', () => {
   // By count, so that it is the same on every machine; `npm run bench -- drain` is the one that holds it to a rate.
   it('loses no request and no acknowledged write, and ends every watch with a bookmark', async () => {
     server = await startServer({ args: ['--shutdown-delay', '1s'] });
-    await createWorld(server);
+    await createObjects(server);
     const stopped = await stopUnderLoad(server, { watches: 200, rate: 500, before: 300 });
     expect(Object.keys(stopped.answers)).toEqual(['201']);
     expect(stopped.whileStopping).toBeGreaterThan(0);

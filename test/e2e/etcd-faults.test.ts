@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Cable } from '../chaos/cut.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
 import { addCluster, CLUSTERS, touch } from './support/fleet.ts';
+import { createAccount, createNamespace, tokenPath } from './support/objects.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
 import type { Server } from './support/server.ts';
-import { createAccount, createNamespace, tokenPath } from './support/token-world.ts';
 import { Watch, type WatchEvent } from './support/watch.ts';
 
 const RECOVERY_MS = 10_000;

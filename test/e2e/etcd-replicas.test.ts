@@ -11,10 +11,10 @@ import {
   setRole,
   touch,
 } from './support/fleet.ts';
+import { createAccount, createNamespace, tokenPath } from './support/objects.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
 import { inCluster, TOKEN } from './support/reviews.ts';
 import { type Server, tokenOf } from './support/server.ts';
-import { createAccount, createNamespace, tokenPath } from './support/token-world.ts';
 import { brief, Watch } from './support/watch.ts';
 
 describeWithEtcd('B8: replicas on one etcd', () => {

@@ -7,9 +7,9 @@ import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventsOf } from './support/audit.ts';
 import { expectStatus } from './support/expect-status.ts';
+import { ASK, codeFor, createObjects, issue, post, tokenPath } from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
 import { dataDirWithKey, KEY_SET, keySetOf } from './support/signing-keys.ts';
-import { ASK, codeFor, createWorld, issue, post, tokenPath } from './support/token-world.ts';
 
 /** A1: the key is elsewhere, and the server only asks for signatures. */
 
@@ -23,7 +23,7 @@ let lie: string;
 beforeAll(async () => {
   const { dataDir } = await dataDirWithKey();
   server = await startServer({ dataDir });
-  await createWorld(server);
+  await createObjects(server);
   before = await issue(server);
   await server.stop();
   const key = join(dataDir, 'elsewhere.pem');
@@ -108,7 +108,7 @@ describe('without one that answers', () => {
     ];
     const { status, stderr } = spawnSync(process.execPath, [program, ...args], { encoding: 'utf8', timeout: 60_000 });
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^clusterpass: the signer can not be reached: connect ENOENT \/nowhere\/signer\.sock$/m);
+    expect(stderr).toMatch(/^clusterpass: the signer cannot be reached: connect ENOENT \/nowhere\/signer\.sock$/m);
     await rm(dataDir, { recursive: true });
   });
 });

@@ -13,8 +13,8 @@ import {
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import { attack, PLAIN_REQUEST } from './support/proxy-attack.ts';
 import { ask } from './support/proxy-clients.ts';
-import { openSecondDoor, type SecondDoor } from './support/second-door.ts';
 import { type Server, startServer } from './support/server.ts';
+import { openRelay, type Relay } from './support/tcp-relay.ts';
 import { Watch } from './support/watch.ts';
 
 /** A22 and the everyday behind nginx and HAProxy, which are set up as in deploy/. */
@@ -36,17 +36,17 @@ beforeAll(async () => {
 });
 afterAll(() => server.destroy());
 
-/** Starts one of them before the tests around it, with a door to the server that counts connections. */
-function behind(kind: ProxyKind): { readonly proxy: ForeignProxy; readonly door: SecondDoor } {
-  let door: SecondDoor | undefined;
+/** Starts one of them before the tests around it, with a relay to the server that counts connections. */
+function behind(kind: ProxyKind): { readonly proxy: ForeignProxy; readonly relay: Relay } {
+  let relay: Relay | undefined;
   let proxy: ForeignProxy | undefined;
   beforeAll(async () => {
-    door = await openSecondDoor(server.url);
-    proxy = await kind.start(Number(new URL(door.url).port));
+    relay = await openRelay(server.url);
+    proxy = await kind.start(Number(new URL(relay.url).port));
   });
   afterAll(async () => {
     await proxy?.destroy();
-    await door?.close();
+    await relay?.close();
   });
   const started = <T>(part: T | undefined): T => {
     if (part === undefined) throw new Error(`${kind.name} was not started`);
@@ -56,8 +56,8 @@ function behind(kind: ProxyKind): { readonly proxy: ForeignProxy; readonly door:
     get proxy() {
       return started(proxy);
     },
-    get door() {
-      return started(door);
+    get relay() {
+      return started(relay);
     },
   };
 }
@@ -74,7 +74,7 @@ for (const { kind, opening } of [
       const { problems, served } = await attack(server, at.proxy, { opening });
       expect(problems).toEqual([]);
       // Or the requests did not meet, and there was nothing to mix up.
-      expect(at.door.opened).toBeLessThan(served / 2);
+      expect(at.relay.opened).toBeLessThan(served / 2);
     });
   });
 }
@@ -157,9 +157,9 @@ for (const kind of [NGINX, HAPROXY]) {
 
     describeWithKubectl('kubectl', () => {
       it('gets a token', async () => {
-        const desk = { url: at.proxy.url, adminToken: server.adminToken };
+        const proxied = { url: at.proxy.url, adminToken: server.adminToken };
         const args = ['create', 'token', 'builder', '-n', 'ci', '--audience', 'vault'];
-        expect(await kubectlOk(desk, args, { clusterPath: '/orchestrator/prod-eu-1' })).toMatch(/^ey\S+$/);
+        expect(await kubectlOk(proxied, args, { clusterPath: '/orchestrator/prod-eu-1' })).toMatch(/^ey\S+$/);
       });
     });
   });

@@ -6,27 +6,41 @@ import { Person } from './support/cli.ts';
 import {
   clusterObject,
   conditionOf,
-  type Desk,
+  type Forwarding,
   goodAnswer,
   patchSpec,
   register,
-  startDesk,
+  startForwarding,
   writeCredential,
 } from './support/forwarding.ts';
+import {
+  ASK,
+  asUser,
+  bind,
+  CLUSTERS,
+  create,
+  createAccount,
+  createCluster,
+  createNamespace,
+  issue,
+  post,
+  tokenPath,
+} from './support/objects.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
-import { asUser, bind, CLUSTERS, create, tokenPath } from './support/token-world.ts';
+
+/** Credentials of clusters are used where an administrator has confirmed the endpoint. */
 
 const authority = createAuthority('cluster CA');
 const thief = createAuthority('another CA');
 
-let desk: Desk;
+let forwarding: Forwarding;
 let server: Server;
 let cluster: FakeApiServer;
 let other: FakeApiServer;
 
 beforeAll(async () => {
-  desk = await startDesk({ users: { registrar: [], confirmer: [] } });
-  ({ server } = desk);
+  forwarding = await startForwarding({ users: { registrar: [], confirmer: [] } });
+  ({ server } = forwarding);
   cluster = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), goodAnswer);
   other = await startApiServer(thief.issue({ names: ['127.0.0.1'] }), goodAnswer);
   const clusters = (verbs: string[]) => ({ verbs, apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] });
@@ -38,13 +52,14 @@ beforeEach(() => {
   for (const one of [cluster, other]) one.requests.length = 0;
 });
 afterAll(async () => {
-  await desk.destroy();
+  await forwarding.destroy();
   await Promise.all([cluster.close(), other.close()]);
 });
 
 const ask = (name: string): Promise<Answer> =>
   server.call('POST', tokenPath('builder', 'ci', name), { body: { spec: { audiences: [] } } });
-const registered = (name: string) => register(desk, { name, port: cluster.port, ca: authority.cert }, `canary-${name}`);
+const registered = (name: string) =>
+  register(forwarding, { name, port: cluster.port, ca: authority.cert }, `canary-${name}`);
 const digestOf = async (name: string): Promise<string> =>
   endpointDigest((await server.call('GET', `${CLUSTERS}/${name}`)).json, 'orchestrator');
 const annotate = (name: string, value: string | null, token?: string) =>
@@ -53,9 +68,9 @@ const endpoint = (port: number) => [{ serverAddress: `https://127.0.0.1:${port}`
 
 describe('A14, C-F: a credential is bound to the address and the CA', () => {
   it('one that nobody confirmed is not used, and the condition has the command that does it', async () => {
-    await writeCredential(desk, 'fresh', { token: 'canary-fresh' });
+    await writeCredential(forwarding, 'fresh', { token: 'canary-fresh' });
     await create(server, CLUSTERS, clusterObject({ name: 'fresh', port: cluster.port, ca: authority.cert }));
-    const condition = await conditionOf(desk, 'fresh', 'NotConfirmed');
+    const condition = await conditionOf(forwarding, 'fresh', 'NotConfirmed');
     expect(condition).toMatchObject({
       status: 'False',
       message: expect.stringMatching(/: clusterpass confirm fresh$/),
@@ -71,9 +86,9 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     expect(said).toContain(`https://127.0.0.1:${cluster.port}`);
     expect(said).toMatch(/CN=cluster CA \(SHA-256 (?:[0-9A-F]{2}:){31}[0-9A-F]{2}\)/);
     expect(said).toContain('cluster.clusterregistry.k8s.io/fresh confirmed\n');
-    expect(await conditionOf(desk, 'fresh', 'NotUsedYet')).toMatchObject({ status: 'Unknown' });
+    expect(await conditionOf(forwarding, 'fresh', 'NotUsedYet')).toMatchObject({ status: 'Unknown' });
     expect((await ask('fresh')).code).toBe(201);
-    expect(await conditionOf(desk, 'fresh', 'Accepted')).toMatchObject({ status: 'True' });
+    expect(await conditionOf(forwarding, 'fresh', 'Accepted')).toMatchObject({ status: 'True' });
     expect(await admin.ok(['confirm', 'fresh', '--print'])).toBe(`${await digestOf('fresh')}\n`);
   });
 
@@ -97,12 +112,12 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     const name = `moved-${what.replaceAll(' ', '-').toLowerCase()}`;
     await registered(name);
     expect((await ask(name)).code).toBe(201);
-    await conditionOf(desk, name, 'Accepted');
+    await conditionOf(forwarding, name, 'Accepted');
     cluster.requests.length = 0;
     const changed = await patchSpec(server, name, { spec: spec() }, tokenOf('registrar'));
     expect(changed.code, changed.text).toBe(200);
     expect((await ask(name)).code).toBe(502);
-    expect(await conditionOf(desk, name, 'NotConfirmed')).toMatchObject({ status: 'False' });
+    expect(await conditionOf(forwarding, name, 'NotConfirmed')).toMatchObject({ status: 'False' });
     expect([cluster.requests, other.requests]).toEqual([[], []]);
     // Nor can they confirm it, in any way of writing.
     const value = await digestOf(name);
@@ -149,13 +164,13 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
 
   it('conditions of others stay, and a cluster that names no credential any more has none of ours', async () => {
     await registered('mixed');
-    await conditionOf(desk, 'mixed', 'NotUsedYet');
+    await conditionOf(forwarding, 'mixed', 'NotUsedYet');
     const conditions = [{ type: 'Ready', status: 'True', reason: 'Fine' }];
     const body = { status: { conditions, version: 'v1' } };
     const headers = { 'Content-Type': 'application/merge-patch+json' };
     expect((await server.call('PATCH', `${CLUSTERS}/mixed/status`, { body, headers })).code).toBe(200);
     // Overwritten by somebody who knew of no other condition: it comes back beside theirs.
-    await conditionOf(desk, 'mixed', 'NotUsedYet');
+    await conditionOf(forwarding, 'mixed', 'NotUsedYet');
     await patchSpec(server, 'mixed', { spec: { authInfo: { controller: null } } });
     await expect
       .poll(async () => (await server.call('GET', `${CLUSTERS}/mixed`)).json.status)
@@ -166,5 +181,28 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     const list = await server.call('GET', '/auth/v1/clusters');
     expect(list.text).toContain('NotConfirmed');
     for (const secret of ['"fleet', 'canary', 'confirmed-endpoint', 'sha256-']) expect(list.text).not.toContain(secret);
+  });
+});
+
+describe('a cluster that changes who issues its tokens', () => {
+  beforeAll(async () => {
+    await createCluster(forwarding.server, 'turning');
+    await createNamespace(forwarding.server, 'ci', 'turning');
+    await createAccount(forwarding.server, 'builder', 'ci', 'turning');
+  });
+
+  it('from when a cluster issues its tokens itself nothing is signed for it here, and after that again', async () => {
+    const path = tokenPath('builder', 'ci', 'turning');
+    const controller = { kind: 'Secret', namespace: 'fleet', name: 'none' };
+    for (let round = 0; round < 2; round++) {
+      await issue(server, path);
+      await issue(server, path);
+      expect((await patchSpec(server, 'turning', { spec: { authInfo: { controller } } })).code).toBe(200);
+      // Nobody has said how it is reached, so it can not be asked.
+      for (let again = 0; again < 2; again++)
+        expect((await post(server, ASK, { path })).code).toBeGreaterThanOrEqual(400);
+      expect((await patchSpec(server, 'turning', { spec: { authInfo: null } })).code).toBe(200);
+    }
+    await issue(server, path);
   });
 });

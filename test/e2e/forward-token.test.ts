@@ -9,18 +9,16 @@ import {
   claimsFor,
   clusterObject,
   conditionOf,
-  type Desk,
+  type Forwarding,
   goodAnswer,
   jwt,
   patchSpec,
   register,
-  startDesk,
+  startForwarding,
   statusAnswer,
   tokenAnswer,
   writeCredential,
 } from './support/forwarding.ts';
-import { rawCall, sendRaw } from './support/raw-http.ts';
-import { type Answer, type CallOptions, type Server, startServer, TLS } from './support/server.ts';
 import {
   asUser,
   bind,
@@ -31,20 +29,22 @@ import {
   createNamespace,
   createPod,
   tokenPath,
-} from './support/token-world.ts';
+} from './support/objects.ts';
+import { rawCall, sendRaw } from './support/raw-http.ts';
+import { type Answer, type CallOptions, type Server, startServer, TLS } from './support/server.ts';
 
 const authority = createAuthority('cluster CA');
-const CREDENTIAL = 'canary-credential-of-the-desk';
+const CREDENTIAL = 'canary-credential-of-the-server';
 
-let desk: Desk;
+let forwarding: Forwarding;
 let server: Server;
 let cluster: FakeApiServer;
 
 beforeAll(async () => {
-  desk = await startDesk({ users: { creator: [], nobody: [] } });
-  ({ server } = desk);
+  forwarding = await startForwarding({ users: { creator: [], nobody: [] } });
+  ({ server } = forwarding);
   cluster = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), goodAnswer);
-  await register(desk, { name: 'real', port: cluster.port, ca: authority.cert }, CREDENTIAL);
+  await register(forwarding, { name: 'real', port: cluster.port, ca: authority.cert }, CREDENTIAL);
   await bind(server, 'creator', { kind: 'User', name: 'creator' });
 });
 beforeEach(() => {
@@ -54,7 +54,7 @@ beforeEach(() => {
 afterAll(async () => {
   // A8: whatever happened in this file.
   const output = `${server.output.stdout}${server.output.stderr}`;
-  await desk.destroy();
+  await forwarding.destroy();
   await cluster.close();
   expect(output).not.toContain(CREDENTIAL);
   expect(output).not.toContain('eyJ');
@@ -67,7 +67,7 @@ const ask = (spec: object = { audiences: [] }, options: CallOptions & { path?: s
 const refusal = (answer: Answer) => [answer.code, answer.json.reason, answer.json.message];
 
 describe('a cluster that issues for itself', () => {
-  it('is asked with the credential of the desk, in a request made anew', async () => {
+  it('is asked with the credential of the server, in a request made anew', async () => {
     const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'web-0', uid: 'uid-of-web-0' };
     cluster.answer = (seen) => {
       const claims = claimsFor(seen);
@@ -110,14 +110,14 @@ describe('a cluster that issues for itself', () => {
     });
     expect(answer.json.status.token).toMatch(/^eyJ/);
     expect(Date.parse(answer.json.status.expirationTimestamp)).toBeGreaterThan(Date.now());
-    await conditionOf(desk, 'real', 'Accepted');
+    await conditionOf(forwarding, 'real', 'Accepted');
   });
 
   it('gives a token that the cluster accepts, for an account that only the cluster knows', async () => {
     const real = await startServer({ tls: true });
     try {
       await createCluster(real, 'itself');
-      // Without --credentials-dir a desk issues, whatever a cluster names.
+      // Without --credentials-dir a server issues, whatever a cluster names.
       await patchSpec(real, 'itself', { spec: { authInfo: { controller: { namespace: 'fleet', name: 'x' } } } });
       await createNamespace(real, 'ci', 'itself');
       await createAccount(real, 'builder', 'ci', 'itself');
@@ -135,7 +135,7 @@ describe('a cluster that issues for itself', () => {
       const review = '/orchestrator/itself/apis/authentication.k8s.io/v1/tokenreviews';
       const { json } = await real.call('POST', review, { body: { spec } });
       expect(json.status.user.username).toBe('system:serviceaccount:ci:builder');
-      // The desk did not issue it, and does not take it.
+      // The server did not issue it, and does not take it.
       expect((await server.call('GET', '/auth/v1/clusters', { token })).code).toBe(401);
       const absent = await ask(undefined, { path: tokenPath('absent', 'ci', 'real') });
       expect(refusal(absent)).toEqual([404, 'NotFound', 'cluster "real": serviceaccounts "absent" not found']);
@@ -145,12 +145,12 @@ describe('a cluster that issues for itself', () => {
   });
 
   it('over TLS, with only the CA that it was registered with', async () => {
-    // The second desk’s own certificate was signed by another authority than the one that is registered.
+    // The second server’s own certificate was signed by another authority than the one that is registered.
     const secure = await startApiServer(
       { cert: await readFile(TLS.certFile, 'utf8'), key: await readFile(TLS.keyFile, 'utf8') },
       goodAnswer,
     );
-    await register(desk, { name: 'other-ca', port: secure.port, ca: authority.cert }, CREDENTIAL);
+    await register(forwarding, { name: 'other-ca', port: secure.port, ca: authority.cert }, CREDENTIAL);
     const answer = await ask(undefined, { path: tokenPath('builder', 'ci', 'other-ca') });
     expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining('not in the caBundle')]);
     expect(secure.receivedBytes).toBe(0);
@@ -184,7 +184,7 @@ describe('a cluster that issues for itself', () => {
   });
 
   it.each(['127.0.0.1', '127.9.9.9', 'localhost', '[::ffff:7f00:1]'])(
-    'A11, C-F: the desk is no cluster of its own, also where loopback is allowed: %s',
+    'A11, C-F: the server is no cluster of its own, also where loopback is allowed: %s',
     async (host) => {
       const { port } = new URL(server.url);
       const body = clusterObject({ name: 'mirror', port: Number(port), ca: authority.cert });
@@ -308,18 +308,21 @@ describe('C-I: what the cluster answers', () => {
     expect([answer.code, answer.headers.get('retry-after')]).toEqual([429, '7']);
   });
 
-  it.each([401, 403])('a %i is about the credential of the desk: 502, and a condition on the cluster', async (code) => {
-    cluster.answer = () => statusAnswer(code, 'Forbidden', 'system:serviceaccount:fleet:desk may not');
-    const answer = await ask();
-    expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining(`it answered ${code}`)]);
-    expect(answer.headers.get('www-authenticate')).toBeNull();
-    const refused = await conditionOf(desk, 'real', 'Refused');
-    expect(refused).toMatchObject({ status: 'False', message: expect.stringContaining(`answered ${code}`) });
-    expect(JSON.stringify(refused)).not.toContain('fleet');
-    cluster.answer = goodAnswer;
-    expect((await ask()).code).toBe(201);
-    expect(await conditionOf(desk, 'real', 'Accepted')).toMatchObject({ status: 'True' });
-  });
+  it.each([401, 403])(
+    'a %i is about the credential of the server: 502, and a condition on the cluster',
+    async (code) => {
+      cluster.answer = () => statusAnswer(code, 'Forbidden', 'system:serviceaccount:fleet:clusterpass may not');
+      const answer = await ask();
+      expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining(`it answered ${code}`)]);
+      expect(answer.headers.get('www-authenticate')).toBeNull();
+      const refused = await conditionOf(forwarding, 'real', 'Refused');
+      expect(refused).toMatchObject({ status: 'False', message: expect.stringContaining(`answered ${code}`) });
+      expect(JSON.stringify(refused)).not.toContain('fleet');
+      cluster.answer = goodAnswer;
+      expect((await ask()).code).toBe(201);
+      expect(await conditionOf(forwarding, 'real', 'Accepted')).toMatchObject({ status: 'True' });
+    },
+  );
 
   it.each([
     ['a 500', { status: 500 }],
@@ -362,7 +365,7 @@ describe('C-I: what the cluster answers', () => {
   ])('A13: a certificate that is %s is a 502, and no byte of the request is sent', async (what, make) => {
     const impostor = await startApiServer(make(), goodAnswer);
     const name = `shown-${what.replaceAll(/[^a-z]+/g, '-')}`;
-    await register(desk, { name, port: impostor.port, ca: authority.cert }, CREDENTIAL);
+    await register(forwarding, { name, port: impostor.port, ca: authority.cert }, CREDENTIAL);
     const answer = await ask(undefined, { path: tokenPath('builder', 'ci', name) });
     expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining('certificate')]);
     expect([impostor.connections, impostor.receivedBytes]).toEqual([1, 0]);
@@ -415,16 +418,16 @@ describe('C-I: what the cluster answers', () => {
 describe('the credential', () => {
   const unusable = async (files: Record<string, string>, mode?: number) => {
     const name = `c-${Math.random().toString(36).slice(2)}`;
-    await register(desk, { name, port: cluster.port, ca: authority.cert }, CREDENTIAL);
-    await writeCredential(desk, name, files, mode);
+    await register(forwarding, { name, port: cluster.port, ca: authority.cert }, CREDENTIAL);
+    await writeCredential(forwarding, name, files, mode);
     return name;
   };
 
   it('is read at each use, and a renewed one is in use at once', async () => {
-    await register(desk, { name: 'renewed', port: cluster.port, ca: authority.cert }, 'first');
+    await register(forwarding, { name: 'renewed', port: cluster.port, ca: authority.cert }, 'first');
     const path = tokenPath('builder', 'ci', 'renewed');
     await ask(undefined, { path });
-    await writeCredential(desk, 'renewed', { token: 'second' });
+    await writeCredential(forwarding, 'renewed', { token: 'second' });
     await ask(undefined, { path });
     expect(cluster.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer first', 'Bearer second']);
   });
@@ -437,11 +440,11 @@ describe('the credential', () => {
     const name = await unusable({ token });
     const answer = await ask(undefined, { path: tokenPath('builder', 'ci', name) });
     expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining('the log of the desk says why')]);
-    expect(await conditionOf(desk, name, 'Unusable')).toMatchObject({ status: 'False' });
+    expect(await conditionOf(forwarding, name, 'Unusable')).toMatchObject({ status: 'False' });
     expect(cluster.requests).toEqual([]);
   });
 
-  it('of a cluster that names none there is 502, never a token of the desk', async () => {
+  it('of a cluster that names none there is 502, never a token of the server', async () => {
     const body = { ...(await server.call('GET', `/apis/clusterregistry.k8s.io/v1alpha1/clusters/real`)).json };
     const metadata = { name: 'odd' };
     const spec = { ...body.spec, authInfo: { controller: { namespace: '../etc', name: 'passwd' } } };

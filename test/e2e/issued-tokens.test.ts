@@ -3,10 +3,10 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
+import { asUser, bind, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
-import { asUser, bind, codeFor, createWorld, issue, tokenPath } from './support/token-world.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** Which tokens are out, and how one is taken back before it ends. */
@@ -20,7 +20,7 @@ let server: Server;
 beforeAll(async () => {
   const args = ['--max-tracked-tokens-per-caller', '5'];
   server = await startServer({ users: { jane: ['devs'], joe: [], auditor: [], full: [] }, tls: true, args });
-  await createWorld(server);
+  await createObjects(server);
   for (const user of ['jane', 'joe', 'full']) await bind(server, `${user}-issues`, { kind: 'User', name: user });
   await grant(server, {
     to: 'auditor',
@@ -128,7 +128,7 @@ describe('a tracked token', () => {
     const refused = await server.call('POST', tokenPath(), { body, ...asUser('full') });
     expect(refused.code).toBe(403);
     expect(refused.json.message).toMatch(
-      /^serviceaccounts "builder" is forbidden: User "full" has 5 tracked tokens, the most that one caller may have: revoke some, or wait until .*Z when the first of them ends, or ask for one that is not tracked$/,
+      /^serviceaccounts "builder" is forbidden: User "full" has 5 tracked tokens, the most that one caller may have: revoke some, or wait until .*Z when the first of them expires, or ask for one that is not tracked$/,
     );
     expect(
       (await server.call('POST', tokenPath(), { body: { spec: { audiences: [] } }, ...asUser('full') })).code,

@@ -1,228 +1,526 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { Person } from './support/cli.ts';
 import { expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
-import { addCluster, grant, patchCluster } from './support/fleet.ts';
+import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
+import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
+import { createAccount, createNamespace } from './support/objects.ts';
 import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
-const GROUP = 'clusterregistry.k8s.io';
+/** kubeconfigs: of one cluster from the API, and of many by clusterpass kubeconfig. */
+
 const CA = readFileSync(TLS.caFile).toString('base64');
-const endpoint = (clientCIDR: string, serverAddress: string) => ({ clientCIDR, serverAddress });
-const spec = (serverEndpoints: object[], caBundle?: string) => ({
-  orchestratorApiEndpoints: { serverEndpoints, caBundle },
-  authInfo: { controller: { kind: 'Secret', name: 'hidden-controller', namespace: 'hidden-namespace' } },
-});
 
 let server: Server;
 
 beforeAll(async () => {
-  server = await startServer({ users: { jane: [], nobody: [] } });
-  const near = endpoint('127.0.0.0/8', 'https://near.example.com:6443');
-  const far = endpoint('0.0.0.0/0', 'https://far.example.com');
-  await addCluster(server, 'alpha', {
-    labels: { env: 'prod' },
-    spec: spec([endpoint('10.0.0.0/8', 'https://x'), near, far], CA),
-  });
-  await addCluster(server, 'beta', { labels: { env: 'dev' }, spec: spec([far]) });
-  await addCluster(server, 'bare');
-  await grant(server, 'prod-only', 'jane', { clusters: 'env=prod' });
+  server = await startServer({ users: { jane: [], kim: [], nobody: [] } });
 });
 afterAll(() => server.destroy());
 
-const path = (name: string, as: string | null = 'ci/builder'): string =>
-  `/auth/v1/clusters/${name}/kubeconfig${as === null ? '' : `?as=${encodeURIComponent(as)}`}`;
-const get = (name: string, token = server.adminToken, headers: Record<string, string> = {}): Promise<Answer> =>
-  server.call('GET', path(name), { token, headers });
+describe('from the API', () => {
+  const GROUP = 'clusterregistry.k8s.io';
+  const endpoint = (clientCIDR: string, serverAddress: string) => ({ clientCIDR, serverAddress });
+  const spec = (serverEndpoints: object[], caBundle?: string) => ({
+    orchestratorApiEndpoints: { serverEndpoints, caBundle },
+    authInfo: { controller: { kind: 'Secret', name: 'hidden-controller', namespace: 'hidden-namespace' } },
+  });
 
-describe('the kubeconfig of a cluster', () => {
-  it('E-07: has everything that a client needs, and no secret', async () => {
-    const { code, json, text, headers } = await get('alpha', tokenOf('jane'));
-    expect(code).toBe(200);
-    expect(headers.get('content-type')).toBe('application/json');
-    expect(headers.get('cache-control')).toBe('no-cache, private');
-    expect(json).toEqual({
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [
-        { name: 'alpha', cluster: { server: 'https://near.example.com:6443', 'certificate-authority-data': CA } },
-      ],
-      users: [
-        {
-          name: 'ci:builder@alpha',
-          user: {
-            exec: {
-              apiVersion: 'client.authentication.k8s.io/v1',
-              command: 'clusterpass',
-              args: [
-                'credential',
-                '--server',
-                server.url,
-                '--cluster',
-                'alpha',
-                '--namespace',
-                'ci',
-                '--service-account',
-                'builder',
-              ],
-              installHint: expect.stringContaining('clusterpass login'),
-              interactiveMode: 'Never',
-              provideClusterInfo: false,
+  beforeAll(async () => {
+    const near = endpoint('127.0.0.0/8', 'https://near.example.com:6443');
+    const far = endpoint('0.0.0.0/0', 'https://far.example.com');
+    await addCluster(server, 'alpha', {
+      labels: { env: 'live' },
+      spec: spec([endpoint('10.0.0.0/8', 'https://x'), near, far], CA),
+    });
+    await addCluster(server, 'beta', { labels: { env: 'test' }, spec: spec([far]) });
+    await addCluster(server, 'plain');
+    await grant(server, 'prod-only', 'kim', { clusters: 'env=live' });
+  });
+
+  const path = (name: string, as: string | null = 'ci/builder'): string =>
+    `/auth/v1/clusters/${name}/kubeconfig${as === null ? '' : `?as=${encodeURIComponent(as)}`}`;
+  const get = (name: string, token = server.adminToken, headers: Record<string, string> = {}): Promise<Answer> =>
+    server.call('GET', path(name), { token, headers });
+
+  describe('the kubeconfig of a cluster', () => {
+    it('E-07: has everything that a client needs, and no secret', async () => {
+      const { code, json, text, headers } = await get('alpha', tokenOf('kim'));
+      expect(code).toBe(200);
+      expect(headers.get('content-type')).toBe('application/json');
+      expect(headers.get('cache-control')).toBe('no-cache, private');
+      expect(json).toEqual({
+        apiVersion: 'v1',
+        kind: 'Config',
+        clusters: [
+          { name: 'alpha', cluster: { server: 'https://near.example.com:6443', 'certificate-authority-data': CA } },
+        ],
+        users: [
+          {
+            name: 'ci:builder@alpha',
+            user: {
+              exec: {
+                apiVersion: 'client.authentication.k8s.io/v1',
+                command: 'clusterpass',
+                args: [
+                  'credential',
+                  '--server',
+                  server.url,
+                  '--cluster',
+                  'alpha',
+                  '--namespace',
+                  'ci',
+                  '--service-account',
+                  'builder',
+                ],
+                installHint: expect.stringContaining('clusterpass login'),
+                interactiveMode: 'Never',
+                provideClusterInfo: false,
+              },
             },
           },
-        },
-      ],
-      contexts: [{ name: 'alpha', context: { cluster: 'alpha', user: 'ci:builder@alpha', namespace: 'ci' } }],
-      'current-context': 'alpha',
-    });
-    expect(text).not.toContain(tokenOf('jane'));
-    expect(text).not.toContain('hidden');
-    expect((await get('alpha')).text).toBe(text);
-  });
-
-  it('is the same in YAML', async () => {
-    const yaml = await get('alpha', server.adminToken, { Accept: 'application/yaml' });
-    expect(yaml.headers.get('content-type')).toBe('application/yaml');
-    expect(parse(yaml.text)).toEqual((await get('alpha')).json);
-    expect((await get('alpha', server.adminToken, { Accept: 'text/html' })).code).toBe(406);
-  });
-
-  it('is read by the official client, in both forms', async () => {
-    for (const accept of ['application/json', 'application/yaml']) {
-      const config = new KubeConfig();
-      config.loadFromString((await get('alpha', server.adminToken, { Accept: accept })).text);
-      expect(config.getCurrentContext()).toBe('alpha');
-      expect(config.getContextObject('alpha')).toMatchObject({ cluster: 'alpha', namespace: 'ci' });
-      expect(config.getCurrentCluster()).toMatchObject({
-        name: 'alpha',
-        server: 'https://near.example.com:6443',
-        caData: CA,
-        skipTLSVerify: false,
+        ],
+        contexts: [{ name: 'alpha', context: { cluster: 'alpha', user: 'ci:builder@alpha', namespace: 'ci' } }],
+        'current-context': 'alpha',
       });
-      expect(config.getCurrentUser()?.exec).toMatchObject({ command: 'clusterpass', provideClusterInfo: false });
-      expect(config.getCurrentUser()?.token).toBeUndefined();
-    }
-  });
-
-  it('leaves out the authority of a cluster that has none', async () => {
-    expect((await get('beta')).json.clusters).toEqual([
-      { name: 'beta', cluster: { server: 'https://far.example.com' } },
-    ]);
-  });
-
-  it('goes by the address of the connection, not by what a header says', async () => {
-    const forged = await get('alpha', server.adminToken, {
-      'X-Forwarded-For': '10.1.2.3',
-      'X-Real-IP': '10.1.2.3',
-      Forwarded: 'for=10.1.2.3',
+      expect(text).not.toContain(tokenOf('kim'));
+      expect(text).not.toContain('hidden');
+      expect((await get('alpha')).text).toBe(text);
     });
-    expect(forged.json.clusters[0].cluster.server).toBe('https://near.example.com:6443');
-  });
 
-  it('follows the cluster', async () => {
-    await patchCluster(server, 'beta', {
-      spec: { orchestratorApiEndpoints: { serverEndpoints: [endpoint('', 'https://moved.example.com')] } },
+    it('is the same in YAML', async () => {
+      const yaml = await get('alpha', server.adminToken, { Accept: 'application/yaml' });
+      expect(yaml.headers.get('content-type')).toBe('application/yaml');
+      expect(parse(yaml.text)).toEqual((await get('alpha')).json);
+      expect((await get('alpha', server.adminToken, { Accept: 'text/html' })).code).toBe(406);
     });
-    expect((await get('beta')).json.clusters[0].cluster.server).toBe('https://moved.example.com');
+
+    it('is read by the official client, in both forms', async () => {
+      for (const accept of ['application/json', 'application/yaml']) {
+        const config = new KubeConfig();
+        config.loadFromString((await get('alpha', server.adminToken, { Accept: accept })).text);
+        expect(config.getCurrentContext()).toBe('alpha');
+        expect(config.getContextObject('alpha')).toMatchObject({ cluster: 'alpha', namespace: 'ci' });
+        expect(config.getCurrentCluster()).toMatchObject({
+          name: 'alpha',
+          server: 'https://near.example.com:6443',
+          caData: CA,
+          skipTLSVerify: false,
+        });
+        expect(config.getCurrentUser()?.exec).toMatchObject({ command: 'clusterpass', provideClusterInfo: false });
+        expect(config.getCurrentUser()?.token).toBeUndefined();
+      }
+    });
+
+    it('leaves out the authority of a cluster that has none', async () => {
+      expect((await get('beta')).json.clusters).toEqual([
+        { name: 'beta', cluster: { server: 'https://far.example.com' } },
+      ]);
+    });
+
+    it('goes by the address of the connection, not by what a header says', async () => {
+      const forged = await get('alpha', server.adminToken, {
+        'X-Forwarded-For': '10.1.2.3',
+        'X-Real-IP': '10.1.2.3',
+        Forwarded: 'for=10.1.2.3',
+      });
+      expect(forged.json.clusters[0].cluster.server).toBe('https://near.example.com:6443');
+    });
+
+    it('follows the cluster', async () => {
+      await patchCluster(server, 'beta', {
+        spec: { orchestratorApiEndpoints: { serverEndpoints: [endpoint('', 'https://moved.example.com')] } },
+      });
+      expect((await get('beta')).json.clusters[0].cluster.server).toBe('https://moved.example.com');
+    });
+
+    it('cannot be had of a cluster without an address', async () => {
+      expectStatus(await get('plain'), {
+        code: 409,
+        reason: 'Conflict',
+        message: `Operation cannot be fulfilled on clusters.${GROUP} "plain": the cluster has no server endpoint`,
+        details: { name: 'plain', group: GROUP, kind: 'clusters' },
+      });
+    });
   });
 
-  it('cannot be had of a cluster without an address', async () => {
-    expectStatus(await get('bare'), {
-      code: 409,
-      reason: 'Conflict',
-      message: `Operation cannot be fulfilled on clusters.${GROUP} "bare": the cluster has no server endpoint`,
-      details: { name: 'bare', group: GROUP, kind: 'clusters' },
+  describe('who may have it', () => {
+    const refused = (user: string, name: string) => ({
+      code: 403,
+      reason: 'Forbidden',
+      message: `clusters.${GROUP} "${name}" is forbidden: User "${user}" cannot get resource "clusters" in API group "${GROUP}" at the cluster scope`,
+      details: { name, group: GROUP, kind: 'clusters' },
+    });
+
+    it('decision 12: who may not get the cluster is told the same whether it exists or not', async () => {
+      for (const name of ['beta', 'no-such-cluster']) {
+        expectStatus(await get(name, tokenOf('kim')), refused('kim', name));
+        const asked = await server.call('GET', `/apis/${GROUP}/v1alpha1/clusters/${name}`, { token: tokenOf('kim') });
+        expectStatus(asked, refused('kim', name));
+      }
+      expectStatus(await get('alpha', tokenOf('nobody')), refused('nobody', 'alpha'));
+    });
+
+    it('who may get any cluster is told that one does not exist', async () => {
+      expectStatus(await get('no-such-cluster'), notFound('clusters', 'no-such-cluster', GROUP));
+    });
+
+    it('nobody without a credential', async () => {
+      expectUnauthorized(await server.call('GET', path('alpha'), { token: null }));
+    });
+
+    it('permission comes before what was asked', async () => {
+      const answer = await server.call('GET', path('beta', null), { token: tokenOf('kim') });
+      expectStatus(answer, refused('kim', 'beta'));
+    });
+  });
+
+  describe('what can be asked', () => {
+    const ACCOUNT = 'the service account to get tokens for, as namespace/name';
+
+    it('the account is required', async () => {
+      for (const as of [null, '']) {
+        const message = `Required value: ${ACCOUNT}`;
+        expectStatus(await server.call('GET', path('alpha', as)), {
+          code: 422,
+          reason: 'Invalid',
+          message: `KubeconfigOptions.${GROUP} "" is invalid: as: ${message}`,
+          details: {
+            group: GROUP,
+            kind: 'KubeconfigOptions',
+            causes: [{ reason: 'FieldValueRequired', message, field: 'as' }],
+          },
+        });
+      }
+    });
+
+    it('and must be names, since they become arguments of a program', async () => {
+      const refuses = [
+        'builder',
+        '/',
+        'ci/',
+        '/builder',
+        'ci/a/b',
+        'CI/builder',
+        'a.b/builder',
+        '--x/builder',
+        'ci/--server=https://evil.example.com',
+        'ci/builder\n',
+        'ci/$(id)',
+        `ci/${'a'.repeat(254)}`,
+        `${'a'.repeat(64)}/builder`,
+      ];
+      for (const as of refuses) {
+        const { code, json } = await server.call('GET', path('alpha', as));
+        expect(code, as).toBe(422);
+        expect(json.details.causes[0], as).toMatchObject({ reason: 'FieldValueInvalid', field: 'as' });
+      }
+      for (const as of ['ci/builder', 'c-i/build.er-2']) {
+        expect((await server.call('GET', path('alpha', as))).code, as).toBe(200);
+      }
+    });
+
+    it('it can be read, and nothing else', async () => {
+      expect((await server.call('HEAD', path('alpha'))).code).toBe(200);
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+        const answer = await server.call(method, path('alpha'), { body: {} });
+        expect(answer.code, method).toBe(405);
+        expect(answer.json.reason, method).toBe('MethodNotAllowed');
+      }
+      for (const other of ['/auth/v1/clusters/alpha', '/auth/v1/clusters//kubeconfig', `${path('alpha', null)}/x`]) {
+        expect((await server.call('GET', other)).code, other).toBe(404);
+      }
+      // It is no part of the API below /apis.
+      expect((await server.call('GET', `/apis/${GROUP}/v1alpha1/clusters/alpha/kubeconfig`)).code).toBe(404);
     });
   });
 });
 
-describe('who may have it', () => {
-  const refused = (user: string, name: string) => ({
-    code: 403,
-    reason: 'Forbidden',
-    message: `clusters.${GROUP} "${name}" is forbidden: User "${user}" cannot get resource "clusters" in API group "${GROUP}" at the cluster scope`,
-    details: { name, group: GROUP, kind: 'clusters' },
+describe('clusterpass kubeconfig', () => {
+  const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.url));
+
+  let jane: Person;
+
+  const AS = ['kubeconfig', '--as', 'ci/builder'];
+
+  const endpoints = (...list: [cidr: string, address: string][]) => ({
+    orchestratorApiEndpoints: {
+      serverEndpoints: list.map(([clientCIDR, serverAddress]) => ({ clientCIDR, serverAddress })),
+      caBundle: CA,
+    },
   });
 
-  it('decision 12: who may not get the cluster is told the same whether it exists or not', async () => {
-    for (const name of ['beta', 'no-such-cluster']) {
-      expectStatus(await get(name, tokenOf('jane')), refused('jane', name));
-      const asked = await server.call('GET', `/apis/${GROUP}/v1alpha1/clusters/${name}`, { token: tokenOf('jane') });
-      expectStatus(asked, refused('jane', name));
-    }
-    expectStatus(await get('alpha', tokenOf('nobody')), refused('nobody', 'alpha'));
+  beforeAll(async () => {
+    await addCluster(server, 'dev-1', {
+      labels: { env: 'dev', zone: 'a' },
+      // Nobody has the first address, every machine has the second.
+      spec: endpoints(['203.0.113.0/24', 'https://far'], ['127.0.0.0/8', 'https://near'], ['0.0.0.0/0', 'https://any']),
+    });
+    const spec = endpoints(['0.0.0.0/0', 'https://dev-2']);
+    await addCluster(server, 'dev-2', { labels: { env: 'dev', zone: 'b' }, spec });
+    await addCluster(server, 'bare', { labels: { env: 'dev' } });
+    await addCluster(server, 'hidden', { labels: { env: 'prod' }, spec: endpoints(['0.0.0.0/0', 'https://hidden']) });
+    await grant(server, 'jane-sees', 'jane', { clusters: 'env=dev' });
   });
-
-  it('who may get any cluster is told that one does not exist', async () => {
-    expectStatus(await get('no-such-cluster'), notFound('clusters', 'no-such-cluster', GROUP));
+  beforeEach(async () => {
+    jane = await Person.as(server, 'jane');
   });
+  afterEach(() => jane.leave());
 
-  it('nobody without a credential', async () => {
-    expectUnauthorized(await server.call('GET', path('alpha'), { token: null }));
-  });
+  const file = (name = '.kube/config'): string => join(jane.home, name);
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into files of every shape
+  const config = async (name?: string): Promise<any> => parse(await readFile(file(name), 'utf8'));
+  const contexts = async (name?: string): Promise<string[]> =>
+    (await config(name)).contexts.map((entry: { name: string }) => entry.name);
 
-  it('permission comes before what was asked', async () => {
-    const answer = await server.call('GET', path('beta', null), { token: tokenOf('jane') });
-    expectStatus(answer, refused('jane', 'beta'));
-  });
-});
-
-describe('what can be asked', () => {
-  const ACCOUNT = 'the service account to get tokens for, as namespace/name';
-
-  it('the account is required', async () => {
-    for (const as of [null, '']) {
-      const message = `Required value: ${ACCOUNT}`;
-      expectStatus(await server.call('GET', path('alpha', as)), {
-        code: 422,
-        reason: 'Invalid',
-        message: `KubeconfigOptions.${GROUP} "" is invalid: as: ${message}`,
-        details: {
-          group: GROUP,
-          kind: 'KubeconfigOptions',
-          causes: [{ reason: 'FieldValueRequired', message, field: 'as' }],
+  describe('clusterpass kubeconfig', () => {
+    it('writes a context for every cluster that the caller sees, and no secret', async () => {
+      const { code, stdout, stderr } = await jane.run(AS);
+      expect(code).toBe(0);
+      expect(stdout).toBe('');
+      expect(stderr).toContain('Warning: bare is left out: it has no address\n');
+      expect((await stat(file())).mode & 0o777).toBe(0o600);
+      const written = await config();
+      expect(await contexts()).toEqual(['dev-1', 'dev-2']);
+      const mark = { server: server.url, cluster: 'dev-1', account: 'ci/builder' };
+      expect(written.clusters[0]).toEqual({
+        name: 'dev-1',
+        cluster: {
+          server: 'https://near',
+          'certificate-authority-data': CA,
+          extensions: [{ name: 'clusterpass.dev', extension: { ...mark, name: 'dev-1' } }],
         },
       });
-    }
+      expect(written.contexts[0].context).toMatchObject({
+        cluster: 'dev-1',
+        user: 'ci:builder@dev-1',
+        namespace: 'ci',
+      });
+      expect(written.users[0].user.exec).toMatchObject({
+        apiVersion: 'client.authentication.k8s.io/v1',
+        interactiveMode: 'Never',
+        args: expect.arrayContaining(['credential', '--cluster', 'dev-1', '--server', server.url]),
+      });
+      expect(await readFile(file(), 'utf8')).not.toContain('token-of-jane');
+    });
+
+    it('is the same as the server gives for one cluster', async () => {
+      await jane.run(AS);
+      const path = '/auth/v1/clusters/dev-2/kubeconfig?as=ci%2Fbuilder';
+      const { json } = await server.call('GET', path);
+      const written = await config();
+      const { command: _, ...exec } = written.users[1].user.exec;
+      expect(json.users[0]).toMatchObject({ name: written.users[1].name, user: { exec } });
+      expect(written.clusters[1].cluster).toMatchObject(json.clusters[0].cluster);
+    });
+
+    it('leaves alone what it did not write: the first file of KUBECONFIG, its comments, its order', async () => {
+      const before = [
+        '# mine',
+        'apiVersion: v1',
+        'kind: Config',
+        'current-context: home',
+        'contexts:',
+        '- context: {cluster: home, user: me} # by hand',
+        '  name: home',
+        'clusters:',
+        '- cluster: {server: "https://home"}',
+        '  name: home',
+        'users:',
+        '- {name: me, user: {token: abc}}',
+        '',
+      ].join('\n');
+      await writeFile(file('a'), before, { mode: 0o644 });
+      await writeFile(file('b'), 'untouched');
+      await jane.run(AS, { env: { KUBECONFIG: `${file('a')}:${file('b')}` } });
+      const after = await readFile(file('a'), 'utf8');
+      for (const comment of ['# mine', '# by hand']) expect(after).toContain(comment);
+      const [was, is] = [parse(before), parse(after)];
+      for (const section of ['contexts', 'clusters', 'users']) expect(is[section][0]).toEqual(was[section][0]);
+      expect(Object.keys(is)).toEqual(Object.keys(was));
+      expect(await contexts('a')).toEqual(['home', 'dev-1', 'dev-2']);
+      expect((await config('a'))['current-context']).toBe('home');
+      expect(await readFile(file('b'), 'utf8')).toBe('untouched');
+      expect((await stat(file('a'))).mode & 0o777).toBe(0o600);
+    });
+
+    it('writes nothing when there is nothing new', async () => {
+      await jane.run(AS);
+      const before = await stat(file());
+      expect((await jane.run(AS)).stderr).toContain(`${file()}: up to date, 2 contexts\n`);
+      expect((await stat(file())).ino).toBe(before.ino);
+    });
+
+    it('says what it did and what comes next', async () => {
+      const said = async (...flags: string[]): Promise<string> => (await jane.run([...AS, ...flags])).stderr;
+      expect(await said('-l', 'zone=a')).toContain(`${file()}: 1 context, 1 new\n`);
+      const more = await said();
+      expect(more).toContain(`${file()}: 2 contexts, 1 new\n`);
+      expect(more).toMatch(/^Next: kubectl --context dev-1 get ns$/m);
+      const renamed = await said('--context-name', 'cp {cluster}');
+      expect(renamed).toContain(`${file()}: 2 contexts, 2 renamed\n`);
+      expect(renamed).toContain('renamed: dev-1 is now cp dev-1\nrenamed: dev-2 is now cp dev-2\n');
+      expect(renamed).toContain("Next: kubectl --context 'cp dev-1' get ns\n");
+      expect(await said('--output', 'x')).toContain(`Next: kubectl --kubeconfig ${file('x')} --context dev-1 get ns\n`);
+      expect(await said('--output', '-')).not.toContain('Next:');
+      expect(await said('--output', 'y', '-l', 'zone=c')).toBe(`${file('y')}: no contexts to write\n`);
+    });
+
+    it('warns of an account that tokens will not be granted for, and ends with 0 all the same', async () => {
+      const refused = await jane.run(AS);
+      expect(refused.code).toBe(0);
+      expect(refused.stderr).toMatch(/^Warning: you may not issue tokens for ci\/builder in dev-1: .*forbidden/m);
+      const admin = await Person.as(server);
+      const asked = ['kubeconfig', '--as', 'ci/robot', '-l', 'zone=b'];
+      const missing = await admin.run(asked);
+      expect(missing.code).toBe(0);
+      expect(missing.stderr).toMatch(/^Warning: there is no service account ci\/robot in dev-2: .*not found/m);
+      await createNamespace(server, 'ci', 'dev-2');
+      await createAccount(server, 'robot', 'ci', 'dev-2');
+      const { code, stderr } = await admin.run(asked);
+      expect(code).toBe(0);
+      expect(stderr).not.toContain('Warning');
+      await admin.leave();
+    });
+
+    it('writes a command that works, also when it is run from npm’s own folder', async () => {
+      const bin = file('node_modules/.bin');
+      await mkdir(bin, { recursive: true });
+      await symlink(LAUNCHER, join(bin, 'clusterpass'));
+      const PATH = `${bin}:${process.env.PATH}`;
+      const env = { PATH, HOME: jane.home, CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: tokenOf('jane') };
+      await promisify(execFile)('node_modules/.bin/clusterpass', AS, { cwd: jane.home, env });
+      const { command } = (await config()).users[0].user.exec;
+      expect(command).toBe(LAUNCHER);
+      const { stdout } = await promisify(execFile)(command, ['version', '--client'], { cwd: '/' });
+      expect(stdout).toMatch(/^Client Version/);
+    });
+
+    it('a link stays a link', async () => {
+      await mkdir(file('dotfiles'));
+      await writeFile(file('dotfiles/config'), '');
+      await symlink(file('dotfiles/config'), file('link'));
+      await jane.run([...AS, '--output', 'link']);
+      expect(await contexts('dotfiles/config')).toEqual(['dev-1', 'dev-2']);
+    });
+
+    it('a name that is taken is reported and left as it is', async () => {
+      const text =
+        'apiVersion: v1\nkind: Config\ncontexts:\n- name: dev-1\n  context: {cluster: x, user: y}\nclusters: []\nusers: []\n';
+      await writeFile(file('taken'), text);
+      const { code, stderr } = await jane.run([...AS, '--output', 'taken']);
+      expect(code).toBe(1);
+      expect(stderr).toContain('error: context "dev-1" exists already and was not written by clusterpass');
+      const written = await config('taken');
+      expect(written.contexts[0]).toEqual({ name: 'dev-1', context: { cluster: 'x', user: 'y' } });
+      expect(await contexts('taken')).toEqual(['dev-1', 'dev-2']);
+      // Another account for the same clusters would have the same names.
+      expect((await jane.run(['kubeconfig', '--as', 'ci/other', '--output', 'taken'])).stderr).toMatch(
+        /context "dev-2" exists already and is for ci\/builder/,
+      );
+      expect((await jane.run([...AS, '--output', 'taken', '--context-name', '{cluster}-{account}'])).code).toBe(0);
+      expect(await contexts('taken')).toEqual(['dev-1', 'dev-2-builder', 'dev-1-builder']);
+    });
+
+    it('--prune takes away what is no longer seen, and nothing of anyone else', async () => {
+      await addCluster(server, 'gone', { labels: { env: 'dev' }, spec: endpoints(['0.0.0.0/0', 'https://gone']) });
+      await jane.run(AS);
+      expect(await contexts()).toEqual(['dev-1', 'dev-2', 'gone']);
+      const other = (await readFile(file(), 'utf8')).replaceAll('name: dev-2\n', 'name: mine\n');
+      await writeFile(file(), other);
+      await removeCluster(server, 'gone');
+      await jane.run(AS);
+      expect(await contexts()).toContain('gone');
+      await jane.run([...AS, '--prune']);
+      const { clusters, users } = await config();
+      expect(await contexts()).not.toContain('gone');
+      expect(JSON.stringify([clusters, users])).not.toContain('gone');
+    });
+
+    it('--prune leaves alone what a selector leaves out', async () => {
+      await jane.run(AS);
+      await jane.run([...AS, '-l', 'env=nowhere', '--prune']);
+      expect(await contexts()).toEqual(['dev-1', 'dev-2']);
+    });
+
+    it('--watch keeps the file up to date until it is stopped', async () => {
+      const running = jane.start([...AS, '--watch', '--prune']);
+      await running.until(({ stderr }) => stderr.includes('2 contexts, 2 new'));
+      await addCluster(server, 'dev-3', { labels: { env: 'dev' }, spec: endpoints(['0.0.0.0/0', 'https://dev-3']) });
+      await running.until(({ stderr }) => stderr.includes('3 contexts, 1 new'));
+      expect(await contexts()).toEqual(['dev-1', 'dev-2', 'dev-3']);
+      await patchCluster(server, 'dev-3', { metadata: { labels: { env: 'prod' } } });
+      await running.until(({ stderr }) => stderr.includes('1 removed'));
+      expect(await contexts()).toEqual(['dev-1', 'dev-2']);
+      expect((await running.stop()).code).toBe(0);
+      await removeCluster(server, 'dev-3');
+    });
+
+    it('--output - writes to stdout', async () => {
+      const { stdout } = await jane.run([
+        ...AS,
+        '--output',
+        '-',
+        '-l',
+        'env=dev',
+        '--context-name',
+        '{server}/{cluster}',
+      ]);
+      const host = new URL(server.url).host;
+      expect(parse(stdout).contexts.map(({ name }: { name: string }) => name)).toEqual([
+        `${host}/dev-1`,
+        `${host}/dev-2`,
+      ]);
+      await expect(stat(file())).rejects.toThrow('ENOENT');
+    });
+
+    it.each([
+      [['kubeconfig'], '--as is required'],
+      [['kubeconfig', '--as', 'builder'], 'is not a service account, written namespace/name'],
+      [['kubeconfig', '--as', '--x/y'], 'is not a service account'],
+      [[...AS, '--context-name', 'fixed'], '--context-name needs {cluster}'],
+      [[...AS, '--context-name', '{cluster}{x}'], '{x} is not known'],
+    ])('%j: %s', async (args, message) => {
+      expect(await jane.fails(args)).toContain(message);
+    });
+
+    it('a file that is no kubeconfig is left as it is', async () => {
+      for (const text of ['- a\n- b\n', 'a: [', 'just text']) {
+        await writeFile(file('broken'), text);
+        expect(await jane.fails([...AS, '--output', 'broken'])).toContain('left as it is');
+        expect(await readFile(file('broken'), 'utf8')).toBe(text);
+      }
+    });
+
+    it("waits for kubectl's lock, and says whose it is", async () => {
+      await mkdir(file('.kube'));
+      await writeFile(file('.kube/config.lock'), '', { mode: 0 });
+      expect(await jane.fails(AS)).toContain('is locked by another program; if none is running, remove');
+    });
   });
 
-  it('and must be names, since they become arguments of a program', async () => {
-    const refuses = [
-      'builder',
-      '/',
-      'ci/',
-      '/builder',
-      'ci/a/b',
-      'CI/builder',
-      'a.b/builder',
-      '--x/builder',
-      'ci/--server=https://evil.example.com',
-      'ci/builder\n',
-      'ci/$(id)',
-      `ci/${'a'.repeat(254)}`,
-      `${'a'.repeat(64)}/builder`,
-    ];
-    for (const as of refuses) {
-      const { code, json } = await server.call('GET', path('alpha', as));
-      expect(code, as).toBe(422);
-      expect(json.details.causes[0], as).toMatchObject({ reason: 'FieldValueInvalid', field: 'as' });
-    }
-    for (const as of ['ci/builder', 'c-i/build.er-2']) {
-      expect((await server.call('GET', path('alpha', as))).code, as).toBe(200);
-    }
-  });
-
-  it('it can be read, and nothing else', async () => {
-    expect((await server.call('HEAD', path('alpha'))).code).toBe(200);
-    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-      const answer = await server.call(method, path('alpha'), { body: {} });
-      expect(answer.code, method).toBe(405);
-      expect(answer.json.reason, method).toBe('MethodNotAllowed');
-    }
-    for (const other of ['/auth/v1/clusters/alpha', '/auth/v1/clusters//kubeconfig', `${path('alpha', null)}/x`]) {
-      expect((await server.call('GET', other)).code, other).toBe(404);
-    }
-    // It is no part of the API below /apis.
-    expect((await server.call('GET', `/apis/${GROUP}/v1alpha1/clusters/alpha/kubeconfig`)).code).toBe(404);
+  describeWithKubectl('with kubectl', () => {
+    it('reads it, renames in it, and the renaming stays', async () => {
+      await jane.run(AS);
+      const kubectl = (args: string[]): Promise<string> => kubectlBinary(args, { KUBECONFIG: file(), HOME: jane.home });
+      expect((await kubectl(['config', 'get-contexts', '-o', 'name'])).trim().split('\n')).toEqual(['dev-1', 'dev-2']);
+      await kubectl(['config', 'rename-context', 'dev-1', 'work']);
+      await kubectl(['config', 'set-context', 'dev-2', '--namespace=other']);
+      await patchCluster(server, 'dev-1', { metadata: { annotations: { note: 'x' } } });
+      await jane.run([...AS, '--prune']);
+      expect((await contexts()).sort()).toEqual(['dev-2', 'work']);
+      await jane.run([...AS, '--context-name', 'cp-{cluster}']);
+      expect((await contexts()).sort()).toEqual(['cp-dev-2', 'work']);
+      const { contexts: list } = await config();
+      const renamed = list.find(({ name }: { name: string }) => name === 'cp-dev-2');
+      expect(renamed.context).toMatchObject({ namespace: 'other', cluster: 'cp-dev-2', user: 'ci:builder@cp-dev-2' });
+    });
   });
 });

@@ -1,17 +1,27 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createHomes, KINDS, type KindCase, objectOf } from './support/kinds.ts';
-import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
-import { type Server, startServer } from './support/server.ts';
+import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
+import { Person } from './support/cli.ts';
+import { addCluster } from './support/fleet.ts';
+import { KINDS, type KindCase, objectOf } from './support/kinds.ts';
+import { describeWithKubectl, kubectl, kubectlBinary, kubectlOk } from './support/kubectl.ts';
+import { createAccount, createNamespace, createObjects } from './support/objects.ts';
+import { type Server, startServer, TLS } from './support/server.ts';
+import { openRelay } from './support/tcp-relay.ts';
 
-/** Every way kubectl has to change something, for every kind of the catalog. */
+/** kubectl changes objects of every kind, creates tokens, and uses the kubeconfig of a cluster. */
 
 let server: Server;
 
 beforeAll(async () => {
-  server = await startServer({ tls: true });
-  await createHomes(server);
-  const base = '/orchestrator/alpha/api/v1/namespaces/ci/serviceaccounts';
-  expect((await server.call('POST', base, { body: { metadata: { name: 'default' } } })).code).toBe(201);
+  server = await startServer({ tls: true, args: ['--allow-upstream-cidr', '127.0.0.0/8'] });
+  await createObjects(server);
+  await createAccount(server, 'default');
 });
 afterAll(() => server.destroy());
 
@@ -27,7 +37,7 @@ for (const of of KINDS) {
     });
   const refused = (args: readonly string[], stdin: object) =>
     kubectl(server, [...args, ...namespaceOf(of)], { ...placeOf(of), stdin: JSON.stringify(stdin) });
-  const read = async (name: string) => JSON.parse(await run(['get', of.resource, name, '-o', 'json']));
+  const read = async (name: string) => (await server.call('GET', `${of.path}/${name}`)).json;
   const line = (name: string, what: string): string => {
     const kind = of.kind.toLowerCase();
     return `${of.group === '' ? kind : `${kind}.${of.group}`}/${name} ${what}\n`;
@@ -168,5 +178,132 @@ describeWithKubectl('kubectl makes objects by itself', () => {
     await kubectlOk(server, ['apply', '-f', '-'], { ...at, stdin: account('c', 'b') });
     const names = await kubectlOk(server, ['get', 'sa', 'lists', '-n', 'ci', '-o', 'jsonpath={.secrets[*].name}'], at);
     expect(names.split(' ').sort()).toEqual(['b', 'c', 'other']);
+  });
+});
+
+const ALPHA = { clusterPath: '/orchestrator/alpha' } as const;
+
+const claimsIn = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+
+describeWithKubectl('kubectl create token', () => {
+  it('X-01, X-02: prints the token alone', async () => {
+    const token = await kubectlOk(server, ['create', 'token', 'builder', '-n', 'ci'], ALPHA);
+    expect(token).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+\n?$/);
+    expect(claimsIn(token)).toMatchObject({
+      aud: [`${server.url}/orchestrator/alpha`],
+      sub: 'system:serviceaccount:ci:builder',
+    });
+  });
+
+  it('with an audience, a lifetime and a pod', async () => {
+    const args = ['--audience=vault', '--duration=10m', '--bound-object-kind=Pod', '--bound-object-name=web-0'];
+    const claims = claimsIn(await kubectlOk(server, ['create', 'token', 'builder', '-n', 'ci', ...args], ALPHA));
+    expect(claims.aud).toEqual(['vault']);
+    expect(claims.exp - claims.iat).toBe(600);
+    expect(claims['kubernetes.io'].pod.name).toBe('web-0');
+  });
+
+  it('bound to a secret, several audiences, as JSON', async () => {
+    const args = [
+      '--audience=a',
+      '--audience=b',
+      '--bound-object-kind=Secret',
+      '--bound-object-name=tls',
+      '-o',
+      'json',
+    ];
+    const json = JSON.parse(await kubectlOk(server, ['create', 'token', 'builder', '-n', 'ci', ...args], ALPHA));
+    expect(json).toMatchObject({ kind: 'TokenRequest', spec: { audiences: ['a', 'b'] } });
+    expect(claimsIn(json.status.token)['kubernetes.io'].secret.name).toBe('tls');
+  });
+
+  it.each<[string, string[], string]>([
+    ['an account that is not there', ['nobody'], 'error: failed to create token: serviceaccounts "nobody" not found'],
+    ['too short a lifetime', ['builder', '--duration=1m'], 'spec.expirationSeconds'],
+    ['decision 5: a node', ['builder', '--bound-object-kind=Node', '--bound-object-name=n'], 'cannot bind token'],
+  ])('%s', async (_, args, message) => {
+    const { code, stderr, stdout } = await kubectl(server, ['create', 'token', '-n', 'ci', ...args], ALPHA);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(message);
+  });
+
+  it('the token is good for kubectl itself', async () => {
+    const token = (await kubectlOk(server, ['create', 'token', 'builder', '-n', 'ci'], ALPHA)).trim();
+    expect(await kubectlOk(server, ['api-resources', '-o', 'name'], { ...ALPHA, token })).toContain('serviceaccounts');
+    const { stderr } = await kubectl(server, ['get', 'pods', '-n', 'ci'], { ...ALPHA, token });
+    expect(stderr).toContain('User "system:serviceaccount:ci:builder" cannot list resource "pods"');
+  });
+});
+
+const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.url));
+const run = promisify(execFile);
+
+/** Says what it was called with, and gives the token that it finds in its environment. */
+const PLUGIN = `#!/bin/sh
+echo "$@" > "$HOME/called-with"
+echo "{\\"apiVersion\\":\\"client.authentication.k8s.io/v1\\",\\"kind\\":\\"ExecCredential\\",\\"status\\":{\\"token\\":\\"$TOKEN\\"}}"
+`;
+
+describeWithKubectl('kubectl with the kubeconfig of a cluster', () => {
+  let home: string;
+  let relay: Awaited<ReturnType<typeof openRelay>>;
+
+  beforeAll(async () => {
+    relay = await openRelay(server.url);
+    home = await mkdtemp(join(tmpdir(), 'clusterpass-kubeconfig-'));
+    await writeFile(join(home, 'clusterpass'), PLUGIN, { mode: 0o755 });
+    // A cluster is reached without a path, and so is the fleet: it stands in for the cluster's API.
+    const caBundle = (await readFile(TLS.caFile)).toString('base64');
+    const serverEndpoints = [
+      { clientCIDR: '10.0.0.0/8', serverAddress: 'https://unreachable.example.com' },
+      { clientCIDR: '127.0.0.0/8', serverAddress: relay.url },
+    ];
+    await addCluster(server, 'reached', { spec: { orchestratorApiEndpoints: { serverEndpoints, caBundle } } });
+  });
+  afterAll(async () => {
+    await relay.close();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  it.each(['application/json', 'application/yaml'])(
+    '%s: gets a token by the program and reaches it',
+    async (Accept) => {
+      const file = join(home, 'config');
+      const { text } = await server.call('GET', '/auth/v1/clusters/reached/kubeconfig?as=ci/builder', {
+        headers: { Accept },
+      });
+      await writeFile(file, text, { mode: 0o600 });
+      const env = { PATH: `${home}:${process.env.PATH}`, HOME: home, KUBECONFIG: file, TOKEN: server.adminToken };
+      const withKubeconfig = async (...args: string[]) => (await run(KUBECTL, args, { env })).stdout;
+
+      expect(await withKubeconfig('config', 'current-context')).toBe('reached\n');
+      expect(await withKubeconfig('config', 'view', '--minify', '-o', 'jsonpath={..namespace}')).toBe('ci');
+      expect(await withKubeconfig('get', 'cluster', 'reached', '-o', 'name')).toBe(
+        'cluster.clusterregistry.k8s.io/reached\n',
+      );
+      expect(await readFile(join(home, 'called-with'), 'utf8')).toBe(
+        `credential --server ${server.url} --cluster reached --namespace ci --service-account builder\n`,
+      );
+    },
+  );
+
+  it('gets a token by itself and is who the token says, with clusterpass as its plugin', async () => {
+    await createNamespace(server, 'ci', 'reached');
+    await createAccount(server, 'builder', 'ci', 'reached');
+    const person = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
+    try {
+      await person.ok(['login', '--server', server.url, '--token', server.adminToken]);
+      await person.run(['kubeconfig', '--as', 'ci/builder', '--exec-command', LAUNCHER]);
+      const env = { HOME: person.home, KUBECONFIG: join(person.home, '.kube/config') };
+      // All at once, with nothing kept from before: one of them asks for a token, and the others wait for it.
+      const kubectls = Array.from({ length: 4 }, () => kubectlBinary(['--context', 'reached', 'auth', 'whoami'], env));
+      const said = await Promise.all(kubectls);
+      for (const text of said) expect(text).toContain('system:cluster:reached:serviceaccount:ci:builder');
+      const ids = said.map((text) => /JTI=\S+/.exec(text)?.[0]);
+      expect(ids[0]).toMatch(/^JTI=/);
+      expect(new Set(ids).size).toBe(1);
+    } finally {
+      await person.leave();
+    }
   });
 });

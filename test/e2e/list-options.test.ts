@@ -1,195 +1,662 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectStatus } from './support/expect-status.ts';
-import { addCluster, CLUSTERS, listAs, namesIn, PUBLIC_LIST, revisionNow } from './support/fleet.ts';
+import { expectStatus, notFound } from './support/expect-status.ts';
+import {
+  addCluster,
+  CLUSTERS,
+  listAs,
+  namesIn,
+  PUBLIC_LIST,
+  removeCluster,
+  revisionNow,
+  revisionOf,
+  touch,
+} from './support/fleet.ts';
 import { type Answer, type Server, startServer } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
+/** Lists of clusters: options, forms and schema. Four clusters that no test removes: a, b, c and d. */
+
 let server: Server;
-let current: number;
 
 beforeAll(async () => {
   server = await startServer({ users: { nobody: [] } });
-  for (const name of ['a', 'b', 'c']) await addCluster(server, name);
-  current = await revisionNow(server);
+  await addCluster(server, 'a', { labels: { env: 'dev', half: '1' } });
+  await addCluster(server, 'b', { labels: { half: '1' } });
+  await addCluster(server, 'c', { labels: { half: '2' } });
+  await addCluster(server, 'd', { labels: { half: '2' } });
 });
 afterAll(() => server.destroy());
 
-const list = (query: string): Promise<Answer> => server.call('GET', `${PUBLIC_LIST}?${query}`);
+describe('options', () => {
+  let current: number;
 
-function expectBadRequest(answer: Answer, message: string): void {
-  expectStatus(answer, { code: 400, reason: 'BadRequest', message });
-}
-
-describe('C-G, L-20, L-26, V-04: what cannot be read is 400, in the words of Go', () => {
-  it.each([
-    ['limit=abc', 'strconv.ParseInt: parsing "abc": invalid syntax'],
-    ['limit=', 'strconv.ParseInt: parsing "": invalid syntax'],
-    ['limit=9223372036854775808', 'strconv.ParseInt: parsing "9223372036854775808": value out of range'],
-    ['limit=1.5', 'strconv.ParseInt: parsing "1.5": invalid syntax'],
-    ['timeoutSeconds=x', 'strconv.ParseInt: parsing "x": invalid syntax'],
-    // C-G: stricter than kube-apiserver.
-    ['limit=-1', 'limit: Invalid value: -1: must be greater than or equal to 0'],
-    ['timeoutSeconds=-1', 'timeoutSeconds: Invalid value: -1: must be greater than or equal to 0'],
-  ])('%s', async (query, message) => {
-    expectBadRequest(await list(query), message);
-    expectBadRequest(await list(`watch=true&${query}`), message);
-    // Also for who may see nothing: the filter comes after the options.
-    expectBadRequest(await listAs(server, 'nobody', `?${query}`), message);
+  beforeAll(async () => {
+    current = await revisionNow(server);
   });
 
-  it('the first of several values counts', async () => {
-    expect(namesIn(await list('limit=1&limit=abc'))).toEqual(['a']);
-  });
-});
+  const list = (query: string): Promise<Answer> => server.call('GET', `${PUBLIC_LIST}?${query}`);
 
-describe('L-21: booleans', () => {
-  it.each(['watch=0', 'watch=false', 'watch=FALSE'])('%s is a list', async (query) => {
-    expect((await list(query)).json.kind).toBe('ClusterList');
-  });
+  function expectBadRequest(answer: Answer, message: string): void {
+    expectStatus(answer, { code: 400, reason: 'BadRequest', message });
+  }
 
-  it.each(['watch', 'watch=', 'watch=1', 'watch=no', 'watch=TRUE'])('%s is a watch', async (query) => {
-    const watch = await Watch.open(server, `${PUBLIC_LIST}?${query}&timeoutSeconds=1`);
-    expect((await watch.rest()).map(({ type, object }) => `${type} ${object.metadata.name}`)).toEqual([
-      'ADDED a',
-      'ADDED b',
-      'ADDED c',
-    ]);
-  });
-});
+  describe('C-G, L-20, L-26, V-04: what cannot be read is 400, in the words of Go', () => {
+    it.each([
+      ['limit=abc', 'strconv.ParseInt: parsing "abc": invalid syntax'],
+      ['limit=', 'strconv.ParseInt: parsing "": invalid syntax'],
+      ['limit=9223372036854775808', 'strconv.ParseInt: parsing "9223372036854775808": value out of range'],
+      ['limit=1.5', 'strconv.ParseInt: parsing "1.5": invalid syntax'],
+      ['timeoutSeconds=x', 'strconv.ParseInt: parsing "x": invalid syntax'],
+      // C-G: stricter than kube-apiserver.
+      ['limit=-1', 'limit: Invalid value: -1: must be greater than or equal to 0'],
+      ['timeoutSeconds=-1', 'timeoutSeconds: Invalid value: -1: must be greater than or equal to 0'],
+    ])('%s', async (query, message) => {
+      expectBadRequest(await list(query), message);
+      expectBadRequest(await list(`watch=true&${query}`), message);
+      // Also for who may see nothing: the filter comes after the options.
+      expectBadRequest(await listAs(server, 'nobody', `?${query}`), message);
+    });
 
-describe('L-22: which fault is reported', () => {
-  it.each([
-    ['numbers before label selectors', 'labelSelector=,&limit=x', 'strconv.ParseInt: parsing "x": invalid syntax'],
-    [
-      'label before field selectors',
-      'fieldSelector=x&labelSelector=,',
-      "found ',', expected: !, identifier, or 'end of string'",
-    ],
-    [
-      'reading before combining',
-      'resourceVersionMatch=x&fieldSelector=x',
-      "invalid selector: 'x'; can't understand 'x'",
-    ],
-  ])('%s', async (_, query, message) => expectBadRequest(await list(query), message));
-
-  it('combining before fields that are not offered', async () => {
-    expect((await list('fieldSelector=spec.foo%3Dx&resourceVersionMatch=Exact')).code).toBe(422);
+    it('the first of several values counts', async () => {
+      expect(namesIn(await list('limit=1&limit=abc'))).toEqual(['a']);
+    });
   });
 
-  it('fields that are not offered before the resource version', async () => {
-    expectBadRequest(await list('fieldSelector=spec.foo%3Dx&continue=x'), 'field label not supported: spec.foo');
+  describe('L-21: booleans', () => {
+    it.each(['watch=0', 'watch=false', 'watch=FALSE'])('%s is a list', async (query) => {
+      expect((await list(query)).json.kind).toBe('ClusterList');
+    });
+
+    it.each(['watch', 'watch=', 'watch=1', 'watch=no', 'watch=TRUE'])('%s is a watch', async (query) => {
+      const watch = await Watch.open(server, `${PUBLIC_LIST}?${query}&timeoutSeconds=1`);
+      expect((await watch.rest()).map(({ type, object }) => `${type} ${object.metadata.name}`)).toEqual([
+        'ADDED a',
+        'ADDED b',
+        'ADDED c',
+        'ADDED d',
+      ]);
+    });
   });
-});
 
-const MATCH = 'resourceVersionMatch';
-const forbidden = (field: string, message: string) => ({
-  reason: 'FieldValueForbidden',
-  message: `Forbidden: ${message}`,
-  field,
-});
-const unsupported = (value: string, ...supported: string[]) => ({
-  reason: 'FieldValueNotSupported',
-  message: `Unsupported value: "${value}": supported values: ${supported.map((one) => `"${one}"`).join(', ')}`,
-  field: MATCH,
-});
-const UNLESS_VERSION = forbidden(MATCH, 'resourceVersionMatch is forbidden unless resourceVersion is provided');
-const WITH_CONTINUE = forbidden(MATCH, 'resourceVersionMatch is forbidden when continue is provided');
-const EXACT_ZERO = forbidden(MATCH, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
-const FOR_LIST = forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list');
-const NEEDS_MATCH = forbidden(MATCH, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
-const UNLESS_INITIAL = forbidden(
-  MATCH,
-  'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
-);
+  describe('L-22: which fault is reported', () => {
+    it.each([
+      ['numbers before label selectors', 'labelSelector=,&limit=x', 'strconv.ParseInt: parsing "x": invalid syntax'],
+      [
+        'label before field selectors',
+        'fieldSelector=x&labelSelector=,',
+        "found ',', expected: !, identifier, or 'end of string'",
+      ],
+      [
+        'reading before combining',
+        'resourceVersionMatch=x&fieldSelector=x',
+        "invalid selector: 'x'; can't understand 'x'",
+      ],
+    ])('%s', async (_, query, message) => expectBadRequest(await list(query), message));
 
-describe('C-G, L-23: what cannot be combined is 422', () => {
-  it.each([
-    ['resourceVersionMatch=Exact', [UNLESS_VERSION]],
-    ['resourceVersionMatch=NotOlderThan', [UNLESS_VERSION]],
-    ['resourceVersionMatch=Exact&resourceVersion=1&continue=x', [WITH_CONTINUE]],
-    ['resourceVersionMatch=X&resourceVersion=1', [unsupported('X', 'Exact', 'NotOlderThan', '')]],
-    ['resourceVersionMatch=Exact&resourceVersion=0', [EXACT_ZERO]],
-    ['sendInitialEvents=true', [FOR_LIST]],
-    ['sendInitialEvents=false', [FOR_LIST]],
-    [
-      'resourceVersionMatch=X&continue=x',
-      [UNLESS_VERSION, WITH_CONTINUE, unsupported('X', 'Exact', 'NotOlderThan', '')],
-    ],
-    ['watch=1&resourceVersionMatch=NotOlderThan', [UNLESS_INITIAL]],
-    ['watch=1&resourceVersionMatch=NotOlderThan&continue=x', [UNLESS_INITIAL, WITH_CONTINUE]],
-    ['watch=1&sendInitialEvents=true', [NEEDS_MATCH]],
-    ['watch=1&sendInitialEvents=true&resourceVersionMatch=Exact', [NEEDS_MATCH, unsupported('Exact', 'NotOlderThan')]],
-    ['watch=1&resourceVersionMatch=X', [UNLESS_INITIAL, unsupported('X', 'NotOlderThan')]],
-  ])('%s', async (query, causes) => {
-    const texts = causes.map(({ field, message }) => `${field}: ${message}`);
-    expectStatus(await list(query), {
-      code: 422,
-      reason: 'Invalid',
-      message: `ListOptions.meta.k8s.io "" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`,
-      details: { group: 'meta.k8s.io', kind: 'ListOptions', causes },
+    it('combining before fields that are not offered', async () => {
+      expect((await list('fieldSelector=spec.foo%3Dx&resourceVersionMatch=Exact')).code).toBe(422);
+    });
+
+    it('fields that are not offered before the resource version', async () => {
+      expectBadRequest(await list('fieldSelector=spec.foo%3Dx&continue=x'), 'field label not supported: spec.foo');
+    });
+  });
+
+  const MATCH = 'resourceVersionMatch';
+  const forbidden = (field: string, message: string) => ({
+    reason: 'FieldValueForbidden',
+    message: `Forbidden: ${message}`,
+    field,
+  });
+  const unsupported = (value: string, ...supported: string[]) => ({
+    reason: 'FieldValueNotSupported',
+    message: `Unsupported value: "${value}": supported values: ${supported.map((one) => `"${one}"`).join(', ')}`,
+    field: MATCH,
+  });
+  const UNLESS_VERSION = forbidden(MATCH, 'resourceVersionMatch is forbidden unless resourceVersion is provided');
+  const WITH_CONTINUE = forbidden(MATCH, 'resourceVersionMatch is forbidden when continue is provided');
+  const EXACT_ZERO = forbidden(MATCH, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
+  const FOR_LIST = forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list');
+  const NEEDS_MATCH = forbidden(MATCH, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
+  const UNLESS_INITIAL = forbidden(
+    MATCH,
+    'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+  );
+
+  describe('C-G, L-23: what cannot be combined is 422', () => {
+    it.each([
+      ['resourceVersionMatch=Exact', [UNLESS_VERSION]],
+      ['resourceVersionMatch=NotOlderThan', [UNLESS_VERSION]],
+      ['resourceVersionMatch=Exact&resourceVersion=1&continue=x', [WITH_CONTINUE]],
+      ['resourceVersionMatch=X&resourceVersion=1', [unsupported('X', 'Exact', 'NotOlderThan', '')]],
+      ['resourceVersionMatch=Exact&resourceVersion=0', [EXACT_ZERO]],
+      ['sendInitialEvents=true', [FOR_LIST]],
+      ['sendInitialEvents=false', [FOR_LIST]],
+      [
+        'resourceVersionMatch=X&continue=x',
+        [UNLESS_VERSION, WITH_CONTINUE, unsupported('X', 'Exact', 'NotOlderThan', '')],
+      ],
+      ['watch=1&resourceVersionMatch=NotOlderThan', [UNLESS_INITIAL]],
+      ['watch=1&resourceVersionMatch=NotOlderThan&continue=x', [UNLESS_INITIAL, WITH_CONTINUE]],
+      ['watch=1&sendInitialEvents=true', [NEEDS_MATCH]],
+      [
+        'watch=1&sendInitialEvents=true&resourceVersionMatch=Exact',
+        [NEEDS_MATCH, unsupported('Exact', 'NotOlderThan')],
+      ],
+      ['watch=1&resourceVersionMatch=X', [UNLESS_INITIAL, unsupported('X', 'NotOlderThan')]],
+    ])('%s', async (query, causes) => {
+      const texts = causes.map(({ field, message }) => `${field}: ${message}`);
+      expectStatus(await list(query), {
+        code: 422,
+        reason: 'Invalid',
+        message: `ListOptions.meta.k8s.io "" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`,
+        details: { group: 'meta.k8s.io', kind: 'ListOptions', causes },
+      });
+    });
+  });
+
+  describe('C-G, L-25: a resource version that is no number', () => {
+    it.each([
+      ['abc', 'invalid syntax'],
+      ['-1', 'invalid syntax'],
+      ['1.0', 'invalid syntax'],
+      ['18446744073709551616', 'value out of range'],
+    ])('%s', async (version, why) => {
+      const message = `invalid resource version: resourceVersion: Invalid value: "${version}": strconv.ParseUint: parsing "${version}": ${why}`;
+      expectBadRequest(await list(`resourceVersion=${version}`), message);
+      expectBadRequest(await list(`resourceVersion=${version}&watch=true`), message);
+      expectBadRequest(await server.call('GET', `${CLUSTERS}/a?resourceVersion=${version}`), message);
+    });
+  });
+
+  describe('C-G, L-30, L-31, L-32: continue', () => {
+    const REFUSED = 'invalid continue token: continue key is not valid: it was not issued for this list';
+    const upstream = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+    it.each([
+      ['junk', '%25%25%25'],
+      ['junk that is base64', 'aGVsbG8'],
+      ['very long', 'A'.repeat(9_000)],
+      ["kube-apiserver's own", upstream({ v: 'meta.k8s.io/v1', rv: 1, start: 'a\0' })],
+      ['one with rv 0', upstream({ v: 'meta.k8s.io/v1', rv: 0, start: 'a\0' })],
+      ['one that climbs', upstream({ v: 'meta.k8s.io/v1', rv: 1, start: '../secrets' })],
+    ])('%s is 400', async (_, token) => expectBadRequest(await list(`limit=1&continue=${token}`), REFUSED));
+
+    it('L-32: not with a resource version, except 0', async () => {
+      const { json } = await list('limit=1');
+      const token = json.metadata.continue;
+      expectBadRequest(
+        await list(`limit=1&continue=${token}&resourceVersion=5`),
+        'specifying resource version is not allowed when using continue',
+      );
+      expect(namesIn(await list(`limit=1&continue=${token}&resourceVersion=0`))).toEqual(['b']);
+    });
+  });
+
+  describe('L-37: a version that has not happened yet', () => {
+    it('is 504 after a while, and may be tried again', async () => {
+      const answer = await list(`resourceVersion=${current + 1_000}`);
+      expectStatus(answer, {
+        code: 504,
+        reason: 'Timeout',
+        message: `Timeout: Too large resource version: ${current + 1_000}, current: ${current}`,
+        details: {
+          causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+          retryAfterSeconds: 1,
+        },
+      });
+      expect(answer.headers.get('retry-after')).toBe('1');
+    });
+
+    it('4.2: timeoutSeconds ends the wait of a list before that', async () => {
+      expectStatus(await list(`resourceVersion=${current + 1_000}&timeoutSeconds=1`), {
+        code: 504,
+        reason: 'Timeout',
+        message: 'Timeout: request did not complete within requested timeout - context deadline exceeded',
+        details: {},
+      });
     });
   });
 });
 
-describe('C-G, L-25: a resource version that is no number', () => {
-  it.each([
-    ['abc', 'invalid syntax'],
-    ['-1', 'invalid syntax'],
-    ['1.0', 'invalid syntax'],
-    ['18446744073709551616', 'value out of range'],
-  ])('%s', async (version, why) => {
-    const message = `invalid resource version: resourceVersion: Invalid value: "${version}": strconv.ParseUint: parsing "${version}": ${why}`;
-    expectBadRequest(await list(`resourceVersion=${version}`), message);
-    expectBadRequest(await list(`resourceVersion=${version}&watch=true`), message);
-    expectBadRequest(await server.call('GET', `${CLUSTERS}/a?resourceVersion=${version}`), message);
+describe('forms', () => {
+  beforeAll(async () => {
+    const body = {
+      status: { type: 'kind', version: 'v1.36.4', conditions: [{ type: 'Ready', status: 'True' }] },
+    };
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    expect((await server.call('PATCH', `${CLUSTERS}/a/status`, { body, headers })).code).toBe(200);
+  });
+
+  const accept = (as: string, version = 'v1') => ({ Accept: `application/json;as=${as};v=${version};g=meta.k8s.io` });
+  const get = (path: string, as: string, version?: string): Promise<Answer> =>
+    server.call('GET', path, { headers: accept(as, version) });
+
+  const column = (name: string, type: string, format = '', priority = 0) => ({
+    name,
+    type,
+    format,
+    description: expect.stringMatching(/\w+/),
+    priority,
+  });
+  /** B-02: where a CRD declares columns, they stand between the name and the age. */
+  const COLUMNS = [
+    column('Name', 'string', 'name'),
+    column('Ready', 'string'),
+    column('Type', 'string'),
+    column('Version', 'string'),
+    column('Age', 'date'),
+    column('Endpoint', 'string', '', 1),
+    column('Labels', 'string', '', 1),
+  ];
+  const AGE = expect.stringMatching(/^\d+(s|m|m\d+s)$/);
+
+  describe('tables', () => {
+    it('B-01, B-02, B-03: a list', async () => {
+      const path = `${PUBLIC_LIST}?labelSelector=half%3D1`;
+      const plain = await server.call('GET', path);
+      for (const version of ['v1', 'v1beta1']) {
+        const { code, headers, json } = await get(path, 'Table', version);
+        expect(code).toBe(200);
+        expect(headers.get('content-type')).toBe('application/json');
+        expect(Object.keys(json)).toEqual(['kind', 'apiVersion', 'metadata', 'columnDefinitions', 'rows']);
+        expect(json).toEqual({
+          kind: 'Table',
+          apiVersion: 'meta.k8s.io/v1',
+          metadata: { resourceVersion: revisionOf(plain) },
+          columnDefinitions: COLUMNS,
+          rows: [
+            {
+              cells: ['a', 'True', 'kind', 'v1.36.4', AGE, null, 'env=dev,half=1'],
+              object: partialOf(plain.json.items[0]),
+            },
+            { cells: ['b', 'Unknown', null, null, AGE, null, 'half=1'], object: partialOf(plain.json.items[1]) },
+          ],
+        });
+      }
+    });
+
+    it('B-01: one object', async () => {
+      const { json } = await get(`${CLUSTERS}/a`, 'Table');
+      expect(json).toMatchObject({ kind: 'Table', columnDefinitions: COLUMNS });
+      expect(json.metadata).toEqual({ resourceVersion: json.rows[0].object.metadata.resourceVersion });
+      expect(json.rows.map((row: { cells: unknown[] }) => row.cells)).toEqual([
+        ['a', 'True', 'kind', 'v1.36.4', AGE, null, 'env=dev,half=1'],
+      ]);
+    });
+
+    it("B-01: kubectl's header gets a table", async () => {
+      const headers = {
+        Accept:
+          'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json',
+      };
+      expect((await server.call('GET', CLUSTERS, { headers })).json.kind).toBe('Table');
+    });
+
+    it('N-07: a form nobody knows is passed over', async () => {
+      const headers = { Accept: 'application/json;as=Chart;v=v1;g=meta.k8s.io,application/json' };
+      expect((await server.call('GET', CLUSTERS, { headers })).json.kind).toBe('ClusterList');
+    });
+
+    it('B-04: includeObject', async () => {
+      const items = (await server.call('GET', CLUSTERS)).json.items;
+      const rows = async (query: string) => (await get(`${CLUSTERS}${query}`, 'Table')).json.rows;
+      for (const query of ['', '?includeObject=', '?includeObject=Metadata']) {
+        expect((await rows(query)).map(({ object }: { object: unknown }) => object)).toEqual(items.map(partialOf));
+      }
+      expect((await rows('?includeObject=Object')).map(({ object }: { object: unknown }) => object)).toEqual(items);
+      for (const row of await rows('?includeObject=None')) expect(Object.keys(row)).toEqual(['cells']);
+      for (const path of [CLUSTERS, `${CLUSTERS}/a`, `${CLUSTERS}?watch=true`]) {
+        const answer = await get(`${path}${path.includes('?') ? '&' : '?'}includeObject=x`, 'Table');
+        expectStatus(answer, {
+          code: 400,
+          reason: 'BadRequest',
+          message:
+            "Unable to convert to Table as requested: includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty",
+        });
+      }
+    });
+  });
+
+  describe('metadata alone', () => {
+    it('B-06: a list', async () => {
+      const plain = await server.call('GET', PUBLIC_LIST);
+      const { text, json } = await get(PUBLIC_LIST, 'PartialObjectMetadataList');
+      expect(Object.keys(json)).toEqual(['kind', 'apiVersion', 'metadata', 'items']);
+      expect(json).toEqual({
+        kind: 'PartialObjectMetadataList',
+        apiVersion: 'meta.k8s.io/v1',
+        metadata: { resourceVersion: revisionOf(plain) },
+        items: plain.json.items.map(partialOf),
+      });
+      expect(text).toMatch(/\}\n$/);
+    });
+
+    it('B-06: one object', async () => {
+      const plain = await server.call('GET', `${CLUSTERS}/a`);
+      const { json } = await get(`${CLUSTERS}/a`, 'PartialObjectMetadata');
+      expect(json).toEqual(partialOf(plain.json));
+    });
+
+    it.each([
+      [
+        CLUSTERS,
+        'PartialObjectMetadata',
+        'you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)',
+      ],
+      [
+        `${CLUSTERS}/a`,
+        'PartialObjectMetadataList',
+        'you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)',
+      ],
+      [
+        `${CLUSTERS}?watch=true`,
+        'PartialObjectMetadataList',
+        'you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)',
+      ],
+      [
+        '/orchestrator/a/api/v1/namespaces',
+        'PartialObjectMetadata',
+        'you requested PartialObjectMetadata, but the requested object is a list (*core.NamespaceList)',
+      ],
+    ])('B-06: %s as %s is 406', async (path, as, message) => {
+      expectStatus(await get(path, as), { code: 406, reason: 'NotAcceptable', message });
+    });
+  });
+
+  describe('watches in other forms', () => {
+    const open = (query: string, as: string) =>
+      Watch.open(server, `${CLUSTERS}?watch=true${query}`, undefined, accept(as));
+
+    it('B-05: the columns are named once, then one row for each event', async () => {
+      const watch = await open('&labelSelector=forms', 'Table');
+      await addCluster(server, 'w1', { labels: { forms: '' } });
+      await touch(server, 'w1', 'changed');
+      await removeCluster(server, 'w1');
+      // A cluster is first marked as going, then everything inside it goes, then it does.
+      const events = await watch.take(4);
+      expect(events.map(({ type, object }) => [type, object.kind, object.rows[0].cells[0]])).toEqual([
+        ['ADDED', 'Table', 'w1'],
+        ['MODIFIED', 'Table', 'w1'],
+        ['MODIFIED', 'Table', 'w1'],
+        ['DELETED', 'Table', 'w1'],
+      ]);
+      expect(events.map(({ object }) => object.columnDefinitions)).toEqual([COLUMNS, null, null, null]);
+      for (const { object } of events) {
+        expect(object.rows).toHaveLength(1);
+        expect(object.rows[0].object.kind).toBe('PartialObjectMetadata');
+        expect(object.rows[0].object.metadata.resourceVersion).toBe(object.metadata.resourceVersion);
+      }
+      watch.close();
+    });
+
+    it('B-05: two tables at once each name their columns', async () => {
+      const watches = await Promise.all([open('', 'Table'), open('', 'Table')]);
+      for (const watch of watches) {
+        const events = await watch.take(2);
+        expect(events.map(({ object }) => object.columnDefinitions === null)).toEqual([false, true]);
+        watch.close();
+      }
+    });
+
+    it('B-05: errors are not converted', async () => {
+      const future = 10 ** 9;
+      const query = `&resourceVersion=${future}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`;
+      const [event] = await (await open(query, 'Table')).rest();
+      expect(event).toMatchObject({ type: 'ERROR', object: { kind: 'Status', code: 504 } });
+    });
+
+    it('B-05: the end of the initial events is marked even when objects are not wanted', async () => {
+      const watch = await open('&allowWatchBookmarks=true&includeObject=None&labelSelector=env', 'Table');
+      const [added, bookmark] = await watch.take(2);
+      expect(added?.object.rows[0]).not.toHaveProperty('object');
+      expect(bookmark?.type).toBe('BOOKMARK');
+      expect(bookmark?.object.rows[0].object.metadata.annotations).toEqual({ 'k8s.io/initial-events-end': 'true' });
+      watch.close();
+    });
+
+    it('B-06: metadata alone', async () => {
+      const plain = await server.call('GET', `${CLUSTERS}/a`);
+      const watch = await open('&allowWatchBookmarks=true&labelSelector=env', 'PartialObjectMetadata');
+      const [added, bookmark] = await watch.take(2);
+      expect(added).toEqual({ type: 'ADDED', object: partialOf(plain.json) });
+      expect(bookmark).toEqual({
+        type: 'BOOKMARK',
+        object: {
+          kind: 'PartialObjectMetadata',
+          apiVersion: 'meta.k8s.io/v1',
+          metadata: { resourceVersion: expect.any(String), annotations: { 'k8s.io/initial-events-end': 'true' } },
+        },
+      });
+      watch.close();
+    });
+
+    it('V-03: YAML can not be streamed', async () => {
+      const headers = { Accept: 'application/yaml' };
+      expectStatus(await server.call('GET', `${CLUSTERS}?watch=true`, { headers }), {
+        code: 406,
+        reason: 'NotAcceptable',
+        message: 'only the following media types are accepted: application/json;stream=watch',
+      });
+    });
+  });
+
+  const partialOf = ({ metadata }: { metadata: object }) => ({
+    kind: 'PartialObjectMetadata',
+    apiVersion: 'meta.k8s.io/v1',
+    metadata,
   });
 });
 
-describe('C-G, L-30, L-31, L-32: continue', () => {
-  const REFUSED = 'invalid continue token: continue key is not valid: it was not issued for this list';
-  const upstream = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+describe('the resource and its schema', () => {
+  /** Facts about clusters as a resource: their place, their schema, their status, and the lists they come in. */
 
-  it.each([
-    ['junk', '%25%25%25'],
-    ['junk that is base64', 'aGVsbG8'],
-    ['very long', 'A'.repeat(9_000)],
-    ["kube-apiserver's own", upstream({ v: 'meta.k8s.io/v1', rv: 1, start: 'a\0' })],
-    ['one with rv 0', upstream({ v: 'meta.k8s.io/v1', rv: 0, start: 'a\0' })],
-    ['one that climbs', upstream({ v: 'meta.k8s.io/v1', rv: 1, start: '../secrets' })],
-  ])('%s is 400', async (_, token) => expectBadRequest(await list(`limit=1&continue=${token}`), REFUSED));
+  const GROUP = '/apis/clusterregistry.k8s.io/v1alpha1';
+  const MERGE = { 'Content-Type': 'application/merge-patch+json' };
+  const patch = (path: string, body: object): Promise<Answer> =>
+    server.call('PATCH', `${CLUSTERS}/${path}`, { body, headers: MERGE });
+  const NOT_SERVED = {
+    code: 404,
+    reason: 'NotFound',
+    message: 'the server could not find the requested resource',
+    details: {},
+  };
 
-  it('L-32: not with a resource version, except 0', async () => {
-    const { json } = await list('limit=1');
-    const token = json.metadata.continue;
-    expectBadRequest(
-      await list(`limit=1&continue=${token}&resourceVersion=5`),
-      'specifying resource version is not allowed when using continue',
-    );
-    expect(namesIn(await list(`limit=1&continue=${token}&resourceVersion=0`))).toEqual(['b']);
+  describe('the resource', () => {
+    it('L-01, decision 1: its group, version, kinds and scope, with a status', async () => {
+      const { json } = await server.call('GET', GROUP);
+      expect(json.groupVersion).toBe('clusterregistry.k8s.io/v1alpha1');
+      const shown = json.resources.map(
+        ({ name, kind, namespaced, singularName, shortNames }: Record<string, unknown>) => ({
+          name,
+          kind,
+          namespaced,
+          singularName,
+          shortNames,
+        }),
+      );
+      expect(shown).toEqual([
+        { name: 'clusters', kind: 'Cluster', namespaced: false, singularName: 'cluster', shortNames: undefined },
+        { name: 'clusters/status', kind: 'Cluster', namespaced: false, singularName: '', shortNames: undefined },
+      ]);
+      const list = (await server.call('GET', CLUSTERS)).json;
+      expect([list.apiVersion, list.kind]).toEqual(['clusterregistry.k8s.io/v1alpha1', 'ClusterList']);
+      const token = (await server.call('GET', '/orchestrator/a/api/v1')).json.resources.at(-1);
+      expect([token.group, token.version, token.kind]).toEqual(['authentication.k8s.io', 'v1', 'TokenRequest']);
+    });
+
+    it('L-02: has one place; there is none inside a namespace', async () => {
+      for (const path of [`${GROUP}/namespaces/ci/clusters`, `${GROUP}/namespaces/ci/clusters/a`]) {
+        for (const method of ['GET', 'DELETE']) expectStatus(await server.call(method, path), NOT_SERVED);
+      }
+      expect(namesIn(await server.call('GET', CLUSTERS))).toEqual(['a', 'b', 'c', 'd']);
+    });
+
+    it('L-03: status is written through its subresource only, and is no new generation', async () => {
+      const status = { type: 'kind', version: 'v1.36.4' };
+      const created = await server.call('POST', CLUSTERS, {
+        body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'staged' }, status },
+      });
+      expect([created.code, created.json.status, created.json.metadata.generation]).toEqual([201, undefined, 1]);
+      const mainly = await patch('staged', { status });
+      expect([mainly.code, mainly.json.status]).toEqual([200, undefined]);
+      const written = await patch('staged/status', { status, spec: { authInfo: { user: { name: 'x' } } } });
+      expect([written.code, written.json.status, written.json.spec, written.json.metadata.generation]).toEqual([
+        200,
+        status,
+        undefined,
+        1,
+      ]);
+      const changed = await patch('staged', { spec: { authInfo: { user: { name: 'x' } } }, status: { type: 'other' } });
+      expect([changed.code, changed.json.status, changed.json.metadata.generation]).toEqual([200, status, 2]);
+      const put = await server.call('PUT', `${CLUSTERS}/staged/status`, {
+        body: { ...changed.json, spec: {}, status: { ...status, type: 'real' } },
+      });
+      expect([put.code, put.json.status.type, put.json.spec, put.json.metadata.generation]).toEqual([
+        200,
+        'real',
+        changed.json.spec,
+        2,
+      ]);
+      expect((await server.call('DELETE', `${CLUSTERS}/staged`)).code).toBe(200);
+      expectStatus(await patch('staged/status', { status }), notFound('clusters', 'staged', 'clusterregistry.k8s.io'));
+    });
   });
-});
 
-describe('L-37: a version that has not happened yet', () => {
-  it('is 504 after a while, and may be tried again', async () => {
-    const answer = await list(`resourceVersion=${current + 1_000}`);
-    expectStatus(answer, {
-      code: 504,
-      reason: 'Timeout',
-      message: `Timeout: Too large resource version: ${current + 1_000}, current: ${current}`,
-      details: {
-        causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-        retryAfterSeconds: 1,
+  describe('L-04: the schema', () => {
+    const SPEC = {
+      orchestratorApiEndpoints: {
+        serverEndpoints: [
+          { clientCIDR: '10.0.0.0/8', serverAddress: 'https://10.0.0.1:6443' },
+          { clientCIDR: '::/0', serverAddress: 'https://api.example.com' },
+        ],
       },
+      authInfo: {
+        user: { kind: 'Secret', name: 'u', namespace: 'n' },
+        controller: { kind: 'Secret', name: 'c', namespace: 'n' },
+      },
+    };
+    const CONDITION = {
+      type: 'Ready',
+      status: 'Unknown',
+      lastHeartbeatTime: '2026-01-02T03:04:05Z',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+      reason: 'Lost',
+      message: 'no answer',
+    };
+    const make = (name: string, spec: unknown, query = ''): Promise<Answer> =>
+      server.call('POST', `${CLUSTERS}${query}`, {
+        body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name }, spec },
+      });
+    const causesOf = ({ json }: Answer): string[] =>
+      json.details.causes.map(({ reason, field }: { reason: string; field: string }) => `${field} ${reason}`);
+
+    it('keeps every field it has, and knows no other', async () => {
+      const created = await make('whole', SPEC, '?fieldValidation=Strict');
+      expect([created.code, created.json.spec]).toEqual([201, SPEC]);
+      const status = { conditions: [CONDITION], type: 'kind', version: 'v1.36.4' };
+      expect((await patch('whole/status', { status })).json.status).toEqual(status);
+      expect((await server.call('GET', `${CLUSTERS}/whole`)).json).toMatchObject({ spec: SPEC, status });
+      expect((await server.call('DELETE', `${CLUSTERS}/whole`)).code).toBe(200);
+      const unknown = await make(
+        'odd',
+        { ...SPEC, caBundle: 'x', authInfo: { token: 'x' } },
+        '?fieldValidation=Strict',
+      );
+      expect([unknown.code, unknown.json.message]).toEqual([
+        400,
+        'Cluster in version "v1alpha1" cannot be handled as a Cluster: strict decoding error: unknown field "spec.authInfo.token", unknown field "spec.caBundle"',
+      ]);
     });
-    expect(answer.headers.get('retry-after')).toBe('1');
+
+    it.each<[string, unknown, string[]]>([
+      ['text as spec', 'x', ['spec FieldValueInvalid']],
+      [
+        'an object as addresses',
+        { orchestratorApiEndpoints: { serverEndpoints: {} } },
+        ['spec.orchestratorApiEndpoints.serverEndpoints FieldValueInvalid'],
+      ],
+      [
+        'a number as address',
+        { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 5 }] } },
+        ['spec.orchestratorApiEndpoints.serverEndpoints[0].serverAddress FieldValueInvalid'],
+      ],
+      [
+        'a bundle that is no base64',
+        { orchestratorApiEndpoints: { caBundle: '!!!' } },
+        ['spec.orchestratorApiEndpoints.caBundle FieldValueInvalid'],
+      ],
+      ['text as reference', { authInfo: { user: 'x' } }, ['spec.authInfo.user FieldValueInvalid']],
+      [
+        'a list as name',
+        { authInfo: { controller: { name: [] } } },
+        ['spec.authInfo.controller.name FieldValueInvalid'],
+      ],
+    ])('%s is 422', async (_, spec, causes) => {
+      const answer = await make('odd', spec);
+      expect([answer.code, causesOf(answer)]).toEqual([422, causes]);
+      expect((await server.call('GET', `${CLUSTERS}/odd`)).code).toBe(404);
+    });
+
+    it.each<[string, object, string[]]>([
+      ['without a type', { ...CONDITION, type: undefined }, ['status.conditions[0].type FieldValueRequired']],
+      ['without a status', { ...CONDITION, status: undefined }, ['status.conditions[0].status FieldValueRequired']],
+      [
+        'without either',
+        { reason: 'x' },
+        ['status.conditions[0].type FieldValueRequired', 'status.conditions[0].status FieldValueRequired'],
+      ],
+      ['with another status', { ...CONDITION, status: 'true' }, ['status.conditions[0].status FieldValueNotSupported']],
+      [
+        'with a time that is none',
+        { ...CONDITION, lastHeartbeatTime: 'yesterday' },
+        ['status.conditions[0].lastHeartbeatTime FieldValueInvalid'],
+      ],
+    ])('a condition %s is 422', async (_, condition, causes) => {
+      const answer = await patch('a/status', { status: { conditions: [condition] } });
+      expect([answer.code, causesOf(answer)]).toEqual([422, causes]);
+    });
   });
 
-  it('4.2: timeoutSeconds ends the wait of a list before that', async () => {
-    expectStatus(await list(`resourceVersion=${current + 1_000}&timeoutSeconds=1`), {
-      code: 504,
-      reason: 'Timeout',
-      message: 'Timeout: request did not complete within requested timeout - context deadline exceeded',
-      details: {},
+  describe('lists', () => {
+    it('L-13, decision 10: selfLink is the path that was asked, on lists alone', async () => {
+      const metadata = { name: 'linked', selfLink: '/somewhere/else' };
+      const created = await server.call('POST', CLUSTERS, {
+        body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata },
+      });
+      expect([created.code, created.json.metadata.selfLink]).toEqual([201, undefined]);
+      for (const path of [PUBLIC_LIST, CLUSTERS]) {
+        const { json } = await server.call('GET', `${path}?limit=100&labelSelector=`);
+        expect(json.metadata.selfLink).toBe(path);
+        expect(JSON.stringify(json.items)).not.toContain('selfLink');
+      }
+      expect((await server.call('GET', `${CLUSTERS}/linked`)).text).not.toContain('selfLink');
+      expect((await server.call('DELETE', `${CLUSTERS}/linked`)).text).not.toContain('selfLink');
+    });
+
+    it('L-27: timeoutSeconds bounds the time a list may take, and a list in time does not notice', async () => {
+      const { json } = await server.call('GET', `${PUBLIC_LIST}?timeoutSeconds=1`);
+      expect(json.kind).toBe('ClusterList');
+      const future = Number(json.metadata.resourceVersion) + 1_000;
+      const late = await server.call('GET', `${PUBLIC_LIST}?timeoutSeconds=1&resourceVersion=${future}`);
+      expect([late.code, late.json.message]).toEqual([
+        504,
+        'Timeout: request did not complete within requested timeout - context deadline exceeded',
+      ]);
+      expect((await server.call('GET', `${PUBLIC_LIST}?timeoutSeconds=abc`)).code).toBe(400);
+    });
+
+    it('L-36: when a selector admits nothing more, the page is the last', async () => {
+      const first = await server.call('GET', `${PUBLIC_LIST}?limit=2&labelSelector=half%3D1`);
+      expect(namesIn(first)).toEqual(['a', 'b']);
+      expect([first.json.metadata.continue, first.json.metadata.remainingItemCount]).toEqual(['', undefined]);
+      const part = await server.call('GET', `${PUBLIC_LIST}?limit=1&labelSelector=half%3D1`);
+      expect([namesIn(part), part.json.metadata.remainingItemCount]).toEqual([['a'], 1]);
+      const rest = await server.call(
+        'GET',
+        `${PUBLIC_LIST}?limit=1&labelSelector=half%3D1&continue=${part.json.metadata.continue}`,
+      );
+      expect([namesIn(rest), rest.json.metadata.continue]).toEqual([['b'], '']);
     });
   });
 });

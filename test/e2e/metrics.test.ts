@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { ASK, asUser, CLUSTERS, createObjects, post, tokenPath } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
-import { ASK, asUser, CLUSTERS, createWorld, post, tokenPath } from './support/token-world.ts';
 import { Watch } from './support/watch.ts';
 
 let server: Server;
 
 beforeAll(async () => {
   server = await startServer({ users: { prometheus: ['system:monitoring'], jane: [] } });
-  await createWorld(server);
+  await createObjects(server);
 });
 afterAll(() => server?.destroy());
 
@@ -49,9 +49,9 @@ test('tokens by cluster and result', async () => {
   await post(server, {});
   await post(server, ASK, { path: tokenPath('builder', 'ci', 'unheard-of') });
   await expect.poll(() => count('alpha', 'issued')).toBe(before + 1);
-  await expect.poll(() => count('alpha', 'rehearsed')).toBe(1);
-  await expect.poll(() => count('alpha', 'refused')).toBe(1);
-  await expect.poll(() => count('other', 'refused')).toBe(1);
+  await expect.poll(() => count('alpha', 'dry_run')).toBe(1);
+  await expect.poll(() => count('alpha', 'rejected')).toBe(1);
+  await expect.poll(() => count('other', 'rejected')).toBe(1);
 });
 
 test('open watches', async () => {
@@ -64,7 +64,7 @@ test('open watches', async () => {
   expect(await sampleOf('apiserver_current_inflight_requests', 'request_kind="readOnly"')).toBe(1);
 });
 
-test('B15: lanes, by the names of kube-apiserver', async () => {
+test('B15: priority levels, by the names of kube-apiserver', async () => {
   const of = (name: string, ...labels: string[]) => sampleOf(`apiserver_flowcontrol_${name}`, ...labels);
   const watches = 'priority_level="watches"';
   const stood = await of('dispatched_requests_total', watches);
@@ -76,9 +76,9 @@ test('B15: lanes, by the names of kube-apiserver', async () => {
   await expect.poll(() => of('current_executing_requests', watches)).toBe(0);
   // The scrape itself is the only one.
   expect(await of('current_executing_requests', 'priority_level="reads"')).toBe(1);
-  for (const lane of ['tokens', 'reads', 'writes', 'watches', 'health', 'public']) {
-    expect(await of('current_inqueue_requests', `priority_level="${lane}"`)).toBe(0);
-    expect(await of('rejected_requests_total', `priority_level="${lane}"`, 'reason="queue-full"')).toBe(0);
+  for (const level of ['tokens', 'reads', 'writes', 'watches', 'health', 'public']) {
+    expect(await of('current_inqueue_requests', `priority_level="${level}"`)).toBe(0);
+    expect(await of('rejected_requests_total', `priority_level="${level}"`, 'reason="queue-full"')).toBe(0);
   }
 });
 

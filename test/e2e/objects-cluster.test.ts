@@ -1,356 +1,639 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAuthority, selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
-import { expectStatus } from './support/expect-status.ts';
+import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { kindCase, kindDetails, objectOf } from './support/kinds.ts';
+import {
+  asUser,
+  bind,
+  CLUSTERS,
+  codeFor,
+  create,
+  createAccount,
+  createCluster,
+  createNamespace,
+  createPod,
+  createSecret,
+  inNamespace,
+  issue,
+  remove,
+  tokenPath,
+} from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
-import { asUser, bind, create } from './support/token-world.ts';
+import { brief, Watch } from './support/watch.ts';
+
+/** The fields of a Cluster, and what is deleted with a cluster or a namespace. */
 
 let server: Server;
-const of = kindCase('Cluster');
-const named = (name: string) => `${of.path}/${name}`;
-const PATCH = { 'Content-Type': 'application/merge-patch+json' };
 
 beforeAll(async () => {
   server = await startServer({ users: { viewer: [], patcher: [] } });
-  const clusters = (verbs: string[]) => ({ verbs, apiGroups: [of.group], resources: ['clusters', 'clusters/status'] });
-  await bind(server, 'viewer', { kind: 'User', name: 'viewer' }, clusters(['get', 'list', 'watch']));
-  await bind(server, 'patcher', { kind: 'User', name: 'patcher' }, clusters(['get', 'patch', 'create', 'delete']));
+  await createCluster(server, 'alpha');
 });
 afterAll(() => server.destroy());
 
-const CONDITION = { type: 'Ready', status: 'True', reason: 'Fine', lastHeartbeatTime: '2026-01-02T03:04:05Z' };
-const STATUS = { conditions: [CONDITION], type: 'k3s', version: 'v1.36.4' };
+describe('the fields of a Cluster', () => {
+  const of = kindCase('Cluster');
+  const named = (name: string) => `${of.path}/${name}`;
+  const PATCH = { 'Content-Type': 'application/merge-patch+json' };
 
-describe('status', () => {
-  it('is dropped on create and on update, and kept by them', async () => {
-    const made = await create(server, of.path, { ...objectOf(of, { name: 'calm' }), status: STATUS });
-    expect(made.status).toBeUndefined();
-    const put = await server.call('PUT', named('calm'), { body: { ...made, status: STATUS } });
-    expect(put.json).toEqual(made);
-    await server.call('PATCH', `${named('calm')}/status`, { body: { status: STATUS }, headers: PATCH });
-    const { json: current } = await server.call('GET', named('calm'));
-    const { status: _, ...without } = current;
-    const kept = await server.call('PUT', named('calm'), { body: { ...without, ...of.changed } });
-    expect(kept.json.status).toEqual(STATUS);
-  });
-
-  it('is written through the subresource, and nothing else is', async () => {
-    const made = await create(server, of.path, objectOf(of, { name: 'reported' }));
-    const body = { ...made, ...of.changed, status: STATUS, metadata: { ...made.metadata, labels: { sneaky: 'yes' } } };
-    const put = await server.call('PUT', `${named('reported')}/status`, { body });
-    expect(put.code, put.text).toBe(200);
-    const { resourceVersion: _, ...metadata } = made.metadata;
-    expect(put.json).toMatchObject({ ...made, metadata, status: STATUS });
-    expect(put.json.metadata.labels).toBeUndefined();
-    expect(put.json.metadata.generation).toBe(1);
-    expect((await server.call('GET', `${named('reported')}/status`)).json).toEqual(put.json);
-    const patched = await server.call('PATCH', `${named('reported')}/status`, {
-      body: { status: { version: 'v1.36.5' }, spec: { authInfo: { user: { name: 'x' } } } },
-      headers: PATCH,
+  beforeAll(async () => {
+    const clusters = (verbs: string[]) => ({
+      verbs,
+      apiGroups: [of.group],
+      resources: ['clusters', 'clusters/status'],
     });
-    expect(patched.json.status).toEqual({ ...STATUS, version: 'v1.36.5' });
-    expect(patched.json.spec.authInfo).toBeUndefined();
-    expectStatus(await server.call('PUT', `${named('reported')}/status`, { body }), {
-      code: 409,
-      reason: 'Conflict',
-      message: `Operation cannot be fulfilled on clusters.clusterregistry.k8s.io "reported": the object has been modified; please apply your changes to the latest version and try again`,
-      details: { name: 'reported', group: of.group, kind: 'clusters' },
+    await bind(server, 'viewer', { kind: 'User', name: 'viewer' }, clusters(['get', 'list', 'watch']));
+    await bind(server, 'patcher', { kind: 'User', name: 'patcher' }, clusters(['get', 'patch', 'create', 'delete']));
+  });
+
+  const CONDITION = { type: 'Ready', status: 'True', reason: 'Fine', lastHeartbeatTime: '2026-01-02T03:04:05Z' };
+  const STATUS = { conditions: [CONDITION], type: 'k3s', version: 'v1.36.4' };
+
+  describe('status', () => {
+    it('is dropped on create and on update, and kept by them', async () => {
+      const made = await create(server, of.path, { ...objectOf(of, { name: 'calm' }), status: STATUS });
+      expect(made.status).toBeUndefined();
+      const put = await server.call('PUT', named('calm'), { body: { ...made, status: STATUS } });
+      expect(put.json).toEqual(made);
+      await server.call('PATCH', `${named('calm')}/status`, { body: { status: STATUS }, headers: PATCH });
+      const { json: current } = await server.call('GET', named('calm'));
+      const { status: _, ...without } = current;
+      const kept = await server.call('PUT', named('calm'), { body: { ...without, ...of.changed } });
+      expect(kept.json.status).toEqual(STATUS);
     });
-    const dry = await server.call('PATCH', `${named('reported')}/status?dryRun=All`, {
-      body: { status: null },
-      headers: PATCH,
+
+    it('is written through the subresource, and nothing else is', async () => {
+      const made = await create(server, of.path, objectOf(of, { name: 'reported' }));
+      const body = {
+        ...made,
+        ...of.changed,
+        status: STATUS,
+        metadata: { ...made.metadata, labels: { sneaky: 'yes' } },
+      };
+      const put = await server.call('PUT', `${named('reported')}/status`, { body });
+      expect(put.code, put.text).toBe(200);
+      const { resourceVersion: _, ...metadata } = made.metadata;
+      expect(put.json).toMatchObject({ ...made, metadata, status: STATUS });
+      expect(put.json.metadata.labels).toBeUndefined();
+      expect(put.json.metadata.generation).toBe(1);
+      expect((await server.call('GET', `${named('reported')}/status`)).json).toEqual(put.json);
+      const patched = await server.call('PATCH', `${named('reported')}/status`, {
+        body: { status: { version: 'v1.36.5' }, spec: { authInfo: { user: { name: 'x' } } } },
+        headers: PATCH,
+      });
+      expect(patched.json.status).toEqual({ ...STATUS, version: 'v1.36.5' });
+      expect(patched.json.spec.authInfo).toBeUndefined();
+      expectStatus(await server.call('PUT', `${named('reported')}/status`, { body }), {
+        code: 409,
+        reason: 'Conflict',
+        message: `Operation cannot be fulfilled on clusters.clusterregistry.k8s.io "reported": the object has been modified; please apply your changes to the latest version and try again`,
+        details: { name: 'reported', group: of.group, kind: 'clusters' },
+      });
+      const dry = await server.call('PATCH', `${named('reported')}/status?dryRun=All`, {
+        body: { status: null },
+        headers: PATCH,
+      });
+      expect(dry.json.status).toBeUndefined();
+      expect((await server.call('GET', named('reported'))).json).toEqual(patched.json);
     });
-    expect(dry.json.status).toBeUndefined();
-    expect((await server.call('GET', named('reported'))).json).toEqual(patched.json);
-  });
 
-  it('is validated', async () => {
-    await create(server, of.path, objectOf(of, { name: 'odd' }));
-    const body = { status: { conditions: [{ type: '', status: 'Maybe' }, { type: 'Ready' }] } };
-    const answer = await server.call('PATCH', `${named('odd')}/status`, { body, headers: PATCH });
-    expect(answer.code).toBe(422);
-    expect(answer.json.details.causes).toEqual([
-      { reason: 'FieldValueRequired', message: 'Required value', field: 'status.conditions[0].type' },
-      {
-        reason: 'FieldValueNotSupported',
-        message: 'Unsupported value: "Maybe": supported values: "True", "False", "Unknown"',
-        field: 'status.conditions[0].status',
-      },
-      { reason: 'FieldValueRequired', message: 'Required value', field: 'status.conditions[1].status' },
-    ]);
-  });
+    it('is validated', async () => {
+      await create(server, of.path, objectOf(of, { name: 'odd' }));
+      const body = { status: { conditions: [{ type: '', status: 'Maybe' }, { type: 'Ready' }] } };
+      const answer = await server.call('PATCH', `${named('odd')}/status`, { body, headers: PATCH });
+      expect(answer.code).toBe(422);
+      expect(answer.json.details.causes).toEqual([
+        { reason: 'FieldValueRequired', message: 'Required value', field: 'status.conditions[0].type' },
+        {
+          reason: 'FieldValueNotSupported',
+          message: 'Unsupported value: "Maybe": supported values: "True", "False", "Unknown"',
+          field: 'status.conditions[0].status',
+        },
+        { reason: 'FieldValueRequired', message: 'Required value', field: 'status.conditions[1].status' },
+      ]);
+    });
 
-  it.each(['POST', 'DELETE'])('R-05: is not for %s', async (method) => {
-    const answer = await server.call(method, `${named('odd')}/status`, method === 'POST' ? { body: {} } : {});
-    const verb = method === 'POST' ? 'create' : 'delete';
-    expectStatus(answer, {
-      code: 405,
-      reason: 'MethodNotAllowed',
-      message: `${verb} is not supported on resources of kind "clusters.clusterregistry.k8s.io"`,
-      details: { group: of.group, kind: 'clusters' },
+    it.each(['POST', 'DELETE'])('R-05: is not for %s', async (method) => {
+      const answer = await server.call(method, `${named('odd')}/status`, method === 'POST' ? { body: {} } : {});
+      const verb = method === 'POST' ? 'create' : 'delete';
+      expectStatus(answer, {
+        code: 405,
+        reason: 'MethodNotAllowed',
+        message: `${verb} is not supported on resources of kind "clusters.clusterregistry.k8s.io"`,
+        details: { group: of.group, kind: 'clusters' },
+      });
+    });
+
+    it('of a namespace says what the namespace does', async () => {
+      const namespaces = kindCase('Namespace');
+      const made = await create(server, namespaces.path, objectOf(namespaces, { name: 'ci' }));
+      expect(made.status).toEqual({ phase: 'Active' });
+      const path = `${namespaces.path}/ci/status`;
+      const body = { status: { phase: 'Terminating' } };
+      const patched = await server.call('PATCH', path, { body, headers: PATCH });
+      expect(patched.json).toEqual(made);
+      expect((await server.call('GET', path)).json).toEqual(made);
     });
   });
 
-  it('of a namespace says what the namespace does', async () => {
-    await create(server, of.path, objectOf(of, { name: 'alpha' }));
-    const namespaces = kindCase('Namespace');
-    const made = await create(server, namespaces.path, objectOf(namespaces, { name: 'ci' }));
-    expect(made.status).toEqual({ phase: 'Active' });
-    const path = `${namespaces.path}/ci/status`;
-    const body = { status: { phase: 'Terminating' } };
-    const patched = await server.call('PATCH', path, { body, headers: PATCH });
-    expect(patched.json).toEqual(made);
-    expect((await server.call('GET', path)).json).toEqual(made);
-  });
-});
-
-describe('generation', () => {
-  it('counts changes of the spec, and no others', async () => {
-    const generations: number[] = [];
-    const note = ({ metadata }: { metadata: { generation: number } }) => generations.push(metadata.generation);
-    note(await create(server, of.path, objectOf(of, { name: 'counted' })));
-    for (const [path, body] of [
-      [named('counted'), { metadata: { labels: { a: 'b' }, generation: 40 } }],
-      [`${named('counted')}/status`, { status: STATUS }],
-      [named('counted'), of.changed],
-      [named('counted'), { spec: { authInfo: { user: { name: 'x' } } } }],
-      [named('counted'), { spec: null }],
-    ] as const) {
-      note((await server.call('PATCH', path, { body, headers: PATCH })).json);
-    }
-    expect(generations).toEqual([1, 1, 1, 2, 3, 4]);
-  });
-});
-
-describe('what is hidden', () => {
-  const secretive = (name: string) => ({
-    ...objectOf(of, {
-      name,
-      finalizers: ['example.com/a'],
-      annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{}', note: 'x' },
-    }),
-    spec: { ...(of.content as { spec: object }).spec, authInfo: { user: { kind: 'Secret', name: 'credential' } } },
-  });
-
-  it('C-G: is not erased when a public view is sent back', async () => {
-    const made = await create(server, of.path, secretive('hidden'));
-    const list = await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dhidden');
-    const [view] = list.json.items;
-    expect(JSON.stringify(view)).not.toMatch(/authInfo|credential|kubectl|finalizers/);
-    view.metadata.labels = { changed: 'yes' };
-    delete view.metadata.annotations.note;
-    const put = await server.call('PUT', named('hidden'), { body: view });
-    expect(put.code, put.text).toBe(200);
-    const { json: stored } = await server.call('GET', named('hidden'));
-    expect(stored.spec).toEqual(made.spec);
-    expect(stored.metadata.labels).toEqual({ changed: 'yes' });
-    expect(stored.metadata.finalizers).toEqual(['example.com/a']);
-    expect(stored.metadata.annotations).toEqual({ 'kubectl.kubernetes.io/last-applied-configuration': '{}' });
-  });
-
-  it('is kept when the spec is replaced, and goes when that is said', async () => {
-    const made = await create(server, of.path, secretive('kept'));
-    const { finalizers: _, ...metadata } = made.metadata;
-    const put = await server.call('PUT', named('kept'), { body: { ...made, metadata, ...of.changed } });
-    expect(put.json.spec).toEqual({ ...(of.changed as { spec: object }).spec, authInfo: made.spec.authInfo });
-    expect(put.json.metadata.finalizers).toBeUndefined();
-    const emptied = await server.call('PUT', named('kept'), {
-      body: { ...put.json, spec: { ...put.json.spec, authInfo: {} } },
+  describe('generation', () => {
+    it('counts changes of the spec, and no others', async () => {
+      const generations: number[] = [];
+      const note = ({ metadata }: { metadata: { generation: number } }) => generations.push(metadata.generation);
+      note(await create(server, of.path, objectOf(of, { name: 'counted' })));
+      for (const [path, body] of [
+        [named('counted'), { metadata: { labels: { a: 'b' }, generation: 40 } }],
+        [`${named('counted')}/status`, { status: STATUS }],
+        [named('counted'), of.changed],
+        [named('counted'), { spec: { authInfo: { user: { name: 'x' } } } }],
+        [named('counted'), { spec: null }],
+      ] as const) {
+        note((await server.call('PATCH', path, { body, headers: PATCH })).json);
+      }
+      expect(generations).toEqual([1, 1, 1, 2, 3, 4]);
     });
-    expect(emptied.json.spec.authInfo).toEqual({});
-    const gone = await server.call('PATCH', named('kept'), { body: { spec: { authInfo: null } }, headers: PATCH });
-    expect(gone.json.spec.authInfo).toBeUndefined();
   });
 
-  it('is not shown by a write to those who may not update', async () => {
-    await create(server, of.path, secretive('patched'));
-    const patch = { body: { metadata: { labels: { a: 'b' } } }, headers: PATCH, ...asUser('patcher') };
-    const body = secretive('theirs');
-    const answers = [
-      await server.call('PATCH', named('patched'), patch),
-      await server.call('POST', of.path, { body, ...asUser('patcher') }),
-      await server.call('POST', `${of.path}?dryRun=All`, { body: secretive('dry'), ...asUser('patcher') }),
-      await server.call('DELETE', named('theirs'), asUser('patcher')),
-      await server.call('GET', named('patched'), asUser('viewer')),
-    ];
-    for (const { code, text } of answers) {
-      expect([200, 201]).toContain(code);
-      expect(text).not.toMatch(/authInfo|credential|last-applied|finalizers/);
-    }
-  });
+  describe('what is hidden', () => {
+    const secretive = (name: string) => ({
+      ...objectOf(of, {
+        name,
+        finalizers: ['example.com/a'],
+        annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{}', note: 'x' },
+      }),
+      spec: { ...(of.content as { spec: object }).spec, authInfo: { user: { kind: 'Secret', name: 'credential' } } },
+    });
 
-  it('can not be copied into sight, nor guessed, by a patch of those who may not update', async () => {
-    const made = await create(server, of.path, secretive('guarded'));
-    const headers = { 'Content-Type': 'application/json-patch+json' };
-    const from = '/spec/authInfo/user/name';
-    for (const [path, body] of [
-      [named('guarded'), [{ op: 'copy', from, path: '/metadata/annotations/note' }]],
-      [named('guarded'), [{ op: 'test', path: from, value: 'credential' }]],
-      [
-        `${named('guarded')}/status`,
+    it('C-G: is not erased when a public view is sent back', async () => {
+      const made = await create(server, of.path, secretive('hidden'));
+      const list = await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dhidden');
+      const [view] = list.json.items;
+      expect(JSON.stringify(view)).not.toMatch(/authInfo|credential|kubectl|finalizers/);
+      view.metadata.labels = { changed: 'yes' };
+      delete view.metadata.annotations.note;
+      const put = await server.call('PUT', named('hidden'), { body: view });
+      expect(put.code, put.text).toBe(200);
+      const { json: stored } = await server.call('GET', named('hidden'));
+      expect(stored.spec).toEqual(made.spec);
+      expect(stored.metadata.labels).toEqual({ changed: 'yes' });
+      expect(stored.metadata.finalizers).toEqual(['example.com/a']);
+      expect(stored.metadata.annotations).toEqual({ 'kubectl.kubernetes.io/last-applied-configuration': '{}' });
+    });
+
+    it('is kept when the spec is replaced, and goes when that is said', async () => {
+      const made = await create(server, of.path, secretive('kept'));
+      const { finalizers: _, ...metadata } = made.metadata;
+      const put = await server.call('PUT', named('kept'), { body: { ...made, metadata, ...of.changed } });
+      expect(put.json.spec).toEqual({ ...(of.changed as { spec: object }).spec, authInfo: made.spec.authInfo });
+      expect(put.json.metadata.finalizers).toBeUndefined();
+      const emptied = await server.call('PUT', named('kept'), {
+        body: { ...put.json, spec: { ...put.json.spec, authInfo: {} } },
+      });
+      expect(emptied.json.spec.authInfo).toEqual({});
+      const gone = await server.call('PATCH', named('kept'), { body: { spec: { authInfo: null } }, headers: PATCH });
+      expect(gone.json.spec.authInfo).toBeUndefined();
+    });
+
+    it('is not shown by a write to those who may not update', async () => {
+      await create(server, of.path, secretive('patched'));
+      const patch = { body: { metadata: { labels: { a: 'b' } } }, headers: PATCH, ...asUser('patcher') };
+      const body = secretive('theirs');
+      const answers = [
+        await server.call('PATCH', named('patched'), patch),
+        await server.call('POST', of.path, { body, ...asUser('patcher') }),
+        await server.call('POST', `${of.path}?dryRun=All`, { body: secretive('dry'), ...asUser('patcher') }),
+        await server.call('DELETE', named('theirs'), asUser('patcher')),
+        await server.call('GET', named('patched'), asUser('viewer')),
+      ];
+      for (const { code, text } of answers) {
+        expect([200, 201]).toContain(code);
+        expect(text).not.toMatch(/authInfo|credential|last-applied|finalizers/);
+      }
+    });
+
+    it('can not be copied into sight, nor guessed, by a patch of those who may not update', async () => {
+      const made = await create(server, of.path, secretive('guarded'));
+      const headers = { 'Content-Type': 'application/json-patch+json' };
+      const from = '/spec/authInfo/user/name';
+      for (const [path, body] of [
+        [named('guarded'), [{ op: 'copy', from, path: '/metadata/annotations/note' }]],
+        [named('guarded'), [{ op: 'test', path: from, value: 'credential' }]],
         [
-          { op: 'add', path: '/status', value: {} },
-          { op: 'copy', from, path: '/status/version' },
+          `${named('guarded')}/status`,
+          [
+            { op: 'add', path: '/status', value: {} },
+            { op: 'copy', from, path: '/status/version' },
+          ],
         ],
-      ],
-    ] as const) {
-      const answer = await server.call('PATCH', path, { body, headers, ...asUser('patcher') });
+      ] as const) {
+        const answer = await server.call('PATCH', path, { body, headers, ...asUser('patcher') });
+        expect(answer.code, answer.text).toBe(422);
+      }
+      const labels = { a: 'b' };
+      await server.call('PATCH', named('guarded'), {
+        body: { metadata: { labels } },
+        headers: PATCH,
+        ...asUser('patcher'),
+      });
+      const { json: stored } = await server.call('GET', named('guarded'));
+      expect(stored).toEqual({
+        ...made,
+        metadata: { ...made.metadata, labels, resourceVersion: stored.metadata.resourceVersion },
+      });
+    });
+
+    it('computed annotations are shown, and never stored', async () => {
+      const issuer = `${server.url}/orchestrator/computed`;
+      const computed = {
+        'clusterpass.dev/issuer': 'https://evil.example',
+        'clusterpass.dev/audience': 'https://evil.example',
+        'clusterpass.dev/max-expiration-seconds': '1',
+      };
+      const made = await create(server, of.path, objectOf(of, { name: 'computed', annotations: computed }));
+      expect(made.metadata.annotations).toBeUndefined();
+      await server.call('PATCH', named('computed'), { body: { metadata: { annotations: computed } }, headers: PATCH });
+      expect((await server.call('GET', named('computed'))).json).toEqual(made);
+      const shown = await server.call('GET', named('computed'), asUser('viewer'));
+      expect(shown.json.metadata.annotations).toEqual({
+        'clusterpass.dev/issuer': issuer,
+        'clusterpass.dev/audience': issuer,
+        'clusterpass.dev/max-expiration-seconds': '86400',
+      });
+    });
+  });
+
+  const authority = createAuthority('ca');
+  const expired = createAuthority('old ca', { notAfter: Date.now() - 1000 });
+  const encoded = (text: string): string => Buffer.from(text).toString('base64');
+
+  describe('C-F: an address means exactly what it shows', () => {
+    const at = 'spec.orchestratorApiEndpoints.serverEndpoints[0].serverAddress';
+    const withAddress = (name: string, serverAddress: string) =>
+      objectOf(of, { name }, { spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress }] } } });
+
+    it.each([
+      ...['http://h', 'file:///etc/passwd', 'https:a', 'https://', 'h:6443', 'HTTPS://h', ' https://h', 'javascript:1'],
+      ...['https://h/', 'https://h/x', 'https://h?x', 'https://h#x', 'https://h/..', 'https://h\\x'].slice(1),
+      ...['https://h:0', 'https://h:99999', 'https://h:', 'https://h:06443', 'https://h:6443x'],
+      ...['https://0x7f.1', 'https://2130706433', 'https://0177.0.0.1', 'https://①②⑦.0.0.1', 'https://[::0001]'],
+      ...['https://ex%61mple.com', 'https://h\th', 'https://h h', 'https://[::1', 'https://a b', 'https://é'],
+      ...['https://u:p@h', 'https://@h', `https://${'a'.repeat(254)}`, `https://${'a'.repeat(2048)}`],
+    ])('%j is 422', async (address) => {
+      const answer = await server.call('POST', of.path, { body: withAddress('addressed', address) });
       expect(answer.code, answer.text).toBe(422);
-    }
-    const labels = { a: 'b' };
-    await server.call('PATCH', named('guarded'), {
-      body: { metadata: { labels } },
-      headers: PATCH,
-      ...asUser('patcher'),
+      expect(answer.json.details.causes).toHaveLength(1);
+      const [{ reason, message }] = answer.json.details.causes;
+      expectStatus(answer, {
+        code: 422,
+        reason: 'Invalid',
+        message: `Cluster.clusterregistry.k8s.io "addressed" is invalid: ${at}: ${message}`,
+        details: kindDetails(of, 'addressed', [{ reason, message, field: at }]),
+      });
+      if (address.includes('@')) expect(answer.text).not.toContain('u:p');
     });
-    const { json: stored } = await server.call('GET', named('guarded'));
-    expect(stored).toEqual({
-      ...made,
-      metadata: { ...made.metadata, labels, resourceVersion: stored.metadata.resourceVersion },
-    });
-  });
 
-  it('computed annotations are shown, and never stored', async () => {
-    const issuer = `${server.url}/orchestrator/computed`;
-    const computed = {
-      'clusterpass.dev/issuer': 'https://evil.example',
-      'clusterpass.dev/audience': 'https://evil.example',
-      'clusterpass.dev/max-expiration-seconds': '1',
-    };
-    const made = await create(server, of.path, objectOf(of, { name: 'computed', annotations: computed }));
-    expect(made.metadata.annotations).toBeUndefined();
-    await server.call('PATCH', named('computed'), { body: { metadata: { annotations: computed } }, headers: PATCH });
-    expect((await server.call('GET', named('computed'))).json).toEqual(made);
-    const shown = await server.call('GET', named('computed'), asUser('viewer'));
-    expect(shown.json.metadata.annotations).toEqual({
-      'clusterpass.dev/issuer': issuer,
-      'clusterpass.dev/audience': issuer,
-      'clusterpass.dev/max-expiration-seconds': '86400',
-    });
-  });
-});
-
-const authority = createAuthority('ca');
-const expired = createAuthority('old ca', { notAfter: Date.now() - 1000 });
-const encoded = (text: string): string => Buffer.from(text).toString('base64');
-
-describe('C-F: an address means exactly what it shows', () => {
-  const at = 'spec.orchestratorApiEndpoints.serverEndpoints[0].serverAddress';
-  const withAddress = (name: string, serverAddress: string) =>
-    objectOf(of, { name }, { spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress }] } } });
-
-  it.each([
-    ...['http://h', 'file:///etc/passwd', 'https:a', 'https://', 'h:6443', 'HTTPS://h', ' https://h', 'javascript:1'],
-    ...['https://h/', 'https://h/x', 'https://h?x', 'https://h#x', 'https://h/..', 'https://h\\x'].slice(1),
-    ...['https://h:0', 'https://h:99999', 'https://h:', 'https://h:06443', 'https://h:6443x'],
-    ...['https://0x7f.1', 'https://2130706433', 'https://0177.0.0.1', 'https://①②⑦.0.0.1', 'https://[::0001]'],
-    ...['https://ex%61mple.com', 'https://h\th', 'https://h h', 'https://[::1', 'https://a b', 'https://é'],
-    ...['https://u:p@h', 'https://@h', `https://${'a'.repeat(254)}`, `https://${'a'.repeat(2048)}`],
-  ])('%j is 422', async (address) => {
-    const answer = await server.call('POST', of.path, { body: withAddress('addressed', address) });
-    expect(answer.code, answer.text).toBe(422);
-    expect(answer.json.details.causes).toHaveLength(1);
-    const [{ reason, message }] = answer.json.details.causes;
-    expectStatus(answer, {
-      code: 422,
-      reason: 'Invalid',
-      message: `Cluster.clusterregistry.k8s.io "addressed" is invalid: ${at}: ${message}`,
-      details: kindDetails(of, 'addressed', [{ reason, message, field: at }]),
-    });
-    if (address.includes('@')) expect(answer.text).not.toContain('u:p');
-  });
-
-  it.each(['https://h', 'https://h/', 'https://H.Example.com:6443', 'https://10.0.0.1:443', 'https://[fd00::1]:6443'])(
-    '%j is good',
-    async (address) => {
+    it.each([
+      'https://h',
+      'https://h/',
+      'https://H.Example.com:6443',
+      'https://10.0.0.1:443',
+      'https://[fd00::1]:6443',
+    ])('%j is good', async (address) => {
       const answer = await server.call('POST', `${of.path}?dryRun=All`, { body: withAddress('good', address) });
       expect(answer.code, answer.text).toBe(201);
-    },
-  );
+    });
 
-  it.each([
-    ...['https://127.0.0.1', 'https://127.9.9.9:6443', 'https://[::1]', 'https://[::ffff:7f00:1]', 'https://0.0.0.0'],
-    ...['https://169.254.169.254', 'https://[fe80::1]', 'https://[fd00:ec2::254]', 'https://[64:ff9b::a9fe:a9fe]'],
-    ...['https://localhost:6443', 'https://x.localhost', 'https://224.0.0.1', 'https://255.255.255.255'],
-  ])('A11: %j is not where a cluster is', async (address) => {
-    const answer = await server.call('POST', of.path, { body: withAddress('addressed', address) });
-    expect(answer.code, answer.text).toBe(422);
-    expect(answer.json.details.causes).toEqual([
-      { reason: 'FieldValueInvalid', message: expect.stringContaining('--allow-upstream-cidr'), field: at },
-    ]);
-  });
+    it.each([
+      ...['https://127.0.0.1', 'https://127.9.9.9:6443', 'https://[::1]', 'https://[::ffff:7f00:1]', 'https://0.0.0.0'],
+      ...['https://169.254.169.254', 'https://[fe80::1]', 'https://[fd00:ec2::254]', 'https://[64:ff9b::a9fe:a9fe]'],
+      ...['https://localhost:6443', 'https://x.localhost', 'https://224.0.0.1', 'https://255.255.255.255'],
+    ])('A11: %j is not where a cluster is', async (address) => {
+      const answer = await server.call('POST', of.path, { body: withAddress('addressed', address) });
+      expect(answer.code, answer.text).toBe(422);
+      expect(answer.json.details.causes).toEqual([
+        { reason: 'FieldValueInvalid', message: expect.stringContaining('--allow-upstream-cidr'), field: at },
+      ]);
+    });
 
-  it.each([
-    ['there is none in it', 'bm90IGEgY2VydGlmaWNhdGU='],
-    ['certificate 1 in it cannot be read', encoded('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n')],
-    ['certificate 1 in it is not a CA certificate', encoded(selfSigned('leaf').cert)],
-    ['certificate 2 in it is not a CA certificate', encoded(authority.cert + selfSigned('leaf').cert)],
-    ['every certificate in it has expired', encoded(expired.cert)],
-    ['must hold at most 64 certificates', encoded(authority.cert.repeat(65))],
-    ['there is a private key in it', encoded(authority.cert + authority.key)],
-  ])('a caBundle is refused: %s', async (why, caBundle) => {
-    const spec = { orchestratorApiEndpoints: { caBundle } };
-    const answer = await server.call('POST', of.path, { body: objectOf(of, { name: 'bundled' }, { spec }) });
-    expect(answer.code, answer.text).toBe(422);
-    expect(answer.json.message).toContain('spec.orchestratorApiEndpoints.caBundle: Forbidden: ');
-    expect(answer.json.message).toContain(why);
-  });
+    it.each([
+      ['there is none in it', 'bm90IGEgY2VydGlmaWNhdGU='],
+      ['certificate 1 in it cannot be read', encoded('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n')],
+      ['certificate 1 in it is not a CA certificate', encoded(selfSigned('leaf').cert)],
+      ['certificate 2 in it is not a CA certificate', encoded(authority.cert + selfSigned('leaf').cert)],
+      ['every certificate in it has expired', encoded(expired.cert)],
+      ['must hold at most 64 certificates', encoded(authority.cert.repeat(65))],
+      ['there is a private key in it', encoded(authority.cert + authority.key)],
+    ])('a caBundle is refused: %s', async (why, caBundle) => {
+      const spec = { orchestratorApiEndpoints: { caBundle } };
+      const answer = await server.call('POST', of.path, { body: objectOf(of, { name: 'bundled' }, { spec }) });
+      expect(answer.code, answer.text).toBe(422);
+      expect(answer.json.message).toContain('spec.orchestratorApiEndpoints.caBundle: Forbidden: ');
+      expect(answer.json.message).toContain(why);
+    });
 
-  it.each(['insecureSkipTLSVerify', 'insecure-skip-tls-verify'])(
-    'A13: the check of certificates can not be turned off by %s',
-    async (field) => {
-      const at = 'spec.orchestratorApiEndpoints';
-      const create = (endpoints: object, query = '') => {
-        const body = objectOf(of, { name: 'loose' }, { spec: { orchestratorApiEndpoints: endpoints } });
-        return server.call('POST', `${of.path}${query}`, { body });
-      };
-      const serverAddress = 'https://h';
-      for (const query of ['', '?fieldValidation=Ignore', '?fieldValidation=Strict']) {
-        for (const [endpoints, path] of [
-          [{ serverEndpoints: [{ serverAddress }], [field]: true }, `${at}.${field}`],
-          [{ serverEndpoints: [{ serverAddress, [field]: true }] }, `${at}.serverEndpoints[0].${field}`],
-        ] as const) {
-          const refused = await create(endpoints, query);
-          expect([refused.code, refused.json.details.causes]).toEqual([
-            422,
-            [{ reason: 'FieldValueForbidden', message: expect.stringContaining('always verified'), field: path }],
-          ]);
+    it.each(['insecureSkipTLSVerify', 'insecure-skip-tls-verify'])(
+      'A13: the check of certificates can not be turned off by %s',
+      async (field) => {
+        const at = 'spec.orchestratorApiEndpoints';
+        const create = (endpoints: object, query = '') => {
+          const body = objectOf(of, { name: 'loose' }, { spec: { orchestratorApiEndpoints: endpoints } });
+          return server.call('POST', `${of.path}${query}`, { body });
+        };
+        const serverAddress = 'https://h';
+        for (const query of ['', '?fieldValidation=Ignore', '?fieldValidation=Strict']) {
+          for (const [endpoints, path] of [
+            [{ serverEndpoints: [{ serverAddress }], [field]: true }, `${at}.${field}`],
+            [{ serverEndpoints: [{ serverAddress, [field]: true }] }, `${at}.serverEndpoints[0].${field}`],
+          ] as const) {
+            const refused = await create(endpoints, query);
+            expect([refused.code, refused.json.details.causes]).toEqual([
+              422,
+              [{ reason: 'FieldValueForbidden', message: expect.stringContaining('always verified'), field: path }],
+            ]);
+          }
         }
-      }
-      // Who says that it is not turned off has said nothing wrong.
-      const warned = await create({ serverEndpoints: [{ serverAddress }], [field]: false }, '?dryRun=All');
-      expect([warned.code, warned.warnings]).toEqual([201, [`unknown field "${at}.${field}"`]]);
-    },
-  );
+        // Who says that it is not turned off has said nothing wrong.
+        const warned = await create({ serverEndpoints: [{ serverAddress }], [field]: false }, '?dryRun=All');
+        expect([warned.code, warned.warnings]).toEqual([201, [`unknown field "${at}.${field}"`]]);
+      },
+    );
 
-  it('a caBundle may hold an expired authority beside its successor', async () => {
-    const spec = { orchestratorApiEndpoints: { caBundle: encoded(`# both\n${expired.cert}${authority.cert}`) } };
-    const body = objectOf(of, { name: 'bundled' }, { spec });
-    expect((await server.call('POST', `${of.path}?dryRun=All`, { body })).code).toBe(201);
+    it('a caBundle may hold an expired authority beside its successor', async () => {
+      const spec = { orchestratorApiEndpoints: { caBundle: encoded(`# both\n${expired.cert}${authority.cert}`) } };
+      const body = objectOf(of, { name: 'bundled' }, { spec });
+      expect((await server.call('POST', `${of.path}?dryRun=All`, { body })).code).toBe(201);
+    });
+
+    it('a missing address, a network that is none, and a private key in the bundle are named', async () => {
+      const caBundle = Buffer.from('-----BEGIN EC PRIVATE KEY-----\nabc\n-----END EC PRIVATE KEY-----\n').toString(
+        'base64',
+      );
+      const spec = { orchestratorApiEndpoints: { serverEndpoints: [{ clientCIDR: '10.0.0.0/33' }], caBundle } };
+      const answer = await server.call('POST', of.path, { body: objectOf(of, { name: 'odd-1' }, { spec }) });
+      expect(answer.json.details.causes).toEqual([
+        { reason: 'FieldValueRequired', message: 'Required value', field: at },
+        {
+          reason: 'FieldValueInvalid',
+          message: 'Invalid value: "10.0.0.0/33": must be a network in CIDR form, e.g. 10.0.0.0/8 or ::/0',
+          field: at.replace('serverAddress', 'clientCIDR'),
+        },
+        {
+          reason: 'FieldValueForbidden',
+          message: 'Forbidden: must hold certificates only, and there is a private key in it',
+          field: 'spec.orchestratorApiEndpoints.caBundle',
+        },
+      ]);
+      const garbage = { orchestratorApiEndpoints: { caBundle: '%%%' } };
+      expect(
+        (await server.call('POST', of.path, { body: objectOf(of, { name: 'odd-2' }, { spec: garbage }) })).code,
+      ).toBe(422);
+    });
+  });
+});
+
+describe('deletion propagation', () => {
+  const PATCH = { 'Content-Type': 'application/merge-patch+json' };
+  const patch = (path: string, body: object) => server.call('PATCH', path, { body, headers: PATCH });
+  const namespacePath = (name: string, cluster = 'alpha') => `/orchestrator/${cluster}/api/v1/namespaces/${name}`;
+  const RESOURCES = ['serviceaccounts', 'pods', 'secrets'];
+  const HELD = ['example.com/hold'];
+
+  /** A namespace with one thing of each kind, and a token that hangs on it. */
+  async function furnish(namespace: string, cluster = 'alpha'): Promise<string> {
+    await createNamespace(server, namespace, cluster);
+    await createAccount(server, 'builder', namespace, cluster);
+    await createPod(server, 'web', { serviceAccountName: 'builder' }, namespace, cluster);
+    await createSecret(server, 'tls', namespace, cluster);
+    const token = await issue(server, tokenPath('builder', namespace, cluster));
+    expect(await codeFor(server, token)).toBe(200);
+    return token;
+  }
+
+  async function countIn(namespace: string, cluster = 'alpha'): Promise<number> {
+    const lists = await Promise.all(
+      RESOURCES.map((resource) => server.call('GET', inNamespace(resource, namespace, cluster))),
+    );
+    return lists.reduce((sum, { json }) => sum + json.items.length, 0);
+  }
+
+  describe('a namespace', () => {
+    it('takes everything in it along, tokens included, and nothing beside it', async () => {
+      const token = await furnish('gone');
+      const neighbour = await furnish('gone-not');
+      await remove(server, namespacePath('gone'));
+      expect((await server.call('GET', namespacePath('gone'))).code).toBe(404);
+      expect(await countIn('gone')).toBe(0);
+      expectUnauthorized(await server.call('GET', '/auth/v1/clusters', { token }));
+      expect(await countIn('gone-not')).toBe(3);
+      expect(await codeFor(server, neighbour)).toBe(200);
+      // Made anew, it is another one.
+      await furnish('gone');
+      expect(await codeFor(server, token)).toBe(401);
+    });
+
+    it('tells watchers of everything that goes with it', async () => {
+      await furnish('watched');
+      const { json } = await server.call('GET', inNamespace('pods', 'watched'));
+      const { resourceVersion } = json.metadata;
+      const open = (resource: string) =>
+        Watch.open(server, `${inNamespace(resource, 'watched')}?watch=true&resourceVersion=${resourceVersion}`);
+      const watches = await Promise.all(RESOURCES.map(open));
+      const namespaces = await Watch.open(
+        server,
+        `/orchestrator/alpha/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Dwatched&resourceVersion=${resourceVersion}`,
+      );
+      await remove(server, namespacePath('watched'));
+      const events = await Promise.all(watches.map((watch) => watch.take(1)));
+      expect(events.flat().map(brief)).toEqual(['DELETED builder', 'DELETED web', 'DELETED tls']);
+      const seen = await namespaces.take(2);
+      expect(seen.map(brief)).toEqual(['MODIFIED watched', 'DELETED watched']);
+      expect(seen[0]?.object.status).toEqual({ phase: 'Terminating' });
+      for (const watch of [...watches, namespaces]) watch.close();
+    });
+
+    it('T-12j: takes nothing new while it waits for a finalizer, and its content goes at once', async () => {
+      const token = await furnish('held');
+      await patch(namespacePath('held'), { metadata: { finalizers: HELD } });
+      const answer = await server.call('DELETE', namespacePath('held'));
+      expect(answer.json).toMatchObject({ metadata: { name: 'held' }, status: { phase: 'Terminating' } });
+      expect(await countIn('held')).toBe(0);
+      expect(await codeFor(server, token)).toBe(401);
+      for (const resource of RESOURCES) {
+        const refused = {
+          code: 403,
+          reason: 'Forbidden',
+          message: `${resource} "new" is forbidden: unable to create new content in namespace held because it is being terminated`,
+          details: {
+            name: 'new',
+            kind: resource,
+            causes: [
+              {
+                reason: 'NamespaceTerminating',
+                message: 'namespace held is being terminated',
+                field: 'metadata.namespace',
+              },
+            ],
+          },
+        };
+        const path = inNamespace(resource, 'held');
+        expectStatus(await server.call('POST', path, { body: { metadata: { name: 'new' } } }), refused);
+        expectStatus(await server.call('POST', `${path}?dryRun=All`, { body: { metadata: { name: 'new' } } }), refused);
+      }
+      await patch(namespacePath('held'), { metadata: { finalizers: null } });
+      expect((await server.call('GET', namespacePath('held'))).code).toBe(404);
+    });
+
+    it('waits for the finalizers of what is in it', async () => {
+      const token = await furnish('busy');
+      const account = `${inNamespace('serviceaccounts', 'busy')}/builder`;
+      await patch(account, { metadata: { finalizers: HELD } });
+      const answer = await server.call('DELETE', namespacePath('busy'));
+      expect(answer.json).toMatchObject({ kind: 'Namespace', status: { phase: 'Terminating' } });
+      const left = await server.call('GET', account);
+      expect(left.json.metadata.deletionTimestamp).toMatch(/Z$/);
+      expect(await countIn('busy')).toBe(1);
+      // K-20: a grace of a minute for what is on its way out.
+      expect(await codeFor(server, token)).toBe(200);
+      await patch(account, { metadata: { finalizers: null } });
+      expect((await server.call('GET', account)).code).toBe(404);
+      expect((await server.call('GET', namespacePath('busy'))).code).toBe(404);
+      expect(await codeFor(server, token)).toBe(401);
+    });
+
+    it('that is missing is what is missing', async () => {
+      const missing = { code: 404, reason: 'NotFound', message: 'namespaces "nowhere" not found' };
+      for (const resource of RESOURCES) {
+        const answer = await server.call('POST', inNamespace(resource, 'nowhere'), {
+          body: { metadata: { name: 'x' } },
+        });
+        expectStatus(answer, { ...missing, details: { name: 'nowhere', kind: 'namespaces' } });
+        expect((await server.call('GET', inNamespace(resource, 'nowhere'))).json.items).toEqual([]);
+      }
+    });
   });
 
-  it('a missing address, a network that is none, and a private key in the bundle are named', async () => {
-    const caBundle = Buffer.from('-----BEGIN EC PRIVATE KEY-----\nabc\n-----END EC PRIVATE KEY-----\n').toString(
-      'base64',
-    );
-    const spec = { orchestratorApiEndpoints: { serverEndpoints: [{ clientCIDR: '10.0.0.0/33' }], caBundle } };
-    const answer = await server.call('POST', of.path, { body: objectOf(of, { name: 'odd-1' }, { spec }) });
-    expect(answer.json.details.causes).toEqual([
-      { reason: 'FieldValueRequired', message: 'Required value', field: at },
-      {
-        reason: 'FieldValueInvalid',
-        message: 'Invalid value: "10.0.0.0/33": must be a network in CIDR form, e.g. 10.0.0.0/8 or ::/0',
-        field: at.replace('serverAddress', 'clientCIDR'),
-      },
-      {
-        reason: 'FieldValueForbidden',
-        message: 'Forbidden: must hold certificates only, and there is a private key in it',
-        field: 'spec.orchestratorApiEndpoints.caBundle',
-      },
-    ]);
-    const garbage = { orchestratorApiEndpoints: { caBundle: '%%%' } };
-    expect(
-      (await server.call('POST', of.path, { body: objectOf(of, { name: 'odd-2' }, { spec: garbage }) })).code,
-    ).toBe(422);
+  describe('a cluster', () => {
+    it('takes all its namespaces along, and those of no cluster whose name starts like its own', async () => {
+      const tokens: string[] = [];
+      for (const cluster of ['b', 'bb']) {
+        await createCluster(server, cluster);
+        for (const namespace of ['ci', 'shop']) tokens.push(await furnish(namespace, cluster));
+      }
+      await remove(server, `${CLUSTERS}/b`);
+      expect(await Promise.all(tokens.map((token) => codeFor(server, token)))).toEqual([401, 401, 200, 200]);
+      expectStatus(await server.call('POST', tokenPath('builder', 'ci', 'b'), { body: { spec: { audiences: [] } } }), {
+        code: 404,
+        reason: 'NotFound',
+        message: 'clusters.clusterregistry.k8s.io "b" not found',
+        details: { name: 'b', group: 'clusterregistry.k8s.io', kind: 'clusters' },
+      });
+      await createCluster(server, 'b');
+      expect((await server.call('GET', '/orchestrator/b/api/v1/namespaces')).json.items).toEqual([]);
+      expect((await server.call('GET', '/orchestrator/b/api/v1/pods')).json.items).toEqual([]);
+      expect(await countIn('ci', 'bb')).toBe(3);
+      expect(await codeFor(server, tokens[0] ?? '')).toBe(401);
+    });
+
+    it('waits for finalizers inside it, takes nothing new, and goes with the last of them', async () => {
+      await createCluster(server, 'c');
+      await furnish('ci', 'c');
+      await furnish('shop', 'c');
+      const pod = `${inNamespace('pods', 'ci', 'c')}/web`;
+      await patch(pod, { metadata: { finalizers: HELD } });
+      await patch(namespacePath('shop', 'c'), { metadata: { finalizers: HELD } });
+      const answer = await server.call('DELETE', `${CLUSTERS}/c`);
+      expect(answer.json).toMatchObject({ kind: 'Cluster', metadata: { name: 'c' } });
+      const { json } = await server.call('GET', '/orchestrator/c/api/v1/namespaces');
+      expect(json.items.map((item: { status: object }) => item.status)).toEqual([
+        { phase: 'Terminating' },
+        { phase: 'Terminating' },
+      ]);
+      expectStatus(
+        await server.call('POST', '/orchestrator/c/api/v1/namespaces', { body: { metadata: { name: 'new' } } }),
+        {
+          code: 403,
+          reason: 'Forbidden',
+          message:
+            'namespaces "new" is forbidden: unable to create new content in cluster c because it is being terminated',
+          details: {
+            name: 'new',
+            kind: 'namespaces',
+            causes: [
+              { reason: 'ClusterTerminating', message: 'cluster c is being terminated', field: 'metadata.cluster' },
+            ],
+          },
+        },
+      );
+      await patch(namespacePath('shop', 'c'), { metadata: { finalizers: null } });
+      expect((await server.call('GET', namespacePath('shop', 'c'))).code).toBe(404);
+      expect((await server.call('GET', `${CLUSTERS}/c`)).code).toBe(200);
+      await patch(pod, { metadata: { finalizers: null } });
+      expect((await server.call('GET', `${CLUSTERS}/c`)).code).toBe(404);
+      expect((await server.call('GET', namespacePath('ci', 'c'))).code).toBe(404);
+    });
+
+    it('with much in it goes in one request', async () => {
+      await createCluster(server, 'full');
+      for (const namespace of ['n1', 'n2', 'n3']) await createNamespace(server, namespace, 'full');
+      const names = Array.from({ length: 300 }, (_, index) => `sa-${index}`);
+      await Promise.all(names.map((name, index) => createAccount(server, name, `n${(index % 3) + 1}`, 'full')));
+      await remove(server, `${CLUSTERS}/full`);
+      expect((await server.call('GET', '/orchestrator/full/api/v1/serviceaccounts')).json.items).toEqual([]);
+    });
+
+    it('leaves nothing behind of what is created while it goes', async () => {
+      for (let round = 0; round < 10; round++) {
+        await createCluster(server, 'raced');
+        await createNamespace(server, 'ci', 'raced');
+        const creating = Array.from({ length: 20 }, (_, index) =>
+          server.call('POST', inNamespace('serviceaccounts', 'ci', 'raced'), {
+            body: { metadata: { name: `sa-${index}` } },
+          }),
+        );
+        const deleting = server.call('DELETE', `${CLUSTERS}/raced`);
+        const codes = (await Promise.all(creating)).map(({ code }) => code);
+        expect(codes.filter((code) => ![201, 403, 404, 409].includes(code))).toEqual([]);
+        expect((await deleting).code).toBe(200);
+        await createCluster(server, 'raced');
+        expect((await server.call('GET', '/orchestrator/raced/api/v1/serviceaccounts')).json.items).toEqual([]);
+        await remove(server, `${CLUSTERS}/raced`);
+      }
+    });
+  });
+
+  describe('a secret', () => {
+    const path = inNamespace('secrets', 'safe');
+    const message =
+      'Forbidden: secret data is not stored: a Secret here only serves to bind tokens to, send it without data';
+
+    it.each(['data', 'stringData'])('is not kept with %s, and what was in it is not repeated', async (field) => {
+      if (field === 'data') await createNamespace(server, 'safe');
+      const canary = 'c2VjcmV0LWNhbmFyeQ==';
+      const body = { metadata: { name: 'x' }, [field]: { password: canary } };
+      const answer = await server.call('POST', path, { body });
+      expectStatus(answer, {
+        code: 422,
+        reason: 'Invalid',
+        message: `Secret "x" is invalid: ${field}: ${message}`,
+        details: { name: 'x', kind: 'Secret', causes: [{ reason: 'FieldValueForbidden', message, field }] },
+      });
+      const name = `empty-${field.toLowerCase()}`;
+      const empty = await create(server, path, { metadata: { name }, [field]: {} });
+      expect(empty).not.toHaveProperty(field);
+      const patched = await patch(`${path}/${name}`, { [field]: { password: canary } });
+      expect(patched.code).toBe(422);
+      expect(patched.text + answer.text + server.output.stderr).not.toContain(canary);
+    });
+
+    it('has a type that stays', async () => {
+      const made = await create(server, path, { metadata: { name: 'typed' }, type: 'kubernetes.io/tls' });
+      expect(made.type).toBe('kubernetes.io/tls');
+      const changed = await patch(`${path}/typed`, { type: 'Opaque' });
+      expect(changed.json.details.causes).toEqual([
+        { reason: 'FieldValueInvalid', message: 'Invalid value: "Opaque": field is immutable', field: 'type' },
+      ]);
+      const { json } = await server.call('GET', `${path}?fieldSelector=type%3Dkubernetes.io%2Ftls`);
+      expect(json.items).toHaveLength(1);
+    });
   });
 });

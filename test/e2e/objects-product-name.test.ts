@@ -1,11 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
+import { ASK, CLUSTERS } from './support/objects.ts';
 import { logLines } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
-import { ASK, CLUSTERS } from './support/token-world.ts';
 
 let server: Server;
 let folder: string;
@@ -19,7 +20,8 @@ beforeAll(async () => {
     join(folder, 'a.yaml'),
     `${manifest('right', 'kubernetes')}---\n${manifest('wrong', 'orchestrator')}`,
   );
-  server = await startServer({ args: ['--demo', '--manifests', folder, '--product-name', 'kubernetes'] });
+  const lifetime = ['--service-account-max-token-expiration', '2h'];
+  server = await startServer({ args: ['--demo', '--manifests', folder, '--product-name', 'kubernetes', ...lifetime] });
 });
 afterAll(async () => {
   await server.destroy();
@@ -82,6 +84,18 @@ it('the other word is an unknown field', async () => {
   const invalid = { ...body, spec: { kubernetesApiEndpoints: { serverEndpoints: [{}] } } };
   const refused = await server.call('POST', CLUSTERS, { body: { ...invalid, metadata: { name: 'odd' } } });
   expect(refused.json.details.causes[0].field).toBe('spec.kubernetesApiEndpoints.serverEndpoints[0].serverAddress');
+});
+
+it('T-27, K-09: --service-account-max-token-expiration and --product-name set the clamp, the path and the issuer', async () => {
+  const path = '/dev-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
+  const { code, json, warnings } = await server.call('POST', `/kubernetes${path}`, {
+    body: { spec: { audiences: [], expirationSeconds: 9000 } },
+  });
+  expect(code).toBe(201);
+  expect(json.spec).toMatchObject({ audiences: [`${server.url}/kubernetes/dev-eu-1`], expirationSeconds: 7200 });
+  expect(decodeJwt(json.status.token).iss).toBe(`${server.url}/kubernetes/dev-eu-1`);
+  expect(warnings).toEqual(['requested expiration of 9000 seconds shortened to 7200 seconds']);
+  expect((await server.call('POST', `/orchestrator${path}`, { body: ASK })).code).toBe(404);
 });
 
 it('what was stored under one word is served under the next', async () => {

@@ -1,210 +1,282 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
+import { CLUSTERS, listAs, namesIn } from './support/fleet.ts';
+import { ASK, asUser, create, createObjects, inNamespace, post, tokenPath } from './support/objects.ts';
 import { grant, group, may, type PolicyRule, RBAC, RBAC_GROUP, REGISTRY_GROUP, user } from './support/rbac.ts';
 import { type Server, startServer } from './support/server.ts';
-import { asUser, create, createWorld } from './support/token-world.ts';
+
+/** What callers with rights over roles may grant, and the roles that come with the program. */
 
 let server: Server;
-const TOKEN = may('create', 'serviceaccounts/token');
-const SEE = may('list', 'clusters', REGISTRY_GROUP);
-const WRITES: PolicyRule = {
-  verbs: ['create', 'update', 'patch', 'get', 'delete'],
-  apiGroups: [RBAC_GROUP],
-  resources: ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'],
-};
 
-/** Everyone here may write rules; what they may put into them differs. */
 beforeAll(async () => {
-  server = await startServer({ users: { lead: [], euLead: [], ciLead: [], binder: [], escalator: [], admin: [] } });
-  await createWorld(server);
-  for (const name of ['lead', 'euLead', 'ciLead', 'binder', 'escalator']) {
-    await grant(server, { to: name, rules: [WRITES] });
-  }
-  await grant(server, { to: 'lead', rules: [TOKEN] });
-  await grant(server, { to: 'euLead', rules: [TOKEN], clusters: 'env=prod' });
-  await grant(server, { to: 'ciLead', rules: [TOKEN], namespace: 'ci' });
-  await grant(server, { to: 'binder', rules: [may('bind', 'clusterroles', RBAC_GROUP, ['token-maker'])] });
-  await grant(server, { to: 'escalator', rules: [may('escalate', 'clusterroles', RBAC_GROUP)] });
-  await grant(server, { to: 'admin', rules: [may('*', '*', '*'), { verbs: ['*'], nonResourceURLs: ['*'] }] });
-  await create(server, `${RBAC}/clusterroles`, { metadata: { name: 'token-maker' }, rules: [TOKEN] });
-  await create(server, `${RBAC}/clusterroles`, { metadata: { name: 'all-powerful' }, rules: [may('*', '*', '*')] });
+  server = await startServer({
+    users: {
+      lead: [],
+      euLead: [],
+      ciLead: [],
+      binder: [],
+      escalator: [],
+      admin: [],
+      viewer: [],
+      issuer: [],
+      admin2: [],
+    },
+  });
+  await createObjects(server);
 });
 afterAll(() => server.destroy());
 
-let counter = 0;
-const fresh = (): string => `try-${++counter}`;
-const as = (who: string, method: string, path: string, body: object, headers: Record<string, string> = {}) =>
-  server.call(method, `${RBAC}/${path}`, { body, headers, ...asUser(who) });
-const role = (rules: readonly PolicyRule[], extra: object = {}) => ({ metadata: { name: fresh() }, rules, ...extra });
-const binding = (name: string, { clusters, kind = 'ClusterRole' }: { clusters?: string; kind?: string } = {}) => ({
-  metadata: {
-    name: fresh(),
-    ...(clusters === undefined ? {} : { annotations: { 'clusterpass.dev/clusters': clusters } }),
-  },
-  subjects: [group('friends')],
-  roleRef: { apiGroup: RBAC_GROUP, kind, name },
-});
-const NOT_HELD = 'is attempting to grant RBAC permissions not currently held:';
-const PATCH = { 'Content-Type': 'application/merge-patch+json' };
+describe('escalation', () => {
+  const TOKEN = may('create', 'serviceaccounts/token');
+  const SEE = may('list', 'clusters', REGISTRY_GROUP);
+  const WRITES: PolicyRule = {
+    verbs: ['create', 'update', 'patch', 'get', 'delete'],
+    apiGroups: [RBAC_GROUP],
+    resources: ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'],
+  };
 
-describe('nobody writes a role with what they do not hold', () => {
-  it.each<[string, string, readonly PolicyRule[], number]>([
-    ['lead', 'clusterroles', [TOKEN], 201],
-    ['lead', 'clusterroles', [may('create', 'serviceaccounts/token', '', ['builder'])], 201],
-    ['lead', 'clusterroles', [SEE], 403],
-    ['lead', 'clusterroles', [may('create', '*')], 403],
-    ['lead', 'clusterroles', [may('*', 'serviceaccounts/token')], 403],
-    ['lead', 'clusterroles', [{ verbs: ['get'], nonResourceURLs: ['*'] }], 403],
-    ['lead', 'namespaces/ci/roles', [TOKEN], 201],
-    ['lead', 'namespaces/ci/roles', [may('get', 'pods')], 403],
-    // Held in some clusters only: a role may be bound in others.
-    ['euLead', 'clusterroles', [TOKEN], 403],
-    // Held in one namespace: there, and nowhere else.
-    ['ciLead', 'namespaces/ci/roles', [TOKEN], 201],
-    ['ciLead', 'namespaces/shop/roles', [TOKEN], 403],
-    ['ciLead', 'clusterroles', [TOKEN], 403],
-    ['escalator', 'clusterroles', [may('*', '*', '*')], 201],
-    ['escalator', 'namespaces/ci/roles', [may('*', '*', '*')], 403],
-    ['admin', 'clusterroles', [may('*', '*', '*')], 201],
-  ])('%s creating in %s: %j', async (who, path, rules, code) => {
-    const answer = await as(who, 'POST', path, role(rules));
-    expect(answer.code, answer.text).toBe(code);
-    if (code === 403) expect(answer.json.message).toContain(NOT_HELD);
+  /** Everyone here may write rules; what they may put into them differs. */
+  beforeAll(async () => {
+    for (const name of ['lead', 'euLead', 'ciLead', 'binder', 'escalator']) {
+      await grant(server, { to: name, rules: [WRITES] });
+    }
+    await grant(server, { to: 'lead', rules: [TOKEN] });
+    await grant(server, { to: 'euLead', rules: [TOKEN], clusters: 'env=prod' });
+    await grant(server, { to: 'ciLead', rules: [TOKEN], namespace: 'ci' });
+    await grant(server, { to: 'binder', rules: [may('bind', 'clusterroles', RBAC_GROUP, ['token-maker'])] });
+    await grant(server, { to: 'escalator', rules: [may('escalate', 'clusterroles', RBAC_GROUP)] });
+    await grant(server, { to: 'admin', rules: [may('*', '*', '*'), { verbs: ['*'], nonResourceURLs: ['*'] }] });
+    await create(server, `${RBAC}/clusterroles`, { metadata: { name: 'token-maker' }, rules: [TOKEN] });
+    await create(server, `${RBAC}/clusterroles`, { metadata: { name: 'all-powerful' }, rules: [may('*', '*', '*')] });
   });
 
-  it('in the words of Kubernetes', async () => {
-    const body = role([SEE, may('delete', 'pods')]);
-    const { name } = body.metadata;
-    const who = 'user "lead" (groups=["system:authenticated"])';
-    const missing = [
-      '{APIGroups:[""], Resources:["pods"], Verbs:["delete"]}',
-      `{APIGroups:["${REGISTRY_GROUP}"], Resources:["clusters"], Verbs:["list"]}`,
-    ];
-    expectStatus(await as('lead', 'POST', 'clusterroles', body), {
-      code: 403,
-      reason: 'Forbidden',
-      message: `clusterroles.${RBAC_GROUP} "${name}" is forbidden: ${who} ${NOT_HELD}\n${missing.join('\n')}`,
-      details: { name, group: RBAC_GROUP, kind: 'clusterroles' },
+  let counter = 0;
+  const fresh = (): string => `try-${++counter}`;
+  const as = (who: string, method: string, path: string, body: object, headers: Record<string, string> = {}) =>
+    server.call(method, `${RBAC}/${path}`, { body, headers, ...asUser(who) });
+  const role = (rules: readonly PolicyRule[], extra: object = {}) => ({ metadata: { name: fresh() }, rules, ...extra });
+  const binding = (name: string, { clusters, kind = 'ClusterRole' }: { clusters?: string; kind?: string } = {}) => ({
+    metadata: {
+      name: fresh(),
+      ...(clusters === undefined ? {} : { annotations: { 'clusterpass.dev/clusters': clusters } }),
+    },
+    subjects: [group('friends')],
+    roleRef: { apiGroup: RBAC_GROUP, kind, name },
+  });
+  const NOT_HELD = 'is attempting to grant RBAC permissions not currently held:';
+  const PATCH = { 'Content-Type': 'application/merge-patch+json' };
+
+  describe('nobody writes a role with what they do not hold', () => {
+    it.each<[string, string, readonly PolicyRule[], number]>([
+      ['lead', 'clusterroles', [TOKEN], 201],
+      ['lead', 'clusterroles', [may('create', 'serviceaccounts/token', '', ['builder'])], 201],
+      ['lead', 'clusterroles', [SEE], 403],
+      ['lead', 'clusterroles', [may('create', '*')], 403],
+      ['lead', 'clusterroles', [may('*', 'serviceaccounts/token')], 403],
+      ['lead', 'clusterroles', [{ verbs: ['get'], nonResourceURLs: ['*'] }], 403],
+      ['lead', 'namespaces/ci/roles', [TOKEN], 201],
+      ['lead', 'namespaces/ci/roles', [may('get', 'pods')], 403],
+      // Held in some clusters only: a role may be bound in others.
+      ['euLead', 'clusterroles', [TOKEN], 403],
+      // Held in one namespace: there, and nowhere else.
+      ['ciLead', 'namespaces/ci/roles', [TOKEN], 201],
+      ['ciLead', 'namespaces/shop/roles', [TOKEN], 403],
+      ['ciLead', 'clusterroles', [TOKEN], 403],
+      ['escalator', 'clusterroles', [may('*', '*', '*')], 201],
+      ['escalator', 'namespaces/ci/roles', [may('*', '*', '*')], 403],
+      ['admin', 'clusterroles', [may('*', '*', '*')], 201],
+    ])('%s creating in %s: %j', async (who, path, rules, code) => {
+      const answer = await as(who, 'POST', path, role(rules));
+      expect(answer.code, answer.text).toBe(code);
+      if (code === 403) expect(answer.json.message).toContain(NOT_HELD);
     });
-    expect((await server.call('GET', `${RBAC}/clusterroles/${name}`)).code).toBe(404);
+
+    it('in the words of Kubernetes', async () => {
+      const body = role([SEE, may('delete', 'pods')]);
+      const { name } = body.metadata;
+      const who = 'user "lead" (groups=["system:authenticated"])';
+      const missing = [
+        '{APIGroups:[""], Resources:["pods"], Verbs:["delete"]}',
+        `{APIGroups:["${REGISTRY_GROUP}"], Resources:["clusters"], Verbs:["list"]}`,
+      ];
+      expectStatus(await as('lead', 'POST', 'clusterroles', body), {
+        code: 403,
+        reason: 'Forbidden',
+        message: `clusterroles.${RBAC_GROUP} "${name}" is forbidden: ${who} ${NOT_HELD}\n${missing.join('\n')}`,
+        details: { name, group: RBAC_GROUP, kind: 'clusterroles' },
+      });
+      expect((await server.call('GET', `${RBAC}/clusterroles/${name}`)).code).toBe(404);
+    });
+
+    it('nor when it is a dry run, an update or a patch', async () => {
+      expect((await as('lead', 'POST', 'clusterroles?dryRun=All', role([SEE]))).code).toBe(403);
+      const made = (await as('lead', 'POST', 'clusterroles', role([TOKEN]))).json;
+      const path = `clusterroles/${made.metadata.name}`;
+      expect((await as('lead', 'PUT', path, { ...made, rules: [SEE] })).code).toBe(403);
+      expect((await as('lead', 'PATCH', path, { rules: [SEE] }, PATCH)).code).toBe(403);
+      const added = [{ op: 'add', path: '/rules/-', value: SEE }];
+      expect((await as('lead', 'PATCH', path, added, { 'Content-Type': 'application/json-patch+json' })).code).toBe(
+        403,
+      );
+      expect((await as('lead', 'PATCH', path, { rules: [] }, PATCH)).code).toBe(200);
+    });
+
+    it('but may do the housekeeping of one that says more', async () => {
+      const path = 'clusterroles/all-powerful';
+      const held = await as('lead', 'PATCH', path, { metadata: { finalizers: ['example.com/a'] } }, PATCH);
+      expect(held.code, held.text).toBe(200);
+      const { json } = await server.call('GET', `${RBAC}/${path}`);
+      const { finalizers: _, ...metadata } = json.metadata;
+      expect((await as('lead', 'PUT', path, { ...json, metadata })).code).toBe(200);
+      expect((await as('lead', 'PATCH', path, { metadata: { labels: { into: 'mine' } } }, PATCH)).code).toBe(403);
+    });
+
+    it('nor gathers the rules of others', async () => {
+      const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] };
+      const answer = await as('lead', 'POST', 'clusterroles', role([], { aggregationRule }));
+      expect(answer.code).toBe(403);
+      expect(answer.json.message).toMatch(/must have cluster-admin privileges to use the aggregationRule$/);
+      expect((await as('admin', 'POST', 'clusterroles', role([], { aggregationRule }))).code).toBe(201);
+    });
   });
 
-  it('nor when it is a dry run, an update or a patch', async () => {
-    expect((await as('lead', 'POST', 'clusterroles?dryRun=All', role([SEE]))).code).toBe(403);
-    const made = (await as('lead', 'POST', 'clusterroles', role([TOKEN]))).json;
-    const path = `clusterroles/${made.metadata.name}`;
-    expect((await as('lead', 'PUT', path, { ...made, rules: [SEE] })).code).toBe(403);
-    expect((await as('lead', 'PATCH', path, { rules: [SEE] }, PATCH)).code).toBe(403);
-    const added = [{ op: 'add', path: '/rules/-', value: SEE }];
-    expect((await as('lead', 'PATCH', path, added, { 'Content-Type': 'application/json-patch+json' })).code).toBe(403);
-    expect((await as('lead', 'PATCH', path, { rules: [] }, PATCH)).code).toBe(200);
+  describe('nobody binds a role that says more than they hold', () => {
+    it.each<[string, string, ReturnType<typeof binding>, number]>([
+      ['lead', 'clusterrolebindings', binding('token-maker'), 201],
+      ['lead', 'clusterrolebindings', binding('all-powerful'), 403],
+      ['lead', 'clusterrolebindings', binding('token-maker', { clusters: 'env=dev' }), 201],
+      ['lead', 'namespaces/ci/rolebindings', binding('token-maker'), 201],
+      ['lead', 'namespaces/ci/rolebindings', binding('all-powerful'), 403],
+      ['euLead', 'clusterrolebindings', binding('token-maker'), 403],
+      ['euLead', 'clusterrolebindings', binding('token-maker', { clusters: 'env=dev' }), 403],
+      ['euLead', 'clusterrolebindings', binding('token-maker', { clusters: 'env=prod' }), 201],
+      ['ciLead', 'namespaces/ci/rolebindings', binding('token-maker'), 201],
+      ['ciLead', 'namespaces/shop/rolebindings', binding('token-maker'), 403],
+      ['ciLead', 'clusterrolebindings', binding('token-maker'), 403],
+      ['binder', 'clusterrolebindings', binding('token-maker'), 201],
+      ['binder', 'clusterrolebindings', binding('all-powerful'), 403],
+      ['admin', 'clusterrolebindings', binding('cluster-admin'), 201],
+    ])('%s in %s: %j', async (who, path, body, code) => {
+      const answer = await as(who, 'POST', path, body);
+      expect(answer.code, answer.text).toBe(code);
+      if (code === 403) expect(answer.json.message).toContain(NOT_HELD);
+    });
+
+    it('a role of the namespace is found there, also when the body leaves the namespace to the path', async () => {
+      const own = role([TOKEN]);
+      await create(server, `${RBAC}/namespaces/ci/roles`, own);
+      const body = binding(own.metadata.name, { kind: 'Role' });
+      expect((await as('ciLead', 'POST', 'namespaces/ci/rolebindings', body)).code).toBe(201);
+      expect((await as('ciLead', 'POST', 'namespaces/shop/rolebindings', body)).code).toBe(404);
+    });
+
+    it('what a body leaves to the defaults counts as said', async () => {
+      const body = { ...binding('token-maker'), roleRef: { kind: 'ClusterRole', name: 'token-maker' } };
+      expect((await as('binder', 'POST', 'clusterrolebindings', body)).code).toBe(201);
+    });
+
+    it('a role that is not there can be bound only by who may bind it', async () => {
+      expectStatus(await as('lead', 'POST', 'clusterrolebindings', binding('absent')), {
+        code: 404,
+        reason: 'NotFound',
+        message: `clusterroles.${RBAC_GROUP} "absent" not found`,
+        details: { name: 'absent', group: RBAC_GROUP, kind: 'clusterroles' },
+      });
+      expect((await as('admin', 'POST', 'clusterrolebindings', binding('absent'))).code).toBe(201);
+    });
+
+    it('nor adds to one, nor widens where it holds', async () => {
+      const body = binding('token-maker', { clusters: 'env=prod' });
+      const { name } = body.metadata;
+      expect((await as('euLead', 'POST', 'clusterrolebindings', body)).code).toBe(201);
+      const path = `clusterrolebindings/${name}`;
+      const wider = { metadata: { annotations: { 'clusterpass.dev/clusters': null } } };
+      expect((await as('euLead', 'PATCH', path, wider, PATCH)).code).toBe(403);
+      const elsewhere = { metadata: { annotations: { 'clusterpass.dev/clusters': 'env' } } };
+      expect((await as('euLead', 'PATCH', path, elsewhere, PATCH)).code).toBe(403);
+      expect((await as('euLead', 'PATCH', path, { subjects: [user('euLead')] }, PATCH)).code).toBe(200);
+      const powerful = binding('all-powerful');
+      await create(server, `${RBAC}/clusterrolebindings`, powerful);
+      const stolen = `clusterrolebindings/${powerful.metadata.name}`;
+      expect((await as('lead', 'PATCH', stolen, { subjects: [user('lead')] }, PATCH)).code).toBe(403);
+      expect((await as('lead', 'DELETE', stolen, {})).code).toBe(200);
+    });
+
+    it('the role of a binding stays what it is', async () => {
+      const body = binding('token-maker');
+      await create(server, `${RBAC}/clusterrolebindings`, body);
+      const path = `clusterrolebindings/${body.metadata.name}`;
+      const answer = await as('admin', 'PATCH', path, { roleRef: { name: 'all-powerful' } }, PATCH);
+      expect(answer.code).toBe(422);
+      expect(answer.json.details.causes).toEqual([
+        {
+          reason: 'FieldValueInvalid',
+          message: `Invalid value: {"apiGroup":"${RBAC_GROUP}","kind":"ClusterRole","name":"all-powerful"}: cannot change roleRef`,
+          field: 'roleRef',
+        },
+      ]);
+    });
   });
 
-  it('but may do the housekeeping of one that says more', async () => {
-    const path = 'clusterroles/all-powerful';
-    const held = await as('lead', 'PATCH', path, { metadata: { finalizers: ['example.com/a'] } }, PATCH);
-    expect(held.code, held.text).toBe(200);
-    const { json } = await server.call('GET', `${RBAC}/${path}`);
-    const { finalizers: _, ...metadata } = json.metadata;
-    expect((await as('lead', 'PUT', path, { ...json, metadata })).code).toBe(200);
-    expect((await as('lead', 'PATCH', path, { metadata: { labels: { into: 'mine' } } }, PATCH)).code).toBe(403);
-  });
-
-  it('nor gathers the rules of others', async () => {
-    const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] };
-    const answer = await as('lead', 'POST', 'clusterroles', role([], { aggregationRule }));
+  it('A6: what a service account may do at home gives it nothing to grant', async () => {
+    const account = { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' };
+    await grant(server, { to: account, rules: [WRITES, TOKEN] });
+    const issued = await server.call('POST', '/orchestrator/alpha/api/v1/namespaces/ci/serviceaccounts/builder/token', {
+      body: { spec: { audiences: [] } },
+    });
+    const token: string = issued.json.status.token;
+    const answer = await server.call('POST', `${RBAC}/clusterroles`, { body: role([TOKEN]), token });
     expect(answer.code).toBe(403);
-    expect(answer.json.message).toMatch(/must have cluster-admin privileges to use the aggregationRule$/);
-    expect((await as('admin', 'POST', 'clusterroles', role([], { aggregationRule }))).code).toBe(201);
+    expect(answer.json.message).toContain(
+      'User "system:cluster:alpha:serviceaccount:ci:builder" cannot create resource',
+    );
   });
 });
 
-describe('nobody binds a role that says more than they hold', () => {
-  it.each<[string, string, ReturnType<typeof binding>, number]>([
-    ['lead', 'clusterrolebindings', binding('token-maker'), 201],
-    ['lead', 'clusterrolebindings', binding('all-powerful'), 403],
-    ['lead', 'clusterrolebindings', binding('token-maker', { clusters: 'env=dev' }), 201],
-    ['lead', 'namespaces/ci/rolebindings', binding('token-maker'), 201],
-    ['lead', 'namespaces/ci/rolebindings', binding('all-powerful'), 403],
-    ['euLead', 'clusterrolebindings', binding('token-maker'), 403],
-    ['euLead', 'clusterrolebindings', binding('token-maker', { clusters: 'env=dev' }), 403],
-    ['euLead', 'clusterrolebindings', binding('token-maker', { clusters: 'env=prod' }), 201],
-    ['ciLead', 'namespaces/ci/rolebindings', binding('token-maker'), 201],
-    ['ciLead', 'namespaces/shop/rolebindings', binding('token-maker'), 403],
-    ['ciLead', 'clusterrolebindings', binding('token-maker'), 403],
-    ['binder', 'clusterrolebindings', binding('token-maker'), 201],
-    ['binder', 'clusterrolebindings', binding('all-powerful'), 403],
-    ['admin', 'clusterrolebindings', binding('cluster-admin'), 201],
-  ])('%s in %s: %j', async (who, path, body, code) => {
-    const answer = await as(who, 'POST', path, body);
-    expect(answer.code, answer.text).toBe(code);
-    if (code === 403) expect(answer.json.message).toContain(NOT_HELD);
+describe('default roles', () => {
+  /** P-20: the roles that come with the program, by what their holders can and can not do. */
+
+  beforeAll(async () => {
+    for (const [user, role] of [
+      ['viewer', 'clusterpass:viewer'],
+      ['issuer', 'clusterpass:token-creator'],
+      ['admin2', 'cluster-admin'],
+    ] as const) {
+      await create(server, `${RBAC}/clusterrolebindings`, {
+        metadata: { name: `test-${user}` },
+        subjects: [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }],
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+      });
+    }
   });
 
-  it('a role of the namespace is found there, also when the body leaves the namespace to the path', async () => {
-    const own = role([TOKEN]);
-    await create(server, `${RBAC}/namespaces/ci/roles`, own);
-    const body = binding(own.metadata.name, { kind: 'Role' });
-    expect((await as('ciLead', 'POST', 'namespaces/ci/rolebindings', body)).code).toBe(201);
-    expect((await as('ciLead', 'POST', 'namespaces/shop/rolebindings', body)).code).toBe(404);
-  });
-
-  it('what a body leaves to the defaults counts as said', async () => {
-    const body = { ...binding('token-maker'), roleRef: { kind: 'ClusterRole', name: 'token-maker' } };
-    expect((await as('binder', 'POST', 'clusterrolebindings', body)).code).toBe(201);
-  });
-
-  it('a role that is not there can be bound only by who may bind it', async () => {
-    expectStatus(await as('lead', 'POST', 'clusterrolebindings', binding('absent')), {
-      code: 404,
-      reason: 'NotFound',
-      message: `clusterroles.${RBAC_GROUP} "absent" not found`,
-      details: { name: 'absent', group: RBAC_GROUP, kind: 'clusterroles' },
+  describe('P-20: the roles that are there', () => {
+    it.each(['edit', 'admin', 'view'])('%s is not among them', async (name) => {
+      expect((await server.call('GET', `${RBAC}/clusterroles/${name}`)).code).toBe(404);
     });
-    expect((await as('admin', 'POST', 'clusterrolebindings', binding('absent'))).code).toBe(201);
-  });
 
-  it('nor adds to one, nor widens where it holds', async () => {
-    const body = binding('token-maker', { clusters: 'env=prod' });
-    const { name } = body.metadata;
-    expect((await as('euLead', 'POST', 'clusterrolebindings', body)).code).toBe(201);
-    const path = `clusterrolebindings/${name}`;
-    const wider = { metadata: { annotations: { 'clusterpass.dev/clusters': null } } };
-    expect((await as('euLead', 'PATCH', path, wider, PATCH)).code).toBe(403);
-    const elsewhere = { metadata: { annotations: { 'clusterpass.dev/clusters': 'env' } } };
-    expect((await as('euLead', 'PATCH', path, elsewhere, PATCH)).code).toBe(403);
-    expect((await as('euLead', 'PATCH', path, { subjects: [user('euLead')] }, PATCH)).code).toBe(200);
-    const powerful = binding('all-powerful');
-    await create(server, `${RBAC}/clusterrolebindings`, powerful);
-    const stolen = `clusterrolebindings/${powerful.metadata.name}`;
-    expect((await as('lead', 'PATCH', stolen, { subjects: [user('lead')] }, PATCH)).code).toBe(403);
-    expect((await as('lead', 'DELETE', stolen, {})).code).toBe(200);
+    it.each([
+      ['viewer', { lists: ['alpha', 'beta'], get: 200, token: 403, pods: 403, edit: 403, roles: 403 }],
+      ['issuer', { lists: [], get: 403, token: 201, pods: 403, edit: 403, roles: 403 }],
+      ['admin2', { lists: ['alpha', 'beta'], get: 200, token: 201, pods: 200, edit: 200, roles: 200 }],
+    ])('%s', async (user, can) => {
+      const call = async (method: string, path: string, body?: object): Promise<number> =>
+        (
+          await server.call(method, path, {
+            ...asUser(user),
+            body,
+            ...(body === undefined ? {} : { headers: { 'Content-Type': 'application/merge-patch+json' } }),
+          })
+        ).code;
+      expect({
+        lists: namesIn(await listAs(server, user)),
+        get: await call('GET', `${CLUSTERS}/alpha`),
+        token: (await post(server, ASK, { path: tokenPath(), ...asUser(user) })).code,
+        pods: await call('GET', inNamespace('pods')),
+        edit: await call('PATCH', `${CLUSTERS}/alpha`, { metadata: { annotations: { note: user } } }),
+        roles: await call('GET', `${RBAC}/clusterroles`),
+      }).toEqual(can);
+    });
   });
-
-  it('the role of a binding stays what it is', async () => {
-    const body = binding('token-maker');
-    await create(server, `${RBAC}/clusterrolebindings`, body);
-    const path = `clusterrolebindings/${body.metadata.name}`;
-    const answer = await as('admin', 'PATCH', path, { roleRef: { name: 'all-powerful' } }, PATCH);
-    expect(answer.code).toBe(422);
-    expect(answer.json.details.causes).toEqual([
-      {
-        reason: 'FieldValueInvalid',
-        message: `Invalid value: {"apiGroup":"${RBAC_GROUP}","kind":"ClusterRole","name":"all-powerful"}: cannot change roleRef`,
-        field: 'roleRef',
-      },
-    ]);
-  });
-});
-
-it('A6: what a service account may do at home gives it nothing to grant', async () => {
-  const account = { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' };
-  await grant(server, { to: account, rules: [WRITES, TOKEN] });
-  const issued = await server.call('POST', '/orchestrator/alpha/api/v1/namespaces/ci/serviceaccounts/builder/token', {
-    body: { spec: { audiences: [] } },
-  });
-  const token: string = issued.json.status.token;
-  const answer = await server.call('POST', `${RBAC}/clusterroles`, { body: role([TOKEN]), token });
-  expect(answer.code).toBe(403);
-  expect(answer.json.message).toContain('User "system:cluster:alpha:serviceaccount:ci:builder" cannot create resource');
 });

@@ -1,287 +1,593 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type Grant, grant, group, may, type PolicyRule, RBAC, RBAC_GROUP, REGISTRY_GROUP } from './support/rbac.ts';
-import { type Server, startServer } from './support/server.ts';
+import { expectStatus } from './support/expect-status.ts';
 import {
   ASK,
   asUser,
   CLUSTERS,
   create,
-  createWorld,
+  createObjects,
   inNamespace,
   issue,
   remove,
   tokenPath,
-} from './support/token-world.ts';
+} from './support/objects.ts';
+import {
+  type Grant,
+  grant,
+  group,
+  may,
+  type PolicyRule,
+  RBAC,
+  RBAC_GROUP,
+  REGISTRY_GROUP,
+  user,
+} from './support/rbac.ts';
+import { type Server, startServer } from './support/server.ts';
+
+/** Which rules hold for a request, and what a refusal says. */
 
 let server: Server;
-const taken: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
-  server = await startServer({ users: { jane: ['staff', 'eu'], root: ['system:masters'] } });
-  await createWorld(server);
+  server = await startServer({
+    users: { jane: ['staff', 'eu'], root: ['system:masters'], rita: ['staff'], 'a&b<c>': [] },
+  });
+  await createObjects(server);
 });
 afterAll(() => server.destroy());
-afterEach(async () => {
-  for (const takeBack of taken.splice(0)) await takeBack();
-});
 
-const given = async (options: Grant): Promise<void> => {
-  taken.push(await grant(server, options));
-};
-const codeOf = async (method: string, path: string, token = asUser('jane').token): Promise<number> =>
-  (await server.call(method, path, { token, ...(method === 'POST' ? { body: ASK } : {}) })).code;
-const mayIssue = async (account = 'builder', namespace = 'ci', cluster = 'alpha'): Promise<boolean> =>
-  (await codeOf('POST', `${tokenPath(account, namespace, cluster)}?dryRun=All`)) === 201;
-const seen = async (path = '/auth/v1/clusters', token = asUser('jane').token): Promise<string[]> => {
-  const { code, json } = await server.call('GET', path, { token });
-  expect(code).toBe(200);
-  return json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
-};
+describe('rules, subjects and bindings', () => {
+  const taken: (() => Promise<void>)[] = [];
 
-const TOKEN = may('create', 'serviceaccounts/token');
-
-describe('P-12: a rule matches whole words', () => {
-  it.each<[PolicyRule, boolean]>([
-    [TOKEN, true],
-    [may('*', 'serviceaccounts/token'), true],
-    [may('create', '*'), true],
-    [may('create', '*/token'), true],
-    [may('create', 'serviceaccounts/token', '*'), true],
-    [may('create', 'serviceaccounts'), false],
-    [may('create', 'serviceaccounts/*'), false],
-    [may('create', 'service*'), false],
-    [may('crea*', 'serviceaccounts/token'), false],
-    [may('CREATE', 'serviceaccounts/token'), false],
-    [may('create', 'serviceaccounts/token', 'authentication.k8s.io'), false],
-    // P-13
-    [may('create', 'serviceaccounts/token', '', ['builder']), true],
-    [may('create', 'serviceaccounts/token', '', ['other']), false],
-    [may('create', 'serviceaccounts/token', '', ['*']), false],
-    [{ verbs: ['create'], nonResourceURLs: ['*'] }, false],
-  ])('%j', async (rule, allowed) => {
-    await given({ to: 'jane', rules: [rule] });
-    expect(await mayIssue()).toBe(allowed);
-  });
-});
-
-describe('P-13: names', () => {
-  it('do not allow a list, unless it is narrowed to one', async () => {
-    await given({ to: 'jane', rules: [may('list', 'pods', '', ['web-0'])] });
-    expect(await codeOf('GET', inNamespace('pods'))).toBe(403);
-    expect(await codeOf('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%3Dother-0`)).toBe(403);
-    expect(await codeOf('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%21%3Dweb-0`)).toBe(403);
-    expect(await codeOf('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%3Dweb-0`)).toBe(200);
+  afterEach(async () => {
+    for (const takeBack of taken.splice(0)) await takeBack();
   });
 
-  it('P-14: nothing else in a selector counts', async () => {
-    await given({ to: 'jane', rules: [may('list', 'pods')] });
-    expect(await codeOf('GET', `${inNamespace('pods')}?labelSelector=a%3Db&fieldSelector=spec.nodeName%3Dx`)).toBe(200);
-  });
+  const given = async (options: Grant): Promise<void> => {
+    taken.push(await grant(server, options));
+  };
+  const codeOf = async (method: string, path: string, token = asUser('jane').token): Promise<number> =>
+    (await server.call(method, path, { token, ...(method === 'POST' ? { body: ASK } : {}) })).code;
+  const mayIssue = async (account = 'builder', namespace = 'ci', cluster = 'alpha'): Promise<boolean> =>
+    (await codeOf('POST', `${tokenPath(account, namespace, cluster)}?dryRun=All`)) === 201;
+  const seen = async (path = '/auth/v1/clusters', token = asUser('jane').token): Promise<string[]> => {
+    const { code, json } = await server.call('GET', path, { token });
+    expect(code).toBe(200);
+    return json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
+  };
 
-  it('never allow a create in a collection', async () => {
-    await given({ to: 'jane', rules: [may('create', 'serviceaccounts', '', ['mine'])] });
-    const body = { metadata: { name: 'mine' } };
-    expect((await server.call('POST', inNamespace('serviceaccounts'), { body, ...asUser('jane') })).code).toBe(403);
-  });
-});
+  const TOKEN = may('create', 'serviceaccounts/token');
 
-describe('P-10, P-11, P-17: a namespace', () => {
-  it('is as far as a RoleBinding reaches', async () => {
-    await given({ to: 'jane', rules: [TOKEN, may('list', 'pods')], namespace: 'ci' });
-    expect(await mayIssue()).toBe(true);
-    expect(await mayIssue('builder', 'ci', 'beta')).toBe(true);
-    expect(await codeOf('POST', tokenPath('builder', 'shop'))).toBe(403);
-    // P-11: all or nothing.
-    expect(await codeOf('GET', inNamespace('pods'))).toBe(200);
-    expect(await codeOf('GET', '/orchestrator/alpha/api/v1/pods')).toBe(403);
-  });
-
-  it('may have roles of its own', async () => {
-    const path = `${RBAC}/namespaces/ci`;
-    await create(server, `${path}/roles`, { metadata: { name: 'own' }, rules: [TOKEN] });
-    await create(server, `${path}/rolebindings`, {
-      metadata: { name: 'own' },
-      subjects: [{ kind: 'Group', apiGroup: RBAC_GROUP, name: 'staff' }],
-      roleRef: { apiGroup: RBAC_GROUP, kind: 'Role', name: 'own' },
+  describe('P-12: a rule matches whole words', () => {
+    it.each<[PolicyRule, boolean]>([
+      [TOKEN, true],
+      [may('*', 'serviceaccounts/token'), true],
+      [may('create', '*'), true],
+      [may('create', '*/token'), true],
+      [may('create', 'serviceaccounts/token', '*'), true],
+      [may('create', 'serviceaccounts'), false],
+      [may('create', 'serviceaccounts/*'), false],
+      [may('create', 'service*'), false],
+      [may('crea*', 'serviceaccounts/token'), false],
+      [may('CREATE', 'serviceaccounts/token'), false],
+      [may('create', 'serviceaccounts/token', 'authentication.k8s.io'), false],
+      // P-13
+      [may('create', 'serviceaccounts/token', '', ['builder']), true],
+      [may('create', 'serviceaccounts/token', '', ['other']), false],
+      [may('create', 'serviceaccounts/token', '', ['*']), false],
+      [{ verbs: ['create'], nonResourceURLs: ['*'] }, false],
+    ])('%j', async (rule, allowed) => {
+      await given({ to: 'jane', rules: [rule] });
+      expect(await mayIssue()).toBe(allowed);
     });
-    expect(await mayIssue()).toBe(true);
-    await remove(server, `${path}/roles/own`);
-    expect(await mayIssue()).toBe(false);
-    await remove(server, `${path}/rolebindings/own`);
-  });
-});
-
-describe('the dimension of the fleet', () => {
-  it.each([
-    ['env=prod', true, false],
-    ['env in (dev)', false, true],
-    ['env', true, true],
-    ['!env', false, false],
-    ['kubernetes.io/metadata.name=beta', false, true],
-    ['', true, true],
-  ])('a binding for %j holds where the labels match', async (clusters, alpha, beta) => {
-    await given({ to: 'jane', rules: [TOKEN, may('list', 'clusters', REGISTRY_GROUP)], clusters });
-    expect([await mayIssue(), await mayIssue('builder', 'ci', 'beta')]).toEqual([alpha, beta]);
-    expect(await seen()).toEqual([...(alpha ? ['alpha'] : []), ...(beta ? ['beta'] : [])]);
   });
 
-  it('follows the labels at once', async () => {
-    await given({ to: 'jane', rules: [TOKEN], clusters: 'env=prod' });
-    const label = async (env: string | null) =>
-      server.call('PATCH', `${CLUSTERS}/beta`, {
-        body: { metadata: { labels: { env } } },
-        headers: { 'Content-Type': 'application/merge-patch+json' },
+  describe('P-13: names', () => {
+    it('do not allow a list, unless it is narrowed to one', async () => {
+      await given({ to: 'jane', rules: [may('list', 'pods', '', ['web-0'])] });
+      expect(await codeOf('GET', inNamespace('pods'))).toBe(403);
+      expect(await codeOf('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%3Dother-0`)).toBe(403);
+      expect(await codeOf('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%21%3Dweb-0`)).toBe(403);
+      expect(await codeOf('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%3Dweb-0`)).toBe(200);
+    });
+
+    it('P-14: nothing else in a selector counts', async () => {
+      await given({ to: 'jane', rules: [may('list', 'pods')] });
+      expect(await codeOf('GET', `${inNamespace('pods')}?labelSelector=a%3Db&fieldSelector=spec.nodeName%3Dx`)).toBe(
+        200,
+      );
+    });
+
+    it('never allow a create in a collection', async () => {
+      await given({ to: 'jane', rules: [may('create', 'serviceaccounts', '', ['mine'])] });
+      const body = { metadata: { name: 'mine' } };
+      expect((await server.call('POST', inNamespace('serviceaccounts'), { body, ...asUser('jane') })).code).toBe(403);
+    });
+  });
+
+  describe('P-10, P-11, P-17: a namespace', () => {
+    it('is as far as a RoleBinding reaches', async () => {
+      await given({ to: 'jane', rules: [TOKEN, may('list', 'pods')], namespace: 'ci' });
+      expect(await mayIssue()).toBe(true);
+      expect(await mayIssue('builder', 'ci', 'beta')).toBe(true);
+      expect(await codeOf('POST', tokenPath('builder', 'shop'))).toBe(403);
+      // P-11: all or nothing.
+      expect(await codeOf('GET', inNamespace('pods'))).toBe(200);
+      expect(await codeOf('GET', '/orchestrator/alpha/api/v1/pods')).toBe(403);
+    });
+
+    it('may have roles of its own', async () => {
+      const path = `${RBAC}/namespaces/ci`;
+      await create(server, `${path}/roles`, { metadata: { name: 'own' }, rules: [TOKEN] });
+      await create(server, `${path}/rolebindings`, {
+        metadata: { name: 'own' },
+        subjects: [{ kind: 'Group', apiGroup: RBAC_GROUP, name: 'staff' }],
+        roleRef: { apiGroup: RBAC_GROUP, kind: 'Role', name: 'own' },
       });
-    for (const env of ['prod', 'dev']) {
-      expect((await label(env)).code).toBe(200);
-      expect(await mayIssue('builder', 'ci', 'beta')).toBe(env === 'prod');
-    }
+      expect(await mayIssue()).toBe(true);
+      await remove(server, `${path}/roles/own`);
+      expect(await mayIssue()).toBe(false);
+      await remove(server, `${path}/rolebindings/own`);
+    });
   });
 
-  it('a binding for some clusters gives nothing at the fleet', async () => {
-    await given({ to: 'jane', rules: [may('*', '*', '*')], clusters: 'env=prod' });
-    expect(await codeOf('GET', `${RBAC}/clusterroles`)).toBe(403);
-    expect(await codeOf('DELETE', CLUSTERS)).toBe(403);
-    expect(await codeOf('GET', `${CLUSTERS}/alpha`)).toBe(200);
-    expect(await codeOf('GET', `${CLUSTERS}/beta`)).toBe(403);
-    const body = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'x' } };
-    expect((await server.call('POST', CLUSTERS, { body, ...asUser('jane') })).code).toBe(403);
+  describe('the dimension of the fleet', () => {
+    it.each([
+      ['env=prod', true, false],
+      ['env in (dev)', false, true],
+      ['env', true, true],
+      ['!env', false, false],
+      ['kubernetes.io/metadata.name=beta', false, true],
+      ['', true, true],
+    ])('a binding for %j holds where the labels match', async (clusters, alpha, beta) => {
+      await given({ to: 'jane', rules: [TOKEN, may('list', 'clusters', REGISTRY_GROUP)], clusters });
+      expect([await mayIssue(), await mayIssue('builder', 'ci', 'beta')]).toEqual([alpha, beta]);
+      expect(await seen()).toEqual([...(alpha ? ['alpha'] : []), ...(beta ? ['beta'] : [])]);
+    });
+
+    it('follows the labels at once', async () => {
+      await given({ to: 'jane', rules: [TOKEN], clusters: 'env=prod' });
+      const label = async (env: string | null) =>
+        server.call('PATCH', `${CLUSTERS}/beta`, {
+          body: { metadata: { labels: { env } } },
+          headers: { 'Content-Type': 'application/merge-patch+json' },
+        });
+      for (const env of ['prod', 'dev']) {
+        expect((await label(env)).code).toBe(200);
+        expect(await mayIssue('builder', 'ci', 'beta')).toBe(env === 'prod');
+      }
+    });
+
+    it('a binding for some clusters gives nothing at the fleet', async () => {
+      await given({ to: 'jane', rules: [may('*', '*', '*')], clusters: 'env=prod' });
+      expect(await codeOf('GET', `${RBAC}/clusterroles`)).toBe(403);
+      expect(await codeOf('DELETE', CLUSTERS)).toBe(403);
+      expect(await codeOf('GET', `${CLUSTERS}/alpha`)).toBe(200);
+      expect(await codeOf('GET', `${CLUSTERS}/beta`)).toBe(403);
+      const body = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'x' } };
+      expect((await server.call('POST', CLUSTERS, { body, ...asUser('jane') })).code).toBe(403);
+    });
+
+    it('a selector that can not be read is refused', async () => {
+      for (const bindings of ['clusterrolebindings', 'namespaces/ci/rolebindings']) {
+        const answer = await server.call('POST', `${RBAC}/${bindings}`, {
+          body: {
+            metadata: { name: 'odd', annotations: { 'clusterpass.dev/clusters': 'env in (' } },
+            roleRef: { kind: 'ClusterRole', name: 'x' },
+          },
+        });
+        expect(answer.code).toBe(422);
+        expect(answer.json.details.causes[0].field).toBe('metadata.annotations[clusterpass.dev/clusters]');
+      }
+    });
   });
 
-  it('a selector that can not be read is refused', async () => {
-    for (const bindings of ['clusterrolebindings', 'namespaces/ci/rolebindings']) {
-      const answer = await server.call('POST', `${RBAC}/${bindings}`, {
+  describe('P-11, decision 9: the list of clusters', () => {
+    it.each(['/auth/v1/clusters', CLUSTERS])('%s is empty for who may see nothing, and never refused', async (path) => {
+      expect(await seen(path)).toEqual([]);
+      const { code, json } = await server.call('GET', `${path}?limit=1`, asUser('jane'));
+      expect(code).toBe(200);
+      expect(json.metadata.continue).toBe('');
+      expect(json.metadata.remainingItemCount).toBeUndefined();
+    });
+
+    it.each(['/auth/v1/clusters', CLUSTERS])('%s shows what may be listed, by name too', async (path) => {
+      await given({ to: 'jane', rules: [may('list', 'clusters', REGISTRY_GROUP, ['beta'])] });
+      expect(await seen(path)).toEqual(['beta']);
+      expect(await seen(`${path}?fieldSelector=metadata.name%3Dalpha`)).toEqual([]);
+      expect(await seen(`${path}?labelSelector=env%3Dprod`)).toEqual([]);
+      expect(await codeOf('GET', `${CLUSTERS}/beta`)).toBe(403);
+    });
+
+    it('is not what a get, a watch or a RoleBinding allows', async () => {
+      await given({
+        to: 'jane',
+        rules: [may('get', 'clusters', REGISTRY_GROUP), may('watch', 'clusters', REGISTRY_GROUP)],
+      });
+      await given({ to: 'jane', rules: [may('list', 'clusters', REGISTRY_GROUP)], namespace: 'ci' });
+      await given({ to: 'jane', rules: [may('list', 'clusters')] });
+      await given({ to: 'jane', rules: [may('list', 'clusters/status', REGISTRY_GROUP)] });
+      expect(await seen()).toEqual([]);
+    });
+  });
+
+  describe('P-16, K-30: subjects', () => {
+    it('a group', async () => {
+      await given({ to: group('eu'), rules: [TOKEN] });
+      expect(await mayIssue()).toBe(true);
+    });
+
+    it('a user is not a group, and the other way round', async () => {
+      await given({ to: group('jane'), rules: [TOKEN] });
+      await given({ to: 'staff', rules: [TOKEN] });
+      expect(await mayIssue()).toBe(false);
+    });
+
+    it('everyone who is somebody', async () => {
+      await given({ to: group('system:authenticated'), rules: [TOKEN] });
+      expect(await mayIssue()).toBe(true);
+    });
+
+    it('a service account is itself at home, and a stranger everywhere else', async () => {
+      const token = await issue(server);
+      const rules = [may('list', 'pods'), may('list', 'clusters', REGISTRY_GROUP)];
+      const allowed = async () => [
+        await codeOf('GET', inNamespace('pods'), token),
+        await codeOf('GET', inNamespace('pods', 'ci', 'beta'), token),
+        await seen('/auth/v1/clusters', token),
+      ];
+      expect(await allowed()).toEqual([403, 403, []]);
+      await given({ to: { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' }, rules });
+      expect(await allowed()).toEqual([200, 403, ['alpha']]);
+      await given({ to: group('system:cluster:alpha:serviceaccounts'), rules });
+      expect(await allowed()).toEqual([200, 200, ['alpha', 'beta']]);
+    });
+
+    it('P-16: a service account in a RoleBinding is of that namespace unless it says otherwise', async () => {
+      const token = await issue(server);
+      await given({ to: { kind: 'ServiceAccount', name: 'builder' }, rules: [may('list', 'pods')], namespace: 'ci' });
+      expect(await codeOf('GET', inNamespace('pods'), token)).toBe(200);
+      const binding = await server.call('POST', `${RBAC}/clusterrolebindings`, {
         body: {
-          metadata: { name: 'odd', annotations: { 'clusterpass.dev/clusters': 'env in (' } },
+          metadata: { name: 'homeless' },
+          subjects: [{ kind: 'ServiceAccount', name: 'builder' }],
           roleRef: { kind: 'ClusterRole', name: 'x' },
         },
       });
-      expect(answer.code).toBe(422);
-      expect(answer.json.details.causes[0].field).toBe('metadata.annotations[clusterpass.dev/clusters]');
+      expect(binding.code).toBe(422);
+      expect(binding.json.message).toBe(
+        'ClusterRoleBinding.rbac.authorization.k8s.io "homeless" is invalid: subjects[0].namespace: Required value',
+      );
+    });
+
+    it('P-19: system:masters may do everything, whatever the rules', async () => {
+      const { token } = asUser('root');
+      expect(await codeOf('GET', `${RBAC}/clusterroles`, token)).toBe(200);
+      expect(await seen('/auth/v1/clusters', token)).toEqual(['alpha', 'beta']);
+    });
+  });
+
+  it('P-18: an aggregated role has the rules of the roles it gathers', async () => {
+    await create(server, `${RBAC}/clusterroles`, {
+      metadata: { name: 'gathered' },
+      aggregationRule: { clusterRoleSelectors: [{ matchLabels: { into: 'gathered' } }] },
+    });
+    await create(server, `${RBAC}/clusterrolebindings`, {
+      metadata: { name: 'gathered' },
+      subjects: [{ kind: 'User', apiGroup: RBAC_GROUP, name: 'jane' }],
+      roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'gathered' },
+    });
+    expect(await mayIssue()).toBe(false);
+    await create(server, `${RBAC}/clusterroles`, {
+      metadata: { name: 'part', labels: { into: 'gathered' } },
+      rules: [TOKEN],
+    });
+    expect(await mayIssue()).toBe(true);
+    await remove(server, `${RBAC}/clusterroles/part`);
+    expect(await mayIssue()).toBe(false);
+  });
+
+  it('P-15: paths are matched whole, or by what they begin with', async () => {
+    const codes = async (path: string) => codeOf('GET', path);
+    expect(await codes('/metrics')).toBe(403);
+    await given({ to: 'jane', rules: [{ verbs: ['get'], nonResourceURLs: ['/logs/*', '/exact'] }] });
+    // 404: allowed, and not there.
+    expect(await Promise.all(['/exact', '/logs/a', '/logs', '/exact/a', '/exac'].map(codes))).toEqual([
+      404, 404, 403, 403, 403,
+    ]);
+  });
+
+  it('no binding survives what it is bound to by being cached', async () => {
+    for (let round = 0; round < 20; round++) {
+      const takeBack = await grant(server, { to: 'jane', rules: [TOKEN] });
+      expect(await mayIssue()).toBe(true);
+      await takeBack();
+      expect(await mayIssue()).toBe(false);
     }
   });
 });
 
-describe('P-11, decision 9: the list of clusters', () => {
-  it.each(['/auth/v1/clusters', CLUSTERS])('%s is empty for who may see nothing, and never refused', async (path) => {
-    expect(await seen(path)).toEqual([]);
-    const { code, json } = await server.call('GET', `${path}?limit=1`, asUser('jane'));
-    expect(code).toBe(200);
-    expect(json.metadata.continue).toBe('');
-    expect(json.metadata.remainingItemCount).toBeUndefined();
-  });
-
-  it.each(['/auth/v1/clusters', CLUSTERS])('%s shows what may be listed, by name too', async (path) => {
-    await given({ to: 'jane', rules: [may('list', 'clusters', REGISTRY_GROUP, ['beta'])] });
-    expect(await seen(path)).toEqual(['beta']);
-    expect(await seen(`${path}?fieldSelector=metadata.name%3Dalpha`)).toEqual([]);
-    expect(await seen(`${path}?labelSelector=env%3Dprod`)).toEqual([]);
-    expect(await codeOf('GET', `${CLUSTERS}/beta`)).toBe(403);
-  });
-
-  it('is not what a get, a watch or a RoleBinding allows', async () => {
-    await given({
-      to: 'jane',
-      rules: [may('get', 'clusters', REGISTRY_GROUP), may('watch', 'clusters', REGISTRY_GROUP)],
-    });
-    await given({ to: 'jane', rules: [may('list', 'clusters', REGISTRY_GROUP)], namespace: 'ci' });
-    await given({ to: 'jane', rules: [may('list', 'clusters')] });
-    await given({ to: 'jane', rules: [may('list', 'clusters/status', REGISTRY_GROUP)] });
-    expect(await seen()).toEqual([]);
-  });
-});
-
-describe('P-16, K-30: subjects', () => {
-  it('a group', async () => {
-    await given({ to: group('eu'), rules: [TOKEN] });
-    expect(await mayIssue()).toBe(true);
-  });
-
-  it('a user is not a group, and the other way round', async () => {
-    await given({ to: group('jane'), rules: [TOKEN] });
-    await given({ to: 'staff', rules: [TOKEN] });
-    expect(await mayIssue()).toBe(false);
-  });
-
-  it('everyone who is somebody', async () => {
-    await given({ to: group('system:authenticated'), rules: [TOKEN] });
-    expect(await mayIssue()).toBe(true);
-  });
-
-  it('a service account is itself at home, and a stranger everywhere else', async () => {
-    const token = await issue(server);
-    const rules = [may('list', 'pods'), may('list', 'clusters', REGISTRY_GROUP)];
-    const allowed = async () => [
-      await codeOf('GET', inNamespace('pods'), token),
-      await codeOf('GET', inNamespace('pods', 'ci', 'beta'), token),
-      await seen('/auth/v1/clusters', token),
-    ];
-    expect(await allowed()).toEqual([403, 403, []]);
-    await given({ to: { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' }, rules });
-    expect(await allowed()).toEqual([200, 403, ['alpha']]);
-    await given({ to: group('system:cluster:alpha:serviceaccounts'), rules });
-    expect(await allowed()).toEqual([200, 200, ['alpha', 'beta']]);
-  });
-
-  it('P-16: a service account in a RoleBinding is of that namespace unless it says otherwise', async () => {
-    const token = await issue(server);
-    await given({ to: { kind: 'ServiceAccount', name: 'builder' }, rules: [may('list', 'pods')], namespace: 'ci' });
-    expect(await codeOf('GET', inNamespace('pods'), token)).toBe(200);
-    const binding = await server.call('POST', `${RBAC}/clusterrolebindings`, {
-      body: {
-        metadata: { name: 'homeless' },
-        subjects: [{ kind: 'ServiceAccount', name: 'builder' }],
-        roleRef: { kind: 'ClusterRole', name: 'x' },
-      },
-    });
-    expect(binding.code).toBe(422);
-    expect(binding.json.message).toBe(
-      'ClusterRoleBinding.rbac.authorization.k8s.io "homeless" is invalid: subjects[0].namespace: Required value',
-    );
-  });
-
-  it('P-19: system:masters may do everything, whatever the rules', async () => {
-    const { token } = asUser('root');
-    expect(await codeOf('GET', `${RBAC}/clusterroles`, token)).toBe(200);
-    expect(await seen('/auth/v1/clusters', token)).toEqual(['alpha', 'beta']);
-  });
-});
-
-it('P-18: an aggregated role has the rules of the roles it gathers', async () => {
-  await create(server, `${RBAC}/clusterroles`, {
-    metadata: { name: 'gathered' },
-    aggregationRule: { clusterRoleSelectors: [{ matchLabels: { into: 'gathered' } }] },
-  });
-  await create(server, `${RBAC}/clusterrolebindings`, {
-    metadata: { name: 'gathered' },
-    subjects: [{ kind: 'User', apiGroup: RBAC_GROUP, name: 'jane' }],
-    roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'gathered' },
-  });
-  expect(await mayIssue()).toBe(false);
-  await create(server, `${RBAC}/clusterroles`, {
-    metadata: { name: 'part', labels: { into: 'gathered' } },
-    rules: [TOKEN],
-  });
-  expect(await mayIssue()).toBe(true);
-  await remove(server, `${RBAC}/clusterroles/part`);
-  expect(await mayIssue()).toBe(false);
-});
-
-it('P-15: paths are matched whole, or by what they begin with', async () => {
-  const codes = async (path: string) => codeOf('GET', path);
-  expect(await codes('/metrics')).toBe(403);
-  await given({ to: 'jane', rules: [{ verbs: ['get'], nonResourceURLs: ['/logs/*', '/exact'] }] });
-  // 404: allowed, and not there.
-  expect(await Promise.all(['/exact', '/logs/a', '/logs', '/exact/a', '/exac'].map(codes))).toEqual([
-    404, 404, 403, 403, 403,
-  ]);
-});
-
-it('no binding survives what it is bound to by being cached', async () => {
-  for (let round = 0; round < 20; round++) {
-    const takeBack = await grant(server, { to: 'jane', rules: [TOKEN] });
-    expect(await mayIssue()).toBe(true);
-    await takeBack();
-    expect(await mayIssue()).toBe(false);
+describe('refusals', () => {
+  interface Case {
+    readonly method: string;
+    readonly path: string;
+    readonly verb: string;
+    readonly resource: string;
+    readonly subresource?: string;
+    readonly group?: string;
+    readonly name?: string;
+    readonly namespace?: string;
   }
+
+  const IN_ALPHA = '/orchestrator/alpha/api/v1';
+
+  /** P-01, P-02, P-04: what is asked of the rules for which request. */
+  const CASES: readonly Case[] = [
+    {
+      method: 'POST',
+      path: tokenPath(),
+      verb: 'create',
+      resource: 'serviceaccounts',
+      subresource: 'token',
+      name: 'builder',
+      namespace: 'ci',
+    },
+    {
+      method: 'GET',
+      path: `${inNamespace('pods')}/web-0`,
+      verb: 'get',
+      resource: 'pods',
+      name: 'web-0',
+      namespace: 'ci',
+    },
+    {
+      method: 'GET',
+      path: `${inNamespace('pods')}/web-0?watch=true`,
+      verb: 'get',
+      resource: 'pods',
+      name: 'web-0',
+      namespace: 'ci',
+    },
+    { method: 'GET', path: inNamespace('pods'), verb: 'list', resource: 'pods', namespace: 'ci' },
+    { method: 'GET', path: `${inNamespace('pods')}?watch=1`, verb: 'watch', resource: 'pods', namespace: 'ci' },
+    { method: 'GET', path: `${inNamespace('pods')}?watch=`, verb: 'watch', resource: 'pods', namespace: 'ci' },
+    { method: 'GET', path: `${IN_ALPHA}/watch/namespaces/ci/pods`, verb: 'watch', resource: 'pods', namespace: 'ci' },
+    // P-03: parameters that cannot be read do not change the question.
+    { method: 'GET', path: `${inNamespace('pods')}?limit=abc`, verb: 'list', resource: 'pods', namespace: 'ci' },
+    {
+      method: 'GET',
+      path: `${inNamespace('pods')}?watch=1&limit=abc&fieldSelector=metadata.name%3Dx`,
+      verb: 'watch',
+      resource: 'pods',
+      namespace: 'ci',
+    },
+    { method: 'GET', path: `${IN_ALPHA}/pods`, verb: 'list', resource: 'pods' },
+    { method: 'POST', path: inNamespace('pods'), verb: 'create', resource: 'pods', namespace: 'ci' },
+    {
+      method: 'PUT',
+      path: `${inNamespace('pods')}/web-0`,
+      verb: 'update',
+      resource: 'pods',
+      name: 'web-0',
+      namespace: 'ci',
+    },
+    {
+      method: 'PATCH',
+      path: `${inNamespace('pods')}/web-0`,
+      verb: 'patch',
+      resource: 'pods',
+      name: 'web-0',
+      namespace: 'ci',
+    },
+    {
+      method: 'DELETE',
+      path: `${inNamespace('pods')}/web-0`,
+      verb: 'delete',
+      resource: 'pods',
+      name: 'web-0',
+      namespace: 'ci',
+    },
+    { method: 'DELETE', path: inNamespace('pods'), verb: 'deletecollection', resource: 'pods', namespace: 'ci' },
+    {
+      method: 'GET',
+      path: `${IN_ALPHA}/namespaces/ci`,
+      verb: 'get',
+      resource: 'namespaces',
+      name: 'ci',
+      namespace: 'ci',
+    },
+    { method: 'GET', path: `${IN_ALPHA}/namespaces`, verb: 'list', resource: 'namespaces' },
+    {
+      method: 'PUT',
+      path: `${IN_ALPHA}/namespaces/ci/status`,
+      verb: 'update',
+      resource: 'namespaces',
+      subresource: 'status',
+      name: 'ci',
+      namespace: 'ci',
+    },
+    {
+      method: 'GET',
+      path: `${CLUSTERS}/alpha`,
+      verb: 'get',
+      group: REGISTRY_GROUP,
+      resource: 'clusters',
+      name: 'alpha',
+    },
+    { method: 'POST', path: CLUSTERS, verb: 'create', group: REGISTRY_GROUP, resource: 'clusters' },
+    { method: 'DELETE', path: CLUSTERS, verb: 'deletecollection', group: REGISTRY_GROUP, resource: 'clusters' },
+    {
+      method: 'PATCH',
+      path: `${CLUSTERS}/alpha/status`,
+      verb: 'patch',
+      group: REGISTRY_GROUP,
+      resource: 'clusters',
+      subresource: 'status',
+      name: 'alpha',
+    },
+    { method: 'GET', path: `${RBAC}/clusterroles`, verb: 'list', group: RBAC_GROUP, resource: 'clusterroles' },
+    {
+      method: 'POST',
+      path: `${RBAC}/namespaces/ci/roles`,
+      verb: 'create',
+      group: RBAC_GROUP,
+      resource: 'roles',
+      namespace: 'ci',
+    },
+    // C-15: what is not served is refused first too.
+    {
+      method: 'GET',
+      path: '/apis/example.com/v1/namespaces/n/gadgets/g',
+      verb: 'get',
+      group: 'example.com',
+      resource: 'gadgets',
+      name: 'g',
+      namespace: 'n',
+    },
+  ];
+
+  const bodyFor = (method: string) => (['POST', 'PUT', 'PATCH'].includes(method) ? { body: {} } : {});
+  const headersFor = (method: string) =>
+    method === 'PATCH' ? { headers: { 'Content-Type': 'application/merge-patch+json' } } : {};
+
+  function refusal({ verb, group = '', resource, subresource, name, namespace }: Case) {
+    const qualified = group === '' ? resource : `${resource}.${group}`;
+    const subject = name === undefined ? qualified : `${qualified} "${name}"`;
+    const what = subresource === undefined ? resource : `${resource}/${subresource}`;
+    const where = namespace === undefined ? 'at the cluster scope' : `in the namespace "${namespace}"`;
+    return {
+      code: 403,
+      reason: 'Forbidden',
+      message: `${subject} is forbidden: User "rita" cannot ${verb} resource "${what}" in API group "${group}" ${where}`,
+      details: { ...(name === undefined ? {} : { name }), ...(group === '' ? {} : { group }), kind: resource },
+    };
+  }
+
+  describe('P-01, P-02, P-03, P-04, P-30, P-31, P-32: a request is judged by what it names', () => {
+    it.each(CASES)('$method $path needs $verb', async (asked) => {
+      const { method, path, verb, resource, subresource, group = '', name, namespace } = asked;
+      const send = () =>
+        server.call(method, `${path}`, { ...bodyFor(method), ...headersFor(method), ...asUser('rita') });
+      const refused = await send();
+      expectStatus(refused, refusal(asked));
+      // A-05
+      expect(refused.headers.get('x-content-type-options')).toBe('nosniff');
+      if (verb === 'watch') return;
+      const what = subresource === undefined ? resource : `${resource}/${subresource}`;
+      const others = [
+        may(verb === 'get' ? 'list' : 'get', what, group),
+        may(verb, `${what}x`, group),
+        may(verb, what, 'other.example'),
+        may(verb, what, group, ['someone-else']),
+        ...(subresource === undefined ? [may(verb, `${resource}/token`, group)] : [may(verb, resource, group)]),
+      ];
+      const notEnough = await grant(server, { to: 'rita', rules: others });
+      expectStatus(await send(), refusal(asked));
+      await notEnough();
+      const rules = [may(verb, what, group, name === undefined ? [] : [name])];
+      const enough = await grant(server, { to: 'rita', rules, ...(namespace === undefined ? {} : { namespace }) });
+      // A dry run, so that the next case finds what this one asks for.
+      const dry = `${path}${path.includes('?') ? '&' : '?'}dryRun=All`;
+      const allowed = await server.call(method, method === 'GET' ? path : dry, {
+        ...bodyFor(method),
+        ...headersFor(method),
+        ...asUser('rita'),
+      });
+      expect(allowed.code, allowed.text).not.toBe(403);
+      await enough();
+      expectStatus(await send(), refusal(asked));
+    });
+  });
+
+  describe('the words of a refusal', () => {
+    it('P-33: name what a selector names', async () => {
+      const answer = await server.call('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%3Dx`, asUser('rita'));
+      expectStatus(
+        answer,
+        refusal({ method: '', path: '', verb: 'list', resource: 'pods', name: 'x', namespace: 'ci' }),
+      );
+    });
+
+    it('P-34: name a path that is no resource', async () => {
+      expectStatus(await server.call('POST', '/elsewhere/x', { ...asUser('rita'), body: {} }), {
+        code: 403,
+        reason: 'Forbidden',
+        message: 'forbidden: User "rita" cannot post path "/elsewhere/x"',
+        details: {},
+      });
+    });
+
+    it('P-35: tell of a role that is not there', async () => {
+      const names = ['missing-1', 'missing-2'];
+      for (const name of names) {
+        const before = await server.call('GET', inNamespace('pods'), asUser('rita'));
+        expect(before.code).toBe(403);
+        await create(server, `${RBAC}/clusterrolebindings`, {
+          metadata: { name },
+          subjects: [user('rita')],
+          roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name },
+        });
+      }
+      const missing = (name: string) => `clusterrole.rbac.authorization.k8s.io "${name}" not found`;
+      const { json } = await server.call('GET', inNamespace('pods'), asUser('rita'));
+      expect(json.message).toBe(
+        `pods is forbidden: User "rita" cannot list resource "pods" in API group "" in the namespace "ci": RBAC: [${names.map(missing).join(', ')}]`,
+      );
+      await server.call('DELETE', `${RBAC}/clusterrolebindings/missing-2`);
+      const one = await server.call('GET', inNamespace('pods'), asUser('rita'));
+      expect(one.json.message).toMatch(
+        /in the namespace "ci": RBAC: clusterrole.rbac.authorization.k8s.io "missing-1" not found$/,
+      );
+      await server.call('DELETE', `${RBAC}/clusterrolebindings/missing-1`);
+    });
+
+    it('P-36: hold no markup', async () => {
+      const answer = await server.call('GET', `${inNamespace('pods')}/x%3Cy%3E`, asUser('a&b<c>'));
+      expect(answer.code).toBe(403);
+      expect(answer.json.message).toBe(
+        'pods "x<y>" is forbidden: User "a&amp;b&lt;c&gt;" cannot get resource "pods" in API group "" in the namespace "ci"',
+      );
+      expect(answer.text).not.toMatch(/[<>&]/);
+    });
+  });
+
+  describe('A7, decision 12: a refusal says nothing about what exists', () => {
+    const namedAlike = (text: string, names: readonly [string, string][]): string =>
+      names.reduce((result, [from, to]) => result.replaceAll(from, to), text);
+
+    it.each<[string, string, string, [string, string][]]>([
+      ['account', tokenPath(), tokenPath('ghost'), [['ghost', 'builder']]],
+      ['namespace', tokenPath(), tokenPath('builder', 'ghost'), [['ghost', 'ci']]],
+      ['cluster', tokenPath(), tokenPath('builder', 'ci', 'ghost'), []],
+    ])('of an absent %s', async (_, there, absent, names) => {
+      const [one, other] = await Promise.all(
+        [there, absent].map((path) => server.call('POST', path, { body: ASK, ...asUser('rita') })),
+      );
+      expect(one?.code).toBe(403);
+      expect(other?.code).toBe(403);
+      expect(namedAlike(other?.text ?? '', names)).toBe(one?.text);
+    });
+
+    it('nor of an absent cluster in the registry', async () => {
+      for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
+        const [there, absent] = await Promise.all(
+          ['alpha', 'ghost'].map((name) =>
+            server.call(method, `${CLUSTERS}/${name}`, {
+              ...bodyFor(method),
+              ...headersFor(method),
+              ...asUser('rita'),
+            }),
+          ),
+        );
+        expect(there?.code).toBe(403);
+        expect(absent?.text.replaceAll('ghost', 'alpha')).toBe(there?.text);
+      }
+    });
+
+    it('nor a broken body, or one of the wrong type', async () => {
+      for (const options of [{ body: '{' }, { body: 'x', headers: { 'Content-Type': 'text/plain' } }]) {
+        expect((await server.call('POST', tokenPath(), { ...options, ...asUser('rita') })).code).toBe(403);
+      }
+    });
+  });
 });

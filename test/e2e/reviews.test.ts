@@ -1,167 +1,452 @@
 import { AuthenticationV1Api, AuthorizationV1Api, KubeConfig } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { badRequest, expectStatus, expectUnauthorized } from './support/expect-status.ts';
-import { grant, may } from './support/rbac.ts';
+import { describeWithKubectl, type KubectlOptions, kubectl, kubectlOk } from './support/kubectl.ts';
+import { asUser, create, createObjects, issue, remove } from './support/objects.ts';
+import { grant, group, may, RBAC, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, MAY, RULES, review, WHO } from './support/reviews.ts';
 import { type Answer, type Server, startServer, TLS } from './support/server.ts';
-import { asUser, createWorld, issue } from './support/token-world.ts';
+
+/** Reviews of the caller: who it is, and what it may do. With the API, the official client and kubectl. */
 
 let server: Server;
 let builder: string;
 
 beforeAll(async () => {
-  server = await startServer({ users: { jane: ['devs', 'ops'], nobody: [] }, tls: true });
-  await createWorld(server);
+  server = await startServer({ users: { jane: ['devs', 'ops'], kate: ['devs'], nobody: [] }, tls: true });
+  await createObjects(server);
   builder = await issue(server);
 });
 afterAll(() => server.destroy());
 
-const ask = (path: string, body: unknown, token: string): Promise<Answer> => server.call('POST', path, { body, token });
-const jane = asUser('jane').token;
-const nobody = asUser('nobody').token;
+describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
+  const ask = (path: string, body: unknown, token: string): Promise<Answer> =>
+    server.call('POST', path, { body, token });
+  const jane = asUser('jane').token;
+  const nobody = asUser('nobody').token;
 
-const rules = (namespace: string, { path = RULES, token = jane } = {}) =>
-  review(server, path, { spec: { namespace } }, token);
+  const rules = (namespace: string, { path = RULES, token = jane } = {}) =>
+    review(server, path, { spec: { namespace } }, token);
 
-describe('SelfSubjectReview', () => {
-  it('tells who the caller is', async () => {
-    const { json, code } = await ask(WHO, {}, jane);
-    expect(code).toBe(201);
-    expect(json).toEqual({
-      kind: 'SelfSubjectReview',
-      apiVersion: 'authentication.k8s.io/v1',
-      metadata: { creationTimestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) },
-      status: { userInfo: { username: 'jane', uid: 'uid-jane', groups: ['devs', 'ops', 'system:authenticated'] } },
-    });
-    expect(Object.keys(json)).toEqual(['kind', 'apiVersion', 'metadata', 'status']);
-  });
-
-  it('tells it as of the place asked: a service account is local only at home', async () => {
-    const nameAt = async (path: string) => (await review(server, path, {}, builder)).userInfo;
-    expect(await nameAt(inCluster(WHO))).toMatchObject({
-      username: 'system:serviceaccount:ci:builder',
-      groups: ['system:serviceaccounts', 'system:serviceaccounts:ci', 'system:authenticated'],
-      extra: { 'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)] },
-    });
-    for (const path of [WHO, inCluster(WHO, 'beta'), inCluster(WHO, 'no-such-cluster')]) {
-      expect(await nameAt(path), path).toMatchObject({
-        username: 'system:cluster:alpha:serviceaccount:ci:builder',
-        groups: ['system:cluster:alpha:serviceaccounts', 'system:authenticated'],
+  describe('SelfSubjectReview', () => {
+    it('tells who the caller is', async () => {
+      const { json, code } = await ask(WHO, {}, jane);
+      expect(code).toBe(201);
+      expect(json).toEqual({
+        kind: 'SelfSubjectReview',
+        apiVersion: 'authentication.k8s.io/v1',
+        metadata: { creationTimestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) },
+        status: { userInfo: { username: 'jane', uid: 'uid-jane', groups: ['devs', 'ops', 'system:authenticated'] } },
       });
-    }
+      expect(Object.keys(json)).toEqual(['kind', 'apiVersion', 'metadata', 'status']);
+    });
+
+    it('tells it as of the place asked: a service account is local only at home', async () => {
+      const nameAt = async (path: string) => (await review(server, path, {}, builder)).userInfo;
+      expect(await nameAt(inCluster(WHO))).toMatchObject({
+        username: 'system:serviceaccount:ci:builder',
+        groups: ['system:serviceaccounts', 'system:serviceaccounts:ci', 'system:authenticated'],
+        extra: { 'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)] },
+      });
+      for (const path of [WHO, inCluster(WHO, 'beta'), inCluster(WHO, 'no-such-cluster')]) {
+        expect(await nameAt(path), path).toMatchObject({
+          username: 'system:cluster:alpha:serviceaccount:ci:builder',
+          groups: ['system:cluster:alpha:serviceaccounts', 'system:authenticated'],
+        });
+      }
+    });
+
+    it('a status that is sent along is not believed', async () => {
+      const body = { status: { userInfo: { username: 'root', groups: ['system:masters'], extra: { a: ['b'] } } } };
+      expect((await review(server, WHO, body, jane)).userInfo.username).toBe('jane');
+    });
   });
 
-  it('a status that is sent along is not believed', async () => {
-    const body = { status: { userInfo: { username: 'root', groups: ['system:masters'], extra: { a: ['b'] } } } };
-    expect((await review(server, WHO, body, jane)).userInfo.username).toBe('jane');
+  describe('SelfSubjectRulesReview', () => {
+    const BASIC = [
+      { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'] },
+      { verbs: ['create'], apiGroups: ['authorization.k8s.io'], resources: ['selfsubjectaccessreviews'] },
+      { verbs: ['create'], apiGroups: ['authorization.k8s.io'], resources: ['selfsubjectrulesreviews'] },
+    ];
+
+    it('lists what everyone may do', async () => {
+      const { json } = await ask(RULES, { spec: { namespace: 'ci' } }, nobody);
+      expect(json).toEqual({
+        kind: 'SelfSubjectRulesReview',
+        apiVersion: 'authorization.k8s.io/v1',
+        metadata: {},
+        spec: {},
+        status: {
+          resourceRules: BASIC,
+          nonResourceRules: [{ verbs: ['get'], nonResourceURLs: expect.arrayContaining(['/api', '/openapi/*']) }],
+          incomplete: false,
+        },
+      });
+    });
+
+    it('in a cluster, what holds there; at the fleet it says that there is more', async () => {
+      const takeBack = await grant(server, {
+        to: 'jane',
+        rules: [may('get', 'pods', '', ['a'])],
+        clusters: 'env=prod',
+      });
+      const rule = { verbs: ['get'], apiGroups: [''], resources: ['pods'], resourceNames: ['a'] };
+      expect(await rules('ci', { path: inCluster(RULES, 'alpha') })).toMatchObject({
+        resourceRules: expect.arrayContaining([...BASIC, rule]),
+        incomplete: false,
+      });
+      expect((await rules('ci', { path: inCluster(RULES, 'beta') })).resourceRules).toEqual(BASIC);
+      expect(await rules('ci')).toMatchObject({
+        resourceRules: BASIC,
+        incomplete: true,
+        evaluationError:
+          'rules that hold in some clusters only are not listed here, but below the path of each cluster',
+      });
+      await takeBack();
+    });
+
+    it('refuses a question about no namespace', async () => {
+      for (const body of [{}, { spec: {} }, { spec: { namespace: '' } }]) {
+        expectStatus(await ask(RULES, body, jane), badRequest('no namespace on request'));
+      }
+    });
+  });
+
+  describe('all of them', () => {
+    it('are for callers who are known', async () => {
+      for (const path of [WHO, MAY, RULES, inCluster(WHO)]) {
+        expectUnauthorized(await server.call('POST', path, { body: {}, token: null }));
+      }
+    });
+
+    it('can be created, and nothing else', async () => {
+      const admin = { body: {} };
+      for (const path of [WHO, MAY, RULES, inCluster(MAY)]) {
+        for (const method of ['GET', 'DELETE']) expect((await server.call(method, path)).code, method).toBe(405);
+        for (const below of ['/x', '/x/status', '//status'])
+          expect((await server.call('POST', path + below, admin)).code).toBe(404);
+        const namespaced = path.replace('/v1/', '/v1/namespaces/ci/');
+        expect((await server.call('POST', namespaced, admin)).code, namespaced).toBe(404);
+      }
+      expect((await server.call('POST', '/apis/authentication.k8s.io/v1beta1/selfsubjectreviews', admin)).code).toBe(
+        404,
+      );
+    });
+
+    it('know the options of a create', async () => {
+      const body = { spec: { namespace: 'ci' }, x: 1 };
+      expect((await ask(RULES, body, jane)).warnings).toEqual(['unknown field "x"']);
+      expect((await ask(`${RULES}?dryRun=All&fieldValidation=Ignore`, body, jane)).warnings).toEqual([]);
+      expectStatus(
+        await ask(`${RULES}?fieldValidation=Strict`, body, jane),
+        badRequest(
+          'SelfSubjectRulesReview in version "v1" cannot be handled as a SelfSubjectRulesReview: strict decoding error: unknown field "x"',
+        ),
+      );
+      expect((await ask(`${RULES}?dryRun=some`, body, jane)).code).toBe(422);
+      expectStatus(
+        await ask(MAY, { kind: 'SelfSubjectReview', apiVersion: 'authentication.k8s.io/v1' }, jane),
+        badRequest(
+          'SelfSubjectReview in version "v1" cannot be handled as a SelfSubjectAccessReview: no kind "SelfSubjectReview" is registered for version "authentication.k8s.io/v1"',
+        ),
+      );
+    });
+
+    it('come as YAML too', async () => {
+      const headers = { Accept: 'application/yaml', 'Content-Type': 'application/yaml' };
+      const { text } = await server.call('POST', WHO, { body: '{}', headers, token: jane });
+      expect(text).toContain('  userInfo:\n');
+    });
+  });
+
+  it('the official client asks them', async () => {
+    const config = new KubeConfig();
+    config.loadFromOptions({
+      clusters: [{ name: 'a', server: `${server.url}/orchestrator/alpha`, caFile: TLS.caFile }],
+      users: [{ name: 'b', token: builder }],
+      contexts: [{ name: 'c', cluster: 'a', user: 'b' }],
+      currentContext: 'c',
+    });
+    const self = await config.makeApiClient(AuthenticationV1Api).createSelfSubjectReview({ body: {} });
+    expect(self.status?.userInfo?.username).toBe('system:serviceaccount:ci:builder');
+    const authorization = config.makeApiClient(AuthorizationV1Api);
+    const access = await authorization.createSelfSubjectAccessReview({
+      body: { spec: { resourceAttributes: { verb: 'get', resource: 'pods' } } },
+    });
+    expect(access.status?.allowed).toBe(false);
+    const listed = await authorization.createSelfSubjectRulesReview({ body: { spec: { namespace: 'ci' } } });
+    expect(listed.status?.incomplete).toBe(false);
   });
 });
 
-describe('SelfSubjectRulesReview', () => {
-  const BASIC = [
-    { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'] },
-    { verbs: ['create'], apiGroups: ['authorization.k8s.io'], resources: ['selfsubjectaccessreviews'] },
-    { verbs: ['create'], apiGroups: ['authorization.k8s.io'], resources: ['selfsubjectrulesreviews'] },
-  ];
+describe('SelfSubjectAccessReview', () => {
+  const jane = asUser('jane').token;
+  const nobody = asUser('nobody').token;
+  const mayI = (attributes: object, { path = MAY, token = jane } = {}) =>
+    review(server, path, { spec: { resourceAttributes: attributes } }, token);
 
-  it('lists what everyone may do', async () => {
-    const { json } = await ask(RULES, { spec: { namespace: 'ci' } }, nobody);
+  const CREATE_TOKEN = { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'ci' };
+
+  it('says no without a reason when there is none', async () => {
+    const { json, code } = await server.call('POST', MAY, {
+      body: { spec: { resourceAttributes: { verb: 'get', resource: 'pods' } } },
+      token: nobody,
+    });
+    expect(code).toBe(201);
     expect(json).toEqual({
-      kind: 'SelfSubjectRulesReview',
+      kind: 'SelfSubjectAccessReview',
       apiVersion: 'authorization.k8s.io/v1',
       metadata: {},
-      spec: {},
-      status: {
-        resourceRules: BASIC,
-        nonResourceRules: [{ verbs: ['get'], nonResourceURLs: expect.arrayContaining(['/api', '/openapi/*']) }],
-        incomplete: false,
-      },
+      spec: { resourceAttributes: { verb: 'get', resource: 'pods' } },
+      status: { allowed: false },
     });
   });
 
-  it('in a cluster, what holds there; at the fleet it says that there is more', async () => {
-    const takeBack = await grant(server, { to: 'jane', rules: [may('get', 'pods', '', ['a'])], clusters: 'env=prod' });
-    const rule = { verbs: ['get'], apiGroups: [''], resources: ['pods'], resourceNames: ['a'] };
-    expect(await rules('ci', { path: inCluster(RULES, 'alpha') })).toMatchObject({
-      resourceRules: expect.arrayContaining([...BASIC, rule]),
-      incomplete: false,
-    });
-    expect((await rules('ci', { path: inCluster(RULES, 'beta') })).resourceRules).toEqual(BASIC);
-    expect(await rules('ci')).toMatchObject({
-      resourceRules: BASIC,
-      incomplete: true,
-      evaluationError: 'rules that hold in some clusters only are not listed here, but below the path of each cluster',
-    });
+  it('names the binding, the role and the subject that allow it', async () => {
+    const takeBack = await grant(server, { to: group('devs'), rules: [may('create', 'serviceaccounts/token')] });
+    const status = await mayI({ ...CREATE_TOKEN, name: 'builder' });
+    expect(status.allowed).toBe(true);
+    expect(status.reason).toMatch(
+      /^RBAC: allowed by ClusterRoleBinding "(granted-\d+)" of ClusterRole "\1" to Group "devs"$/,
+    );
+    expect((await mayI(CREATE_TOKEN, { token: nobody })).allowed).toBe(false);
+    await takeBack();
+    expect(await mayI(CREATE_TOKEN)).toEqual({ allowed: false });
+  });
+
+  it('a RoleBinding counts in its namespace', async () => {
+    const takeBack = await grant(server, { to: 'jane', rules: [may('get', 'pods')], namespace: 'ci' });
+    const status = await mayI({ verb: 'get', resource: 'pods', namespace: 'ci' });
+    expect(status.reason).toMatch(
+      /^RBAC: allowed by RoleBinding "(granted-\d+)\/ci" of ClusterRole "\1" to User "jane"$/,
+    );
+    expect(await mayI({ verb: 'get', resource: 'pods', namespace: 'shop' })).toEqual({ allowed: false });
+    expect(await mayI({ verb: 'get', resource: 'pods' })).toEqual({ allowed: false });
     await takeBack();
   });
 
-  it('refuses a question about no namespace', async () => {
-    for (const body of [{}, { spec: {} }, { spec: { namespace: '' } }]) {
-      expectStatus(await ask(RULES, body, jane), badRequest('no namespace on request'));
+  it('metadata that says nothing is none', async () => {
+    const body = { metadata: { generation: 0, labels: {}, name: '' }, spec: { resourceAttributes: { verb: 'get' } } };
+    expect(await review(server, MAY, body, nobody)).toEqual({ allowed: false });
+  });
+
+  it('is about the cluster below whose path it is asked', async () => {
+    const takeBack = await grant(server, {
+      to: 'jane',
+      rules: [may('create', 'serviceaccounts/token')],
+      clusters: 'env=prod',
+    });
+    const at = async (path: string) => (await mayI(CREATE_TOKEN, { path })).allowed;
+    expect(await at(inCluster(MAY, 'alpha'))).toBe(true);
+    expect(await at(inCluster(MAY, 'beta'))).toBe(false);
+    expect(await at(inCluster(MAY, 'no-such-cluster'))).toBe(false);
+    expect(await at(MAY)).toBe(false);
+    await takeBack();
+  });
+
+  it('at the fleet it can be about an entry of the registry', async () => {
+    const takeBack = await grant(server, {
+      to: 'jane',
+      rules: [may('get', 'clusters', REGISTRY_GROUP)],
+      clusters: 'env=prod',
+    });
+    const about = (name: string) => mayI({ verb: 'get', group: REGISTRY_GROUP, resource: 'clusters', name });
+    expect((await about('alpha')).allowed).toBe(true);
+    expect((await about('beta')).allowed).toBe(false);
+    expect((await about('no-such-cluster')).allowed).toBe(false);
+    expect((await about('')).allowed).toBe(false);
+    await takeBack();
+  });
+
+  it('decision 9: a list of clusters is refused to nobody', async () => {
+    const list = { verb: 'list', group: REGISTRY_GROUP, resource: 'clusters' };
+    const reason = 'everyone may list clusters, and is shown those that they may see';
+    expect(await mayI(list, { token: nobody })).toEqual({ allowed: true, reason });
+    expect(await mayI({ ...list, verb: 'watch' }, { token: nobody })).toEqual({ allowed: true, reason });
+    expect((await server.call('GET', '/auth/v1/clusters', { token: nobody })).code).toBe(200);
+    expect(await mayI({ ...list, name: 'alpha' }, { token: nobody })).toEqual({ allowed: false });
+    expect(await mayI({ ...list, subresource: 'status' }, { token: nobody })).toEqual({ allowed: false });
+  });
+
+  it('is true to what then happens', async () => {
+    const takeBack = await grant(server, {
+      to: 'jane',
+      rules: [may('create', 'serviceaccounts/token', '', ['builder']), may('get', 'pods', '', ['web-0'])],
+      clusters: 'kubernetes.io/metadata.name=alpha',
+    });
+    const asked = [
+      ['POST', 'serviceaccounts/builder/token', { ...CREATE_TOKEN, name: 'builder' }],
+      ['POST', 'serviceaccounts/other/token', { ...CREATE_TOKEN, name: 'other' }],
+      ['GET', 'pods/web-0', { verb: 'get', resource: 'pods', namespace: 'ci', name: 'web-0' }],
+      ['GET', 'pods/job-0', { verb: 'get', resource: 'pods', namespace: 'ci', name: 'job-0' }],
+    ] as const;
+    for (const cluster of ['alpha', 'beta']) {
+      for (const [method, path, attributes] of asked) {
+        const { allowed } = await mayI(attributes, { path: inCluster(MAY, cluster) });
+        const { code } = await server.call(method, `/orchestrator/${cluster}/api/v1/namespaces/ci/${path}`, {
+          token: jane,
+          ...(method === 'POST' ? { body: { spec: { audiences: [] } } } : {}),
+        });
+        expect(code !== 403, `${cluster} ${path}`).toBe(allowed);
+      }
     }
+    await takeBack();
+  });
+
+  it('answers for paths', async () => {
+    const path = (nonResourceAttributes: object, at = MAY) =>
+      review(server, at, { spec: { nonResourceAttributes } }, jane);
+    for (const at of [MAY, inCluster(MAY)]) {
+      expect(await path({ verb: 'get', path: '/apis' }, at)).toEqual({
+        allowed: true,
+        reason:
+          'RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "system:discovery" to Group "system:authenticated"',
+      });
+      expect(await path({ verb: 'get', path: '/metrics' }, at)).toEqual({ allowed: false });
+    }
+  });
+
+  it('says what is wrong with the rules', async () => {
+    await create(server, `${RBAC}/clusterrolebindings`, {
+      metadata: { name: 'dangling' },
+      subjects: [group('ops')],
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'lost' },
+    });
+    const reason = 'RBAC: clusterrole.rbac.authorization.k8s.io "lost" not found';
+    expect(await mayI({ verb: 'get', resource: 'pods' })).toEqual({ allowed: false, reason });
+    await remove(server, `${RBAC}/clusterrolebindings/dangling`);
+  });
+
+  const invalid = (field: string, reason: string, text: string) => ({
+    code: 422,
+    reason: 'Invalid',
+    message: `SelfSubjectAccessReview.authorization.k8s.io "" is invalid: ${field}: ${text}`,
+    details: {
+      group: 'authorization.k8s.io',
+      kind: 'SelfSubjectAccessReview',
+      causes: [{ reason, message: text, field }],
+    },
+  });
+
+  test.each([
+    [
+      {},
+      'spec.resourceAttributes',
+      'FieldValueInvalid',
+      'Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
+    ],
+    [
+      { spec: { resourceAttributes: { verb: 'get' }, nonResourceAttributes: { path: '/x' } } },
+      'spec.nonResourceAttributes',
+      'FieldValueInvalid',
+      'Invalid value: {"path":"/x"}: cannot be specified in combination with resourceAttributes',
+    ],
+    [
+      {
+        metadata: { name: 'x', generation: 0, labels: {}, uid: '', managedFields: [{}] },
+        spec: { resourceAttributes: {} },
+      },
+      'metadata',
+      'FieldValueInvalid',
+      'Invalid value: {"name":"x"}: must be empty',
+    ],
+    [
+      { spec: { resourceAttributes: { fieldSelector: { rawSelector: 'a=b', requirements: [{ key: 'a' }] } } } },
+      'spec.resourceAttributes.fieldSelector.rawSelector',
+      'FieldValueInvalid',
+      'Invalid value: "a=b": may not specified at the same time as requirements',
+    ],
+    [
+      { spec: { resourceAttributes: { labelSelector: {} } } },
+      'spec.resourceAttributes.labelSelector.requirements',
+      'FieldValueRequired',
+      'Required value: when spec.resourceAttributes.labelSelector is specified, requirements or rawSelector is required',
+    ],
+  ])('refuses %j', async (body, field, reason, text) => {
+    expectStatus(await server.call('POST', MAY, { body, token: jane }), invalid(field, reason, text));
   });
 });
 
-describe('all of them', () => {
-  it('are for callers who are known', async () => {
-    for (const path of [WHO, MAY, RULES, inCluster(WHO)]) {
-      expectUnauthorized(await server.call('POST', path, { body: {}, token: null }));
-    }
+const AT_ALPHA = { clusterPath: '/orchestrator/alpha' };
+const AT_BETA = { clusterPath: '/orchestrator/beta' };
+const KATE = asUser('kate');
+
+describeWithKubectl('kubectl auth', () => {
+  beforeAll(async () => {
+    await grant(server, {
+      to: 'kate',
+      rules: [may('create', 'serviceaccounts/token'), may('get', 'clusters', REGISTRY_GROUP)],
+      clusters: 'env=prod',
+    });
   });
 
-  it('can be created, and nothing else', async () => {
-    const admin = { body: {} };
-    for (const path of [WHO, MAY, RULES, inCluster(MAY)]) {
-      for (const method of ['GET', 'DELETE']) expect((await server.call(method, path)).code, method).toBe(405);
-      for (const below of ['/x', '/x/status', '//status'])
-        expect((await server.call('POST', path + below, admin)).code).toBe(404);
-      const namespaced = path.replace('/v1/', '/v1/namespaces/ci/');
-      expect((await server.call('POST', namespaced, admin)).code, namespaced).toBe(404);
-    }
-    expect((await server.call('POST', '/apis/authentication.k8s.io/v1beta1/selfsubjectreviews', admin)).code).toBe(404);
+  it('whoami', async () => {
+    const rows = (await kubectlOk(server, ['auth', 'whoami'], KATE)).split('\n').map((row) => row.split(/ {2,}/));
+    expect(rows).toEqual([
+      ['ATTRIBUTE', 'VALUE'],
+      ['Username', 'kate'],
+      ['UID', 'uid-kate'],
+      ['Groups', '[devs system:authenticated]'],
+      [''],
+    ]);
   });
 
-  it('know the options of a create', async () => {
-    const body = { spec: { namespace: 'ci' }, x: 1 };
-    expect((await ask(RULES, body, jane)).warnings).toEqual(['unknown field "x"']);
-    expect((await ask(`${RULES}?dryRun=All&fieldValidation=Ignore`, body, jane)).warnings).toEqual([]);
-    expectStatus(
-      await ask(`${RULES}?fieldValidation=Strict`, body, jane),
-      badRequest(
-        'SelfSubjectRulesReview in version "v1" cannot be handled as a SelfSubjectRulesReview: strict decoding error: unknown field "x"',
-      ),
-    );
-    expect((await ask(`${RULES}?dryRun=some`, body, jane)).code).toBe(422);
-    expectStatus(
-      await ask(MAY, { kind: 'SelfSubjectReview', apiVersion: 'authentication.k8s.io/v1' }, jane),
-      badRequest(
-        'SelfSubjectReview in version "v1" cannot be handled as a SelfSubjectAccessReview: no kind "SelfSubjectReview" is registered for version "authentication.k8s.io/v1"',
-      ),
-    );
+  it('whoami, in the cluster of a service account and elsewhere', async () => {
+    const args = ['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'];
+    const nameAt = (options: KubectlOptions) => kubectlOk(server, args, { ...options, token: builder });
+    expect(await nameAt(AT_ALPHA)).toBe('system:serviceaccount:ci:builder');
+    expect(await nameAt(AT_BETA)).toBe('system:cluster:alpha:serviceaccount:ci:builder');
+    expect(await nameAt({})).toBe('system:cluster:alpha:serviceaccount:ci:builder');
   });
 
-  it('come as YAML too', async () => {
-    const headers = { Accept: 'application/yaml', 'Content-Type': 'application/yaml' };
-    const { text } = await server.call('POST', WHO, { body: '{}', headers, token: jane });
-    expect(text).toContain('  userInfo:\n');
-  });
-});
+  /** kubectl says it in a word and by its exit code. */
+  const canI = async (args: string, options: KubectlOptions): Promise<boolean> => {
+    const { code, stdout, stderr } = await kubectl(server, ['auth', 'can-i', ...args.split(' ')], options);
+    expect([`yes\n`, 'no\n'], stderr).toContain(stdout);
+    expect(code).toBe(stdout === 'yes\n' ? 0 : 1);
+    return code === 0;
+  };
+  const TOKEN = 'create serviceaccounts --subresource=token -n ci';
 
-it('the official client asks them', async () => {
-  const config = new KubeConfig();
-  config.loadFromOptions({
-    clusters: [{ name: 'a', server: `${server.url}/orchestrator/alpha`, caFile: TLS.caFile }],
-    users: [{ name: 'b', token: builder }],
-    contexts: [{ name: 'c', cluster: 'a', user: 'b' }],
-    currentContext: 'c',
+  it.each<[args: string, options: KubectlOptions, answer: boolean]>([
+    ['get clusters', {}, true],
+    ['get clusters', KATE, false],
+    ['get clusters/alpha', KATE, true],
+    ['get clusters/beta', KATE, false],
+    ['list clusters', KATE, true],
+    ['delete clusters/alpha', KATE, false],
+    [TOKEN, { ...AT_ALPHA, ...KATE }, true],
+    [TOKEN, { ...AT_BETA, ...KATE }, false],
+    [TOKEN, { ...AT_BETA }, true],
+    ['get pods -A', { ...AT_ALPHA, ...KATE }, false],
+    ['get /apis', KATE, true],
+    ['get /metrics', KATE, false],
+    ['* *', {}, true],
+    ['* *', KATE, false],
+  ])('can-i %s, %j', async (args, options, answer) => {
+    expect(await canI(args, options)).toBe(answer);
   });
-  const self = await config.makeApiClient(AuthenticationV1Api).createSelfSubjectReview({ body: {} });
-  expect(self.status?.userInfo?.username).toBe('system:serviceaccount:ci:builder');
-  const authorization = config.makeApiClient(AuthorizationV1Api);
-  const access = await authorization.createSelfSubjectAccessReview({
-    body: { spec: { resourceAttributes: { verb: 'get', resource: 'pods' } } },
+
+  it('can-i --list', async () => {
+    const list = async (options: KubectlOptions) => {
+      const { code, stdout, stderr } = await kubectl(server, ['auth', 'can-i', '--list', '-n', 'ci'], options);
+      expect(code, stderr).toBe(0);
+      return { rows: stdout.split('\n').map((row) => row.replaceAll(/ +/g, ' ')), stderr };
+    };
+    const there = await list({ ...AT_ALPHA, ...KATE });
+    expect(there.rows).toContain('serviceaccounts/token [] [] [create]');
+    expect(there.rows).toContain('selfsubjectreviews.authentication.k8s.io [] [] [create]');
+    expect(there.rows).toContain(' [/openapi/*] [] [get]');
+    expect(there.stderr).toBe('');
+
+    const elsewhere = await list({ ...AT_BETA, ...KATE });
+    expect(elsewhere.rows).not.toContain('serviceaccounts/token [] [] [create]');
+    expect(elsewhere.stderr).toBe('');
+
+    const atFleet = await list(KATE);
+    expect(atFleet.rows).not.toContain('serviceaccounts/token [] [] [create]');
+    expect(atFleet.stderr).toContain('the list may be incomplete: rules that hold in some clusters only');
+
+    expect((await list({})).rows).toContain('*.* [] [] [*]');
   });
-  expect(access.status?.allowed).toBe(false);
-  const listed = await authorization.createSelfSubjectRulesReview({ body: { spec: { namespace: 'ci' } } });
-  expect(listed.status?.incomplete).toBe(false);
 });

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
+import { codeFor, createObjects, issue } from './support/objects.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
 import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
 import { dataDirWithKey, keySetOf } from './support/signing-keys.ts';
-import { codeFor, createWorld, issue } from './support/token-world.ts';
 import { Watch } from './support/watch.ts';
 
 /** The keys that sign tokens: seen, rotated and revoked over HTTP, with kubectl and at the command line. */
@@ -30,7 +30,7 @@ beforeAll(async () => {
   const { dataDir, key } = await dataDirWithKey();
   privateScalar = key.export({ format: 'jwk' }).d ?? '';
   server = await startServer({ dataDir, tls: true, users: { jane: [], viewer: [], keeper: [] } });
-  await createWorld(server);
+  await createObjects(server);
   const group = 'clusterpass.dev';
   await grant(server, { to: 'viewer', rules: ['get', 'list', 'watch'].map((verb) => may(verb, 'signingkeys', group)) });
   await grant(server, { to: 'keeper', rules: ['create', 'delete'].map((verb) => may(verb, 'signingkeys', group)) });

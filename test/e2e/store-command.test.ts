@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeWithEtcd, type Etcd, etcdCall, freePorts, startEtcd } from '../conformance/etcd-process.ts';
 import { addCluster, CLUSTERS, RBAC } from './support/fleet.ts';
+import { createAccount, createNamespace, inNamespace, tokenPath } from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
-import { createAccount, createNamespace, inNamespace, tokenPath } from './support/token-world.ts';
 import { Watch } from './support/watch.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url));

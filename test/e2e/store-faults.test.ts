@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ASK, CLUSTERS, createCluster, createObjects, issue, post } from './support/objects.ts';
 import { run } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
-import { ASK, CLUSTERS, createCluster, createWorld, issue, post } from './support/token-world.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** B12 on the embedded store; the same for etcd is in etcd-faults.test.ts. */
@@ -34,7 +34,7 @@ beforeAll(async () => {
       CLUSTERPASS_TEST_DISK: trouble,
     },
   });
-  await createWorld(server);
+  await createObjects(server);
   token = await issue(server);
 });
 afterAll(async () => {

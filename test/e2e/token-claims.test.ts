@@ -3,140 +3,526 @@ import { createHash } from 'node:crypto';
 import { chmod, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader, exportJWK, jwtVerify } from 'jose';
+import {
+  calculateJwkThumbprint,
+  createRemoteJWKSet,
+  decodeJwt,
+  decodeProtectedHeader,
+  exportJWK,
+  jwtVerify,
+} from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Person } from './support/cli.ts';
+import { expectUnauthorized } from './support/expect-status.ts';
+import { namesIn } from './support/fleet.ts';
+import {
+  bind,
+  CLUSTERS,
+  codeFor,
+  createAccount,
+  createCluster,
+  createNamespace,
+  createObjects,
+  createPod,
+  createSecret,
+  inNamespace,
+  issue,
+  remove,
+  tokenPath,
+} from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
-import { dataDirWithKey, keySetOf, publicKeyOf } from './support/signing-keys.ts';
-import { codeFor, createWorld, issue, tokenPath } from './support/token-world.ts';
+import { dataDirWithKey, KEY_SET, keySetOf, publicKeyOf } from './support/signing-keys.ts';
+import { Watch } from './support/watch.ts';
 
-/** What is in the tokens, read with another library than the one that made them, and the keys behind them. */
+/** Issued tokens: their claims, the documents of their issuer, and how long they are accepted. */
 
 let server: Server;
-let uids: Awaited<ReturnType<typeof createWorld>>;
-let issuer: string;
+let uids: Awaited<ReturnType<typeof createObjects>>;
 
 beforeAll(async () => {
   server = await startServer({ args: ['--log-level', 'debug'] });
-  uids = await createWorld(server);
-  issuer = `${server.url}/orchestrator/alpha`;
+  uids = await createObjects(server);
 });
 afterAll(() => server.destroy());
 
-const textOf = (token: string, part: 0 | 1): string =>
-  Buffer.from(token.split('.')[part] ?? '', 'base64url').toString();
+describe('claims and keys', () => {
+  /** What is in the tokens, read with another library than the one that made them, and the keys behind them. */
 
-describe('ES256, the default', () => {
-  it('K-01, K-02: the header is exactly alg and kid, and kid follows from the key', async () => {
-    const token = await issue(server);
-    const key = await publicKeyOf(server, decodeProtectedHeader(token).kid);
-    const kid = createHash('sha256')
-      .update(key.export({ type: 'spki', format: 'der' }))
-      .digest('base64url');
-    expect(textOf(token, 0)).toBe(`{"alg":"ES256","kid":"${kid}"}`);
-    expect(kid, 'not the thumbprint of RFC 7638').not.toBe(await calculateJwkThumbprint(await exportJWK(key)));
+  let issuer: string;
+
+  beforeAll(async () => {
+    issuer = `${server.url}/orchestrator/alpha`;
   });
 
-  it('K-03, K-04, K-05, K-06, K-07, K-09: every claim, in order, under a signature that holds', async () => {
-    const token = await issue(server, tokenPath(), { audiences: ['vault', 'registry'], expirationSeconds: 1200 });
-    const key = await publicKeyOf(server, decodeProtectedHeader(token).kid);
-    const { payload } = await jwtVerify(token, key, { issuer, audience: 'vault', algorithms: ['ES256'] });
-    const { iat = 0, jti = '' } = payload;
-    expect(textOf(token, 1)).toBe(
-      `{"aud":["vault","registry"],"exp":${iat + 1200},"iat":${iat},"iss":"${issuer}","jti":"${jti}","kubernetes.io":{"namespace":"ci","serviceaccount":{"name":"builder","uid":"${uids.builder}"}},"nbf":${iat},"sub":"system:serviceaccount:ci:builder"}`,
-    );
-    expect(jti).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-    expect(Math.abs(iat - Date.now() / 1000)).toBeLessThan(60);
-  });
+  const textOf = (token: string, part: 0 | 1): string =>
+    Buffer.from(token.split('.')[part] ?? '', 'base64url').toString();
 
-  it('K-04: one audience is an array too', async () => {
-    expect(textOf(await issue(server, tokenPath(), { audiences: ['vault'] }), 1)).toMatch(/^\{"aud":\["vault"\],/);
-  });
-
-  it.each<[string, object, () => object]>([
-    [
-      'T-32: a pod on a node',
-      { kind: 'Pod', name: 'web-0' },
-      () => ({ node: { name: 'node-1' }, pod: { name: 'web-0', uid: uids.pod } }),
-    ],
-    ['a pod without a node', { kind: 'Pod', name: 'job-0' }, () => ({ pod: { name: 'job-0', uid: uids.unscheduled } })],
-    ['a secret', { kind: 'Secret', name: 'tls' }, () => ({ secret: { name: 'tls', uid: uids.secret } })],
-  ])('K-07: bound to %s', async (_, boundObjectRef, expected) => {
-    const token = await issue(server, tokenPath(), { audiences: [], boundObjectRef });
-    const claims = decodeJwt(token)['kubernetes.io'];
-    const serviceaccount = { name: 'builder', uid: uids.builder };
-    expect(JSON.stringify(claims), 'K-03').toBe(JSON.stringify({ namespace: 'ci', ...expected(), serviceaccount }));
-  });
-
-  it('K-09: the issuer is the address of the cluster', async () => {
-    const token = await issue(server, tokenPath('builder', 'ci', 'beta'));
-    expect(decodeJwt(token)).toMatchObject({
-      iss: `${server.url}/orchestrator/beta`,
-      aud: [`${server.url}/orchestrator/beta`],
-    });
-  });
-
-  it('A1: key and directory are for their owner alone', async () => {
-    const keys = join(server.dataDir, 'keys');
-    expect((await stat(keys)).mode & 0o777).toBe(0o700);
-    for (const name of await readdir(keys)) expect((await stat(join(keys, name))).mode & 0o777, name).toBe(0o600);
-    expect((await stat(join(server.dataDir, 'admin.token'))).mode & 0o777).toBe(0o600);
-  });
-
-  it('A8: nothing of a token is in what the program writes, only its id', async () => {
-    const token = await issue(server);
-    await codeFor(server, token);
-    await server.call('GET', '/auth/v1/clusters', { token: `${token}x`, headers: { 'Audit-ID': 'the-last-one' } });
-    const written = (): string => server.output.stdout + server.output.stderr;
-    await expect.poll(written).toContain('the-last-one');
-    expect(written()).toContain(`JTI=${decodeJwt(token).jti}`);
-    for (const part of token.split('.').slice(1)) expect(written()).not.toContain(part);
-    expect(written()).not.toContain(server.adminToken);
-  });
-});
-
-describe('other algorithms', () => {
-  it('K-01: --signing-algorithm RS256 signs with RSA; a change to ES384 is published first, and signs later', async () => {
-    let own = await startServer({ args: ['--signing-algorithm', 'RS256'] });
-    try {
-      await createWorld(own);
-      const token = await issue(own);
-      const header = decodeProtectedHeader(token);
-      const key = await publicKeyOf(own, header.kid);
-      await jwtVerify(token, key, { algorithms: ['RS256'], issuer: `${own.url}/orchestrator/alpha` });
-      expect(Object.keys(header)).toEqual(['alg', 'kid']);
-      expect(await own.stop()).toBe(0);
-      const port = Number(new URL(own.url).port);
-      own = await startServer({ dataDir: own.dataDir, port, args: ['--signing-algorithm', 'ES384'] });
-      expect((await keySetOf(own)).map(({ alg }) => alg)).toEqual(['RS256', 'ES384']);
-      expect(decodeProtectedHeader(await issue(own))).toEqual(header);
-      expect(await codeFor(own, token)).toBe(200);
-    } finally {
-      await own.destroy();
-    }
-  });
-});
-
-describe('a key that others could read', () => {
-  const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-  const start = (dataDir: string) =>
-    spawnSync(process.execPath, [PROGRAM, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'], {
-      encoding: 'utf8',
-      timeout: 60_000,
+  describe('ES256, the default', () => {
+    it('K-01, K-02: the header is exactly alg and kid, and kid follows from the key', async () => {
+      const token = await issue(server);
+      const key = await publicKeyOf(server, decodeProtectedHeader(token).kid);
+      const kid = createHash('sha256')
+        .update(key.export({ type: 'spki', format: 'der' }))
+        .digest('base64url');
+      expect(textOf(token, 0)).toBe(`{"alg":"ES256","kid":"${kid}"}`);
+      expect(kid, 'not the thumbprint of RFC 7638').not.toBe(await calculateJwkThumbprint(await exportJWK(key)));
     });
 
-  it('A1: keeps the program from starting, and it says what to do', async () => {
-    const { dataDir, file } = await dataDirWithKey();
-    try {
-      await chmod(file, 0o644);
-      const { status, stdout, stderr } = start(dataDir);
-      expect(status).toBe(1);
-      expect(stderr).toContain(
-        `${file} holds a secret and is open to its group or to others (mode 0644). Run: chmod 600`,
+    it('K-03, K-04, K-05, K-06, K-07, K-09: every claim, in order, under a signature that holds', async () => {
+      const token = await issue(server, tokenPath(), { audiences: ['vault', 'registry'], expirationSeconds: 1200 });
+      const key = await publicKeyOf(server, decodeProtectedHeader(token).kid);
+      const { payload } = await jwtVerify(token, key, { issuer, audience: 'vault', algorithms: ['ES256'] });
+      const { iat = 0, jti = '' } = payload;
+      expect(textOf(token, 1)).toBe(
+        `{"aud":["vault","registry"],"exp":${iat + 1200},"iat":${iat},"iss":"${issuer}","jti":"${jti}","kubernetes.io":{"namespace":"ci","serviceaccount":{"name":"builder","uid":"${uids.builder}"}},"nbf":${iat},"sub":"system:serviceaccount:ci:builder"}`,
       );
-      expect(stdout + stderr).not.toContain('BEGIN PRIVATE KEY');
-      expect(stdout).not.toContain('Clusterpass serves');
-    } finally {
-      await rm(dataDir, { recursive: true, force: true });
-    }
+      expect(jti).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+      expect(Math.abs(iat - Date.now() / 1000)).toBeLessThan(60);
+    });
+
+    it('K-04: one audience is an array too', async () => {
+      expect(textOf(await issue(server, tokenPath(), { audiences: ['vault'] }), 1)).toMatch(/^\{"aud":\["vault"\],/);
+    });
+
+    it.each<[string, object, () => object]>([
+      [
+        'T-32: a pod on a node',
+        { kind: 'Pod', name: 'web-0' },
+        () => ({ node: { name: 'node-1' }, pod: { name: 'web-0', uid: uids.pod } }),
+      ],
+      [
+        'a pod without a node',
+        { kind: 'Pod', name: 'job-0' },
+        () => ({ pod: { name: 'job-0', uid: uids.unscheduled } }),
+      ],
+      ['a secret', { kind: 'Secret', name: 'tls' }, () => ({ secret: { name: 'tls', uid: uids.secret } })],
+    ])('K-07: bound to %s', async (_, boundObjectRef, expected) => {
+      const token = await issue(server, tokenPath(), { audiences: [], boundObjectRef });
+      const claims = decodeJwt(token)['kubernetes.io'];
+      const serviceaccount = { name: 'builder', uid: uids.builder };
+      expect(JSON.stringify(claims), 'K-03').toBe(JSON.stringify({ namespace: 'ci', ...expected(), serviceaccount }));
+    });
+
+    it('K-09: the issuer is the address of the cluster', async () => {
+      const token = await issue(server, tokenPath('builder', 'ci', 'beta'));
+      expect(decodeJwt(token)).toMatchObject({
+        iss: `${server.url}/orchestrator/beta`,
+        aud: [`${server.url}/orchestrator/beta`],
+      });
+    });
+
+    it('A1: key and directory are for their owner alone', async () => {
+      const keys = join(server.dataDir, 'keys');
+      expect((await stat(keys)).mode & 0o777).toBe(0o700);
+      for (const name of await readdir(keys)) expect((await stat(join(keys, name))).mode & 0o777, name).toBe(0o600);
+      expect((await stat(join(server.dataDir, 'admin.token'))).mode & 0o777).toBe(0o600);
+    });
+
+    it('A8: nothing of a token is in what the program writes, only its id', async () => {
+      const token = await issue(server);
+      await codeFor(server, token);
+      await server.call('GET', '/auth/v1/clusters', { token: `${token}x`, headers: { 'Audit-ID': 'the-last-one' } });
+      const written = (): string => server.output.stdout + server.output.stderr;
+      await expect.poll(written).toContain('the-last-one');
+      expect(written()).toContain(`JTI=${decodeJwt(token).jti}`);
+      for (const part of token.split('.').slice(1)) expect(written()).not.toContain(part);
+      expect(written()).not.toContain(server.adminToken);
+    });
+  });
+
+  describe('other algorithms', () => {
+    it('K-01: --signing-algorithm RS256 signs with RSA; a change to ES384 is published first, and signs later', async () => {
+      let own = await startServer({ args: ['--signing-algorithm', 'RS256'] });
+      try {
+        await createObjects(own);
+        const token = await issue(own);
+        const header = decodeProtectedHeader(token);
+        const key = await publicKeyOf(own, header.kid);
+        await jwtVerify(token, key, { algorithms: ['RS256'], issuer: `${own.url}/orchestrator/alpha` });
+        expect(Object.keys(header)).toEqual(['alg', 'kid']);
+        expect(await own.stop()).toBe(0);
+        const port = Number(new URL(own.url).port);
+        own = await startServer({ dataDir: own.dataDir, port, args: ['--signing-algorithm', 'ES384'] });
+        expect((await keySetOf(own)).map(({ alg }) => alg)).toEqual(['RS256', 'ES384']);
+        expect(decodeProtectedHeader(await issue(own))).toEqual(header);
+        expect(await codeFor(own, token)).toBe(200);
+      } finally {
+        await own.destroy();
+      }
+    });
+  });
+
+  describe('a key that others could read', () => {
+    const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+    const start = (dataDir: string) =>
+      spawnSync(process.execPath, [PROGRAM, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'], {
+        encoding: 'utf8',
+        timeout: 60_000,
+      });
+
+    it('A1: keeps the program from starting, and it says what to do', async () => {
+      const { dataDir, file } = await dataDirWithKey();
+      try {
+        await chmod(file, 0o644);
+        const { status, stdout, stderr } = start(dataDir);
+        expect(status).toBe(1);
+        expect(stderr).toContain(
+          `${file} holds a secret and is open to its group or to others (mode 0644). Run: chmod 600`,
+        );
+        expect(stdout + stderr).not.toContain('BEGIN PRIVATE KEY');
+        expect(stdout).not.toContain('Clusterpass serves');
+      } finally {
+        await rm(dataDir, { recursive: true, force: true });
+      }
+    });
+  });
+});
+
+describe('the documents of an issuer', () => {
+  /** What relying parties read to trust our tokens. */
+
+  const CONFIGURATION = '/orchestrator/alpha/.well-known/openid-configuration';
+  const open = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+    server.call(method, path, { token: null, headers });
+
+  describe('the configuration', () => {
+    it('O-01, O-03, O-07: exactly these members, compact, and to be kept for an hour', async () => {
+      const issuer = `${server.url}/orchestrator/alpha`;
+      const { code, headers, text } = await open(CONFIGURATION);
+      expect(code).toBe(200);
+      expect(text).toBe(
+        `{"issuer":"${issuer}","jwks_uri":"${issuer}/openid/v1/jwks","response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"]}`,
+      );
+      expect(headers.get('content-type')).toBe('application/json');
+      expect(headers.get('cache-control')).toBe('public, max-age=3600');
+      expect(headers.get('etag')).toBeNull();
+    });
+  });
+
+  describe('the key set', () => {
+    it('O-02, O-03: public keys only, members in order', async () => {
+      const { code, headers, text, json } = await open(KEY_SET);
+      expect(code).toBe(200);
+      expect(headers.get('content-type')).toBe('application/jwk-set+json');
+      expect(headers.get('cache-control')).toBe('public, max-age=3600');
+      expect(text).toMatch(/^\{"keys":\[\{.*\}\]\}$/);
+      expect(json.keys.length).toBe(2);
+      for (const key of json.keys) {
+        expect(Object.keys(key)).toEqual(['use', 'kty', 'kid', 'crv', 'alg', 'x', 'y']);
+        expect(key).toMatchObject({ use: 'sig', kty: 'EC', crv: 'P-256', alg: 'ES256' });
+      }
+      expect(json.keys[0].kid).toBe(decodeProtectedHeader(await issue(server)).kid);
+    });
+
+    it('is all that another library needs', async () => {
+      const token = await issue(server, tokenPath(), { audiences: ['vault'] });
+      const { json } = await open(CONFIGURATION);
+      const keySet = createRemoteJWKSet(new URL(json.jwks_uri));
+      const { payload } = await jwtVerify(token, keySet, {
+        issuer: json.issuer,
+        audience: 'vault',
+        algorithms: json.id_token_signing_alg_values_supported,
+      });
+      expect(payload.sub).toBe('system:serviceaccount:ci:builder');
+    });
+  });
+
+  describe('who may read them', () => {
+    it('O-05, decision 8: anyone, and also with a good token that may do nothing', async () => {
+      for (const path of [CONFIGURATION, KEY_SET]) {
+        const token = await issue(server, tokenPath('other'));
+        expect((await server.call('GET', path, { token })).code, path).toBe(200);
+        expect((await open(path, {}, 'HEAD')).code, path).toBe(200);
+        expect((await open(`${path}/`)).code, path).toBe(200);
+      }
+    });
+
+    it.each([
+      ['a bad token', 'Bearer nobody-knows-this'],
+      ['a token for somebody else', 'audience'],
+      ['no token at all', 'Bearer'],
+      ['another scheme', 'Basic YTpi'],
+    ])('C-C: %s is 401', async (_name, given) => {
+      const Authorization =
+        given === 'audience' ? `Bearer ${await issue(server, tokenPath(), { audiences: ['vault'] })}` : given;
+      for (const path of [CONFIGURATION, KEY_SET]) expectUnauthorized(await open(path, { Authorization }));
+    });
+
+    it('A7: the answer does not depend on whether there is such a cluster', async () => {
+      const shape = async (cluster: string) => {
+        const paths = [CONFIGURATION, KEY_SET].map((path) => path.replace('alpha', cluster));
+        const answers = await Promise.all(paths.map((path) => open(path)));
+        return answers.map(({ code, text, headers }) => [
+          code,
+          text.replaceAll(`/${cluster}`, '/*'),
+          [...headers.keys()].filter((name) => name !== 'audit-id'),
+        ]);
+      };
+      expect(await shape('nowhere')).toEqual(await shape('alpha'));
+      expect(await shape('a.b-c.example')).toEqual(await shape('alpha'));
+    });
+
+    it.each(['Alpha', 'a_b', '-a', 'a%22b', `${'a'.repeat(254)}`])(
+      'a name that no cluster can have is not a way in: %s',
+      async (name) => {
+        for (const path of [CONFIGURATION, KEY_SET]) expectUnauthorized(await open(path.replace('alpha', name)));
+      },
+    );
+
+    it('there is no issuer at the root', async () => {
+      for (const path of ['/.well-known/openid-configuration', '/openid/v1/jwks']) {
+        expectUnauthorized(await open(path));
+        expect((await server.call('GET', path)).code).toBe(404);
+      }
+    });
+  });
+
+  describe('how they are asked for', () => {
+    it.each([
+      [CONFIGURATION, 'application/json', 'application/json'],
+      [CONFIGURATION, '*/*', 'application/json'],
+      [KEY_SET, 'application/json', 'application/json'],
+      [KEY_SET, 'application/jwk-set+json, application/json;q=0.5', 'application/jwk-set+json'],
+      [KEY_SET, 'application/json, application/jwk-set+json;q=0.5', 'application/json'],
+      [KEY_SET, '*/*', 'application/jwk-set+json'],
+      [KEY_SET, 'application/*', 'application/jwk-set+json'],
+    ])('O-04: %s as %s', async (path, Accept, type) => {
+      const { code, headers, json } = await open(path, { Accept });
+      expect([code, headers.get('content-type')]).toEqual([200, type]);
+      expect(json).toBeTypeOf('object');
+    });
+
+    it('O-04: what they are not is 406, and what can not be done with them 405', async () => {
+      for (const path of [CONFIGURATION, KEY_SET]) {
+        expect((await open(path, { Accept: 'text/html' })).code).toBe(406);
+        expect((await open(path, {}, 'POST')).code).toBe(405);
+        expect((await open(path, {}, 'DELETE')).code).toBe(405);
+      }
+    });
+
+    it('the key set is there for as long as the server is', async () => {
+      const before = await keySetOf(server);
+      await server.stop();
+      server = await server.restart();
+      expect(await keySetOf(server)).toEqual(before);
+    });
+  });
+
+  describe('the index of issuers', () => {
+    const INDEX = '/openid/v1/issuers';
+    const names = async (token?: string): Promise<string[]> => {
+      const { code, json } = await server.call('GET', INDEX, token === undefined ? {} : { token });
+      expect(code).toBe(200);
+      return json.issuers.map(({ cluster }: { cluster: string }) => cluster);
+    };
+
+    it('A17: lists the issuers of the clusters that the caller sees, as the list does', async () => {
+      const { json, headers } = await server.call('GET', INDEX);
+      const issuer = `${server.url}/orchestrator/alpha`;
+      expect(json.issuers[0]).toEqual({ cluster: 'alpha', issuer, jwks_uri: `${issuer}/openid/v1/jwks` });
+      expect(headers.get('cache-control')).toBe('no-cache, private');
+      const list = await server.call('GET', '/auth/v1/clusters');
+      expect(await names()).toEqual(namesIn(list));
+      expect(await names()).toEqual(expect.arrayContaining(['alpha', 'beta']));
+      const builder = await issue(server);
+      expect(await names(builder)).toEqual([]);
+      await bind(
+        server,
+        'sees-dev',
+        { kind: 'User', name: 'system:cluster:alpha:serviceaccount:ci:builder' },
+        { verbs: ['list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] },
+        'env=dev',
+      );
+      expect(await names(builder)).toEqual(['beta']);
+    });
+
+    it('decision 8: is not public', async () => {
+      expectUnauthorized(await open(INDEX));
+      expect((await server.call('POST', INDEX, { body: {} })).code).toBe(405);
+    });
+  });
+
+  describe('clusterpass trust', () => {
+    it('O-06: warns that kube-apiserver takes no issuer of plain HTTP', async () => {
+      const person = await Person.as(server);
+      try {
+        const { code, stdout, stderr } = await person.run(['trust', 'alpha']);
+        expect(code).toBe(0);
+        expect(stderr).toMatch(/^Warning: http:\S+ is plain HTTP, and kube-apiserver accepts https issuers only/);
+        expect(stdout).toContain('# No certificateAuthority: the issuer has no certificate.');
+      } finally {
+        await person.leave();
+      }
+    });
+  });
+});
+
+describe('how long a token is accepted', () => {
+  /** K-16 to K-24: a token is accepted as long as every object exists that it depends on, and no longer. */
+
+  /** Not only the list: whatever is asked, a token that is not accepted is the same 401. */
+  async function expectRefused(token: string): Promise<void> {
+    expectUnauthorized(await server.call('GET', '/auth/v1/clusters', { token }));
+    expectUnauthorized(await server.call('GET', `${CLUSTERS}/alpha`, { token }));
+    expectUnauthorized(await server.call('POST', tokenPath(), { token, body: { spec: { audiences: [] } } }));
+    expectUnauthorized(await server.call('GET', '/no/such/path', { token }));
+  }
+
+  interface Dependency {
+    readonly token: () => Promise<string>;
+    readonly remove: () => Promise<void>;
+    /** Makes what was removed again, under the same names. */
+    readonly again: () => Promise<unknown>;
+  }
+
+  const NAMESPACES = '/orchestrator/alpha/api/v1/namespaces';
+  const bound = (kind: string, name: string) => ({ audiences: [], boundObjectRef: { kind, name } });
+
+  const DEPENDENCIES: readonly (readonly [string, Dependency])[] = [
+    [
+      'K-16, K-17: the account',
+      {
+        token: async () => {
+          await createAccount(server, 'brief');
+          return issue(server, tokenPath('brief'));
+        },
+        remove: () => remove(server, inNamespace('serviceaccounts/brief')),
+        again: () => createAccount(server, 'brief'),
+      },
+    ],
+    [
+      'K-18, K-19: the pod',
+      {
+        token: async () => {
+          await createPod(server, 'brief', { serviceAccountName: 'builder' });
+          return issue(server, tokenPath(), bound('Pod', 'brief'));
+        },
+        remove: () => remove(server, inNamespace('pods/brief')),
+        again: () => createPod(server, 'brief', { serviceAccountName: 'builder' }),
+      },
+    ],
+    [
+      'K-18, K-19: the secret',
+      {
+        token: async () => {
+          await createSecret(server, 'brief');
+          return issue(server, tokenPath(), bound('Secret', 'brief'));
+        },
+        remove: () => remove(server, inNamespace('secrets/brief')),
+        again: () => createSecret(server, 'brief'),
+      },
+    ],
+    [
+      'the namespace',
+      {
+        token: async () => {
+          await createNamespace(server, 'brief');
+          await createAccount(server, 'builder', 'brief');
+          return issue(server, tokenPath('builder', 'brief'));
+        },
+        remove: () => remove(server, `${NAMESPACES}/brief`),
+        again: async () => {
+          await createNamespace(server, 'brief');
+          await createAccount(server, 'builder', 'brief');
+        },
+      },
+    ],
+    [
+      'the cluster',
+      {
+        token: async () => {
+          await createCluster(server, 'brief');
+          await createNamespace(server, 'ci', 'brief');
+          await createAccount(server, 'builder', 'ci', 'brief');
+          return issue(server, tokenPath('builder', 'ci', 'brief'));
+        },
+        remove: () => remove(server, `${CLUSTERS}/brief`),
+        again: async () => {
+          await createCluster(server, 'brief');
+          await createNamespace(server, 'ci', 'brief');
+          await createAccount(server, 'builder', 'ci', 'brief');
+        },
+      },
+    ],
+  ];
+
+  describe('what a token hangs on', () => {
+    it.each(DEPENDENCIES)(
+      '%s: its deletion ends the token at once, and a namesake does not revive it',
+      async (_, it) => {
+        const token = await it.token();
+        const other = await issue(server);
+        // Used before, so that it sits in the cache of verified tokens (K-24).
+        expect(await codeFor(server, token)).toBe(200);
+        await it.remove();
+        await expectRefused(token);
+        await it.again();
+        await expectRefused(token);
+        expect(await codeFor(server, other), 'tokens of others are not touched').toBe(200);
+      },
+    );
+
+    it('K-21: the node of a bound pod need not exist', async () => {
+      expect(await codeFor(server, await issue(server, tokenPath(), bound('Pod', 'web-0')))).toBe(200);
+    });
+
+    it('decision 13: an open watch ends with a 401 when the account goes', async () => {
+      await createAccount(server, 'watcher');
+      const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', await issue(server, tokenPath('watcher')));
+      expect(watch.code).toBe(200);
+      await remove(server, inNamespace('serviceaccounts/watcher'));
+      const events = await watch.rest();
+      expect(events.at(-1)).toMatchObject({
+        type: 'ERROR',
+        object: { kind: 'Status', code: 401, reason: 'Unauthorized' },
+      });
+    });
+  });
+
+  describe('K-14, A3: audiences', () => {
+    const cases = (issuer: string): [string[], number][] => [
+      [[], 200],
+      [[issuer], 200],
+      [['vault', issuer], 200],
+      [['vault'], 401],
+      [[`${issuer}/`], 401],
+      [[issuer.replace('alpha', 'beta')], 401],
+      [[issuer.toUpperCase()], 401],
+      [[new URL(issuer).origin], 401],
+    ];
+
+    it('a token made for somebody else is no way in here', async () => {
+      for (const [audiences, code] of cases(`${server.url}/orchestrator/alpha`)) {
+        expect(await codeFor(server, await issue(server, tokenPath(), { audiences })), String(audiences)).toBe(code);
+      }
+    });
+  });
+
+  describe('the server itself', () => {
+    it('A5: a restart, asked for or not, keeps tokens valid and the revoked ones revoked', async () => {
+      await createAccount(server, 'revoked');
+      const revoked = await issue(server, tokenPath('revoked'));
+      await remove(server, inNamespace('serviceaccounts/revoked'));
+      const tokens = [await issue(server), await issue(server, tokenPath(), bound('Pod', 'web-0'))];
+      for (const end of ['stop', 'kill'] as const) {
+        await server[end]();
+        server = await server.restart();
+        for (const token of tokens) expect(await codeFor(server, token), end).toBe(200);
+        expect(await codeFor(server, revoked), end).toBe(401);
+      }
+    });
+
+    it('K-09: another base URL is another issuer', async () => {
+      const token = await issue(server);
+      await server.stop();
+      const port = Number(new URL(server.url).port);
+      const moved = await startServer({ dataDir: server.dataDir, port, args: ['--base-url', 'https://pass.example'] });
+      // The program announces the public address; it is still reached at the old one.
+      const answer = await fetch(`${server.url}/auth/v1/clusters`, { headers: { Authorization: `Bearer ${token}` } });
+      expect(answer.status).toBe(401);
+      await moved.stop();
+      server = await server.restart();
+      expect(await codeFor(server, token)).toBe(200);
+    });
   });
 });

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CLUSTERS, createCluster, issue } from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
-import { CLUSTERS, createCluster, issue } from './support/token-world.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** What earlier releases left behind; see the README in the folder. */

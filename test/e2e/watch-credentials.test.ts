@@ -11,7 +11,6 @@ import {
   removeCluster,
   revisionNow,
 } from './support/fleet.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
 import {
   create,
   createAccount,
@@ -22,7 +21,8 @@ import {
   issue,
   remove,
   tokenPath,
-} from './support/token-world.ts';
+} from './support/objects.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 let server: Server;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectStatus } from './support/expect-status.ts';
+import { badRequest, expectStatus } from './support/expect-status.ts';
 import {
   addCluster,
   CLUSTERS,
@@ -10,255 +10,373 @@ import {
   revisionNow,
   touch,
 } from './support/fleet.ts';
+import { inNamespace } from './support/objects.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
+/** The stream of a watch: its form, its start and its end, who may open it, and its errors. */
+
 let server: Server;
 
 beforeAll(async () => {
-  server = await startServer({ users: { nobody: [], vera: [], lister: [], watcher: [] } });
+  server = await startServer({ users: { nobody: [], vera: [], lister: [], watcher: [], jane: [] } });
   await addCluster(server, 'a', { labels: { env: 'dev' } });
   await addCluster(server, 'b', { labels: { env: 'prod' } });
-  await grant(server, 'vera', 'vera');
-  await grant(server, 'lister', 'lister', { verbs: ['list'] });
-  await grant(server, 'watcher', 'watcher', { verbs: ['watch'] });
 });
 afterAll(() => server.destroy());
 
-const open = (query: string, user?: string, path = PUBLIC_LIST): Promise<Watch> =>
-  Watch.open(server, `${path}?watch=true${query}`, user === undefined ? undefined : tokenOf(user));
-
-const versionOf = ({ object }: { object: { metadata: { resourceVersion: string } } }): number =>
-  Number(object.metadata.resourceVersion);
-
-describe('the stream', () => {
-  it('V-01, V-02: chunked JSON, one line for each event, type before object', async () => {
-    const answer = await sendRaw(
-      server,
-      `GET ${PUBLIC_LIST}?watch=true&timeoutSeconds=1 HTTP/1.1\r\nHost: x\r\nUser-Agent: test\r\n` +
-        `Authorization: Bearer ${tokenOf('vera')}\r\nConnection: close\r\n\r\n`,
-    );
-    const [head = '', body = ''] = answer.split('\r\n\r\n', 2);
-    expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-    expect(head).toMatch(/\r\nContent-Type: application\/json(\r\n|$)/);
-    expect(head).toMatch(/\r\nTransfer-Encoding: chunked(\r\n|$)/);
-    expect(head).toMatch(/\r\nCache-Control: no-cache, private(\r\n|$)/);
-    const { items } = (await server.call('GET', PUBLIC_LIST)).json;
-    for (const item of items) expect(body).toContain(`{"type":"ADDED","object":${JSON.stringify(item)}}\n`);
-    // V-04: the last chunk is there, so the client knows that this is the end.
-    expect(answer).toMatch(/\r\n0\r\n\r\n$/);
+describe('events', () => {
+  beforeAll(async () => {
+    await grant(server, 'vera', 'vera');
+    await grant(server, 'lister', 'lister', { verbs: ['list'] });
+    await grant(server, 'watcher', 'watcher', { verbs: ['watch'] });
   });
 
-  it('V-01: the headers come at once, also when there is nothing to tell', async () => {
-    const watch = await open('&labelSelector=no-such');
-    expect(watch.code).toBe(200);
-    watch.close();
-  });
+  const open = (query: string, user?: string, path = PUBLIC_LIST): Promise<Watch> =>
+    Watch.open(server, `${path}?watch=true${query}`, user === undefined ? undefined : tokenOf(user));
 
-  it('V-04: ends cleanly after timeoutSeconds, without a last event', async () => {
-    expect((await (await open('&timeoutSeconds=1&allowWatchBookmarks=true')).rest()).map(brief)).toEqual([
-      'ADDED a',
-      'ADDED b',
-      'BOOKMARK',
-    ]);
-  });
+  const versionOf = ({ object }: { object: { metadata: { resourceVersion: string } } }): number =>
+    Number(object.metadata.resourceVersion);
 
-  it('V-08: a bookmark two seconds before the end, with a position and nothing else', async () => {
-    const version = await revisionNow(server);
-    const events = await (await open(`&timeoutSeconds=3&allowWatchBookmarks=true&resourceVersion=${version}`)).rest();
-    expect(events).toEqual([
-      {
-        type: 'BOOKMARK',
-        object: {
-          apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-          kind: 'Cluster',
-          metadata: { resourceVersion: String(version) },
-        },
-      },
-    ]);
-    expect(await (await open(`&timeoutSeconds=3&resourceVersion=${version}`)).rest()).toEqual([]);
-  });
-
-  it('V-17: a timeout for requests does not end a watch', async () => {
-    const watch = await open('&timeout=1ms&timeoutSeconds=2', 'vera');
-    expect((await watch.rest()).map(brief)).toEqual(['ADDED a', 'ADDED b']);
-  });
-});
-
-describe('where it starts', () => {
-  it.each([
-    ['V-05: unset', '', ['ADDED a', 'ADDED b', 'ADDED new']],
-    ['V-05: 0', '&resourceVersion=0', ['ADDED a', 'ADDED b', 'ADDED new']],
-    [
-      'V-06: initial events and their end',
-      '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true',
-      ['ADDED a', 'ADDED b', 'BOOKMARK', 'ADDED new'],
-    ],
-    ['L-24, V-06: unset, with bookmarks', '&allowWatchBookmarks=true', ['ADDED a', 'ADDED b', 'BOOKMARK', 'ADDED new']],
-    [
-      'V-06: initial events without bookmarks',
-      '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan',
-      ['ADDED a', 'ADDED b', 'ADDED new'],
-    ],
-    [
-      'V-07: initial events are the present state',
-      '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=1',
-      ['ADDED a', 'ADDED b', 'ADDED new'],
-    ],
-    ['V-09: none', '&sendInitialEvents=false&resourceVersionMatch=NotOlderThan', ['ADDED new']],
-    [
-      'V-09: none, from 0',
-      '&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0',
-      ['ADDED new'],
-    ],
-  ])('%s', async (_, query, expected) => {
-    const watch = await open(query, 'vera');
-    await addCluster(server, 'new');
-    expect((await watch.take(expected.length)).map(brief)).toEqual(expected);
-    watch.close();
-    await removeCluster(server, 'new');
-  });
-
-  it('V-06: the mark at the end of the initial events', async () => {
-    const version = await revisionNow(server);
-    const watch = await open(
-      `&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=${version}`,
-    );
-    const mark = (await watch.until(({ type }) => type === 'BOOKMARK')).at(-1);
-    expect(mark?.object).toEqual({
-      apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-      kind: 'Cluster',
-      metadata: { annotations: { 'k8s.io/initial-events-end': 'true' }, resourceVersion: String(version) },
+  describe('the stream', () => {
+    it('V-01, V-02: chunked JSON, one line for each event, type before object', async () => {
+      const answer = await sendRaw(
+        server,
+        `GET ${PUBLIC_LIST}?watch=true&timeoutSeconds=1 HTTP/1.1\r\nHost: x\r\nUser-Agent: test\r\n` +
+          `Authorization: Bearer ${tokenOf('vera')}\r\nConnection: close\r\n\r\n`,
+      );
+      const [head = '', body = ''] = answer.split('\r\n\r\n', 2);
+      expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+      expect(head).toMatch(/\r\nContent-Type: application\/json(\r\n|$)/);
+      expect(head).toMatch(/\r\nTransfer-Encoding: chunked(\r\n|$)/);
+      expect(head).toMatch(/\r\nCache-Control: no-cache, private(\r\n|$)/);
+      const { items } = (await server.call('GET', PUBLIC_LIST)).json;
+      for (const item of items) expect(body).toContain(`{"type":"ADDED","object":${JSON.stringify(item)}}\n`);
+      // V-04: the last chunk is there, so the client knows that this is the end.
+      expect(answer).toMatch(/\r\n0\r\n\r\n$/);
     });
-    watch.close();
-  });
 
-  it('V-05: N: everything after N and nothing before, also what is gone by now', async () => {
-    const start = await revisionNow(server);
-    const made = await addCluster(server, 'brief-1');
-    const changed = await touch(server, 'brief-1', 'x');
-    await removeCluster(server, 'brief-1');
-    const events = await (await open(`&resourceVersion=${start}`)).take(4);
-    expect(events.map(brief)).toEqual(['ADDED brief-1', 'MODIFIED brief-1', 'MODIFIED brief-1', 'DELETED brief-1']);
-    const versions = events.map(versionOf);
-    expect(versions.slice(0, 2)).toEqual([made, changed]);
-    const later = await open(`&resourceVersion=${changed}`);
-    expect((await later.take(2)).map(versionOf)).toEqual(versions.slice(2));
-    later.close();
-  });
+    it('V-01: the headers come at once, also when there is nothing to tell', async () => {
+      const watch = await open('&labelSelector=no-such');
+      expect(watch.code).toBe(200);
+      watch.close();
+    });
 
-  it('V-11: a version that has not happened yet: silence until it has', async () => {
-    const future = (await revisionNow(server)) + 3;
-    const watch = await open(`&resourceVersion=${future}`);
-    const versions: number[] = [];
-    for (let count = 0; count < 6; count++) versions.push(await touch(server, 'a', `future ${count}`));
-    expect((await watch.take(3)).map(versionOf)).toEqual(versions.filter((version) => version > future));
-    watch.close();
-  });
+    it('V-04: ends cleanly after timeoutSeconds, without a last event', async () => {
+      expect((await (await open('&timeoutSeconds=1&allowWatchBookmarks=true')).rest()).map(brief)).toEqual([
+        'ADDED a',
+        'ADDED b',
+        'BOOKMARK',
+      ]);
+    });
 
-  it('V-11: with initial events a version that has not happened is an ERROR', async () => {
-    const now = await revisionNow(server);
-    const query = '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=';
-    const watch = await open(`${query}${now + 1_000}`);
-    expect(watch.code).toBe(200);
-    expect(await watch.rest()).toEqual([
-      {
-        type: 'ERROR',
-        object: {
-          kind: 'Status',
-          apiVersion: 'v1',
-          metadata: {},
-          status: 'Failure',
-          message: `Timeout: Too large resource version: ${now + 1_000}, current: ${now}`,
-          reason: 'Timeout',
-          details: {
-            causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-            retryAfterSeconds: 1,
+    it('V-08: a bookmark two seconds before the end, with a position and nothing else', async () => {
+      const version = await revisionNow(server);
+      const events = await (await open(`&timeoutSeconds=3&allowWatchBookmarks=true&resourceVersion=${version}`)).rest();
+      expect(events).toEqual([
+        {
+          type: 'BOOKMARK',
+          object: {
+            apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+            kind: 'Cluster',
+            metadata: { resourceVersion: String(version) },
           },
-          code: 504,
         },
-      },
-    ]);
-  });
-});
+      ]);
+      expect(await (await open(`&timeoutSeconds=3&resourceVersion=${version}`)).rest()).toEqual([]);
+    });
 
-describe('V-13: selections', () => {
-  it('entering, staying, leaving, and going for good', async () => {
-    const watch = await open('&labelSelector=env%3Dtest', 'vera');
-    await addCluster(server, 'w', { labels: { env: 'other' }, annotations: { note: 'before' } });
-    const entered = await relabel(server, 'w', { env: 'test' });
-    const stayed = await touch(server, 'w', 'inside');
-    const left = await relabel(server, 'w', { env: 'other' });
-    await touch(server, 'w', 'outside');
-    await relabel(server, 'w', { env: 'test' });
-    await removeCluster(server, 'w');
-    const events = await watch.take(6);
-    expect(events.map(brief)).toEqual(['ADDED w', 'MODIFIED w', 'DELETED w', 'ADDED w', 'MODIFIED w', 'DELETED w']);
-    expect(events.slice(0, 3).map(versionOf)).toEqual([entered, stayed, left]);
-    // The content from before, under the version of what happened.
-    expect(events[2]?.object.metadata.labels).toEqual({ env: 'test' });
-    expect(events[2]?.object.metadata.annotations.note).toBe('inside');
-    expect(events[5]?.object.metadata.annotations.note).toBe('outside');
-    expect(versionOf(events[5] as never)).toBeGreaterThan(versionOf(events[4] as never));
-    watch.close();
-  });
-
-  it('by field', async () => {
-    const watch = await open('&fieldSelector=metadata.name%3Df2', 'vera');
-    for (const name of ['f1', 'f2']) await addCluster(server, name);
-    for (const name of ['f1', 'f2']) await removeCluster(server, name);
-    expect((await watch.take(3)).map(brief)).toEqual(['ADDED f2', 'MODIFIED f2', 'DELETED f2']);
-    watch.close();
-  });
-});
-
-describe('who may watch', () => {
-  it('decision 9: who may see nothing gets an empty stream, not a 403', async () => {
-    const watch = await open('&timeoutSeconds=1', 'nobody');
-    expect(watch.code).toBe(200);
-    expect(await watch.rest()).toEqual([]);
-  });
-
-  it('list and watch are two permissions', async () => {
-    expect(await (await open('&timeoutSeconds=1', 'lister')).rest()).toEqual([]);
-    const { json } = await server.call('GET', PUBLIC_LIST, { token: tokenOf('watcher') });
-    expect(json.items).toEqual([]);
-    const watch = await open('', 'watcher');
-    expect((await watch.take(2)).map(brief)).toEqual(['ADDED a', 'ADDED b']);
-    watch.close();
-  });
-});
-
-describe('V-16: the old paths', () => {
-  const OLD = '/apis/clusterregistry.k8s.io/v1alpha1/watch/clusters';
-
-  it('a collection, with what there is', async () => {
-    const watch = await Watch.open(server, OLD, tokenOf('vera'));
-    expect((await watch.take(2)).map(brief)).toEqual(['ADDED a', 'ADDED b']);
-    watch.close();
-  });
-
-  it('one object', async () => {
-    const watch = await Watch.open(server, `${OLD}/b?timeoutSeconds=1`, tokenOf('vera'));
-    expect((await watch.rest()).map(brief)).toEqual(['ADDED b']);
-  });
-
-  it('watch is what has to be allowed', async () => {
-    expect(await (await Watch.open(server, `${OLD}?timeoutSeconds=1`, tokenOf('lister'))).rest()).toEqual([]);
-    const watch = await Watch.open(server, `${OLD}?timeoutSeconds=1`, tokenOf('watcher'));
-    expect(await watch.rest()).toHaveLength(2);
-  });
-
-  it('L-28: a selector for another name is 400', async () => {
-    expectStatus(await server.call('GET', `${OLD}/b?fieldSelector=metadata.name%3Da`), {
-      code: 400,
-      reason: 'BadRequest',
-      message: "fieldSelector metadata.name doesn't match requested name",
+    it('V-17: a timeout for requests does not end a watch', async () => {
+      const watch = await open('&timeout=1ms&timeoutSeconds=2', 'vera');
+      expect((await watch.rest()).map(brief)).toEqual(['ADDED a', 'ADDED b']);
     });
   });
 
-  it('R-08: ?watch=true on one object is a plain get', async () => {
-    expect((await server.call('GET', `${CLUSTERS}/a?watch=true`)).json.kind).toBe('Cluster');
+  describe('where it starts', () => {
+    it.each([
+      ['V-05: unset', '', ['ADDED a', 'ADDED b', 'ADDED new']],
+      ['V-05: 0', '&resourceVersion=0', ['ADDED a', 'ADDED b', 'ADDED new']],
+      [
+        'V-06: initial events and their end',
+        '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true',
+        ['ADDED a', 'ADDED b', 'BOOKMARK', 'ADDED new'],
+      ],
+      [
+        'L-24, V-06: unset, with bookmarks',
+        '&allowWatchBookmarks=true',
+        ['ADDED a', 'ADDED b', 'BOOKMARK', 'ADDED new'],
+      ],
+      [
+        'V-06: initial events without bookmarks',
+        '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan',
+        ['ADDED a', 'ADDED b', 'ADDED new'],
+      ],
+      [
+        'V-07: initial events are the present state',
+        '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=1',
+        ['ADDED a', 'ADDED b', 'ADDED new'],
+      ],
+      ['V-09: none', '&sendInitialEvents=false&resourceVersionMatch=NotOlderThan', ['ADDED new']],
+      [
+        'V-09: none, from 0',
+        '&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0',
+        ['ADDED new'],
+      ],
+    ])('%s', async (_, query, expected) => {
+      const watch = await open(query, 'vera');
+      await addCluster(server, 'new');
+      expect((await watch.take(expected.length)).map(brief)).toEqual(expected);
+      watch.close();
+      await removeCluster(server, 'new');
+    });
+
+    it('V-06: the mark at the end of the initial events', async () => {
+      const version = await revisionNow(server);
+      const watch = await open(
+        `&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=${version}`,
+      );
+      const mark = (await watch.until(({ type }) => type === 'BOOKMARK')).at(-1);
+      expect(mark?.object).toEqual({
+        apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+        kind: 'Cluster',
+        metadata: { annotations: { 'k8s.io/initial-events-end': 'true' }, resourceVersion: String(version) },
+      });
+      watch.close();
+    });
+
+    it('V-05: N: everything after N and nothing before, also what is gone by now', async () => {
+      const start = await revisionNow(server);
+      const made = await addCluster(server, 'brief-1');
+      const changed = await touch(server, 'brief-1', 'x');
+      await removeCluster(server, 'brief-1');
+      const events = await (await open(`&resourceVersion=${start}`)).take(4);
+      expect(events.map(brief)).toEqual(['ADDED brief-1', 'MODIFIED brief-1', 'MODIFIED brief-1', 'DELETED brief-1']);
+      const versions = events.map(versionOf);
+      expect(versions.slice(0, 2)).toEqual([made, changed]);
+      const later = await open(`&resourceVersion=${changed}`);
+      expect((await later.take(2)).map(versionOf)).toEqual(versions.slice(2));
+      later.close();
+    });
+
+    it('V-11: a version that has not happened yet: silence until it has', async () => {
+      const future = (await revisionNow(server)) + 3;
+      const watch = await open(`&resourceVersion=${future}`);
+      const versions: number[] = [];
+      for (let count = 0; count < 6; count++) versions.push(await touch(server, 'a', `future ${count}`));
+      expect((await watch.take(3)).map(versionOf)).toEqual(versions.filter((version) => version > future));
+      watch.close();
+    });
+
+    it('V-11: with initial events a version that has not happened is an ERROR', async () => {
+      const now = await revisionNow(server);
+      const query = '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=';
+      const watch = await open(`${query}${now + 1_000}`);
+      expect(watch.code).toBe(200);
+      expect(await watch.rest()).toEqual([
+        {
+          type: 'ERROR',
+          object: {
+            kind: 'Status',
+            apiVersion: 'v1',
+            metadata: {},
+            status: 'Failure',
+            message: `Timeout: Too large resource version: ${now + 1_000}, current: ${now}`,
+            reason: 'Timeout',
+            details: {
+              causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+              retryAfterSeconds: 1,
+            },
+            code: 504,
+          },
+        },
+      ]);
+    });
+  });
+
+  describe('V-13: selections', () => {
+    it('entering, staying, leaving, and going for good', async () => {
+      const watch = await open('&labelSelector=env%3Dtest', 'vera');
+      await addCluster(server, 'w', { labels: { env: 'other' }, annotations: { note: 'before' } });
+      const entered = await relabel(server, 'w', { env: 'test' });
+      const stayed = await touch(server, 'w', 'inside');
+      const left = await relabel(server, 'w', { env: 'other' });
+      await touch(server, 'w', 'outside');
+      await relabel(server, 'w', { env: 'test' });
+      await removeCluster(server, 'w');
+      const events = await watch.take(6);
+      expect(events.map(brief)).toEqual(['ADDED w', 'MODIFIED w', 'DELETED w', 'ADDED w', 'MODIFIED w', 'DELETED w']);
+      expect(events.slice(0, 3).map(versionOf)).toEqual([entered, stayed, left]);
+      // The content from before, under the version of what happened.
+      expect(events[2]?.object.metadata.labels).toEqual({ env: 'test' });
+      expect(events[2]?.object.metadata.annotations.note).toBe('inside');
+      expect(events[5]?.object.metadata.annotations.note).toBe('outside');
+      expect(versionOf(events[5] as never)).toBeGreaterThan(versionOf(events[4] as never));
+      watch.close();
+    });
+
+    it('by field', async () => {
+      const watch = await open('&fieldSelector=metadata.name%3Df2', 'vera');
+      for (const name of ['f1', 'f2']) await addCluster(server, name);
+      for (const name of ['f1', 'f2']) await removeCluster(server, name);
+      expect((await watch.take(3)).map(brief)).toEqual(['ADDED f2', 'MODIFIED f2', 'DELETED f2']);
+      watch.close();
+    });
+  });
+
+  describe('who may watch', () => {
+    it('decision 9: who may see nothing gets an empty stream, not a 403', async () => {
+      const watch = await open('&timeoutSeconds=1', 'nobody');
+      expect(watch.code).toBe(200);
+      expect(await watch.rest()).toEqual([]);
+    });
+
+    it('list and watch are two permissions', async () => {
+      expect(await (await open('&timeoutSeconds=1', 'lister')).rest()).toEqual([]);
+      const { json } = await server.call('GET', PUBLIC_LIST, { token: tokenOf('watcher') });
+      expect(json.items).toEqual([]);
+      const watch = await open('', 'watcher');
+      expect((await watch.take(2)).map(brief)).toEqual(['ADDED a', 'ADDED b']);
+      watch.close();
+    });
+  });
+
+  describe('V-16: the old paths', () => {
+    const OLD = '/apis/clusterregistry.k8s.io/v1alpha1/watch/clusters';
+
+    it('a collection, with what there is', async () => {
+      const watch = await Watch.open(server, OLD, tokenOf('vera'));
+      expect((await watch.take(2)).map(brief)).toEqual(['ADDED a', 'ADDED b']);
+      watch.close();
+    });
+
+    it('one object', async () => {
+      const watch = await Watch.open(server, `${OLD}/b?timeoutSeconds=1`, tokenOf('vera'));
+      expect((await watch.rest()).map(brief)).toEqual(['ADDED b']);
+    });
+
+    it('watch is what has to be allowed', async () => {
+      expect(await (await Watch.open(server, `${OLD}?timeoutSeconds=1`, tokenOf('lister'))).rest()).toEqual([]);
+      const watch = await Watch.open(server, `${OLD}?timeoutSeconds=1`, tokenOf('watcher'));
+      expect(await watch.rest()).toHaveLength(2);
+    });
+
+    it('L-28: a selector for another name is 400', async () => {
+      expectStatus(await server.call('GET', `${OLD}/b?fieldSelector=metadata.name%3Da`), {
+        code: 400,
+        reason: 'BadRequest',
+        message: "fieldSelector metadata.name doesn't match requested name",
+      });
+    });
+
+    it('R-08: ?watch=true on one object is a plain get', async () => {
+      expect((await server.call('GET', `${CLUSTERS}/a?watch=true`)).json.kind).toBe('Cluster');
+    });
+  });
+});
+
+describe('errors and upgrades', () => {
+  /** Facts about watches that are not about one event: which errors are answers, and which are events. */
+
+  describe('V-12: what is wrong with the request is an answer', () => {
+    const watch = (query: string, options: Parameters<Server['call']>[2] = {}, path = PUBLIC_LIST) =>
+      server.call('GET', `${path}?watch=true&timeoutSeconds=1${query}`, options);
+
+    it.each([
+      ['a number', '&limit=x', 400],
+      ['a selector', '&labelSelector=a%20in%20(', 400],
+      ['a field that is not offered', '&fieldSelector=spec.x%3D1', 400],
+      ['a version that is none', '&resourceVersion=abc', 400],
+      ['options that do not go together', '&sendInitialEvents=true', 422],
+    ])('%s', async (_, query, code) => {
+      for (const path of [PUBLIC_LIST, CLUSTERS]) {
+        const answer = await watch(query, {}, path);
+        expect([answer.code, answer.json.kind, answer.json.code]).toEqual([code, 'Status', code]);
+      }
+    });
+
+    it('a refusal', async () => {
+      expectStatus(await watch('', { token: tokenOf('jane') }, inNamespace('pods', 'ci', 'a')), {
+        code: 403,
+        reason: 'Forbidden',
+        message: 'pods is forbidden: User "jane" cannot watch resource "pods" in API group "" in the namespace "ci"',
+        details: { kind: 'pods' },
+      });
+    });
+
+    it('a form that can not be streamed', async () => {
+      for (const accept of ['application/yaml', 'text/html']) {
+        const answer = await watch('', { headers: { Accept: accept } });
+        expect([answer.code, answer.json.reason]).toEqual([406, 'NotAcceptable']);
+      }
+    });
+
+    it('what happens after that is an event, in a stream that began with 200', async () => {
+      const future = (await revisionNow(server)) + 1_000;
+      const query = `sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=${future}`;
+      const late = await Watch.open(server, `${PUBLIC_LIST}?watch=true&${query}`);
+      expect([late.code, (await late.rest()).map(brief)]).toEqual([200, ['ERROR 504']]);
+    });
+  });
+
+  describe('what may carry a watch', () => {
+    const HANDSHAKE = [
+      'Host: x',
+      'Connection: Upgrade, close',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    ];
+    const upgrade = (lines: readonly string[]): Promise<string> => {
+      const request = [`GET ${PUBLIC_LIST}?watch=true&timeoutSeconds=1 HTTP/1.1`, ...HANDSHAKE, ...lines, '', ''];
+      return sendRaw(server, request.join('\r\n'));
+    };
+
+    it('V-15: an offer to speak WebSocket is not taken up: the stream is an answer like any other', async () => {
+      const text = await upgrade([
+        `Authorization: Bearer ${server.adminToken}`,
+        'Sec-WebSocket-Protocol: v4.channel.k8s.io',
+      ]);
+      expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+      expect(text).toMatch(/\r\nTransfer-Encoding: chunked\r\n/);
+      expect(text).not.toMatch(/\r\n(Upgrade|Sec-WebSocket-[A-Za-z]+):/i);
+      expect(text).toContain('{"type":"ADDED","object":');
+      // The end of a chunked body: nothing of another protocol follows.
+      expect(text).toMatch(/\r\n0\r\n\r\n$/);
+    });
+
+    it('A-04: a token among the subprotocols is no credential', async () => {
+      const token = Buffer.from(server.adminToken).toString('base64url');
+      const offer = `Sec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.${token}, v4.channel.k8s.io`;
+      const text = await upgrade([offer]);
+      expect(text).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n/);
+      expect(text).toMatch(/\r\nWWW-Authenticate: Bearer\r\n/);
+      expect(server.output.stdout + server.output.stderr).not.toContain(token);
+    });
+  });
+
+  it('A-07: who may try again is told when, in whole seconds, in the header and in the answer', async () => {
+    const future = (await touch(server, 'a', 'x')) + 1_000;
+    const paths = [PUBLIC_LIST, CLUSTERS, `${CLUSTERS}/a`];
+    for (const answer of await Promise.all(
+      paths.map((path) => server.call('GET', `${path}?resourceVersion=${future}`)),
+    )) {
+      expect(answer.code).toBe(504);
+      expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+      expect(String(answer.json.details.retryAfterSeconds)).toBe(answer.headers.get('retry-after'));
+    }
+    const mistake = await server.call('GET', `${PUBLIC_LIST}?limit=x`);
+    expectStatus(mistake, badRequest('strconv.ParseInt: parsing "x": invalid syntax'));
+    expect(mistake.headers.get('retry-after')).toBeNull();
+  });
+
+  it('V-15: a request behind an offer to upgrade is not lost in silence: the connection is closed', async () => {
+    const text = await sendRaw(
+      server,
+      'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n' +
+        'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n',
+    );
+    expect(text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(1);
+    expect(text).toMatch(/\r\nConnection: close\r\n/);
   });
 });

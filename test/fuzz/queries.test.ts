@@ -5,7 +5,7 @@ import { parseDeleteOptions } from '../../src/handlers/options/delete-options.ts
 import { parseListOptions } from '../../src/handlers/options/list-options.ts';
 import { parsePatchOptions } from '../../src/handlers/options/patch-options.ts';
 import { parseWriteOptions } from '../../src/handlers/options/write-parameters.ts';
-import { createTargetParser } from '../../src/http/request/request-info.ts';
+import { createRequestLineParser } from '../../src/http/request/request-info.ts';
 import { parseFieldSelector } from '../../src/objects/selectors/field-selector.ts';
 import { parseLabelSelector, SelectorSyntaxError } from '../../src/objects/selectors/label-selector.ts';
 import { fuzz, mutated, readsOrRefuses } from './support/fuzz.ts';
@@ -125,7 +125,7 @@ describe('C-G: whatever a query says', () => {
     },
   );
 
-  const parse = createTargetParser({ productName: 'orchestrator' });
+  const parse = createRequestLineParser({ productName: 'orchestrator' });
   const segment = fc.oneof(
     fc.constantFrom(
       'api',
@@ -166,9 +166,9 @@ describe('C-G: whatever a query says', () => {
     .map(([path, query]) => `/${path.join('/')}?${query}`);
   fuzz('a path is understood or refused, and has no dots or slashes in its names', targets, (target) => {
     for (const method of ['GET', 'POST', 'DELETE'] as const) {
-      const names = readsOrRefuses(() => parse(method, target))?.names;
-      if (names?.type !== 'resource') continue;
-      for (const name of [names.target.name, names.target.namespace, names.target.cluster ?? '']) {
+      const info = readsOrRefuses(() => parse(method, target))?.info;
+      if (info?.type !== 'resource') continue;
+      for (const name of [info.target.name, info.target.namespace, info.target.cluster ?? '']) {
         expect(name).not.toMatch(/^\.\.?$|[/%\0]/);
       }
     }

@@ -89,7 +89,7 @@ function signal(): { readonly given: Promise<void>; give(): void } {
 
 it('what slips in while its namespace goes is swept, also when a namesake is there already', async () => {
   await inFolder(async (file) => {
-    const place = at('a', '', 'n');
+    const objectKey = at('a', '', 'n');
     const [arrived, mayWrite, written] = [signal(), signal(), signal()];
     const objects = await openObjects(file, async ({ key, value }, next) => {
       if (key === '/registry/serviceaccounts/a/n/late') {
@@ -105,16 +105,16 @@ it('what slips in while its namespace goes is swept, also when a namesake is the
       await written.given;
       const result = await next();
       // Made anew before the sweep: what was in the old one is not in the new one.
-      await make(objects, namespaces, place);
+      await make(objects, namespaces, objectKey);
       await make(objects, serviceAccounts, at('a', 'n', 'new'));
       return result;
     });
     await make(objects, clusters, at('', '', 'a'));
-    await make(objects, namespaces, place);
+    await make(objects, namespaces, objectKey);
     const late = make(objects, serviceAccounts, at('a', 'n', 'late'));
     await arrived.given;
-    await objects.writer.remove(namespaces, place, { dryRun: false });
-    await objects.propagation.settle(namespaces, place);
+    await objects.writer.remove(namespaces, objectKey, { dryRun: false });
+    await objects.propagation.settle(namespaces, objectKey);
     expect((await late).metadata.uid).toBeDefined();
     expect(await objects.keys()).toEqual([
       '/registry/clusters/a',

@@ -105,5 +105,5 @@ export const object = (metadata: ApiObject['metadata'] = {}): ApiObject => ({ ap
 
 export const at = (cluster: string, namespace: string, name: string): ObjectKey => ({ cluster, namespace, name });
 
-export const make = ({ writer }: Objects, kind: Kind, place: ObjectKey, metadata: ApiObject['metadata'] = {}) =>
-  writer.create(kind, place, object({ ...metadata, name: place.name }), { dryRun: false });
+export const make = ({ writer }: Objects, kind: Kind, objectKey: ObjectKey, metadata: ApiObject['metadata'] = {}) =>
+  writer.create(kind, objectKey, object({ ...metadata, name: objectKey.name }), { dryRun: false });

@@ -93,9 +93,9 @@ describe('K-25: what the cache does not have is looked for again', () => {
       await reflector.start();
       hold();
       await put('new');
-      const place = at('', '', 'new');
-      expect(reader.find(clusters, place)).toBeUndefined();
-      const found = reader.findFresh(clusters, place);
+      const objectKey = at('', '', 'new');
+      expect(reader.find(clusters, objectKey)).toBeUndefined();
+      const found = reader.findFresh(clusters, objectKey);
       release();
       expect((await found)?.name).toBe('new');
     });

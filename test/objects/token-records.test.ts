@@ -4,13 +4,12 @@ import type { User } from '../../src/api/caller.ts';
 import { LEADER_KEY, type Store } from '../../src/storage/contract.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { buildClaims } from '../../src/tokens/claims.ts';
-import { openLongestLifetime } from '../../src/tokens/revocations/longest-lifetime.ts';
-import { createRevocations } from '../../src/tokens/revocations/revocations.ts';
+import { createRevocations, recordLongestLifetime } from '../../src/tokens/revocations/revocations.ts';
 import { createSweep } from '../../src/tokens/revocations/sweep-expired.ts';
 import { createTrackedTokens } from '../../src/tokens/revocations/tracked-tokens.ts';
 import { at, catalog, inFolder, openReplica } from './object-store.ts';
 
-/** What is kept about tokens, over a real database that several programs share. */
+/** Records of tokens, in a real database that several replicas share. */
 
 const JANE: User = { name: 'jane', uid: 'u-1', groups: ['a'], extra: {} };
 const START = Date.UTC(2026, 7, 1, 12);
@@ -23,10 +22,10 @@ async function start(store: Store, { max = 3600, perCaller = 3 } = {}) {
   const now = () => clock.now;
   const replica = await openReplica(store);
   const { reader, writer } = replica;
-  const longestLifetime = await openLongestLifetime(store, max);
+  const longestLifetime = await recordLongestLifetime(store, max);
   const revocations = createRevocations({ catalog, reader, writer, longestLifetime, now });
   const kinds = [catalog.issuedTokens, catalog.revokedTokens];
-  const isDone = ({ kind, name }: { kind: unknown; name: string }) =>
+  const isObsolete = ({ kind, name }: { kind: unknown; name: string }) =>
     kind === catalog.issuedTokens && revocations.isRevoked(name);
   const recordOf = (jti: string) => reader.find(catalog.revokedTokens, at('', '', jti))?.object().spec;
   return {
@@ -35,7 +34,7 @@ async function start(store: Store, { max = 3600, perCaller = 3 } = {}) {
     revocations,
     recordOf,
     tracked: createTrackedTokens({ catalog, reader, writer, maxPerCaller: perCaller, now }),
-    sweep: createSweep({ kinds, reader, store, isDone, now }),
+    sweep: createSweep({ kinds, reader, store, isObsolete, now }),
   };
 }
 
@@ -66,9 +65,9 @@ const claimsOf = (jti: string, expirationSeconds = 3600) =>
   });
 
 async function track({ tracked }: Program, jti = randomUUID(), user = JANE): Promise<string> {
-  const place = tracked.reserve(user, 'builder');
-  await place.record('alpha', claimsOf(jti));
-  place.release();
+  const reservation = tracked.reserve(user, 'builder');
+  await reservation.record('alpha', claimsOf(jti));
+  reservation.release();
   return jti;
 }
 
@@ -100,7 +99,7 @@ it('one that led before, and still believes that it leads, removes nothing', asy
         kinds: [catalog.issuedTokens],
         reader: program.reader,
         store,
-        isDone: () => false,
+        isObsolete: () => false,
         guards: () => [{ key: LEADER_KEY, expect: { createRevision } }],
         now: () => program.clock.now,
       })();
@@ -142,12 +141,12 @@ it('a revocation lasts as long as the token, or as any token that can be out', a
 
 it('programs that start together agree on the longest lifetime', async () => {
   await withStore(async (store) => {
-    const opened = await Promise.all([7200, 600, 86_400, 3600].map((own) => openLongestLifetime(store, own)));
+    const opened = await Promise.all([7200, 600, 86_400, 3600].map((own) => recordLongestLifetime(store, own)));
     expect(await Promise.all(opened.map((one) => one.read()))).toEqual([86_400, 86_400, 86_400, 86_400]);
   });
 });
 
-it('what has ended goes, by whichever program comes first, and nothing else', async () => {
+it('expired records are removed by the first replica that sweeps, and nothing else is', async () => {
   await withStore(async (store) => {
     const [one, other] = [await start(store), await start(store)];
     const [ends, stays, left] = [await track(one), randomUUID(), await track(one)];
@@ -172,7 +171,7 @@ it('what has ended goes, by whichever program comes first, and nothing else', as
   });
 });
 
-it('many that have ended go a part at a time', async () => {
+it('many expired records are removed a part at a time', async () => {
   await withStore(async (store) => {
     const program = await start(store, { perCaller: 200 });
     await Promise.all(Array.from({ length: 150 }, () => track(program)));
@@ -197,9 +196,9 @@ it('the limit of one caller holds among requests at the same time, and is free a
     expect(() => tracked.reserve({ ...JANE, groups: [] }, 'builder')).toThrow('tracked tokens');
     tracked.reserve({ ...JANE, uid: 'u-2' }, 'builder').release();
     clock.now = START + HOUR;
-    const places = [1, 2, 3].map(() => tracked.reserve(JANE, 'builder'));
+    const reservations = [1, 2, 3].map(() => tracked.reserve(JANE, 'builder'));
     expect(() => tracked.reserve(JANE, 'builder')).toThrow('revoke some, or ask for one that is not tracked');
-    places[0]?.release();
+    reservations[0]?.release();
     tracked.reserve(JANE, 'builder');
     await program.stop();
   });

@@ -22,7 +22,7 @@ const RULE_NAMES = [...NAMES, 'system:x', 'A', 'é', '～', '🚀'];
 
 interface Deed {
   readonly kind: Kind;
-  readonly place: ObjectKey;
+  readonly objectKey: ObjectKey;
   readonly label: string | undefined;
   readonly remove: boolean;
 }
@@ -30,7 +30,7 @@ interface Deed {
 const deed: fc.Arbitrary<Deed> = fc.constantFrom(...CATALOG.kinds).chain((kind) =>
   fc.record({
     kind: fc.constant(kind),
-    place: fc.record({
+    objectKey: fc.record({
       cluster: kind.inCluster ? fc.constantFrom('a', 'ab') : fc.constant(''),
       namespace: kind.namespaced ? fc.constantFrom('a', 'a-b') : fc.constant(''),
       name: fc.constantFrom(...(kind.nameRule === 'path-segment' ? RULE_NAMES : NAMES)),
@@ -60,14 +60,14 @@ const scene: fc.Arbitrary<Scene> = fc.oneof(
   },
 );
 
-function objectOf({ kind, place, label }: Deed, serial: number): ApiObject {
+function objectOf({ kind, objectKey, label }: Deed, serial: number): ApiObject {
   return {
     apiVersion: apiVersionOf(kind),
     kind: kind.kind,
     metadata: {
-      name: place.name,
+      name: objectKey.name,
       uid: `uid-${serial}`,
-      ...(kind.namespaced ? { namespace: place.namespace } : {}),
+      ...(kind.namespaced ? { namespace: objectKey.namespace } : {}),
       ...(label === undefined ? {} : { labels: { label } }),
       annotations: { serial: String(serial) },
     },
@@ -133,7 +133,7 @@ describe('B7: the caches', () => {
             if (each.scene === 'write') {
               await Promise.all(
                 each.deeds.map(async (what) => {
-                  const key = storageKey(what.kind, what.place);
+                  const key = storageKey(what.kind, what.objectKey);
                   const current = await store.get(key);
                   if (current === undefined && what.remove) return;
                   const value = what.remove ? null : toStoredBytes(what.kind, objectOf(what, serial++));

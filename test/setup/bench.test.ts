@@ -1,11 +1,17 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { alternate, holds, type Row, rowOf } from '../../bench/support/compare.ts';
-import { median } from '../../bench/support/numbers.ts';
+import { median, percentile } from '../../bench/support/numbers.ts';
+import { type MixedRequest, mixedRequests, tokenFleet } from '../../bench/support/token-fleet.ts';
+
+const BENCH = fileURLToPath(new URL('../../bench/', import.meta.url));
 
 const round = (rate: number, cpuPerUnit: number) => ({ rate, cpuPerUnit });
 const row = (goal: Row['goal']): Row =>
   rowOf(
-    { name: 'x', unit: 'units', goal },
+    { name: 'x', unit: 'units', about: '', goal },
     {
       ours: [round(50, 20), round(90, 25), round(70, 40)],
       floor: [round(100, 10), round(100, 20), round(100, 20)],
@@ -13,19 +19,19 @@ const row = (goal: Row['goal']): Row =>
   );
 
 describe('the comparison with a floor', () => {
-  test('compares round by round, and says how far the rounds are apart', () => {
-    expect(row({ share: 0.5 }).cpuRatio).toEqual([0.5, 0.5, 0.8]);
-    expect(row({ share: 0.5 }).ratio).toEqual([0.7, 0.5, 0.9]);
+  test('compares round by round, and gives the lowest and the highest round', () => {
+    expect(row({ cpuShare: 0.5 }).cpuShare).toEqual([0.5, 0.5, 0.8]);
+    expect(row({ cpuShare: 0.5 }).rateShare).toEqual([0.7, 0.5, 0.9]);
     expect(median([1, 2, 3, 10])).toBe(2.5);
+    expect([0.5, 0.99, 1].map((share) => percentile([4, 3, 2, 1], share))).toEqual([3, 4, 4]);
   });
 
-  test('holds a goal by the median: a share of the floor, or times its cost', () => {
-    expect([{ share: 0.5 }, { share: 0.51 }].map((goal) => holds(row(goal)))).toEqual([true, false]);
-    expect([{ times: 2 }, { times: 1.9 }].map((goal) => holds(row(goal)))).toEqual([true, false]);
+  test('holds a goal by the median of the rounds', () => {
+    expect([{ cpuShare: 0.5 }, { cpuShare: 0.51 }].map((goal) => holds(row(goal)))).toEqual([true, false]);
     expect([{ rateShare: 0.7 }, { rateShare: 0.71 }].map((goal) => holds(row(goal)))).toEqual([true, false]);
   });
 
-  test('lets each side begin in turn', async () => {
+  test('changes the side that begins', async () => {
     const order: string[] = [];
     const side = (name: string) => async () => {
       order.push(name);
@@ -33,5 +39,60 @@ describe('the comparison with a floor', () => {
     };
     await alternate({ rounds: 3, seconds: 1 }, side('ours'), side('floor'));
     expect(order).toEqual(['ours', 'floor', 'floor', 'ours', 'ours', 'floor']);
+  });
+});
+
+describe('the requests of the token fleet', () => {
+  const size = { clusters: 1_000, accounts: 10_000, bindings: 1_000 };
+  const requests = mixedRequests(size, 4);
+  const accountOf = ({ account }: MixedRequest): string => JSON.stringify(account);
+  const distinct = (of: (request: MixedRequest) => unknown): number => new Set(requests.map(of)).size;
+
+  test('come from 200 callers, for 10,000 accounts, with 40 audiences and lifetimes', () => {
+    expect(distinct(accountOf)).toBe(10_000);
+    expect(distinct(({ account }) => account.cluster)).toBe(1_000);
+    expect(distinct(({ asked }) => asked.audience)).toBe(40);
+    expect(distinct(({ asked }) => asked.seconds)).toBe(40);
+    const callers = [...new Set(requests.map(({ caller }) => caller))];
+    expect(callers.filter((caller) => 'member' in caller)).toHaveLength(100);
+    expect(callers.filter((caller) => 'automation' in caller)).toHaveLength(100);
+  });
+
+  test('name no account twice within 5,000 requests, also when they are sent again', () => {
+    const seenAt = new Map<string, number>();
+    let closest = Number.POSITIVE_INFINITY;
+    for (const [index, request] of [...requests, ...requests].entries()) {
+      const account = accountOf(request);
+      closest = Math.min(closest, index - (seenAt.get(account) ?? Number.NEGATIVE_INFINITY));
+      seenAt.set(account, index);
+    }
+    expect(closest).toBeGreaterThan(5_000);
+  });
+
+  test('are the same in every run', () => {
+    expect(mixedRequests(size, 4).slice(0, 100)).toEqual(requests.slice(0, 100));
+  });
+
+  test('are allowed by bindings with a cluster selector, and not by one for the whole fleet', () => {
+    const bindings = [...tokenFleet(size).objects()]
+      .filter(({ kind }) => kind === 'clusterRoleBindings')
+      .map(({ body }) => body as { metadata: { name: string; annotations?: Record<string, string> } });
+    expect(bindings).toHaveLength(1_000);
+    const ofTeams = bindings.filter(({ metadata }) => metadata.name.startsWith('team-'));
+    expect(ofTeams).toHaveLength(250);
+    const selectors = ofTeams.map(({ metadata }) => metadata.annotations?.['clusterpass.dev/clusters']);
+    for (const selector of selectors) expect(selector).toMatch(/^(team|kubernetes\.io\/metadata\.name)=/);
+  });
+});
+
+describe('npm run bench', () => {
+  test('rejects an unknown name, and has a program for each name that it offers', () => {
+    const { status, stderr } = spawnSync(process.execPath, [`${BENCH}main.ts`, 'unknown'], { encoding: 'utf8' });
+    expect(status).toBe(2);
+    const names = /expected (.*)/.exec(stderr)?.[1]?.split(', ') ?? [];
+    const goals = readdirSync(`${BENCH}goals`).map((file) => file.replace('.ts', ''));
+    expect(names).toEqual(expect.arrayContaining([...goals, 'event-loop']));
+    const programs = names.filter((name) => goals.includes(name) || existsSync(`${BENCH}studies/${name}.ts`));
+    expect(programs).toEqual(names);
   });
 });

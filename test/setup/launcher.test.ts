@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chooseNode, isNewEnough, noNodeMessage, pinnedNode } from '../../bin/find-node.mjs';
-import { boundGarbage } from '../../bin/heap-size.mjs';
 
 const bin = fileURLToPath(new URL('../../bin', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'clusterpass-launcher-'));
@@ -112,23 +111,6 @@ it('a server is started with a small young generation, in the same process, unle
   expect(flags(['--max-semi-space-size=32'], {}, 'serve', 'flags')).toEqual([process.pid, '--max-semi-space-size=32']);
   expect(flags([], { NODE_OPTIONS: '--max_semi_space_size=32' }, 'serve', 'flags')).toEqual([process.pid]);
   expect(flags([], {}, 'get', 'flags')).toEqual([process.pid]);
-});
-
-it('a server bounds its garbage, unless the operator said otherwise, and this Node knows how', () => {
-  const given = (args: string[], v8: string, ...execArgv: string[]): string[] => {
-    const flags: string[] = [];
-    boundGarbage(args, { execArgv, v8, setFlag: (flag) => flags.push(flag) });
-    return flags;
-  };
-  const growth = '--heap-growing-percent=100';
-  expect(given(['serve'], '13.6.233.17-node.53')).toEqual([growth]);
-  const outside = ['--external-memory-accounted-in-global-limit', '--external-memory-max-growing-factor=1.5'];
-  expect(given(['serve'], '14.6.202.1')).toEqual([growth, ...outside]);
-  expect(given(['serve'], '14.6.202.1', '--heap_growing_percent=50')).toEqual([]);
-  expect(given(['serve'], '14.6.202.1', '--no-external-memory-accounted-in-global-limit')).toEqual([]);
-  expect(given(['get'], '14.6.202.1')).toEqual([]);
-  // V8 says so where it does not know a flag.
-  expect(run(launcher, 'serve', 'flags').stderr).toBe('');
 });
 
 it('a program whose launcher was killed stops in good order', async () => {

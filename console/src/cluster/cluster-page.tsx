@@ -1,74 +1,60 @@
 import { memo, useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
+import { EmptyState } from '../components/empty-state.tsx';
+import { BackIcon } from '../components/icons.tsx';
 import type { ClusterRow } from '../fleet/cluster-row.ts';
 import type { Transition } from '../fleet/fleet-store.ts';
-import { BackIcon } from '../parts/icons.tsx';
-import { Empty } from '../parts/notice.tsx';
-import { StateBadge } from '../parts/state-badge.tsx';
+import { ReadinessBadge } from '../fleet/readiness-badge.tsx';
+import type { AccountRef } from '../pass/pass-request.ts';
 import { PassSection } from '../pass/pass-section.tsx';
 import { hrefOf } from '../router.ts';
-import { factsOf } from './cluster-facts.ts';
+import { AccessSection } from './access-section.tsx';
+import { detailsOf } from './cluster-details.ts';
 import { ConditionsSection } from './conditions-section.tsx';
-import { ConnectionSection, WhySection } from './connection-section.tsx';
-import { UseSection } from './use-section.tsx';
+import { ConnectSection } from './connect-section.tsx';
+import { EndpointsSection, PassesSection } from './endpoints-section.tsx';
 
 interface ClusterPageProps {
   readonly name: string;
-  /** Undefined when the person does not see it, or does not see it yet. */
+  /** Undefined if the user cannot see the cluster, or until the watch has delivered it. */
   readonly row: ClusterRow | undefined;
   readonly transitions: readonly Transition[];
   readonly synced: boolean;
   readonly client: Client;
 }
 
-export interface Account {
-  readonly namespace: string;
-  readonly name: string;
-}
-
-/** Drawn again when this cluster changes, not with the fleet. */
+/** Memoized, so that it renders when this cluster changes and not when others do. */
 export const ClusterPage = memo(function ClusterPage({ name, row, transitions, synced, client }: ClusterPageProps) {
-  const [account, setAccount] = useState<Account>({ namespace: '', name: '' });
+  const [account, setAccount] = useState<AccountRef>({ namespace: '', name: '' });
   if (row === undefined) {
     return (
       <div className="page-body">
         <BackLink />
-        {synced ? (
-          <Empty title="You do not see a cluster of this name">
-            <p>
-              There is no <span className="mono">{name}</span>, or you have no right to see it.
-            </p>
-            <a className="button" href={hrefOf({ page: 'why', cluster: name, account: '' })}>
-              What would I need?
-            </a>
-          </Empty>
-        ) : (
-          <p className="muted" role="status">
-            Loading…
-          </p>
-        )}
+        {synced ? <ClusterNotFound name={name} /> : <p role="status">Loading…</p>}
       </div>
     );
   }
   const { cluster } = row;
-  const facts = factsOf(cluster);
+  const details = detailsOf(cluster);
   return (
     <div className="page-body">
       <BackLink />
       <header className="cluster-head">
         <h1>{name}</h1>
-        <StateBadge state={row.state} />
+        <ReadinessBadge readiness={row.readiness} />
         <p className="muted">{[row.type, row.version].filter(Boolean).join(' ')}</p>
         <ul className="chips" aria-label="Labels">
-          {Object.entries(row.labels).map(([key, value]) => (
-            <li key={key} className="chip still mono">{`${key}=${value}`}</li>
+          {row.labelTexts.map((label) => (
+            <li key={label} className="chip static mono">
+              {label}
+            </li>
           ))}
         </ul>
       </header>
       <div className="columns">
         <div className="column">
-          <PassSection client={client} cluster={name} facts={facts} account={account} onAccount={setAccount} />
-          <UseSection client={client} cluster={name} namespace={account.namespace} account={account.name} />
+          <PassSection client={client} cluster={name} details={details} account={account} onAccount={setAccount} />
+          <ConnectSection client={client} cluster={name} account={account} />
         </div>
         <div className="column">
           <ConditionsSection
@@ -76,16 +62,28 @@ export const ClusterPage = memo(function ClusterPage({ name, row, transitions, s
             transitions={transitions}
             createdAt={cluster.metadata.creationTimestamp ?? undefined}
           />
-          <ConnectionSection facts={facts} />
-          <WhySection client={client} name={name} version={cluster.metadata.resourceVersion ?? ''} />
+          <EndpointsSection details={details} />
+          <PassesSection details={details} />
+          <AccessSection client={client} name={name} resourceVersion={cluster.metadata.resourceVersion ?? ''} />
         </div>
       </div>
     </div>
   );
 });
 
+const ClusterNotFound = ({ name }: { name: string }) => (
+  <EmptyState title="Cluster not found">
+    <p>
+      <span className="mono">{name}</span> does not exist, or you do not have access to it.
+    </p>
+    <a className="button" href={hrefOf({ page: 'can-i', cluster: name, account: '' })}>
+      Which permission do I need?
+    </a>
+  </EmptyState>
+);
+
 const BackLink = () => (
   <a className="back" href={hrefOf({ page: 'fleet' })}>
-    <BackIcon /> Fleet
+    <BackIcon /> Clusters
   </a>
 );

@@ -1,23 +1,20 @@
 import { humanAge } from '../../../src/api/codec/go-text/human-duration.ts';
 import type { ClusterCondition } from '../../../src/client/index.ts';
-import type { State } from '../fleet/cluster-row.ts';
+import { Section } from '../components/section.tsx';
+import { type Readiness, readinessOf } from '../fleet/cluster-row.ts';
 import type { Transition } from '../fleet/fleet-store.ts';
-import { useNow } from '../parts/clock.ts';
-import { StateDot } from '../parts/state-badge.tsx';
-import { Section } from './section.tsx';
+import { ReadinessIcon } from '../fleet/readiness-badge.tsx';
+import { useNow } from '../hooks/use-now.ts';
 
 export interface TimelineEntry {
   readonly at: number;
   readonly title: string;
   readonly detail: string;
-  /** Undefined for what is no state. */
-  readonly state: State | undefined;
+  /** Undefined for entries that are not about a condition. */
+  readonly readiness: Readiness | undefined;
 }
 
-const stateFor = (status: string | undefined): State =>
-  status === 'True' ? 'ready' : status === 'False' ? 'not-ready' : 'unknown';
-
-/** What the conditions remember, and what was seen to happen while the page was open; the newest first. */
+/** The last transition of each condition and the transitions that the page has seen; the newest first. */
 export function timelineOf(
   conditions: readonly ClusterCondition[],
   transitions: readonly Transition[],
@@ -27,16 +24,17 @@ export function timelineOf(
     at,
     title: `${type}: ${from} → ${to}`,
     detail: reason,
-    state: stateFor(to),
+    readiness: readinessOf({ type, status: to }),
   }));
-  for (const { type = '', status = '', reason = '', lastTransitionTime } of conditions) {
+  for (const condition of conditions) {
+    const { type = '', status = '', reason = '', lastTransitionTime } = condition;
     const at = Date.parse(lastTransitionTime ?? '');
-    const isTold = transitions.some((seen) => seen.type === type && seen.to === status && seen.at === at);
-    if (Number.isNaN(at) || isTold) continue;
-    entries.push({ at, title: `${type}: ${status}`, detail: reason, state: stateFor(status) });
+    const isListed = transitions.some((seen) => seen.type === type && seen.to === status && seen.at === at);
+    if (Number.isNaN(at) || isListed) continue;
+    entries.push({ at, title: `${type}: ${status}`, detail: reason, readiness: readinessOf(condition) });
   }
   const created = Date.parse(createdAt ?? '');
-  if (!Number.isNaN(created)) entries.push({ at: created, title: 'Registered', detail: '', state: undefined });
+  if (!Number.isNaN(created)) entries.push({ at: created, title: 'Created', detail: '', readiness: undefined });
   return entries.sort((a, b) => b.at - a.at);
 }
 
@@ -48,16 +46,15 @@ interface ConditionsSectionProps {
 
 export function ConditionsSection({ conditions, transitions, createdAt }: ConditionsSectionProps) {
   const now = useNow(10_000);
-  const age = (time: string | undefined): string => (time === undefined ? '' : `${humanAge(time, now)} ago`);
   return (
     <Section title="Conditions">
       {conditions.length === 0 ? (
-        <p className="muted">Nothing is known about its state yet.</p>
+        <p className="muted">No conditions reported yet.</p>
       ) : (
         <ul className="conditions">
           {conditions.map((condition) => (
             <li key={condition.type}>
-              <StateDot state={stateFor(condition.status)} />
+              <ReadinessIcon readiness={readinessOf(condition)} />
               <div>
                 <p>
                   <strong>{condition.type}</strong> {condition.status}
@@ -65,7 +62,11 @@ export function ConditionsSection({ conditions, transitions, createdAt }: Condit
                 </p>
                 <p className="muted">{condition.message}</p>
               </div>
-              <p className="muted end">checked {age(condition.lastHeartbeatTime) || 'never'}</p>
+              <p className="muted end">
+                {condition.lastHeartbeatTime === undefined
+                  ? 'no heartbeat'
+                  : `last heartbeat ${humanAge(condition.lastHeartbeatTime, now)} ago`}
+              </p>
             </li>
           ))}
         </ul>
@@ -74,10 +75,10 @@ export function ConditionsSection({ conditions, transitions, createdAt }: Condit
       <ol className="timeline">
         {timelineOf(conditions, transitions, createdAt).map((entry) => (
           <li key={`${entry.at} ${entry.title}`}>
-            {entry.state === undefined ? (
-              <span className="stop" aria-hidden="true" />
+            {entry.readiness === undefined ? (
+              <span className="timeline-dot" aria-hidden="true" />
             ) : (
-              <StateDot state={entry.state} />
+              <ReadinessIcon readiness={entry.readiness} />
             )}
             <span>
               {entry.title}

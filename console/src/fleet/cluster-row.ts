@@ -1,22 +1,23 @@
 import { type Cluster, type ClusterCondition, endpointsOf } from '../../../src/client/index.ts';
 
-export type State = 'ready' | 'not-ready' | 'unknown';
+/** The status of the Ready condition. */
+export type Readiness = 'ready' | 'not-ready' | 'unknown';
 
-/** Shown in this order everywhere. */
-export const STATES: readonly State[] = ['ready', 'not-ready', 'unknown'];
+/** In the order in which every part of the page shows them. */
+export const READINESS: readonly Readiness[] = ['ready', 'not-ready', 'unknown'];
 
-export const STATE_NAMES: Readonly<Record<State, string>> = {
+export const READINESS_NAMES: Readonly<Record<Readiness, string>> = {
   ready: 'Ready',
   'not-ready': 'Not ready',
   unknown: 'Unknown',
 };
 
-/** A cluster as the table shows, searches and sorts it; made once for each version of it. */
+/** A cluster with everything that the table shows, searches and sorts by. Computed once for each resourceVersion. */
 export interface ClusterRow {
   readonly name: string;
-  readonly state: State;
+  readonly readiness: Readiness;
   readonly reason: string;
-  /** When it came into this state; epoch milliseconds, 0 when nobody knows. */
+  /** The last transition of the Ready condition in epoch milliseconds; 0 if unknown. */
   readonly since: number;
   readonly type: string;
   readonly version: string;
@@ -24,57 +25,54 @@ export interface ClusterRow {
   readonly region: string;
   readonly endpoint: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** The same, each as `key=value`. */
+  /** The labels as `key=value`. */
   readonly labelTexts: readonly string[];
   readonly cluster: Cluster;
-  /** Lower-case, everything that a search looks at. */
-  readonly searched: string;
-  /** Orders names as people do: prod-2 before prod-10. */
+  /** Everything that a search matches, in lower case. */
+  readonly searchText: string;
+  /** Sorts prod-2 before prod-10. */
   readonly nameKey: string;
   readonly versionKey: string;
-  /** Changed while the person was looking. */
-  readonly fresh: boolean;
+  /** The cluster changed while the page was open. The table marks the row for a moment. */
+  readonly highlighted: boolean;
 }
 
 const ENVIRONMENT_LABELS = ['env', 'environment', 'stage'];
 const REGION_LABELS = ['region', 'topology.kubernetes.io/region', 'location'];
 
-export function rowOf(cluster: Cluster, fresh: boolean): ClusterRow {
+export function rowOf(cluster: Cluster, highlighted: boolean): ClusterRow {
   const { name, labels = {} } = cluster.metadata;
   const { type = '', version = '' } = cluster.status ?? {};
-  const ready = readyCondition(cluster);
+  const ready = cluster.status?.conditions?.find((condition) => condition.type === 'Ready');
   const endpoint = endpointsOf(cluster).serverEndpoints?.at(-1)?.serverAddress ?? '';
   const labelTexts = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   const since = Date.parse(ready?.lastTransitionTime ?? '');
   return {
     name,
-    state: stateOf(ready),
+    readiness: readinessOf(ready),
     reason: ready?.reason ?? '',
     since: Number.isNaN(since) ? 0 : since,
     type,
     version,
-    environment: firstOf(labels, ENVIRONMENT_LABELS),
-    region: firstOf(labels, REGION_LABELS),
+    environment: firstValue(labels, ENVIRONMENT_LABELS),
+    region: firstValue(labels, REGION_LABELS),
     endpoint: endpoint.replace(/^https:\/\//, ''),
     labels,
     labelTexts,
     cluster,
-    searched: [name, type, version, endpoint, ready?.reason ?? '', ...labelTexts].join('\n').toLowerCase(),
+    searchText: [name, type, version, endpoint, ready?.reason ?? '', ...labelTexts].join('\n').toLowerCase(),
     nameKey: naturalKey(name),
     versionKey: naturalKey(version),
-    fresh,
+    highlighted,
   };
 }
 
-export const readyCondition = (cluster: Cluster): ClusterCondition | undefined =>
-  cluster.status?.conditions?.find(({ type }) => type === 'Ready');
-
-function stateOf(ready: ClusterCondition | undefined): State {
-  if (ready?.status === 'True') return 'ready';
-  return ready?.status === 'False' ? 'not-ready' : 'unknown';
+export function readinessOf(condition: ClusterCondition | undefined): Readiness {
+  if (condition?.status === 'True') return 'ready';
+  return condition?.status === 'False' ? 'not-ready' : 'unknown';
 }
 
-function firstOf(labels: Readonly<Record<string, string>>, keys: readonly string[]): string {
+function firstValue(labels: Readonly<Record<string, string>>, keys: readonly string[]): string {
   for (const key of keys) {
     const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
     if (value) return value;
@@ -82,10 +80,10 @@ function firstOf(labels: Readonly<Record<string, string>>, keys: readonly string
   return '';
 }
 
-/** The label by which a cluster's environment was found, for a chip that selects the same; `""` when there is none. */
+/** The key of the label that names the environment; `""` if the cluster has none. */
 export const environmentKey = ({ labels, environment }: ClusterRow): string =>
   environment === '' ? '' : (ENVIRONMENT_LABELS.find((key) => Object.hasOwn(labels, key) && labels[key] !== '') ?? '');
 
-/** Comparing these as text compares the numbers in them as numbers, at the cost of a plain comparison. */
+/** Pads numbers with zeros, so that a plain string comparison orders them by value. */
 const naturalKey = (text: string): string =>
   text.toLowerCase().replaceAll(/\d{1,12}/g, (digits) => digits.padStart(12, '0'));

@@ -1,26 +1,29 @@
-import { useCallback } from 'react';
-import { Empty } from '../parts/notice.tsx';
-import { SearchBar, StateTiles } from './fleet-filters.tsx';
+import { type RefObject, useCallback } from 'react';
+import { EmptyState } from '../components/empty-state.tsx';
+import { ReadinessTiles, SearchBar } from './filter-bar.tsx';
+import { type FleetFilter, isFiltered, NO_FILTER } from './fleet-filter.ts';
 import type { FleetSnapshot, FleetStore } from './fleet-store.ts';
 import { FleetTable } from './fleet-table.tsx';
 import { ReadinessChart } from './readiness-chart.tsx';
-import { type FleetFilter, isFiltered, NO_FILTER } from './select-rows.ts';
 
-const MOST_ENVIRONMENTS = 4;
-const MOST_LABELS = 100;
+const MAX_ENVIRONMENTS = 4;
+const MAX_LABELS = 100;
 
 interface FleetPageProps {
   readonly fleet: FleetStore;
   readonly snapshot: FleetSnapshot;
   readonly filter: FleetFilter;
   readonly onFilter: (change: (filter: FleetFilter) => FleetFilter) => void;
+  readonly savedScrollTop: RefObject<number>;
 }
 
-export function FleetPage({ fleet, snapshot, filter, onFilter }: FleetPageProps) {
+export function FleetPage({ fleet, snapshot, filter, onFilter, savedScrollTop }: FleetPageProps) {
   const { size, synced, connection } = snapshot;
   const loading = !synced && size === 0;
   const { rows, counts } = fleet.select(filter);
+  // SearchBar and ReadinessChart are in React.memo, so their callbacks must keep their identity between renders.
   const change = useCallback((part: Partial<FleetFilter>) => onFilter((old) => ({ ...old, ...part })), [onFilter]);
+  const search = useCallback((text: string) => change({ search: text }), [change]);
   const toggleLabel = useCallback(
     (label: string) =>
       onFilter((old) => {
@@ -29,21 +32,24 @@ export function FleetPage({ fleet, snapshot, filter, onFilter }: FleetPageProps)
       }),
     [onFilter],
   );
-  const search = useCallback((text: string) => change({ search: text }), [change]);
   return (
     <>
-      <h1 className="unseen">Fleet</h1>
+      <h1 className="visually-hidden">Clusters</h1>
       <div className="summary">
-        <StateTiles counts={loading ? undefined : counts} state={filter.state} onState={(state) => change({ state })} />
+        <ReadinessTiles
+          counts={loading ? undefined : counts}
+          readiness={filter.readiness}
+          onReadiness={(readiness) => change({ readiness })}
+        />
         <ReadinessChart
-          environments={fleet.totals.environments(MOST_ENVIRONMENTS)}
-          chosen={filter.labels}
+          environments={fleet.totals.environments(MAX_ENVIRONMENTS)}
+          selectedLabels={filter.labels}
           onToggle={toggleLabel}
         />
       </div>
       <SearchBar
         filter={filter}
-        labels={fleet.totals.commonLabels(MOST_LABELS)}
+        labels={fleet.totals.commonLabels(MAX_LABELS)}
         shown={rows.length}
         total={size}
         loading={loading}
@@ -55,53 +61,54 @@ export function FleetPage({ fleet, snapshot, filter, onFilter }: FleetPageProps)
           rows={rows}
           filter={filter}
           stale={connection.kind === 'lost' || connection.kind === 'offline'}
+          savedScrollTop={savedScrollTop}
           onSort={change}
         />
       ) : (
         <div className="table-scroller">
-          <NothingShown snapshot={snapshot} filtered={isFiltered(filter)} onClear={() => onFilter(() => NO_FILTER)} />
+          <NoRows snapshot={snapshot} filtered={isFiltered(filter)} onClear={() => onFilter(() => NO_FILTER)} />
         </div>
       )}
     </>
   );
 }
 
-interface NothingShownProps {
+interface NoRowsProps {
   readonly snapshot: FleetSnapshot;
   readonly filtered: boolean;
   readonly onClear: () => void;
 }
 
-function NothingShown({ snapshot: { size, synced, connection }, filtered, onClear }: NothingShownProps) {
-  if (connection.kind === 'ended') {
+function NoRows({ snapshot: { size, synced, connection }, filtered, onClear }: NoRowsProps) {
+  if (connection.kind === 'failed') {
     return (
-      <Empty title="The server refuses to list clusters">
+      <EmptyState title="Cannot list clusters">
         <p>{connection.reason}</p>
-      </Empty>
+      </EmptyState>
     );
   }
-  if (!synced) return <Loading />;
+  if (!synced) return <Skeleton />;
   if (filtered && size > 0) {
     return (
-      <Empty title="No cluster matches">
+      <EmptyState title="No clusters match">
         <button type="button" className="button" onClick={onClear}>
           Clear search and filters
         </button>
-      </Empty>
+      </EmptyState>
     );
   }
   return (
-    <Empty title="There is no cluster that you may see">
-      <p>As soon as somebody gives you the right to see one, it appears here.</p>
-    </Empty>
+    <EmptyState title="You do not have access to any cluster">
+      <p>A cluster appears here as soon as a role binding gives you access to it.</p>
+    </EmptyState>
   );
 }
 
-const Loading = () => (
+const Skeleton = () => (
   <div className="skeleton" role="status">
-    <span className="unseen">Loading clusters</span>
+    <span className="visually-hidden">Loading clusters</span>
     {Array.from({ length: 12 }, (_, index) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike and never move
+      // biome-ignore lint/suspicious/noArrayIndexKey: the elements are identical and never reordered
       <span key={index} aria-hidden="true" />
     ))}
   </div>

@@ -6,24 +6,23 @@ import {
   ConnectionError,
   createClient,
 } from '../../../src/client/index.ts';
-import { timelineOf } from '../cluster/conditions-section.tsx';
-import type { Drawing } from './drawing.ts';
+import { NO_FILTER } from './fleet-filter.ts';
 import { FleetStore } from './fleet-store.ts';
-import { NO_FILTER } from './select-rows.ts';
+import type { RenderScheduler } from './render-scheduler.ts';
 
-/** A clock that stands still, and frames that are told when to come. */
-function stillDrawing(): Drawing & { readonly frames: (() => void)[]; breaths: number } {
+/** The clock stands still, and the test runs the frames. */
+function manualScheduler(): RenderScheduler & { readonly frames: (() => void)[]; yields: number } {
   const frames: (() => void)[] = [];
   return {
     frames,
-    breaths: 0,
+    yields: 0,
     now: () => 1_000,
-    soon: (draw) => {
-      frames.push(draw);
-      return () => void frames.splice(frames.indexOf(draw), 1);
+    schedule: (render) => {
+      frames.push(render);
+      return () => void frames.splice(frames.indexOf(render), 1);
     },
-    async breathe() {
-      this.breaths++;
+    async yieldToBrowser() {
+      this.yields++;
     },
   };
 }
@@ -37,12 +36,12 @@ const cluster = (name: string, status: string): Cluster => ({
   status: { conditions: [{ type: 'Ready', status, reason: `Is${status}`, lastTransitionTime: AT }] },
 });
 
-/** A client whose watch tells these, and then ends as it is told to. */
-function clientWith(tell: (options: Parameters<Client['watchClusters']>[0]) => AsyncGenerator<ClusterEvent>): Client {
-  return { ...createClient({ server: 'http://desk.example' }), watchClusters: (options) => tell(options) };
+/** A client whose watch yields the events of the generator. */
+function clientWith(watch: (options: Parameters<Client['watchClusters']>[0]) => AsyncGenerator<ClusterEvent>): Client {
+  return { ...createClient({ server: 'http://server.example' }), watchClusters: (options) => watch(options) };
 }
 
-it('keeps what it is told, and notes each change of a condition', async () => {
+it('stores the clusters of the watch and records transitions of conditions', async () => {
   const store = new FleetStore(
     clientWith(async function* (options) {
       options?.onConnected?.();
@@ -53,24 +52,24 @@ it('keeps what it is told, and notes each change of a condition', async () => {
       yield { type: 'DELETED', cluster: cluster('b', 'True') };
       options?.onInterruption?.(new ConnectionError('gone'), 500);
     }),
-    stillDrawing(),
+    manualScheduler(),
   );
   await store.run(new AbortController().signal);
   const { size, synced, connection } = store.snapshot();
   expect(size).toBe(1);
-  expect(store.select(NO_FILTER).rows.map(({ name, state, fresh }) => [name, state, fresh])).toEqual([
-    ['a', 'not-ready', true],
-  ]);
+  expect(
+    store.select(NO_FILTER).rows.map(({ name, readiness, highlighted }) => [name, readiness, highlighted]),
+  ).toEqual([['a', 'not-ready', true]]);
   expect(synced).toBe(true);
-  expect(connection).toEqual({ kind: 'lost', since: 1_000, retryAt: 1_500, reason: 'gone' });
+  expect(connection).toEqual({ kind: 'lost', retryAt: 1_500, reason: 'gone' });
   expect(store.transitionsOf('a')).toEqual([
     { type: 'Ready', from: 'True', to: 'False', reason: 'IsFalse', at: Date.parse(AT) },
   ]);
   expect(store.transitionsOf('b')).toEqual([]);
 });
 
-it('draws many events as one, in a frame, and lets the browser do its work meanwhile', async () => {
-  const drawing = stillDrawing();
+it('renders many events in one frame and yields to the browser in between', async () => {
+  const scheduler = manualScheduler();
   const seen: number[] = [];
   const store = new FleetStore(
     clientWith(async function* (options) {
@@ -78,76 +77,67 @@ it('draws many events as one, in a frame, and lets the browser do its work meanw
       options?.onSynced?.();
       for (let index = 0; index < 300; index++) yield { type: 'ADDED', cluster: cluster(`c-${index}`, 'True') };
       for (let index = 0; index < 300; index++) yield { type: 'MODIFIED', cluster: cluster(`c-${index}`, 'False') };
-      expect(drawing.frames).toHaveLength(1);
-      for (const draw of drawing.frames.splice(0)) draw();
+      expect(scheduler.frames).toHaveLength(1);
+      for (const render of scheduler.frames.splice(0)) render();
       expect(store.snapshot().membership).toBe(1);
       yield { type: 'MODIFIED', cluster: cluster('c-7', 'True') };
-      for (const draw of drawing.frames.splice(0)) draw();
+      for (const render of scheduler.frames.splice(0)) render();
       expect(store.snapshot().membership).toBe(1);
     }),
-    drawing,
+    scheduler,
   );
   store.subscribe(() => seen.push(store.select(NO_FILTER).counts['not-ready']));
   await store.run(new AbortController().signal);
-  // Connected, all told, the six hundred, the last.
+  // One render each: connected, synced, the 600 events, the last event.
   expect(seen).toEqual([0, 0, 300, 299]);
-  // Once before the first event, and once after each drawing.
-  expect(drawing.breaths).toBe(5);
+  // Before the first event and after each render.
+  expect(scheduler.yields).toBe(5);
   expect(store.totals.environments(3).map(({ counts }) => counts)).toEqual([
     { ready: 1, 'not-ready': 299, unknown: 0 },
   ]);
 });
 
-it('rests longer after a drawing that took long, and never so long that a permission would show late', async () => {
+it('renders less often when a render takes long, but at least every 500 ms', async () => {
   let now = 1_000;
-  let takes = 0;
-  const waits: number[] = [];
+  let renderMs = 0;
+  const delays: number[] = [];
   const frames: (() => void)[] = [];
-  const drawing: Drawing = {
+  const scheduler: RenderScheduler = {
     now: () => now,
-    soon: (draw, afterMs) => {
-      waits.push(afterMs);
-      frames.push(draw);
+    schedule: (render, delayMs) => {
+      delays.push(delayMs);
+      frames.push(render);
       return () => {};
     },
-    breathe: async () => {
-      now += takes;
+    yieldToBrowser: async () => {
+      now += renderMs;
     },
   };
   const store = new FleetStore(
     clientWith(async function* () {
-      for (takes of [60, 400, 0, 0]) {
-        yield { type: 'ADDED', cluster: cluster(`c-${takes}`, 'True') };
+      for (renderMs of [60, 400, 0, 0]) {
+        yield { type: 'ADDED', cluster: cluster(`c-${renderMs}`, 'True') };
         const before = now;
-        for (const draw of frames.splice(0)) draw();
-        // The drawing is measured, and the clock put back to its end: what is left of the rest is the wait.
+        for (const render of frames.splice(0)) render();
+        // After the measurement the clock is set back, so that the next delay is the whole interval.
         await Promise.resolve();
         now = before;
       }
     }),
-    drawing,
+    scheduler,
   );
   await store.run(new AbortController().signal);
-  expect(waits.slice(1)).toEqual([300, 500, 100]);
+  expect(delays.slice(1)).toEqual([300, 500, 100]);
 });
 
-it('says why it stopped when the server refuses for good', async () => {
+it('reports the error that ended the watch', async () => {
   const store = new FleetStore(
-    // biome-ignore lint/correctness/useYield: it fails before it has anything to tell
+    // biome-ignore lint/correctness/useYield: the watch fails before the first event
     clientWith(async function* () {
       throw new Error('forbidden');
     }),
-    stillDrawing(),
+    manualScheduler(),
   );
   await store.run(new AbortController().signal);
-  expect(store.snapshot().connection).toEqual({ kind: 'ended', reason: 'forbidden' });
-});
-
-it('tells a change once, whether it was seen or is remembered', () => {
-  const { conditions = [] } = cluster('a', 'False').status ?? {};
-  const seen = { type: 'Ready', from: 'True', to: 'False', reason: 'IsFalse', at: Date.parse(AT) };
-  const titles = (transitions: (typeof seen)[]): string[] =>
-    timelineOf(conditions, transitions, '2026-01-01T00:00:00Z').map(({ title }) => title);
-  expect(titles([seen])).toEqual(['Ready: True → False', 'Registered']);
-  expect(titles([])).toEqual(['Ready: False', 'Registered']);
+  expect(store.snapshot().connection).toEqual({ kind: 'failed', reason: 'forbidden' });
 });

@@ -1,11 +1,12 @@
 import { type Client, type Cluster, type ClusterEvent, isStatus } from '../../../src/client/index.ts';
+import { errorMessage } from '../error-message.ts';
 import { type ClusterRow, rowOf } from './cluster-row.ts';
-import { browserDrawing, type Drawing } from './drawing.ts';
-import { FleetSelection, type Selected } from './fleet-selection.ts';
+import { FilteredRows, type FilterResult } from './filtered-rows.ts';
+import type { FleetFilter } from './fleet-filter.ts';
 import { FleetTotals } from './fleet-totals.ts';
-import type { FleetFilter } from './select-rows.ts';
+import { browserScheduler, type RenderScheduler } from './render-scheduler.ts';
 
-/** A change of a condition that was seen while the page was open. */
+/** A change of a condition that happened while the page was open. */
 export interface Transition {
   readonly type: string;
   readonly from: string;
@@ -15,13 +16,13 @@ export interface Transition {
   readonly at: number;
 }
 
-/** What is drawn. Another object whenever anything has changed; what is asked of the store is as of then. */
+/** A new object for each render: useSyncExternalStore compares snapshots by reference. */
 export interface FleetSnapshot {
-  /** How many clusters there are. */
+  /** The number of clusters. */
   readonly size: number;
-  /** Another number whenever a cluster has come or gone. */
+  /** Increases when a cluster is added or removed. */
   readonly membership: number;
-  /** Whether the whole fleet has been told; until then there is a part of it. */
+  /** Whether the watch has delivered all existing clusters. */
   readonly synced: boolean;
   readonly connection: Connection;
 }
@@ -29,45 +30,46 @@ export interface FleetSnapshot {
 export type Connection =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'live' }
-  | { readonly kind: 'lost'; readonly since: number; readonly retryAt: number; readonly reason: string }
-  /** The browser says that it has no network; whether the stream knows already or not. */
+  | { readonly kind: 'lost'; readonly retryAt: number; readonly reason: string }
+  /** The browser has no network. The watch may not have noticed yet. */
   | { readonly kind: 'offline' }
-  | { readonly kind: 'ended'; readonly reason: string };
+  /** The watch ended with an error that a retry does not fix. */
+  | { readonly kind: 'failed'; readonly reason: string };
 
-/** However many events arrive, the page is drawn at most so often. */
-const DRAW_MS = 100;
-/** Where drawing takes long, that long is left alone so many times before the next: people scroll and type meanwhile. */
-const REST = 5;
-/** A permission is to show within a second. */
-const LONGEST_REST_MS = 500;
-/** So long events are taken without a pause: half a frame. */
+/** The shortest time between two renders. */
+const MIN_RENDER_INTERVAL_MS = 100;
+/** The interval is at least this many times the duration of a render, which leaves time for scrolling and typing. */
+const INTERVAL_PER_RENDER_TIME = 5;
+/** A new permission must be visible within a second. */
+const MAX_RENDER_INTERVAL_MS = 500;
+/** How long events are processed before the browser gets time: half a frame. */
 const SLICE_MS = 8;
-const MOST_TRANSITIONS = 50;
+const MAX_TRANSITIONS = 50;
 
 /**
- * The clusters that the person may see, kept up to date by one watch, for every part of the page. Events are taken as
- * they come; what is counted, ordered and drawn follows in frames, all events since the last one together.
+ * The clusters that the user can see, updated by one watch. Events are stored as they arrive. Counting, sorting and
+ * rendering happen in animation frames, for all events since the last one together.
  */
 export class FleetStore {
   readonly #client: Client;
-  readonly #drawing: Drawing;
+  readonly #scheduler: RenderScheduler;
   readonly #rows = new Map<string, ClusterRow>();
-  /** Each cluster that changed since the last drawing, as it was in that. */
+  /** The clusters that changed since the last render, as that render showed them. */
   readonly #changed = new Map<string, ClusterRow | undefined>();
-  readonly #selection = new FleetSelection();
+  readonly #filtered = new FilteredRows();
   readonly #transitions = new Map<string, readonly Transition[]>();
   readonly #listeners = new Set<() => void>();
   readonly totals = new FleetTotals();
   #snapshot: FleetSnapshot = { size: 0, membership: 0, synced: false, connection: { kind: 'connecting' } };
   #connection: Connection = { kind: 'connecting' };
   #synced = false;
-  #drawnAt = 0;
-  #restMs = DRAW_MS;
-  #callOff: (() => void) | undefined;
+  #renderedAt = 0;
+  #renderIntervalMs = MIN_RENDER_INTERVAL_MS;
+  #cancelRender: (() => void) | undefined;
 
-  constructor(client: Client, drawing: Drawing = browserDrawing) {
+  constructor(client: Client, scheduler: RenderScheduler = browserScheduler) {
     this.#client = client;
-    this.#drawing = drawing;
+    this.#scheduler = scheduler;
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -77,61 +79,61 @@ export class FleetStore {
 
   readonly snapshot = (): FleetSnapshot => this.#snapshot;
 
-  /** As it was last drawn. */
-  select(filter: FleetFilter): Selected {
-    return this.#selection.select(filter);
+  /** The rows as of the latest snapshot. */
+  select(filter: FleetFilter): FilterResult {
+    return this.#filtered.select(filter);
   }
 
   find(name: string): ClusterRow | undefined {
     return this.#rows.get(name);
   }
 
-  /** The first so many, as they were told. */
-  names(most: number): string[] {
+  /** At most `limit` names, in the order of the watch. */
+  names(limit: number): string[] {
     const names: string[] = [];
-    for (const name of this.#rows.keys()) if (names.push(name) >= most) break;
+    for (const name of this.#rows.keys()) if (names.push(name) >= limit) break;
     return names;
   }
 
   transitionsOf(name: string): readonly Transition[] {
-    return this.#transitions.get(name) ?? NONE;
+    return this.#transitions.get(name) ?? NO_TRANSITIONS;
   }
 
-  /** Until the signal is aborted, or the server refuses for good. */
+  /** Runs until the signal is aborted or the watch fails for good. */
   async run(signal: AbortSignal): Promise<void> {
     try {
       const events = this.#client.watchClusters({
         signal,
-        onConnected: () => this.#connect({ kind: 'live' }),
+        onConnected: () => this.#setConnection({ kind: 'live' }),
         onSynced: () => {
           this.#synced = true;
-          this.#draw();
+          this.#render();
         },
         onInterruption: (cause, delayMs) => {
-          // A stream that just ended, or whose token has, comes back at once as a rule; that is nothing to alarm anyone with.
+          // A watch that timed out, or whose token expired, reconnects at once. The user need not know.
           if (cause === undefined || isStatus((cause as Error).cause, 401)) return;
-          const since = this.#connection.kind === 'lost' ? this.#connection.since : this.#drawing.now();
-          this.#connect({ kind: 'lost', since, retryAt: this.#drawing.now() + delayMs, reason: reasonOf(cause) });
+          const retryAt = this.#scheduler.now() + delayMs;
+          this.#setConnection({ kind: 'lost', retryAt, reason: errorMessage(cause) });
         },
       });
-      let until = 0;
+      let sliceEnd = 0;
       for await (const event of events) {
-        // While more of the stream is there than was taken, nothing else gets its turn.
-        if (this.#drawing.now() >= until) {
-          await this.#drawing.breathe();
-          until = this.#drawing.now() + SLICE_MS;
+        // Buffered events arrive in microtasks, which starve input and rendering.
+        if (this.#scheduler.now() >= sliceEnd) {
+          await this.#scheduler.yieldToBrowser();
+          sliceEnd = this.#scheduler.now() + SLICE_MS;
         }
-        this.#take(event);
+        this.#apply(event);
       }
     } catch (error) {
-      if (!signal.aborted) this.#connect({ kind: 'ended', reason: reasonOf(error) });
+      if (!signal.aborted) this.#setConnection({ kind: 'failed', reason: errorMessage(error) });
     } finally {
-      this.#callOff?.();
-      this.#callOff = undefined;
+      this.#cancelRender?.();
+      this.#cancelRender = undefined;
     }
   }
 
-  #take({ type, cluster }: ClusterEvent): void {
+  #apply({ type, cluster }: ClusterEvent): void {
     const { name } = cluster.metadata;
     const before = this.#rows.get(name);
     if (!this.#changed.has(name)) this.#changed.set(name, before);
@@ -139,58 +141,62 @@ export class FleetStore {
       this.#rows.delete(name);
       this.#transitions.delete(name);
     } else {
-      if (before !== undefined) this.#note(before.cluster, cluster);
+      if (before !== undefined) this.#recordTransitions(before.cluster, cluster);
       this.#rows.set(name, rowOf(cluster, this.#synced));
     }
-    this.#callOff ??= this.#drawing.soon(() => this.#draw(), this.#drawnAt + this.#restMs - this.#drawing.now());
+    const delayMs = this.#renderedAt + this.#renderIntervalMs - this.#scheduler.now();
+    this.#cancelRender ??= this.#scheduler.schedule(() => this.#render(), delayMs);
   }
 
-  #note(before: Cluster, after: Cluster): void {
+  #recordTransitions(before: Cluster, after: Cluster): void {
     const old = new Map(before.status?.conditions?.map((condition) => [condition.type, condition.status]));
     for (const { type = '', status = '', reason = '', lastTransitionTime } of after.status?.conditions ?? []) {
       const from = old.get(type);
       if (from === undefined || from === status) continue;
-      const told = Date.parse(lastTransitionTime ?? '');
-      const seen = { type, from, to: status, reason, at: Number.isNaN(told) ? this.#drawing.now() : told };
+      const time = Date.parse(lastTransitionTime ?? '');
+      const transition = { type, from, to: status, reason, at: Number.isNaN(time) ? this.#scheduler.now() : time };
       this.#transitions.set(
         after.metadata.name,
-        [...this.transitionsOf(after.metadata.name), seen].slice(-MOST_TRANSITIONS),
+        [...this.transitionsOf(after.metadata.name), transition].slice(-MAX_TRANSITIONS),
       );
     }
   }
 
-  #connect(connection: Connection): void {
+  #setConnection(connection: Connection): void {
     this.#connection = connection;
-    this.#draw();
+    this.#render();
   }
 
-  #draw(): void {
-    this.#callOff?.();
-    this.#callOff = undefined;
-    this.#drawnAt = this.#drawing.now();
+  #render(): void {
+    this.#cancelRender?.();
+    this.#cancelRender = undefined;
+    this.#renderedAt = this.#scheduler.now();
     const changes = [...this.#changed].map(([name, before]) => ({ before, after: this.#rows.get(name) }));
     this.#changed.clear();
-    this.#selection.change(changes);
+    this.#filtered.change(changes);
     this.totals.change(changes);
-    const moved = changes.some(({ before, after }) => (before === undefined) !== (after === undefined));
+    const membershipChanged = changes.some(({ before, after }) => (before === undefined) !== (after === undefined));
     this.#snapshot = {
       size: this.#rows.size,
-      membership: this.#snapshot.membership + (moved ? 1 : 0),
+      membership: this.#snapshot.membership + (membershipChanged ? 1 : 0),
       synced: this.#synced,
       connection: this.#connection,
     };
     for (const listener of this.#listeners) listener();
-    void this.#measure();
+    void this.#measureRender();
   }
 
-  /** What the browser makes of a drawing, layout and paint, comes before its next task. */
-  async #measure(): Promise<void> {
-    const from = this.#drawing.now();
-    await this.#drawing.breathe();
-    const took = this.#drawing.now() - from;
-    this.#restMs = Math.min(LONGEST_REST_MS, Math.max(DRAW_MS, REST * took));
+  /** The browser does layout and paint before it resumes this function, so they count as part of the render. */
+  async #measureRender(): Promise<void> {
+    const start = this.#scheduler.now();
+    await this.#scheduler.yieldToBrowser();
+    const duration = this.#scheduler.now() - start;
+    this.#renderIntervalMs = Math.min(
+      MAX_RENDER_INTERVAL_MS,
+      Math.max(MIN_RENDER_INTERVAL_MS, INTERVAL_PER_RENDER_TIME * duration),
+    );
   }
 }
 
-const NONE: readonly Transition[] = [];
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** One constant, because ClusterPage is in React.memo, which compares properties by reference. */
+const NO_TRANSITIONS: readonly Transition[] = [];

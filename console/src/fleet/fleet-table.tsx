@@ -1,18 +1,18 @@
-import { type KeyboardEvent, type MouseEvent, memo, useEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, type MouseEvent, memo, type RefObject, useEffect, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { humanAge } from '../../../src/api/codec/go-text/human-duration.ts';
-import { useNow } from '../parts/clock.ts';
-import { ArrowIcon } from '../parts/icons.tsx';
-import { StateBadge } from '../parts/state-badge.tsx';
+import { ArrowIcon } from '../components/icons.tsx';
+import { useNow } from '../hooks/use-now.ts';
 import { hrefOf } from '../router.ts';
 import type { ClusterRow } from './cluster-row.ts';
-import type { FleetFilter, SortColumn } from './select-rows.ts';
-import { useVirtualRows } from './virtual-rows.ts';
+import type { FleetFilter, SortColumn } from './fleet-filter.ts';
+import { ReadinessBadge } from './readiness-badge.tsx';
+import { useVirtualRows } from './use-virtual-rows.ts';
 
-const COLUMNS: readonly { readonly id: SortColumn; readonly title: string }[] = [
+const COLUMNS: readonly { readonly id: SortColumn; readonly title: string; readonly hint?: string }[] = [
   { id: 'name', title: 'Name' },
-  { id: 'state', title: 'Readiness' },
-  { id: 'since', title: 'Since' },
+  { id: 'readiness', title: 'Readiness' },
+  { id: 'since', title: 'Since', hint: 'Time since the last transition of the Ready condition' },
   { id: 'type', title: 'Type' },
   { id: 'version', title: 'Version' },
   { id: 'environment', title: 'Environment' },
@@ -23,7 +23,7 @@ const COLUMNS: readonly { readonly id: SortColumn; readonly title: string }[] = 
 const HEAD_HEIGHT = 34;
 const NARROW = '(max-width: 760px)';
 
-/** Must be what the style sheet says, or the rows would not be where they are looked for. */
+/** The heights in fleet-table.css. useVirtualRows computes the position of a row from them. */
 const rowHeightFor = (narrow: boolean): number => (narrow ? 58 : 36);
 
 function useNarrow(): boolean {
@@ -37,48 +37,48 @@ function useNarrow(): boolean {
   return narrow;
 }
 
-/** Where the person was in the table before they looked at a cluster. */
-let lastScroll = 0;
-
 interface FleetTableProps {
   readonly rows: readonly ClusterRow[];
   readonly filter: FleetFilter;
+  /** The watch is interrupted: the rows can be out of date. */
   readonly stale: boolean;
+  /** The scroll position, kept while the table is not mounted. */
+  readonly savedScrollTop: RefObject<number>;
   readonly onSort: (order: Pick<FleetFilter, 'sort' | 'descending'>) => void;
 }
 
-export function FleetTable({ rows, filter, stale, onSort }: FleetTableProps) {
+export function FleetTable({ rows, filter, stale, savedScrollTop, onSort }: FleetTableProps) {
   const scroller = useRef<HTMLElement>(null);
   const now = useNow(10_000);
   const rowHeight = rowHeightFor(useNarrow());
   const { first, end, scrollTo } = useVirtualRows(scroller, rows.length, rowHeight, HEAD_HEIGHT);
   useEffect(() => {
     const element = scroller.current;
-    if (element !== null) element.scrollTop = lastScroll;
+    if (element !== null) element.scrollTop = savedScrollTop.current;
     return () => {
-      lastScroll = element?.scrollTop ?? 0;
+      savedScrollTop.current = element?.scrollTop ?? 0;
     };
-  }, []);
+  }, [savedScrollTop]);
 
   const sortBy = (id: SortColumn): void => onSort({ sort: id, descending: filter.sort === id && !filter.descending });
 
-  /** From row to row, also to those that are not drawn yet. */
-  const move = (event: KeyboardEvent): void => {
+  /** Moves the focus between rows, including rows that are not rendered yet. */
+  const moveFocus = (event: KeyboardEvent): void => {
     const row = (event.target as HTMLElement).closest<HTMLElement>('tr[data-index]');
     if (row === null) return;
     const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / rowHeight) - 2);
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
-    const at = Number(row.dataset.index);
-    const wish = event.key === 'Home' ? 0 : event.key === 'End' ? rows.length - 1 : at + (steps[event.key] ?? 0);
-    const next = Math.max(0, Math.min(rows.length - 1, wish));
-    if (next === at) return;
+    const index = Number(row.dataset.index);
+    const target = event.key === 'Home' ? 0 : event.key === 'End' ? rows.length - 1 : index + (steps[event.key] ?? 0);
+    const next = Math.max(0, Math.min(rows.length - 1, target));
+    if (next === index) return;
     event.preventDefault();
-    // At once, so that the next key finds the focus where this one has put it.
+    // Synchronous, so that the row exists before it is focused and before the next key event.
     flushSync(() => scrollTo(next));
     scroller.current?.querySelector<HTMLElement>(`tr[data-index="${next}"] a`)?.focus();
   };
 
-  /** Anywhere in a row, unless somebody is marking text in it. */
+  /** The whole row is a link, except while the user selects text. */
   const openRow = (event: MouseEvent): void => {
     const target = event.target as HTMLElement;
     if (target.closest('a, button') !== null || getSelection()?.isCollapsed === false) return;
@@ -90,20 +90,20 @@ export function FleetTable({ rows, filter, stale, onSort }: FleetTableProps) {
       className="table-scroller"
       ref={scroller}
       aria-label="Clusters"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it
       tabIndex={0}
-      onKeyDown={move}
+      onKeyDown={moveFocus}
       onClick={openRow}
     >
       <table className={stale ? 'fleet stale' : 'fleet'} aria-rowcount={rows.length + 1}>
         <thead>
           <tr aria-rowindex={1}>
-            {COLUMNS.map(({ id, title }) => {
+            {COLUMNS.map(({ id, title, hint }) => {
               const sorted = filter.sort === id;
               const direction = sorted ? (filter.descending ? 'descending' : 'ascending') : 'none';
               return (
                 <th key={id} className={`col-${id}`} aria-sort={direction} scope="col">
-                  <button type="button" onClick={() => sortBy(id)}>
+                  <button type="button" title={hint} onClick={() => sortBy(id)}>
                     {title}
                     {sorted && <ArrowIcon up={!filter.descending} />}
                   </button>
@@ -112,7 +112,7 @@ export function FleetTable({ rows, filter, stale, onSort }: FleetTableProps) {
             })}
           </tr>
         </thead>
-        <Room height={first * rowHeight} />
+        <Spacer height={first * rowHeight} />
         <tbody>
           {rows.slice(first, end).map((row, offset) => (
             <Row
@@ -123,14 +123,14 @@ export function FleetTable({ rows, filter, stale, onSort }: FleetTableProps) {
             />
           ))}
         </tbody>
-        <Room height={(rows.length - end) * rowHeight} />
+        <Spacer height={(rows.length - end) * rowHeight} />
       </table>
     </section>
   );
 }
 
-/** Stands for the rows that are not drawn. */
-const Room = ({ height }: { height: number }) =>
+/** Takes the space of the rows that are not rendered. */
+const Spacer = ({ height }: { height: number }) =>
   height <= 0 ? null : (
     <tbody aria-hidden="true">
       <tr style={{ height }}>
@@ -139,7 +139,7 @@ const Room = ({ height }: { height: number }) =>
     </tbody>
   );
 
-/** A row that has only moved keeps its cells as they are. */
+/** The cells are memoized apart from the row, so that a row which only moved renders no cells. */
 const Row = memo(function Row({ row, index, age }: { row: ClusterRow; index: number; age: string }) {
   return (
     <tr className="row" data-index={index} aria-rowindex={index + 2}>
@@ -153,17 +153,17 @@ const Cells = memo(function Cells({ row, age }: { row: ClusterRow; age: string }
   return (
     <>
       <th scope="row" className="col-name">
-        {row.fresh && <span key={metadata.resourceVersion} className="flash" aria-hidden="true" />}
+        {row.highlighted && <span key={metadata.resourceVersion} className="highlight" aria-hidden="true" />}
         <a href={hrefOf({ page: 'cluster', name: row.name })} title={row.name}>
           {row.name}
         </a>
-        <span className="row-more" aria-hidden="true">
+        <span className="row-summary" aria-hidden="true">
           {[row.environment, row.region, row.version].filter(Boolean).join(' · ')}
         </span>
       </th>
-      <td className="col-state">
-        <StateBadge state={row.state} />
-        {row.state !== 'ready' && (
+      <td className="col-readiness">
+        <ReadinessBadge readiness={row.readiness} />
+        {row.readiness !== 'ready' && (
           <span className="reason" title={row.reason}>
             {row.reason}
           </span>

@@ -1,13 +1,12 @@
-import { type ClusterRow, environmentKey, type State } from './cluster-row.ts';
-import type { RowChange } from './edit-rows.ts';
-import type { StateCounts } from './fleet-selection.ts';
+import { type ClusterRow, environmentKey, type Readiness } from './cluster-row.ts';
+import type { ReadinessCounts, RowChange } from './filtered-rows.ts';
 
 export interface EnvironmentCount {
-  /** `""` for clusters that do not say. */
+  /** `""` for clusters without an environment label. */
   readonly name: string;
-  readonly counts: StateCounts;
+  readonly counts: ReadinessCounts;
   readonly total: number;
-  /** The label that selects them; undefined when there is none, or when they differ. */
+  /** The label that selects these clusters; undefined if they have none, or if they use different keys. */
   readonly label: string | undefined;
 }
 
@@ -17,29 +16,31 @@ export interface LabelCount {
 }
 
 interface Environment {
-  readonly counts: Record<State, number>;
+  readonly counts: Record<Readiness, number>;
   total: number;
-  /** How many were found by which label. */
+  /** The number of clusters for each label key that names the environment. */
   readonly keys: Map<string, number>;
 }
 
-/** Counts over the whole fleet, kept by adding and taking away. */
+/** Counts of all clusters, independent of the filter. Updated from changes, never recounted. */
 export class FleetTotals {
   readonly #labels = new Map<string, number>();
   readonly #environments = new Map<string, Environment>();
-  #common: { readonly most: number; readonly labels: readonly LabelCount[] } | undefined;
-  #shown: { readonly most: number; readonly environments: readonly EnvironmentCount[] } | undefined;
+  // The two lists are kept until their content changes, because SearchBar and ReadinessChart are in React.memo, which
+  // compares properties by reference.
+  #labelList: { readonly limit: number; readonly list: readonly LabelCount[] } | undefined;
+  #environmentList: { readonly limit: number; readonly list: readonly EnvironmentCount[] } | undefined;
 
   change(changes: readonly RowChange[]): void {
     for (const { before, after } of changes) {
-      if (before === undefined || after === undefined || !sameTexts(before.labelTexts, after.labelTexts)) {
+      if (before === undefined || after === undefined || !hasSameLabels(before, after)) {
         for (const label of before?.labelTexts ?? []) add(this.#labels, label, -1);
         for (const label of after?.labelTexts ?? []) add(this.#labels, label, 1);
-        this.#common = undefined;
-      } else if (before.state === after.state) continue;
+        this.#labelList = undefined;
+      } else if (before.readiness === after.readiness) continue;
       if (before !== undefined) this.#count(before, -1);
       if (after !== undefined) this.#count(after, 1);
-      this.#shown = undefined;
+      this.#environmentList = undefined;
     }
   }
 
@@ -49,32 +50,32 @@ export class FleetTotals {
       total: 0,
       keys: new Map(),
     };
-    environment.counts[row.state] += step;
+    environment.counts[row.readiness] += step;
     environment.total += step;
     add(environment.keys, environmentKey(row), step);
     if (environment.total === 0) this.#environments.delete(row.environment);
     else this.#environments.set(row.environment, environment);
   }
 
-  /** The largest first; beyond `most` the rest is one. The same list until something has changed. */
-  environments(most: number): readonly EnvironmentCount[] {
-    if (this.#shown?.most !== most) {
+  /** The largest environments first. The smallest are merged into one entry if there are more than `limit`. */
+  environments(limit: number): readonly EnvironmentCount[] {
+    if (this.#environmentList?.limit !== limit) {
       const groups = [...this.#environments]
         .map(([name, { counts, total, keys }]) => ({ name, counts: { ...counts }, total, label: labelOf(name, keys) }))
         .sort((a, b) => b.total - a.total || (a.name < b.name ? -1 : 1));
-      this.#shown = { most, environments: groups.length <= most ? groups : restAsOne(groups, most) };
+      this.#environmentList = { limit, list: groups.length <= limit ? groups : mergeSmallest(groups, limit) };
     }
-    return this.#shown.environments;
+    return this.#environmentList.list;
   }
 
-  /** Labels to choose from: the commonest, in the order of the alphabet. The same list until something has changed. */
-  commonLabels(most: number): readonly LabelCount[] {
-    if (this.#common?.most !== most) {
+  /** The most common labels, sorted by name. */
+  commonLabels(limit: number): readonly LabelCount[] {
+    if (this.#labelList?.limit !== limit) {
       const labels: LabelCount[] = [];
-      for (const [label, count] of this.#labels) keepBest(labels, { label, count }, most);
-      this.#common = { most, labels: labels.sort((a, b) => (a.label < b.label ? -1 : 1)) };
+      for (const [label, count] of this.#labels) insertTop(labels, { label, count }, limit);
+      this.#labelList = { limit, list: labels.sort((a, b) => (a.label < b.label ? -1 : 1)) };
     }
-    return this.#common.labels;
+    return this.#labelList.list;
   }
 }
 
@@ -84,7 +85,7 @@ function add(counts: Map<string, number>, key: string, step: 1 | -1): void {
   else counts.set(key, count);
 }
 
-const sameTexts = (a: readonly string[], b: readonly string[]): boolean =>
+const hasSameLabels = ({ labelTexts: a }: ClusterRow, { labelTexts: b }: ClusterRow): boolean =>
   a.length === b.length && a.every((text, index) => text === b[index]);
 
 function labelOf(name: string, keys: ReadonlyMap<string, number>): string | undefined {
@@ -92,22 +93,22 @@ function labelOf(name: string, keys: ReadonlyMap<string, number>): string | unde
   return keys.size === 1 && key !== '' ? `${key}=${name}` : undefined;
 }
 
-function restAsOne(groups: readonly EnvironmentCount[], most: number): EnvironmentCount[] {
-  const rest = groups.slice(most - 1);
-  const sum = (state: State): number => rest.reduce((total, { counts }) => total + counts[state], 0);
+function mergeSmallest(groups: readonly EnvironmentCount[], limit: number): EnvironmentCount[] {
+  const rest = groups.slice(limit - 1);
+  const sum = (readiness: Readiness): number => rest.reduce((total, { counts }) => total + counts[readiness], 0);
   const counts = { ready: sum('ready'), 'not-ready': sum('not-ready'), unknown: sum('unknown') };
   const total = rest.reduce((all, group) => all + group.total, 0);
-  return [...groups.slice(0, most - 1), { name: `${rest.length} others`, counts, total, label: undefined }];
+  return [...groups.slice(0, limit - 1), { name: `${rest.length} others`, counts, total, label: undefined }];
 }
 
-const isBetter = (a: LabelCount, b: LabelCount): boolean =>
+const isMoreCommon = (a: LabelCount, b: LabelCount): boolean =>
   a.count === b.count ? a.label < b.label : a.count > b.count;
 
-/** Where every cluster has a label of its own there are as many as clusters: sorting them all would show. */
-function keepBest(best: LabelCount[], found: LabelCount, most: number): void {
-  const last = best.at(-1);
-  if (best.length === most && last !== undefined && !isBetter(found, last)) return;
-  const at = best.findLastIndex((each) => isBetter(each, found)) + 1;
-  best.splice(at, 0, found);
-  if (best.length > most) best.pop();
+/** Keeps the `limit` most common labels. A fleet can have one label for each cluster: sorting all of them is slow. */
+function insertTop(top: LabelCount[], candidate: LabelCount, limit: number): void {
+  const last = top.at(-1);
+  if (top.length === limit && last !== undefined && !isMoreCommon(candidate, last)) return;
+  const index = top.findLastIndex((each) => isMoreCommon(each, candidate)) + 1;
+  top.splice(index, 0, candidate);
+  if (top.length > limit) top.pop();
 }

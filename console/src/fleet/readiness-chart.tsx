@@ -1,35 +1,40 @@
 import { memo } from 'react';
-import { STATE_NAMES, STATES } from './cluster-row.ts';
+import { READINESS, READINESS_NAMES } from './cluster-row.ts';
 import type { EnvironmentCount } from './fleet-totals.ts';
 
 interface ReadinessChartProps {
   readonly environments: readonly EnvironmentCount[];
-  readonly chosen: readonly string[];
+  readonly selectedLabels: readonly string[];
   readonly onToggle: (label: string) => void;
 }
 
-/** A bar for each environment, as long as its share of the fleet, in the colours of the states. */
+/** A stacked bar for each environment: its length is the number of clusters, its colors their readiness. */
 export const ReadinessChart = memo(function ReadinessChart(props: ReadinessChartProps) {
-  const { environments, chosen, onToggle } = props;
-  const most = Math.max(1, ...environments.map(({ total }) => total));
+  const { environments, selectedLabels, onToggle } = props;
+  const largest = Math.max(1, ...environments.map(({ total }) => total));
   return (
     <section className="chart" aria-label="Readiness by environment">
       {environments.map(({ name, counts, total, label }) => {
-        const said = STATES.filter((state) => counts[state] > 0).map(
-          (state) => `${counts[state]} ${STATE_NAMES[state].toLowerCase()}`,
-        );
+        const present = READINESS.filter((readiness) => counts[readiness] > 0);
+        const summary = present
+          .map((readiness) => `${counts[readiness]} ${READINESS_NAMES[readiness].toLowerCase()}`)
+          .join(', ');
         const content = (
           <>
             <span className="chart-name">{name === '' ? 'no environment' : name}</span>
             <span className="chart-track" aria-hidden="true">
-              <span className="chart-bar" style={{ width: `${(100 * total) / most}%` }}>
-                {STATES.filter((state) => counts[state] > 0).map((state) => (
-                  <span key={state} className={`chart-part fill-${state}`} style={{ flexGrow: counts[state] }} />
+              <span className="chart-bar" style={{ width: `${(100 * total) / largest}%` }}>
+                {present.map((readiness) => (
+                  <span
+                    key={readiness}
+                    className={`chart-part fill-${readiness}`}
+                    style={{ flexGrow: counts[readiness] }}
+                  />
                 ))}
               </span>
             </span>
             <span className="chart-count">{total.toLocaleString()}</span>
-            <span className="unseen">: {said.join(', ')}</span>
+            <span className="visually-hidden">: {summary}</span>
           </>
         );
         return label === undefined ? (
@@ -41,8 +46,8 @@ export const ReadinessChart = memo(function ReadinessChart(props: ReadinessChart
             key={name}
             type="button"
             className="chart-row"
-            aria-pressed={chosen.includes(label)}
-            title={said.join(', ')}
+            aria-pressed={selectedLabels.includes(label)}
+            title={summary}
             onClick={() => onToggle(label)}
           >
             {content}

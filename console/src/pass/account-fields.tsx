@@ -1,85 +1,81 @@
 import { useId } from 'react';
-import type { Account } from '../cluster/cluster-page.tsx';
+import type { AccountRef } from './pass-request.ts';
 
 interface AccountFieldsProps {
-  /** Those that the person may use; none when they have to be typed. */
-  readonly accounts: readonly Account[];
-  readonly account: Account;
-  /** The person is about to choose. */
-  readonly onLook: () => void;
-  readonly onAccount: (account: Account) => void;
-  readonly onTypeInstead: (() => void) | undefined;
+  /** The service accounts that the user can choose from; empty if the user types the name. */
+  readonly accounts: readonly AccountRef[];
+  readonly account: AccountRef;
+  /** The user is about to open a list. */
+  readonly onFocus: () => void;
+  readonly onAccount: (account: AccountRef) => void;
+  /** Undefined if the user already types the name. */
+  readonly onEnterName: (() => void) | undefined;
 }
 
-/** Namespace and account: chosen among those that may be used, or typed. */
-export function AccountFields({ accounts, account, onLook, onAccount, onTypeInstead }: AccountFieldsProps) {
+/** Namespace and service account, as lists or as text fields. */
+export function AccountFields({ accounts, account, onFocus, onAccount, onEnterName }: AccountFieldsProps) {
   const id = useId();
-  const chooses = accounts.length > 0;
+  const hasLists = accounts.length > 0;
   const namespaces = [...new Set(accounts.map(({ namespace }) => namespace))];
   const names = accounts.filter(({ namespace }) => namespace === account.namespace).map(({ name }) => name);
   const setNamespace = (namespace: string): void => {
     const first = accounts.find((each) => each.namespace === namespace)?.name;
-    onAccount({ namespace, name: chooses ? (first ?? '') : account.name });
+    onAccount({ namespace, name: hasLists ? (first ?? '') : account.name });
   };
+  const setName = (name: string): void => onAccount({ ...account, name });
   return (
     <div className="field-row">
       <div className="field">
         <label htmlFor={`${id}namespace`}>Namespace</label>
-        {chooses ? (
-          <Choice
+        {hasLists ? (
+          <Select
             id={`${id}namespace`}
             value={account.namespace}
             options={namespaces}
-            onLook={onLook}
+            onFocus={onFocus}
             onChange={setNamespace}
           />
         ) : (
-          <Typed id={`${id}namespace`} value={account.namespace} onChange={setNamespace} />
+          <TextInput id={`${id}namespace`} value={account.namespace} onChange={setNamespace} />
         )}
       </div>
       <div className="field">
         <label htmlFor={`${id}account`}>Service account</label>
-        {chooses ? (
-          <Choice
-            id={`${id}account`}
-            value={account.name}
-            options={names}
-            onLook={onLook}
-            onChange={(name) => onAccount({ ...account, name })}
-          />
+        {hasLists ? (
+          <Select id={`${id}account`} value={account.name} options={names} onFocus={onFocus} onChange={setName} />
         ) : (
-          <Typed id={`${id}account`} value={account.name} onChange={(name) => onAccount({ ...account, name })} />
+          <TextInput id={`${id}account`} value={account.name} onChange={setName} />
         )}
       </div>
-      {onTypeInstead !== undefined && (
-        <button type="button" className="link" onClick={onTypeInstead}>
-          Another account
+      {onEnterName !== undefined && (
+        <button type="button" className="link" onClick={onEnterName}>
+          Enter a name
         </button>
       )}
     </div>
   );
 }
 
-interface ValueProps {
+interface InputProps {
   readonly id: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
 }
 
-interface ChoiceProps extends ValueProps {
+interface SelectProps extends InputProps {
   readonly options: readonly string[];
-  readonly onLook: () => void;
+  readonly onFocus: () => void;
 }
 
-const Choice = ({ id, value, options, onLook, onChange }: ChoiceProps) => (
-  <select id={id} value={value} onFocus={onLook} onChange={(event) => onChange(event.target.value)}>
+const Select = ({ id, value, options, onFocus, onChange }: SelectProps) => (
+  <select id={id} value={value} onFocus={onFocus} onChange={(event) => onChange(event.target.value)}>
     {options.map((option) => (
       <option key={option}>{option}</option>
     ))}
   </select>
 );
 
-const Typed = ({ id, value, onChange }: ValueProps) => (
+const TextInput = ({ id, value, onChange }: InputProps) => (
   <input
     id={id}
     value={value}

@@ -1,47 +1,47 @@
 import { useId } from 'react';
 import { type Client, isStatus, pathPrefix } from '../../../src/client/index.ts';
-import { useLoaded } from '../parts/loaded.ts';
-import type { PassDraft } from './pass-request.ts';
+import { useQuery } from '../hooks/use-query.ts';
+import type { AccountRef, PassDraft } from './pass-request.ts';
 
 interface BoundFieldsProps {
   readonly client: Client;
   readonly cluster: string;
-  readonly namespace: string;
-  readonly account: string;
+  readonly account: AccountRef;
   readonly draft: PassDraft;
   readonly onDraft: (draft: PassDraft) => void;
 }
 
-interface Listed {
+interface ObjectList {
   readonly items: readonly { metadata: { name: string }; spec?: { serviceAccountName?: string } }[];
 }
 
-const MOST_SUGGESTED = 200;
+const MAX_SUGGESTIONS = 200;
 
-/** What the pass ends with, if anything. Names are suggested where the person may list them. */
-export function BoundFields({ client, cluster, namespace, account, draft, onDraft }: BoundFieldsProps) {
+/** The object that the pass is bound to: the pass becomes invalid when the object is deleted. */
+export function BoundFields({ client, cluster, account, draft, onDraft }: BoundFieldsProps) {
   const id = useId();
   const { boundKind, boundName } = draft;
-  const suggested = useLoaded(`${cluster}/${namespace}/${account}/${boundKind}`, async () => {
+  const { namespace, name: accountName } = account;
+  const suggestions = useQuery(`${cluster}/${namespace}/${accountName}/${boundKind}`, async () => {
     if (boundKind === '' || namespace === '') return [];
     const resource = boundKind === 'Pod' ? 'pods' : 'secrets';
     const path = `${pathPrefix(client, cluster)}/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
     try {
-      const { value } = await client.request<Listed>('GET', path, { query: { limit: MOST_SUGGESTED } });
+      const { value } = await client.request<ObjectList>('GET', path, { query: { limit: MAX_SUGGESTIONS } });
       return value.items
-        .filter(({ spec }) => boundKind === 'Secret' || spec?.serviceAccountName === account)
+        .filter(({ spec }) => boundKind === 'Secret' || spec?.serviceAccountName === accountName)
         .map(({ metadata }) => metadata.name);
     } catch (error) {
-      // To bind to one takes its name only; to see the names is another right.
+      // Without the permission to list, the user types the name.
       if (isStatus(error, 403)) return [];
       throw error;
     }
   });
-  const names = suggested.phase === 'loaded' ? suggested.value : [];
+  const names = suggestions.status === 'loaded' ? suggestions.value : [];
   return (
     <div className="field-row">
       <div className="field">
-        <label htmlFor={`${id}kind`}>Ends with</label>
+        <label htmlFor={`${id}kind`}>Bound object</label>
         <select
           id={`${id}kind`}
           value={boundKind}
@@ -49,14 +49,14 @@ export function BoundFields({ client, cluster, namespace, account, draft, onDraf
             onDraft({ ...draft, boundKind: event.target.value as PassDraft['boundKind'], boundName: '' })
           }
         >
-          <option value="">its lifetime</option>
-          <option value="Pod">a Pod</option>
-          <option value="Secret">a Secret</option>
+          <option value="">None</option>
+          <option value="Pod">Pod</option>
+          <option value="Secret">Secret</option>
         </select>
       </div>
       {boundKind !== '' && (
         <div className="field">
-          <label htmlFor={`${id}name`}>Name of the {boundKind}</label>
+          <label htmlFor={`${id}name`}>{boundKind} name</label>
           <input
             id={`${id}name`}
             value={boundName}

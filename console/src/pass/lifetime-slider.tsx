@@ -1,5 +1,5 @@
 import { type CSSProperties, useId } from 'react';
-import { durationWords, lifetimeSteps } from './lifetime.ts';
+import { formatDuration, lifetimeSteps } from './lifetime.ts';
 
 interface LifetimeSliderProps {
   readonly seconds: number;
@@ -7,22 +7,22 @@ interface LifetimeSliderProps {
   readonly onSeconds: (seconds: number) => void;
 }
 
-/** How long the pass is to be good. The limit of the cluster is marked, and the slider stops there. */
+/** The scale continues beyond the maximum lifetime of the cluster, but the handle stops there. */
 export function LifetimeSlider({ seconds, maxSeconds, onSeconds }: LifetimeSliderProps) {
   const id = useId();
-  const { steps, limitIndex } = lifetimeSteps(maxSeconds);
+  const { steps, maxIndex } = lifetimeSteps(maxSeconds);
   const last = steps.length - 1;
   const found = steps.findIndex((step) => step >= seconds);
-  const index = Math.min(limitIndex, found < 0 ? limitIndex : found);
-  // The handle's middle travels from half its width to half its width before the end.
-  const place = (at: number): string => `calc(var(--thumb) / 2 + (100% - var(--thumb)) * ${at / last})`;
+  const index = Math.min(maxIndex, found < 0 ? maxIndex : found);
+  // The center of the handle moves between half its width from the left and half its width from the right.
+  const leftOf = (step: number): string => `calc(var(--thumb) / 2 + (100% - var(--thumb)) * ${step / last})`;
   return (
     <div className="field">
       <div className="field-head">
         <label htmlFor={`${id}lifetime`}>Lifetime</label>
-        <output htmlFor={`${id}lifetime`}>{durationWords(steps[index] ?? seconds)}</output>
+        <output htmlFor={`${id}lifetime`}>{formatDuration(steps[index] ?? seconds)}</output>
       </div>
-      <div className="slider" style={{ '--done': index / last } as CSSProperties}>
+      <div className="slider" style={{ '--position': index / last } as CSSProperties}>
         <input
           id={`${id}lifetime`}
           type="range"
@@ -30,19 +30,19 @@ export function LifetimeSlider({ seconds, maxSeconds, onSeconds }: LifetimeSlide
           max={last}
           step={1}
           value={index}
-          aria-valuetext={`${durationWords(steps[index] ?? seconds)}, at most ${durationWords(maxSeconds)}`}
+          aria-valuetext={`${formatDuration(steps[index] ?? seconds)}, maximum ${formatDuration(maxSeconds)}`}
           onChange={(event) => {
-            const step = Math.min(Number(event.target.value), limitIndex);
+            const step = Math.min(Number(event.target.value), maxIndex);
             onSeconds(steps[step] ?? maxSeconds);
           }}
         />
         <span
-          className="slider-beyond"
-          style={{ left: `calc(${place(limitIndex)} + var(--thumb) / 2)` }}
+          className="slider-beyond-max"
+          style={{ left: `calc(${leftOf(maxIndex)} + var(--thumb) / 2)` }}
           aria-hidden="true"
         />
-        <span className="slider-limit" style={{ left: place(limitIndex) }} aria-hidden="true">
-          limit {durationWords(maxSeconds)}
+        <span className="slider-max" style={{ left: leftOf(maxIndex) }} aria-hidden="true">
+          maximum {formatDuration(maxSeconds)}
         </span>
       </div>
     </div>

@@ -1,67 +1,68 @@
 import { type FormEvent, useEffect, useId, useState } from 'react';
 import type { Client, IssuedToken } from '../../../src/client/index.ts';
-import type { ClusterFacts } from '../cluster/cluster-facts.ts';
-import type { Account } from '../cluster/cluster-page.tsx';
-import { type Loaded, useLoaded } from '../parts/loaded.ts';
+import type { ClusterDetails } from '../cluster/cluster-details.ts';
+import { errorMessage } from '../error-message.ts';
+import { type Query, useQuery } from '../hooks/use-query.ts';
+import { hrefOf } from '../router.ts';
 import { AccountFields } from './account-fields.tsx';
 import { BoundFields } from './bound-fields.tsx';
+import { formatDuration } from './lifetime.ts';
 import { LifetimeSlider } from './lifetime-slider.tsx';
-import { PassPreview } from './pass-preview.tsx';
-import { NEW_DRAFT, requestFor } from './pass-request.ts';
+import { type AccountRef, missingInput, NEW_DRAFT, requestFor } from './pass-request.ts';
 
 interface PassFormProps {
   readonly client: Client;
   readonly cluster: string;
-  readonly facts: ClusterFacts;
-  readonly accounts: readonly Account[];
-  /** Called when the person is about to choose one: there may be others by now. */
-  readonly onLook: () => void;
-  /** Another number when what may be granted is to be asked again. */
-  readonly turn: number;
-  readonly account: Account;
-  readonly onAccount: (account: Account) => void;
-  readonly onTypeInstead: (() => void) | undefined;
+  readonly details: ClusterDetails;
+  readonly accounts: readonly AccountRef[];
+  /** The generation of the list of accounts. A new one repeats the dry run. */
+  readonly generation: number;
+  readonly onRefresh: () => void;
+  readonly account: AccountRef;
+  readonly onAccount: (account: AccountRef) => void;
+  readonly onEnterName: (() => void) | undefined;
   readonly onIssued: (pass: IssuedToken, tracked: boolean) => void;
 }
 
-/** The person is still choosing: the server is asked when they pause. */
-const PAUSE_MS = 250;
+const DEBOUNCE_MS = 250;
 
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
+/** The text after it has not changed for a moment, so that not every key press sends a request. */
+function useDebounced(text: string): string {
+  const [debounced, setDebounced] = useState(text);
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), PAUSE_MS);
+    const timer = setTimeout(() => setDebounced(text), DEBOUNCE_MS);
     return () => clearTimeout(timer);
   }, [text]);
-  return settled;
+  return debounced;
 }
 
 export function PassForm(props: PassFormProps) {
-  const { client, cluster, facts, accounts, onLook, turn, account, onAccount, onTypeInstead, onIssued } = props;
+  const { client, cluster, details, accounts, generation, onRefresh, account, onAccount, onEnterName, onIssued } =
+    props;
   const id = useId();
-  const [draft, setDraft] = useState({ ...NEW_DRAFT, seconds: Math.min(NEW_DRAFT.seconds, facts.maxSeconds) });
+  const [draft, setDraft] = useState({ ...NEW_DRAFT, seconds: Math.min(NEW_DRAFT.seconds, details.maxSeconds) });
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');
+  const missing = missingInput(account, draft);
   const request = requestFor(cluster, account, draft);
-  const key = request === undefined ? '' : JSON.stringify(request);
-  const settled = useSettled(key);
-  const loaded = useLoaded(
-    settled,
-    async (signal) =>
-      request === undefined || settled === '' ? undefined : client.createToken({ ...request, dryRun: true, signal }),
-    turn,
+  const key = missing === '' ? JSON.stringify(request) : '';
+  const debounced = useDebounced(key);
+  const dryRun = useQuery(
+    debounced,
+    async (signal) => (debounced === '' ? undefined : client.createToken({ ...request, dryRun: true, signal })),
+    generation,
   );
-  const preview: Loaded<IssuedToken | undefined> = settled === key ? loaded : { phase: 'loading' };
+  const preview: Query<IssuedToken | undefined> = debounced === key ? dryRun : { status: 'loading' };
 
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    if (request === undefined || busy) return;
+    if (missing !== '' || busy) return;
     setBusy(true);
     setProblem('');
     try {
       onIssued(await client.createToken(request), draft.tracked);
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
+      setProblem(errorMessage(error));
       setBusy(false);
     }
   };
@@ -71,16 +72,16 @@ export function PassForm(props: PassFormProps) {
       <AccountFields
         accounts={accounts}
         account={account}
-        onLook={onLook}
+        onFocus={onRefresh}
         onAccount={onAccount}
-        onTypeInstead={onTypeInstead}
+        onEnterName={onEnterName}
       />
       <div className="field">
         <label htmlFor={`${id}audience`}>Audience</label>
         <input
           id={`${id}audience`}
           value={draft.audiences}
-          placeholder="the cluster's own API"
+          placeholder="Default audience, or a comma-separated list"
           spellCheck={false}
           autoComplete="off"
           onChange={(event) => setDraft({ ...draft, audiences: event.target.value })}
@@ -88,17 +89,10 @@ export function PassForm(props: PassFormProps) {
       </div>
       <LifetimeSlider
         seconds={draft.seconds}
-        maxSeconds={facts.maxSeconds}
+        maxSeconds={details.maxSeconds}
         onSeconds={(seconds) => setDraft({ ...draft, seconds })}
       />
-      <BoundFields
-        client={client}
-        cluster={cluster}
-        namespace={account.namespace}
-        account={account.name}
-        draft={draft}
-        onDraft={setDraft}
-      />
+      <BoundFields client={client} cluster={cluster} account={account} draft={draft} onDraft={setDraft} />
       <label className="check">
         <input
           type="checkbox"
@@ -106,18 +100,72 @@ export function PassForm(props: PassFormProps) {
           onChange={(event) => setDraft({ ...draft, tracked: event.target.checked })}
         />
         <span>
-          Keep a record of it
-          <span className="muted hint">With one you can revoke it yourself. The token is not in it.</span>
+          Keep a record of this pass
+          <span className="muted hint">You can revoke a recorded pass. The record does not contain the pass.</span>
         </span>
       </label>
-      <PassPreview preview={preview} problem={problem} cluster={cluster} account={account} />
+      <Preview preview={preview} missing={missing} problem={problem} cluster={cluster} account={account} />
       <button
         type="submit"
         className="button primary wide"
-        disabled={busy || request === undefined || preview.phase === 'failed'}
+        disabled={busy || missing !== '' || preview.status === 'failed'}
       >
-        {busy ? 'Issuing…' : 'Issue the pass'}
+        {busy ? 'Issuing…' : 'Issue pass'}
       </button>
     </form>
+  );
+}
+
+interface PreviewProps {
+  readonly preview: Query<IssuedToken | undefined>;
+  readonly missing: string;
+  /** The error of the request that was not a dry run. */
+  readonly problem: string;
+  readonly cluster: string;
+  readonly account: AccountRef;
+}
+
+/** The result of a dry run. Its height does not depend on the result, so that the form does not move. */
+function Preview({ preview, missing, problem, cluster, account }: PreviewProps) {
+  const failure = problem !== '' ? problem : preview.status === 'failed' ? preview.message : '';
+  return (
+    <div className={failure === '' ? 'preview' : 'preview preview-failed'} aria-live="polite">
+      <span className="preview-title">Preview</span>
+      {failure !== '' ? (
+        <>
+          <p className="problem">{failure}</p>
+          <a href={hrefOf({ page: 'can-i', cluster, account: `${account.namespace}/${account.name}` })}>
+            Check my permissions
+          </a>
+        </>
+      ) : missing !== '' ? (
+        <p className="muted">{missing}</p>
+      ) : preview.status === 'loaded' && preview.value !== undefined ? (
+        <PreviewedPass pass={preview.value} />
+      ) : (
+        <p className="muted">Loading…</p>
+      )}
+    </div>
+  );
+}
+
+function PreviewedPass({ pass }: { pass: IssuedToken }) {
+  const { spec } = pass.answer;
+  const seconds = Math.round((Date.parse(pass.expirationTimestamp) - pass.issuedAt) / 1000);
+  return (
+    <>
+      <p>
+        Valid for {formatDuration(spec?.expirationSeconds ?? seconds)}, expires{' '}
+        <time dateTime={pass.expirationTimestamp}>{new Date(pass.expirationTimestamp).toLocaleString()}</time>
+      </p>
+      <p>
+        Audience <span className="mono wrap-anywhere">{spec?.audiences?.join(', ')}</span>
+      </p>
+      {pass.warnings.map((warning) => (
+        <p key={warning} className="warning">
+          {warning}
+        </p>
+      ))}
+    </>
   );
 }

@@ -1,40 +1,49 @@
 import type { BoundObjectReference, TokenOptions } from '../../../src/client/index.ts';
 
-/** What the person has chosen so far. */
+/** A service account of a cluster. Empty strings until the user has chosen one. */
+export interface AccountRef {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The other fields of the form. */
 export interface PassDraft {
-  /** Comma-separated; empty for the cluster's own API. */
+  /** Comma-separated; empty for the default audience of the cluster. */
   readonly audiences: string;
   readonly seconds: number;
   readonly boundKind: '' | 'Pod' | 'Secret';
   readonly boundName: string;
-  /** A record is kept of it, by which the person can revoke it. */
+  /** Whether the server creates an IssuedToken, which the user can delete to revoke the pass. */
   readonly tracked: boolean;
 }
 
 export const NEW_DRAFT: PassDraft = { audiences: '', seconds: 3_600, boundKind: '', boundName: '', tracked: true };
 
-export const audiencesIn = (text: string): string[] =>
-  text
-    .split(',')
-    .map((audience) => audience.trim())
-    .filter((audience) => audience !== '');
+/** What the user still has to enter; `""` if nothing is missing. */
+export function missingInput(account: AccountRef, { boundKind, boundName }: PassDraft): string {
+  if (account.namespace === '' || account.name === '') return 'Enter a namespace and a service account.';
+  return boundKind !== '' && boundName === '' ? `Enter the name of the ${boundKind}.` : '';
+}
 
-/** The request that a draft stands for; undefined while something is missing that no server has to be asked about. */
 export function requestFor(
   cluster: string,
-  account: { readonly namespace: string; readonly name: string },
+  account: AccountRef,
   { audiences, seconds, boundKind, boundName, tracked }: PassDraft,
-): TokenOptions | undefined {
-  if (account.namespace === '' || account.name === '') return undefined;
-  if (boundKind !== '' && boundName === '') return undefined;
+): TokenOptions {
   const boundObjectRef: BoundObjectReference | undefined =
     boundKind === '' ? undefined : { apiVersion: 'v1', kind: boundKind, name: boundName };
   return {
     cluster,
     ...account,
-    audiences: audiencesIn(audiences),
+    audiences: splitAudiences(audiences),
     expirationSeconds: seconds,
     tracked,
     ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
   };
 }
+
+const splitAudiences = (text: string): string[] =>
+  text
+    .split(',')
+    .map((audience) => audience.trim())
+    .filter((audience) => audience !== '');

@@ -1,60 +1,60 @@
 import { useState } from 'react';
 import { type Client, createClient, type IssuedToken, isStatus, reviewSelf } from '../../../src/client/index.ts';
-import type { ClusterFacts } from '../cluster/cluster-facts.ts';
-import { useNow } from '../parts/clock.ts';
-import { CopyButton } from '../parts/copy-button.tsx';
-import { EyeIcon } from '../parts/icons.tsx';
-import { serverRoot } from '../session/settings.ts';
-import { ClaimList } from './claim-list.tsx';
-import { type Claims, claimsOf } from './claims.ts';
-import { countdown } from './lifetime.ts';
+import type { ClusterDetails } from '../cluster/cluster-details.ts';
+import { CopyButton } from '../components/copy-button.tsx';
+import { EyeIcon } from '../components/icons.tsx';
+import { errorMessage } from '../error-message.ts';
+import { useNow } from '../hooks/use-now.ts';
+import { type Claims, decodeClaims } from '../jwt.ts';
+import { serverRoot } from '../settings.ts';
+import { formatCountdown } from './lifetime.ts';
 import { RevokeButton } from './revoke-button.tsx';
 
 interface PassResultProps {
   readonly client: Client;
   readonly cluster: string;
-  readonly facts: ClusterFacts;
+  readonly details: ClusterDetails;
   readonly pass: IssuedToken;
   readonly tracked: boolean;
   readonly onDone: () => void;
 }
 
-/** The pass, once: hidden until the person wants to see it, with what it says and how long it is good. */
-export function PassResult({ client, cluster, facts, pass, tracked, onDone }: PassResultProps) {
+/** An issued pass: countdown, the token behind a click, claims, test and revocation. */
+export function PassResult({ client, cluster, details, pass, tracked, onDone }: PassResultProps) {
   const [shown, setShown] = useState(false);
   const [revoked, setRevoked] = useState(false);
   const now = useNow(1_000);
-  const endsAt = Date.parse(pass.expirationTimestamp);
-  const left = revoked ? 0 : endsAt - now;
-  const claims = claimsOf(pass.token) ?? {};
+  const expiresAt = Date.parse(pass.expirationTimestamp);
+  const remaining = revoked ? 0 : expiresAt - now;
+  const claims = decodeClaims(pass.token) ?? {};
   return (
     <div className="pass">
-      <div className={left > 0 ? 'ticket' : 'ticket ticket-ended'}>
-        <div className="ticket-head">
+      <div className={remaining > 0 ? 'pass-card' : 'pass-card pass-invalid'}>
+        <div className="pass-head">
           <div>
-            <span className="muted">{revoked ? 'Revoked' : left > 0 ? 'Good for' : 'Ended'}</span>
+            <span className="muted">{revoked ? 'Revoked' : remaining > 0 ? 'Expires in' : 'Expired'}</span>
             <span className="countdown" role="timer">
-              {countdown(left)}
+              {formatCountdown(remaining)}
             </span>
           </div>
-          <span className="mono ticket-subject breaks">{claims.sub ?? ''}</span>
+          <span className="mono pass-subject wrap-anywhere">{claims.sub ?? ''}</span>
         </div>
         <progress
-          max={endsAt - pass.issuedAt}
-          value={Math.max(0, left)}
-          aria-label="Share of the lifetime that is left"
+          max={expiresAt - pass.issuedAt}
+          value={Math.max(0, remaining)}
+          aria-label="Remaining share of the lifetime"
         />
         <div className="token">
           {shown ? (
-            <textarea readOnly rows={4} value={pass.token} aria-label="The token" spellCheck={false} />
+            <textarea readOnly rows={4} value={pass.token} aria-label="Pass" spellCheck={false} />
           ) : (
             <button type="button" className="token-hidden" onClick={() => setShown(true)}>
-              <EyeIcon /> Show the token
+              <EyeIcon /> Show pass
             </button>
           )}
-          <CopyButton text={pass.token} label="the token" />
+          <CopyButton text={pass.token} label="the pass" />
         </div>
-        <p className="muted hint">It is shown this once, and kept nowhere.</p>
+        <p className="muted hint">Shown only once. Clusterpass does not store it.</p>
       </div>
       {pass.warnings.map((warning) => (
         <p key={warning} className="warning">
@@ -62,12 +62,11 @@ export function PassResult({ client, cluster, facts, pass, tracked, onDone }: Pa
         </p>
       ))}
       <div className="actions">
-        <CheckButton
-          client={client}
-          cluster={cluster}
-          token={pass.token}
-          opens={audiences(claims).includes(facts.audience)}
-        />
+        {audiencesOf(claims).includes(details.audience) ? (
+          <TestButton client={client} cluster={cluster} token={pass.token} />
+        ) : (
+          <p className="muted hint">Issued for another audience: this cluster does not accept it.</p>
+        )}
         {!revoked && typeof claims.jti === 'string' && (
           <RevokeButton client={client} jti={claims.jti} tracked={tracked} onRevoked={() => setRevoked(true)} />
         )}
@@ -80,35 +79,69 @@ export function PassResult({ client, cluster, facts, pass, tracked, onDone }: Pa
   );
 }
 
-const audiences = ({ aud = [] }: Claims): readonly string[] => (typeof aud === 'string' ? [aud] : aud);
+const audiencesOf = ({ aud = [] }: Claims): readonly string[] => (typeof aud === 'string' ? [aud] : aud);
 
-interface CheckButtonProps {
-  readonly client: Client;
-  readonly cluster: string;
-  readonly token: string;
-  readonly opens: boolean;
-}
-
-/** Uses the pass here, to see that it is good. */
-function CheckButton({ client, cluster, token, opens }: CheckButtonProps) {
-  const [said, setSaid] = useState('');
-  const check = async (): Promise<void> => {
-    setSaid('Asking…');
-    const bearer = createClient({ server: serverRoot(), productName: client.productName, token });
+/** Sends a SelfSubjectReview with the pass. */
+function TestButton({ client, cluster, token }: { client: Client; cluster: string; token: string }) {
+  const [outcome, setOutcome] = useState('');
+  const test = async (): Promise<void> => {
+    setOutcome('Testing…');
+    const passClient = createClient({ server: serverRoot(), productName: client.productName, token });
     try {
-      const { status } = await reviewSelf(bearer, cluster);
-      setSaid(`Accepted as ${status?.userInfo?.username ?? 'somebody'}`);
+      const { status } = await reviewSelf(passClient, cluster);
+      setOutcome(`Accepted as ${status?.userInfo?.username ?? 'unknown'}`);
     } catch (error) {
-      setSaid(isStatus(error, 401) ? 'Refused' : error instanceof Error ? error.message : String(error));
+      setOutcome(isStatus(error, 401) ? 'Rejected' : errorMessage(error));
     }
   };
-  if (!opens) return <p className="muted hint">For another audience than the cluster: it opens nothing here.</p>;
   return (
     <>
-      <button type="button" className="button" onClick={check}>
-        Check it
+      <button type="button" className="button" onClick={test}>
+        Test pass
       </button>
-      <output className="check-said breaks">{said}</output>
+      <output className="test-outcome wrap-anywhere">{outcome}</output>
     </>
   );
+}
+
+/** RFC 7519 section 4.1. The claims that users look for most come first. */
+const REGISTERED_CLAIMS: readonly (readonly [string, string])[] = [
+  ['sub', 'Subject'],
+  ['aud', 'Audience'],
+  ['iss', 'Issuer'],
+  ['iat', 'Issued at'],
+  ['nbf', 'Not before'],
+  ['exp', 'Expires'],
+  ['jti', 'JWT ID'],
+];
+
+function ClaimList({ claims }: { claims: Claims }) {
+  const registered = new Set(REGISTERED_CLAIMS.map(([name]) => name));
+  const others = Object.entries(claims).filter(([name]) => !registered.has(name));
+  return (
+    <details className="claims" open>
+      <summary>Claims</summary>
+      <dl className="detail-list dense">
+        {REGISTERED_CLAIMS.map(([name, title]) => (
+          <div key={name}>
+            <dt>
+              {title} <span className="mono muted">{name}</span>
+            </dt>
+            <dd className="mono wrap-anywhere">{formatClaim(name, claims[name])}</dd>
+          </div>
+        ))}
+      </dl>
+      {others.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it
+        <pre tabIndex={0}>{JSON.stringify(Object.fromEntries(others), undefined, 2)}</pre>
+      )}
+    </details>
+  );
+}
+
+function formatClaim(name: string, value: unknown): string {
+  if (typeof value === 'number' && ['iat', 'nbf', 'exp'].includes(name)) {
+    return new Date(value * 1000).toISOString().replace('.000Z', 'Z');
+  }
+  return Array.isArray(value) ? value.join(', ') : String(value ?? '');
 }

@@ -1,35 +1,36 @@
 import { useEffect, useState } from 'react';
 import type { Client, IssuedToken } from '../../../src/client/index.ts';
-import type { ClusterFacts } from '../cluster/cluster-facts.ts';
-import type { Account } from '../cluster/cluster-page.tsx';
-import { Section } from '../cluster/section.tsx';
-import { useLoaded, useTurns } from '../parts/loaded.ts';
-import { Empty } from '../parts/notice.tsx';
+import type { ClusterDetails } from '../cluster/cluster-details.ts';
+import { EmptyState } from '../components/empty-state.tsx';
+import { Section } from '../components/section.tsx';
+import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { hrefOf } from '../router.ts';
 import { PassForm } from './pass-form.tsx';
+import type { AccountRef } from './pass-request.ts';
 import { PassResult } from './pass-result.tsx';
 
 interface PassSectionProps {
   readonly client: Client;
   readonly cluster: string;
-  readonly facts: ClusterFacts;
-  readonly account: Account;
-  readonly onAccount: (account: Account) => void;
+  readonly details: ClusterDetails;
+  readonly account: AccountRef;
+  readonly onAccount: (account: AccountRef) => void;
 }
 
-const NONE: readonly Account[] = [];
+/** One constant, because an effect depends on it: React compares dependencies by reference. */
+const NO_ACCOUNTS: readonly AccountRef[] = [];
 
-/** From the wish for a pass to the pass. It lives in this part of the page only, and is gone when that is left. */
-export function PassSection({ client, cluster, facts, account, onAccount }: PassSectionProps) {
+/** The form, and then the pass. The pass is only in the state of this component: leaving the page discards it. */
+export function PassSection({ client, cluster, details, account, onAccount }: PassSectionProps) {
   const [issued, setIssued] = useState<{ readonly pass: IssuedToken; readonly tracked: boolean } | undefined>();
-  const [typed, setTyped] = useState(false);
-  const { turn, again } = useTurns();
-  const accounts = useLoaded(cluster, () => client.usableAccounts(cluster), turn);
-  const usable = accounts.phase === 'loaded' && !typed ? accounts.value.items : NONE;
+  const [entersName, setEntersName] = useState(false);
+  const { generation, refresh } = useRefresh();
+  const query = useQuery(cluster, () => client.usableAccounts(cluster), generation);
+  const accounts = query.status === 'loaded' && !entersName ? query.value.items : NO_ACCOUNTS;
   useEffect(() => {
-    const isThere = usable.some(({ namespace, name }) => namespace === account.namespace && name === account.name);
-    if (!isThere && usable[0] !== undefined) onAccount(usable[0]);
-  }, [usable, account, onAccount]);
+    const isListed = accounts.some(({ namespace, name }) => namespace === account.namespace && name === account.name);
+    if (!isListed && accounts[0] !== undefined) onAccount(accounts[0]);
+  }, [accounts, account, onAccount]);
   return (
     <Section title="Get a pass">
       {issued !== undefined ? (
@@ -37,34 +38,34 @@ export function PassSection({ client, cluster, facts, account, onAccount }: Pass
           {...issued}
           client={client}
           cluster={cluster}
-          facts={facts}
+          details={details}
           onDone={() => {
             setIssued(undefined);
-            again();
+            refresh();
           }}
         />
-      ) : accounts.phase === 'loading' ? (
-        <p className="muted pass-room">Looking for accounts that you may use…</p>
-      ) : accounts.phase === 'loaded' && accounts.value.items.length === 0 && !typed ? (
-        <Empty title="There is no account here that you may use">
-          <a className="button" href={hrefOf({ page: 'why', cluster, account: '/' })}>
-            What would I need?
+      ) : query.status === 'loading' ? (
+        <p className="muted pass-placeholder">Loading service accounts…</p>
+      ) : query.status === 'loaded' && query.value.items.length === 0 && !entersName ? (
+        <EmptyState title="No service account is available to you">
+          <a className="button" href={hrefOf({ page: 'can-i', cluster, account: '/' })}>
+            Which permission do I need?
           </a>
-          <button type="button" className="button quiet" onClick={() => setTyped(true)}>
-            Name one all the same
+          <button type="button" className="button quiet" onClick={() => setEntersName(true)}>
+            Enter a name anyway
           </button>
-        </Empty>
+        </EmptyState>
       ) : (
         <PassForm
           client={client}
           cluster={cluster}
-          facts={facts}
-          accounts={usable}
-          onLook={again}
-          turn={turn}
+          details={details}
+          accounts={accounts}
+          generation={generation}
+          onRefresh={refresh}
           account={account}
           onAccount={onAccount}
-          onTypeInstead={accounts.phase === 'loaded' && !typed ? () => setTyped(true) : undefined}
+          onEnterName={query.status === 'loaded' && !entersName ? () => setEntersName(true) : undefined}
           onIssued={(pass, tracked) => setIssued({ pass, tracked })}
         />
       )}

@@ -1,21 +1,22 @@
 import { useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
-import { useLoaded } from '../parts/loaded.ts';
-import { ask, revoking } from '../why/explain.ts';
+import { checkAccess, toRevokePass } from '../access/access-review.ts';
+import { errorMessage } from '../error-message.ts';
+import { useQuery } from '../hooks/use-query.ts';
 
 interface RevokeButtonProps {
   readonly client: Client;
   readonly jti: string;
-  /** There is a record of it: then it is the person's own to revoke. */
+  /** The pass has a record. Everyone can revoke their own recorded passes. */
   readonly tracked: boolean;
   readonly onRevoked: () => void;
 }
 
-/** Ends the pass before its time. Pressed twice, because whoever has the pass already loses it, too. */
+/** Needs a second click, because programs that already use the pass lose access. */
 export function RevokeButton({ client, jti, tracked, onRevoked }: RevokeButtonProps) {
-  const [step, setStep] = useState<'idle' | 'sure' | 'busy'>('idle');
+  const [step, setStep] = useState<'idle' | 'confirm' | 'busy'>('idle');
   const [problem, setProblem] = useState('');
-  const allowed = useLoaded(jti, async () => tracked || (await ask(client, revoking(jti))).allowed);
+  const allowed = useQuery(jti, async () => tracked || (await checkAccess(client, toRevokePass(jti))).allowed);
   const revoke = async (): Promise<void> => {
     setStep('busy');
     setProblem('');
@@ -24,25 +25,29 @@ export function RevokeButton({ client, jti, tracked, onRevoked }: RevokeButtonPr
       onRevoked();
     } catch (error) {
       setStep('idle');
-      setProblem(error instanceof Error ? error.message : String(error));
+      setProblem(errorMessage(error));
     }
   };
-  if (allowed.phase === 'loaded' && !allowed.value) {
-    return <p className="muted hint">You may not revoke it: it has no record, and you have no right to revoke any.</p>;
+  if (allowed.status === 'loaded' && !allowed.value) {
+    return (
+      <p className="muted hint">
+        You cannot revoke this pass: it has no record, and your roles do not allow revoking other passes.
+      </p>
+    );
   }
   return (
     <>
       <button
         type="button"
         className="button danger"
-        disabled={allowed.phase === 'loading' || step === 'busy'}
-        onClick={step === 'sure' ? revoke : () => setStep('sure')}
+        disabled={allowed.status === 'loading' || step === 'busy'}
+        onClick={step === 'confirm' ? revoke : () => setStep('confirm')}
       >
-        {{ idle: 'Revoke', sure: 'Revoke it now', busy: 'Revoking…' }[step]}
+        {{ idle: 'Revoke', confirm: 'Revoke now', busy: 'Revoking…' }[step]}
       </button>
-      {step === 'sure' && (
+      {step === 'confirm' && (
         <button type="button" className="button quiet" onClick={() => setStep('idle')}>
-          Keep it
+          Cancel
         </button>
       )}
       {problem !== '' && (

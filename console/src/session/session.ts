@@ -1,25 +1,24 @@
 import { type Client, createClient, isStatus, reviewSelf, type UserInfo } from '../../../src/client/index.ts';
-import { type HeldToken, plainToken, renewedToken } from './held-token.ts';
-import type { Provider } from './provider-metadata.ts';
-import type { Arrival } from './provider-sign-in.ts';
-import { giveBack, type ProviderTokens, renew } from './provider-tokens.ts';
-import { createWakeableTiming, type WakeableTiming } from './timing.ts';
+import { errorMessage } from '../error-message.ts';
+import { type BearerToken, refreshedToken, staticToken } from './bearer-token.ts';
+import { type Provider, type ProviderTokens, refreshTokens, revokeRefreshToken } from './oidc-client.ts';
+import type { CompletedSignIn } from './oidc-sign-in.ts';
+import { createRetryTiming, type RetryTiming } from './retry-timing.ts';
 import type { tokenStorage } from './token-storage.ts';
 
-/** A person who is signed in. */
 export interface SignedIn {
   readonly client: Client;
-  /** Ends a wait between two attempts to reach the server. */
-  readonly wake: () => void;
+  /** Skips the delay before the next attempt to reach the server. */
+  readonly retryNow: () => void;
   readonly user: UserInfo;
-  /** When the token says that it ends; epoch milliseconds. */
-  readonly endsAt: number | undefined;
-  /** Another token comes when this one ends, until the person signs out. */
-  readonly renews: boolean;
+  /** The `exp` claim of the token in epoch milliseconds. */
+  readonly expiresAt: number | undefined;
+  /** Whether a refresh token replaces the token before it expires. */
+  readonly refreshes: boolean;
 }
 
 export type SessionState =
-  | { readonly phase: 'signed-out'; readonly notice: 'expired' | undefined; readonly problem: string }
+  | { readonly phase: 'signed-out'; readonly expired: boolean; readonly problem: string }
   | { readonly phase: 'restoring' }
   | ({ readonly phase: 'signed-in' } & SignedIn);
 
@@ -29,25 +28,21 @@ export interface SessionOptions {
   readonly storage: typeof tokenStorage;
 }
 
-/** Anything else cannot stand in a header, and would only give a confusing error. */
+/** Other characters are not allowed in a header; the error of `fetch` would not say so. */
 const TOKEN = /^[\x21-\x7e]{1,16384}$/;
 
-const SIGNED_OUT: Extract<SessionState, { phase: 'signed-out' }> = {
-  phase: 'signed-out',
-  notice: undefined,
-  problem: '',
-};
+const SIGNED_OUT: Extract<SessionState, { phase: 'signed-out' }> = { phase: 'signed-out', expired: false, problem: '' };
 
 /**
- * Who is signed in. The token is in the closure of its client and, if the person wants that, kept for the tab; a refresh
- * token is only ever in memory.
+ * The session of the user. The token is in the closure of its client and, if the user wants that, in the storage of the
+ * tab. A refresh token is only in memory.
  */
 export class Session {
   readonly #options: SessionOptions;
   readonly #listeners = new Set<() => void>();
   #state: SessionState = SIGNED_OUT;
-  /** Undoes at the provider what signing in there did. */
-  #giveBack = (): void => {};
+  /** Revokes the refresh token of the session, if there is one. */
+  #revoke = (): void => {};
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -62,98 +57,100 @@ export class Session {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Throws what the server says when it does not take the token. */
+  /** Throws the error of the server if the server rejects the token. */
   async signIn(text: string, keepForTab: boolean): Promise<void> {
-    // People paste what `cat` printed, or a whole header.
+    // People paste the output of `cat` or a whole header.
     const token = text.trim().replace(/^(?:Authorization:\s*)?Bearer\s+/i, '');
-    if (!TOKEN.test(token)) throw new Error('This is not a token: it has spaces or characters that no token has.');
-    const signedIn = await this.#open(createWakeableTiming(), plainToken(token));
-    this.#keep(token, keepForTab);
+    if (!TOKEN.test(token)) {
+      throw new Error('Token: expected at most 16,384 printable ASCII characters without spaces.');
+    }
+    const signedIn = await this.#connect(createRetryTiming(), staticToken(token));
+    this.#store(token, keepForTab);
     this.#set({ phase: 'signed-in', ...signedIn });
   }
 
-  #keep(token: string, keepForTab: boolean): void {
+  #store(token: string, keepForTab: boolean): void {
     if (keepForTab) this.#options.storage.save(token);
     else this.#options.storage.clear();
   }
 
-  /** Goes on with what was kept for this tab. */
+  /** Signs in with the token that was stored for this tab. */
   async restore(): Promise<void> {
     const token = this.#options.storage.load();
     if (token === undefined) return;
     this.#set({ phase: 'restoring' });
     try {
-      this.#set({ phase: 'signed-in', ...(await this.#open(createWakeableTiming(), plainToken(token))) });
+      this.#set({ phase: 'signed-in', ...(await this.#connect(createRetryTiming(), staticToken(token))) });
     } catch (error) {
       if (isStatus(error, 401)) this.expire();
-      // It may be good still: whoever loads the page again is asked for nothing.
-      else this.#set({ ...SIGNED_OUT, problem: error instanceof Error ? error.message : String(error) });
+      // The token can still be valid. It stays in storage, so that reloading the page tries again.
+      else this.#set({ ...SIGNED_OUT, problem: errorMessage(error) });
     }
   }
 
-  /** Goes on with tokens that are still on their way; what goes wrong is shown where people sign in. */
-  async arrive(provider: Provider, coming: Promise<Arrival>): Promise<void> {
+  /** Signs in with the tokens of the provider. The sign-in page shows a failure. */
+  async signInWithProvider(provider: Provider, completed: Promise<CompletedSignIn>): Promise<void> {
     this.#set({ phase: 'restoring' });
     try {
-      const { tokens, keepForTab } = await coming;
-      const timing = createWakeableTiming();
+      const { tokens, keepForTab } = await completed;
+      const timing = createRetryTiming();
       let latest = tokens;
-      const held = renewedToken({
+      const token = refreshedToken({
         first: tokens,
-        renew: (old) => renew(provider, old),
+        refresh: (current) => refreshTokens(provider, current),
         now: timing.now,
-        onRenewed: (renewed: ProviderTokens) => {
-          latest = renewed;
-          this.#keep(renewed.idToken, keepForTab);
-          if (this.#state.phase === 'signed-in') this.#set({ ...this.#state, ...timesOf(held) });
+        onRefreshed: (refreshed: ProviderTokens) => {
+          latest = refreshed;
+          this.#store(refreshed.idToken, keepForTab);
+          if (this.#state.phase === 'signed-in') this.#set({ ...this.#state, ...expiryOf(token) });
         },
-        onEnd: () => this.expire(),
+        onExpired: () => this.expire(),
       });
-      const signedIn = await this.#open(timing, held);
-      this.#keep(latest.idToken, keepForTab);
-      this.#giveBack = () => {
-        if (latest.refreshToken !== undefined) void giveBack(provider, latest.refreshToken);
+      const signedIn = await this.#connect(timing, token);
+      this.#store(latest.idToken, keepForTab);
+      this.#revoke = () => {
+        if (latest.refreshToken !== undefined) void revokeRefreshToken(provider, latest.refreshToken);
       };
       this.#set({ phase: 'signed-in', ...signedIn });
     } catch (error) {
-      this.#set({ ...SIGNED_OUT, problem: error instanceof Error ? error.message : String(error) });
+      this.#set({ ...SIGNED_OUT, problem: errorMessage(error) });
     }
   }
 
   signOut(): void {
-    this.#giveBack();
-    this.#end(undefined);
+    this.#revoke();
+    this.#end(false);
   }
 
-  /** The server no longer takes the token. */
+  /** The server rejects the token. */
   expire(): void {
-    this.#end('expired');
+    this.#end(true);
   }
 
-  #end(notice: 'expired' | undefined): void {
+  #end(expired: boolean): void {
     this.#options.storage.clear();
-    this.#giveBack = () => {};
-    this.#set({ ...SIGNED_OUT, notice });
+    this.#revoke = () => {};
+    this.#set({ ...SIGNED_OUT, expired });
   }
 
-  async #open(timing: WakeableTiming, held: HeldToken): Promise<SignedIn> {
+  async #connect(timing: RetryTiming, token: BearerToken): Promise<SignedIn> {
     const { server, productName } = this.#options;
-    let isIn = false;
+    let isSignedIn = false;
     const client = createClient({
       server,
       productName,
-      tokenProvider: (refused) => held.get(refused),
+      tokenProvider: (rejected) => token.get(rejected),
       timing,
       fetch: async (input, init) => {
-        // Nothing but the header says who is asking, and nothing is kept in a cache of the disk.
+        // Only the header authenticates, never a cookie. `no-store` keeps responses out of the disk cache.
         const response = await fetch(input, { ...init, credentials: 'omit', cache: 'no-store' });
-        if (response.status === 401 && isIn && held.isEndOf(bearerIn(init))) this.expire();
+        if (response.status === 401 && isSignedIn && token.endsSession(bearerOf(init))) this.expire();
         return response;
       },
     });
     const { status } = await reviewSelf(client);
-    isIn = true;
-    return { client, wake: timing.wake, user: status?.userInfo ?? {}, ...timesOf(held) };
+    isSignedIn = true;
+    return { client, retryNow: timing.retryNow, user: status?.userInfo ?? {}, ...expiryOf(token) };
   }
 
   #set(state: SessionState): void {
@@ -162,7 +159,10 @@ export class Session {
   }
 }
 
-const timesOf = ({ endsAt, renews }: HeldToken): Pick<SignedIn, 'endsAt' | 'renews'> => ({ endsAt, renews });
+const expiryOf = ({ expiresAt, refreshes }: BearerToken): Pick<SignedIn, 'expiresAt' | 'refreshes'> => ({
+  expiresAt,
+  refreshes,
+});
 
-const bearerIn = (init: RequestInit | undefined): string =>
+const bearerOf = (init: RequestInit | undefined): string =>
   new Headers(init?.headers).get('Authorization')?.replace(/^Bearer /, '') ?? '';

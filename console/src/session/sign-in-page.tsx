@@ -1,85 +1,93 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
 import { isStatus } from '../../../src/client/index.ts';
-import { PassMark } from '../parts/icons.tsx';
-import { Notice } from '../parts/notice.tsx';
-import type { Provider } from './provider-metadata.ts';
-import { leaveForProvider } from './provider-sign-in.ts';
+import { Logo } from '../components/icons.tsx';
+import { errorMessage } from '../error-message.ts';
+import type { Provider } from './oidc-client.ts';
+import { startSignIn } from './oidc-sign-in.ts';
 import type { Session } from './session.ts';
 
 interface SignInPageProps {
   readonly session: Session;
   readonly provider: Provider | undefined;
-  readonly notice: 'expired' | undefined;
-  /** What went wrong on the way here. */
+  /** Whether the previous session has expired. */
+  readonly expired: boolean;
+  /** The error of a sign-in with the provider or with a stored token. */
   readonly problem: string;
 }
 
-export function SignInPage({ session, provider, notice, problem: firstProblem }: SignInPageProps) {
+export function SignInPage({ session, provider, expired, problem: initialProblem }: SignInPageProps) {
   const id = useId();
-  const field = useRef<HTMLInputElement>(null);
-  const [keep, setKeep] = useState(false);
+  const tokenField = useRef<HTMLInputElement>(null);
+  const providerButton = useRef<HTMLButtonElement>(null);
+  const [keepForTab, setKeepForTab] = useState(false);
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState(firstProblem);
-  const leaving = useRef<HTMLButtonElement>(null);
-  // Where there is a provider, that is one key away.
-  useEffect(() => (leaving.current ?? field.current)?.focus(), []);
+  const [problem, setProblem] = useState(initialProblem);
+  // With a provider, Enter is enough to sign in.
+  useEffect(() => (providerButton.current ?? tokenField.current)?.focus(), []);
 
-  const submit = async (event: FormEvent): Promise<void> => {
+  const submitToken = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    const text = field.current?.value ?? '';
+    const text = tokenField.current?.value ?? '';
     if (text.trim() === '') {
-      setProblem('Paste a token first.');
-      field.current?.focus();
+      setProblem('Paste a token.');
+      tokenField.current?.focus();
       return;
     }
     setBusy(true);
     setProblem('');
     try {
-      await session.signIn(text, keep);
+      await session.signIn(text, keepForTab);
     } catch (error) {
       setBusy(false);
-      setProblem(isStatus(error, 401) ? 'The server does not know this token, or it has ended.' : messageOf(error));
-      field.current?.select();
+      setProblem(isStatus(error, 401) ? 'The server rejected this token: unknown or expired.' : errorMessage(error));
+      tokenField.current?.select();
     }
   };
 
-  const leave = async (): Promise<void> => {
+  const redirectToProvider = async (): Promise<void> => {
     if (provider === undefined) return;
     setBusy(true);
     setProblem('');
     try {
-      await leaveForProvider(provider, keep);
+      await startSignIn(provider, keepForTab);
     } catch (error) {
       setBusy(false);
-      setProblem(messageOf(error));
+      setProblem(errorMessage(error));
     }
   };
 
   return (
     <main className="sign-in">
-      <form className="card sign-in-card" onSubmit={submit} aria-busy={busy}>
+      <form className="card sign-in-card" onSubmit={submitToken} aria-busy={busy}>
         <header>
-          <PassMark size={40} />
+          <Logo size={40} />
           <h1>Clusterpass</h1>
-          <p className="muted">See your clusters, and get a pass to them.</p>
+          <p className="muted">See your clusters and get passes for them.</p>
         </header>
-        {notice === 'expired' && problem === '' && (
-          <Notice tone="warning" title="Your sign-in has ended">
-            Sign in again to go on where you were.
-          </Notice>
+        {expired && problem === '' && (
+          <div className="notice" role="status">
+            <strong>Your session has expired</strong>
+            <p>Sign in again to continue.</p>
+          </div>
         )}
         {provider !== undefined && (
           <>
-            <button ref={leaving} type="button" className="button primary wide" disabled={busy} onClick={leave}>
+            <button
+              ref={providerButton}
+              type="button"
+              className="button primary wide"
+              disabled={busy}
+              onClick={redirectToProvider}
+            >
               Continue with {new URL(provider.issuer).host}
             </button>
-            <p className="or muted">or with a token</p>
+            <p className="divider muted">or with a token</p>
           </>
         )}
         <div className="field">
           <label htmlFor={`${id}token`}>Token</label>
           <input
-            ref={field}
+            ref={tokenField}
             id={`${id}token`}
             name="token"
             type="password"
@@ -89,20 +97,20 @@ export function SignInPage({ session, provider, notice, problem: firstProblem }:
             aria-describedby={`${id}help`}
             aria-invalid={problem !== ''}
           />
-          {/* One place for both, so that nothing moves when something is wrong. */}
+          {/* Hint and error share one element, so that an error does not move the form. */}
           <p className="hint sign-in-help" id={`${id}help`} aria-live="assertive">
             {problem === '' ? (
-              <span className="muted">It is sent to this server only, and never stored on disk.</span>
+              <span className="muted">The token is sent only to this server and never written to disk.</span>
             ) : (
               <span className="problem">{problem}</span>
             )}
           </p>
         </div>
         <label className="check">
-          <input type="checkbox" checked={keep} onChange={(event) => setKeep(event.target.checked)} />
+          <input type="checkbox" checked={keepForTab} onChange={(event) => setKeepForTab(event.target.checked)} />
           <span>
             Keep me signed in until this tab is closed
-            <span className="muted hint">Otherwise reloading the page forgets the token.</span>
+            <span className="muted hint">Otherwise reloading the page signs you out.</span>
           </span>
         </label>
         <button
@@ -116,5 +124,3 @@ export function SignInPage({ session, provider, notice, problem: firstProblem }:
     </main>
   );
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

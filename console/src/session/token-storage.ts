@@ -1,8 +1,8 @@
 const KEY = 'clusterpass.token';
 
 /**
- * Where a token is kept besides the memory, when the person wants that: for this tab, until it is closed. Never in
- * localStorage, which every tab and every later visitor of this browser would share.
+ * Stores the token until the tab is closed, if the user wants that. Not in localStorage: every tab and every later user
+ * of the browser could read it there.
  */
 export const tokenStorage = {
   load: (): string | undefined => attempt(() => sessionStorage.getItem(KEY)) ?? undefined,
@@ -10,7 +10,7 @@ export const tokenStorage = {
   clear: (): void => void attempt(() => sessionStorage.removeItem(KEY)),
 };
 
-/** A browser that is told to keep nothing throws. Then the memory has to do. */
+/** Browsers that block storage throw. The token then stays in memory only. */
 function attempt<T>(action: () => T): T | undefined {
   try {
     return action();

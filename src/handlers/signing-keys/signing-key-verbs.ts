@@ -6,9 +6,9 @@ import { conflict, notFound } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { encode } from '../../objects/stored-object.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
-import { KeysElsewhere, type StoredKeyRing } from '../../tokens/keys/key-ring.ts';
+import { KeysAreExternal, type StoredKeyRing } from '../../tokens/keys/key-ring.ts';
 import { TooManyKeys } from '../../tokens/keys/ring-state.ts';
-import { type SigningKeyPublisher, shownKey } from '../../tokens/keys/signing-key-publisher.ts';
+import { type SigningKeyPublisher, signingKeyObject } from '../../tokens/keys/signing-key-publisher.ts';
 import type { OwnVerbs } from '../dispatch.ts';
 import { parseCreateOptions } from '../options/create-options.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
@@ -49,13 +49,13 @@ async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<
   }
   parts.requireRightClock();
   const { force = false } = (sent.spec ?? {}) as SigningKeySpec;
-  const chosen = await asConflict(kind, () => keyRing.rotate({ force, rehearse: dryRun }));
+  const chosen = await asConflict(kind, () => keyRing.rotate({ force, dryRun }));
   if (!dryRun) {
     request.annotate('clusterpass.dev/signing-key', chosen.kid);
     await publisher.sync();
   }
   const stored = dryRun ? undefined : reader.find(kind, { cluster: '', namespace: '', name: chosen.kid });
-  return { type: 'json', code: 201, json: encode(kind, stored?.object() ?? shownKey(kind, chosen)) };
+  return { type: 'json', code: 201, json: encode(kind, stored?.object() ?? signingKeyObject(kind, chosen)) };
 }
 
 async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<ApiResponse> {
@@ -79,7 +79,7 @@ async function asConflict<T>(kind: Kind, change: () => Promise<T>): Promise<T> {
   try {
     return await change();
   } catch (error) {
-    if (error instanceof TooManyKeys || error instanceof KeysElsewhere) throw conflict(kind, '', error.message);
+    if (error instanceof TooManyKeys || error instanceof KeysAreExternal) throw conflict(kind, '', error.message);
     throw error;
   }
 }

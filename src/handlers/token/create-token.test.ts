@@ -319,7 +319,7 @@ describe('a tracked token', () => {
     expect(error.status).toMatchObject({ code: 403, reason: 'Forbidden' });
     expect(error.message).toBe(
       'serviceaccounts "builder" is forbidden: User "jane" has 2 tracked tokens, the most that one caller may have: ' +
-        'revoke some, or wait until 2026-08-01T13:00:00Z when the first of them ends, or ask for one that is not tracked',
+        'revoke some, or wait until 2026-08-01T13:00:00Z when the first of them expires, or ask for one that is not tracked',
     );
     expect(signed).toEqual([]);
     expect((await ask(signer, { jti: idOf(5) })).json.status.token).toBe('the-token');

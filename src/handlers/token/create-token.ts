@@ -2,9 +2,8 @@ import type { Catalog } from '../../api/catalog.ts';
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
-import type { ApiRequest, ApiResponse, Target } from '../../api/request.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, conflict, notFound } from '../../api/status.ts';
-import { StillCurrent } from '../../api/still-current.ts';
 import { requireParents } from '../../objects/parents.ts';
 import { toTimestamp } from '../../objects/prepare.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -42,29 +41,19 @@ export interface CreateTokenParts {
  */
 export function createTokenHandler(parts: CreateTokenParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader } = parts;
-  /** The account that a request line names, and what it lives in: a cluster for which tokens are signed here. */
-  const accounts = new StillCurrent<Target, readonly [StoredObject, ...StoredObject[]]>();
   return async (request) => {
     const { cluster = '', namespace, name } = request.target;
     const options = parseCreateOptions(request.query);
     const asked = readTokenRequest(request, options.fieldValidation);
     const { sent, wishes } = asked;
     checkNamespace(sent, namespace);
-    const place = { cluster, namespace, name };
-    const known = accounts.get(request.target)?.[0];
-    let home: readonly StoredObject[] = [];
-    if (known === undefined) {
-      const judged = reader.find(catalog.clusters, { cluster: '', namespace: '', name: cluster });
-      const forwarded = await parts.forward?.(request, asked, options);
-      if (forwarded !== undefined) return respond(encodeFor(request, forwarded));
-      const parents = await requireParents(catalog, reader, catalog.serviceAccounts, place);
-      // Meanwhile it may have become one that issues its tokens itself: only what was judged is remembered.
-      if (parents[0] === judged) home = parents;
-    }
+    const objectKey = { cluster, namespace, name };
+    const forwarded = await parts.forward?.(request, asked, options);
+    if (forwarded !== undefined) return respond(encodeFor(request, forwarded));
+    await requireParents(catalog, reader, catalog.serviceAccounts, objectKey);
     checkName(sent, name);
-    const account = known ?? (await reader.findFresh(catalog.serviceAccounts, place));
+    const account = await reader.findFresh(catalog.serviceAccounts, objectKey);
     if (account === undefined) throw notFound(catalog.serviceAccounts, name);
-    if (home.length > 0) accounts.set(request.target, [account, ...home]);
     checkUid(sent, account);
     refuseIfInvalid(asked.errors);
     const wanted = asked.expirationSeconds;
@@ -140,14 +129,14 @@ async function issueTracked(
   claims: TokenClaims,
   dryRun: boolean,
 ): Promise<string> {
-  const place = tracked.reserve(caller.as(undefined), target.name);
+  const reservation = tracked.reserve(caller.as(undefined), target.name);
   try {
     if (dryRun) return '';
     const token = await sign(signer, claims);
-    await place.record(target.cluster ?? '', claims);
+    await reservation.record(target.cluster ?? '', claims);
     return token;
   } finally {
-    place.release();
+    reservation.release();
   }
 }
 

@@ -20,7 +20,7 @@ import { requireParents } from '../../objects/parents.ts';
 import { toTimestamp } from '../../objects/prepare.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { type GrantedToken, readTokenAnswer, WrongAnswer } from '../../tokens/forwarding/token-answer.ts';
+import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../tokens/forwarding/token-response.ts';
 import { checkReference } from './bound-object.ts';
 import type { AskedToken } from './read-token-request.ts';
 import { checkName, refuseIfInvalid } from './request-checks.ts';
@@ -191,13 +191,13 @@ async function ask(
 function readGranted(
   cluster: string,
   answered: UpstreamAnswer,
-  expected: Parameters<typeof readTokenAnswer>[1],
+  expected: Parameters<typeof readTokenResponse>[1],
 ): GrantedToken {
   if (answered.status !== 201 && answered.status !== 200) throw fromAnswer(cluster, answered);
   try {
-    return readTokenAnswer(answered.body, expected);
+    return readTokenResponse(answered.body, expected);
   } catch (error) {
-    if (!(error instanceof WrongAnswer)) throw error;
+    if (!(error instanceof UnexpectedResponse)) throw error;
     throw badGateway(`the answer of cluster ${JSON.stringify(cluster)} cannot be used: ${error.message}`, error);
   }
 }

@@ -2,7 +2,7 @@ import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { isPrint } from '../../api/codec/go-text/go-unicode.ts';
 import { ApiError, badGateway, timeout, tooManyRequests } from '../../api/status.ts';
 import type { UpstreamAnswer, UpstreamError } from '../../clusters/upstream/upstream-contract.ts';
-import { readForeignJson } from '../../tokens/forwarding/foreign-json.ts';
+import { parseUpstreamJson } from '../../tokens/forwarding/token-response.ts';
 
 /** A refusal of the cluster, or none at all, in the desk's own words and codes. */
 
@@ -55,7 +55,7 @@ interface SaidStatus {
 
 /** Whatever can be read of a Status in an answer that may be anything. */
 function readStatus(body: Buffer): SaidStatus {
-  const status = members(readForeignJson(body));
+  const status = members(parseUpstreamJson(body));
   const { causes } = members(status.details);
   return { message: status.message, causes: Array.isArray(causes) ? causes : [] };
 }

@@ -1,9 +1,14 @@
 import type { WatchSink } from '../../api/request.ts';
+import { SharedFrames } from '../../api/shared-frames.ts';
 
 /** Whole frames, and how many. The same object waits for everybody who sees the same. */
-export interface Part {
-  readonly bytes: Uint8Array;
+export class Part extends SharedFrames {
   readonly events: number;
+
+  constructor(bytes: Uint8Array, events: number) {
+    super(bytes);
+    this.events = events;
+  }
 }
 
 /**
@@ -28,12 +33,12 @@ export function partsOf(frames: readonly Buffer[], most: number): Part[] {
   let [from, size] = [0, 0];
   frames.forEach(({ length }, index) => {
     if (index > from && size + length > most) {
-      parts.push({ bytes: concat(frames.slice(from, index)), events: index - from });
+      parts.push(new Part(concat(frames.slice(from, index)), index - from));
       [from, size] = [index, 0];
     }
     size += length;
   });
-  if (from < frames.length) parts.push({ bytes: concat(frames.slice(from)), events: frames.length - from });
+  if (from < frames.length) parts.push(new Part(concat(frames.slice(from)), frames.length - from));
   return parts;
 }
 
@@ -116,7 +121,7 @@ export class SendBuffer {
       this.#events -= events;
       this.#given += events;
     }
-    this.#full = !this.#sink.write(joined(parts));
+    this.#full = !this.#sink.writeShared(joined(parts));
     if (!this.#full) this.#given = 0;
   }
 }
@@ -127,12 +132,14 @@ const concat = (frames: readonly Uint8Array[]): Uint8Array => {
 };
 
 let lastParts: readonly Part[] = [];
-let lastJoined: Uint8Array = Buffer.alloc(0);
+let lastJoined = new SharedFrames(Buffer.alloc(0));
 
 /** Watchers of one group have the same waiting, and come one after the other: it is put together once. */
-function joined(parts: readonly Part[]): Uint8Array {
+function joined(parts: readonly Part[]): SharedFrames {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return only;
   if (parts.length !== lastParts.length || !parts.every((part, index) => part === lastParts[index])) {
-    lastJoined = concat(parts.map(({ bytes }) => bytes));
+    lastJoined = new SharedFrames(concat(parts.map(({ bytes }) => bytes)));
     lastParts = parts;
   }
   return lastJoined;

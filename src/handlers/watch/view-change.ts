@@ -52,8 +52,8 @@ function* differences(
   after: Selection,
 ): Generator<Difference | undefined> {
   if (before.rule === after.rule) return;
-  const places = before.rule && after.rule?.differsFrom?.(before.rule);
-  const entries = places && entriesAt(state, after.prefix, places);
+  const lookup = before.rule && after.rule?.differsFrom?.(before.rule);
+  const entries = lookup && entriesAt(state, after.prefix, lookup);
   for (const entry of entries ?? candidatesFor(state, after)) {
     const isShown = includes(after, entry) && !includes(before, entry) && !isOver(after, entry);
     yield isShown ? entry : undefined;

@@ -3,6 +3,7 @@ import { createCatalog } from '../../api/catalog.ts';
 import type { Kind } from '../../api/kind.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import type { WatchSink } from '../../api/request.ts';
+import type { SharedFrames } from '../../api/shared-frames.ts';
 import type { ApiError } from '../../api/status.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
@@ -35,6 +36,10 @@ export class Client implements WatchSink {
     if (this.reads) this.taken += Buffer.concat(this.waiting.splice(0)).toString();
     return this.reads;
   }
+  writeShared({ bytes }: SharedFrames): boolean {
+    return this.write(bytes);
+  }
+
   writeOwn(pieces: readonly Uint8Array[]): boolean {
     return this.write(Buffer.concat(pieces));
   }

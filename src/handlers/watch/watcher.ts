@@ -7,7 +7,7 @@ import type { Broadcaster } from './broadcaster.ts';
 import { type CatchUpParts, framesBetween, framesOfState, thenBookmark } from './catch-up.ts';
 import { bookmarkFrame, errorFrame, type Told } from './frames.ts';
 import { framesOfChange, type WatchView } from './replay.ts';
-import { type Part, SendBuffer } from './send-buffer.ts';
+import { Part, SendBuffer } from './send-buffer.ts';
 import { ViewChange } from './view-change.ts';
 
 export interface WatcherOptions extends CatchUpParts {
@@ -231,7 +231,7 @@ export class Watcher {
 
   sendBookmark(): void {
     if (this.#ended || !this.#live || !this.#options.bookmarks) return;
-    this.enqueue([{ bytes: bookmarkFrame(this.#view.representation, this.#options.broadcaster.revision), events: 1 }]);
+    this.enqueue([new Part(bookmarkFrame(this.#view.representation, this.#options.broadcaster.revision), 1)]);
   }
 
   /** The server goes away: ends cleanly, and tells where the client may go on. */

@@ -2,13 +2,13 @@ import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseCreateOptions } from '../options/create-options.ts';
 import { checkNamespace, readObject } from './read-body.ts';
-import { grantsOnlyHeld, placeOf, type WriteParts, written } from './write-parts.ts';
+import { grantsOnlyHeld, objectKeyOf, type WriteParts, written } from './write-parts.ts';
 
 export async function createObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseCreateOptions(request.query);
   const sent = readObject(request, kind, options.fieldValidation);
   checkNamespace(sent, kind, request.target.namespace);
-  const object = await parts.writer.create(kind, placeOf(request, kind), sent, {
+  const object = await parts.writer.create(kind, objectKeyOf(request, kind), sent, {
     dryRun: options.dryRun,
     admit: grantsOnlyHeld(parts, request, kind),
   });

@@ -9,14 +9,14 @@ import type { ListOptions } from '../options/list-options.ts';
 import { renderItem } from '../representation.ts';
 import { selectPage } from '../selection.ts';
 import { representationFor } from '../views.ts';
-import { placeOf, type WriteParts, written } from './write-parts.ts';
+import { objectKeyOf, type WriteParts, written } from './write-parts.ts';
 
 export async function deleteObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseDeleteOptions(request.query, request.body);
-  const place = placeOf(request, kind);
-  const { object, uid, gone } = await remove(parts, kind, place, options);
+  const objectKey = objectKeyOf(request, kind);
+  const { object, uid, gone } = await remove(parts, kind, objectKey, options);
   if (!gone) return written(parts, request, kind, object, { code: 200 });
-  return deleted(kind, place.name, uid);
+  return deleted(kind, objectKey.name, uid);
 }
 
 /** The object is no more. */
@@ -36,20 +36,20 @@ export function deleted(kind: Kind, name: string, uid?: string): ApiResponse {
   return { type: 'value', code: 200, value: status };
 }
 
-async function remove(parts: WriteParts, kind: Kind, place: ObjectKey, options: DeleteOptions) {
+async function remove(parts: WriteParts, kind: Kind, objectKey: ObjectKey, options: DeleteOptions) {
   const { dryRun, preconditions } = options;
-  const removed = await parts.writer.remove(kind, place, { dryRun, preconditions });
+  const removed = await parts.writer.remove(kind, objectKey, { dryRun, preconditions });
   if (dryRun) return removed;
-  await parts.propagation.settle(kind, place);
+  await parts.propagation.settle(kind, objectKey);
   // Still there when it or something inside it has finalizers: somebody else must agree first.
-  const left = parts.reader.find(kind, place);
+  const left = parts.reader.find(kind, objectKey);
   return left?.uid === removed.uid ? { ...removed, object: left.object() } : { ...removed, gone: true };
 }
 
 /** False when someone else deleted it first, which is what was wanted. */
-async function removeIfThere(parts: WriteParts, kind: Kind, place: ObjectKey, options: DeleteOptions) {
+async function removeIfThere(parts: WriteParts, kind: Kind, objectKey: ObjectKey, options: DeleteOptions) {
   try {
-    await remove(parts, kind, place, options);
+    await remove(parts, kind, objectKey, options);
     return true;
   } catch (error) {
     if (error instanceof ApiError && error.status.code === 404) return false;

@@ -12,7 +12,7 @@ import { checkPreconditions } from '../../objects/writer.ts';
 import { parsePatchOptions } from '../options/patch-options.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, preconditionsIn } from './read-body.ts';
-import { grantsOnlyHeld, placeOf, seesWhole, type WriteParts, written } from './write-parts.ts';
+import { grantsOnlyHeld, objectKeyOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
 
@@ -50,11 +50,11 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
   if (apply === undefined) throw unsupportedMediaType(patchMediaTypes(kind.style));
   const options = parsePatchOptions(request.query);
   const patch = readPatch(body);
-  const place = placeOf(request, kind);
+  const objectKey = objectKeyOf(request, kind);
   let before: ApiObject | undefined;
   const object = await parts.writer.update(
     kind,
-    place,
+    objectKey,
     (current) => {
       before = current;
       // What the caller may not see is not there for the patch either: it could be copied to where all can read it.
@@ -66,7 +66,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
         { known, patched: apply(known, patch, kind) },
         options.fieldValidation,
       );
-      checkSameObject(patched, kind, place);
+      checkSameObject(patched, kind, objectKey);
       checkPreconditions(kind, current, preconditionsIn(patched));
       return shown === current ? patched : preserveHiddenFields(parts, kind, patched, current, () => true);
     },
@@ -76,7 +76,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
       admit: grantsOnlyHeld(parts, request, kind),
     },
   );
-  if (!options.dryRun) await parts.propagation.settle(kind, place);
+  if (!options.dryRun) await parts.propagation.settle(kind, objectKey);
   return written(parts, request, kind, object, { code: 200, before });
 }
 

@@ -4,21 +4,21 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseUpdateOptions } from '../options/update-options.ts';
 import { looksPublic, preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { checkSameObject, preconditionsIn, readObject } from './read-body.ts';
-import { grantsOnlyHeld, placeOf, type WriteParts, written } from './write-parts.ts';
+import { grantsOnlyHeld, objectKeyOf, type WriteParts, written } from './write-parts.ts';
 
 export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseUpdateOptions(request.query);
   const sent = readObject(request, kind, options.fieldValidation);
-  const place = placeOf(request, kind);
-  checkSameObject(sent, kind, place);
+  const objectKey = objectKeyOf(request, kind);
+  checkSameObject(sent, kind, objectKey);
   const preconditions = preconditionsIn(sent);
   let before: ApiObject | undefined;
   const object = await parts.writer.update(
     kind,
-    place,
+    objectKey,
     (current) => {
       before = current;
-      if (preconditions.resourceVersion === undefined) refuseBlind(kind, place.name);
+      if (preconditions.resourceVersion === undefined) refuseBlind(kind, objectKey.name);
       return preserveHiddenFields(parts, kind, sent, current, looksPublic);
     },
     {
@@ -28,7 +28,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
       admit: grantsOnlyHeld(parts, request, kind),
     },
   );
-  if (!options.dryRun) await parts.propagation.settle(kind, place);
+  if (!options.dryRun) await parts.propagation.settle(kind, objectKey);
   return written(parts, request, kind, object, { code: 200, before });
 }
 

@@ -25,7 +25,7 @@ export interface WriteParts {
   ) => ApiError | undefined;
 }
 
-export function placeOf({ target }: ApiRequest, kind: Kind): ObjectKey {
+export function objectKeyOf({ target }: ApiRequest, kind: Kind): ObjectKey {
   const { cluster = '', namespace, name } = target;
   return { cluster: kind.inCluster ? cluster : '', namespace, name };
 }

@@ -89,10 +89,10 @@ describe('B15, C-13: a caller past its share', () => {
     await expect.poll(() => ends.length).toBe(1);
     const refused = await send(WATCH);
     expect([refused.code, refused.headers['retry-after']]).toEqual([429, '5']);
-    expect(flowControl.usage().watches).toMatchObject({ active: 1, waiting: 0 });
+    expect(flowControl.usage().watches).toMatchObject({ executing: 1, inQueue: 0 });
     ends[0]?.();
     expect((await first).code).toBe(200);
-    await expect.poll(() => flowControl.usage().watches.active).toBe(0);
+    await expect.poll(() => flowControl.usage().watches.executing).toBe(0);
   });
 
   it('waits for its turn if there is room to wait', async () => {
@@ -100,14 +100,14 @@ describe('B15, C-13: a caller past its share', () => {
     const first = send(LIST);
     await underWay(1);
     const second = send(LIST);
-    await expect.poll(() => flowControl.usage().reads).toMatchObject({ active: 1, waiting: 1 });
+    await expect.poll(() => flowControl.usage().reads).toMatchObject({ executing: 1, inQueue: 1 });
     expect((await send(LIST)).code).toBe(429);
     finish();
     expect((await first).code).toBe(200);
     await underWay(1);
     finish();
     expect((await second).code).toBe(200);
-    expect(flowControl.usage().reads).toMatchObject({ active: 0, waiting: 0 });
+    expect(flowControl.usage().reads).toMatchObject({ executing: 0, inQueue: 0 });
   });
 
   it('is refused also if each of its requests is done at once: what arrives in one turn of the loop counts together', async () => {
@@ -128,8 +128,8 @@ describe('B15, C-13: a caller past its share', () => {
     expect(count('429')).toBeGreaterThan(0);
     expect(count('200') + count('429')).toBe(60);
     expect(flowControl.usage().reads).toMatchObject({
-      admitted: 60 + count('200'),
-      refused: { 'queue-full': count('429') },
+      dispatched: 60 + count('200'),
+      rejected: { 'queue-full': count('429') },
     });
   });
 
@@ -142,9 +142,9 @@ describe('B15, C-13: a caller past its share', () => {
     };
     const sockets = [ask(), ask()];
     await underWay(1);
-    await expect.poll(() => flowControl.usage().reads).toMatchObject({ active: 1, waiting: 1 });
+    await expect.poll(() => flowControl.usage().reads).toMatchObject({ executing: 1, inQueue: 1 });
     for (const socket of sockets) socket.destroy();
-    await expect.poll(() => flowControl.usage().reads).toMatchObject({ active: 0, waiting: 0 });
+    await expect.poll(() => flowControl.usage().reads).toMatchObject({ executing: 0, inQueue: 0 });
   });
 
   it('gives its place back when it fails, too', async () => {
@@ -153,7 +153,7 @@ describe('B15, C-13: a caller past its share', () => {
       expect((await send({ path: `${CLUSTERS_PATH}/x`, token: 'nobody' })).code).toBe(403);
       expect((await send({ ...LIST, path: '/nowhere' })).code).toBe(404);
     }
-    expect(flowControl.usage().reads).toMatchObject({ active: 0, waiting: 0 });
+    expect(flowControl.usage().reads).toMatchObject({ executing: 0, inQueue: 0 });
   });
 });
 

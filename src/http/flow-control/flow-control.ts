@@ -1,102 +1,100 @@
 import type { FlowControlLimits } from '../../api/flow-control-limits.ts';
 import { type ApiError, tooManyRequests } from '../../api/status.ts';
-import type { RequestTarget } from '../request/request-info.ts';
-import { prepareStatus } from '../response/status-body.ts';
+import type { RequestInfo } from '../request/request-info.ts';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelUsage, type Seat } from './priority-level.ts';
 import { RejectionLimiter } from './rejection-limiter.ts';
 
-/** What is bounded on its own, so that much of one kind of work never takes the place of another. */
+/** Each priority level has seats of its own, so that much work of one kind never displaces another kind. */
 export type PriorityLevelName = 'health' | 'public' | 'tokens' | 'reads' | 'writes' | 'watches' | 'bodies';
 
 export interface FlowControl {
-  /** A place for a request of this caller; undefined when it has enough already. */
-  enter(level: PriorityLevelName, who: string): Seat | undefined;
-  /** The 429 of a level. */
-  refusal(level: PriorityLevelName): ApiError;
-  /** To be awaited before a refusal is sent; false when the connection is to be closed instead. */
-  pace(who: string): boolean | Promise<boolean>;
-  /** The same before a 401. Nobody knows who that is, and many may share an address: it is held for less time. */
-  paceUnknown(address: string): boolean | Promise<boolean>;
+  /** A seat for a request of this flow, now or after a wait in its queue; undefined when the request is rejected. */
+  takeSeat(level: PriorityLevelName, flow: string): Seat | undefined;
+  /** The 429 of a priority level. */
+  rejection(level: PriorityLevelName): ApiError;
+  /** To be awaited before a rejection is sent; false when the connection is to be closed instead. */
+  delayRejection(level: PriorityLevelName, flow: string): boolean | Promise<boolean>;
+  /** The same before a 401. Many users may share an address, so its delay is shorter. */
+  delayUnauthorized(address: string): boolean | Promise<boolean>;
   /** For metrics. */
   usage(): Readonly<Record<PriorityLevelName, PriorityLevelUsage>>;
 }
 
-/** Public paths cost next to nothing; these keep one address from crowding out the probes of another. */
-const PUBLIC = { atOnce: 400, perCaller: 100, waitingPerCaller: 1_000 } as const;
+/** Public paths cost little. These limits keep one address from displacing the health checks of another. */
+const PUBLIC = { seats: 400, seatsPerFlow: 100, queueLengthPerFlow: 1_000 } as const;
 /** Longer than any of our own work takes, and shorter than clients wait. */
-const MAX_WAIT_MS = 10_000;
-/** A write is read, checked and prepared in one turn: more of them would keep everybody else waiting for their sum. */
-const WRITES_PER_TURN = 8;
-/** Each of them may be 3 MB long, and is kept in memory until it was read whole and acted upon. */
-const LARGE_BODIES_AT_ONCE = 32;
-/** A body beyond this takes a place among them, besides that of its request. Nearly all are shorter. */
+const MAX_QUEUE_WAIT_MS = 10_000;
+/** A write is parsed, checked and prepared in one tick. More of them would delay every other request by their sum. */
+const WRITES_PER_TICK = 8;
+/** Each may be 3 MB long, and stays in memory until its handler is done. */
+const LARGE_BODIES = 32;
+/** A longer body needs a seat among the large bodies, besides that of its request. Nearly all bodies are shorter. */
 const LARGE_BODY_BYTES = 64 * 1024;
-/** FlowControl empty fast; a watch may stand for an hour. */
+/** Queues are soon empty; a watch may stay open for an hour. */
 const RETRY_SECONDS = 1;
 const RETRY_WATCH_SECONDS = 5;
 
-/** Nobody who was refused waits longer for the answer than others wait for their turn. */
-const PACE = { perSecond: 100, atOnce: 20, maxHoldMs: MAX_WAIT_MS, maxHeld: 5_000 } as const;
-/** For a 401, which is nobody's in particular, at most so long. */
-const MAX_HOLD_UNKNOWN_MS = 5_000;
+/** No rejection is delayed longer than a request waits in a queue. */
+const REJECTIONS = { perSecond: 100, burst: 20, maxDelayMs: MAX_QUEUE_WAIT_MS, maxDelayed: 5_000 } as const;
+const MAX_UNAUTHORIZED_DELAY_MS = 5_000;
 
 export function createFlowControl(
   limits: FlowControlLimits,
   now: () => number = performance.now.bind(performance),
 ): FlowControl {
-  const refusals = new Map<PriorityLevelName, ApiError>();
-  const createPriorityLevel = (
+  const rejections = new Map<PriorityLevelName, ApiError>();
+  const createLevel = (
     name: PriorityLevelName,
-    laneLimits: PriorityLevelLimits,
+    levelLimits: PriorityLevelLimits,
     retryAfterSeconds = RETRY_SECONDS,
   ): PriorityLevel => {
     const text = `too many requests at once (${name}), please try again later`;
-    const refusal = prepareStatus(tooManyRequests(text, retryAfterSeconds));
-    refusals.set(name, refusal);
-    return new PriorityLevel({ ...laneLimits, maxWaitMs: MAX_WAIT_MS, now, refusal });
+    const rejection = tooManyRequests(text, retryAfterSeconds);
+    rejections.set(name, rejection);
+    return new PriorityLevel({ ...levelLimits, maxQueueWaitMs: MAX_QUEUE_WAIT_MS, now, rejection });
   };
-  const shared = (name: PriorityLevelName, atOnce: number, perTurn?: number): PriorityLevel =>
-    createPriorityLevel(name, {
-      ...(perTurn === undefined ? {} : { perTurn }),
-      atOnce,
-      perCaller: Math.max(1, Math.floor((atOnce * limits.callerShare) / 100)),
-      waitingPerCaller: limits.waitingPerCaller,
+  const shared = (name: PriorityLevelName, seats: number, dispatchesPerTick?: number): PriorityLevel =>
+    createLevel(name, {
+      ...(dispatchesPerTick === undefined ? {} : { dispatchesPerTick }),
+      seats,
+      seatsPerFlow: Math.max(1, Math.floor((seats * limits.callerShare) / 100)),
+      queueLengthPerFlow: limits.waitingPerCaller,
     });
-  const watches = { atOnce: limits.watchesAtOnce, perCaller: limits.watchesPerCaller, waitingPerCaller: 0 };
-  const flowControl: Readonly<Record<PriorityLevelName, PriorityLevel>> = {
-    health: createPriorityLevel('health', PUBLIC),
-    public: createPriorityLevel('public', PUBLIC),
+  const watches = { seats: limits.watchesAtOnce, seatsPerFlow: limits.watchesPerCaller, queueLengthPerFlow: 0 };
+  const levels: Readonly<Record<PriorityLevelName, PriorityLevel>> = {
+    health: createLevel('health', PUBLIC),
+    public: createLevel('public', PUBLIC),
     tokens: shared('tokens', limits.tokensAtOnce),
     reads: shared('reads', limits.readsAtOnce),
-    writes: shared('writes', limits.writesAtOnce, WRITES_PER_TURN),
-    watches: createPriorityLevel('watches', watches, RETRY_WATCH_SECONDS),
-    bodies: shared('bodies', LARGE_BODIES_AT_ONCE),
+    writes: shared('writes', limits.writesAtOnce, WRITES_PER_TICK),
+    watches: createLevel('watches', watches, RETRY_WATCH_SECONDS),
+    bodies: shared('bodies', LARGE_BODIES),
   };
-  const known = new RejectionLimiter({ ...PACE, now });
-  const unknown = new RejectionLimiter({ ...PACE, maxHoldMs: MAX_HOLD_UNKNOWN_MS, now });
+  const callers = new RejectionLimiter({ ...REJECTIONS, now });
+  const addresses = new RejectionLimiter({ ...REJECTIONS, maxDelayMs: MAX_UNAUTHORIZED_DELAY_MS, now });
   return {
-    enter: (level, who) => flowControl[level].enter(who),
-    refusal: (level) => refusals.get(level) as ApiError,
-    pace: (who) => known.wait(who),
-    paceUnknown: (address) => unknown.wait(address),
+    takeSeat: (level, flow) => levels[level].takeSeat(flow),
+    rejection: (level) => rejections.get(level) as ApiError,
+    delayRejection: (level, flow) => callers.wait(`${level} ${flow}`),
+    delayUnauthorized: (address) => addresses.wait(address),
     usage: () => {
-      const used = Object.entries(flowControl).map(([name, level]) => [name, level.usage]);
+      const used = Object.entries(levels).map(([name, level]) => [name, level.usage]);
       return Object.fromEntries(used) as ReturnType<FlowControl['usage']>;
     },
   };
 }
 
-/** Whether this much of a body, undefined if that is not known, wants a place of its own. */
+/** Whether a body of this length, undefined if it is chunked, needs a seat among the large bodies. */
 export const isLargeBody = (length: number | undefined): boolean => length === undefined || length > LARGE_BODY_BYTES;
 
 const HEALTH = /^\/(?:livez|readyz|healthz)(?:\/|$)/;
 
-export function priorityLevelOf(names: RequestTarget, isPublic: boolean): PriorityLevelName {
-  if (names.type === 'path') {
+export function priorityLevelOf(info: RequestInfo, isPublic: boolean): PriorityLevelName {
+  if (info.type === 'path') {
     if (!isPublic) return 'reads';
-    return HEALTH.test(names.path) ? 'health' : 'public';
+    return HEALTH.test(info.path) ? 'health' : 'public';
   }
-  const { verb, subresource, group } = names.target;
+  const { verb, subresource, group } = info.target;
   switch (verb) {
     case 'watch':
       return 'watches';
@@ -105,7 +103,7 @@ export function priorityLevelOf(names: RequestTarget, isPublic: boolean): Priori
       return 'reads';
     default:
       if (subresource === 'token') return 'tokens';
-      // Reviews are questions, although they are asked by POST.
+      // Reviews read, although they are sent by POST.
       return group === 'authorization.k8s.io' || group === 'authentication.k8s.io' ? 'reads' : 'writes';
   }
 }

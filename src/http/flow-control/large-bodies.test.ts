@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from 'vitest';
 import { AMPLE, type Call, CLUSTERS_PATH, CREATE, closeServersAfterEach, startFixture } from '../http.fixture.ts';
-import type { HttpServerOptions } from '../listener/listener.ts';
+import type { HttpServerOptions } from '../http-server.ts';
 import { createFlowControl } from './flow-control.ts';
 
 closeServersAfterEach();
@@ -39,8 +39,8 @@ describe('B15: large bodies', () => {
       socket.write(headOf(token, header));
       return socket;
     };
-    const holding = (active: number, waiting = 0): Promise<void> =>
-      expect.poll(() => flowControl.usage().bodies).toMatchObject({ active, waiting }) as Promise<void>;
+    const holding = (executing: number, inQueue = 0): Promise<void> =>
+      expect.poll(() => flowControl.usage().bodies).toMatchObject({ executing, inQueue }) as Promise<void>;
     return { ...fixture, flowControl, begin, holding };
   }
   const large = (token = 'admin'): Call => ({ ...CREATE, token, body: JSON.stringify('x'.repeat(LARGE - 2)) });
@@ -128,7 +128,7 @@ describe('B15: large bodies', () => {
       });
       const [first] = await Promise.all(open);
       await expect.poll(() => kept(before)).toBeLessThan(10_000_000);
-      expect(flowControl.usage().bodies.active).toBe(0);
+      expect(flowControl.usage().bodies.executing).toBe(0);
       first?.write(`x${headOf('admin', 'Content-Length: 2')}{}`);
       const [next] = (await once(first as Socket, 'data')) as [string];
       expect(next).toMatch(/^HTTP\/1\.1 200 /);

@@ -3,33 +3,39 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelOptions, type Seat } from './priority-level.ts';
 
 /** What a place that was given back waits for. Most tests are about who is next, and not about when. */
-const AT_ONCE = { afterTurn: (act: () => void) => act() };
+const AT_ONCE = { afterTick: (act: () => void) => act() };
 
 const open = (
   limits: PriorityLevelLimits,
-  maxWaitMs = 1_000,
-  turns: Pick<PriorityLevelOptions, 'afterTurn'> = AT_ONCE,
+  maxQueueWaitMs = 1_000,
+  turns: Pick<PriorityLevelOptions, 'afterTick'> = AT_ONCE,
 ): PriorityLevel =>
-  new PriorityLevel({ ...limits, maxWaitMs, now: () => performance.now(), refusal: new Error('full'), ...turns });
+  new PriorityLevel({
+    ...limits,
+    maxQueueWaitMs,
+    now: () => performance.now(),
+    rejection: new Error('full'),
+    ...turns,
+  });
 
 /** Whoever still waits when a test is over would be refused later, in the middle of another. */
 const entered: Seat[] = [];
 afterEach(() => {
-  for (const seat of entered.splice(0)) seat.leave();
+  for (const seat of entered.splice(0)) seat.release();
 });
 
-function mustEnter(level: PriorityLevel, who: string): Seat {
-  const seat = level.enter(who);
+function mustTakeSeat(level: PriorityLevel, who: string): Seat {
+  const seat = level.takeSeat(who);
   if (seat === undefined) throw new Error('there is no place');
   return seat;
 }
 
 /** Enters, and notes in `log` when the request gets its turn. */
 function enter(level: PriorityLevel, who: string, log: string[] = [], label = who): Seat {
-  const seat = mustEnter(level, who);
+  const seat = mustTakeSeat(level, who);
   entered.push(seat);
-  if (seat.admitted === undefined) log.push(label);
-  else void seat.admitted.then(() => log.push(label));
+  if (seat.queued === undefined) log.push(label);
+  else void seat.queued.then(() => log.push(label));
   return seat;
 }
 
@@ -38,82 +44,82 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 
 describe('B15: a level', () => {
   it('lets a newcomer in at once beside a caller who takes all it can', () => {
-    const level = open({ atOnce: 4, perCaller: 3, waitingPerCaller: 100 });
+    const level = open({ seats: 4, seatsPerFlow: 3, queueLengthPerFlow: 100 });
     const log: string[] = [];
     for (let i = 0; i < 50; i += 1) enter(level, 'greedy', log);
     enter(level, 'other', log);
     expect(log).toEqual(['greedy', 'greedy', 'greedy', 'other']);
-    expect([level.usage.active, level.usage.waiting]).toEqual([4, 47]);
+    expect([level.usage.executing, level.usage.inQueue]).toEqual([4, 47]);
   });
 
   it('refuses the caller whose queue is full, and nobody else', () => {
-    const level = open({ atOnce: 2, perCaller: 1, waitingPerCaller: 2 });
+    const level = open({ seats: 2, seatsPerFlow: 1, queueLengthPerFlow: 2 });
     for (let i = 0; i < 3; i += 1) enter(level, 'greedy');
-    expect(level.enter('greedy')).toBeUndefined();
+    expect(level.takeSeat('greedy')).toBeUndefined();
     expect(() => enter(level, 'other')).not.toThrow();
     expect(() => enter(level, 'third')).not.toThrow();
   });
 
   it('serves those who wait in turns, however much one of them asks for', async () => {
-    const level = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 10 });
+    const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 10 });
     const log: string[] = [];
     const tickets = [enter(level, 'a', log, 'a1')];
     for (const label of ['a2', 'a3', 'a4', 'b1', 'b2', 'c1']) tickets.push(enter(level, label.slice(0, 1), log, label));
     for (let served = 0; served < tickets.length; served += 1) {
       const next = log[served];
-      tickets[['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].indexOf(next ?? '')]?.leave();
+      tickets[['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].indexOf(next ?? '')]?.release();
       await settled();
     }
     expect(log).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
-    expect([level.usage.active, level.usage.waiting]).toEqual([0, 0]);
+    expect([level.usage.executing, level.usage.inQueue]).toEqual([0, 0]);
   });
 
   it('passes over a caller who has its full share', async () => {
-    const level = open({ atOnce: 3, perCaller: 2, waitingPerCaller: 10 });
+    const level = open({ seats: 3, seatsPerFlow: 2, queueLengthPerFlow: 10 });
     const log: string[] = [];
     const [first] = [enter(level, 'a', log), enter(level, 'a', log)];
     const other = enter(level, 'b', log);
     enter(level, 'a', log, 'a waits');
     enter(level, 'b', log, 'b waits');
-    other.leave();
+    other.release();
     await settled();
     expect(log.at(-1)).toBe('b waits');
-    first?.leave();
+    first?.release();
     await settled();
     expect(log.at(-1)).toBe('a waits');
   });
 
   it('forgets those who leave while they wait', async () => {
-    const level = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 1 });
+    const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 1 });
     const log: string[] = [];
     const first = enter(level, 'a', log);
     const gone = enter(level, 'a', log, 'gone');
-    gone.leave();
-    gone.leave();
+    gone.release();
+    gone.release();
     enter(level, 'a', log, 'a2');
-    first.leave();
-    first.leave();
+    first.release();
+    first.release();
     await settled();
     expect(log).toEqual(['a', 'a2']);
-    expect([level.usage.active, level.usage.waiting]).toEqual([1, 0]);
+    expect([level.usage.executing, level.usage.inQueue]).toEqual([1, 0]);
   });
 
   it('refuses whoever has waited too long, and gives the place to the next', async () => {
     vi.useFakeTimers();
     try {
-      const level = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 5 }, 1_000);
-      const first = mustEnter(level, 'a');
-      const late = mustEnter(level, 'b');
-      const refused = expect(late.admitted).rejects.toThrow('full');
+      const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 5 }, 1_000);
+      const first = mustTakeSeat(level, 'a');
+      const late = mustTakeSeat(level, 'b');
+      const refused = expect(late.queued).rejects.toThrow('full');
       await vi.advanceTimersByTimeAsync(999);
-      const fresh = mustEnter(level, 'c');
+      const fresh = mustTakeSeat(level, 'c');
       await vi.advanceTimersByTimeAsync(2);
       await refused;
-      late.leave();
-      expect(level.usage.refused['time-out']).toBe(1);
-      first.leave();
-      await expect(fresh.admitted).resolves.toBeUndefined();
-      expect([level.usage.active, level.usage.waiting]).toEqual([1, 0]);
+      late.release();
+      expect(level.usage.rejected['time-out']).toBe(1);
+      first.release();
+      await expect(fresh.queued).resolves.toBeUndefined();
+      expect([level.usage.executing, level.usage.inQueue]).toEqual([1, 0]);
     } finally {
       vi.useRealTimers();
     }
@@ -121,21 +127,21 @@ describe('B15: a level', () => {
 
   it('gives a place to the next when the turn of the loop is over, however fast the work is', async () => {
     const turns: (() => void)[] = [];
-    const level = open({ atOnce: 3, perCaller: 2, waitingPerCaller: 5 }, 1_000, {
-      afterTurn: (act) => turns.push(act),
+    const level = open({ seats: 3, seatsPerFlow: 2, queueLengthPerFlow: 5 }, 1_000, {
+      afterTick: (act) => turns.push(act),
     });
     const log: string[] = [];
     // Each is done before the next is read, as when everything that was asked for is in memory.
     const ask = (who: string): void => {
       const seat = enter(level, who, log);
-      if (seat.admitted === undefined) seat.leave();
-      else void seat.admitted.then(() => seat.leave());
+      if (seat.queued === undefined) seat.release();
+      else void seat.queued.then(() => seat.release());
     };
     for (let i = 0; i < 7; i += 1) ask('greedy');
-    expect(level.enter('greedy')).toBeUndefined();
+    expect(level.takeSeat('greedy')).toBeUndefined();
     ask('other');
     expect(log).toEqual(['greedy', 'greedy', 'other']);
-    expect(level.usage).toMatchObject({ active: 0, waiting: 5, admitted: 3, refused: { 'queue-full': 1 } });
+    expect(level.usage).toMatchObject({ executing: 0, inQueue: 5, dispatched: 3, rejected: { 'queue-full': 1 } });
     const served: number[] = [];
     while (turns.length > 0) {
       turns.shift()?.();
@@ -143,17 +149,17 @@ describe('B15: a level', () => {
       served.push(log.length);
     }
     expect(served).toEqual([5, 7, 8, 8]);
-    expect(level.usage).toMatchObject({ active: 0, waiting: 0, admitted: 8 });
+    expect(level.usage).toMatchObject({ executing: 0, inQueue: 0, dispatched: 8 });
   });
 
   it('starts no more in a turn than it may, and takes nobody away its place for that', async () => {
     const turns: (() => void)[] = [];
-    const limits = { atOnce: 8, perCaller: 5, waitingPerCaller: 1, perTurn: 2 };
-    const level = open(limits, 1_000, { afterTurn: (act) => turns.push(act) });
+    const limits = { seats: 8, seatsPerFlow: 5, queueLengthPerFlow: 1, dispatchesPerTick: 2 };
+    const level = open(limits, 1_000, { afterTick: (act) => turns.push(act) });
     const log: string[] = [];
     for (let i = 0; i < 6; i += 1) enter(level, 'greedy', log);
     // Five have a place, of which three wait for a turn, and one waits for a place.
-    expect(level.enter('greedy')).toBeUndefined();
+    expect(level.takeSeat('greedy')).toBeUndefined();
     enter(level, 'other', log);
     expect(log.splice(0)).toEqual(['greedy', 'greedy']);
     const served: string[][] = [];
@@ -163,21 +169,21 @@ describe('B15: a level', () => {
       served.push(log.splice(0));
     }
     expect(served).toEqual([['greedy', 'other'], ['greedy', 'greedy'], []]);
-    expect(level.usage).toMatchObject({ active: 6, waiting: 1, admitted: 6 });
+    expect(level.usage).toMatchObject({ executing: 6, inQueue: 1, dispatched: 6 });
   });
 
   it('counts why it refused', async () => {
-    const none = open({ atOnce: 1, perCaller: 1, waitingPerCaller: 0 });
+    const none = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 0 });
     enter(none, 'a');
-    expect(none.enter('b')).toBeUndefined();
-    expect(none.usage.refused).toEqual({ 'queue-full': 0, 'concurrency-limit': 1, 'time-out': 0 });
+    expect(none.takeSeat('b')).toBeUndefined();
+    expect(none.usage.rejected).toEqual({ 'queue-full': 0, 'concurrency-limit': 1, 'time-out': 0 });
   });
 
   it('never has more under way than it may, never leaves a place empty, and never loses one', () => {
     const limits = fc.record({
-      atOnce: fc.integer({ min: 1, max: 6 }),
-      perCaller: fc.integer({ min: 1, max: 4 }),
-      waitingPerCaller: fc.integer({ min: 0, max: 4 }),
+      seats: fc.integer({ min: 1, max: 6 }),
+      seatsPerFlow: fc.integer({ min: 1, max: 4 }),
+      queueLengthPerFlow: fc.integer({ min: 0, max: 4 }),
     });
     const steps = fc.array(fc.oneof(fc.constantFrom('a', 'b', 'c'), fc.nat({ max: 20 })), { maxLength: 60 });
     fc.assert(
@@ -186,20 +192,22 @@ describe('B15: a level', () => {
         const inside: Seat[] = [];
         for (const step of script) {
           if (typeof step === 'number') {
-            for (const seat of inside.splice(step % Math.max(1, inside.length), 1)) seat.leave();
+            for (const seat of inside.splice(step % Math.max(1, inside.length), 1)) seat.release();
             continue;
           }
-          const seat = level.enter(step);
+          const seat = level.takeSeat(step);
           if (seat !== undefined) inside.push(seat);
           else {
-            expect(given.waitingPerCaller === 0 || level.usage.waiting >= given.waitingPerCaller).toBe(true);
+            expect(given.queueLengthPerFlow === 0 || level.usage.inQueue >= given.queueLengthPerFlow).toBe(true);
           }
-          expect(level.usage.active).toBeLessThanOrEqual(given.atOnce);
-          expect(level.usage.active + level.usage.waiting).toBe(inside.length);
-          expect(level.usage.waiting > 0 && level.usage.active < Math.min(given.atOnce, given.perCaller)).toBe(false);
+          expect(level.usage.executing).toBeLessThanOrEqual(given.seats);
+          expect(level.usage.executing + level.usage.inQueue).toBe(inside.length);
+          expect(level.usage.inQueue > 0 && level.usage.executing < Math.min(given.seats, given.seatsPerFlow)).toBe(
+            false,
+          );
         }
-        for (const seat of inside) seat.leave();
-        expect([level.usage.active, level.usage.waiting]).toEqual([0, 0]);
+        for (const seat of inside) seat.release();
+        expect([level.usage.executing, level.usage.inQueue]).toEqual([0, 0]);
       }),
       { numRuns: 300 },
     );

@@ -2,247 +2,245 @@ import { Deadlines, type Timed } from '../../lib/deadlines.ts';
 import { LinkedList, type LinkedListNode } from '../../lib/linked-list.ts';
 
 export interface PriorityLevelLimits {
-  /** Requests under way at once, of everyone together. */
-  readonly atOnce: number;
-  /** Of those, how many one caller may have. */
-  readonly perCaller: number;
-  /** How many more of one caller may wait for their turn; 0 for a level in which nobody waits. */
-  readonly waitingPerCaller: number;
-  /** How many may start in one turn of the event loop; the others start in the next ones. Without it, as many as there are places. */
-  readonly perTurn?: number;
+  /** The concurrency limit: how many requests execute at once. */
+  readonly seats: number;
+  /** Of those, how many one flow may have. */
+  readonly seatsPerFlow: number;
+  /** How many more requests of one flow may wait in its queue; 0 for a level without queues. */
+  readonly queueLengthPerFlow: number;
+  /** How many requests are dispatched in one tick of the event loop; without it, as many as there are seats. */
+  readonly dispatchesPerTick?: number;
 }
 
-/** A place in a level. */
+/** A seat of a priority level. */
 export interface Seat {
-  /** Resolves when it is this request's turn, rejects when it waited too long; undefined when it may go on at once. */
-  readonly admitted: Promise<void> | undefined;
-  /** Gives the place back, or stops waiting for one. May be called again. */
-  leave(): void;
+  /** Resolves when the request is dispatched, rejects when it waited too long; undefined when it did not have to wait. */
+  readonly queued: Promise<void> | undefined;
+  /** Gives the seat back, or leaves the queue. May be called again. */
+  release(): void;
 }
 
 export interface PriorityLevelOptions extends PriorityLevelLimits {
-  /** Whoever has waited this long is refused. */
-  readonly maxWaitMs: number;
-  /** For those who waited too long. One for all: to make an error costs more than all else that a refusal takes. */
-  readonly refusal: Error;
+  /** A request that has waited this long is rejected. */
+  readonly maxQueueWaitMs: number;
+  /** What it is rejected with. One object for all: to create an error costs more than the rest of a rejection. */
+  readonly rejection: Error;
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
-  /** Calls back when this turn of the event loop is over. */
-  readonly afterTurn?: (act: () => void) => void;
+  /** Calls back when this tick of the event loop is over. */
+  readonly afterTick?: (act: () => void) => void;
 }
 
-/** What a level has done, and does. The reasons of refusals are those of kube-apiserver's metrics. */
+/** For metrics. The reasons of rejections are those of kube-apiserver. */
 export interface PriorityLevelUsage {
-  readonly atOnce: number;
-  readonly active: number;
-  readonly waiting: number;
-  readonly admitted: number;
-  readonly refused: Readonly<Record<RefusalReason, number>>;
+  readonly seats: number;
+  readonly executing: number;
+  readonly inQueue: number;
+  readonly dispatched: number;
+  readonly rejected: Readonly<Record<RejectionReason, number>>;
 }
 
-/** No room to wait, no room and nobody may wait, waited too long. */
-export type RefusalReason = 'queue-full' | 'concurrency-limit' | 'time-out';
+/** The queue is full; there is no seat and no queue; the request waited too long. */
+export type RejectionReason = 'queue-full' | 'concurrency-limit' | 'time-out';
 
-/** One caller in a level, there as long as it has something under way or waiting. */
+/** The requests of one caller. It exists while it has requests that execute or wait. */
 interface Flow {
-  readonly name: string;
-  active: number;
-  readonly waiting: LinkedList<Waiting>;
+  readonly key: string;
+  executing: number;
+  readonly queue: LinkedList<QueuedRequest>;
 }
 
-interface Waiting extends Timed<Waiting> {
+interface QueuedRequest extends Timed<QueuedRequest> {
   readonly flow: Flow;
-  /** Among those of its flow. */
-  place?: LinkedListNode<Waiting> | undefined;
-  readonly admit: () => void;
-  readonly refuse: (reason: Error) => void;
+  /** In the queue of its flow. */
+  node?: LinkedListNode<QueuedRequest> | undefined;
+  readonly dispatch: () => void;
+  readonly reject: (reason: Error) => void;
 }
 
 /**
- * A bounded number of requests at once, shared out fairly. Nobody may take all of it, so a newcomer is let in at once
- * even beside a caller who asks without end. When there is a queue, each caller has one of its own and they take turns:
- * who sends a thousand requests waits for its own thousand, and not the others for it.
+ * A bounded number of requests at once, shared out fairly, after API Priority and Fairness. No flow may take every seat, so
+ * a newcomer executes at once even beside a flow that asks without end. Each flow has a queue, and the queues are served
+ * round-robin: a flow with a thousand requests waits for its own thousand, and delays no other flow.
  *
- * A place that was given back is free when the turn of the event loop is over. Much of what is asked for is done within
- * one turn, so a caller with a thousand connections would never have two requests at once: all of them would be read and
- * answered in one long turn, and everybody else wait for its end. Like this a turn has no more work than the level has
- * places. Where the work of a request is long, fewer start in a turn: who has a place already waits for the next one then,
- * and does not count among those who wait for a place.
+ * A seat is free again when the tick of the event loop is over in which it was released. Many requests are done within one
+ * tick. Were their seats free at once, a caller with a thousand connections would never have two requests at once: all
+ * would be read and answered in one long tick, and everyone else would wait for its end. So a tick has no more work than
+ * the level has seats. Where the work of one request is long, `dispatchesPerTick` bounds it further: a request with a seat
+ * then waits for the next tick, and does not count for the length of its queue.
  */
 export class PriorityLevel {
   readonly #options: PriorityLevelOptions;
   readonly #flows = new Map<string, Flow>();
-  /** Those with somebody waiting, the next to be served first. */
-  readonly #turns = new Set<Flow>();
-  readonly #patience: Deadlines<Waiting>;
-  readonly #afterTurn: (act: () => void) => void;
-  readonly #refused: Record<RefusalReason, number> = { 'queue-full': 0, 'concurrency-limit': 0, 'time-out': 0 };
-  #active = 0;
-  #admitted = 0;
-  /** Whose requests have ended in this turn. */
-  #ended: Flow[] = [];
-  #startedInTurn = 0;
-  #turnIsAwaited = false;
+  /** Flows with a queue, the next to be served first. */
+  readonly #roundRobin = new Set<Flow>();
+  readonly #queueWait: Deadlines<QueuedRequest>;
+  readonly #afterTick: (act: () => void) => void;
+  readonly #rejected: Record<RejectionReason, number> = { 'queue-full': 0, 'concurrency-limit': 0, 'time-out': 0 };
+  #executing = 0;
+  #dispatched = 0;
+  /** Flows of the seats that were released in this tick. */
+  #released: Flow[] = [];
+  #dispatchedInTick = 0;
+  #tickIsAwaited = false;
 
   constructor(options: PriorityLevelOptions) {
     this.#options = options;
-    this.#afterTurn = options.afterTurn ?? setImmediate;
-    this.#patience = new Deadlines({
-      afterMs: options.maxWaitMs,
+    this.#afterTick = options.afterTick ?? setImmediate;
+    this.#queueWait = new Deadlines({
+      afterMs: options.maxQueueWaitMs,
       now: options.now,
-      expire: (waiting) => {
-        this.#forget(waiting);
-        this.#refused['time-out'] += 1;
-        waiting.refuse(options.refusal);
+      expire: (request) => {
+        this.#dequeue(request);
+        this.#rejected['time-out'] += 1;
+        request.reject(options.rejection);
       },
     });
   }
 
   get usage(): PriorityLevelUsage {
-    let waiting = 0;
-    for (const flow of this.#turns) waiting += flow.waiting.size;
+    let inQueue = 0;
+    for (const flow of this.#roundRobin) inQueue += flow.queue.size;
     return {
-      atOnce: this.#options.atOnce,
-      active: this.#active - this.#ended.length,
-      waiting,
-      admitted: this.#admitted,
-      refused: this.#refused,
+      seats: this.#options.seats,
+      executing: this.#executing - this.#released.length,
+      inQueue,
+      dispatched: this.#dispatched,
+      rejected: this.#rejected,
     };
   }
 
-  /** Undefined when there is no place: refusals are what a busy server does most, and to throw one takes longer than all of this. */
-  enter(name: string): Seat | undefined {
-    const { waitingPerCaller } = this.#options;
-    const flow = this.#flows.get(name) ?? { name, active: 0, waiting: new LinkedList() };
-    const room = this.#roomFor(flow);
-    // While others of the same caller wait, none may pass them.
-    if (room > 0 && flow.waiting.size === 0 && this.#mayStart()) {
-      this.#flows.set(name, flow);
-      return this.#place(flow);
+  /** Undefined when the request is rejected. Not an exception: under overload that is the most frequent outcome. */
+  takeSeat(key: string): Seat | undefined {
+    const { queueLengthPerFlow } = this.#options;
+    const flow = this.#flows.get(key) ?? { key, executing: 0, queue: new LinkedList() };
+    const free = this.#freeSeatsFor(flow);
+    // Requests of one flow are dispatched in order.
+    if (free > 0 && flow.queue.size === 0 && this.#mayDispatch()) {
+      this.#flows.set(key, flow);
+      return this.#dispatchNow(flow);
     }
-    if (flow.waiting.size >= waitingPerCaller + room) {
-      this.#refused[waitingPerCaller === 0 ? 'concurrency-limit' : 'queue-full'] += 1;
+    if (flow.queue.size >= queueLengthPerFlow + free) {
+      this.#rejected[queueLengthPerFlow === 0 ? 'concurrency-limit' : 'queue-full'] += 1;
       return undefined;
     }
-    this.#flows.set(name, flow);
-    return this.#queue(flow);
+    this.#flows.set(key, flow);
+    return this.#enqueue(flow);
   }
 
-  #place(flow: Flow): Seat {
-    this.#start(flow);
-    let left = false;
+  #dispatchNow(flow: Flow): Seat {
+    this.#occupy(flow);
+    let isReleased = false;
     return {
-      admitted: undefined,
-      leave: () => {
-        if (left) return;
-        left = true;
-        this.#end(flow);
+      queued: undefined,
+      release: () => {
+        if (isReleased) return;
+        isReleased = true;
+        this.#release(flow);
       },
     };
   }
 
-  #queue(flow: Flow): Seat {
-    let state: 'waiting' | 'active' | 'left' = 'waiting';
+  #enqueue(flow: Flow): Seat {
+    let state: 'queued' | 'executing' | 'released' = 'queued';
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiting: Waiting = {
+    const request: QueuedRequest = {
       flow,
-      admit: () => {
-        state = 'active';
+      dispatch: () => {
+        state = 'executing';
         resolve();
       },
-      refuse: (reason) => {
-        state = 'left';
+      reject: (reason) => {
+        state = 'released';
         reject(reason);
       },
     };
-    waiting.place = flow.waiting.add(waiting);
-    this.#turns.add(flow);
-    this.#patience.start(waiting);
-    // Nobody who leaves would call it when it waits for a turn only.
-    if (!this.#mayStart()) this.#awaitTurn();
+    request.node = flow.queue.add(request);
+    this.#roundRobin.add(flow);
+    this.#queueWait.start(request);
+    // A request that waits only for the next tick is not dispatched by a release.
+    if (!this.#mayDispatch()) this.#awaitTick();
     return {
-      admitted: promise,
-      leave: () => {
-        if (state === 'waiting') this.#forget(waiting);
-        else if (state === 'active') this.#end(flow);
-        state = 'left';
+      queued: promise,
+      release: () => {
+        if (state === 'queued') this.#dequeue(request);
+        else if (state === 'executing') this.#release(flow);
+        state = 'released';
       },
     };
   }
 
-  /** How many more of this caller there are places for. */
-  #roomFor(flow: Flow): number {
-    const { atOnce, perCaller } = this.#options;
-    return Math.max(0, Math.min(atOnce - this.#active, perCaller - flow.active));
+  #freeSeatsFor(flow: Flow): number {
+    const { seats, seatsPerFlow } = this.#options;
+    return Math.max(0, Math.min(seats - this.#executing, seatsPerFlow - flow.executing));
   }
 
-  #mayStart(): boolean {
-    return this.#startedInTurn < (this.#options.perTurn ?? Number.POSITIVE_INFINITY);
+  #mayDispatch(): boolean {
+    return this.#dispatchedInTick < (this.#options.dispatchesPerTick ?? Number.POSITIVE_INFINITY);
   }
 
-  #start(flow: Flow): void {
-    this.#active += 1;
-    this.#admitted += 1;
-    flow.active += 1;
-    if (this.#options.perTurn === undefined) return;
-    this.#startedInTurn += 1;
-    this.#awaitTurn();
+  #occupy(flow: Flow): void {
+    this.#executing += 1;
+    this.#dispatched += 1;
+    flow.executing += 1;
+    if (this.#options.dispatchesPerTick === undefined) return;
+    this.#dispatchedInTick += 1;
+    this.#awaitTick();
   }
 
-  #end(flow: Flow): void {
-    this.#ended.push(flow);
-    this.#awaitTurn();
+  #release(flow: Flow): void {
+    this.#released.push(flow);
+    this.#awaitTick();
   }
 
-  #awaitTurn(): void {
-    if (this.#turnIsAwaited) return;
-    this.#turnIsAwaited = true;
-    this.#afterTurn(this.#nextTurn);
+  #awaitTick(): void {
+    if (this.#tickIsAwaited) return;
+    this.#tickIsAwaited = true;
+    this.#afterTick(this.#nextTick);
   }
 
-  readonly #nextTurn = (): void => {
-    const ended = this.#ended;
-    this.#ended = [];
-    this.#turnIsAwaited = false;
-    this.#startedInTurn = 0;
-    for (const flow of ended) {
-      this.#active -= 1;
-      flow.active -= 1;
-      this.#tidy(flow);
+  readonly #nextTick = (): void => {
+    const released = this.#released;
+    this.#released = [];
+    this.#tickIsAwaited = false;
+    this.#dispatchedInTick = 0;
+    for (const flow of released) {
+      this.#executing -= 1;
+      flow.executing -= 1;
+      this.#forgetIfIdle(flow);
     }
-    // Who was served is at the end of the row, and may have its turn again.
-    while (this.#serveNext());
+    while (this.#dispatchNext());
   };
 
-  /** False when there is nobody, or no place, or enough for this turn. */
-  #serveNext(): boolean {
-    if (!this.#mayStart()) return false;
-    // At most a few are passed over: only so many can have their full share at once.
-    for (const flow of this.#turns) {
-      if (this.#active >= this.#options.atOnce) return false;
-      if (this.#roomFor(flow) === 0) continue;
-      const oldest = flow.waiting.first;
+  /** False when no request waits, no seat is free, or this tick has its share. */
+  #dispatchNext(): boolean {
+    if (!this.#mayDispatch()) return false;
+    // Few flows are passed over: only so many can have all of their seats at once.
+    for (const flow of this.#roundRobin) {
+      if (this.#executing >= this.#options.seats) return false;
+      if (this.#freeSeatsFor(flow) === 0) continue;
+      const oldest = flow.queue.first;
       if (oldest === undefined) continue;
-      this.#forget(oldest);
-      this.#start(flow);
-      // Back to the end, if there are more.
-      if (this.#turns.delete(flow)) this.#turns.add(flow);
-      oldest.admit();
+      this.#dequeue(oldest);
+      this.#occupy(flow);
+      // A flow with more requests goes to the end of the round.
+      if (this.#roundRobin.delete(flow)) this.#roundRobin.add(flow);
+      oldest.dispatch();
       return true;
     }
     return false;
   }
 
-  #forget(waiting: Waiting): void {
-    const { flow, place } = waiting;
-    this.#patience.stop(waiting);
-    if (place !== undefined) flow.waiting.remove(place);
-    waiting.place = undefined;
-    if (flow.waiting.size === 0) this.#turns.delete(flow);
-    this.#tidy(flow);
+  #dequeue(request: QueuedRequest): void {
+    const { flow, node } = request;
+    this.#queueWait.stop(request);
+    if (node !== undefined) flow.queue.remove(node);
+    request.node = undefined;
+    if (flow.queue.size === 0) this.#roundRobin.delete(flow);
+    this.#forgetIfIdle(flow);
   }
 
-  #tidy({ name, active, waiting }: Flow): void {
-    if (active === 0 && waiting.size === 0) this.#flows.delete(name);
+  #forgetIfIdle({ key, executing, queue }: Flow): void {
+    if (executing === 0 && queue.size === 0) this.#flows.delete(key);
   }
 }

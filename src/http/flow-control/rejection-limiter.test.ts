@@ -1,32 +1,32 @@
 import { describe, expect, it } from 'vitest';
 import { RejectionLimiter } from './rejection-limiter.ts';
 
-function startPace(maxHeld = 2) {
+function startLimiter(maxDelayed = 2) {
   let now = 0;
   const wake: (() => void)[] = [];
-  const holds: number[] = [];
-  const pace = new RejectionLimiter({
+  const delays: number[] = [];
+  const limiter = new RejectionLimiter({
     perSecond: 2,
-    atOnce: 2,
-    maxHoldMs: 3_000,
-    maxHeld,
+    burst: 2,
+    maxDelayMs: 3_000,
+    maxDelayed,
     now: () => now,
     sleep: (ms) => {
-      holds.push(ms);
+      delays.push(ms);
       return new Promise<void>((resolve) => wake.push(resolve));
     },
   });
   const log: string[] = [];
   const ask = async (who: string): Promise<void> => {
-    log.push(`${who} ${(await pace.wait(who)) ? 'answered' : 'cut'}`);
+    log.push(`${who} ${(await limiter.wait(who)) ? 'answered' : 'cut'}`);
   };
   const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-  return { pace, ask, log, wake, holds, settled, later: (ms: number) => (now += ms) };
+  return { limiter, ask, log, wake, delays, settled, later: (ms: number) => (now += ms) };
 }
 
 describe('B15: refusals', () => {
   it('are sent at once, until somebody asks for too many of them', async () => {
-    const { ask, log, wake, settled } = startPace();
+    const { ask, log, wake, settled } = startLimiter();
     for (let i = 0; i < 4; i += 1) void ask('a');
     void ask('b');
     await settled();
@@ -37,7 +37,7 @@ describe('B15: refusals', () => {
   });
 
   it('are not kept without end: past that the connection is closed', async () => {
-    const { ask, log, wake, settled } = startPace(1);
+    const { ask, log, wake, settled } = startLimiter(1);
     for (let i = 0; i < 4; i += 1) void ask('a');
     await settled();
     expect(log).toEqual(['a answered', 'a answered', 'a cut']);
@@ -50,26 +50,26 @@ describe('B15: refusals', () => {
   });
 
   it('are held back the longer the more there are, within limits: more connections do not get more of them', async () => {
-    const { ask, holds, wake, settled, later } = startPace(20);
+    const { ask, delays, wake, settled, later } = startLimiter(20);
     for (let i = 0; i < 11; i += 1) void ask('a');
-    expect(holds).toEqual([500, 1_000, 1_500, 2_000, 2_500, 3_000, 3_000, 3_000, 3_000]);
+    expect(delays).toEqual([500, 1_000, 1_500, 2_000, 2_500, 3_000, 3_000, 3_000, 3_000]);
     for (const resume of wake) resume();
     await settled();
     // What was held back for as long as may be has not made the next wait longer.
     later(3_000);
     void ask('a');
-    expect(holds.at(-1)).toBe(500);
+    expect(delays.at(-1)).toBe(500);
     wake.at(-1)?.();
     await settled();
   });
 
   it('leave one after the other, and never many at the same moment', async () => {
-    const { ask, holds, wake, later } = startPace(20);
+    const { ask, delays, wake, later } = startLimiter(20);
     const leftAt: number[] = [];
     for (let time = 0; time < 3_000; time += 100) {
-      const before = holds.length;
+      const before = delays.length;
       void ask('a');
-      if (holds.length > before) leftAt.push(time + (holds.at(-1) ?? 0));
+      if (delays.length > before) leftAt.push(time + (delays.at(-1) ?? 0));
       if (leftAt.length === 4) break;
       later(100);
     }
@@ -78,14 +78,14 @@ describe('B15: refusals', () => {
   });
 
   it('are sent at once again to whoever has asked for none in between, and nobody is remembered for ever', async () => {
-    const { pace, ask, log, later, settled } = startPace();
+    const { limiter, ask, log, later, settled } = startLimiter();
     for (let i = 0; i < 2; i += 1) void ask('a');
     for (let i = 0; i < 5; i += 1) void ask(`once-${i}`);
-    expect(pace.size).toBe(6);
+    expect(limiter.size).toBe(6);
     later(1_000);
     for (let i = 0; i < 2; i += 1) void ask('a');
     await settled();
     expect(log).toHaveLength(9);
-    expect(pace.size).toBe(1);
+    expect(limiter.size).toBe(1);
   });
 });

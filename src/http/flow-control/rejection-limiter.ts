@@ -1,76 +1,78 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface RejectionLimiterOptions {
-  /** So many refusals leave in each second. */
+  /** How many rejections a second one flow is sent. */
   readonly perSecond: number;
-  /** So many of them may leave at once: enough for every client that heeds what it is told. */
-  readonly atOnce: number;
-  /** For how long one is held back at most, however many there are. */
-  readonly maxHoldMs: number;
-  /** More than this many of one caller are not kept waiting: their connections are closed. */
-  readonly maxHeld: number;
+  /** How many of them may be sent at once: enough for every client that waits as `Retry-After` says. */
+  readonly burst: number;
+  /** No rejection is delayed longer. */
+  readonly maxDelayMs: number;
+  /** When this many of one flow are delayed, the connections of further ones are closed instead. */
+  readonly maxDelayed: number;
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
   readonly sleep?: (ms: number) => Promise<unknown>;
 }
 
-interface Pace {
-  /** When the next refusal would leave if nobody had been in a hurry. */
+interface Bucket {
+  /** When the next rejection would be sent without a burst. */
   next: number;
-  held: number;
+  delayed: number;
 }
 
 /**
- * A refusal is cheap, but a client that ignores it and asks again at once, over a thousand connections, would keep the
- * server busy with nothing else. Its answers are held back: a connection that waits for its answer asks for nothing. They
- * leave one after the other, the later the more there are, so that more connections do not mean more refusals, nor many of
- * them in one turn of the event loop.
+ * A rate limiter (token bucket for each flow) for rejections. A rejection is cheap, but a client that ignores it and asks
+ * again at once, over a thousand connections, would keep the server busy with nothing else. So rejections are delayed: a
+ * connection that waits for its answer sends no request. They are sent one after the other, so that more connections do
+ * not get more rejections, nor many of them in one tick of the event loop.
  */
 export class RejectionLimiter {
   readonly #options: Required<RejectionLimiterOptions>;
-  readonly #stepMs: number;
-  #paces = new Map<string, Pace>();
+  readonly #intervalMs: number;
+  readonly #buckets = new Map<string, Bucket>();
   #sweepAt = 0;
 
   constructor(options: RejectionLimiterOptions) {
     this.#options = { sleep: (ms) => delay(ms, undefined, { ref: false }), ...options };
-    this.#stepMs = 1000 / options.perSecond;
+    this.#intervalMs = 1000 / options.perSecond;
   }
 
-  /** How many callers are known. */
+  /** How many flows have a bucket. */
   get size(): number {
-    return this.#paces.size;
+    return this.#buckets.size;
   }
 
-  /** Waits, if need be, until the refusal may be sent. False: there are too many; close the connection instead. */
-  wait(who: string): boolean | Promise<boolean> {
-    const { atOnce, maxHeld, maxHoldMs, now } = this.#options;
+  /** Waits, if need be, until the rejection may be sent. False: too many are delayed; close the connection instead. */
+  wait(flow: string): boolean | Promise<boolean> {
+    const { burst, maxDelayed, maxDelayMs, now } = this.#options;
     const time = now();
     this.#sweep(time);
-    let pace = this.#paces.get(who);
-    if (pace === undefined) {
-      pace = { next: time, held: 0 };
-      this.#paces.set(who, pace);
+    let bucket = this.#buckets.get(flow);
+    if (bucket === undefined) {
+      bucket = { next: time, delayed: 0 };
+      this.#buckets.set(flow, bucket);
     }
-    const at = Math.max(time, pace.next);
-    const early = at - time - (atOnce - 1) * this.#stepMs;
-    if (early > 0 && pace.held >= maxHeld) return false;
-    // Nobody is held back longer than this, so nobody's turn need be later either.
-    pace.next = Math.min(at + this.#stepMs, time + maxHoldMs + atOnce * this.#stepMs);
-    return early <= 0 ? true : this.#hold(pace, Math.min(maxHoldMs, early));
+    const at = Math.max(time, bucket.next);
+    const early = at - time - (burst - 1) * this.#intervalMs;
+    if (early > 0 && bucket.delayed >= maxDelayed) return false;
+    // No delay is longer than `maxDelayMs`, so the next rejection need not be later either.
+    bucket.next = Math.min(at + this.#intervalMs, time + maxDelayMs + burst * this.#intervalMs);
+    return early <= 0 ? true : this.#delay(bucket, Math.min(maxDelayMs, early));
   }
 
-  async #hold(pace: Pace, ms: number): Promise<boolean> {
-    pace.held += 1;
+  async #delay(bucket: Bucket, ms: number): Promise<boolean> {
+    bucket.delayed += 1;
     await this.#options.sleep(ms);
-    pace.held -= 1;
+    bucket.delayed -= 1;
     return true;
   }
 
-  /** Who has none that waits, and none that would have to, is as good as new. */
+  /** A bucket that is full and delays nothing is like a new one. */
   #sweep(time: number): void {
     if (time < this.#sweepAt) return;
     this.#sweepAt = time + 1000;
-    for (const [who, { next, held }] of this.#paces) if (held === 0 && next <= time) this.#paces.delete(who);
+    for (const [flow, { next, delayed }] of this.#buckets) {
+      if (delayed === 0 && next <= time) this.#buckets.delete(flow);
+    }
   }
 }

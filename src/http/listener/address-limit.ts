@@ -1,8 +1,8 @@
 import { isIPv4, isIPv6, type Socket } from 'node:net';
 
 /**
- * Whom a connection counts for. Of an IPv6 address the first 64 bits: that is what one customer of a network gets, and
- * within it anyone can have as many addresses as there are grains of sand.
+ * The address that a connection counts for. Of an IPv6 address the first 64 bits: a network gives that much to one
+ * customer, who can use any address within it.
  */
 export function addressKey(address: string | undefined): string {
   if (address === undefined) return '';
@@ -23,7 +23,7 @@ function networkOf(address: string): string {
   return `${groups.slice(0, 4).join(':')}::/64`;
 }
 
-/** Counts connections by address; `accept` closes those that are too many, and says so once in a while. */
+/** Bounds the open connections of each address. */
 export class AddressLimit {
   readonly #limit: number;
   readonly #open = new Map<string, number>();
@@ -40,7 +40,7 @@ export class AddressLimit {
     const open = this.#open.get(key) ?? 0;
     if (open >= this.#limit) {
       this.#onRefused(key);
-      // A reset, not a farewell: a socket that waits for its end to be acknowledged is still one.
+      // A reset: a socket that waits until its end is acknowledged still counts as one.
       socket.resetAndDestroy();
       return false;
     }

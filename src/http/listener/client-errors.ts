@@ -1,33 +1,26 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { toJson } from '../../api/codec/encode.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
 import { headersTooLarge, methodNotAllowed } from '../request/header-checks.ts';
-
-const NEWEST = Symbol('newest response');
-type Connection = Duplex & { [NEWEST]?: ServerResponse };
-
-/**
- * Remembers the newest request of a connection: its answer must not be mixed up with that of an error. On
- * the socket itself, because a WeakMap would cost the garbage collector more than the request's own objects.
- */
-export function trackNewest(req: IncomingMessage, res: ServerResponse): void {
-  (req.socket as Connection)[NEWEST] = res;
-}
+import type { ClientConnections } from './client-connections.ts';
 
 type ParserError = Error & { code?: string; rawPacket?: Buffer };
 
 /**
- * Answers what Node's parser refuses: there is no request object then, only a socket. Every such connection
- * is closed, because after a parse error nobody knows where the next request would start. `lingerMs` is how long a client has to take
- * the answer and to close its own side: at once, with bytes that nobody has read, the system would take the answer back as well.
+ * Answers what Node's parser rejects: there is only a socket then, and no request. Every such connection is closed, because
+ * after a parse error nobody can tell where the next request starts. `lingerMs` is how long a client has to read the answer
+ * and to close its side. Were the socket destroyed at once, with bytes that were not read, the system would discard the
+ * answer as well.
  */
-export function answerClientErrors(lingerMs: number): (error: ParserError, socket: Connection) => void {
-  const end = (socket: Connection, lastWords = ''): void => {
+export function answerClientErrors(
+  connections: Pick<ClientConnections, 'find'>,
+  lingerMs: number,
+): (error: ParserError, socket: Duplex) => void {
+  const end = (socket: Duplex, answer = ''): void => {
     const late = setTimeout(() => socket.destroy(), lingerMs).unref();
     socket.once('close', () => clearTimeout(late));
-    socket.end(lastWords);
+    socket.end(answer);
   };
   return (error, socket) => {
     const refusal = refusalFor(error);
@@ -35,11 +28,11 @@ export function answerClientErrors(lingerMs: number): (error: ParserError, socke
       socket.destroy();
       return;
     }
-    const newest = socket[NEWEST];
+    const newest = connections.find(socket)?.newest;
     if (newest === undefined || newest.writableFinished) {
       end(socket, rawResponse(refusal));
     } else if (newest.writableEnded) {
-      // Refused already, by a check of ours that was faster than the parser.
+      // The pipeline has refused the request already, before the parser did.
       end(socket);
     } else if (newest.req.complete) {
       // The error is in a pipelined request; the one before it still gets its own answer.
@@ -47,7 +40,7 @@ export function answerClientErrors(lingerMs: number): (error: ParserError, socke
     } else if (newest.headersSent) {
       socket.destroy();
     } else {
-      // The body went wrong while it was being read. The request sees its connection close and stops.
+      // The body is malformed. The request sees its connection close and stops.
       end(socket, rawResponse(refusal));
       newest.req.destroy();
     }
@@ -63,10 +56,10 @@ function refusalFor({ code = '', rawPacket }: { code?: string; rawPacket?: Buffe
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new ApiError(413, 'RequestEntityTooLarge', 'the chunk extensions of the request are too large');
     case 'HPE_INVALID_METHOD':
-      // A word that could be a method, or something that is not HTTP at all (a TLS handshake, say)?
+      // It could be a method, or not HTTP at all, e.g. a TLS handshake.
       return /^[A-Z]+ /.test(rawPacket?.toString('latin1', 0, 64) ?? '') ? methodNotAllowed() : malformed();
     default:
-      // Anything else that is not the parser's is trouble with the connection (resets, TLS): nobody listens.
+      // Every other error is one of the connection (a reset, TLS): there is nobody to answer.
       return code.startsWith('HPE_') ? malformed() : undefined;
   }
 }

@@ -20,21 +20,21 @@ const closeOf = (socket: Socket): Promise<void> =>
   socket.destroyed ? Promise.resolve() : new Promise((resolve) => socket.once('close', () => resolve()));
 
 /** Two at once, and one more each second; sockets are real, time is not. */
-async function startPace() {
+async function startLimiter() {
   const accepted: Socket[] = [];
   const server = createServer((socket) => accepted.push(socket)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
   let now = 0;
   let tick = (): void => {};
-  const refusedFor: string[] = [];
-  const pace = new HandshakeLimiter({
+  const rejectedFor: string[] = [];
+  const limiter = new HandshakeLimiter({
     perSecond: 1,
     now: () => now,
     later: (act) => {
       tick = act;
     },
-    onRefused: (address) => refusedFor.push(address),
+    onRejected: (address) => rejectedFor.push(address),
   });
   const begun: string[] = [];
   const clients: Socket[] = [];
@@ -47,19 +47,19 @@ async function startPace() {
     const client = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {});
     clients.push(client);
     const [socket] = (await once(server, 'connection')) as [Socket];
-    pace.arrive(socket, () => begun.push(name));
+    limiter.accept(socket, () => begun.push(name));
     return { client, socket };
   };
   const pass = (ms: number): void => {
     now += ms;
     tick();
   };
-  return { pace, arrive, pass, begun, refusedFor };
+  return { limiter, arrive, pass, begun, rejectedFor };
 }
 
 describe('A20: handshakes for one address', () => {
   it('begin at once up to a limit, and then one after the other in time, in order', async () => {
-    const { arrive, pass, begun, pace } = await startPace();
+    const { arrive, pass, begun, limiter } = await startLimiter();
     for (const name of ['a', 'b', 'c', 'd']) await arrive(name);
     await arrive('other', '127.0.0.3');
     expect(begun).toEqual(['a', 'b', 'other']);
@@ -71,31 +71,30 @@ describe('A20: handshakes for one address', () => {
     pass(1_000);
     pass(1_000);
     expect(begun.slice(4)).toEqual(['d', 'e']);
-    expect(pace.counts).toEqual({ held: 3, refused: 0 });
+    expect(limiter.counts).toEqual({ delayed: 3, rejected: 0 });
   });
 
-  it('do not count when somebody authenticates on the connection, once for each', async () => {
-    const { arrive, begun, pace } = await startPace();
+  it('do not count when a caller authenticates on the connection', async () => {
+    const { arrive, begun, limiter } = await startLimiter();
     const { socket: first } = await arrive('a');
     const { socket: second } = await arrive('b');
     await arrive('c');
     await arrive('d');
-    pace.prove(first);
-    pace.prove(first);
+    limiter.refund(first.remoteAddress);
     expect(begun).toEqual(['a', 'b', 'c']);
-    pace.prove(second);
+    limiter.refund(second.remoteAddress);
     expect(begun).toEqual(['a', 'b', 'c', 'd']);
   });
 
   it('are never more at once than that, however many have authenticated', async () => {
-    const { arrive, begun, pace } = await startPace();
-    for (let i = 0; i < 5; i += 1) pace.prove((await arrive(`good ${i}`)).socket);
+    const { arrive, begun, limiter } = await startLimiter();
+    for (let i = 0; i < 5; i += 1) limiter.refund((await arrive(`authenticated ${i}`)).socket.remoteAddress);
     for (const name of ['a', 'b', 'c']) await arrive(name);
     expect(begun.slice(5)).toEqual(['a', 'b']);
   });
 
   it('do not begin where the connection was closed meanwhile', async () => {
-    const { arrive, pass, begun } = await startPace();
+    const { arrive, pass, begun } = await startLimiter();
     await arrive('a');
     await arrive('b');
     const { socket } = await arrive('gone');
@@ -108,34 +107,34 @@ describe('A20: handshakes for one address', () => {
   });
 
   it('are refused when more wait than can have their turn in ten seconds', async () => {
-    const { arrive, pass, begun, pace, refusedFor } = await startPace();
+    const { arrive, pass, begun, limiter, rejectedFor } = await startLimiter();
     for (let i = 0; i < 12; i += 1) await arrive(`${i}`);
     const { client } = await arrive('late');
     await closeOf(client);
-    expect(pace.counts).toEqual({ held: 10, refused: 1 });
-    expect(refusedFor).toEqual(['127.0.0.2']);
+    expect(limiter.counts).toEqual({ delayed: 10, rejected: 1 });
+    expect(rejectedFor).toEqual(['127.0.0.2']);
     for (let i = 0; i < 10; i += 1) pass(1_000);
     expect(begun).toHaveLength(12);
   });
 
   it('are forgotten when there is nothing to remember', async () => {
-    const { arrive, pass, begun, pace } = await startPace();
+    const { arrive, pass, begun, limiter } = await startLimiter();
     for (let i = 3; i < 10; i += 1) await arrive('x', `127.0.0.${i}`);
-    expect(pace.size).toBe(7);
+    expect(limiter.size).toBe(7);
     for (let i = 0; i < 3; i += 1) {
       pass(2_000);
       await arrive('a');
     }
-    expect(pace.size).toBeLessThanOrEqual(2);
+    expect(limiter.size).toBeLessThanOrEqual(2);
     expect(begun).toHaveLength(10);
   });
 
   it('that wait are closed with the server', async () => {
-    const { arrive, begun, pace } = await startPace();
+    const { arrive, begun, limiter } = await startLimiter();
     await arrive('a');
     await arrive('b');
     const { client } = await arrive('c');
-    pace.close();
+    limiter.close();
     await closeOf(client);
     expect(begun).toEqual(['a', 'b']);
   });
@@ -165,7 +164,7 @@ describe('A20: a server for TLS', () => {
     await once(silent, 'secureConnect');
     const waiting = Array.from({ length: 3 }, open);
     const gone = connect(port, '127.0.0.1').on('error', () => {});
-    await expect.poll(() => server.handshakes().held).toBe(4);
+    await expect.poll(() => server.handshakes().delayed).toBe(4);
     gone.resetAndDestroy();
     const answers = waiting.map((socket) => ask(socket, 'admin'));
     expect(await ask(silent, 'wrong')).toBe('401');
@@ -178,7 +177,7 @@ describe('A20: a server for TLS', () => {
   it('closes what waits when it stops', async () => {
     const { port, server } = await startFixture(undefined, { tls, handshakesPerAddress: 1 });
     const sockets = Array.from({ length: 3 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-    await expect.poll(() => server.handshakes().held).toBe(1);
+    await expect.poll(() => server.handshakes().delayed).toBe(1);
     for (const socket of sockets.slice(0, 2)) socket.destroy();
     await Promise.all([server.close(), ...sockets.map(closeOf)]);
   });

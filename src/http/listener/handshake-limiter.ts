@@ -3,63 +3,63 @@ import type { Server } from 'node:tls';
 import { addressKey } from './address-limit.ts';
 
 export interface HandshakeLimiterOptions {
-  /** Handshakes begun in a second for one address, of connections on which nobody has authenticated. */
+  /** Handshakes a second that begin for one address, without those of connections on which a caller authenticates. */
   readonly perSecond: number;
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
-  /** Calls back once, later; tests hold it in their hands. */
+  /** Calls back once, later; for tests. */
   readonly later?: (act: () => void, ms: number) => void;
-  readonly onRefused: (address: string) => void;
+  readonly onRejected: (address: string) => void;
 }
 
 export interface HandshakeCounts {
   /** Connections that had to wait for their handshake. */
-  readonly held: number;
-  /** Connections that were closed instead, because too many waited already. */
-  readonly refused: number;
+  readonly delayed: number;
+  /** Connections that were closed, because too many waited already. */
+  readonly rejected: number;
 }
 
-interface Waiting {
+interface QueuedConnection {
   readonly socket: Socket;
   readonly begin: () => void;
 }
 
-interface Address {
-  readonly key: string;
-  /** How many handshakes may begin at once. */
-  credit: number;
-  /** When that was so. */
+/** The token bucket of an address. */
+interface Bucket {
+  readonly address: string;
+  /** How many handshakes may begin, at the time `at`. */
+  tokens: number;
   at: number;
-  readonly waiting: Set<Waiting>;
+  readonly queue: Set<QueuedConnection>;
 }
 
-/** At once, in seconds' worth: a page, a deployment or a row of jobs opens its connections together. */
+/** The size of a bucket, in seconds of its rate: a page, a deployment or a set of jobs opens its connections at once. */
 const BURST_SECONDS = 2;
-/** Nobody waits longer, and clients wait longer than this. */
+/** No connection waits longer, and clients wait longer than this. */
 const MAX_WAIT_SECONDS = 10;
 
-const PROVEN = Symbol('proven');
-type Connection = Socket & { [PROVEN]?: true };
-
 /**
- * A handshake costs more than most requests, and is asked for by people of whom nothing is known. For each address so many
- * begin in a second; further connections wait, unread, in the order in which they came. A connection on which somebody
- * authenticates gives back what it took: callers with good tokens hold up nobody, however many share an address.
+ * A rate limiter (token bucket for each address) for TLS handshakes. A handshake costs more than most requests, and any
+ * client can ask for one. Further connections wait, unread, in the order in which they came. A connection on which a caller
+ * authenticates gives its token back: callers with valid credentials delay nobody, however many share an address.
  */
 export class HandshakeLimiter {
   readonly #options: HandshakeLimiterOptions;
   readonly #later: NonNullable<HandshakeLimiterOptions['later']>;
   readonly #burst: number;
-  /** Whoever has not been here for as long as a generation lasts has full credit again, and is forgotten. */
-  #young = new Map<string, Address>();
-  #old = new Map<string, Address>();
+  /**
+   * Two generations of buckets, each as long as it takes to fill a bucket. A bucket that was not used for a whole
+   * generation is full, so it is dropped with the old one.
+   */
+  #young = new Map<string, Bucket>();
+  #old = new Map<string, Bucket>();
   #bornAt: number;
-  /** Those with connections that wait. */
-  readonly #queues = new Set<Address>();
-  #scheduled = false;
-  #closed = false;
-  #held = 0;
-  #refused = 0;
+  /** Buckets with connections that wait. */
+  readonly #queues = new Set<Bucket>();
+  #isScheduled = false;
+  #isClosed = false;
+  #delayed = 0;
+  #rejected = 0;
 
   constructor(options: HandshakeLimiterOptions) {
     this.#options = options;
@@ -69,107 +69,105 @@ export class HandshakeLimiter {
   }
 
   get counts(): HandshakeCounts {
-    return { held: this.#held, refused: this.#refused };
+    return { delayed: this.#delayed, rejected: this.#rejected };
   }
 
-  /** How many addresses are known. */
+  /** How many addresses have a bucket. */
   get size(): number {
     return this.#young.size + this.#old.size;
   }
 
-  /** Begins the handshake of this connection, now or when it is its turn; or closes it. */
-  arrive(socket: Socket, begin: () => void): void {
+  /** Begins the handshake of this connection, at once or after a wait; or closes it. */
+  accept(socket: Socket, begin: () => void): void {
     if (socket.destroyed) return;
-    const address = this.#find(addressKey(socket.remoteAddress));
-    if (address.waiting.size === 0 && address.credit >= 1) {
-      address.credit -= 1;
+    const bucket = this.#bucketOf(addressKey(socket.remoteAddress));
+    if (bucket.queue.size === 0 && bucket.tokens >= 1) {
+      bucket.tokens -= 1;
       begin();
-    } else if (this.#closed || address.waiting.size >= this.#options.perSecond * MAX_WAIT_SECONDS) {
-      this.#refused += 1;
-      this.#options.onRefused(address.key);
+    } else if (this.#isClosed || bucket.queue.size >= this.#options.perSecond * MAX_WAIT_SECONDS) {
+      this.#rejected += 1;
+      this.#options.onRejected(bucket.address);
       socket.resetAndDestroy();
     } else {
-      this.#held += 1;
-      this.#hold(address, { socket, begin });
+      this.#delayed += 1;
+      this.#enqueue(bucket, { socket, begin });
     }
   }
 
-  /** Somebody has authenticated on this connection. */
-  prove(socket: Connection): void {
-    if (socket[PROVEN] === true) return;
-    socket[PROVEN] = true;
-    const address = this.#find(addressKey(socket.remoteAddress));
-    address.credit = Math.min(this.#burst, address.credit + 1);
-    this.#release(address);
+  /** Gives back the token of a connection from this address. To be called once for a connection. */
+  refund(remoteAddress: string | undefined): void {
+    const bucket = this.#bucketOf(addressKey(remoteAddress));
+    bucket.tokens = Math.min(this.#burst, bucket.tokens + 1);
+    this.#serve(bucket);
   }
 
-  /** Closes what waits: nobody will begin with it any more. */
+  /** Closes the connections that wait. */
   close(): void {
-    this.#closed = true;
-    for (const { waiting } of this.#queues) for (const { socket } of waiting) socket.resetAndDestroy();
+    this.#isClosed = true;
+    for (const { queue } of this.#queues) for (const { socket } of queue) socket.resetAndDestroy();
   }
 
-  #find(key: string): Address {
+  #bucketOf(address: string): Bucket {
     const { now, perSecond } = this.#options;
     const time = now();
     if (time - this.#bornAt >= BURST_SECONDS * 1000) {
       this.#old = this.#young;
-      this.#young = new Map([...this.#queues].map((address) => [address.key, address]));
+      this.#young = new Map([...this.#queues].map((bucket) => [bucket.address, bucket]));
       this.#bornAt = time;
     }
-    const known = this.#young.get(key) ?? this.#old.get(key);
-    const address: Address = known ?? { key, credit: this.#burst, at: time, waiting: new Set() };
-    this.#young.set(key, address);
-    address.credit = Math.min(this.#burst, address.credit + ((time - address.at) * perSecond) / 1000);
-    address.at = time;
-    return address;
+    const known = this.#young.get(address) ?? this.#old.get(address);
+    const bucket: Bucket = known ?? { address, tokens: this.#burst, at: time, queue: new Set() };
+    this.#young.set(address, bucket);
+    bucket.tokens = Math.min(this.#burst, bucket.tokens + ((time - bucket.at) * perSecond) / 1000);
+    bucket.at = time;
+    return bucket;
   }
 
-  #hold(address: Address, entry: Waiting): void {
-    const { socket } = entry;
-    address.waiting.add(entry);
-    this.#queues.add(address);
-    // Nobody else listens yet, and an error that nobody hears ends the process.
+  #enqueue(bucket: Bucket, connection: QueuedConnection): void {
+    const { socket } = connection;
+    bucket.queue.add(connection);
+    this.#queues.add(bucket);
+    // Nothing else listens yet, and an error event without a listener ends the process.
     socket.on('error', () => {});
     socket.once('close', () => {
-      if (address.waiting.delete(entry) && address.waiting.size === 0) this.#queues.delete(address);
+      if (bucket.queue.delete(connection) && bucket.queue.size === 0) this.#queues.delete(bucket);
     });
     this.#schedule();
   }
 
-  #release(address: Address): void {
-    for (const entry of address.waiting) {
-      if (address.credit < 1) return;
-      address.credit -= 1;
-      address.waiting.delete(entry);
-      entry.begin();
+  #serve(bucket: Bucket): void {
+    for (const connection of bucket.queue) {
+      if (bucket.tokens < 1) return;
+      bucket.tokens -= 1;
+      bucket.queue.delete(connection);
+      connection.begin();
     }
-    this.#queues.delete(address);
+    this.#queues.delete(bucket);
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#queues.size === 0) return;
-    this.#scheduled = true;
-    const tick = (): void => {
-      this.#scheduled = false;
-      for (const { key } of this.#queues) this.#release(this.#find(key));
+    if (this.#isScheduled || this.#queues.size === 0) return;
+    this.#isScheduled = true;
+    const serveAll = (): void => {
+      this.#isScheduled = false;
+      for (const { address } of this.#queues) this.#serve(this.#bucketOf(address));
       this.#schedule();
     };
-    this.#later(tick, Math.max(1, 1000 / this.#options.perSecond));
+    this.#later(serveAll, Math.max(1, 1000 / this.#options.perSecond));
   }
 }
 
 /**
- * From now on it is said here when the handshake of a connection begins. Node lets anybody hand sockets to a server for TLS
- * by its event `connection`: what listens to it is what begins with them. The server must have been made with
- * `pauseOnConnect`, or what they send while they wait would be kept in memory.
+ * From now on the limiter begins the handshakes of a server. Node's TLS server begins one in its listener of the event
+ * `connection`; the limiter calls that listener instead of the event. The server must have been made with
+ * `pauseOnConnect`, or what a client sends while it waits would be kept in memory.
  */
-export function limitHandshakes(server: Server & { pauseOnConnect?: boolean }, pace: HandshakeLimiter): void {
+export function limitHandshakes(server: Server & { pauseOnConnect?: boolean }, limiter: HandshakeLimiter): void {
   const listeners = server.listeners('connection');
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) =>
-    pace.arrive(socket, () => {
-      // It is meant for what arrives; who begins with it would pause the connection within TLS, too.
+    limiter.accept(socket, () => {
+      // The listener reads it, too, and would pause the connection within TLS.
       server.pauseOnConnect = false;
       for (const begin of listeners) begin.call(server, socket);
       server.pauseOnConnect = true;

@@ -139,8 +139,9 @@ describe('A21: a client that does nothing more is not waited for', () => {
   const ask = (query = '') => `GET ${CLUSTERS_PATH}${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`;
   const large = 'x'.repeat(32 * 1024 * 1024);
   const impatient = {
-    deadlineMs: 50,
-    limits: { untakenMs: 50, lingerMs: 50, headersTimeoutMs: 100, requestTimeoutMs: 200, checkIntervalMs: 50 },
+    servingMs: 50,
+    unreadMs: 50,
+    limits: { lingerMs: 50, headersTimeoutMs: 100, requestTimeoutMs: 200, checkIntervalMs: 50 },
   };
 
   test.each([
@@ -223,7 +224,7 @@ test('a request that waits behind a watch on the same connection leaves the watc
   const { port, handled } = await startFixture(
     (request) =>
       request.target.verb === 'watch' ? { type: 'watch', start: () => {} } : { type: 'value', code: 200, value: {} },
-    { deadlineMs: 20, limits: { untakenMs: 20 } },
+    { servingMs: 20, unreadMs: 20 },
   );
   const socket = connect(port, '127.0.0.1').resume();
   let isClosed = false;

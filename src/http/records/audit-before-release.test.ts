@@ -44,7 +44,7 @@ describe('A9: a credential', () => {
     expect(isOut).toBe(false);
     write();
     expect((await answered).code).toBe(201);
-    await expect.poll(() => records.find(({ code }) => code === 201)?.recordedAs).toBe(201);
+    await expect.poll(() => records.find(({ code }) => code === 201)?.auditedCode).toBe(201);
   });
 
   it('is written down while it is made', async () => {
@@ -78,6 +78,6 @@ describe('A9: a credential', () => {
     expect((await send(TOKEN)).code).toBe(500);
     write();
     // Whoever observes it writes another line, since this is not what was written ahead.
-    await expect.poll(() => records.map(({ code, recordedAs }) => code !== recordedAs && code)).toEqual([500]);
+    await expect.poll(() => records.map(({ code, auditedCode }) => code !== auditedCode && code)).toEqual([500]);
   });
 });

@@ -43,7 +43,7 @@ test('requests are counted with the labels of kube-apiserver', async () => {
   ]);
   expect(await lines('apiserver_request_duration_seconds_count')).toHaveLength(4);
   expect(await lines('clusterpass_token_requests_total')).toEqual([
-    'clusterpass_token_requests_total{cluster="a",result="rehearsed"} 1',
+    'clusterpass_token_requests_total{cluster="a",result="dry_run"} 1',
   ]);
   for (const line of await lines('apiserver_current_inflight_requests')) expect(line).toMatch(/ 0$/);
 });

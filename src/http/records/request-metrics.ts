@@ -1,16 +1,15 @@
 import type { Target } from '../../api/request.ts';
-import type { Metrics } from '../../observability/metrics/metrics.ts';
-import type { RequestLabels, TallyRow } from '../../observability/metrics/request-tally.ts';
+import type { Metrics, RequestLabels } from '../../observability/metrics/metrics.ts';
 import type { RequestRecord } from './request-record.ts';
 
 export interface RequestMetrics {
   arrived(method: string | undefined): void;
-  /** A watch stands. */
+  /** The headers of a watch are out. */
   started(record: RequestRecord): void;
   ended(record: RequestRecord): void;
 }
 
-/** More clusters than anybody draws in one picture, and a bound on what memory they take. */
+/** More clusters than one graph can show. It bounds the memory of the series, too. */
 const MAX_CLUSTERS = 1_000;
 const CLIENT_LEFT = 499;
 
@@ -30,7 +29,7 @@ const VERBS: ReadonlyMap<string, string> = new Map(
     put: 'PUT',
   }),
 );
-/** Paths that stand for themselves; all others share one label, or callers could make as many as they like. */
+/** Paths with a label of their own. All others share one label, or callers could make as many as they like. */
 const PATHS: ReadonlySet<string> = new Set(['/livez', '/readyz', '/healthz', '/metrics', '/version', '/api', '/apis']);
 
 /**
@@ -45,31 +44,24 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
     clusters.add(name);
     return name;
   };
-  const rowOf = (record: RequestRecord): TallyRow => {
-    const { notes, isRouted } = record;
-    // Before it is known what is served there, a line counts as any other.
-    if (notes === undefined || !isRouted) return metrics.requests.rowOf(labelsOf(record));
-    notes.row ??= metrics.requests.rowOf(labelsOf(record));
-    return notes.row;
-  };
   return {
     arrived(method) {
       metrics.inFlight[kindOf(method)] += 1;
     },
     started(record) {
       metrics.inFlight.readOnly -= 1;
-      metrics.longRunning.inc(watchLabels(rowOf(record)));
+      metrics.longRunning.inc(watchLabels(labelsOf(record)));
     },
     ended(record) {
-      const row = rowOf(record);
-      row.answered(record.code || CLIENT_LEFT);
+      const labels = labelsOf(record);
+      metrics.requests.inc({ ...labels, code: String(record.code || CLIENT_LEFT) });
       if (record.started) {
-        metrics.longRunning.dec(watchLabels(row));
+        metrics.longRunning.dec(watchLabels(labels));
         return;
       }
       metrics.inFlight[kindOf(record.method)] -= 1;
-      row.took(record.milliseconds / 1000);
-      if (row.labels.subresource !== 'token') return;
+      metrics.requestSeconds.observe(labels, record.milliseconds / 1000);
+      if (labels.subresource !== 'token') return;
       metrics.tokenRequests.inc({ cluster: clusterLabel(record.cluster), result: resultOf(record) });
     },
   };
@@ -92,17 +84,15 @@ function labelsOf({ verb, path, isRouted, target: named, dryRun }: RequestRecord
   };
 }
 
-/** A watch changes nothing, so there is none that is rehearsed. */
-function watchLabels({ labels: { dry_run: _, ...labels } }: TallyRow): Omit<RequestLabels, 'dry_run'> {
-  return labels;
-}
+/** A watch changes nothing, so none is a dry run. */
+const watchLabels = ({ dry_run: _, ...labels }: RequestLabels): Omit<RequestLabels, 'dry_run'> => labels;
 
 const scopeOf = ({ name, namespace, verb }: Target): string =>
   name !== '' || verb === 'create' ? 'resource' : namespace === '' ? 'cluster' : 'namespace';
 
 function resultOf({ code, dryRun }: RequestRecord): string {
-  if (code === 0) return 'abandoned';
+  if (code === 0) return 'canceled';
   if (code >= 500) return 'failed';
-  if (code >= 400) return 'refused';
-  return dryRun ? 'rehearsed' : 'issued';
+  if (code >= 400) return 'rejected';
+  return dryRun ? 'dry_run' : 'issued';
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { tooManyRequests } from '../../api/status.ts';
 import { createLogger } from '../../observability/logger.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture, TOKEN_PATH } from '../http.fixture.ts';
-import { auditLine } from './audit-event.ts';
+import { auditLine } from './audit.ts';
 import { logRequests } from './request-record.ts';
 
 closeServersAfterEach();

@@ -1,12 +1,11 @@
 import type { User } from '../../api/caller.ts';
 import type { Target } from '../../api/request.ts';
 import type { Logger } from '../../observability/logger.ts';
-import type { Decided, Exchange } from '../exchange.ts';
-import type { LineNotes } from '../request/line-notes.ts';
-import { credentialOf, mayHold, productOf, withoutTokens } from './redact.ts';
+import type { AuditedDecision, Exchange } from '../exchange.ts';
+import { credentialOf, productOf, withoutTokens } from './redact.ts';
 import { readTraceparent, type TraceContext } from './tracing/trace-context.ts';
 
-/** What is remembered of a request. Never its query, its headers or its body: those may hold secrets. */
+/** What logs, metrics, audit events and spans know of a request. Never its query, its headers or its body: they may hold secrets. */
 export interface RequestRecord {
   readonly auditId: string;
   readonly method: string;
@@ -14,30 +13,30 @@ export interface RequestRecord {
   readonly verb: string;
   readonly path: string;
   readonly cluster: string | undefined;
-  /** `group/resource/subresource` as far as there is one; bounded, so it can label metrics once routed. */
+  /** `group/resource/subresource`, once a route was found: from a fixed set, so it can be a label. */
   readonly resource: string | undefined;
-  /** What serves it was found. */
+  /** The resource named by the path is served. */
   readonly isRouted: boolean;
+  /** Name of the user; `""` when nobody was authenticated. */
   readonly user: string;
-  /** As the cluster that the request is about knows the caller; undefined when nobody was let in. */
-  readonly who: User | undefined;
+  /** As the cluster that the request is about knows the caller. */
+  readonly userInfo: User | undefined;
   readonly target: Target | undefined;
-  readonly decision: Decided | undefined;
+  readonly decision: AuditedDecision | undefined;
   /** The reason in the Status of an error. */
   readonly failure: string | undefined;
-  readonly recordedAs: number | undefined;
-  /** A watch that stood. */
+  /** The code of the audit event that was committed before the answer; undefined when there was none. */
+  readonly auditedCode: number | undefined;
+  /** A watch whose headers were sent. */
   readonly started: boolean;
   readonly dryRun: boolean;
-  /** Where the request belongs in the trace of its caller. */
+  /** The request's place in the trace of its caller. */
   readonly trace: TraceContext | undefined;
   readonly clientAddress: string;
-  /** Program and version, when the client says so in the usual form. */
+  /** Program and version, when the client sends them in the usual form. */
   readonly userAgent: string;
-  /** What is known of its line; undefined when what may be said of the line depends on who sent it. */
-  readonly notes: LineNotes | undefined;
-  /** Cleans what else of the request is to be kept. */
-  withoutTokens(text: string): string;
+  /** Removes tokens from a text of the request. */
+  redact(text: string): string;
   /** 0 when the client left before there was an answer. */
   readonly code: number;
   readonly milliseconds: number;
@@ -50,27 +49,27 @@ export const recordOf = (
   code = x.res.headersSent ? x.res.statusCode : 0,
 ): RequestRecord => new ExchangeRecord(x, milliseconds, code);
 
-/** How IPv6 writes an address of IPv4. */
+/** The prefix of an IPv4 address that is written as IPv6. */
 const MAPPED = '::ffff:';
 
-/** What takes work to say is said when asked: of most requests some of it is, of few all. */
+/** Getters compute what only some readers ask for. */
 class ExchangeRecord implements RequestRecord {
   readonly milliseconds: number;
   readonly code: number;
   readonly method: string;
   readonly target: Target | undefined;
   readonly verb: string;
-  readonly decision: Decided | undefined;
+  readonly decision: AuditedDecision | undefined;
   readonly failure: string | undefined;
-  readonly recordedAs: number | undefined;
+  readonly auditedCode: number | undefined;
   readonly started: boolean;
-  readonly who: User | undefined;
+  readonly userInfo: User | undefined;
   readonly #exchange: Exchange;
 
   constructor(x: Exchange, milliseconds: number, code: number) {
-    // The request may have failed before these were known.
-    const names: Exchange['names'] | undefined = x.names;
-    const resource = names?.type === 'resource' ? names : undefined;
+    // The request may have failed before the stage that sets it.
+    const info: Exchange['info'] | undefined = x.info;
+    const resource = info?.type === 'resource' ? info : undefined;
     this.#exchange = x;
     this.milliseconds = milliseconds;
     this.code = code;
@@ -79,38 +78,29 @@ class ExchangeRecord implements RequestRecord {
     this.verb = resource?.target.verb ?? this.method.toLowerCase();
     this.decision = x.decision;
     this.failure = x.failure;
-    this.recordedAs = x.recordedAs;
+    this.auditedCode = x.auditedCode;
     this.started = x.started;
-    this.who = x.caller?.as(resource?.question.cluster);
-  }
-
-  get #credential(): string | undefined {
-    return credentialOf(this.#exchange.req.headers.authorization);
+    this.userInfo = x.caller?.as(resource?.question.cluster);
   }
 
   get auditId(): string {
     const { auditId, req } = this.#exchange;
-    return req.headers['audit-id'] === undefined ? auditId : this.withoutTokens(auditId);
+    return req.headers['audit-id'] === undefined ? auditId : this.redact(auditId);
   }
 
   get path(): string {
     const { path, req } = this.#exchange;
-    return this.withoutTokens(path === '' ? (req.url ?? '').split('?', 1).join('') : path);
+    return this.redact(path === '' ? (req.url ?? '').split('?', 1).join('') : path);
   }
 
   get cluster(): string | undefined {
-    const cluster = this.#cluster;
-    return cluster === undefined ? undefined : this.withoutTokens(cluster);
-  }
-
-  get #cluster(): string | undefined {
-    const names: Exchange['names'] | undefined = this.#exchange.names;
-    return names?.type === 'resource' ? names.question.cluster : names?.cluster;
+    const info: Exchange['info'] | undefined = this.#exchange.info;
+    const cluster = info?.type === 'resource' ? info.question.cluster : info?.cluster;
+    return cluster === undefined ? undefined : this.redact(cluster);
   }
 
   get isRouted(): boolean {
-    const route: Exchange['route'] | undefined = this.#exchange.route;
-    return this.target !== undefined && route !== undefined;
+    return this.#exchange.route !== undefined;
   }
 
   get resource(): string | undefined {
@@ -118,7 +108,7 @@ class ExchangeRecord implements RequestRecord {
   }
 
   get user(): string {
-    return this.who?.name ?? '';
+    return this.userInfo?.name ?? '';
   }
 
   get trace(): TraceContext | undefined {
@@ -134,13 +124,6 @@ class ExchangeRecord implements RequestRecord {
     return address.startsWith(MAPPED) ? address.slice(MAPPED.length) : address;
   }
 
-  get notes(): LineNotes | undefined {
-    const { notes, path }: { notes?: LineNotes; path: string } = this.#exchange;
-    const credential = this.#credential;
-    // What names a cluster may also be in the query.
-    return mayHold(path, credential) || mayHold(this.#cluster ?? '', credential) ? undefined : notes;
-  }
-
   get userAgent(): string {
     return productOf(this.#exchange.req.headers['user-agent']);
   }
@@ -149,8 +132,8 @@ class ExchangeRecord implements RequestRecord {
     return this.#exchange.annotations;
   }
 
-  withoutTokens(text: string): string {
-    return withoutTokens(text, this.#credential);
+  redact(text: string): string {
+    return withoutTokens(text, credentialOf(this.#exchange.req.headers.authorization));
   }
 }
 
@@ -160,8 +143,8 @@ function resourceName({ group, resource, subresource }: Target): string {
 }
 
 /**
- * One line per request that was refused (`info`) or failed (`warn`). What went well is in the audit log; here it is `debug`,
- * and so are refusals of an overload, which would fill the log with what metrics count.
+ * One line per request that was rejected (`info`) or failed (`warn`). Requests that succeeded are in the audit log; here
+ * they are `debug`. So is a 429: under overload it would fill the log with what the metrics count.
  */
 export function logRequests(logger: Logger): (record: RequestRecord) => void {
   return (record) => {

@@ -1,27 +1,27 @@
 import { clusterAskedAbout, namespaceAskedAbout, type ResourceQuestion } from '../../api/authorization.ts';
+import { toGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster.ts';
 import type { Query, Target, Verb } from '../../api/request.ts';
 import { type ApiError, badRequest } from '../../api/status.ts';
-import { remembering } from '../../lib/remember.ts';
-import { LineNotes } from './line-notes.ts';
-import { nameBySelector, truthy } from './list-parameters.ts';
-import { RequestQuery } from './query.ts';
+import { parseFieldSelector, SelectorSyntaxError } from '../../objects/selectors/field-selector.ts';
 
-/** Every method that can mean something here; all others are refused before anything else is looked at. */
+/** The methods that are served; the header checks refuse every other one. */
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** What a request line names: a resource with a verb, or some other path. */
-export type RequestTarget = ResourceTarget | PathTarget;
+/** kube-apiserver's RequestInfo: what a request line names. */
+export type RequestInfo = ResourceInfo | PathInfo;
 
-export interface ResourceTarget {
+/** A verb on a resource. */
+export interface ResourceInfo {
   readonly type: 'resource';
   readonly target: Target;
-  /** What authz/ is asked. Not always the target: selectors and namespaces bend it as in kube-apiserver. */
+  /** What authz/ is asked. Selectors and namespaces can make it differ from the target, as in kube-apiserver. */
   readonly question: ResourceQuestion;
 }
 
-export interface PathTarget {
+/** Every other path. */
+export interface PathInfo {
   readonly type: 'path';
   /** The lower-case method (P-01). */
   readonly verb: string;
@@ -31,58 +31,44 @@ export interface PathTarget {
   readonly path: string;
 }
 
-export interface ParsedRequestLine {
-  /** As asked, without the query. */
+export interface RequestLine {
+  /** As sent, without the query. */
   readonly path: string;
   readonly query: Query;
-  readonly names: RequestTarget;
-  readonly notes: LineNotes;
+  readonly info: RequestInfo;
 }
 
-export type TargetParser = (method: Method, requestTarget: string) => ParsedRequestLine;
+/** Throws an ApiError. */
+export type RequestLineParser = (method: Method, requestTarget: string) => RequestLine;
 
 const REGISTRY_VERSION = 'v1alpha1';
 
-/** Request lines of which the meaning is remembered. */
-const REMEMBERED = { texts: 1_000, length: 512 };
-/** What the queries of those may ask for. In another parameter somebody may have put a token; and many are there only once. */
-const REPEATED_PARAMETERS: ReadonlySet<string> = new Set(['labelSelector', 'fieldSelector', 'limit']);
-
 /**
- * Parses request lines. The raw path is judged once, here, and nothing decodes it a second time: a path
- * that two layers could read differently is refused, not repaired. Throws an ApiError.
+ * Parses request lines. Only this code interprets the raw path, and nothing decodes it a second time: a path that two
+ * layers could read differently is refused, not repaired. A line is parsed for every request: with 10,000 accounts lines
+ * hardly repeat, and a cache of those that do saves less than one per cent of a request.
  */
-export function createTargetParser({ productName }: { readonly productName: string }): TargetParser {
-  const parse = (method: Method, requestTarget: string): ParsedRequestLine & { query: RequestQuery } => {
+export function createRequestLineParser({ productName }: { readonly productName: string }): RequestLineParser {
+  return (method, requestTarget) => {
     const { path, search } = splitRequestTarget(requestTarget);
-    const query = new RequestQuery(search);
+    const query = new URLSearchParams(search);
     const segments = splitPath(path);
     const [first, second] = segments;
     const published = publicTarget(segments, method, query);
-    if (published !== undefined) return { path, query, names: published, notes: new LineNotes() };
+    if (published !== undefined) return { path, query, info: published };
     const cluster = first === productName && second ? second : undefined;
     const start = cluster === undefined ? 0 : 2;
-    const names = resourceIn(segments, start, cluster, method, query) ?? {
+    const info = resourceIn(segments, start, cluster, method, query) ?? {
       type: 'path',
       verb: method.toLowerCase(),
       cluster,
       path: `/${segments.slice(start).join('/')}`,
     };
-    return { path, query, names, notes: new LineNotes() };
+    return { path, query, info };
   };
-  // Those who ask for tokens, who list, and who keep an object up to date ask for the same again.
-  const keep = ({ query }: { query: RequestQuery }): boolean => query.hasOnly(REPEATED_PARAMETERS);
-  const remembered = (method: Method) => remembering((text) => parse(method, text), { ...REMEMBERED, keep });
-  const parsers = {
-    GET: remembered('GET'),
-    POST: remembered('POST'),
-    PUT: remembered('PUT'),
-    PATCH: remembered('PATCH'),
-  };
-  return (method, requestTarget) =>
-    method === 'HEAD' || method === 'DELETE' ? parse(method, requestTarget) : parsers[method](requestTarget);
 }
 
+/** `search` begins with its question mark, or is empty: URLSearchParams drops exactly one. */
 function splitRequestTarget(requestTarget: string): { path: string; search: string } {
   // Only the origin-form (RFC 9112 section 3.2.1): a proxy's absolute-form names a second host.
   if (!requestTarget.startsWith('/')) throw badRequest('the request target must be a path that starts with "/"');
@@ -93,10 +79,10 @@ function splitRequestTarget(requestTarget: string): { path: string; search: stri
   const mark = requestTarget.indexOf('?');
   return mark < 0
     ? { path: requestTarget, search: '' }
-    : { path: requestTarget.slice(0, mark), search: requestTarget.slice(mark + 1) };
+    : { path: requestTarget.slice(0, mark), search: requestTarget.slice(mark) };
 }
 
-/** Unreserved and harmless characters only: nearly every path, and it needs no decoding. */
+/** Characters that need no decoding. Nearly every path has no other. */
 const PLAIN_PATH = /^[A-Za-z0-9/\-_.~!$&'()*+,;=:@]*$/;
 const HOSTILE_ESCAPE = /%(?:2f|5c|2e|7f|[01][0-9a-f])/i;
 const BROKEN_ESCAPE = /%(?![0-9a-f]{2})/i;
@@ -113,7 +99,7 @@ function splitPath(path: string): string[] {
   return segments;
 }
 
-/** An encoded dot was refused before: what is one now was one on the wire. */
+/** Encoded dots were refused before, so these were sent as plain dots. */
 function refuseDotSegments(segments: readonly string[]): void {
   for (const segment of segments) {
     if (segment === '.' || segment === '..') throw invalidName(segment, `may not be '${segment}'`);
@@ -134,7 +120,7 @@ function decodeSegments(path: string, segments: string[]): void {
       throw badRequest('the request path is not valid UTF-8 when decoded');
     }
     if (CONTROL.test(decoded)) throw badRequest('the request path must not contain control characters');
-    // What still looks escaped would be decoded by the next program that handles the name (T-12m).
+    // T-12m: another program that handles the name could decode it once more.
     if (decoded.includes('%')) throw invalidName(decoded, "may not contain '%'");
     segments[index] = decoded;
   }
@@ -155,7 +141,7 @@ function resourceIn(
   cluster: string | undefined,
   method: Method,
   query: Query,
-): ResourceTarget | undefined {
+): ResourceInfo | undefined {
   const root = parts[start];
   const grouped = root === 'apis';
   if (!grouped && root !== 'api') return undefined;
@@ -181,7 +167,7 @@ function resourceIn(
   const resource = parts[at] ?? '';
   if (resource === '') return undefined;
   const name = parts[at + 1] ?? '';
-  // Deeper paths than we serve stay one odd subresource, which nobody is granted and nothing answers to.
+  // A deeper path becomes one subresource with slashes in it, which no rule grants and no route serves.
   const subresource = parts.length <= at + 3 ? (parts[at + 2] ?? '') : parts.slice(at + 2).join('/');
   const verb = watchByPath ? 'watch' : verbOf(method, name, query);
   return named(
@@ -193,7 +179,7 @@ function resourceIn(
 const PUBLIC_SUBRESOURCES: ReadonlySet<string> = new Set(['kubeconfig', 'accounts']);
 
 /** `/auth/v1/clusters`, and `kubeconfig` and `accounts` below `/auth/v1/clusters/{name}/` */
-function publicTarget(segments: readonly string[], method: Method, query: Query): ResourceTarget | undefined {
+function publicTarget(segments: readonly string[], method: Method, query: Query): ResourceInfo | undefined {
   if (segments[0] !== 'auth' || segments[1] !== 'v1' || segments[2] !== 'clusters') return undefined;
   const [, , , name = '', subresource = '', ...more] = segments;
   if (more.length > 0) return undefined;
@@ -212,7 +198,7 @@ function publicTarget(segments: readonly string[], method: Method, query: Query)
     alwaysPublic: true,
   };
   const { question, ...rest } = named(target, selectedName(verb, name, query));
-  // Both are for those who may use the cluster: they take the right to get its entry.
+  // A caller who may get the entry of the cluster may read both.
   return { ...rest, question: { ...question, subresource: '' } };
 }
 
@@ -234,11 +220,40 @@ function verbOf(method: Method, name: string, query: Query): Verb {
   }
 }
 
+/** L-21: present is true, unless it says `0` or `false`. */
+const truthy = (value: string | null): boolean => value !== null && value !== '0' && value.toLowerCase() !== 'false';
+
 /** L-28: a list narrowed to one name is authorized as that name. */
 const selectedName = (verb: Verb, name: string, query: Query): string =>
   name === '' && (verb === 'list' || verb === 'watch') ? nameBySelector(query) : '';
 
-function named(target: Target, selected: string): ResourceTarget {
+/**
+ * The name in `fieldSelector=metadata.name=X`, or `""`. If the list options cannot be decoded there is no name (P-03): the
+ * handler will refuse them, and until then the question is about the whole collection.
+ */
+function nameBySelector(query: Query): string {
+  const selector = query.get('fieldSelector');
+  if (selector === null || selector === '') return '';
+  for (const key of ['limit', 'timeoutSeconds']) {
+    const value = query.get(key);
+    if (value !== null && toGoInt64(value) === undefined) return '';
+  }
+  const name = exactName(selector);
+  const isPathSegment = name !== '.' && name !== '..' && !/[/%]/.test(name);
+  return isPathSegment ? name : '';
+}
+
+/** The one name that a well-formed selector allows, else `""`. */
+function exactName(selector: string): string {
+  try {
+    return parseFieldSelector(selector).exactValue('metadata.name') ?? '';
+  } catch (error) {
+    if (error instanceof SelectorSyntaxError) return '';
+    throw error;
+  }
+}
+
+function named(target: Target, selected: string): ResourceInfo {
   const { verb, group, resource, subresource } = target;
   const name = target.name === '' ? selected : target.name;
   return {

@@ -1,61 +1,64 @@
 import type { ServerResponse } from 'node:http';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { constants, createGzip, type Gzip } from 'node:zlib';
-import { CHUNK_BYTES, CHUNKS } from './chunk-pool.ts';
+import { CHUNK_BYTES, CHUNKS, type Chunk } from './chunk-pool.ts';
 
-/** Writing large bodies: never more in memory than a few chunks, never a turn of the event loop without a break. */
+/** Writes bodies after `res.writeHead`. A large one never has more than a few chunks in memory, and never blocks the loop. */
 
-/** A client that takes nothing for this long is not reading any more; its connection is closed. */
+/** The connection of a client that takes nothing for this long is closed. */
 const STALL_MS = 30_000;
 
-/** Bodies up to this length get a buffer of their own, so that many small answers do not hold many large buffers. */
+/** A body up to this length gets a buffer of its own size, so that many small answers do not hold many large buffers. */
 const SMALL_BYTES = 65_536;
 
-/** Bytes that are ready, to be copied into the buffers that are sent. */
+/** Bytes that exist, to be copied into the buffers that are sent. */
 export interface ReadyBytes {
   readonly length: number;
   readonly done: boolean;
+  /** Continues at this offset of the buffer; returns the offset after what was written. */
   fill(into: Uint8Array, from: number): number;
 }
 
-/**
- * One buffer after the other, each written when the one before has left, and the head of the answer in the first: what
- * waits in several pieces Node copies once more, into fresh memory, before it encrypts it. The head must be written.
- */
+/** One chunk after the other, each when the one before has left. */
 export async function writeReady(res: ServerResponse, bytes: ReadyBytes): Promise<void> {
-  const head = takeHead(res);
-  let left = head.length + bytes.length;
-  let chunk = left <= SMALL_BYTES ? Buffer.allocUnsafe(left) : chunkFor(left);
-  let filled = bytes.fill(chunk, chunk.write(head, 'latin1'));
-  while (!bytes.done) {
-    await sent(res, chunk.subarray(0, filled));
-    if (res.destroyed) return;
-    left -= filled;
-    chunk = chunkFor(left);
-    filled = bytes.fill(chunk, 0);
+  if (bytes.length <= SMALL_BYTES) {
+    const whole = Buffer.allocUnsafe(bytes.length);
+    bytes.fill(whole, 0);
+    res.end(whole);
+    return;
   }
-  const last = chunk;
-  res.end(last.subarray(0, filled), () => CHUNKS.giveBack(last));
+  // On their own: Node would copy headers and first chunk into one buffer before it encrypts them.
+  res.flushHeaders();
+  let left = bytes.length;
+  for (;;) {
+    const chunk = CHUNKS.take();
+    const part = chunk.buffer.subarray(0, left <= chunk.buffer.length ? left : CHUNK_BYTES);
+    bytes.fill(part, 0);
+    left -= part.length;
+    if (bytes.done) {
+      res.end(part, () => chunk.release());
+      return;
+    }
+    await sent(res, part, chunk);
+    if (res.destroyed) return;
+  }
 }
 
-function chunkFor(left: number): Buffer {
-  const chunk = CHUNKS.take();
-  return left <= chunk.length ? chunk : chunk.subarray(0, CHUNK_BYTES);
-}
-
-/** The same for a body that is there: with its head and what ends it, in one buffer. The head must be written. */
+/**
+ * A body that fits into one buffer. Always bytes: Node would join a text with the headers and encode both as UTF-8, which
+ * spoils the Latin-1 of a `Warning` header.
+ */
 export function endWith(res: ServerResponse, body: Uint8Array | string, ending = ''): void {
-  const head = takeHead(res);
-  const whole = Buffer.allocUnsafe(head.length + Buffer.byteLength(body) + ending.length);
-  const start = whole.write(head, 'latin1');
-  if (typeof body === 'string') whole.write(body, start);
-  else whole.set(body, start);
-  whole.write(ending, whole.length - ending.length, 'latin1');
+  const length = Buffer.byteLength(body);
+  const whole = Buffer.allocUnsafe(length + ending.length);
+  if (typeof body === 'string') whole.write(body);
+  else whole.set(body);
+  whole.write(ending, length, 'latin1');
   res.end(whole);
 }
 
-/** Resolves when these bytes have left, or will not any more. */
-function sent(res: ServerResponse, bytes: Buffer): Promise<void> {
+/** Resolves when the bytes have left, or never will. */
+function sent(res: ServerResponse, bytes: Buffer, chunk: Chunk): Promise<void> {
   return new Promise((resolve) => {
     const stalled = setTimeout(() => res.destroy(), STALL_MS);
     const done = (): void => {
@@ -65,27 +68,15 @@ function sent(res: ServerResponse, bytes: Buffer): Promise<void> {
     };
     res.once('close', done);
     res.write(bytes, (error) => {
-      // After a failure somebody may still hold the bytes: only what was sent is used again.
-      if (!error && !res.destroyed) CHUNKS.giveBack(bytes);
+      if (!error && !res.destroyed) chunk.release();
       done();
     });
   });
 }
 
-/**
- * The head as Node has made it, to be sent by whoever asks for it. These two fields are not documented, though as old as
- * Node; where they are not what they were, Node sends the head itself.
- */
-function takeHead(res: ServerResponse): string {
-  const own = res as unknown as { _header?: unknown; _headerSent?: unknown };
-  if (typeof own._header !== 'string' || own._headerSent !== false) return '';
-  own._headerSent = true;
-  return own._header;
-}
-
-/** Each chunk is a turn's work. */
+/** Each chunk is the work of one tick. */
 export async function writeChunks(res: ServerResponse, chunks: Iterable<Uint8Array>): Promise<void> {
-  if (await feed(res, res, chunks)) res.end();
+  if (await pipeChunks(res, res, chunks)) res.end();
 }
 
 /** N-09: level 1. The compression itself runs on Node's thread pool. */
@@ -94,21 +85,25 @@ export async function writeGzipped(res: ServerResponse, chunks: Iterable<Uint8Ar
   gzip.on('error', () => res.destroy());
   res.once('close', () => gzip.destroy());
   gzip.pipe(res);
-  if (await feed(gzip, res, chunks)) gzip.end();
+  if (await pipeChunks(gzip, res, chunks)) gzip.end();
 }
 
 /** Returns false when the client went away first. */
-async function feed(sink: ServerResponse | Gzip, res: ServerResponse, chunks: Iterable<Uint8Array>): Promise<boolean> {
+async function pipeChunks(
+  sink: ServerResponse | Gzip,
+  res: ServerResponse,
+  chunks: Iterable<Uint8Array>,
+): Promise<boolean> {
   for (const chunk of chunks) {
     if (res.destroyed) return false;
-    if (!sink.write(chunk)) await caughtUp(sink, res);
-    // A drained socket can resume us within the same turn: only this lets other connections in.
-    await nextTurn();
+    if (!sink.write(chunk)) await drained(sink, res);
+    // A drained socket can resume us within the same tick. Only this lets other connections in.
+    await nextTick();
   }
   return !res.destroyed;
 }
 
-function caughtUp(sink: ServerResponse | Gzip, res: ServerResponse): Promise<void> {
+function drained(sink: ServerResponse | Gzip, res: ServerResponse): Promise<void> {
   if (res.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {

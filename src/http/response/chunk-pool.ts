@@ -1,38 +1,48 @@
+/** A buffer that is lent by a pool. */
+export class Chunk {
+  readonly buffer: Buffer;
+  #takeBack: ((buffer: Buffer) => void) | undefined;
+
+  constructor(buffer: Buffer, takeBack: (buffer: Buffer) => void) {
+    this.buffer = buffer;
+    this.#takeBack = takeBack;
+  }
+
+  /** To be called when the bytes have left for certain, and not after a failed write, which may still hold them. */
+  release(): void {
+    this.#takeBack?.(this.buffer);
+    this.#takeBack = undefined;
+  }
+}
+
 /**
- * Buffers for the chunks of long lists, used again and again: made anew for each list, half a megabyte at a time,
- * they cost more than what is copied into them (fresh pages from the system, and a collector that runs early).
- *
- * One comes back only after its bytes have left for certain; one that does not come back is the collector's. Only
- * what was lent is taken back, and once: bytes that belong to somebody else must never be written over.
+ * Buffers of one size, used again and again. Allocated for each list, half a megabyte at a time, they cost more than to
+ * fill them (fresh pages from the system, and a collector that runs early). A chunk that is not released is collected.
  */
 export class ChunkPool {
   readonly size: number;
-  readonly #kept: number;
+  readonly #maxFree: number;
   readonly #free: Buffer[] = [];
-  readonly #lent = new WeakSet<ArrayBufferLike>();
 
-  constructor({ size, kept }: { size: number; kept: number }) {
+  constructor({ size, maxFree }: { size: number; maxFree: number }) {
     this.size = size;
-    this.#kept = kept;
+    this.#maxFree = maxFree;
   }
 
-  take(): Buffer {
-    // Slow means: not cut from the block that Node shares among small buffers.
-    const chunk = this.#free.pop() ?? Buffer.allocUnsafeSlow(this.size);
-    this.#lent.add(chunk.buffer);
-    return chunk;
+  take(): Chunk {
+    // Slow: not cut from the block that Node shares among small buffers.
+    return new Chunk(this.#free.pop() ?? Buffer.allocUnsafeSlow(this.size), this.#takeBack);
   }
 
-  /** `chunk` may be a part of what was lent, or anything else, which is left alone. */
-  giveBack({ buffer }: Uint8Array): void {
-    if (this.#lent.delete(buffer) && this.#free.length < this.#kept) this.#free.push(Buffer.from(buffer));
-  }
+  readonly #takeBack = (buffer: Buffer): void => {
+    if (this.#free.length < this.#maxFree) this.#free.push(buffer);
+  };
 }
 
 /** How much of a long list is written at once. More would push everything else out of the processor's caches. */
 export const CHUNK_BYTES = 512 * 1024;
-/** But what little is left after it goes along: to write it on its own would cost more than to encrypt it. */
+/** A remainder up to this size goes along with the last chunk: a write costs more than to encrypt that little. */
 const REST_BYTES = 64 * 1024;
 
-/** One for the process: how much is kept is bounded for all connections together, at 9 MiB. */
-export const CHUNKS = new ChunkPool({ size: CHUNK_BYTES + REST_BYTES, kept: 16 });
+/** One for the process, so that what it keeps is bounded for all connections together, at 9 MiB. */
+export const CHUNKS = new ChunkPool({ size: CHUNK_BYTES + REST_BYTES, maxFree: 16 });

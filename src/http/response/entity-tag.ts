@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RawAnswer } from './answer.ts';
+import type { RawAnswer } from './respond.ts';
 
 /** A document with the hash of it: upper-case hexadecimal, as kube-apiserver writes it. */
 export interface TaggedBytes {

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { toYaml } from '../../api/codec/encode.ts';
 import type { ListResponse } from '../../api/request.ts';
-import { CompactList } from './compact-list.ts';
-import { type ListForm, listChunks } from './list-body.ts';
+import { CompactList, type ListForm, listChunks } from './list-body.ts';
 
 const listOf = (items: readonly unknown[], style: ListResponse['style'] = 'custom'): ListResponse => ({
   type: 'list',

@@ -1,17 +1,16 @@
-import { toJson, toYaml } from '../../api/codec/encode.ts';
+import { encodeValue, toJson, toYaml } from '../../api/codec/encode.ts';
 import type { ListResponse } from '../../api/request.ts';
-import { CompactList, metadataJson } from './compact-list.ts';
 import { indentJson } from './indent-json.ts';
 import { yamlBody } from './yaml-body.ts';
 
 /**
- * The bytes of a list, made as they are asked for: each step of a generator below costs one item, so
- * whoever writes the list decides how much is done between two turns of the event loop.
+ * The bytes of a list, generated on demand: each step of a generator below costs one item, so the writer of the list
+ * decides how much is done in one tick of the event loop.
  */
 
 export type ListForm = 'compact' | 'pretty' | 'yaml';
 
-/** How much is gathered before it is written: reshaping is slow, so its steps are short. */
+/** How much is gathered for one write. To indent or to make YAML is slow, so their chunks are small. */
 const CHUNK_BYTES: Readonly<Record<ListForm, number>> = { compact: 262_144, pretty: 65_536, yaml: 16_384 };
 
 export function listChunks(list: ListResponse, form: ListForm): Generator<Uint8Array> {
@@ -56,7 +55,7 @@ const TABLE_ORDER = [['kind', 'apiVersion', 'metadata', 'columnDefinitions'], []
 
 const itemsOf = ({ columns }: ListResponse): string => (columns === undefined ? 'items' : 'rows');
 
-/** Keys are sorted whatever the style: kube-apiserver writes YAML by way of a JSON map. */
+/** Keys are sorted for every style: kube-apiserver writes YAML by way of a JSON map. */
 function* yamlPieces(list: ListResponse): Generator<Uint8Array> {
   const { apiVersion, kind, metadata, items, columns } = list;
   const [before, after] =
@@ -66,13 +65,13 @@ function* yamlPieces(list: ListResponse): Generator<Uint8Array> {
   yield Buffer.from(`${toYaml(before)}${itemsOf(list)}:${items.length === 0 ? ' []' : ''}\n`);
   for (const item of items) {
     const text = yamlBody(item);
-    // Blank lines stay blank. Exactly one newline ends each document; more of them belong to a text in it.
+    // Blank lines stay blank. Exactly one newline ends each document; further ones belong to a text in it.
     yield Buffer.from(`- ${text.slice(0, -1).replace(/\n(?!\n|$)/g, '\n  ')}\n`);
   }
   if (after !== undefined) yield Buffer.from(toYaml(after));
 }
 
-/** Packs small pieces into chunks; a piece as large as a chunk goes through as it is. */
+/** Packs small pieces into chunks; a piece as large as a chunk is passed through. */
 function* gather(pieces: Iterable<Uint8Array>, size: number): Generator<Uint8Array> {
   let chunk: Buffer | undefined;
   let used = 0;
@@ -91,3 +90,105 @@ function* gather(pieces: Iterable<Uint8Array>, size: number): Generator<Uint8Arr
   }
   if (chunk !== undefined) yield chunk.subarray(0, used);
 }
+
+const COMMA = 0x2c;
+
+/** The compact form of a list. Its items are serialized already, so to write it is to copy them into the buffers given. */
+export class CompactList {
+  /** Of the whole list, in bytes. */
+  readonly length: number;
+  readonly #items: readonly Uint8Array[];
+  readonly #head: Buffer;
+  readonly #tail: Buffer;
+  /** Which piece is next: -1 is the head, and the tail comes after the items. */
+  #next = -1;
+  /** How many bytes of that piece have been written: a buffer may end anywhere. */
+  #written = 0;
+
+  constructor(list: ListResponse) {
+    const { head, tail } = frameOf(list);
+    const { items } = list;
+    this.#items = items;
+    this.#head = Buffer.from(head);
+    this.#tail = Buffer.from(tail);
+    let length = this.#head.length + this.#tail.length + Math.max(0, items.length - 1);
+    for (let index = 0; index < items.length; index++) length += (items[index] as Uint8Array).length;
+    this.length = length;
+  }
+
+  get done(): boolean {
+    return this.#next > this.#items.length;
+  }
+
+  /** Continues at this offset, to the end of the buffer or of the list; returns the offset after it. */
+  fill(into: Uint8Array, from = 0): number {
+    const items = this.#items;
+    let at = this.#fillItems(into, from);
+    while (this.#next <= items.length && at < into.length) {
+      const piece = this.#piece(this.#next);
+      const left = piece.length - this.#written;
+      const room = into.length - at;
+      if (left > room) {
+        into.set(piece.subarray(this.#written, this.#written + room), at);
+        this.#written += room;
+        return into.length;
+      }
+      into.set(this.#written === 0 ? piece : piece.subarray(this.#written), at);
+      at += left;
+      // The comma counts as the last byte of its item.
+      if (this.#next >= 0 && this.#next < items.length - 1) {
+        if (at === into.length) {
+          this.#written = piece.length;
+          return at;
+        }
+        into[at++] = COMMA;
+      }
+      this.#written = 0;
+      this.#next++;
+      at = this.#fillItems(into, at);
+    }
+    return at;
+  }
+
+  /** Nearly all items: those that fit whole and have another behind them. */
+  #fillItems(into: Uint8Array, from: number): number {
+    if (this.#next < 0 || this.#written > 0) return from;
+    const items = this.#items;
+    let next = this.#next;
+    let at = from;
+    for (; next < items.length - 1; next++) {
+      const item = items[next] as Uint8Array;
+      const comma = at + item.length;
+      if (comma >= into.length) break;
+      into.set(item, at);
+      into[comma] = COMMA;
+      at = comma + 1;
+    }
+    this.#next = next;
+    return at;
+  }
+
+  #piece(index: number): Uint8Array {
+    return index < 0 ? this.#head : (this.#items[index] ?? this.#tail);
+  }
+}
+
+/** What is before and after the items. Custom resources have sorted keys, built-in ones a fixed order (L-10). */
+function frameOf(list: ListResponse): { head: string; tail: string } {
+  const { apiVersion, kind, style, columns } = list;
+  const metadata = metadataJson(list.metadata, style);
+  if (style === 'custom') {
+    return {
+      head: `{"apiVersion":${toJson(apiVersion)},"items":[`,
+      tail: `],"kind":${toJson(kind)},"metadata":${metadata}}\n`,
+    };
+  }
+  const items = columns === undefined ? '"items":[' : `"columnDefinitions":${toJson(columns)},"rows":[`;
+  return {
+    head: `{"kind":${toJson(kind)},"apiVersion":${toJson(apiVersion)},"metadata":${metadata},${items}`,
+    tail: ']}\n',
+  };
+}
+
+const metadataJson = (metadata: ListResponse['metadata'], style: ListResponse['style']): string =>
+  style === 'custom' ? encodeValue(metadata, undefined, 'custom') : toJson(metadata);

@@ -1,21 +1,36 @@
 import type { ServerResponse } from 'node:http';
 import { toJson } from '../../api/codec/encode.ts';
-import type { Accepted, ListResponse } from '../../api/request.ts';
+import type { Accepted, ApiResponse, ListResponse } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
-import type { Answer, RawAnswer } from './answer.ts';
 import { endWith, writeChunks, writeGzipped, writeReady } from './body-writer.ts';
-import { CompactList } from './compact-list.ts';
 import { indentJson } from './indent-json.ts';
-import { type ListForm, listChunks } from './list-body.ts';
-import { statusBody } from './status-body.ts';
+import { CompactList, type ListForm, listChunks } from './list-body.ts';
 import { WatchStream } from './watch-response.ts';
 import { yamlBody } from './yaml-body.ts';
 
-/** How an answer is to be written; everything the request had to say about that. */
+/** Everything a request can be answered with. */
+export type Answer = ApiResponse | RawAnswer | StatusAnswer;
+
+/** Bytes with their own headers: documents, health, pages. Not negotiated. */
+export interface RawAnswer {
+  readonly type: 'raw';
+  readonly code: number;
+  /** `Content-Type` at least; a `Cache-Control` here replaces the usual one. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | string;
+}
+
+/** An error. Always JSON, whatever was negotiated: every client can read that. */
+export interface StatusAnswer {
+  readonly type: 'status';
+  readonly error: ApiError;
+}
+
+/** How an answer is written: what the request says about that. */
 export interface Envelope {
   readonly res: ServerResponse;
   readonly auditId: string;
-  /** Values of `Warning` headers; sent whatever the outcome (W-05). */
+  /** Values of `Warning` headers; sent with errors, too (W-05). */
   readonly warnings: readonly string[];
   readonly mediaType: Accepted['mediaType'];
   readonly pretty: boolean;
@@ -23,10 +38,10 @@ export interface Envelope {
   readonly headOnly: boolean;
   /** Ask the client not to use the connection again. */
   readonly close: boolean;
-  /** Hears of what goes wrong after the answer has started. */
+  /** Gets errors that happen after the answer has started. */
   readonly onFailure: (error: unknown) => void;
-  /** Takes over the stream of a watch. */
-  readonly keepWatch: (stream: WatchStream) => void;
+  /** Keeps the stream of a watch, to end it when the server stops. */
+  readonly trackWatch: (stream: WatchStream) => void;
 }
 
 /** N-09: bodies up to this size are not worth compressing. */
@@ -48,7 +63,7 @@ export function respond(envelope: Envelope, answer: Answer): Promise<void> | und
     case 'watch': {
       envelope.res.writeHead(200, headersFor(envelope, 'application/json'));
       const stream = new WatchStream(envelope.res, envelope.onFailure);
-      envelope.keepWatch(stream);
+      envelope.trackWatch(stream);
       answer.start(stream);
       return undefined;
     }
@@ -102,17 +117,17 @@ const bytesOf = (text: Uint8Array | string): Uint8Array => (typeof text === 'str
 function writeStatus(envelope: Envelope, error: ApiError): Promise<void> | undefined {
   const { status } = error;
   const extra: string[] = [];
-  // Decision 8: browsers and tools learn what is missing.
+  // Decision 8: tells browsers and tools which credential is missing.
   if (status.code === 401) extra.push('WWW-Authenticate', 'Bearer');
   if (status.code === 403) extra.push('X-Content-Type-Options', 'nosniff');
   const retryAfter = status.details?.retryAfterSeconds ?? 0;
   if (retryAfter > 0) extra.push('Retry-After', String(retryAfter));
-  // N-05: a client that cannot be satisfied is probably a person trying things out.
+  // N-05: kube-apiserver indents it, too.
   const pretty = envelope.pretty || status.code === 406;
-  return write({ ...envelope, mediaType: 'application/json', pretty }, status.code, statusBody(error), extra);
+  return write({ ...envelope, mediaType: 'application/json', pretty }, status.code, toJson(status), extra);
 }
 
-/** More than this is written piece by piece: to encrypt it takes a while. */
+/** A longer document is written in pieces, so that its encryption does not block the event loop. */
 const PIECE_BYTES = 1024 * 1024;
 
 function writeRaw(envelope: Envelope, { code, headers: own, body }: RawAnswer): Promise<void> | undefined {
@@ -141,7 +156,7 @@ function writeList(envelope: Envelope, list: ListResponse): Promise<void> | unde
   const headers = headersFor(envelope, mediaType);
   const compress = gzip && compact.length > GZIP_ABOVE;
   if (compress) headers.push('Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding');
-  // Without chunking a client can tell a complete list from a broken connection, and show progress.
+  // With a length a client can tell a complete list from a broken connection, and show progress.
   else if (form === 'compact') headers.push('Content-Length', String(compact.length));
   res.writeHead(200, headers);
   if (headOnly) {

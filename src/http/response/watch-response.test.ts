@@ -165,7 +165,7 @@ test('V-17: a watch has no deadline', async () => {
         },
       };
     },
-    { deadlineMs: 5 },
+    { servingMs: 5 },
   );
   const watch = new Promise<number | undefined>((resolve) => {
     const headers = { authorization: 'Bearer admin' };

@@ -1,35 +1,36 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { WatchSink } from '../../api/request.ts';
+import type { SharedFrames } from '../../api/shared-frames.ts';
 import { ChunkPool } from './chunk-pool.ts';
 
 /**
- * The connection of one watch. Frames go out chunked and never compressed; nothing here waits for a slow
- * client: `pending` and `write` tell the sender how far behind it is, and the sender decides.
+ * The response of one watch. Frames are sent chunked and never compressed. It does not wait for a slow client: `pending` and
+ * `write` say how far behind it is, and the sender decides.
  */
 export class WatchStream implements WatchSink {
   readonly #res: ServerResponse;
   readonly #closeListeners: (() => void)[] = [];
   readonly #onFailure: (error: unknown) => void;
-  /** Where chunks are written to directly; undefined when Node has to frame them, or to hold them back. */
+  /** Chunks are written to it directly; undefined when Node has to encode them, or to hold them back. */
   readonly #socket: Socket | undefined;
   #closed = false;
 
   /**
-   * The header block must have been written to `res` already. Listeners run inside events of the socket,
-   * where a throw would end the process: `onFailure` gets it instead.
+   * The headers must have been written to `res`. Listeners run inside events of the socket, where an exception would end the
+   * process: `onFailure` gets it instead.
    */
   constructor(res: ServerResponse, onFailure: (error: unknown) => void) {
     this.#res = res;
     this.#onFailure = onFailure;
-    // A client waits for the headers to know that the watch stands, even when nothing happens (V-01).
+    // V-01: a client waits for the headers to know that the watch has started, also when there is no event.
     res.flushHeaders();
-    // HTTP/1.0 has no chunks, and a pipelined answer no socket before its turn.
+    // HTTP/1.0 has no chunks, and a pipelined answer no socket before the answers ahead of it are sent.
     this.#socket =
       res.chunkedEncoding && res.writableLength === (res.socket?.writableLength ?? -1)
         ? (res.socket ?? undefined)
         : undefined;
-    // It may be silent for as long as nothing happens; the next request on this connection sets it again.
+    // A watch may be silent for long. The next request on this connection sets the timeout again.
     res.setTimeout(0);
     res.once('close', () => this.#close());
   }
@@ -38,31 +39,37 @@ export class WatchStream implements WatchSink {
     return (this.#socket ?? this.#res).writableLength;
   }
 
-  /** Past Node's own framing, which writes each chunk in three pieces, and to each watcher anew. */
   write(frames: Uint8Array): boolean {
+    return this.writeOwn([frames]);
+  }
+
+  /** Past Node's own encoding, which writes each chunk in four pieces, and encodes it for each watcher. */
+  writeShared(frames: SharedFrames): boolean {
     if (this.#ended) return false;
-    // A chunk of no length would be the last.
-    if (frames.length === 0) return true;
-    return this.#socket === undefined ? this.#res.write(frames) : this.#socket.write(chunkOf(frames));
+    // A chunk without bytes would be the last.
+    if (frames.bytes.length === 0) return true;
+    return this.#socket === undefined
+      ? this.#res.write(frames.bytes)
+      : this.#socket.write(frames.encodedBy(toHttpChunk));
   }
 
   writeOwn(pieces: readonly Uint8Array[]): boolean {
     if (this.#ended) return false;
-    const socket = this.#socket;
-    if (socket === undefined) return this.write(Buffer.concat(pieces));
     const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
     if (length === 0) return true;
+    const socket = this.#socket;
+    if (socket === undefined) return this.#res.write(Buffer.concat(pieces));
     const size = sizeLine(length);
     const whole = size.length + length + CRLF.length;
-    const chunk = whole <= OWN.size ? OWN.take() : Buffer.allocUnsafe(whole);
+    if (whole > CATCH_UP.size) return socket.write(Buffer.concat([size, ...pieces, CRLF]));
+    const chunk = CATCH_UP.take();
     let at = 0;
     for (const piece of [size, ...pieces, CRLF]) {
-      chunk.set(piece, at);
+      chunk.buffer.set(piece, at);
       at += piece.length;
     }
-    // After a failure somebody may still hold the bytes: only what was sent is used again.
-    return socket.write(chunk.subarray(0, whole), (error) => {
-      if (!error) OWN.giveBack(chunk);
+    return socket.write(chunk.buffer.subarray(0, whole), (error) => {
+      if (!error) chunk.release();
     });
   }
 
@@ -87,7 +94,7 @@ export class WatchStream implements WatchSink {
     this.#res.destroy();
   }
 
-  /** The server is going away: the sender is told, may write last words, and the stream ends cleanly. */
+  /** The server stops: the sender may write last frames, and the stream ends cleanly. */
   shutdown(): void {
     this.#close();
     this.end();
@@ -113,20 +120,11 @@ export class WatchStream implements WatchSink {
   }
 }
 
-const chunked = new WeakMap<Uint8Array, Buffer>();
-
-/** RFC 9112 section 7.1. The same frames go to many watchers, not all of them in one round: they are framed once. */
-function chunkOf(frames: Uint8Array): Buffer {
-  let chunk = chunked.get(frames);
-  if (chunk === undefined) {
-    chunk = Buffer.concat([sizeLine(frames.length), frames, CRLF]);
-    chunked.set(frames, chunk);
-  }
-  return chunk;
-}
+/** RFC 9112 section 7.1. */
+const toHttpChunk = (bytes: Uint8Array): Buffer => Buffer.concat([sizeLine(bytes.length), bytes, CRLF]);
 
 const sizeLine = (length: number): Buffer => Buffer.from(`${length.toString(16)}\r\n`, 'latin1');
 const CRLF = Buffer.from('\r\n');
 
-/** For what a watcher is told while it catches up: with fresh memory for each, V8 would go through its whole heap to free it. */
-const OWN = new ChunkPool({ size: 160 * 1024, kept: 32 });
+/** For the frames of a watcher that catches up. Fresh memory for each would make V8 collect its whole heap to free it. */
+const CATCH_UP = new ChunkPool({ size: 160 * 1024, maxFree: 32 });

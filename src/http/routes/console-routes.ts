@@ -1,6 +1,6 @@
-import { webOrigin } from '../../authn/providers/token-origins.ts';
+import { webOrigin } from '../../authn/jwt/discovery-document.ts';
 import { acceptsCoding } from '../request/negotiate.ts';
-import type { RawAnswer } from '../response/answer.ts';
+import type { RawAnswer } from '../response/respond.ts';
 import { type CodedBytes, type ConsoleFile, type ConsoleFiles, madeFile } from './console-files.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 

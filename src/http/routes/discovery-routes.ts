@@ -6,8 +6,8 @@ import { legacyDocuments } from '../../handlers/discovery/legacy-discovery.ts';
 import { type Realm, servedVersions } from '../../handlers/discovery/served-resources.ts';
 import { type AcceptClause, parseAccept } from '../request/accept-header.ts';
 import { WRITABLE_NAMES } from '../request/media-types.ts';
-import type { RawAnswer } from '../response/answer.ts';
 import { entityTag, type TaggedBytes, tagged, unlessKnown } from '../response/entity-tag.ts';
+import type { RawAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 const AGGREGATED_TYPE = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';

@@ -1,6 +1,6 @@
 import type { Query } from '../../api/request.ts';
 import { pathNotFound } from '../../api/status.ts';
-import type { RawAnswer } from '../response/answer.ts';
+import type { RawAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 /** Resolves when well; rejects with the reason, which goes to the log and never to the caller. */

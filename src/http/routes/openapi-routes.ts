@@ -6,8 +6,8 @@ import { type Realm, servedVersions } from '../../handlers/discovery/served-reso
 import { openApiDocument } from '../../handlers/openapi/document.ts';
 import { SWAGGER_PROTOBUF, swaggerDocument, swaggerProtobuf } from '../../handlers/openapi/swagger.ts';
 import { parseAccept } from '../request/accept-header.ts';
-import type { RawAnswer } from '../response/answer.ts';
 import { entityTag, type TaggedBytes, tagged, unlessKnown } from '../response/entity-tag.ts';
+import type { RawAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 export interface OpenApiOptions {

@@ -1,8 +1,8 @@
 import type { Caller } from '../../api/caller.ts';
 import type { BodyType } from '../../api/kind.ts';
 import type { Accepted, ApiRequest, ApiResponse, Query, Target, ValueResponse, Verb } from '../../api/request.ts';
-import type { Method, PathTarget } from '../request/request-info.ts';
-import type { RawAnswer } from '../response/answer.ts';
+import type { Method, PathInfo } from '../request/request-info.ts';
+import type { RawAnswer } from '../response/respond.ts';
 
 /** What is served where. The pipeline asks; compose.ts fills it from the catalog and the handlers. */
 
@@ -26,7 +26,7 @@ export interface ResourceRoute {
 }
 
 export interface PathRoutes {
-  find(target: PathTarget): PathRoute | undefined;
+  find(target: PathInfo): PathRoute | undefined;
 }
 
 /** A path that is no resource: discovery, health, key sets, pages. */
@@ -48,7 +48,7 @@ export interface PathRequest {
   readonly caller: Caller | undefined;
   readonly method: Method;
   readonly cluster: string | undefined;
-  /** As in PathTarget. */
+  /** As in PathInfo. */
   readonly path: string;
   /** The path as it was sent: with its slashes, and not decoded. */
   readonly asked: string;

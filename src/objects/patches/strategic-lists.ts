@@ -17,12 +17,12 @@ export function compareKey(element: JsonValue, mergeKey: string | undefined): st
 export type Positions = ReadonlyMap<string, number>;
 
 export function positions(list: readonly JsonValue[], mergeKey: string | undefined): Positions {
-  const places = new Map<string, number>();
+  const found = new Map<string, number>();
   list.forEach((element, index) => {
     const key = compareKey(element, mergeKey);
-    if (!places.has(key)) places.set(key, index);
+    if (!found.has(key)) found.set(key, index);
   });
-  return places;
+  return found;
 }
 
 /** Without repetitions, what was there first. */
@@ -54,20 +54,20 @@ export function inOrderOf(
 ): JsonValue[] {
   // Behind all that stood somewhere. Repeats have no place of their own, so it is not the number of places.
   let end = 0;
-  for (const place of past.values()) end = Math.max(end, place + 1);
-  const mentioned: Placed[] = [];
-  const others: Placed[] = [];
+  for (const index of past.values()) end = Math.max(end, index + 1);
+  const mentioned: Sortable[] = [];
+  const others: Sortable[] = [];
   for (const element of list) {
     const key = compareKey(element, mergeKey);
     const want = wanted.get(key);
     const was = past.get(key);
-    if (want === undefined) others.push({ element, was, place: was ?? end });
-    else mentioned.push({ element, was, place: want });
+    if (want === undefined) others.push({ element, was, rank: was ?? end });
+    else mentioned.push({ element, was, rank: want });
   }
-  const unmentioned = byPlace(others);
+  const unmentioned = sortByRank(others);
   const merged: JsonValue[] = [];
   let next = 0;
-  for (const { element, was } of byPlace(mentioned)) {
+  for (const { element, was } of sortByRank(mentioned)) {
     for (; was !== undefined; next++) {
       const other = unmentioned[next];
       if (other?.was === undefined || other.was >= was) break;
@@ -79,25 +79,25 @@ export function inOrderOf(
   return merged;
 }
 
-interface Placed {
+interface Sortable {
   readonly element: JsonValue;
   /** Where it stood before the patch; undefined when it is new. */
   readonly was: number | undefined;
   /** What it is sorted by. */
-  readonly place: number;
+  readonly rank: number;
 }
 
 /** Stable, and linear: places are indexes of a list, so they can be counted. */
-function byPlace(elements: readonly Placed[]): Placed[] {
-  const last = elements.reduce((most, { place }) => Math.max(most, place), 0);
+function sortByRank(elements: readonly Sortable[]): Sortable[] {
+  const last = elements.reduce((most, { rank }) => Math.max(most, rank), 0);
   const starts = new Uint32Array(last + 2);
-  for (const { place } of elements) starts[place + 1] = (starts[place + 1] ?? 0) + 1;
-  for (let place = 1; place < starts.length; place++) starts[place] = (starts[place] ?? 0) + (starts[place - 1] ?? 0);
-  const sorted = new Array<Placed>(elements.length);
-  for (const placed of elements) {
-    const at = starts[placed.place] ?? 0;
-    sorted[at] = placed;
-    starts[placed.place] = at + 1;
+  for (const { rank } of elements) starts[rank + 1] = (starts[rank + 1] ?? 0) + 1;
+  for (let rank = 1; rank < starts.length; rank++) starts[rank] = (starts[rank] ?? 0) + (starts[rank - 1] ?? 0);
+  const sorted = new Array<Sortable>(elements.length);
+  for (const item of elements) {
+    const at = starts[item.rank] ?? 0;
+    sorted[at] = item;
+    starts[item.rank] = at + 1;
   }
   return sorted;
 }

@@ -126,15 +126,15 @@ function mergeElements(
     else if (directive !== 'replace') throw unknownDirective(directive);
   }
   const merged = replaces ? [] : target.filter((element) => !gone.has(compareKey(element, key)));
-  const places = new Map(merged.map((element, index) => [compareKey(element, key), index]));
+  const indexes = new Map(merged.map((element, index) => [compareKey(element, key), index]));
   for (const element of added) {
     const text = compareKey(element, key);
-    const at = places.get(text);
+    const at = indexes.get(text);
     const known = at === undefined ? undefined : merged[at];
     if (at !== undefined && isJsonObject(known)) {
       merged[at] = mergeObject(known, element, schema.items ?? {}, depth + 1);
     } else {
-      places.set(text, merged.length);
+      indexes.set(text, merged.length);
       merged.push(fresh(element, depth + 1));
     }
   }

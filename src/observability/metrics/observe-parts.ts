@@ -90,22 +90,22 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
   counter(registers, 'apiserver_audit_error_total', 'Lines that were lost to the audit log.', () => parts.audit().lost);
 }
 
-/** What a level says of itself; the same as `PriorityLevelUsage`, of which this room may not know. */
-interface Usage {
-  readonly atOnce: number;
-  readonly active: number;
-  readonly waiting: number;
-  readonly admitted: number;
-  readonly refused: Readonly<Record<string, number>>;
+/** `PriorityLevelUsage` of http/, which this folder must not import. */
+interface PriorityLevelUsage {
+  readonly seats: number;
+  readonly executing: number;
+  readonly inQueue: number;
+  readonly dispatched: number;
+  readonly rejected: Readonly<Record<string, number>>;
 }
 
-/**
- * Of each kind of work that is bounded on its own. The names are kube-apiserver's, whose priority levels are what flowControl are
- * here; there are no flow schemas, so there is no label for them.
- */
-export function observeFlowControl({ registry }: Metrics, usage: () => Readonly<Record<string, Usage>>): void {
+/** By priority level, with kube-apiserver's names. There are no flow schemas, so there is no label for them. */
+export function observeFlowControl(
+  { registry }: Metrics,
+  usage: () => Readonly<Record<string, PriorityLevelUsage>>,
+): void {
   const registers = [registry];
-  const gauge = (name: string, help: string, of: (level: Usage) => number): void =>
+  const gauge = (name: string, help: string, of: (level: PriorityLevelUsage) => number): void =>
     void new Gauge({
       name,
       help,
@@ -117,11 +117,11 @@ export function observeFlowControl({ registry }: Metrics, usage: () => Readonly<
     });
   gauge(
     'apiserver_flowcontrol_current_executing_requests',
-    'Requests that have a place, watches that stand among them.',
-    ({ active }) => active,
+    'Requests that have a seat, open watches among them.',
+    ({ executing }) => executing,
   );
-  gauge('apiserver_flowcontrol_current_inqueue_requests', 'Requests that wait for a place.', ({ waiting }) => waiting);
-  gauge('apiserver_flowcontrol_nominal_limit_seats', 'How many places there are.', ({ atOnce }) => atOnce);
+  gauge('apiserver_flowcontrol_current_inqueue_requests', 'Requests that wait for a seat.', ({ inQueue }) => inQueue);
+  gauge('apiserver_flowcontrol_nominal_limit_seats', 'The concurrency limit, in seats.', ({ seats }) => seats);
   const told = new Map<string, number>();
   const since = (key: string, now: number): number => {
     const grown = now - (told.get(key) ?? 0);
@@ -130,23 +130,23 @@ export function observeFlowControl({ registry }: Metrics, usage: () => Readonly<
   };
   new Counter({
     name: 'apiserver_flowcontrol_dispatched_requests_total',
-    help: 'Requests that got a place.',
+    help: 'Requests that got a seat.',
     labelNames: ['priority_level'],
     registers,
     collect() {
-      for (const [level, { admitted }] of Object.entries(usage())) {
-        this.inc({ priority_level: level }, since(level, admitted));
+      for (const [level, { dispatched }] of Object.entries(usage())) {
+        this.inc({ priority_level: level }, since(level, dispatched));
       }
     },
   });
   new Counter({
     name: 'apiserver_flowcontrol_rejected_requests_total',
-    help: 'Requests that were refused with 429, and why.',
+    help: 'Requests that were rejected with 429, by reason.',
     labelNames: ['priority_level', 'reason'],
     registers,
     collect() {
-      for (const [level, { refused }] of Object.entries(usage())) {
-        for (const [reason, count] of Object.entries(refused)) {
+      for (const [level, { rejected }] of Object.entries(usage())) {
+        for (const [reason, count] of Object.entries(rejected)) {
           this.inc({ priority_level: level, reason }, since(`${level} ${reason}`, count));
         }
       }
@@ -154,23 +154,23 @@ export function observeFlowControl({ registry }: Metrics, usage: () => Readonly<
   });
 }
 
-/** Of connections over TLS that were not begun with at once, because too many came from their address. */
+/** The limiter of TLS handshakes. */
 export function observeHandshakes(
   { registry }: Metrics,
-  counts: () => { readonly held: number; readonly refused: number },
+  counts: () => { readonly delayed: number; readonly rejected: number },
 ): void {
   const registers = [registry];
   counter(
     registers,
-    'clusterpass_handshakes_held_total',
+    'clusterpass_tls_handshakes_delayed_total',
     'Connections that waited for their handshake, because too many from their address had not authenticated.',
-    () => counts().held,
+    () => counts().delayed,
   );
   counter(
     registers,
-    'clusterpass_handshakes_refused_total',
+    'clusterpass_tls_handshakes_rejected_total',
     'Connections that were closed before their handshake, because too many from their address waited.',
-    () => counts().refused,
+    () => counts().rejected,
   );
 }
 

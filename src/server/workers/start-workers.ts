@@ -10,19 +10,19 @@ import { openStore } from '../open-store.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
 import { WorkerMetrics } from './worker-metrics.ts';
 
-/** A worker could not start; the message is its sentence for the operator. */
+/** A worker failed to start; the message is for the operator. */
 export class WorkerFailed extends Error {
   override readonly name = 'WorkerFailed';
 }
 
-/** Longer than a worker gives its requests to finish. */
+/** Longer than the drain timeout of a worker. */
 const STOP_MS = 35_000;
-/** Between the death of a worker that never served and the next try. */
-const PAUSES_MS = [100, 1_000, 5_000, 30_000];
+/** Backoff between two starts of a worker that exits before it serves. */
+const BACKOFF_MS = [100, 1_000, 5_000, 30_000];
 
 /**
- * Starts several processes that serve one address (`--workers`). This one answers nobody: it owns the socket, and the
- * store where only one process can, and puts another in the place of a worker that dies.
+ * Starts several processes that serve one address (`--workers`). This primary process serves no requests: it owns the listening
+ * socket, owns an SQLite store, and replaces a worker that exits.
  */
 export async function startWorkers(options: ServeOptions, logger: Logger): Promise<Program> {
   const opened = options.store.engine === 'sqlite' ? await openStore(options.store, logger) : undefined;
@@ -33,8 +33,8 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
   let failures = 0;
   const timers = new Set<NodeJS.Timeout>();
 
-  // Each accepts from the one socket. Handed out in turn instead, a connection would hang that was on its way to a worker
-  // as it died; with a socket for each, those in its queue would be lost (docs/adr/0016).
+  // Every worker accepts from the one socket. With round robin a connection that was handed to a worker hangs when that worker
+  // exits; with SO_REUSEPORT the connections in its backlog are lost (docs/adr/0016).
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   const args = [...process.argv.slice(2), '--listen', await addressOf(options.listen)];
   cluster.setupPrimary({ exec: process.argv[1] ?? '', args, serialization: 'advanced' });
@@ -55,10 +55,10 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
     });
     worker.on('exit', (code, signal) => {
       workers.delete(worker);
-      reject(new WorkerFailed(`a worker ended with ${signal ?? code} before it served`));
-      // Who has never served is started again by whoever waits for it, with a pause.
+      reject(new WorkerFailed(`a worker exited with ${signal ?? code} before it served`));
+      // A worker that never served is restarted by `replace`, with a backoff.
       if (serves && !stopping) {
-        logger.warn({ worker: worker.id, code, signal }, 'a worker has ended, another takes its place');
+        logger.warn({ worker: worker.id, code, signal }, 'a worker exited; starting another');
         replace();
       }
     });
@@ -67,9 +67,9 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
   const replace = (): void => {
     start().catch((error: unknown) => {
       if (stopping) return;
-      const pause = PAUSES_MS[Math.min(failures++, PAUSES_MS.length - 1)] ?? 0;
-      logger.error({ err: error, pause }, 'a worker could not start, it is tried again');
-      timers.add(setTimeout(replace, pause));
+      const backoffMs = BACKOFF_MS[Math.min(failures++, BACKOFF_MS.length - 1)] ?? 0;
+      logger.error({ err: error, backoffMs }, 'a worker failed to start; trying again');
+      timers.add(setTimeout(replace, backoffMs));
     });
   };
   const stop = async (): Promise<void> => {
@@ -89,7 +89,7 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
   }
 }
 
-/** Where the system is to choose the port, it is chosen here, once: whoever comes later has to come to the same one. */
+/** Port 0 is resolved here, once: every worker has to listen on the same port. */
 async function addressOf({ host, port }: ServeOptions['listen']): Promise<string> {
   const name = host.includes(':') ? `[${host}]` : host;
   if (port !== 0) return `${name}:${port}`;
@@ -109,7 +109,7 @@ async function stopWorker(worker: Worker): Promise<void> {
   clearTimeout(late);
 }
 
-/** A worker that is gone hears nothing, and its end tells the rest. */
+/** A message to a worker that has exited is dropped; the exit handler does the rest. */
 function send(worker: Worker, message: ToWorker): void {
   if (worker.isConnected()) worker.send(message, () => undefined);
 }

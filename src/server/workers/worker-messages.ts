@@ -1,17 +1,18 @@
-/** What src/server/workers/start-workers.ts and src/server/workers/worker-process.ts say to each other. */
+/** Messages between the primary process (start-workers.ts) and a worker (worker-process.ts). */
 import type { MetricsReport } from '../../observability/metrics/merge-metrics.ts';
 
-/** What a worker tells the process that started it. */
+/** From a worker to the primary. */
 export type FromWorker =
   | { readonly store: unknown }
-  /** It serves. */
+  /** It serves at this base URL. */
   | { readonly ready: string }
-  /** It could not start; the sentence is for the operator. */
+  /** It failed to start; the text is for the operator. */
   | { readonly failed: string }
-  /** It is asked for metrics, which are those of all. */
+  /** It is scraped, and needs the metrics of all workers. */
   | { readonly scrape: number }
   | { readonly measured: number; readonly report: MetricsReport };
 
+/** From the primary to a worker. */
 export type ToWorker =
   | { readonly store: unknown }
   | { readonly stop: true }

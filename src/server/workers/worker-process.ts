@@ -8,7 +8,7 @@ import { type OpenedStore, openStore } from '../open-store.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
 import { joinWorkers } from './worker-metrics.ts';
 
-/** One of several processes that serve one address (`--workers`); src/server/workers/start-workers.ts is the other side. */
+/** A worker process (`--workers`). start-workers.ts is the primary. */
 export async function runWorker(
   worker: Worker,
   {
@@ -18,28 +18,28 @@ export async function runWorker(
     explain,
   }: { options: ServeOptions; version: string; logger: Logger; explain: (error: unknown) => string },
 ): Promise<number> {
-  const tell = (message: FromWorker): void => {
-    // When there is nobody to hear it this process is about to end: node:cluster sees to that.
+  const send = (message: FromWorker): void => {
+    // Without a channel to the primary node:cluster is about to end this process.
     if (worker.isConnected()) worker.send(message, () => undefined);
   };
   const stopRequested = stopRequest(worker);
   const open = async (): Promise<OpenedStore> => {
     if (options.store.engine !== 'sqlite') return openStore(options.store, logger);
-    const store = new ProxyStore(linkToOwner(worker, tell));
+    const store = new ProxyStore(linkToOwner(worker, send));
     return { store, campaign: () => store.campaign() };
   };
   try {
-    // The limit is for all of them together.
+    // The limit is for all workers together.
     const maxConnections = Math.ceil(options.maxConnections / options.workers);
-    const join = joinWorkers(worker, tell);
+    const join = joinWorkers(worker, send);
     const running = await compose({ ...options, maxConnections }, version, logger, open, join);
-    tell({ ready: running.baseUrl });
+    send({ ready: running.baseUrl });
     await stopRequested;
     logger.info({}, 'stopping');
     await running.stop();
     return 0;
   } catch (error) {
-    tell({ failed: explain(error) });
+    send({ failed: explain(error) });
     return 1;
   } finally {
     worker.disconnect();
@@ -47,9 +47,8 @@ export async function runWorker(
 }
 
 /**
- * A terminal, and systemd, send their signals to every process of a group, so this one may hear twice that it has to
- * stop: that must not count as the second signal that ends everything at once. SIGTERM for a worker alone ends
- * that worker in good order, and another takes its place.
+ * A terminal and systemd signal every process of a group, so a worker may receive both a signal and the primary's message: that
+ * must not count as the second signal that exits at once. SIGTERM to one worker drains that worker; the primary replaces it.
  */
 function stopRequest(worker: Worker): Promise<void> {
   process.on('SIGINT', () => {});
@@ -61,9 +60,9 @@ function stopRequest(worker: Worker): Promise<void> {
   });
 }
 
-function linkToOwner(worker: Worker, tell: (message: FromWorker) => void): Link {
+function linkToOwner(worker: Worker, send: (message: FromWorker) => void): Link {
   return {
-    send: (store) => tell({ store }),
+    send: (store) => send({ store }),
     onMessage: (listener) =>
       void worker.on('message', (message: ToWorker) => {
         if ('store' in message) listener(message.store);

@@ -11,7 +11,7 @@ interface CredentialFiles {
   readonly user: { readonly name: string; readonly passwordFile: string } | undefined;
 }
 
-/** Reads what opens etcd's door; throws when it cannot be used, e.g. when a key is not the one of its certificate. */
+/** Reads the credentials; throws when they cannot be used, e.g. when the key does not match the certificate. */
 export async function readCredentials({ tls, user }: CredentialFiles): Promise<EtcdCredentials> {
   return {
     ...(tls && { tls: await readTls(tls) }),
@@ -20,9 +20,9 @@ export async function readCredentials({ tls, user }: CredentialFiles): Promise<E
 }
 
 /**
- * Looks at the files from time to time and brings what is new. Contents are compared, not times: secrets mounted by
- * Kubernetes change by swapping a symbolic link. What cannot be used is reported once, and the old stays: half of a
- * renewal may simply not be written yet. Gives what ends it.
+ * Reads the files at an interval and calls `use` when their contents have changed. Contents are compared, not times:
+ * Kubernetes renews a mounted secret by swapping a symbolic link. An error is logged once, and the old credentials stay
+ * in use: half of a renewal may not be written yet. Returns how to stop.
  */
 export function followCredentials({
   files,
@@ -40,9 +40,9 @@ export function followCredentials({
   if (files.tls === undefined && files.user === undefined) return () => {};
   let inUse = contentsOf(current);
   let reported = '';
-  let looking = false;
+  let reading = false;
   let stopped = false;
-  const look = async (): Promise<void> => {
+  const readAgain = async (): Promise<void> => {
     try {
       const found = await readCredentials(files);
       reported = '';
@@ -59,10 +59,10 @@ export function followCredentials({
     }
   };
   const timer = setInterval(() => {
-    if (looking) return;
-    looking = true;
-    void look().finally(() => {
-      looking = false;
+    if (reading) return;
+    reading = true;
+    void readAgain().finally(() => {
+      reading = false;
     });
   }, renewEveryMs);
   timer.unref();
@@ -72,7 +72,7 @@ export function followCredentials({
   };
 }
 
-/** Only ever compared. */
+/** For comparison only. */
 const contentsOf = ({ tls, user }: EtcdCredentials): string =>
   JSON.stringify([
     tls?.ca.toString('latin1'),

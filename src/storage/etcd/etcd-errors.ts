@@ -1,7 +1,7 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { StorageError } from '../contract.ts';
 
-/** Texts of api/v3rpc/rpctypes/error.go: several errors share a code, and only the text tells them apart. */
+/** Texts of etcd's api/v3rpc/rpctypes/error.go: several errors share a gRPC code, and only the text distinguishes them. */
 const COMPACTED = 'required revision has been compacted';
 const FUTURE = 'required revision is a future revision';
 const TOO_LARGE = 'request is too large';
@@ -18,11 +18,11 @@ const says = (error: unknown, text: string): boolean => asServiceError(error)?.d
 export const isCompacted = (error: unknown): boolean => says(error, COMPACTED);
 export const isFuture = (error: unknown): boolean => says(error, FUTURE);
 
-/** The token of the user has expired, or was made before the users changed: a new one may do. */
+/** The user's token has expired, or is older than a change of the users: a new token may work. */
 export const isStaleToken = (error: unknown): boolean => STALE_TOKEN.some((text) => says(error, text));
 
-/** Whether another member, or the same one later, may answer a question that this one could not. */
-export function isPassing(error: unknown): boolean {
+/** Whether another member, or the same one later, may answer the call. */
+export function isTransient(error: unknown): boolean {
   const code = asServiceError(error)?.code;
   return (
     code === status.UNAVAILABLE ||
@@ -33,10 +33,10 @@ export function isPassing(error: unknown): boolean {
   );
 }
 
-/** The member refused before it did anything: a write may be sent again. */
-export const isUntouched = (error: unknown): boolean => says(error, NO_LEADER) || isStaleToken(error);
+/** The member refused the call before it had an effect: a write may be sent again. */
+export const isWithoutEffect = (error: unknown): boolean => says(error, NO_LEADER) || isStaleToken(error);
 
-/** What the caller of the store is told. gRPC's own errors name the address and the trouble, and never what was sent. */
+/** The error for the caller of the store. gRPC's messages name the address and the cause, and never the request. */
 export function toStorageError(error: unknown, doing: string): StorageError {
   if (error instanceof StorageError) return error;
   const details = asServiceError(error)?.details ?? (error instanceof Error ? error.message : String(error));

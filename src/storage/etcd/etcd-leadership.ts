@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../../observability/logger.ts';
 import { type Guard, LEADER_KEY, type Revision } from '../contract.ts';
 import type { Leadership } from '../leadership.ts';
 import { toStorageError } from './etcd-errors.ts';
-import type { StoreLogger } from './etcd-store.ts';
 import type { KeySpace } from './key-space.ts';
-import type { Members, Patience } from './members.ts';
+import type { CallTimeout, Members } from './members.ts';
 import {
   CREATE_REVISION,
   LEASE_GRANT,
@@ -17,34 +17,34 @@ import {
   TXN,
 } from './messages.ts';
 
-/** A leader that dies is replaced after the lease, half a second of etcd's, and one look of the others: under ten seconds. */
+/**
+ * A leader that dies is replaced within ten seconds: the lease expires, etcd notices within half a second, and the
+ * others campaign once a second.
+ */
 const LEASE_SECONDS = 6;
 const RENEW_MS = 2_000;
-const LOOK_MS = 1_000;
-/** Given up so much before the lease ends: a clock may be slow, and work that was begun takes a while. */
+const CAMPAIGN_MS = 1_000;
+/** Leadership ends this long before the lease expires: a clock may be slow, and started work takes a while. */
 const MARGIN_MS = 1_000;
-const PATIENCE: Patience = { tryMs: 1_500, totalMs: 3_000 };
+const TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 3_000 };
 
 interface Term {
   readonly lease: bigint;
   readonly created: Revision;
-  /** By our own clock, from before the renewal was sent: etcd's own count began later. */
+  /** On our monotonic clock, counted from before the renewal was sent: etcd's own count began later. */
   validUntil: number;
 }
 
-/**
- * Campaigns until it is closed. The leader's key hangs on a lease: it goes when the leader stops renewing, however that
- * came about.
- */
+/** Campaigns until it is closed. The leader's key is bound to a lease, so it expires when the leader stops renewing. */
 export class EtcdLeadership implements Leadership {
   readonly #members: Members;
   readonly #space: KeySpace;
-  readonly #logger: StoreLogger | undefined;
+  readonly #logger: Pick<Logger, 'info' | 'warn'> | undefined;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #term: Term | undefined;
 
-  constructor(parts: { members: Members; space: KeySpace; logger?: StoreLogger | undefined }) {
+  constructor(parts: { members: Members; space: KeySpace; logger?: Pick<Logger, 'info' | 'warn'> | undefined }) {
     this.#members = parts.members;
     this.#space = parts.space;
     this.#logger = parts.logger;
@@ -69,30 +69,31 @@ export class EtcdLeadership implements Leadership {
     while (!this.#closing.signal.aborted) {
       try {
         this.#term = await this.#campaign();
-        if (this.#term !== undefined) await this.#reign(this.#term);
+        if (this.#term !== undefined) await this.#lead(this.#term);
       } catch (error) {
-        this.#logger?.warn({ err: toStorageError(error, 'hold the election') }, 'no leader could be elected');
+        this.#logger?.warn({ err: toStorageError(error, 'elect a leader') }, 'the leader election failed');
       }
-      await this.#pause(LOOK_MS);
+      await this.#sleep(CAMPAIGN_MS);
     }
   }
 
-  /** The term, or undefined while another leads. */
+  /** The new term, or undefined while another replica leads. */
   async #campaign(): Promise<Term | undefined> {
     const key = this.#space.key(LEADER_KEY);
-    const held = await this.#members.ask(RANGE, { key, keysOnly: true }, PATIENCE, { doing: 'say who leads' });
+    const members = this.#members;
+    const held = await members.callIdempotent(RANGE, { key, keysOnly: true }, TIMEOUT, { doing: 'read the leader' });
     if (held.kvs.length > 0) return undefined;
-    const asked = performance.now();
-    const { id, ttl } = await this.#members.ask(LEASE_GRANT, { ttl: LEASE_SECONDS }, PATIENCE, {
+    const requested = performance.now();
+    const { id, ttl } = await members.callIdempotent(LEASE_GRANT, { ttl: LEASE_SECONDS }, TIMEOUT, {
       doing: 'grant a lease',
     });
-    const { succeeded, header } = await this.#members.tell(
+    const { succeeded, header } = await members.callOnce(
       TXN,
       TXN.request.encode({
         compare: [{ target: CREATE_REVISION, key, createRevision: 0 }],
         success: [{ put: { key, value: Buffer.from(`${hostname()} ${process.pid}`), lease: id } }],
       }),
-      PATIENCE.totalMs,
+      TIMEOUT.totalMs,
       'elect a leader',
     );
     if (!succeeded) {
@@ -100,14 +101,14 @@ export class EtcdLeadership implements Leadership {
       return undefined;
     }
     this.#logger?.info({}, 'this replica leads');
-    return { lease: id, created: this.#space.fromEtcd(header?.revision ?? 0), validUntil: asked + ttl * 1_000 };
+    return { lease: id, created: this.#space.fromEtcd(header?.revision ?? 0), validUntil: requested + ttl * 1_000 };
   }
 
-  /** Until the lease is lost, or given up. */
-  async #reign(term: Term): Promise<void> {
+  /** Renews the lease until it is lost, or this is closed. */
+  async #lead(term: Term): Promise<void> {
     try {
       for (;;) {
-        await this.#pause(RENEW_MS);
+        await this.#sleep(RENEW_MS);
         if (this.#closing.signal.aborted) return;
         const sent = performance.now();
         const renewed = await this.#renew(term.lease).catch(() => undefined);
@@ -122,24 +123,24 @@ export class EtcdLeadership implements Leadership {
   }
 
   async #renew(id: bigint): Promise<number> {
-    const { ttl } = await this.#members.exchange(
+    const { ttl } = await this.#members.callStream(
       LEASE_KEEP_ALIVE_PATH,
       leaseKeepAliveRequest,
       leaseKeepAliveResponse,
       { id },
-      PATIENCE.tryMs,
+      TIMEOUT.attemptMs,
     );
     return ttl;
   }
 
-  /** So that nobody has to wait for it to end. When this fails, they wait. */
+  /** So that the others need not wait until the lease expires. When this fails, they wait. */
   async #revoke(id: bigint): Promise<void> {
     await this.#members
-      .ask(LEASE_REVOKE, { id }, { tryMs: 1_000, totalMs: 1_000 }, { doing: 'give up a lease' })
+      .callIdempotent(LEASE_REVOKE, { id }, { attemptMs: 1_000, totalMs: 1_000 }, { doing: 'revoke a lease' })
       .catch(() => undefined);
   }
 
-  async #pause(ms: number): Promise<void> {
+  async #sleep(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SharedCall } from '../../lib/shared-call.ts';
-import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
+import type { Logger } from '../../observability/logger.ts';
+import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type KeyValue,
   type ListRequest,
@@ -13,56 +14,48 @@ import {
   type WriteResult,
 } from '../contract.ts';
 import { isCompacted, isFuture, toStorageError } from './etcd-errors.ts';
-import { watchStream } from './etcd-watch.ts';
+import { RevisionHead, watchStream } from './etcd-watch.ts';
 import type { KeySpace } from './key-space.ts';
 import type { Member } from './member.ts';
-import type { Members, Patience } from './members.ts';
+import type { CallTimeout, Members } from './members.ts';
 import { COMPACT, type Decoded, type EtcdKeyValue, RANGE, TXN } from './messages.ts';
-import { RevisionHead } from './revision-head.ts';
 import type { StoreMeta } from './store-meta.ts';
 import { failedKey, transactionFor } from './transaction.ts';
 
-export interface StoreLogger {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-}
-
-/**
- * A question is soon put to another member; who asks waits for an answer. Each try has more time than the one before, so
- * that an etcd all of whose members are slow is slow, and not away.
- */
-const QUESTION: Patience = { tryMs: 1_500, totalMs: 4_000 };
-/** A page of a list is more work. */
-const PAGE: Patience = { tryMs: 5_000, totalMs: 10_000 };
-/** Whatever has not happened by then, e.g. because the leader hangs, is better begun anew by the caller. */
+/** A read soon goes to another member. Attempts grow longer, so that an etcd with only slow members still answers. */
+const READ_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 4_000 };
+const PAGE_TIMEOUT: CallTimeout = { attemptMs: 5_000, totalMs: 10_000 };
+/** A write that has not happened by then, e.g. because etcd's leader hangs, fails. */
 const WRITE_MS = 3_000;
-const COMPACTION: Patience = { tryMs: 20_000, totalMs: 30_000 };
-/** Items in one answer of etcd: some hundred kilobytes. */
+const COMPACTION_TIMEOUT: CallTimeout = { attemptMs: 20_000, totalMs: 30_000 };
+/** Items in one response of etcd: some hundred kilobytes. */
 const PAGE_ITEMS = 500;
 const RESUME_MS = 100;
+/** How long a watch may be silent; doubles while it fails. */
 const DEAD_MS = { first: 3_000, most: 60_000 };
 
-/** The contract on etcd. Several processes may have the same store open. */
+/** The storage contract on etcd. Several processes may have the same store open. */
 export class EtcdStore implements Store {
   readonly #members: Members;
   readonly #space: KeySpace;
   readonly #meta: StoreMeta;
-  readonly #logger: StoreLogger | undefined;
+  readonly #logger: Pick<Logger, 'warn'> | undefined;
   readonly #head = new RevisionHead();
   readonly #closing = new AbortController();
   readonly #pending = new Set<Promise<unknown>>();
-  readonly #question: SharedCall<Revision>;
+  readonly #sharedRevision: SharedCall<Revision>;
   readonly #stopFollowing: (() => void) | undefined;
-  /** The newest revision known to be gone; others may have compacted further. */
+  /** The newest revision known to be compacted; other processes may have compacted further. */
   #compacted: Revision;
-  #watchesAt: Member | undefined;
+  /** The member that serves the watches. */
+  #watchMember: Member | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(parts: {
     members: Members;
     space: KeySpace;
     meta: StoreMeta;
-    logger?: StoreLogger;
+    logger?: Pick<Logger, 'warn'>;
     /** Called when the store closes. */
     stopFollowing?: () => void;
   }) {
@@ -72,22 +65,19 @@ export class EtcdStore implements Store {
     this.#logger = parts.logger;
     this.#stopFollowing = parts.stopFollowing;
     this.#compacted = Math.max(0, parts.meta.oldest - 1);
-    this.#question = new SharedCall(() => this.#askRevision());
+    this.#sharedRevision = new SharedCall(() => this.#readRevision());
   }
 
   async get(key: string, revision?: Revision): Promise<KeyValue | undefined> {
     checkKey(key);
     checkRevision(revision);
-    const { kvs } = await this.#range({ key: this.#space.key(key) }, revision, QUESTION);
+    const { kvs } = await this.#range({ key: this.#space.key(key) }, revision, READ_TIMEOUT);
     return kvs[0] && this.#space.keyValue(kvs[0]);
   }
 
-  async list({ prefix, revision, after, limit }: ListRequest): Promise<ListResult> {
-    checkPrefix(prefix);
-    checkRevision(revision);
-    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0)) {
-      throw new RangeError('the limit of a list is a positive integer');
-    }
+  async list(request: ListRequest): Promise<ListResult> {
+    checkList(request);
+    const { prefix, revision, after, limit } = request;
     const rangeEnd = this.#space.end(prefix);
     const items: KeyValue[] = [];
     let start = this.#space.key(prefix);
@@ -95,8 +85,8 @@ export class EtcdStore implements Store {
     let at = revision;
     for (;;) {
       const size = Math.min(PAGE_ITEMS, (limit ?? Number.POSITIVE_INFINITY) - items.length);
-      const page = await this.#range({ key: start, rangeEnd, limit: size }, at, PAGE);
-      // All pages are of the state that the first one was.
+      const page = await this.#range({ key: start, rangeEnd, limit: size }, at, PAGE_TIMEOUT);
+      // All pages are read at the revision of the first.
       at ??= page.revision;
       for (const kv of page.kvs) items.push(this.#space.keyValue(kv));
       const last = items.at(-1);
@@ -111,19 +101,19 @@ export class EtcdStore implements Store {
     // Encoded before anything is awaited: the writer may use its buffer again.
     const request = TXN.request.encode(transactionFor(write, this.#space, this.#meta.modRevision));
     const { succeeded, header, responses } = await this.#track(
-      this.#members.tell(TXN, request, WRITE_MS, 'take the write'),
+      this.#members.callOnce(TXN, request, WRITE_MS, 'take the write'),
     );
-    const revision = this.#saw(header?.revision);
+    const revision = this.#advanceTo(header?.revision);
     if (succeeded) return { ok: true, revision };
     const found = responses.map((response) => response.range?.kvs[0]);
-    const key = failedKey(write, found.slice(1), this.#space);
-    if (key === undefined) {
-      // Only what the engine itself demanded is left.
+    const failed = failedKey(write, found.slice(1), this.#space);
+    if (failed === undefined) {
+      // Only the comparison of the metadata is left.
       this.#requireMeta(found[0]);
       throw new StorageError('unavailable', 'etcd refused a write without a reason');
     }
-    const current = found.slice(1)[key.place];
-    return { ok: false, key: key.key, current: current && this.#space.keyValue(current), revision };
+    const current = found.slice(1)[failed.index];
+    return { ok: false, key: failed.key, current: current && this.#space.keyValue(current), revision };
   }
 
   async *watch(prefix: string, after: Revision, signal: AbortSignal): AsyncGenerator<WatchBatch, void, undefined> {
@@ -143,9 +133,9 @@ export class EtcdStore implements Store {
           prefix,
           after: position,
           signal: ended,
-          prefer: this.#watchesAt,
+          prefer: this.#watchMember,
           onOpen: (member) => {
-            this.#watchesAt = member;
+            this.#watchMember = member;
           },
           deadMs,
         });
@@ -160,10 +150,10 @@ export class EtcdStore implements Store {
           this.#compacted = Math.max(this.#compacted, error.revision ?? 0);
           throw error;
         }
-        // Taken up where it was: nothing is missed, and nobody above needs to know.
+        // Resumed at its position, so no change is missed.
         this.#logger?.warn(
-          { err: toStorageError(error, 'go on with the watch'), revision: position },
-          'the watch is taken up again',
+          { err: toStorageError(error, 'continue the watch'), revision: position },
+          'the watch of etcd is resumed',
         );
         deadMs = Math.min(DEAD_MS.most, deadMs * 2);
         await delay(RESUME_MS, undefined, { signal: ended, ref: false }).catch(() => undefined);
@@ -173,18 +163,19 @@ export class EtcdStore implements Store {
 
   async revision(): Promise<Revision> {
     this.#requireOpen();
-    return this.#question.ask();
+    return this.#sharedRevision.call();
   }
 
   /**
-   * etcd has no question for it. A watch from the beginning is refused, with the revision, if anything was compacted. If
-   * nothing was, it would make etcd read all of its history, so a read at the beginning comes first, which costs nothing.
+   * etcd has no call for it, but refuses a watch from a compacted revision with the revision that it was compacted at.
+   * Without any compaction, a watch from the first revision would make etcd read its whole history, so a cheap read at
+   * the first revision goes first.
    */
   async compactedRevision(): Promise<Revision> {
     this.#requireOpen();
     const { metaKey } = this.#space;
-    const asked = (await this.#hasBeginning()) ? 0 : await this.#members.oldestKept(metaKey, QUESTION);
-    this.#compacted = Math.max(this.#compacted, asked === 0 ? 0 : this.#space.fromEtcd(asked) - 1);
+    const oldest = (await this.#hasFirstRevision()) ? 0 : await this.#members.compactRevision(metaKey, READ_TIMEOUT);
+    this.#compacted = Math.max(this.#compacted, oldest === 0 ? 0 : this.#space.fromEtcd(oldest) - 1);
     return this.#compacted;
   }
 
@@ -194,10 +185,10 @@ export class EtcdStore implements Store {
     const at = this.#space.toEtcd(revision);
     if (at <= 1 || revision - 1 <= this.#compacted) return;
     try {
-      await this.#members.ask(COMPACT, { revision: at }, COMPACTION, { doing: 'be compacted' });
+      await this.#members.callIdempotent(COMPACT, { revision: at }, COMPACTION_TIMEOUT, { doing: 'be compacted' });
     } catch (error) {
       if (isFuture(error)) throw await this.#futureError(revision);
-      // Someone else was faster, and went further.
+      // Another process has compacted further.
       if (!isCompacted(error)) throw this.#failure(error, 'be compacted');
       await this.compactedRevision();
     }
@@ -217,35 +208,41 @@ export class EtcdStore implements Store {
   }
 
   /** Whether etcd still has its first revision. */
-  async #hasBeginning(): Promise<boolean> {
+  async #hasFirstRevision(): Promise<boolean> {
     const request = { key: this.#space.metaKey, revision: 1, keysOnly: true };
     try {
-      await this.#members.ask(RANGE, request, QUESTION, { doing: 'be read', prefer: this.#watchesAt });
+      await this.#members.callIdempotent(RANGE, request, READ_TIMEOUT, {
+        doing: 'be read',
+        prefer: this.#watchMember,
+      });
       return true;
     } catch (error) {
       if (isCompacted(error)) return false;
-      throw this.#failure(error, 'say what it has compacted');
+      throw this.#failure(error, 'report its compacted revision');
     }
   }
 
-  async #askRevision(): Promise<Revision> {
-    // At the member of the watch, if it is well: it then has what it says, and the watch soon has it, too.
-    const answer = await this.#range({ key: this.#space.metaKey, keysOnly: true }, undefined, QUESTION);
-    this.#requireMeta(answer.kvs[0]);
-    return answer.revision;
+  async #readRevision(): Promise<Revision> {
+    const { kvs, revision } = await this.#range({ key: this.#space.metaKey, keysOnly: true }, undefined, READ_TIMEOUT);
+    this.#requireMeta(kvs[0]);
+    return revision;
   }
 
+  /** Reads at the member of the watch if it answers: the watch of that member soon reaches the returned revision. */
   async #range(
     request: { key: Uint8Array; rangeEnd?: Uint8Array; limit?: number; keysOnly?: boolean },
     at: Revision | undefined,
-    patience: Patience,
+    timeout: CallTimeout,
   ): Promise<{ kvs: readonly EtcdKeyValue[]; more: boolean; revision: Revision }> {
     this.#requireOpen();
     if (at !== undefined && at <= this.#compacted) throw this.#compactedError(at);
-    const asked = at === undefined ? request : { ...request, revision: this.#space.toEtcd(at) };
-    let answer: Decoded<typeof RANGE.response>;
+    const atRevision = at === undefined ? request : { ...request, revision: this.#space.toEtcd(at) };
+    let response: Decoded<typeof RANGE.response>;
     try {
-      answer = await this.#members.ask(RANGE, asked, patience, { doing: 'be read', prefer: this.#watchesAt });
+      response = await this.#members.callIdempotent(RANGE, atRevision, timeout, {
+        doing: 'be read',
+        prefer: this.#watchMember,
+      });
     } catch (error) {
       if (at !== undefined && isFuture(error)) throw await this.#futureError(at);
       if (at !== undefined && isCompacted(error)) {
@@ -254,19 +251,19 @@ export class EtcdStore implements Store {
       }
       throw this.#failure(error, 'be read');
     }
-    return { kvs: answer.kvs, more: answer.more, revision: this.#saw(answer.header?.revision) };
+    return { kvs: response.kvs, more: response.more, revision: this.#advanceTo(response.header?.revision) };
   }
 
-  /** Every answer tells where the store is, and that moves the watches on. */
-  #saw(etcdRevision = 0): Revision {
+  /** Every response carries the current revision; watches that are behind it request progress. */
+  #advanceTo(etcdRevision = 0): Revision {
     const revision = this.#space.fromEtcd(etcdRevision);
-    this.#head.saw(revision);
+    this.#head.advanceTo(revision);
     return revision;
   }
 
-  /** Another store was moved into this place, or this one was removed: our count of revisions is no longer right. */
-  #requireMeta(kept: EtcdKeyValue | undefined): void {
-    if (kept?.modRevision === this.#meta.modRevision) return;
+  /** After an import into the prefix, or its removal, our offset of revisions is wrong. */
+  #requireMeta(found: EtcdKeyValue | undefined): void {
+    if (found?.modRevision === this.#meta.modRevision) return;
     throw new StorageError(
       'unavailable',
       'the store in etcd has been replaced while it was open: restart this process',
@@ -294,10 +291,10 @@ export class EtcdStore implements Store {
 
   #track<T>(work: Promise<T>): Promise<T> {
     this.#pending.add(work);
-    const forget = (): void => {
+    const remove = (): void => {
       this.#pending.delete(work);
     };
-    work.then(forget, forget);
+    work.then(remove, remove);
     return work;
   }
 

@@ -13,7 +13,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const response = (said: Partial<EtcdWatchResponse>): EtcdWatchResponse => ({
+const response = (fields: Partial<EtcdWatchResponse>): EtcdWatchResponse => ({
   header: { revision: 1 } as EtcdWatchResponse['header'],
   created: false,
   canceled: false,
@@ -21,15 +21,15 @@ const response = (said: Partial<EtcdWatchResponse>): EtcdWatchResponse => ({
   cancelReason: '',
   fragment: false,
   events: [],
-  ...said,
+  ...fields,
 });
 
-/** A watch at a member that answers when it is told to. */
+/** A watch at a member whose responses the test sends. */
 function openWatch() {
-  const asked: EtcdWatchRequest[] = [];
+  const requests: EtcdWatchRequest[] = [];
   const answers = new PassThrough({ objectMode: true });
   const stream = Object.assign(answers, {
-    write: (request: EtcdWatchRequest) => asked.push(request),
+    write: (request: EtcdWatchRequest) => requests.push(request),
     cancel: () => answers.destroy(),
   });
   const member = { address: 'etcd:2379' } as unknown as Member;
@@ -38,7 +38,7 @@ function openWatch() {
   const watch = watchStream({
     members,
     space: new KeySpace('/x', 0),
-    head: { revision: 9, onMove: () => () => {} },
+    head: { revision: 9, onAdvance: () => () => {} },
     prefix: '/a/',
     after: 3,
     signal: stop.signal,
@@ -46,27 +46,27 @@ function openWatch() {
     onOpen: () => {},
     deadMs: 5_000,
   });
-  const tell = (said: Partial<EtcdWatchResponse>): void => void answers.push(response(said));
-  return { watch, asked, tell, stop };
+  const send = (fields: Partial<EtcdWatchResponse>): void => void answers.push(response(fields));
+  return { watch, requests, send, stop };
 }
 
-it('asks how far the member is only when it has told the id of the watch', async () => {
-  // Before, etcd holds back the events of the watch, and an answer to the question passes them.
-  const { watch, asked, tell, stop } = openWatch();
+it('requests progress only after the member has sent the id of the watch', async () => {
+  // Before, etcd holds back the events of the watch, and a progress report would overtake them.
+  const { watch, requests, send, stop } = openWatch();
   const first = watch.next();
   await vi.advanceTimersByTimeAsync(1_000);
-  expect(asked.map((request) => Object.keys(request))).toEqual([['create']]);
-  tell({ created: true });
+  expect(requests.map((request) => Object.keys(request))).toEqual([['create']]);
+  send({ created: true });
   await vi.advanceTimersByTimeAsync(100);
-  expect(asked.slice(1).every((request) => request.progress !== undefined)).toBe(true);
-  expect(asked.length).toBeGreaterThan(1);
-  tell({ header: { revision: 9 } as EtcdWatchResponse['header'] });
+  expect(requests.slice(1).every((request) => request.progress !== undefined)).toBe(true);
+  expect(requests.length).toBeGreaterThan(1);
+  send({ header: { revision: 9 } as EtcdWatchResponse['header'] });
   expect(await first).toEqual({ done: false, value: { changes: [], revision: 9 } });
   stop.abort();
   await watch.return();
 });
 
-it('gives a member up that never tells the id of the watch', async () => {
+it('gives up a member that never sends the id of the watch', async () => {
   const { watch } = openWatch();
   const first = expect(watch.next()).rejects.toThrow('the member etcd:2379 does not answer');
   await vi.advanceTimersByTimeAsync(20_000);

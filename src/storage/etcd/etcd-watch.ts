@@ -4,12 +4,29 @@ import type { Member } from './member.ts';
 import type { Members, OpenStream } from './members.ts';
 import { type EtcdWatchRequest, type EtcdWatchResponse, WATCH_PATH, watchRequest, watchResponse } from './messages.ts';
 
-/** Where the store is, as far as any answer has told. */
-export interface Head {
-  readonly revision: Revision;
-  /** Calls back when it has moved; returns how to stop that. */
-  onMove(listener: () => void): () => void;
+/** The newest revision that any response of etcd has carried. */
+export class RevisionHead {
+  readonly #listeners = new Set<() => void>();
+  #revision: Revision = 0;
+
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  advanceTo(revision: Revision): void {
+    if (revision <= this.#revision) return;
+    this.#revision = revision;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Calls back after each advance; returns how to stop that. */
+  onAdvance(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
 }
+
+type Head = Pick<RevisionHead, 'revision' | 'onAdvance'>;
 
 export interface WatchStreamOptions {
   readonly members: Members;
@@ -18,34 +35,34 @@ export interface WatchStreamOptions {
   readonly prefix: string;
   readonly after: Revision;
   readonly signal: AbortSignal;
-  /** The member at which the other watches are. */
+  /** The member that serves the other watches. */
   readonly prefer: Member | undefined;
-  /** Told where the stream is: questions put there are answered by a member that is as far as the watch. */
+  /** Called with the member that serves the stream. Reads from that member are never ahead of the watch for long. */
   readonly onOpen: (member: Member) => void;
-  /** How long the stream may be silent after a question. */
+  /** How long the stream may be silent after a progress request. */
   readonly deadMs: number;
 }
 
-/** So long an event has to arrive by itself before the member is asked how far it is. */
-const ASK_AFTER_MS = 5;
-/** A member ignores the question while the watch is behind, so it is put again. */
-const ASK_AGAIN_MS = 30;
+/** An event has this long to arrive by itself before progress is requested. */
+const REQUEST_AFTER_MS = 5;
+/** A member ignores a progress request while the watch is behind, so it is repeated. */
+const REPEAT_MS = 30;
 const IDLE_MS = 2_000;
-const TICK_MS = 500;
+const CHECK_MS = 500;
 
 /**
- * One stream, at one member, from a revision on until it breaks. Throws `compacted`, or why it ended; returns only
- * when the signal aborts.
+ * One watch stream at one member, from a revision until it breaks. Throws `compacted`, or the reason why it ended;
+ * returns only when the signal aborts.
  *
- * The watch begins at `after` itself and drops what it knows. etcd would accept `after + 1` as the revision that was
- * compacted at, where a deletion may be gone already; one earlier is refused then.
+ * The watch starts at `after` and drops that change. At `after + 1`, etcd would accept a watch from the revision that was
+ * compacted at, where a deletion may be gone already; it refuses the revision before.
  */
 export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<WatchBatch, void, undefined> {
   const { members, space, prefix, signal, onOpen } = options;
   const open = await members.stream(WATCH_PATH, watchRequest, watchResponse, options.prefer);
-  const probe = new Probe(open, options);
+  const progress = new ProgressRequester(open, options);
   const cancel = (): void => open.stream.cancel();
-  // Who reads the stream gets the error; without a listener one that comes after the end would end the process.
+  // The reader of the stream gets the error. Without this listener, an error after the end would end the process.
   open.stream.on('error', () => {});
   signal.addEventListener('abort', cancel);
   try {
@@ -60,27 +77,27 @@ export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<
         fragment: true,
       },
     });
-    probe.start(options.after);
+    progress.start(options.after);
     let position = options.after;
     let changes: Change[] = [];
-    for await (const response of probe.responses()) {
+    for await (const response of progress.responses()) {
       refuseCanceled(response, space);
-      if (response.created) probe.announced();
+      if (response.created) progress.created();
       for (const event of response.events) {
         const change = space.change(event);
         if (change.modRevision > position) changes.push(change);
       }
-      // The rest of the same answer follows.
+      // The rest of the same response follows.
       if (response.fragment) continue;
       const reached = reachedBy(response, changes, space);
       if (reached === undefined || reached <= position) {
-        probe.heard(position);
+        progress.reached(position);
         continue;
       }
       const batch = { changes, revision: reached };
       changes = [];
       position = reached;
-      probe.heard(position);
+      progress.reached(position);
       yield batch;
     }
     throw new StorageError('unavailable', 'the member ended the watch');
@@ -90,29 +107,23 @@ export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<
     throw error;
   } finally {
     signal.removeEventListener('abort', cancel);
-    probe.stop();
+    progress.stop();
     open.stream.cancel();
   }
 }
 
-function refuseCanceled(response: EtcdWatchResponse, space: KeySpace): void {
-  if (response.compactRevision > 0) {
-    const oldest = space.fromEtcd(response.compactRevision);
-    throw new StorageError(
-      'compacted',
-      `the watch needs changes that have been compacted: the oldest kept is ${oldest}`,
-      {
-        revision: oldest - 1,
-      },
-    );
+function refuseCanceled({ compactRevision, canceled, cancelReason }: EtcdWatchResponse, space: KeySpace): void {
+  if (compactRevision > 0) {
+    const oldest = space.fromEtcd(compactRevision);
+    const message = `the watch needs changes that have been compacted: the oldest kept is ${oldest}`;
+    throw new StorageError('compacted', message, { revision: oldest - 1 });
   }
-  if (response.canceled)
-    throw new StorageError('unavailable', `the member refused the watch: ${response.cancelReason}`);
+  if (canceled) throw new StorageError('unavailable', `the member refused the watch: ${cancelReason}`);
 }
 
 /**
- * With events, up to the last of them: the header may be further than a long answer that comes in pieces. Without,
- * the header is a progress report, which etcd sends only to a watch that has had everything.
+ * With events: the last of them, because the header may be ahead of a response that comes in fragments. Without events
+ * the header is a progress report, which etcd sends only when the watch has received everything.
  */
 function reachedBy(response: EtcdWatchResponse, changes: readonly Change[], space: KeySpace): Revision | undefined {
   if (response.created) return undefined;
@@ -121,25 +132,25 @@ function reachedBy(response: EtcdWatchResponse, changes: readonly Change[], spac
 }
 
 /**
- * Keeps asking a stream how far it is, whenever the store is known to be further, and now and then when all is quiet.
- * A stream that stays silent after a question is dead: a member that hangs keeps its connections open.
+ * Requests progress of a watch while the store is known to be ahead of it, and at times when the stream is idle. A
+ * stream that stays silent after a request is dead: a member that hangs keeps its connections open.
  */
-class Probe {
+class ProgressRequester {
   readonly #open: OpenStream<EtcdWatchRequest, EtcdWatchResponse>;
   readonly #head: Head;
   readonly #deadMs: number;
   #position: Revision = 0;
   /**
-   * The member has told the id of the watch. Until then it holds events back, but not its answers to questions for progress,
-   * which belong to no watch: one would say that we have had everything, before any of it.
+   * The member has sent the id of the watch. Before that it holds back events but not progress reports, which belong to
+   * no watch: such a report would claim that the watch has received events that it has not.
    */
-  #isAnnounced = false;
-  /** True while our reader waits: only then does silence mean anything. */
+  #isCreated = false;
+  /** True while our reader waits for the stream: only then does silence mean anything. */
   #waiting = false;
   #lastHeard = performance.now();
-  #askedAt: number | undefined;
+  #requestedAt: number | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #tick: NodeJS.Timeout | undefined;
+  #interval: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
 
   constructor(
@@ -153,10 +164,10 @@ class Probe {
 
   start(position: Revision): void {
     this.#position = position;
-    this.#unsubscribe = this.#head.onMove(() => this.#plan(ASK_AFTER_MS));
-    this.#tick = setInterval(() => this.#check(), TICK_MS);
-    this.#tick.unref();
-    this.#plan(ASK_AFTER_MS);
+    this.#unsubscribe = this.#head.onAdvance(() => this.#schedule(REQUEST_AFTER_MS));
+    this.#interval = setInterval(() => this.#check(), CHECK_MS);
+    this.#interval.unref();
+    this.#schedule(REQUEST_AFTER_MS);
   }
 
   async *responses(): AsyncGenerator<EtcdWatchResponse, void, undefined> {
@@ -168,7 +179,7 @@ class Probe {
         const { value, done } = await iterator.next();
         this.#waiting = false;
         if (done === true) return;
-        this.#askedAt = undefined;
+        this.#requestedAt = undefined;
         yield value as EtcdWatchResponse;
       }
     } finally {
@@ -176,47 +187,47 @@ class Probe {
     }
   }
 
-  announced(): void {
-    this.#isAnnounced = true;
+  created(): void {
+    this.#isCreated = true;
   }
 
-  heard(position: Revision): void {
+  reached(position: Revision): void {
     this.#position = position;
-    this.#plan(ASK_AGAIN_MS);
+    this.#schedule(REPEAT_MS);
   }
 
   stop(): void {
     this.#unsubscribe?.();
-    clearInterval(this.#tick);
+    clearInterval(this.#interval);
     clearTimeout(this.#timer);
-    this.#tick = undefined;
+    this.#interval = undefined;
   }
 
-  #plan(ms: number): void {
+  #schedule(ms: number): void {
     if (this.#timer !== undefined || this.#head.revision <= this.#position) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      if (this.#tick === undefined || this.#head.revision <= this.#position) return;
-      this.#ask();
-      this.#plan(ASK_AGAIN_MS);
+      if (this.#interval === undefined || this.#head.revision <= this.#position) return;
+      this.#request();
+      this.#schedule(REPEAT_MS);
     }, ms);
   }
 
-  #ask(): void {
-    this.#askedAt ??= performance.now();
-    if (this.#isAnnounced && this.#open.stream.writable) this.#open.stream.write({ progress: {} });
+  #request(): void {
+    this.#requestedAt ??= performance.now();
+    if (this.#isCreated && this.#open.stream.writable) this.#open.stream.write({ progress: {} });
   }
 
   #check(): void {
     if (!this.#waiting) return;
     const now = performance.now();
-    if (this.#askedAt !== undefined) {
-      const since = Math.max(this.#askedAt, this.#lastHeard);
+    if (this.#requestedAt !== undefined) {
+      const since = Math.max(this.#requestedAt, this.#lastHeard);
       if (now - since > this.#deadMs) {
         this.#open.stream.destroy(
           new StorageError('unavailable', `the member ${this.#open.member.address} does not answer`),
         );
       }
-    } else if (now - this.#lastHeard > IDLE_MS) this.#ask();
+    } else if (now - this.#lastHeard > IDLE_MS) this.#request();
   }
 }

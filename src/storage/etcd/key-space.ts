@@ -2,13 +2,13 @@ import type { Change, KeyValue, Revision } from '../contract.ts';
 import { DELETE_EVENT, type EtcdEvent, type EtcdKeyValue } from './messages.ts';
 
 /**
- * How the store's keys and revisions are written in etcd. Everything is below one prefix, so that etcd can be shared
- * and a role of etcd can be limited to it: `<prefix>/data` and the key, and `<prefix>/meta` for what the engine needs.
+ * Maps the store's keys and revisions to etcd's. All keys are below one prefix, so that several programs can share an
+ * etcd and a role of etcd can be limited to the prefix: `<prefix>/data` + key, and `<prefix>/meta` for the engine.
  */
 export class KeySpace {
   readonly metaKey: Uint8Array;
   readonly #root: string;
-  /** How much higher the store's revisions are than etcd's: a fleet that moved in counts on from where it was. */
+  /** Store revision minus etcd revision: an imported store continues the revisions of the exported one. */
   readonly offset: number;
 
   constructor(prefix: string, offset: number) {
@@ -35,7 +35,7 @@ export class KeySpace {
     return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('utf8').slice(this.#root.length);
   }
 
-  /** Of etcd; not positive for a revision from before the move. */
+  /** Not positive for a revision from before the import. */
   toEtcd(revision: Revision): number {
     return revision - this.offset;
   }

@@ -1,11 +1,12 @@
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { type ChannelCredentials, Client, type ClientDuplexStream, credentials, Metadata } from '@grpc/grpc-js';
-import { askMemberTime } from './member-time.ts';
 import type { UnaryMethod } from './messages.ts';
 import type { Message } from './protobuf.ts';
 
-/** PEM, as it is in the files. */
+/** PEM, as read from the files. */
 export interface TlsMaterial {
   readonly ca: Buffer;
   readonly cert?: Buffer;
@@ -15,16 +16,16 @@ export interface TlsMaterial {
 export type Duplex<Q, S> = ClientDuplexStream<Q, S>;
 
 /**
- * A ping on a connection that carries a call finds out that the other side is gone. More often than every five seconds
- * etcd takes for an attack (its --grpc-keepalive-min-time).
+ * Pings on a connection that carries a call detect a dead peer. etcd closes connections that ping more often than every
+ * five seconds (its --grpc-keepalive-min-time).
  */
 const KEEPALIVE = { everyMs: 10_000, timeoutMs: 3_000 };
-/** So that a store that is back is found again within a second or two. */
+/** An etcd that is back is reconnected within a second or two. */
 const RECONNECT = { initialMs: 100, maxMs: 1_000 };
 
-const passBytes = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** One etcd server and the connection to it, which is made when it is needed and made again when it breaks. */
+/** One etcd server and the gRPC connection to it, which gRPC opens when needed and reopens when it breaks. */
 export class Member {
   readonly address: string;
   readonly #streams = new Set<{ cancel(): void }>();
@@ -37,7 +38,7 @@ export class Member {
     this.#client = connectTo(address, tls);
   }
 
-  /** From now on over a connection with this. Calls that are under way are finished over the old one, and streams end. */
+  /** Opens a connection with new credentials. Unary calls in flight finish over the old one; streams are cancelled. */
   renew(tls: TlsMaterial | undefined): void {
     const old = this.#client;
     this.#tls = tls;
@@ -46,7 +47,7 @@ export class Member {
     old.close();
   }
 
-  /** Whether there is a connection, within the time. */
+  /** Resolves true when connected, false when not within the time. */
   ready(withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       this.#client.waitForReady(Date.now() + withinMs, (error) => resolve(error === undefined));
@@ -57,14 +58,14 @@ export class Member {
     return new Promise((resolve, reject) => {
       this.#client.makeUnaryRequest(
         method.path,
-        passBytes,
+        toBuffer,
         (bytes) => method.response.decode(bytes),
         request,
         callMetadata(token),
         { deadline: Date.now() + withinMs },
         (error, response) => {
           if (error !== null) reject(error);
-          else if (response === undefined) reject(new Error('etcd sent an empty answer'));
+          else if (response === undefined) reject(new Error('etcd sent an empty response'));
           else resolve(response);
         },
       );
@@ -79,7 +80,7 @@ export class Member {
   ): Duplex<Partial<Q>, S> {
     const stream = this.#client.makeBidiStreamRequest<Partial<Q>, S>(
       path,
-      (value) => passBytes(request.encode(value)),
+      (value) => toBuffer(request.encode(value)),
       (bytes) => response.decode(bytes),
       callMetadata(token),
     );
@@ -88,9 +89,9 @@ export class Member {
     return stream;
   }
 
-  /** By its clock, in milliseconds, exact to a second; undefined when it does not say within the time. */
+  /** The member's clock in milliseconds, exact to a second; undefined when it does not answer within the time. */
   time(withinMs: number): Promise<number | undefined> {
-    return askMemberTime(this.address, this.#tls, withinMs);
+    return readDateHeader(this.address, this.#tls, withinMs);
   }
 
   close(): void {
@@ -108,16 +109,16 @@ function connectTo(address: string, tls: TlsMaterial | undefined): Client {
     'grpc.max_reconnect_backoff_ms': RECONNECT.maxMs,
     'grpc.max_receive_message_length': -1,
     'grpc.max_send_message_length': -1,
-    // A write that gRPC itself sent again could happen twice. Who repeats what is decided above.
+    // A write that gRPC retries could happen twice. Members decides what is retried.
     'grpc.enable_retries': 0,
-    // Never through the proxy that the environment names for the web.
+    // HTTPS_PROXY is for the web, not for the store.
     'grpc.enable_http_proxy': 0,
     'grpc.service_config_disable_resolution': 1,
     'grpc.use_local_subchannel_pool': 1,
   });
 }
 
-/** A member that has lost its leader says so at once, rather than let the call wait (`hasleader`). */
+/** With `hasleader`, a member that has lost its leader fails the call at once instead of letting it wait. */
 function callMetadata(token: string | undefined): Metadata {
   const metadata = new Metadata();
   metadata.set('hasleader', 'true');
@@ -127,18 +128,57 @@ function callMetadata(token: string | undefined): Metadata {
 
 function channelCredentials(host: string, tls: TlsMaterial | undefined): ChannelCredentials {
   if (tls === undefined) return credentials.createInsecure();
-  // By the name or address that the operator gave, whatever name the handshake carried.
+  // Checked against the host of the endpoint, not against the server name of the handshake.
   return credentials.createSsl(tls.ca, tls.key ?? null, tls.cert ?? null, {
     checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate as PeerCertificate),
   });
 }
 
 /**
- * RFC 6066, section 3: a server name in the handshake is a DNS name, never an address, and Node refuses one. gRPC would
- * send it all the same, unless it is given a name.
+ * RFC 6066, section 3: the server name of a handshake is a DNS name, never an IP address, and Node refuses one. gRPC
+ * sends the address unless it is given a name.
  */
 const serverName = (host: string): object => (isIP(host) === 0 ? {} : { 'grpc.ssl_target_name_override': NO_NAME });
 const NO_NAME = 'etcd.invalid';
 
 /** Without the port, and without the brackets of an IPv6 address. */
 const hostOf = (address: string): string => address.slice(0, address.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
+
+/**
+ * The clock of a member, from the `Date` header of an HTTP response (RFC 9110, section 6.6.1): etcd's gRPC messages
+ * carry no time. etcd serves HTTP at the address of its gRPC API, unless --listen-client-http-urls names another. Any
+ * response has the header; TLS proves that it is the member's.
+ */
+export function readDateHeader(
+  address: string,
+  tls: TlsMaterial | undefined,
+  withinMs: number,
+): Promise<number | undefined> {
+  const host = hostOf(address);
+  // A new connection each time uses the current credentials, and leaves nothing open.
+  const common = { host, port: address.slice(address.lastIndexOf(':') + 1), path: '/version', agent: false } as const;
+  return new Promise((resolve) => {
+    const request =
+      tls === undefined
+        ? requestHttp(common)
+        : requestHttps({
+            ...common,
+            ...tls,
+            ...(isIP(host) === 0 ? { servername: host } : {}),
+            checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),
+          });
+    const timer = setTimeout(() => request.destroy(), withinMs);
+    timer.unref();
+    request.once('response', (response) => {
+      const time = Date.parse(response.headers.date ?? '');
+      resolve(Number.isNaN(time) ? undefined : time);
+      request.destroy();
+    });
+    request.on('error', () => resolve(undefined));
+    request.once('close', () => {
+      clearTimeout(timer);
+      resolve(undefined);
+    });
+    request.end();
+  });
+}

@@ -3,7 +3,7 @@ import { SharedCall } from '../../lib/shared-call.ts';
 import type { Secret } from '../../observability/secret.ts';
 import { StorageError } from '../contract.ts';
 import type { TimeReading } from '../store-time.ts';
-import { isPassing, isStaleToken, isUntouched, toStorageError } from './etcd-errors.ts';
+import { isStaleToken, isTransient, isWithoutEffect, toStorageError } from './etcd-errors.ts';
 import { type Duplex, Member, type TlsMaterial } from './member.ts';
 import {
   AUTHENTICATE,
@@ -15,7 +15,7 @@ import {
 } from './messages.ts';
 import type { Message } from './protobuf.ts';
 
-/** What opens the door. It may be renewed while the store is open. */
+/** Credentials for etcd. They may be renewed while the store is open. */
 export interface EtcdCredentials {
   readonly tls?: TlsMaterial;
   readonly user?: { readonly name: string; readonly password: Secret };
@@ -26,47 +26,48 @@ export interface EtcdAccess extends EtcdCredentials {
   readonly endpoints: readonly string[];
 }
 
-/** How long a call may take: the first try, each further one twice as long as the one before, and all of them together. */
-export interface Patience {
-  readonly tryMs: number;
+/** The timeout of the first attempt, which doubles with each further one, and of all attempts together. */
+export interface CallTimeout {
+  readonly attemptMs: number;
   readonly totalMs: number;
 }
 
-/** A stream at one of the members, and which one that is. */
+/** A stream and the member that serves it. */
 export interface OpenStream<Q, S> {
   readonly stream: Duplex<Q, S>;
   readonly member: Member;
 }
 
-/** For so long a member that failed is asked only when no other is left. */
+/** A member that failed is used for this long only when no other is left. */
 const AVOID_MS = 5_000;
 const CONNECT_MS = 1_000;
-const PAUSE_MS = 100;
+const RETRY_MS = 100;
 const AUTHENTICATE_MS = 3_000;
 const TIME_MS = 2_000;
 
-/** The members of one etcd, taken in turn. One that does not answer is passed over for a while. */
+/** The members of one etcd cluster, used round-robin. A member that does not answer is avoided for a while. */
 export class Members {
   readonly #members: readonly Member[];
   readonly #avoidUntil = new Map<Member, number>();
   #user: EtcdAccess['user'];
-  readonly #authenticate = new SharedCall(() => this.#askForToken());
+  readonly #authenticate = new SharedCall(() => this.#requestToken());
   #token: string | undefined;
-  #turn: number;
+  /** Index of the member that was used last. */
+  #last: number;
   #closed = false;
 
   constructor({ endpoints, tls, user }: EtcdAccess, random: () => number = Math.random) {
     this.#members = endpoints.map((address) => new Member(address, tls));
     this.#user = user;
-    // Several replicas with the same list of addresses must not all begin at the first.
-    this.#turn = Math.floor(random() * endpoints.length);
+    // Replicas with the same list of endpoints must not all start with the first.
+    this.#last = Math.floor(random() * endpoints.length);
   }
 
-  /** Asks until one member answers or the time is over. Only for what may be asked twice. */
-  async ask<Q, S>(
+  /** Calls one member after the other until one answers or the time is over: the call may happen more than once. */
+  async callIdempotent<Q, S>(
     method: UnaryMethod<Q, S>,
     request: Partial<Q>,
-    { tryMs, totalMs }: Patience,
+    { attemptMs, totalMs }: CallTimeout,
     { doing, prefer }: { doing: string; prefer?: Member | undefined },
   ): Promise<S> {
     const bytes = method.request.encode(request);
@@ -77,23 +78,23 @@ export class Members {
       if (this.#closed || (left <= 0 && attempt > 0)) throw toStorageError(last, doing);
       const member = this.#choose(attempt === 0 ? prefer : undefined);
       try {
-        return await this.#call(member, method, bytes, Math.max(1, Math.min(tryMs * 2 ** attempt, left)));
+        return await this.#call(member, method, bytes, Math.max(1, Math.min(attemptMs * 2 ** attempt, left)));
       } catch (error) {
         last = error;
         if (isStaleToken(error)) this.#token = undefined;
-        else if (isPassing(error)) this.#avoid(member);
+        else if (isTransient(error)) this.#avoid(member);
         else throw error;
       }
-      // Once round the members at full speed, then slower.
-      if (attempt + 1 >= this.#members.length) await delay(PAUSE_MS, undefined, { ref: false });
+      // The first round over the members is without delay.
+      if (attempt + 1 >= this.#members.length) await delay(RETRY_MS, undefined, { ref: false });
     }
   }
 
   /**
-   * Sends once. It is sent again only when it certainly did nothing: the connection was never there, or the member
-   * refused before it began. Any other failure leaves open what happened, and is thrown.
+   * Calls once. It is retried only when it certainly had no effect: there was no connection, or the member refused it
+   * before it began. After any other error the outcome is unknown, and the error is thrown.
    */
-  async tell<Q, S>(method: UnaryMethod<Q, S>, request: Uint8Array, withinMs: number, doing: string): Promise<S> {
+  async callOnce<Q, S>(method: UnaryMethod<Q, S>, request: Uint8Array, withinMs: number, doing: string): Promise<S> {
     const until = performance.now() + withinMs;
     for (;;) {
       const member = await this.#connected(until, doing);
@@ -101,9 +102,9 @@ export class Members {
         return await this.#call(member, method, request, Math.max(1, until - performance.now()));
       } catch (error) {
         if (isStaleToken(error)) this.#token = undefined;
-        else if (isPassing(error)) this.#avoid(member);
-        if (!isUntouched(error) || performance.now() + PAUSE_MS >= until) throw toStorageError(error, doing);
-        await delay(PAUSE_MS, undefined, { ref: false });
+        else if (isTransient(error)) this.#avoid(member);
+        if (!isWithoutEffect(error) || performance.now() + RETRY_MS >= until) throw toStorageError(error, doing);
+        await delay(RETRY_MS, undefined, { ref: false });
       }
     }
   }
@@ -116,11 +117,11 @@ export class Members {
   ): Promise<OpenStream<Partial<Q>, S>> {
     const until = performance.now() + CONNECT_MS * (this.#members.length + 1);
     const member = await this.#connected(until, 'be reached', prefer);
-    return { member, stream: member.stream(path, request, response, await this.#freshToken()) };
+    return { member, stream: member.stream(path, request, response, await this.#currentToken()) };
   }
 
-  /** One message there, one back. */
-  async exchange<Q, S>(
+  /** Opens a stream for one request and its response. */
+  async callStream<Q, S>(
     path: string,
     request: Message<Q>,
     response: Message<S>,
@@ -132,8 +133,8 @@ export class Members {
     stream.on('error', () => {});
     try {
       stream.write(value);
-      for await (const answer of stream) return answer as S;
-      throw new StorageError('unavailable', 'etcd ended a stream without an answer');
+      for await (const message of stream) return message as S;
+      throw new StorageError('unavailable', 'etcd ended a stream without a response');
     } catch (error) {
       this.failed(member, error);
       throw error;
@@ -144,11 +145,11 @@ export class Members {
   }
 
   /** The revision that etcd was last compacted at, or 0. `key` must exist. */
-  async oldestKept(key: Uint8Array, { tryMs, totalMs }: Patience): Promise<number> {
+  async compactRevision(key: Uint8Array, { attemptMs, totalMs }: CallTimeout): Promise<number> {
     const until = performance.now() + totalMs;
     for (;;) {
       const { stream, member } = await this.stream(WATCH_PATH, watchRequest, watchResponse);
-      const timer = setTimeout(() => stream.cancel(), tryMs);
+      const timer = setTimeout(() => stream.cancel(), attemptMs);
       stream.on('error', () => {});
       try {
         stream.write({ create: { key, startRevision: 1 } });
@@ -160,7 +161,7 @@ export class Members {
         }
       } catch (error) {
         this.failed(member, error);
-        if (performance.now() >= until) throw toStorageError(error, 'say what it has compacted');
+        if (performance.now() >= until) throw toStorageError(error, 'report its compacted revision');
       } finally {
         clearTimeout(timer);
         stream.cancel();
@@ -168,19 +169,19 @@ export class Members {
     }
   }
 
-  /** What time it is at each member that says so. */
-  async times(steady: () => number): Promise<TimeReading[]> {
+  /** The clocks of the members that answer in time. `monotonic` is a clock that does not jump. */
+  async times(monotonic: () => number): Promise<TimeReading[]> {
     const readings = await Promise.all(
       this.#members.map(async (member): Promise<TimeReading | undefined> => {
-        const asked = steady();
+        const asked = monotonic();
         const time = await member.time(TIME_MS);
-        return time === undefined ? undefined : { member: member.address, time, asked, answered: steady() };
+        return time === undefined ? undefined : { member: member.address, time, asked, answered: monotonic() };
       }),
     );
     return readings.filter((reading) => reading !== undefined);
   }
 
-  /** A stream ended badly, or did not answer: the next one goes elsewhere. */
+  /** Called when a stream failed: the next one uses another member. */
   failed(member: Member, error: unknown): void {
     if (isStaleToken(error)) this.#token = undefined;
     this.#avoid(member);
@@ -198,9 +199,9 @@ export class Members {
   }
 
   async #call<Q, S>(member: Member, method: UnaryMethod<Q, S>, bytes: Uint8Array, withinMs: number): Promise<S> {
-    const answer = await member.unary(method, bytes, withinMs, await this.#freshToken());
+    const response = await member.unary(method, bytes, withinMs, await this.#currentToken());
     this.#avoidUntil.delete(member);
-    return answer;
+    return response;
   }
 
   async #connected(until: number, doing: string, prefer?: Member): Promise<Member> {
@@ -219,33 +220,35 @@ export class Members {
     const usable = (member: Member): boolean => (this.#avoidUntil.get(member) ?? 0) <= now;
     if (prefer !== undefined && usable(prefer)) return prefer;
     const count = this.#members.length;
-    let longest: Member | undefined;
-    for (let step = 1; step <= count; step++) {
-      const member = this.#members[(this.#turn + step) % count];
+    /** Of the avoided ones, the one that failed first. */
+    let earliest: Member | undefined;
+    for (let i = 1; i <= count; i++) {
+      const index = (this.#last + i) % count;
+      const member = this.#members[index];
       if (member === undefined) break;
       if (usable(member)) {
-        this.#turn = (this.#turn + step) % count;
+        this.#last = index;
         return member;
       }
-      const since = this.#avoidUntil.get(member) ?? 0;
-      if (longest === undefined || since < (this.#avoidUntil.get(longest) ?? 0)) longest = member;
+      const until = this.#avoidUntil.get(member) ?? 0;
+      if (earliest === undefined || until < (this.#avoidUntil.get(earliest) ?? 0)) earliest = member;
     }
-    if (longest === undefined) throw new StorageError('unavailable', 'no member of etcd is configured');
-    return longest;
+    if (earliest === undefined) throw new StorageError('unavailable', 'no member of etcd is configured');
+    return earliest;
   }
 
   #avoid(member: Member): void {
     this.#avoidUntil.set(member, performance.now() + AVOID_MS);
   }
 
-  async #freshToken(): Promise<string | undefined> {
+  async #currentToken(): Promise<string | undefined> {
     if (this.#user === undefined) return undefined;
-    this.#token ??= await this.#authenticate.ask();
+    this.#token ??= await this.#authenticate.call();
     return this.#token;
   }
 
-  /** https://etcd.io/docs/v3.5/op-guide/authentication/: a token instead of the password in every call. */
-  async #askForToken(): Promise<string> {
+  /** https://etcd.io/docs/v3.5/op-guide/authentication/: calls carry a token instead of the password. */
+  async #requestToken(): Promise<string> {
     const user = this.#user;
     if (user === undefined) throw new Error('there is no user to authenticate');
     const request = AUTHENTICATE.request.encode({ name: user.name, password: user.password.reveal() });
@@ -256,7 +259,7 @@ export class Members {
         return (await member.unary(AUTHENTICATE, request, AUTHENTICATE_MS, undefined)).token;
       } catch (error) {
         last = error;
-        if (!isPassing(error)) break;
+        if (!isTransient(error)) break;
         this.#avoid(member);
       }
     }

@@ -14,8 +14,8 @@ import {
 } from './protobuf.ts';
 
 /**
- * The part of etcd's API (api/etcdserverpb/rpc.proto, api/mvccpb/kv.proto of etcd 3.5) that the engine speaks, with
- * the fields that it reads or writes. Numbers, not names, are what travels.
+ * The part of etcd's API (api/etcdserverpb/rpc.proto, api/mvccpb/kv.proto of etcd 3.5) that the engine uses, with the
+ * fields that it reads or writes. Only the numbers are encoded; the names are ours.
  */
 
 const header = message({ revision: count(3) });
@@ -42,7 +42,7 @@ const rangeResponse = message({ header: one(1, header), kvs: many(2, keyValue), 
 const putRequest = message({ key: bytes(1), value: bytes(2), lease: id(3) });
 const deleteRequest = message({ key: bytes(1) });
 
-/** `result` is left out: 0 is EQUAL, the only comparison that is made. */
+/** Without `result`: its default, 0, is EQUAL, the only comparison used. */
 const compare = message({
   target: count(2),
   key: bytes(3),

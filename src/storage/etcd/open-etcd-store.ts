@@ -1,40 +1,41 @@
+import type { Logger } from '../../observability/logger.ts';
 import { StorageError, type Store } from '../contract.ts';
 import type { Leadership } from '../leadership.ts';
 import type { StoreTime } from '../store-time.ts';
 import { toStorageError } from './etcd-errors.ts';
 import { EtcdLeadership } from './etcd-leadership.ts';
-import { EtcdStore, type StoreLogger } from './etcd-store.ts';
+import { EtcdStore } from './etcd-store.ts';
 import { KeySpace } from './key-space.ts';
-import { type EtcdAccess, type EtcdCredentials, Members, type Patience } from './members.ts';
+import { type CallTimeout, type EtcdAccess, type EtcdCredentials, Members } from './members.ts';
 import { STATUS } from './messages.ts';
 import { readMeta } from './store-meta.ts';
 
 export interface EtcdStoreOptions extends EtcdAccess {
-  /** What every key begins with, e.g. `/clusterpass`: starts with `/`, and does not end with it. */
+  /** The prefix of every key, e.g. `/clusterpass`: starts with `/`, and does not end with it. */
   readonly prefix: string;
-  readonly logger?: StoreLogger;
-  /** How long it is tried to reach etcd at all. Default: ten seconds. */
+  readonly logger?: Pick<Logger, 'info' | 'warn'>;
+  /** How long opening waits for etcd. Default: ten seconds. */
   readonly openWithinMs?: number;
-  /** Told where new credentials are to be brought while the store is open; gives what ends that. */
+  /** Calls `use` with each renewal of the credentials; returns how to stop that. */
   readonly followCredentials?: (use: (credentials: EtcdCredentials) => void) => () => void;
 }
 
 export interface OpenedEtcd {
   readonly store: Store;
   readonly time: StoreTime;
-  /** Stands for election from now on. To be closed before the store. */
+  /** Takes part in the leader election from now on. Close it before the store. */
   campaign(): Leadership;
 }
 
-/** Opens the store in etcd. Rejects with `unavailable` when it can not be reached, or `unreadable`. */
+/** Opens the store in etcd. Rejects with `unavailable` or `unreadable`. */
 export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEtcd> {
   const { prefix, logger, openWithinMs = 10_000, followCredentials, ...access } = options;
-  const patience: Patience = { tryMs: 3_000, totalMs: openWithinMs };
+  const timeout: CallTimeout = { attemptMs: 3_000, totalMs: openWithinMs };
   const members = new Members(access);
   try {
-    const { version } = await members.ask(STATUS, {}, patience, { doing: 'be reached' });
+    const { version } = await members.callIdempotent(STATUS, {}, timeout, { doing: 'be reached' });
     requireVersion(version);
-    const meta = await readMeta(members, prefix, patience);
+    const meta = await readMeta(members, prefix, timeout);
     logger?.info({ endpoints: access.endpoints, prefix, version }, 'store opened');
     const space = new KeySpace(prefix, meta.offset);
     const stopFollowing = followCredentials?.((credentials) => members.renew(credentials));
@@ -46,7 +47,7 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
         ...(logger && { logger }),
         ...(stopFollowing && { stopFollowing }),
       }),
-      time: { ask: (steady) => members.times(steady) },
+      time: { ask: (monotonic) => members.times(monotonic) },
       campaign: () => new EtcdLeadership({ members, space, logger }),
     };
   } catch (error) {
@@ -56,8 +57,8 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
 }
 
 /**
- * Before these, an answer to a question for progress could overtake events (etcd issue 15220): a cache that believed
- * it would show a state that never was.
+ * In older versions a progress report could overtake events (etcd issue 15220): a cache that believed it would serve a
+ * state that never existed.
  */
 function requireVersion(version: string): void {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.-]/).map(Number);

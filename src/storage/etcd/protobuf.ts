@@ -1,16 +1,16 @@
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 
 /**
- * Messages as tables: a field's number and what it holds, and from that the type, the encoder and the decoder.
- * https://protobuf.dev/programming-guides/encoding/. The wire itself is the library's.
+ * Protobuf messages as tables of field number and type, from which the TypeScript type, the encoder and the decoder
+ * follow. https://protobuf.dev/programming-guides/encoding/. The library reads and writes the wire format.
  */
 interface Field<T> {
   readonly number: number;
   readonly wire: WireType;
-  /** What a message holds that does not carry the field. */
+  /** The value of a field that a message does not carry. */
   readonly absent: () => T;
   readonly write: (writer: BinaryWriter, value: NonNullable<T>) => void;
-  /** Takes what was read before: a repeated field grows with every occurrence. */
+  /** Gets the value so far: a repeated field grows with every occurrence. */
   readonly read: (reader: BinaryReader, before: T) => T;
 }
 
@@ -20,7 +20,7 @@ type Fields = Readonly<Record<string, Field<any>>>;
 type ValueOf<F extends Fields> = { [N in keyof F]: F[N] extends Field<infer T> ? T : never };
 
 export interface Message<T> {
-  /** What is left out is not sent. What is given is sent, also a zero: in a oneof it has a meaning. */
+  /** Encodes the fields that are given, also zeros: in a oneof they matter. */
   encode(value: Partial<T>): Uint8Array;
   decode(bytes: Uint8Array): T;
 }
@@ -47,7 +47,7 @@ export function message<F extends Fields>(fields: F): Message<ValueOf<F>> {
       while (reader.pos < reader.len) {
         const [number, wire] = reader.tag();
         const known = byNumber.get(number);
-        // Newer servers send more than we know.
+        // Newer servers send fields that are not in the table.
         if (known === undefined || known.field.wire !== wire) reader.skip(wire, number);
         else value[known.name] = known.field.read(reader, value[known.name]);
       }
@@ -99,7 +99,7 @@ export const flag = (number: number): Field<boolean> =>
     (reader) => reader.bool(),
   );
 
-/** An int64 that counts something: a revision, a limit. Beyond 2^53 it would be wrong, and is refused. */
+/** An int64 that counts: a revision, a limit. Refused beyond 2^53, where a number would be inexact. */
 export const count = (number: number): Field<number> =>
   scalar(
     number,
@@ -113,7 +113,7 @@ export const count = (number: number): Field<number> =>
     },
   );
 
-/** An int64 that names something and uses all its bits: a lease. */
+/** An int64 identifier that uses all 64 bits: a lease. */
 export const id = (number: number): Field<bigint> =>
   scalar(
     number,
@@ -131,7 +131,7 @@ export const one = <T>(number: number, inner: Message<T>): Field<T | undefined> 
   read: (reader) => inner.decode(reader.bytes()),
 });
 
-/** One message inside another that we only send, with some of its fields. */
+/** A nested message that is only sent, with some of its fields. */
 export const part = <T>(number: number, inner: Message<T>): Field<Partial<T> | undefined> =>
   one(number, inner) as unknown as Field<Partial<T> | undefined>;
 
@@ -148,6 +148,6 @@ export const many = <T>(number: number, inner: Message<T>): Field<T[]> => ({
   },
 });
 
-/** Many messages that we only send, each with some of its fields. */
+/** Repeated messages that are only sent, each with some of their fields. */
 export const parts = <T>(number: number, inner: Message<T>): Field<Partial<T>[]> =>
   many(number, inner) as unknown as Field<Partial<T>[]>;

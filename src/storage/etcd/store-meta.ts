@@ -1,56 +1,88 @@
-import { StorageError } from '../contract.ts';
+import { type Revision, StorageError } from '../contract.ts';
+import { toStorageError } from './etcd-errors.ts';
 import { KeySpace } from './key-space.ts';
-import type { Members, Patience } from './members.ts';
-import { CREATE_REVISION, type EtcdKeyValue, TXN } from './messages.ts';
+import { type CallTimeout, type EtcdAccess, Members } from './members.ts';
+import { CREATE_REVISION, type EtcdKeyValue, MOD_REVISION, RANGE, TXN } from './messages.ts';
 
-/** What the engine keeps beside the data, the same for every replica. */
+/** Metadata of the engine, stored beside the data and the same for every replica. */
 export interface StoreMeta {
   /** See KeySpace. */
   readonly offset: number;
-  /** The oldest revision that can be read: what came before happened in another store. 0 where there was none. */
+  /** The oldest readable revision after an import: earlier ones happened in another store. 0 without an import. */
   readonly oldest: number;
-  /** When it was last written, in etcd's count. Every write demands that this still holds. */
+  /** The etcd revision of its last write. Every write of the store demands that it is still this one. */
   readonly modRevision: number;
 }
 
 const FORMAT = 1;
+const SEED_TIMEOUT: CallTimeout = { attemptMs: 3_000, totalMs: 10_000 };
 
-export const encodeMeta = ({ offset, oldest }: Pick<StoreMeta, 'offset' | 'oldest'>): Uint8Array =>
+const encodeMeta = ({ offset, oldest }: Pick<StoreMeta, 'offset' | 'oldest'>): Uint8Array =>
   Buffer.from(JSON.stringify({ format: FORMAT, offset, oldest }));
 
-/** Finds what is kept, or makes it: of replicas that start together one does. */
-export async function readMeta(members: Members, prefix: string, patience: Patience): Promise<StoreMeta> {
+/** Reads the metadata, and creates it in a new store. Of replicas that start together, one creates it. */
+export async function readMeta(members: Members, prefix: string, timeout: CallTimeout): Promise<StoreMeta> {
   const key = new KeySpace(prefix, 0).metaKey;
-  const { succeeded, header, responses } = await members.ask(
+  const { succeeded, header, responses } = await members.callIdempotent(
     TXN,
     {
       compare: [{ target: CREATE_REVISION, key, createRevision: 0 }],
       success: [{ put: { key, value: encodeMeta({ offset: 0, oldest: 0 }) } }],
       failure: [{ range: { key } }],
     },
-    patience,
+    timeout,
     { doing: 'be opened' },
   );
   if (succeeded) return { offset: 0, oldest: 0, modRevision: header?.revision ?? 0 };
-  const kept = responses[0]?.range?.kvs[0];
-  if (kept === undefined) throw new StorageError('unavailable', 'etcd gave an answer that makes no sense');
-  return decodeMeta(kept, `${prefix}/meta`);
+  const found = responses[0]?.range?.kvs[0];
+  if (found === undefined) throw new StorageError('unavailable', 'etcd sent a response without the requested key');
+  return decodeMeta(found, `${prefix}/meta`);
 }
 
-function decodeMeta({ value, modRevision }: EtcdKeyValue, where: string): StoreMeta {
+function decodeMeta({ value, modRevision }: EtcdKeyValue, path: string): StoreMeta {
   let meta: { format?: unknown; offset?: unknown; oldest?: unknown };
   try {
     meta = Object(JSON.parse(Buffer.from(value).toString('utf8')));
   } catch (cause) {
-    throw new StorageError('unreadable', `what etcd holds at ${where} is not Clusterpass's`, { cause });
+    throw new StorageError('unreadable', `the value of ${path} in etcd was not written by Clusterpass`, { cause });
   }
   const { format, offset, oldest } = meta;
   if (typeof format === 'number' && format > FORMAT) {
-    throw new StorageError('unreadable', `${where} in etcd was written by a newer release (format ${format})`);
+    throw new StorageError('unreadable', `${path} in etcd was written by a newer release (format ${format})`);
   }
   const isCount = (n: unknown): n is number => Number.isSafeInteger(n) && Number(n) >= 0;
   if (format !== FORMAT || !isCount(offset) || !isCount(oldest)) {
-    throw new StorageError('unreadable', `what etcd holds at ${where} is not Clusterpass's`);
+    throw new StorageError('unreadable', `the value of ${path} in etcd was not written by Clusterpass`);
   }
   return { offset, oldest, modRevision };
+}
+
+/**
+ * Seeds the revision of an empty store: every later revision is greater than this one, and earlier ones are unreadable.
+ * etcd's counter cannot be set, so the metadata holds the difference. Processes that have the store open fail, and have
+ * to open it again.
+ */
+export async function seedEtcdRevision(access: EtcdAccess, prefix: string, revision: Revision): Promise<void> {
+  const members = new Members(access);
+  try {
+    const meta = await readMeta(members, prefix, SEED_TIMEOUT);
+    const key = new KeySpace(prefix, 0).metaKey;
+    const read = await members.callIdempotent(RANGE, { key, keysOnly: true }, SEED_TIMEOUT, { doing: 'be read' });
+    const now = read.header?.revision ?? 0;
+    const offset = Math.max(meta.offset, revision + 1 - now);
+    const { succeeded } = await members.callOnce(
+      TXN,
+      TXN.request.encode({
+        compare: [{ target: MOD_REVISION, key, modRevision: meta.modRevision }],
+        success: [{ put: { key, value: encodeMeta({ offset, oldest: now + offset }) } }],
+      }),
+      SEED_TIMEOUT.totalMs,
+      'take the seed revision',
+    );
+    if (!succeeded) throw new StorageError('unavailable', 'another process imports into the same prefix of etcd');
+  } catch (error) {
+    throw toStorageError(error, 'take the seed revision');
+  } finally {
+    members.close();
+  }
 }

@@ -2,12 +2,12 @@ import type { Expectation, Write } from '../contract.ts';
 import type { KeySpace } from './key-space.ts';
 import { CREATE_REVISION, type EtcdCompare, type EtcdKeyValue, type EtcdTxn, MOD_REVISION } from './messages.ts';
 
-/** No key has it: for what can not be true. */
+/** A revision that no key has, for an expectation that cannot hold. */
 const NEVER = -1;
 
 /**
- * A write as one transaction of etcd. What the engine demands of its own key comes first; then the write's own
- * expectation and its guards. If any fails, the same keys are read instead, at the same instant.
+ * A write as one etcd transaction. It compares the engine's metadata first, then the write's expectation and its guards.
+ * When a comparison fails, the transaction reads the same keys instead.
  */
 export function transactionFor(write: Write, space: KeySpace, metaRevision: number): EtcdTxn {
   const { key, value, expect, guards = [] } = write;
@@ -28,22 +28,22 @@ export function transactionFor(write: Write, space: KeySpace, metaRevision: numb
 
 function comparison(key: Uint8Array, expect: Expectation, space: KeySpace): EtcdCompare {
   if ('absent' in expect) return { target: CREATE_REVISION, key, createRevision: 0 };
-  // An absent key has revision 0 in etcd, and so a revision from before the first must match nothing.
+  // An absent key has revision 0 in etcd, so a revision from before the import must not become 0.
   const toEtcd = (revision: number): number => (space.toEtcd(revision) > 0 ? space.toEtcd(revision) : NEVER);
   if ('modRevision' in expect) return { target: MOD_REVISION, key, modRevision: toEtcd(expect.modRevision) };
   return { target: CREATE_REVISION, key, createRevision: toEtcd(expect.createRevision) };
 }
 
-/** The first key whose expectation does not hold in what was found: the write's own, then its guards. */
+/** The first key whose expectation does not hold: the write's own, then its guards. */
 export function failedKey(
   { key, expect, guards = [] }: Write,
   found: readonly (EtcdKeyValue | undefined)[],
   space: KeySpace,
-): { key: string; place: number } | undefined {
+): { key: string; index: number } | undefined {
   const demands = [{ key, expect }, ...guards];
-  const place = demands.findIndex((demand, i) => !holds(demand.expect, found[i], space));
-  const failed = demands[place];
-  return failed && { key: failed.key, place };
+  const index = demands.findIndex((demand, i) => !holds(demand.expect, found[i], space));
+  const failed = demands[index];
+  return failed && { key: failed.key, index };
 }
 
 function holds(expect: Expectation, found: EtcdKeyValue | undefined, space: KeySpace): boolean {

@@ -1,5 +1,5 @@
 import { SharedCall } from '../../lib/shared-call.ts';
-import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
+import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type KeyValue,
   type ListRequest,
@@ -49,20 +49,14 @@ export class ProxyStore implements Store {
   }
 
   async list(request: ListRequest): Promise<ListResult> {
-    checkPrefix(request.prefix);
-    checkRevision(request.revision);
-    if (request.limit !== undefined && !(Number.isSafeInteger(request.limit) && request.limit > 0)) {
-      throw new RangeError('the limit of a list is a positive integer');
-    }
+    checkList(request);
     return this.#ask({ ask: 'list', request });
   }
 
   async write(write: Write): Promise<WriteResult> {
     checkWrite(write);
-    // The meaning stays here: to send it would cost more than to parse it. Our own copy of the value: it is sent later in
-    // this turn, and the writer may use its buffer again.
-    const { meaning: _, ...rest } = write;
-    const owned = rest.value === null ? rest : { ...rest, value: new Uint8Array(rest.value) };
+    // Our own copy of the value: it is sent later in this tick, and the writer may use its buffer again.
+    const owned = write.value === null ? write : { ...write, value: new Uint8Array(write.value) };
     return this.#ask({ ask: 'write', write: owned });
   }
 
@@ -93,7 +87,7 @@ export class ProxyStore implements Store {
 
   async revision(): Promise<Revision> {
     this.#requireOpen();
-    return this.#revision.ask();
+    return this.#revision.call();
   }
 
   async compactedRevision(): Promise<Revision> {

@@ -93,13 +93,13 @@ export class LogTable {
     // The revision is given inside the transaction that holds the write lock, so the order of revisions
     // is the order of commits, and no reader can see a later one before an earlier one.
     inTransaction(this.#db, () => {
-      for (const [place, write] of writes.entries()) {
+      for (const [index, write] of writes.entries()) {
         const value = write.size === NO_VALUE ? null : values.subarray(offset, offset + write.size);
         offset += value === null ? 0 : write.size;
         const head = this.#headOf(write.key);
         const failedKey = holds(write.expect, head) ? this.#failedGuard(write.guards) : write.key;
         if (failedKey !== undefined) {
-          outcomes.failures.set(place, { failedKey, current: this.#read(failedKey, revision), revision });
+          outcomes.failures.set(index, { failedKey, current: this.#read(failedKey, revision), revision });
           outcomes.revisions.push(0);
           outcomes.created.push(0);
           continue;

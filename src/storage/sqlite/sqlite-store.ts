@@ -1,5 +1,6 @@
 import { slabCopy } from '../../lib/slab.ts';
-import { checkKey, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
+import type { Logger } from '../../observability/logger.ts';
+import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type Change,
   type KeyValue,
@@ -24,15 +25,10 @@ import {
   type WireRows,
 } from './worker-protocol.ts';
 
-export interface StoreLogger {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-}
-
 export interface SqliteStoreOptions {
   /** Its directory must exist. */
   readonly file: string;
-  readonly logger?: StoreLogger;
+  readonly logger?: Pick<Logger, 'info' | 'warn'>;
   /** The file grows no further; writes then fail with `unavailable` until compaction has made room. Default: no limit. */
   readonly maxBytes?: number;
   /** How far a watcher that does not consume may fall behind in memory. */
@@ -98,12 +94,9 @@ class SqliteStore implements Store {
     return toKeyValues(rows)[0];
   }
 
-  async list({ prefix, revision, after, limit }: ListRequest): Promise<ListResult> {
-    checkPrefix(prefix);
-    checkRevision(revision);
-    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0)) {
-      throw new RangeError('the limit of a list is a positive integer');
-    }
+  async list(request: ListRequest): Promise<ListResult> {
+    checkList(request);
+    const { prefix, revision, after, limit } = request;
     const result = await this.#read({ op: 'list', prefix, revision, after, limit });
     return { items: toKeyValues(result.rows), revision: result.revision, more: result.more };
   }
@@ -230,10 +223,9 @@ function toChanges(writes: readonly QueuedWrite[], outcomes: WireOutcomes): Chan
     const modRevision = outcomes.revisions[i] ?? 0;
     const createRevision = outcomes.created[i] ?? 0;
     if (modRevision === 0) continue;
-    const { key, value, meaning } = write;
+    const { key, value } = write;
     if (value === null) changes.push({ type: 'delete', key, modRevision });
-    else if (meaning === undefined) changes.push({ type: 'put', key, value, modRevision, createRevision });
-    else changes.push({ type: 'put', key, value, modRevision, createRevision, meaning });
+    else changes.push({ type: 'put', key, value, modRevision, createRevision });
   }
   return changes;
 }

@@ -69,7 +69,7 @@ export interface WireFailure {
 export interface WireOutcomes {
   readonly revisions: Revision[];
   readonly created: Revision[];
-  /** By the write's place in the batch; its entries above are 0. */
+  /** By the write's index in the batch; its entries above are 0. */
   readonly failures: Map<number, WireFailure>;
 }
 

@@ -1,14 +1,22 @@
 import { unavailable } from '../../api/status.ts';
 import type { Logger } from '../../observability/logger.ts';
-import type { ClockCheck } from './clock-check.ts';
+
+/** Compares the wall clock of this machine with another source of time. */
+export interface ClockCheck {
+  /**
+   * The least number of milliseconds by which our clock is wrong: negative when it is behind, 0 when there is no
+   * evidence against it. Called for every token, so it reads memory only.
+   */
+  skewMs(): number;
+}
 
 export interface ClockGuardOptions {
   /** Milliseconds of the wall clock. */
   readonly now: () => number;
   readonly check: ClockCheck;
-  /** Infinity: it is told, and nothing is refused. */
+  /** Infinity: the skew is measured, and nothing is refused. */
   readonly limitMs: number;
-  /** Called whenever the clock is found to be wrong: what it is compared with can be looked at anew. */
+  /** Called whenever the clock is found to be wrong, to read the other source of time again. */
   readonly onWrong?: () => void;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
@@ -16,30 +24,30 @@ export interface ClockGuardOptions {
 const RETRY_SECONDS = 5;
 
 /**
- * B13: nothing is signed while our clock is known to be wrong. A clock that is ahead would make tokens that are good
- * beyond what was granted, once that time comes; one that is behind makes tokens that others refuse. The same goes for
- * what is done when its time has come: a key, a revocation that is removed too early is gone.
+ * B13: nothing is signed while our clock is known to be wrong. A clock that is ahead issues tokens that are valid
+ * beyond what was granted, once that time comes. A clock that is behind issues tokens that verifiers refuse. The
+ * removal of expired keys and revocations stops as well: a removal that is too early cannot be undone.
  */
 export class ClockGuard {
   readonly #options: ClockGuardOptions;
-  #wrong = false;
+  #isWrong = false;
 
   constructor(options: ClockGuardOptions) {
     this.#options = options;
   }
 
-  /** How far it is off, either way. */
+  /** In either direction. */
   get skewSeconds(): number {
     return Math.abs(this.#options.check.skewMs()) / 1000;
   }
 
   isRight(): boolean {
-    return this.#look() === undefined;
+    return this.#check() === undefined;
   }
 
   /**
-   * The time, and never earlier than it is known to be: for what must not end too soon. A revocation is made also while
-   * the clock is wrong.
+   * Epoch milliseconds, corrected if our clock is behind: the expiry of a revocation, which is also created while the
+   * clock is wrong, must not be too early.
    */
   latest(): number {
     const { now, check, limitMs } = this.#options;
@@ -47,29 +55,29 @@ export class ClockGuard {
     return skew < -limitMs ? now() - skew : now();
   }
 
-  /** Throws what the caller is told who wants something signed. */
+  /** Throws the 503 of a token request while the clock is wrong. */
   requireRight(): void {
-    const skew = this.#look();
+    const skew = this.#check();
     if (skew === undefined) return;
     throw unavailable(`no tokens are signed at the moment: ${sentence(skew)}`, RETRY_SECONDS);
   }
 
-  /** By how much it is wrong, if it is. */
-  #look(): number | undefined {
+  /** The skew, if the clock is wrong. */
+  #check(): number | undefined {
     const { check, limitMs, onWrong, logger } = this.#options;
     const skew = check.skewMs();
-    const wrong = Math.abs(skew) > limitMs;
-    // Said when it begins and when it ends, however many ask in between.
-    if (wrong !== this.#wrong) {
-      this.#wrong = wrong;
-      if (wrong) logger.warn({ seconds: Math.round(skew / 1000) }, `no tokens are signed: ${sentence(skew)}`);
-      else logger.info({}, 'the clock here is right again, and tokens are signed');
+    const isWrong = Math.abs(skew) > limitMs;
+    // One line when it begins and one when it ends, not one for each request.
+    if (isWrong !== this.#isWrong) {
+      this.#isWrong = isWrong;
+      if (isWrong) logger.warn({ seconds: Math.round(skew / 1000) }, `no tokens are signed: ${sentence(skew)}`);
+      else logger.info({}, 'the clock of this server is right again: tokens are signed');
     }
-    if (!wrong) return undefined;
+    if (!isWrong) return undefined;
     onWrong?.();
     return skew;
   }
 }
 
 const sentence = (skewMs: number): string =>
-  `the clock of this server is ${Math.round(Math.abs(skewMs) / 1000)} seconds ${skewMs < 0 ? 'behind' : 'ahead of'} the time that its store goes by`;
+  `the clock of this server is ${Math.round(Math.abs(skewMs) / 1000)} seconds ${skewMs < 0 ? 'behind' : 'ahead of'} the time of its store`;

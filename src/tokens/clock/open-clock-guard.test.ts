@@ -7,17 +7,17 @@ import { type Store, TIME_KEY } from '../../storage/contract.ts';
 import { leaderGuards, leadsWhile, soleLeadership } from '../../storage/leadership.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
 import type { TimeReading } from '../../storage/store-time.ts';
-import { PATIENCE_MS } from './held-time.ts';
 import { type OpenClockGuardOptions, openClockGuard } from './open-clock-guard.ts';
+import { TRUST_AFTER_MS } from './stored-time-check.ts';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 const HOUR = 3_600_000;
 
 let folder: string;
 let store: Store;
-const clock = { steady: 0, ahead: 0 };
+const clock = { monotonic: 0, ahead: 0 };
 let tasks: { readonly ms: number; readonly task: () => void }[];
-let told: string[];
+let logged: string[];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-guard-'));
@@ -26,9 +26,9 @@ beforeAll(async () => {
 beforeEach(async () => {
   const left = await store.get(TIME_KEY);
   if (left) await store.write({ key: TIME_KEY, value: null, expect: { createRevision: left.createRevision } });
-  Object.assign(clock, { steady: 0, ahead: 0 });
+  Object.assign(clock, { monotonic: 0, ahead: 0 });
   tasks = [];
-  told = [];
+  logged = [];
 });
 afterAll(async () => {
   await store.close();
@@ -36,16 +36,16 @@ afterAll(async () => {
 });
 
 async function open(options: Partial<OpenClockGuardOptions> = {}) {
-  const note = (_: object, message: string) => told.push(message);
+  const note = (_: object, message: string) => logged.push(message);
   tasks = [];
   const { guard } = await openClockGuard({
     store,
     time: undefined,
-    // Only those who look at what is written write it: otherwise it may come when the next test has begun.
+    // Not by default: a write may otherwise happen after the next test has begun.
     leadership: { leads: () => false },
     limitMs: 30_000,
-    now: () => START + clock.steady + clock.ahead,
-    steady: () => clock.steady,
+    now: () => START + clock.monotonic + clock.ahead,
+    monotonicNow: () => clock.monotonic,
     every: (ms, task) => {
       tasks.push({ ms, task });
       return () => {};
@@ -59,9 +59,9 @@ async function open(options: Partial<OpenClockGuardOptions> = {}) {
 const run = (everyMs: number): void => {
   for (const { ms, task } of tasks) if (ms === everyMs) task();
 };
-/** Time passes, and what looks every second does. */
+/** Time passes, and the check of every second runs. */
 function pass(ms: number): void {
-  for (const end = clock.steady + ms; clock.steady < end; clock.steady += 1_000) run(1_000);
+  for (const end = clock.monotonic + ms; clock.monotonic < end; clock.monotonic += 1_000) run(1_000);
 }
 const written = async (): Promise<string> => Buffer.from((await store.get(TIME_KEY))?.value ?? '').toString();
 const writes = (time: string): Promise<void> => expect.poll(written).toBe(time);
@@ -76,7 +76,7 @@ function refusal(act: () => void): ApiError['status'] {
 }
 
 describe('B13: nothing is signed while the clock is wrong', () => {
-  it('the caller gets a 503 that says why and when to come back; the operator two lines', async () => {
+  it('the caller gets a 503 with the reason and Retry-After; the operator gets two log lines', async () => {
     const guard = await open();
     guard.requireRight();
     clock.ahead = -HOUR;
@@ -85,22 +85,22 @@ describe('B13: nothing is signed while the clock is wrong', () => {
         code: 503,
         reason: 'ServiceUnavailable',
         message:
-          'no tokens are signed at the moment: the clock of this server is 3600 seconds behind the time that its store goes by',
+          'no tokens are signed at the moment: the clock of this server is 3600 seconds behind the time of its store',
         details: { retryAfterSeconds: 5 },
       });
     }
     expect([guard.isRight(), guard.skewSeconds]).toEqual([false, 3600]);
-    // What has to last longer than a token is not cut short by it.
+    // The expiry of a revocation is not too early because of it.
     expect(guard.latest()).toBe(START);
     clock.ahead = 0;
     guard.requireRight();
-    expect(told).toEqual([
-      'no tokens are signed: the clock of this server is 3600 seconds behind the time that its store goes by',
-      'the clock here is right again, and tokens are signed',
+    expect(logged).toEqual([
+      'no tokens are signed: the clock of this server is 3600 seconds behind the time of its store',
+      'the clock of this server is right again: tokens are signed',
     ]);
   });
 
-  it('nor is anything done whose time has come', async () => {
+  it('nor is anything removed that has expired', async () => {
     const guard = await open();
     const fence = { key: '/internal/leader', expect: { createRevision: 7 } };
     const timely = leadsWhile({ leads: () => true, fence: () => fence }, () => guard.isRight());
@@ -110,28 +110,28 @@ describe('B13: nothing is signed while the clock is wrong', () => {
     expect(() => leaderGuards(timely)).toThrow('no longer leads');
   });
 
-  it('unless the operator wants it so', async () => {
+  it('unless the operator allows it', async () => {
     const guard = await open({ limitMs: 0 });
     clock.ahead = -HOUR;
     guard.requireRight();
-    expect([guard.isRight(), told]).toEqual([true, []]);
+    expect([guard.isRight(), logged]).toEqual([true, []]);
   });
 });
 
 describe('B13: with SQLite', () => {
-  it('the time is written at the start and once a minute, by the one that leads', async () => {
+  it('the leader writes the time at the start and once a minute', async () => {
     await open({ leadership: soleLeadership });
     await writes('2026-01-01T00:00:00.000Z');
-    clock.steady += 60_000;
+    clock.monotonic += 60_000;
     run(60_000);
     await writes('2026-01-01T00:01:00.000Z');
     await open();
-    clock.steady += 60_000;
+    clock.monotonic += 60_000;
     run(60_000);
     expect(await written()).toBe('2026-01-01T00:01:00.000Z');
   });
 
-  it('a clock that went back while the process was away is noticed, and right again when it is set', async () => {
+  it('a clock that went back while the process was stopped is detected, and right again when it is set', async () => {
     await open({ leadership: soleLeadership });
     await writes('2026-01-01T00:00:00.000Z');
     clock.ahead = -HOUR;
@@ -143,21 +143,21 @@ describe('B13: with SQLite', () => {
     expect(await written()).toBe('2026-01-01T00:00:00.000Z');
   });
 
-  it('a year that was written by mistake holds it up for ten minutes, and is then put right', async () => {
+  it('a stored time that is a year ahead blocks for ten minutes, and is then corrected', async () => {
     clock.ahead = 365 * 24 * HOUR;
     await open({ leadership: soleLeadership });
     await writes('2027-01-01T00:00:00.000Z');
     clock.ahead = 0;
     const guard = await open({ leadership: soleLeadership });
     expect(guard.isRight()).toBe(false);
-    pass(PATIENCE_MS + 1_000);
+    pass(TRUST_AFTER_MS + 1_000);
     expect(guard.isRight()).toBe(true);
     run(60_000);
     await writes('2026-01-01T00:10:01.000Z');
     expect((await open()).isRight()).toBe(true);
   });
 
-  it('what nobody can read as a time says nothing', async () => {
+  it('a stored value that is not a time is ignored', async () => {
     await store.write({ key: TIME_KEY, value: Buffer.from('soon'), expect: { absent: true } });
     expect((await open()).isRight()).toBe(true);
   });
@@ -166,45 +166,45 @@ describe('B13: with SQLite', () => {
 describe('B13: with etcd', () => {
   /** Members by how far they are ahead. */
   const timeOf = (members: Record<string, number>, asked: number[] = []) => ({
-    ask: async (steady: () => number): Promise<TimeReading[]> => {
-      asked.push(steady());
+    ask: async (monotonicNow: () => number): Promise<TimeReading[]> => {
+      asked.push(monotonicNow());
       return Object.entries(members).map(([member, ahead]) => {
-        const time = Math.floor((START + steady() + ahead) / 1000) * 1000;
-        return { member, time, asked: steady(), answered: steady() };
+        const time = Math.floor((START + monotonicNow() + ahead) / 1000) * 1000;
+        return { member, time, asked: monotonicNow(), answered: monotonicNow() };
       });
     },
   });
 
-  it('of two replicas the one with the wrong clock stops, and nothing is written that could stop the other', async () => {
+  it('of two replicas the one with the wrong clock stops, and writes nothing that could stop the other', async () => {
     const time = timeOf({ a: 0, b: 0, c: 0 });
     const right = await open({ time });
-    const wrong = await open({ time, now: () => START + clock.steady + HOUR });
+    const wrong = await open({ time, now: () => START + clock.monotonic + HOUR });
     expect([right.isRight(), wrong.isRight()]).toEqual([true, false]);
     expect(await written()).toBe('');
   });
 
-  it('the members are asked every ten seconds, and every second while it is wrong', async () => {
+  it('the members are read every ten seconds, and every second while the clock is wrong', async () => {
     const members = { a: HOUR };
     const asked: number[] = [];
     const guard = await open({ time: timeOf(members, asked) });
-    clock.steady = 10_000;
+    clock.monotonic = 10_000;
     run(10_000);
     expect(asked).toEqual([0, 10_000]);
     await Promise.resolve();
-    for (const steady of [10_500, 11_000, 11_200]) {
-      clock.steady = steady;
+    for (const monotonic of [10_500, 11_000, 11_200]) {
+      clock.monotonic = monotonic;
       expect(guard.isRight()).toBe(false);
       await Promise.resolve();
     }
     expect(asked).toEqual([0, 10_000, 11_000]);
     members.a = 0;
-    clock.steady = 12_100;
+    clock.monotonic = 12_100;
     guard.isRight();
     await expect.poll(() => guard.isRight()).toBe(true);
   });
 
-  it('members that do not say the time are told of', async () => {
+  it('a warning is logged when no member reports its time', async () => {
     expect((await open({ time: timeOf({}) })).isRight()).toBe(true);
-    expect(told).toEqual(['no member of etcd says what time it is over HTTP: the clock here is compared with nothing']);
+    expect(logged).toEqual(['no member of etcd reports its time over HTTP: the clock of this server is not checked']);
   });
 });

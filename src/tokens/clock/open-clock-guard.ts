@@ -2,23 +2,22 @@ import type { Logger } from '../../observability/logger.ts';
 import { type Store, TIME_KEY } from '../../storage/contract.ts';
 import type { Leadership } from '../../storage/leadership.ts';
 import type { StoreTime } from '../../storage/store-time.ts';
-import type { ClockCheck } from './clock-check.ts';
-import { ClockGuard } from './clock-guard.ts';
-import { HeldTime } from './held-time.ts';
-import { MemberTimes } from './member-times.ts';
+import { type ClockCheck, ClockGuard } from './clock-guard.ts';
+import { MemberClockCheck } from './member-clock-check.ts';
+import { StoredTimeCheck } from './stored-time-check.ts';
 
 export interface OpenClockGuardOptions {
   readonly store: Pick<Store, 'get' | 'write'>;
-  /** Undefined where the store has no time of its own. */
+  /** Undefined for a store that reports no time. */
   readonly time: StoreTime | undefined;
   readonly leadership: Pick<Leadership, 'leads'>;
   /** 0: nothing is ever refused. */
   readonly limitMs: number;
   /** Milliseconds of the wall clock. */
   readonly now: () => number;
-  /** Milliseconds of a clock that does not jump. */
-  readonly steady: () => number;
-  /** Starts a task that is repeated; gives what ends it. */
+  /** Milliseconds of the monotonic clock. */
+  readonly monotonicNow: () => number;
+  /** Repeats the task, until the returned function is called. */
   readonly every: (ms: number, task: () => void) => () => void;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
@@ -28,90 +27,92 @@ export interface OpenedClockGuard {
   close(): void;
 }
 
-const ASK_MS = 10_000;
-/** While the clock is wrong, somebody may be about to set it, and its machine may just have woken up. */
-const ASK_AGAIN_MS = 1_000;
+const READ_MS = 10_000;
+/** While the clock is wrong: it may be set at any moment, or the machine may just have resumed. */
+const READ_WHEN_WRONG_MS = 1_000;
 const WRITE_MS = 60_000;
-/** So that the end of a wrong clock is noticed, and told, also when nobody asks for tokens. */
-const LOOK_MS = 1_000;
+/** So that the end of a wrong clock is noticed and logged without a token request. */
+const CHECK_MS = 1_000;
 
-/** Watches our clock for as long as the program runs. Whatever can be known at the start is known when this resolves. */
+/** Resolves after the first reading of the other source of time. */
 export async function openClockGuard(options: OpenClockGuardOptions): Promise<OpenedClockGuard> {
   const { time, every, now, logger } = options;
   const limitMs = options.limitMs === 0 ? Number.POSITIVE_INFINITY : options.limitMs;
-  const source = time === undefined ? await besideItself(options, limitMs) : await besideMembers(options, time);
+  const source = time === undefined ? await openStoredTime(options, limitMs) : await openMemberClocks(options, time);
   const guard = new ClockGuard({ now, check: source.check, limitMs, onWrong: source.onWrong, logger });
-  const ends = [...source.ends, every(LOOK_MS, () => void guard.isRight())];
+  const stopChecking = every(CHECK_MS, () => void guard.isRight());
   return {
     guard,
     close: () => {
-      for (const end of ends) end();
+      source.close();
+      stopChecking();
     },
   };
 }
 
-interface Source {
+interface TimeSource {
   readonly check: ClockCheck;
   readonly onWrong: () => void;
-  readonly ends: readonly (() => void)[];
+  close(): void;
 }
 
-async function besideMembers({ now, steady, every, logger }: OpenClockGuardOptions, time: StoreTime): Promise<Source> {
-  const check = new MemberTimes({ now, steady });
-  let asking = false;
-  let last = Number.NEGATIVE_INFINITY;
-  const ask = async (): Promise<number> => {
-    if (asking) return 0;
-    asking = true;
-    last = steady();
+async function openMemberClocks(options: OpenClockGuardOptions, time: StoreTime): Promise<TimeSource> {
+  const { now, monotonicNow, every, logger } = options;
+  const check = new MemberClockCheck({ now, monotonicNow });
+  let isReading = false;
+  let lastRead = Number.NEGATIVE_INFINITY;
+  const read = async (): Promise<number> => {
+    if (isReading) return 0;
+    isReading = true;
+    lastRead = monotonicNow();
     try {
-      const readings = await time.ask(steady);
-      check.learn(readings);
+      const readings = await time.ask(monotonicNow);
+      check.update(readings);
       return readings.length;
     } finally {
-      asking = false;
+      isReading = false;
     }
   };
-  const found = await ask();
+  const found = await read();
   if (found === 0) {
-    logger.warn({}, 'no member of etcd says what time it is over HTTP: the clock here is compared with nothing');
+    logger.warn({}, 'no member of etcd reports its time over HTTP: the clock of this server is not checked');
   }
   return {
     check,
     onWrong: () => {
-      if (steady() - last >= ASK_AGAIN_MS) void ask();
+      if (monotonicNow() - lastRead >= READ_WHEN_WRONG_MS) void read();
     },
-    ends: [every(ASK_MS, () => void ask())],
+    close: every(READ_MS, () => void read()),
   };
 }
 
-async function besideItself(options: OpenClockGuardOptions, limitMs: number): Promise<Source> {
-  const { store, leadership, now, steady, every, logger } = options;
+async function openStoredTime(options: OpenClockGuardOptions, limitMs: number): Promise<TimeSource> {
+  const { store, leadership, now, monotonicNow, every, logger } = options;
   const text = Buffer.from((await store.get(TIME_KEY))?.value ?? '').toString('latin1');
-  const last = Date.parse(text);
-  const check = new HeldTime({
+  const storedTime = Date.parse(text);
+  const check = new StoredTimeCheck({
     now,
-    steady,
+    monotonicNow,
     limitMs,
-    last: Number.isNaN(last) ? undefined : last,
-    onBelieved: (skewMs) =>
+    storedTime: Number.isNaN(storedTime) ? undefined : storedTime,
+    onTrusted: (skewMs) =>
       logger.warn(
         { seconds: Math.round(skewMs / 1000) },
-        'the clock has kept its new time, and is believed from now on',
+        'the clock has jumped and not changed since: it is trusted from now on',
       ),
   });
   const write = async (): Promise<void> => {
-    const certain = check.certain();
-    if (certain === undefined || !leadership.leads()) return;
+    const trusted = check.trustedTime();
+    if (trusted === undefined || !leadership.leads()) return;
     const before = await store.get(TIME_KEY);
     await store.write({
       key: TIME_KEY,
-      value: Buffer.from(new Date(certain).toISOString()),
+      value: Buffer.from(new Date(trusted).toISOString()),
       expect: before === undefined ? { absent: true } : { modRevision: before.modRevision },
     });
   };
-  // A store that does not take it now is told of elsewhere, and the next time will do.
+  // Failures of the store are reported elsewhere, and the next write repeats this one.
   const tryToWrite = (): Promise<void> => write().catch(() => undefined);
   await tryToWrite();
-  return { check, onWrong: () => {}, ends: [every(WRITE_MS, () => void tryToWrite())] };
+  return { check, onWrong: () => {}, close: every(WRITE_MS, () => void tryToWrite()) };
 }

@@ -4,13 +4,12 @@ import { createLocalJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../../observability/secret.ts';
 import { buildClaims } from '../claims.ts';
-import { publicJwk } from '../keys/jwk.ts';
+import { publicJwk } from '../keys/key-material.ts';
 import { API, grantOf, ISSUERS, START, temporaryDirectory, World } from '../tokens.fixture.ts';
 import { createVerifier } from '../verifier.ts';
 import { type ExternalSigner, openExternalSigner } from './external-signer.ts';
-import { createLineChannel, MAX_LINE_BYTES, SignerFailed } from './line-channel.ts';
 import { encoded, honest, newTestKey, signed, startTestSigner, type TestSigner } from './signer.fixture.ts';
-import { openSignerLine } from './signer-line.ts';
+import { connectSigner, createSignerClient, MAX_LINE_BYTES, SignerFailed } from './signer-client.ts';
 
 const KEY = newTestKey('key-1');
 const OTHER = newTestKey('key-2');
@@ -23,7 +22,11 @@ let external: ExternalSigner;
 
 const open = (timeoutMs = 5_000, path = signer.path): Promise<ExternalSigner> =>
   openExternalSigner({
-    channel: createLineChannel({ open: () => openSignerLine({ type: 'unix', path }), now: () => clock.now, timeoutMs }),
+    client: createSignerClient({
+      connect: () => connectSigner({ type: 'unix', path }),
+      now: () => clock.now,
+      timeoutMs,
+    }),
     now: () => clock.now,
     every: () => () => {},
     logger: { info: () => {}, error: () => {} },
@@ -36,7 +39,7 @@ beforeAll(async () => {
   external = await open();
 });
 beforeEach(() => {
-  signer.answer = honest(KEY);
+  signer.respond = honest(KEY);
   // Later than any limit on how often it is asked.
   clock.now += 60_000;
 });
@@ -52,7 +55,7 @@ describe('an honest signer', () => {
     ['typ, too', { alg: 'ES256', kid: 'key-1', typ: 'JWT' }],
     ['another order', { typ: 'JWT', kid: 'key-1', alg: 'ES256' }],
   ])('A1: signs with %s, and both our verifier and another library accept it', async (_name, header) => {
-    signer.answer = honest(KEY, header);
+    signer.respond = honest(KEY, header);
     const token = await external.sign(CLAIMS);
     const keySet = createLocalJWKSet({ keys: external.keys().map((key) => ({ ...publicJwk(key) })) });
     await jwtVerify(token, keySet, { issuer: API, currentDate: new Date(START) });
@@ -68,16 +71,16 @@ describe('an honest signer', () => {
     expect(await verifier.verify(new Secret(token))).toMatchObject({ kid: 'key-1', claims: CLAIMS });
   });
 
-  test('is told the claims and nothing else', async () => {
-    signer.asked.length = 0;
+  test('gets the claims and nothing else', async () => {
+    signer.requests.length = 0;
     await external.sign(CLAIMS);
-    expect(signer.asked).toEqual([{ id: expect.any(Number), op: 'sign', payload: encoded(CLAIMS) }]);
+    expect(signer.requests).toEqual([{ id: expect.any(Number), op: 'sign', payload: encoded(CLAIMS) }]);
   });
 
-  test('many at once, answered in any order', async () => {
+  test('may respond to many requests in any order', async () => {
     const held: string[] = [];
-    signer.answer = (question) => {
-      held.unshift(`${JSON.stringify(honest(KEY)(question))}\n`);
+    signer.respond = (request) => {
+      held.unshift(`${JSON.stringify(honest(KEY)(request))}\n`);
       return held.length === 20 ? held.join('') : undefined;
     };
     const wanted = Array.from({ length: 20 }, (_, at) => buildClaims(grantOf({ randomUUID: () => `jti-${at}` })));
@@ -85,78 +88,84 @@ describe('an honest signer', () => {
     expect(tokens.map((token) => token.split('.')[1])).toEqual(wanted.map(encoded));
   });
 
-  test('that changes its key is asked for the new one, once', async () => {
-    signer.answer = (question) => ({
-      ...(honest(OTHER)(question) as object),
-      ...(question.op === 'keys' ? { keys: [KEY.published, OTHER.published] } : {}),
+  test('that signs with a new key is asked for its keys, once', async () => {
+    signer.respond = (request) => ({
+      ...(honest(OTHER)(request) as object),
+      ...(request.op === 'keys' ? { keys: [KEY.published, OTHER.published] } : {}),
     });
-    signer.asked.length = 0;
-    let told = 0;
+    signer.requests.length = 0;
+    let changes = 0;
     external.onChange(() => {
-      told += 1;
+      changes += 1;
     });
     await Promise.all(Array.from({ length: 10 }, () => external.sign(CLAIMS)));
-    expect(signer.asked.filter(({ op }) => op === 'keys').length).toBe(1);
-    expect(told).toBe(1);
+    expect(signer.requests.filter(({ op }) => op === 'keys').length).toBe(1);
+    expect(changes).toBe(1);
     expect(external.keys().map(({ kid }) => kid)).toEqual(['key-1', 'key-2']);
-    signer.answer = honest(KEY);
+    signer.respond = honest(KEY);
     await external.refresh();
     expect(external.find('key-2')).toBeUndefined();
   });
 
-  test('that hangs up is called again, but not more often than once a second', async () => {
-    signer.answer = () => {
-      signer.hangUp();
+  test('that closes the connection is connected to again, at most once a second', async () => {
+    signer.respond = () => {
+      signer.disconnect();
       return undefined;
     };
     await expect(external.sign(CLAIMS)).rejects.toThrow('closed the connection');
-    signer.answer = honest(KEY);
+    signer.respond = honest(KEY);
     await expect(external.sign(CLAIMS)).rejects.toThrow('closed the connection');
     clock.now += 1_000;
     expect(await external.sign(CLAIMS)).toMatch(/^ey/);
   });
 });
 
-describe('A1: an answer that is not as it must be gives no token', () => {
+describe('A1: a malformed response gives no token', () => {
   const payload = encoded(CLAIMS);
-  const answer = (header: object | string, changes: object = {}) => {
+  const response = (header: object | string, changes: object = {}) => {
     const text = typeof header === 'string' ? header : encoded(header);
     return { header: text, signature: signed(KEY, text, payload), ...changes };
   };
-  const GOOD = { alg: 'ES256', kid: 'key-1' };
+  const HEADER = { alg: 'ES256', kid: 'key-1' };
   const hmac = (header: string): string =>
     createHmac('sha256', JSON.stringify(KEY.published.jwk)).update(`${header}.${payload}`).digest('base64url');
 
   test.each<[string, object]>([
-    ['alg HS256', { header: encoded({ ...GOOD, alg: 'HS256' }), signature: hmac(encoded({ ...GOOD, alg: 'HS256' })) }],
-    ['alg none', answer({ ...GOOD, alg: 'none' })],
-    ['alg of another kind of key', answer({ ...GOOD, alg: 'RS256' })],
-    ['no alg', answer({ kid: 'key-1' })],
-    ['an extra member in the header', answer({ ...GOOD, jku: 'https://evil.example' })],
-    ['typ at+jwt', answer({ ...GOOD, typ: 'at+jwt' })],
-    ['typ jwt', answer({ ...GOOD, typ: 'jwt' })],
-    ['no kid', answer({ alg: 'ES256' })],
-    ['an empty kid', answer({ alg: 'ES256', kid: '' })],
-    ['a kid of 1,025 bytes', answer({ alg: 'ES256', kid: 'k'.repeat(1025) })],
-    ['a kid that is not published', answer({ alg: 'ES256', kid: 'key-9' })],
-    ['a kid of the prototype', answer({ alg: 'ES256', kid: '__proto__' })],
-    ['a header with white space', answer(Buffer.from('{"alg": "ES256","kid":"key-1"}').toString('base64url'))],
+    [
+      'alg HS256',
+      { header: encoded({ ...HEADER, alg: 'HS256' }), signature: hmac(encoded({ ...HEADER, alg: 'HS256' })) },
+    ],
+    ['alg none', response({ ...HEADER, alg: 'none' })],
+    ['alg of another kind of key', response({ ...HEADER, alg: 'RS256' })],
+    ['no alg', response({ kid: 'key-1' })],
+    ['an extra member in the header', response({ ...HEADER, jku: 'https://evil.example' })],
+    ['typ at+jwt', response({ ...HEADER, typ: 'at+jwt' })],
+    ['typ jwt', response({ ...HEADER, typ: 'jwt' })],
+    ['no kid', response({ alg: 'ES256' })],
+    ['an empty kid', response({ alg: 'ES256', kid: '' })],
+    ['a kid of 1,025 bytes', response({ alg: 'ES256', kid: 'k'.repeat(1025) })],
+    ['a kid that is not published', response({ alg: 'ES256', kid: 'key-9' })],
+    ['a kid of the prototype', response({ alg: 'ES256', kid: '__proto__' })],
+    ['a header with white space', response(Buffer.from('{"alg": "ES256","kid":"key-1"}').toString('base64url'))],
     [
       'a header with a duplicate',
-      answer(Buffer.from('{"alg":"none","alg":"ES256","kid":"key-1"}').toString('base64url')),
+      response(Buffer.from('{"alg":"none","alg":"ES256","kid":"key-1"}').toString('base64url')),
     ],
-    ['a header with padding', answer(`${encoded(GOOD)}=`)],
-    ['an empty signature', answer(GOOD, { signature: '' })],
-    ['a short signature', answer(GOOD, { signature: signed(KEY, encoded(GOOD), payload).slice(0, 40) })],
-    ['a signature of another key', answer(GOOD, { signature: signed(OTHER, encoded(GOOD), payload) })],
-    ['a signature of other claims', answer(GOOD, { signature: signed(KEY, encoded(GOOD), encoded({ sub: 'root' })) })],
-    ['a signature with a newline', answer(GOOD, { signature: `${signed(KEY, encoded(GOOD), payload)}\n` })],
-    ['an unknown member', answer(GOOD, { payload: encoded({ sub: 'root' }) })],
-    ['no signature', { header: encoded(GOOD) }],
+    ['a header with padding', response(`${encoded(HEADER)}=`)],
+    ['an empty signature', response(HEADER, { signature: '' })],
+    ['a short signature', response(HEADER, { signature: signed(KEY, encoded(HEADER), payload).slice(0, 40) })],
+    ['a signature of another key', response(HEADER, { signature: signed(OTHER, encoded(HEADER), payload) })],
+    [
+      'a signature of other claims',
+      response(HEADER, { signature: signed(KEY, encoded(HEADER), encoded({ sub: 'root' })) }),
+    ],
+    ['a signature with a newline', response(HEADER, { signature: `${signed(KEY, encoded(HEADER), payload)}\n` })],
+    ['an unknown member', response(HEADER, { payload: encoded({ sub: 'root' }) })],
+    ['no signature', { header: encoded(HEADER) }],
     ['numbers', { header: 1, signature: 2 }],
     ['an error', { error: 'the device is locked' }],
   ])('%s', async (_name, given) => {
-    signer.answer = ({ id, op }) => (op === 'keys' ? { id, keys: [KEY.published] } : { id, ...given });
+    signer.respond = ({ id, op }) => (op === 'keys' ? { id, keys: [KEY.published] } : { id, ...given });
     await expect(external.sign(CLAIMS)).rejects.toThrow(SignerFailed);
   });
 
@@ -165,26 +174,26 @@ describe('A1: an answer that is not as it must be gives no token', () => {
     ['a list', '[]\n'],
     ['no id', '{"header":"x"}\n'],
     ['a line without end', 'x'.repeat(MAX_LINE_BYTES + 1)],
-  ])('%s ends the connection', async (_name, text) => {
-    signer.answer = () => text;
+  ])('%s closes the connection', async (_name, text) => {
+    signer.respond = () => text;
     await expect(external.sign(CLAIMS)).rejects.toThrow(SignerFailed);
     clock.now += 1_000;
-    signer.answer = honest(KEY);
+    signer.respond = honest(KEY);
     expect(await external.sign(CLAIMS)).toMatch(/^ey/);
   });
 
-  test('silence ends after a while, and the answer of somebody else is not ours', async () => {
+  test('a signer that does not respond in time fails the request, and a response with another id is ignored', async () => {
     const impatient = await open(50);
     try {
-      signer.answer = (question) => honest(KEY)({ ...question, id: question.id + 1_000 });
-      await expect(impatient.sign(CLAIMS)).rejects.toThrow('did not answer in 50 ms');
+      signer.respond = (request) => honest(KEY)({ ...request, id: request.id + 1_000 });
+      await expect(impatient.sign(CLAIMS)).rejects.toThrow('did not respond in 50 ms');
     } finally {
       impatient.close();
     }
   });
 });
 
-describe('keys that are not as they must be', () => {
+describe('malformed keys', () => {
   const { jwk } = KEY.published as { jwk: { x: string } };
 
   test.each<[string, object]>([
@@ -204,13 +213,13 @@ describe('keys that are not as they must be', () => {
     ['a kid of 1,025 bytes', { keys: [{ ...KEY.published, kid: 'é'.repeat(513) }] }],
     ['a kid with a newline', { keys: [{ ...KEY.published, kid: 'a\nb' }] }],
   ])('%s', async (_name, given) => {
-    signer.answer = ({ id }) => ({ id, ...given });
+    signer.respond = ({ id }) => ({ id, ...given });
     await expect(external.refresh()).rejects.toThrow(SignerFailed);
     expect(external.keys().map(({ kid }) => kid)).toEqual(['key-1']);
     await expect(open()).rejects.toThrow(SignerFailed);
   });
 
-  test('nobody there', async () => {
-    await expect(open(5_000, `${signer.path}.none`)).rejects.toThrow(/the signer can not be reached: .*ENOENT/);
+  test('no signer', async () => {
+    await expect(open(5_000, `${signer.path}.none`)).rejects.toThrow(/the signer cannot be reached: .*ENOENT/);
   });
 });

@@ -1,78 +1,77 @@
 import type { Logger } from '../../observability/logger.ts';
 import { encodePayload } from '../jws.ts';
 import type { VerificationKey } from '../keys/key-material.ts';
-import { assertSays, type Signer } from '../signer.ts';
-import { type LineChannel, SignerFailed } from './line-channel.ts';
-import { readKeys, readSigned } from './read-answers.ts';
+import { type KeyEntry, KeysAreExternal, type StoredKeyRing } from '../keys/key-ring.ts';
+import { assertPayload, type Signer } from '../signer.ts';
+import { type SignerClient, SignerFailed } from './signer-client.ts';
+import { readKeys, readSignature } from './signer-responses.ts';
 
-/** Somebody else holds the keys: we know their public halves, and ask for each signature. */
+/** A signer outside of this process: it has the private keys, publishes the public ones, and makes each signature. */
 export interface ExternalSigner extends Signer {
   keys(): readonly VerificationKey[];
   find(kid: string): VerificationKey | undefined;
-  /** Since when a key is known here. */
+  /** When this process first saw the key. */
   since(kid: string): number;
-  /** Asks for the keys again. */
+  /** Fetches the keys again. */
   refresh(): Promise<void>;
   onChange(listener: () => void): void;
   close(): void;
 }
 
 export interface ExternalSignerOptions {
-  readonly channel: LineChannel;
+  readonly client: SignerClient;
   readonly now: () => number;
-  /** Starts a task that is repeated; gives what ends it. */
+  /** Repeats the task, until the returned function is called. */
   readonly every: (ms: number, task: () => void) => () => void;
   readonly logger: Pick<Logger, 'info' | 'error'>;
 }
 
 const REFRESH_MS = 60_000;
-/** A signer that uses a key it did not publish is not asked for its keys at every signature. */
+/** For signatures with an unknown key: a signer that uses an unpublished key must not cause a fetch for each of them. */
 const REFRESH_AT_MOST_MS = 10_000;
 
-/** Rejects with SignerFailed when the signer does not answer: nothing could be issued, so there is no point in starting. */
+/** Rejects with SignerFailed when the signer does not respond: a server that cannot issue tokens should not start. */
 export async function openExternalSigner(options: ExternalSignerOptions): Promise<ExternalSigner> {
-  const { channel, now, every, logger } = options;
+  const { client, now, every, logger } = options;
   const listeners: (() => void)[] = [];
   const firstSeen = new Map<string, number>();
   let keys = new Map<string, VerificationKey>();
-  let asked: Promise<void> | undefined;
-  let askedAt = Number.NEGATIVE_INFINITY;
+  let fetching: Promise<void> | undefined;
+  let fetchedAt = Number.NEGATIVE_INFINITY;
   let reported = '';
 
-  async function readAll(): Promise<void> {
-    askedAt = now();
-    const read = readKeys(await channel.ask({ op: 'keys' }));
+  async function fetchKeys(): Promise<void> {
+    fetchedAt = now();
+    const published = readKeys(await client.call({ op: 'keys' }));
     reported = '';
-    const [before, after] = [keys, new Map(read.map((key) => [key.kid, key]))];
-    const isSame = ({ kid, publicKey }: VerificationKey): boolean =>
-      before.get(kid)?.publicKey.equals(publicKey) === true;
-    if (before.size === after.size && read.every(isSame)) return;
-    keys = after;
-    for (const kid of [...firstSeen.keys()]) if (!after.has(kid)) firstSeen.delete(kid);
-    for (const kid of after.keys()) if (!firstSeen.has(kid)) firstSeen.set(kid, now());
-    logger.info({ keys: [...after.keys()] }, 'the keys of the external signer');
+    const isKnown = ({ kid, thumbprint }: VerificationKey): boolean => keys.get(kid)?.thumbprint === thumbprint;
+    if (keys.size === published.length && published.every(isKnown)) return;
+    keys = new Map(published.map((key) => [key.kid, key]));
+    for (const kid of [...firstSeen.keys()]) if (!keys.has(kid)) firstSeen.delete(kid);
+    for (const kid of keys.keys()) if (!firstSeen.has(kid)) firstSeen.set(kid, now());
+    logger.info({ keys: [...keys.keys()] }, 'the keys of the external signer');
     for (const listener of listeners) listener();
   }
 
-  /** Many ask at once, and one question is enough. */
+  /** Concurrent calls share one fetch. */
   function refresh(): Promise<void> {
-    asked ??= readAll().finally(() => {
-      asked = undefined;
+    fetching ??= fetchKeys().finally(() => {
+      fetching = undefined;
     });
-    return asked;
+    return fetching;
   }
 
   async function keyFor(kid: string): Promise<VerificationKey> {
-    if (!keys.has(kid) && (asked !== undefined || now() - askedAt >= REFRESH_AT_MOST_MS)) await refresh();
+    if (!keys.has(kid) && (fetching !== undefined || now() - fetchedAt >= REFRESH_AT_MOST_MS)) await refresh();
     const key = keys.get(kid);
     if (key === undefined) throw new SignerFailed('the signer used a key that it does not publish');
     return key;
   }
 
   await refresh();
-  const end = every(REFRESH_MS, () => {
+  const stopRefreshing = every(REFRESH_MS, () => {
     refresh().catch((error: unknown) => {
-      // What it published before stays: verifying does not depend on it.
+      // The keys in memory stay: verifying does not depend on the signer.
       if (reported === String(error)) return;
       reported = String(error);
       logger.error({ err: error }, 'the keys of the external signer could not be read');
@@ -83,14 +82,14 @@ export async function openExternalSigner(options: ExternalSignerOptions): Promis
     isSure: false,
     async sign(claims) {
       const payload = encodePayload(claims);
-      const { header, alg, kid, signature } = readSigned(await channel.ask({ op: 'sign', payload }));
+      const { header, alg, kid, signature } = readSignature(await client.call({ op: 'sign', payload }));
       const key = await keyFor(kid);
       if (alg !== key.alg) throw new SignerFailed('the algorithm of the header is not that of the key');
       const input = `${header}.${payload}`;
-      // Unlike our own key, this one was not tried before, and a signer has more ways to be wrong.
-      const isGood = signature.length === key.signatureLength && (await key.verify(Buffer.from(input), signature));
-      if (!isGood) throw new SignerFailed('the signature of the signer is not one of its key');
-      assertSays(payload, claims);
+      // Our own keys are tried once, when they are read. A signer can be wrong about each signature.
+      const holds = signature.length === key.signatureLength && (await key.verify(Buffer.from(input), signature));
+      if (!holds) throw new SignerFailed('the signature of the signer is not one of its key');
+      assertPayload(payload, claims);
       return `${input}.${signature.toString('base64url')}`;
     },
     keys: () => [...keys.values()],
@@ -99,8 +98,47 @@ export async function openExternalSigner(options: ExternalSignerOptions): Promis
     refresh,
     onChange: (listener) => void listeners.push(listener),
     close() {
-      end();
-      channel.close();
+      stopRefreshing();
+      client.close();
     },
   };
 }
+
+/** The keys of the external signer, and those that signed here before it, which only verify. */
+export function withExternalKeys(ring: StoredKeyRing, signer: ExternalSigner): StoredKeyRing {
+  const refusal = (): KeysAreExternal =>
+    new KeysAreExternal('the external signer has the keys: rotate and revoke them there');
+  return {
+    signing: () => {
+      throw refusal();
+    },
+    find: (kid) => signer.find(kid) ?? ring.find(kid),
+    all: () => [...signer.keys(), ...ring.all().filter(({ kid }) => signer.find(kid) === undefined)],
+    entries: () => [
+      ...signer.keys().map(
+        (verification): KeyEntry => ({
+          kid: isObjectName(verification.kid) ? verification.kid : verification.thumbprint,
+          algorithm: verification.alg,
+          state: 'external',
+          created: signer.since(verification.kid),
+          verification,
+        }),
+      ),
+      ...ring.entries().filter(({ kid }) => signer.find(kid) === undefined),
+    ],
+    rotate: () => Promise.reject(refusal()),
+    revoke: (kid) => (ring.find(kid) === undefined ? Promise.reject(refusal()) : ring.revoke(kid)),
+    maintain: () => ring.maintain(),
+    onChange(listener) {
+      ring.onChange(listener);
+      signer.onChange(listener);
+    },
+    async close() {
+      signer.close();
+      await ring.close();
+    },
+  };
+}
+
+/** A SigningKey object is named by the id of its key, if that is a valid name. */
+const isObjectName = (kid: string): boolean => /^[A-Za-z0-9_-]{1,253}$/.test(kid);

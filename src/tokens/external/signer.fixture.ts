@@ -2,15 +2,15 @@ import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node
 import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 
-/** A signer on a Unix socket, as honest as the test wants it. */
+/** A signer on a Unix socket that responds as the test wants. */
 
-export interface Question {
+export interface SignerRequest {
   readonly id: number;
   readonly op: string;
   readonly payload?: string;
 }
 
-export type Answering = (question: Question) => object | string | undefined;
+export type Respond = (request: SignerRequest) => object | string | undefined;
 
 export const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
@@ -31,9 +31,9 @@ export const signed = ({ privateKey }: TestKey, header: string, payload: string)
     'base64url',
   );
 
-/** Answers as it should. */
+/** Responds as it should. */
 export const honest =
-  (key: TestKey, header: object = { alg: 'ES256', kid: key.kid }): Answering =>
+  (key: TestKey, header: object = { alg: 'ES256', kid: key.kid }): Respond =>
   ({ id, op, payload = '' }) =>
     op === 'keys'
       ? { id, keys: [key.published] }
@@ -42,36 +42,37 @@ export const honest =
 export interface TestSigner {
   readonly path: string;
   /** From now on. */
-  answer: Answering;
-  readonly asked: Question[];
-  /** Cuts every connection. */
-  hangUp(): void;
+  respond: Respond;
+  readonly requests: SignerRequest[];
+  /** Closes every connection. */
+  disconnect(): void;
   close(): Promise<void>;
 }
 
-export async function startTestSigner(path: string, answer: Answering): Promise<TestSigner> {
+export async function startTestSigner(path: string, respond: Respond): Promise<TestSigner> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {});
     socket.on('close', () => sockets.delete(socket));
     createInterface({ input: socket }).on('line', (line) => {
-      const question = JSON.parse(line) as Question;
-      signer.asked.push(question);
-      const given = signer.answer(question);
-      if (given !== undefined) socket.write(typeof given === 'string' ? given : `${JSON.stringify(given)}\n`);
+      const request = JSON.parse(line) as SignerRequest;
+      signer.requests.push(request);
+      const response = signer.respond(request);
+      if (response !== undefined)
+        socket.write(typeof response === 'string' ? response : `${JSON.stringify(response)}\n`);
     });
   });
-  const hangUp = (): void => {
+  const disconnect = (): void => {
     for (const socket of sockets) socket.destroy();
   };
   const signer: TestSigner = {
     path,
-    answer,
-    asked: [],
-    hangUp,
+    respond,
+    requests: [],
+    disconnect,
     async close() {
-      hangUp();
+      disconnect();
       await new Promise((resolve) => server.close(resolve));
     },
   };

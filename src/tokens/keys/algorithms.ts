@@ -36,7 +36,7 @@ const RSA_BITS = 2048;
 const verifyAsync = promisify(nodeVerify);
 const generateKeyPair = promisify(nodeGenerateKeyPair);
 
-/** The one algorithm a key is used with: K-01, RSA is always RS256 and a curve decides the rest. */
+/** K-01: a key has one algorithm. RSA is RS256, and the curve decides the others. */
 export function algorithmOf(key: KeyObject): Algorithm | undefined {
   const details = key.asymmetricKeyDetails ?? {};
   return ALGORITHMS.find((name) => {
@@ -64,11 +64,11 @@ const usage = ({ keyType }: Facts, key: KeyObject) =>
     ? ({ key, dsaEncoding: 'ieee-p1363' } as const)
     : ({ key, padding: constants.RSA_PKCS1_PADDING } as const);
 
-/** Gives the signature of a token's first two segments as its third. */
-export type SignJws = (algorithm: Algorithm, key: KeyObject, input: string) => Promise<string>;
-
-/** On the thread pool: an RS256 signature is milliseconds, during which the event loop must serve others. */
-export const signJws: SignJws = (algorithm, key, input) => {
+/**
+ * The signature of a token's first two segments, as its third segment. On the thread pool: an RS256 signature takes
+ * milliseconds, during which the event loop must serve requests (A23).
+ */
+export function signJws(algorithm: Algorithm, key: KeyObject, input: string): Promise<string> {
   const facts = FACTS[algorithm];
   return new Promise((resolve, reject) => {
     nodeSign(facts.hash, Buffer.from(input, 'latin1'), usage(facts, key), (error, signature) => {
@@ -76,12 +76,6 @@ export const signJws: SignJws = (algorithm, key, input) => {
       else reject(error);
     });
   });
-};
-
-/** The same at once: for a thread that has nothing else to do. */
-export function signJwsNow(algorithm: Algorithm, key: KeyObject, input: string): string {
-  const facts = FACTS[algorithm];
-  return nodeSign(facts.hash, Buffer.from(input, 'latin1'), usage(facts, key)).toString('base64url');
 }
 
 export function verifyWith(

@@ -2,7 +2,7 @@ import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { temporaryDirectory } from '../tokens.fixture.ts';
-import { encryptionKey, openEncryptionKey } from './encryption-key.ts';
+import { encryptionKey, loadEncryptionKey } from './encryption-key.ts';
 
 let dir: string;
 let remove: () => Promise<void>;
@@ -17,12 +17,12 @@ const PLAIN = Buffer.from('the private key');
 describe('sealing', () => {
   const key = encryptionKey(Buffer.alloc(32, 1));
 
-  test('what is sealed can be opened for the same purpose only', () => {
+  test('a sealed value can be unsealed for the same purpose only', () => {
     const sealed = key.seal(PLAIN, 'ring');
     expect(sealed.includes(PLAIN)).toBe(false);
-    expect(key.open(sealed, 'ring')).toEqual(PLAIN);
-    expect(key.open(sealed, 'other')).toBeUndefined();
-    expect(encryptionKey(Buffer.alloc(32, 2)).open(sealed, 'ring')).toBeUndefined();
+    expect(key.unseal(sealed, 'ring')).toEqual(PLAIN);
+    expect(key.unseal(sealed, 'other')).toBeUndefined();
+    expect(encryptionKey(Buffer.alloc(32, 2)).unseal(sealed, 'ring')).toBeUndefined();
   });
 
   test('a change of any byte is noticed, and so is an end that is missing', () => {
@@ -30,8 +30,8 @@ describe('sealing', () => {
     for (let at = 0; at < sealed.length; at++) {
       const changed = Buffer.from(sealed);
       changed[at] = (changed[at] ?? 0) ^ 1;
-      expect(key.open(changed, 'ring'), `byte ${at}`).toBeUndefined();
-      expect(key.open(sealed.subarray(0, at), 'ring'), `${at} bytes`).toBeUndefined();
+      expect(key.unseal(changed, 'ring'), `byte ${at}`).toBeUndefined();
+      expect(key.unseal(sealed.subarray(0, at), 'ring'), `${at} bytes`).toBeUndefined();
     }
   });
 
@@ -49,12 +49,12 @@ describe('sealing', () => {
 
 describe('the file', () => {
   test('is made at the first start, for this user alone, and stays', async () => {
-    const { id } = await openEncryptionKey({ file: undefined, dir: join(dir, 'keys') });
+    const { id } = await loadEncryptionKey({ file: undefined, dir: join(dir, 'keys') });
     const path = join(dir, 'keys', 'encryption.key');
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect((await readFile(path)).length).toBe(32);
-    expect((await openEncryptionKey({ file: undefined, dir: join(dir, 'keys') })).id).toBe(id);
-    expect((await openEncryptionKey({ file: path, dir })).id).toBe(id);
+    expect((await loadEncryptionKey({ file: undefined, dir: join(dir, 'keys') })).id).toBe(id);
+    expect((await loadEncryptionKey({ file: path, dir })).id).toBe(id);
   });
 
   test('holds bytes or base64, which are the same key; a link to it is followed', async () => {
@@ -63,7 +63,7 @@ describe('the file', () => {
     await writeFile(join(dir, 'text'), `${bytes.toString('base64')}\n`, { mode: 0o600 });
     await symlink(join(dir, 'text'), join(dir, 'link'));
     const ids = await Promise.all(
-      ['raw', 'text', 'link'].map(async (name) => (await openEncryptionKey({ file: join(dir, name), dir })).id),
+      ['raw', 'text', 'link'].map(async (name) => (await loadEncryptionKey({ file: join(dir, name), dir })).id),
     );
     expect(new Set(ids).size).toBe(1);
   });
@@ -75,7 +75,7 @@ describe('the file', () => {
     ['a passphrase', Buffer.from('correct horse battery staple')],
   ])('that is %s is refused, and not repeated', async (_name, content) => {
     await writeFile(join(dir, 'key'), content, { mode: 0o600 });
-    const opened = openEncryptionKey({ file: join(dir, 'key'), dir });
+    const opened = loadEncryptionKey({ file: join(dir, 'key'), dir });
     await expect(opened).rejects.toThrow(/must hold exactly 32 random bytes.*openssl rand -base64 32/);
     await expect(opened).rejects.not.toThrow(/horse/);
   });
@@ -86,7 +86,7 @@ describe('the file', () => {
     await writeFile(path, Buffer.alloc(32));
     await chmod(path, 0o640);
     await symlink(path, join(dir, 'link'));
-    await expect(openEncryptionKey({ file: undefined, dir: join(dir, 'keys') })).rejects.toThrow(/chmod 600/);
-    await expect(openEncryptionKey({ file: join(dir, 'link'), dir })).rejects.toThrow(/chmod 600/);
+    await expect(loadEncryptionKey({ file: undefined, dir: join(dir, 'keys') })).rejects.toThrow(/chmod 600/);
+    await expect(loadEncryptionKey({ file: join(dir, 'link'), dir })).rejects.toThrow(/chmod 600/);
   });
 });

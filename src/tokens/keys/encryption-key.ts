@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { ensurePrivateDirectory, ensureSecretFile, readSecretFile, UnsafeFile } from '../../lib/secret-file.ts';
 
 /**
- * The key under which secrets are kept in the store (AES-256-GCM). Whoever copies the store, or reads a backup of
- * it, has nothing without this key; whoever can write to the store can not put a secret of his own there.
+ * Encrypts secrets in the store (AES-256-GCM). A copy or a backup of the store is useless without this key, and a
+ * writer of the store cannot insert a secret without it.
  */
 export interface EncryptionKey {
-  /** Tells keys apart and says nothing about them. */
+  /** Identifies the key without revealing it. */
   readonly id: string;
-  /** What was sealed for one purpose can not be opened for another. */
+  /** A value that was sealed for one purpose cannot be unsealed for another. */
   seal(plain: Uint8Array, purpose: string): Buffer;
   /** Undefined when it was not sealed with this key for this purpose, or was changed since. */
-  open(sealed: Uint8Array, purpose: string): Buffer | undefined;
-  /** 32 bytes for one purpose, the same wherever this key is. They say nothing about it (HKDF, RFC 5869). */
+  unseal(sealed: Uint8Array, purpose: string): Buffer | undefined;
+  /** 32 bytes for one purpose, the same in every replica. They do not reveal the key (HKDF, RFC 5869). */
   derive(purpose: string): Uint8Array;
 }
 
@@ -23,8 +23,8 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const BASE64 = /^[A-Za-z0-9+/]{43}=\s*$/;
 
-/** From the file that was given, or from one in the data directory that is made at the first start. */
-export async function openEncryptionKey(options: {
+/** From the given file, or from one in the data directory, which the first start creates. */
+export async function loadEncryptionKey(options: {
   readonly file: string | undefined;
   readonly dir: string;
 }): Promise<EncryptionKey> {
@@ -33,7 +33,7 @@ export async function openEncryptionKey(options: {
     const path = join(options.dir, 'encryption.key');
     return encryptionKey(keyIn(path, await ensureSecretFile(path, () => randomBytes(KEY_BYTES))));
   }
-  // A link that the operator names is followed: secrets are mounted as links. What it leads to is checked.
+  // The operator may name a symbolic link, as mounted secrets are. The file behind it is checked.
   const path = await realpath(options.file);
   const content = await readSecretFile(path);
   if (content === undefined) throw new UnsafeFile(`${path} disappeared while it was read.`);
@@ -58,7 +58,7 @@ export function encryptionKey(key: Uint8Array): EncryptionKey {
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(purpose));
       return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
     },
-    open(sealed, purpose) {
+    unseal(sealed, purpose) {
       if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
       const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length);
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), {

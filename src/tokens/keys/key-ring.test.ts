@@ -7,9 +7,9 @@ import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
 import { openTestRing, pemOf, placeKey, START, temporaryDirectory } from '../tokens.fixture.ts';
 import { ALGORITHMS, newPrivateKey } from './algorithms.ts';
 import { encryptionKey } from './encryption-key.ts';
-import { publicJwk } from './jwk.ts';
+import { publicJwk } from './key-material.ts';
 import type { StoredKeyRing } from './key-ring.ts';
-import { RING_KEY } from './sealed-ring.ts';
+import { RING_KEY } from './ring-store.ts';
 
 let root: string;
 let dir: string;
@@ -100,7 +100,7 @@ describe('in the store', () => {
     await expect(open({ encryptionKey: other })).rejects.toThrow(/another key.*--encryption-key-file/);
   });
 
-  test('A1: a ring that somebody else wrote is not believed', async () => {
+  test('A1: a ring that another program wrote is refused', async () => {
     const ring = await open();
     const { kid } = ring.signing();
     const stored = await store.get(RING_KEY);
@@ -121,7 +121,7 @@ describe('in the store', () => {
 describe('keys of an older release', () => {
   const newKey = () => newPrivateKey('ES256');
 
-  test('are taken over once: the one that signed goes on, the others verify until their tokens have ended', async () => {
+  test('are imported once: the current key keeps signing, the others verify until their tokens have expired', async () => {
     const [signed, other] = [await newKey(), await newPrivateKey('ES384')];
     await placeKey(dir, 'es256.pem', pemOf(signed));
     await placeKey(dir, 'es384.pem', pemOf(other));
@@ -130,7 +130,7 @@ describe('keys of an older release', () => {
     const ring = await open({ log });
     expect(states(ring)).toEqual(['ES256 current', 'ES256 next', 'ES384 retired', 'ES256 retired']);
     expect(publicJwk(ring.all()[0] as never).x).toBe(signed.export({ format: 'jwk' }).x);
-    expect(log.join()).toMatch(/taken over from files into the store.*no longer read: remove them/);
+    expect(log.join()).toMatch(/imported from files into the store.*no longer read: remove them/);
     expect(await ring.revoke(ring.entries()[2]?.kid ?? '')).toBe(true);
     // The files lie there still: what was revoked does not come back with them.
     expect(states(await open())).toEqual(['ES256 current', 'ES256 next', 'ES256 retired']);
@@ -140,7 +140,7 @@ describe('keys of an older release', () => {
     expect(quiet).toEqual([]);
   });
 
-  test.each([0o644, 0o640, 0o604, 0o620])('A1: mode %o is refused, also after they were taken over', async (mode) => {
+  test.each([0o644, 0o640, 0o604, 0o620])('A1: mode %o is refused, also after they were imported', async (mode) => {
     const file = await placeKey(dir, 'es256.pem', pemOf(await newKey()));
     await chmod(file, mode);
     await expect(open()).rejects.toThrow(/es256\.pem holds a secret and is open .* Run: chmod 600/);
@@ -150,7 +150,7 @@ describe('keys of an older release', () => {
     await expect(open()).rejects.toThrow(/chmod 600/);
   });
 
-  test('A1: a link, a directory and a key of somebody else are refused', async () => {
+  test('A1: a symbolic link, a directory and a key of another user are refused', async () => {
     const file = await placeKey(dir, 'es256.pem', pemOf(await newKey()));
     if (process.geteuid?.() === 0) {
       await chown(file, 12345, 12345);

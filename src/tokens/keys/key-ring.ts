@@ -2,9 +2,7 @@ import { readSecretFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Guard, Store } from '../../storage/contract.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
-import type { SignJws } from './algorithms.ts';
 import type { EncryptionKey } from './encryption-key.ts';
-import { followRing } from './follow-ring.ts';
 import type { SigningKey, VerificationKey } from './key-material.ts';
 import { makeKey as makeRealKey, readSigningKey, readVerificationKey } from './key-material.ts';
 import { legacyFiles, readLegacyKeys } from './legacy-keys.ts';
@@ -17,37 +15,37 @@ import {
   type RingRules,
   type RingState,
 } from './ring-state.ts';
-import { createSealedRing, type SealedRing, type StoredRing } from './sealed-ring.ts';
+import { createRingStore, type RingStore, type StoredRing } from './ring-store.ts';
 
 export interface KeyRing {
-  /** The key that signs; it is also among those for verifying. */
+  /** The current key. It is also among the keys for verifying. */
   signing(): SigningKey;
   find(kid: string): VerificationKey | undefined;
-  /** For verifying and for the published key set: the signing key first. */
+  /** For verifying and for the published key set: the current key first. */
   all(): readonly VerificationKey[];
 }
 
-/** A key as it is shown: without what signs. */
+/** A key as it is published: without its private half. */
 export interface KeyEntry extends Pick<KeyRecord, 'kid' | 'algorithm' | 'created' | 'signsFrom' | 'expires'> {
   readonly state: KeyRecord['state'] | 'external';
   readonly verification: VerificationKey;
 }
 
-/** The keys are not ours to change. */
-export class KeysElsewhere extends Error {
-  override readonly name = 'KeysElsewhere';
+/** An external signer has the keys, so they cannot be changed here. */
+export class KeysAreExternal extends Error {
+  override readonly name = 'KeysAreExternal';
 }
 
-/** The ring of the whole fleet, which every replica has and any may change. */
+/** The ring in the store, which all replicas share and any of them may change. */
 export interface StoredKeyRing extends KeyRing {
   entries(): readonly KeyEntry[];
-  /** Gives the key that signs now or will. A rehearsal changes nothing. */
-  rotate(options: { readonly force: boolean; readonly rehearse: boolean }): Promise<KeyEntry>;
+  /** The key that signs after the rotation: now, or as soon as every verifier has it. */
+  rotate(options: { readonly force: boolean; readonly dryRun: boolean }): Promise<KeyEntry>;
   /** False when there is no such key. */
   revoke(kid: string): Promise<boolean>;
-  /** Does what is due, if this replica is the one that does it. */
+  /** Rotates and removes keys that are due, if this replica leads. */
   maintain(): Promise<void>;
-  /** Called after every change of the keys, whoever made it. */
+  /** Called after every change of the keys, by this replica or another. */
   onChange(listener: () => void): void;
   close(): Promise<void>;
 }
@@ -56,60 +54,58 @@ export interface KeyRingOptions {
   readonly store: Store;
   readonly encryptionKey: EncryptionKey;
   readonly rules: RingRules;
-  /** Where an older release kept its keys. */
+  /** Where older releases stored their keys. */
   readonly legacyDir: string;
-  /** Whether this replica does what is due. */
+  /** The leader rotates and removes keys. */
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly now: () => number;
-  /** Starts a task that is repeated; gives what ends it. */
+  /** Repeats the task, until the returned function is called. */
   readonly every: (ms: number, task: () => void) => () => void;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly makeKey?: MakeKey;
-  /** By default on Node's thread pool. */
-  readonly sign?: SignJws;
 }
 
 const MAINTAIN_MS = 1_000;
 const ATTEMPTS = 8;
 
-/** Opens the ring in the store, or makes it. Of several that do so at once, all end up with the ring of one. */
+/** Opens the ring in the store, or creates it. Replicas that do so at once all end up with one ring. */
 export async function openKeyRing(options: KeyRingOptions): Promise<StoredKeyRing> {
   const { store, encryptionKey, rules, makeKey = makeRealKey } = options;
-  const sealed = createSealedRing(store, encryptionKey);
+  const ringStore = createRingStore(store, encryptionKey);
   const changes = createRingChanges(rules, makeKey);
-  const found = (await sealed.read()) ?? (await makeRing(options, sealed, changes));
-  await refuseOpenLeftovers(options);
-  const ring = new Ring(options, sealed, changes, found, await compile(found.state, undefined, options.sign));
+  const found = (await ringStore.read()) ?? (await createRing(options, ringStore, changes));
+  await checkLegacyFiles(options);
+  const ring = new Ring(options, ringStore, changes, found, await compile(found.state, undefined));
   await ring.start();
   return ring;
 }
 
-async function makeRing(
+async function createRing(
   { legacyDir, rules, now, logger }: KeyRingOptions,
-  sealed: SealedRing,
+  ringStore: RingStore,
   changes: RingChanges,
 ): Promise<StoredRing> {
   const { algorithm, lifetimeSeconds } = rules;
   const legacy = await readLegacyKeys({ dir: legacyDir, algorithm, lifetimeSeconds, now: now() });
   const state = await changes.advance({ keys: legacy.keys }, now());
-  const written = await sealed.write(state, undefined);
+  const written = await ringStore.write(state, undefined);
   if (written !== undefined && legacy.files.length > 0) {
-    logger.info({ files: legacy.files }, 'signing keys were taken over from files into the store');
+    logger.info({ files: legacy.files }, 'signing keys were imported from files into the store');
   }
-  const ring = written ?? (await sealed.read());
-  if (ring === undefined) throw new Error('the signing keys disappeared right after they were made');
+  const ring = written ?? (await ringStore.read());
+  if (ring === undefined) throw new Error('the signing keys were removed from the store right after they were created');
   return ring;
 }
 
-/** They are not read any more, and may still hold the key that signs. */
-async function refuseOpenLeftovers({ legacyDir, logger }: KeyRingOptions): Promise<void> {
+/** The files are no longer read, but may still hold the current key, so other users must not be able to read them. */
+async function checkLegacyFiles({ legacyDir, logger }: KeyRingOptions): Promise<void> {
   const files = await legacyFiles(legacyDir);
   if (files.length === 0) return;
   for (const file of files) await readSecretFile(file);
   logger.warn({ files }, 'signing keys are in the store now, and these files are no longer read: remove them');
 }
 
-/** What is used of a state: read once, when it changes. */
+/** The parsed keys of a state. Made once, when the state changes. */
 interface Compiled {
   readonly signing: SigningKey | undefined;
   readonly keys: ReadonlyMap<string, VerificationKey>;
@@ -118,11 +114,7 @@ interface Compiled {
 
 const ORDER: Readonly<Record<KeyRecord['state'], number>> = { current: 0, next: 1, retired: 2 };
 
-async function compile(
-  { keys }: RingState,
-  before: Compiled | undefined,
-  sign: SignJws | undefined,
-): Promise<Compiled> {
+async function compile({ keys }: RingState, before: Compiled | undefined): Promise<Compiled> {
   const entries = keys
     .toSorted((a, b) => ORDER[a.state] - ORDER[b.state] || b.created - a.created)
     .map((record): KeyEntry => {
@@ -137,13 +129,13 @@ async function compile(
       ? undefined
       : before?.signing?.kid === current.kid
         ? before.signing
-        : await readSigningKey(current, verification, sign);
+        : await readSigningKey(current, verification);
   return { signing, keys: verifying, entries };
 }
 
 class Ring implements StoredKeyRing {
   readonly #options: KeyRingOptions;
-  readonly #sealed: SealedRing;
+  readonly #ringStore: RingStore;
   readonly #changes: RingChanges;
   readonly #listeners: (() => void)[] = [];
   readonly #stop = new AbortController();
@@ -151,41 +143,39 @@ class Ring implements StoredKeyRing {
   #compiled: Compiled;
   #maintaining = false;
   #reported = '';
-  #ends: (() => Promise<void> | void)[] = [];
+  #closers: (() => Promise<void> | void)[] = [];
 
   constructor(
     options: KeyRingOptions,
-    sealed: SealedRing,
+    ringStore: RingStore,
     changes: RingChanges,
     stored: StoredRing,
     compiled: Compiled,
   ) {
     this.#options = options;
-    this.#sealed = sealed;
+    this.#ringStore = ringStore;
     this.#changes = changes;
     this.#stored = stored;
     this.#compiled = compiled;
   }
 
   async start(): Promise<void> {
-    const { store, every } = this.#options;
-    // Before the first token is signed: its key must be kept for as long as that token lives.
+    const { every } = this.#options;
+    // Before the first token is signed: its key must be published until that token expires.
     await this.#change(this.#changes.cover);
     await this.maintain();
-    const followed = followRing({
-      store,
-      sealed: this.#sealed,
+    const followed = this.#ringStore.follow({
       from: this.#stored.revision,
       signal: this.#stop.signal,
       use: (stored) => this.#adopt(stored),
       report: (error) => this.#report(error),
     });
-    this.#ends = [every(MAINTAIN_MS, () => void this.maintain()), () => followed];
+    this.#closers = [every(MAINTAIN_MS, () => void this.maintain()), () => followed];
   }
 
   signing(): SigningKey {
     const { signing } = this.#compiled;
-    if (signing === undefined) throw new Error('no key of this ring signs');
+    if (signing === undefined) throw new Error('the ring has no current key');
     return signing;
   }
 
@@ -201,16 +191,16 @@ class Ring implements StoredKeyRing {
     return this.#compiled.entries;
   }
 
-  async rotate({ force, rehearse }: { force: boolean; rehearse: boolean }): Promise<KeyEntry> {
-    const turned = (state: RingState): Promise<RingState> => this.#changes.rotate(state, this.#options.now(), force);
+  async rotate({ force, dryRun }: { force: boolean; dryRun: boolean }): Promise<KeyEntry> {
+    const rotated = (state: RingState): Promise<RingState> => this.#changes.rotate(state, this.#options.now(), force);
     await this.#refresh();
-    const state = rehearse ? await turned(this.#stored.state) : await this.#change(turned);
-    // A change that happened at once has made a new next key, without a plan.
-    const { entries } = await compile(state, this.#compiled, this.#options.sign);
+    const state = dryRun ? await rotated(this.#stored.state) : await this.#change(rotated);
+    // After a rotation that was immediate, the next key is new and has no planned date.
+    const { entries } = await compile(state, this.#compiled);
     const chosen =
       entries.find((key) => key.state === 'next' && key.signsFrom !== undefined) ??
       entries.find((key) => key.state === 'current');
-    if (chosen === undefined) throw new Error('a ring that rotates has a key');
+    if (chosen === undefined) throw new Error('the ring has no key after a rotation');
     return chosen;
   }
 
@@ -229,7 +219,7 @@ class Ring implements StoredKeyRing {
     if (this.#maintaining || !leadership.leads()) return;
     this.#maintaining = true;
     try {
-      // Fenced: one that was asleep since it looked must not turn keys by a time that has passed.
+      // Fenced: a replica that was suspended after it read the clock must not rotate keys by a stale time.
       await this.#change(
         (state) => this.#changes.advance(state, now()),
         () => leaderGuards(leadership),
@@ -248,41 +238,42 @@ class Ring implements StoredKeyRing {
 
   async close(): Promise<void> {
     this.#stop.abort();
-    for (const end of this.#ends) await end();
+    for (const close of this.#closers) await close();
   }
 
-  /** Tries again on top of what others wrote meanwhile. */
+  /** Retries on the newest state when another replica wrote first. */
   async #change(
     change: (state: RingState) => RingState | Promise<RingState>,
     guards: () => readonly Guard[] = () => [],
   ): Promise<RingState> {
     for (let attempt = 1; ; attempt++) {
       const from = this.#stored;
-      // Taken before the change is made up: whoever leads by then must have led all the while.
-      const demands = guards();
+      // Taken before the change is computed, so that the write fails unless this replica led all the while.
+      const taken = guards();
       const to = await change(from.state);
       if (to === from.state) return to;
-      const written = await this.#sealed.write(to, from, demands);
+      const written = await this.#ringStore.write(to, from, taken);
       if (written !== undefined) {
         await this.#adopt(written);
         return to;
       }
-      if (attempt >= ATTEMPTS) throw new Error('the signing keys are being changed by others all the time');
+      if (attempt >= ATTEMPTS)
+        throw new Error(`the signing keys were changed by other replicas in each of ${ATTEMPTS} attempts`);
       await this.#refresh();
     }
   }
 
-  /** What others did counts, also when the watch has not brought it yet. */
+  /** Reads the changes of other replicas that the watch has not delivered yet. */
   async #refresh(): Promise<void> {
-    const theirs = await this.#sealed.read();
-    if (theirs === undefined) throw new Error('the signing keys are no longer in the store');
-    await this.#adopt(theirs);
+    const newest = await this.#ringStore.read();
+    if (newest === undefined) throw new Error('the signing keys are no longer in the store');
+    await this.#adopt(newest);
   }
 
-  /** Swapped whole, and never for something older. */
+  /** Swapped as a whole, and never for an older state. */
   async #adopt(stored: StoredRing): Promise<void> {
     if (stored.revision <= this.#stored.revision) return;
-    const compiled = await compile(stored.state, this.#compiled, this.#options.sign);
+    const compiled = await compile(stored.state, this.#compiled);
     if (stored.revision <= this.#stored.revision) return;
     this.#stored = stored;
     this.#compiled = compiled;
@@ -292,11 +283,11 @@ class Ring implements StoredKeyRing {
     }
   }
 
-  /** Once for each problem: this is tried again every second. */
+  /** Once for each problem: `maintain` runs every second. */
   #report(error: unknown): void {
     const text = String(error);
     if (this.#reported === text) return;
     this.#reported = text;
-    this.#options.logger.error({ err: error }, 'the signing keys could not be brought up to date');
+    this.#options.logger.error({ err: error }, 'the signing keys could not be updated');
   }
 }

@@ -42,7 +42,7 @@ const LIFETIME = 3600;
 /** Issues every ten minutes at both replicas, and asks verifiers whose key sets are up to an hour old. */
 async function live(
   minutes: number,
-  issued: { token: string; ends: number }[],
+  issued: { token: string; expires: number }[],
   sets: JSONWebKeySet[],
 ): Promise<number> {
   const { clock, ring } = fixture;
@@ -64,11 +64,11 @@ async function live(
     sets.push(setOf(published));
     for (const keyRing of [ring, other]) {
       const claims = buildClaims(grantOf({ now: clock.now, expirationSeconds: LIFETIME }));
-      issued.push({ token: await createSigner(keyRing).sign(claims), ends: clock.now + LIFETIME * 1000 });
+      issued.push({ token: await createSigner(keyRing).sign(claims), expires: clock.now + LIFETIME * 1000 });
     }
     const hourOld = createLocalJWKSet(sets.at(-7) ?? (sets[0] as JSONWebKeySet));
     const now = createLocalJWKSet(sets.at(-1) as JSONWebKeySet);
-    for (const { token } of issued.filter(({ ends }) => ends > clock.now)) {
+    for (const { token } of issued.filter(({ expires }) => expires > clock.now)) {
       for (const verifier of verifiers) await verifier.verify(new Secret(token));
       for (const keySet of [hourOld, now]) {
         await jwtVerify(token, keySet, { issuer: API, currentDate: new Date(clock.now) });
@@ -81,12 +81,12 @@ async function live(
 
 describe('B9: rotation', () => {
   test('no valid token is rejected across three rotations, even by verifiers with a key set an hour old', async () => {
-    const issued: { token: string; ends: number }[] = [];
+    const issued: { token: string; expires: number }[] = [];
     const sets = [setOf(documentsOf(fixture.ring))];
     const signers = new Set([fixture.ring.signing().kid]);
     let checked = await live(10, issued, sets);
-    for (let turn = 1; turn <= 3; turn++) {
-      const chosen = await fixture.ring.rotate({ force: false, rehearse: false });
+    for (let rotation = 1; rotation <= 3; rotation++) {
+      const chosen = await fixture.ring.rotate({ force: false, dryRun: false });
       expect(chosen.state).toBe('next');
       checked += await live(90, issued, sets);
       expect(fixture.ring.signing().kid).toBe(chosen.kid);
@@ -98,10 +98,10 @@ describe('B9: rotation', () => {
     expect(fixture.ring.entries().length).toBeLessThan(5);
   }, 60_000);
 
-  test('a key that nobody could know is refused by such a verifier: what waiting is for', async () => {
+  test('a verifier with an old key set refuses a key that signed before it was published long enough', async () => {
     const old = createLocalJWKSet(setOf(documentsOf(fixture.ring)));
-    await fixture.ring.rotate({ force: true, rehearse: false });
-    await fixture.ring.rotate({ force: true, rehearse: false });
+    await fixture.ring.rotate({ force: true, dryRun: false });
+    await fixture.ring.rotate({ force: true, dryRun: false });
     const token = await createSigner(fixture.ring).sign(buildClaims(grantOf({ now: fixture.clock.now })));
     const verified = jwtVerify(token, old, { currentDate: new Date(fixture.clock.now) });
     await expect(verified).rejects.toThrow(errors.JWKSNoMatchingKey);
@@ -112,17 +112,17 @@ describe('replicas', () => {
   test('rotate at once, by force: one after the other, and nothing is lost', async () => {
     await agree();
     const before = fixture.ring.entries().length;
-    await Promise.all([fixture.ring, other].map((ring) => ring.rotate({ force: true, rehearse: false })));
+    await Promise.all([fixture.ring, other].map((ring) => ring.rotate({ force: true, dryRun: false })));
     await expect.poll(() => fixture.ring.entries().length).toBe(before + 2);
     await agree();
     expect(kids(fixture.ring).filter((key) => key.endsWith('current')).length).toBe(1);
   });
 
-  test('a rehearsal tells what would happen, and changes nothing', async () => {
+  test('a dry run returns the key of the rotation, and changes nothing', async () => {
     const before = kids(fixture.ring);
-    const chosen = await fixture.ring.rotate({ force: false, rehearse: true });
+    const chosen = await fixture.ring.rotate({ force: false, dryRun: true });
     expect(chosen).toMatchObject({ state: 'next', signsFrom: chosen.created + PUBLISHED_MS });
-    const forced = await fixture.ring.rotate({ force: true, rehearse: true });
+    const forced = await fixture.ring.rotate({ force: true, dryRun: true });
     expect(forced).toMatchObject({ state: 'current', kid: chosen.kid });
     expect(kids(fixture.ring)).toEqual(before);
   });
@@ -140,7 +140,7 @@ describe('replicas', () => {
     expect(await other.revoke(kid)).toBe(false);
   });
 
-  test('only the one that leads does what is due', async () => {
+  test('only the leader rotates and removes keys', async () => {
     fixture.clock.now += 100 * 3_600_000;
     const before = kids(other);
     await other.maintain();
@@ -150,7 +150,7 @@ describe('replicas', () => {
     await agree();
   });
 
-  test('one that led, was asleep, and still believes that it leads turns nothing', async () => {
+  test('a former leader that was suspended and does not know it rotates nothing', async () => {
     const { store, clock, dir } = fixture;
     const elected = async (): Promise<number> =>
       (await store.write({ key: LEADER_KEY, value: new Uint8Array(1), expect: { absent: true } })).revision;
@@ -163,12 +163,12 @@ describe('replicas', () => {
     try {
       clock.now += 100 * 3_600_000;
       const before = kids(sleeper);
-      // Its lease ends, and another is elected.
+      // Its lease expires, and another replica is elected.
       await store.write({ key: LEADER_KEY, value: null, expect: { modRevision: first } });
       const second = await elected();
       await sleeper.maintain();
       expect(kids(sleeper)).toEqual(before);
-      expect(log.filter((line) => line.includes('could not be brought up to date'))).toHaveLength(1);
+      expect(log.filter((line) => line.includes('could not be updated'))).toHaveLength(1);
       created = second;
       await sleeper.maintain();
       expect(kids(sleeper)).not.toEqual(before);
@@ -183,7 +183,7 @@ describe('replicas', () => {
     const generous = await openTestRing({ store, clock, legacyDir: join(dir, 'none'), rules: { lifetimeSeconds } });
     try {
       await agree();
-      await fixture.ring.rotate({ force: true, rehearse: false });
+      await fixture.ring.rotate({ force: true, dryRun: false });
       const retired = fixture.ring.entries().find(({ state }) => state === 'retired');
       expect(retired?.expires).toBeGreaterThan(clock.now + lifetimeSeconds * 1000);
       expect(clock.now).toBeGreaterThan(START);

@@ -6,10 +6,10 @@ import { ALGORITHMS, type Algorithm, algorithmOf } from './algorithms.ts';
 import { recordOf } from './key-material.ts';
 import { type KeyRecord, retired } from './ring-state.ts';
 
-/** Keys of a release that kept them as files: `<algorithm>.pem` signed, every other `*.pem` only verified. */
+/** Keys of releases that stored them as files: `<algorithm>.pem` signed, every other `*.pem` only verified. */
 export interface LegacyKeys {
   readonly keys: readonly KeyRecord[];
-  /** Full paths of the files they are from. */
+  /** Full paths of their files. */
   readonly files: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export async function legacyFiles(dir: string): Promise<string[]> {
     .map((name) => join(dir, name));
 }
 
-/** The key that signed with this algorithm goes on signing; what the others signed stays valid. */
+/** The key of this algorithm stays current. The others are retired, so their tokens stay valid. */
 export async function readLegacyKeys(options: {
   readonly dir: string;
   readonly algorithm: Algorithm | undefined;

@@ -75,7 +75,7 @@ describe('rotation', () => {
     expect(await changes.advance(turned, T0 + 25 * HOUR)).toBe(turned);
   });
 
-  test('a retired key has nothing left to sign with, and stays until its last token has ended', async () => {
+  test('a retired key has no private key, and stays until its last token has expired', async () => {
     const changes = rules({ lifetimeSeconds: 7200 });
     const at = T0 + PUBLISHED_MS;
     const ring = await changes.rotate(await changes.advance(EMPTY, T0), at, false);
@@ -96,7 +96,7 @@ describe('rotation', () => {
     expect(rules({ lifetimeSeconds: 600 }).cover(covered)).toBe(covered);
   });
 
-  test('without end is refused, and the ring still turns when the first keys have ended', async () => {
+  test('beyond the limit is refused, until the first keys have expired', async () => {
     const changes = rules();
     let ring = await changes.advance(EMPTY, T0);
     while (ring.keys.length < MAX_KEYS) ring = await changes.rotate(ring, T0, true);
@@ -116,7 +116,7 @@ describe('another algorithm', () => {
     expect(show(turned)).toEqual(['ES256-1 retired', `${algorithm}-1 current`, `${algorithm}-2 next`]);
   });
 
-  test('none, when somebody else signs: what was signed here stays valid until it ends', async () => {
+  test('with an external signer there is no current key, and tokens that were signed here stay valid until they expire', async () => {
     const ring = await rules().advance(EMPTY, T0);
     const others = rules({ algorithm: undefined });
     const left = await others.advance(ring, T0);

@@ -2,24 +2,24 @@ import type { Algorithm } from './algorithms.ts';
 
 /**
  * `next`: published, so that verifiers learn it before it signs. `current`: signs. `retired`: published until the
- * last token that it signed has ended.
+ * last token that it signed has expired.
  */
 export type KeyState = 'next' | 'current' | 'retired';
 
-/** One key as it is kept, sealed, in the store. Times are epoch milliseconds. */
+/** One key as it is stored, encrypted. Times are epoch milliseconds. */
 export interface KeyRecord {
   readonly kid: string;
   readonly algorithm: Algorithm;
   readonly state: KeyState;
   /** SubjectPublicKeyInfo, DER in base64. */
   readonly publicKey: string;
-  /** PKCS#8, DER in base64. Forgotten when the key retires. */
+  /** PKCS#8, DER in base64. Deleted when the key retires. */
   readonly privateKey?: string;
-  /** Since when it is published. */
+  /** When it was published. */
   readonly created: number;
-  /** Since when it signs; of a next key, when it will. Undefined: no change is planned. */
+  /** When it began to sign; of a next key, when it will. Undefined: no rotation is planned. */
   readonly signsFrom?: number;
-  /** Of a retired key: when it is no longer published. */
+  /** Of a retired key: when its publication ends. */
   readonly expires?: number;
   /** The longest lifetime, in seconds, of a token that it may have signed. */
   readonly lifetimeSeconds: number;
@@ -31,25 +31,25 @@ export interface RingState {
 }
 
 export interface RingRules {
-  /** Of new keys; undefined when somebody else signs and no key is made here. */
+  /** Of new keys; undefined when an external signer signs, and no key is generated here. */
   readonly algorithm: Algorithm | undefined;
   /** The longest lifetime that is granted. */
   readonly lifetimeSeconds: number;
-  /** How long a key signs; 0 means until somebody asks for another. */
+  /** How long a key signs; 0: until an operator rotates it. */
   readonly rotationMs: number;
 }
 
 export type MakeKey = (algorithm: Algorithm, created: number) => Promise<Omit<KeyRecord, 'state' | 'lifetimeSeconds'>>;
 
-/** How long a verifier may keep a key set before it asks again (O-03). */
+/** How long a verifier may cache the key set (O-03). */
 export const KEY_SET_MAX_AGE_SECONDS = 3600;
-/** For clocks that differ, and for a replica that hears of changes late and serves or signs with what it knows. */
+/** For clocks that differ, and for a replica that observes a change late and meanwhile signs with the old ring. */
 const SLACK_MS = 600_000;
-/** K-15: a token is accepted so long after its end. */
+/** K-15: a token is accepted this long after `exp`. */
 const LEEWAY_MS = 60_000;
-/** From then on every verifier knows a key, however old its key set. */
+/** This long after its publication, every verifier has a key, however old its key set is. */
 export const PUBLISHED_MS = KEY_SET_MAX_AGE_SECONDS * 1000 + SLACK_MS;
-/** Somebody who rotates without end must not fill the key set, which every verifier reads. */
+/** Repeated rotations must not fill the key set, which every verifier reads. */
 export const MAX_KEYS = 32;
 
 export class TooManyKeys extends Error {
@@ -62,49 +62,51 @@ const inState = (state: RingState, wanted: KeyState): KeyRecord | undefined =>
 export const currentOf = (state: RingState): KeyRecord | undefined => inState(state, 'current');
 export const nextOf = (state: RingState): KeyRecord | undefined => inState(state, 'next');
 
-/** What may change a ring. Each gives the same object when there is nothing to change. */
+/** The changes of a ring. Each returns the same object when there is nothing to change. */
 export interface RingChanges {
-  /** What time brings: keys that are due sign, those that are done go, and there is always a next one. */
+  /** Promotes a next key that is due, removes retired keys that have expired, and generates the next key. */
   advance(state: RingState, now: number): Promise<RingState>;
-  /** The next key signs as soon as every verifier can know it, or at once. */
+  /** The next key signs as soon as every verifier can have it; with `force`, now. */
   rotate(state: RingState, now: number, force: boolean): Promise<RingState>;
-  /** The key is gone at once. If it was the one that signs, the next takes its place. */
+  /** Removes the key now. If it was the current key, the next one signs. */
   revoke(state: RingState, now: number, kid: string): Promise<RingState>;
-  /** Replicas may grant different lifetimes: a key is kept for the longest. */
+  /** Raises the lifetimes in the ring to ours: replicas may grant different ones, and a key stays for the longest. */
   cover(state: RingState): RingState;
 }
 
 export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChanges {
   const { algorithm, lifetimeSeconds, rotationMs } = rules;
 
-  const withFresh = async (state: RingState, now: number, made: Algorithm): Promise<RingState> => {
+  const withNext = async (state: RingState, now: number, wanted: Algorithm): Promise<RingState> => {
     if (state.keys.length >= MAX_KEYS) {
       const first = Math.min(...state.keys.map(({ expires }) => expires ?? Number.POSITIVE_INFINITY));
-      throw new TooManyKeys(`there are ${MAX_KEYS} keys already; the first of them ends ${isoOf(first)}`);
+      throw new TooManyKeys(`there are ${MAX_KEYS} keys already; the first of them expires ${isoOf(first)}`);
     }
-    return { keys: [...state.keys, { ...(await makeKey(made, now)), state: 'next', lifetimeSeconds }] };
+    return { keys: [...state.keys, { ...(await makeKey(wanted, now)), state: 'next', lifetimeSeconds }] };
   };
 
-  const signs = async (given: RingState, now: number, made: Algorithm): Promise<RingState> => {
+  const promoteDue = async (given: RingState, now: number, wanted: Algorithm): Promise<RingState> => {
     let state = given;
     const old = nextOf(state);
-    // It has signed nothing, so nobody misses it.
-    if (old !== undefined && old.algorithm !== made) state = without(state, old.kid);
-    if (nextOf(state) === undefined) state = await withFresh(state, now, made);
+    // A next key has signed nothing, so no verifier needs it.
+    if (old !== undefined && old.algorithm !== wanted) state = without(state, old.kid);
+    if (nextOf(state) === undefined) state = await withNext(state, now, wanted);
     const current = currentOf(state);
-    // Nobody has a key set yet, or the one that signed was revoked: waiting would not help.
-    if (current === undefined) return signs(promote(state, now), now, made);
+    // No key was published yet, or the current key was revoked: there is nothing to wait for.
+    if (current === undefined) return promoteDue(promote(state, now), now, wanted);
     const next = nextOf(state);
     const isOld = rotationMs > 0 && now >= (current.signsFrom ?? current.created) + rotationMs;
-    if (next?.signsFrom === undefined && (isOld || current.algorithm !== made)) state = plan(state, now);
+    if (next?.signsFrom === undefined && (isOld || current.algorithm !== wanted)) state = plan(state, now);
     const due = nextOf(state)?.signsFrom;
-    return due !== undefined && due <= now ? signs(promote(state, now), now, made) : state;
+    return due !== undefined && due <= now ? promoteDue(promote(state, now), now, wanted) : state;
   };
 
   const advance = async (given: RingState, now: number): Promise<RingState> => {
-    const over = given.keys.some(({ expires }) => expires !== undefined && expires <= now);
-    const state = over ? { keys: given.keys.filter(({ expires }) => expires === undefined || expires > now) } : given;
-    return algorithm === undefined ? retireAll(state, now) : signs(state, now, algorithm);
+    const hasExpired = given.keys.some(({ expires }) => expires !== undefined && expires <= now);
+    const state = hasExpired
+      ? { keys: given.keys.filter(({ expires }) => expires === undefined || expires > now) }
+      : given;
+    return algorithm === undefined ? retireAll(state, now) : promoteDue(state, now, algorithm);
   };
 
   return {
@@ -128,7 +130,7 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
   };
 }
 
-/** A key that has signed, from now on only for verifying. */
+/** A key that has signed and from now on only verifies. */
 export function retired(key: KeyRecord, now: number): KeyRecord {
   const { privateKey: _, ...rest } = key;
   return { ...rest, state: 'retired', expires: now + key.lifetimeSeconds * 1000 + LEEWAY_MS + SLACK_MS };
@@ -147,7 +149,7 @@ function promote(state: RingState, now: number): RingState {
   };
 }
 
-/** Leaves a plan that is there already. */
+/** Plans the promotion of the next key, unless one is planned. */
 function plan(state: RingState, now: number): RingState {
   const next = nextOf(state);
   if (next === undefined || next.signsFrom !== undefined) return state;
@@ -155,7 +157,7 @@ function plan(state: RingState, now: number): RingState {
   return { keys: state.keys.map((key) => (key === next ? { ...key, signsFrom } : key)) };
 }
 
-/** Somebody else signs. What was signed here stays valid. */
+/** For an external signer. Tokens that were signed here stay valid. */
 function retireAll(state: RingState, now: number): RingState {
   if (state.keys.every((key) => key.state === 'retired')) return state;
   return {
@@ -168,4 +170,4 @@ function retireAll(state: RingState, now: number): RingState {
 const without = (state: RingState, kid: string): RingState => ({ keys: state.keys.filter((key) => key.kid !== kid) });
 
 const isoOf = (epochMs: number): string =>
-  Number.isFinite(epochMs) ? `at ${new Date(epochMs).toISOString()}` : 'when somebody rotates';
+  Number.isFinite(epochMs) ? `at ${new Date(epochMs).toISOString()}` : 'after a rotation';

@@ -4,12 +4,12 @@ import { ApiError } from '../../api/status.ts';
 import { toTimestamp } from '../../objects/prepare.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
-import { publicJwk } from './jwk.ts';
+import { publicJwk } from './key-material.ts';
 import type { KeyEntry, StoredKeyRing } from './key-ring.ts';
 
-/** Shows the keys as objects, so that people can list and watch them. Nothing reads them back. */
+/** Publishes the keys as SigningKey objects, for list and watch. The program does not read them. */
 export interface SigningKeyPublisher {
-  /** Makes the objects say what the ring is now. */
+  /** Writes the state of the ring to the objects. */
   sync(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export function createSigningKeyPublisher(parts: SigningKeyPublisherParts): Sign
   let last: Promise<void> = Promise.resolve();
   return {
     sync() {
-      // One after the other: the last to run has seen the newest ring.
+      // One after the other, so that the last one writes the newest ring.
       last = last.catch(() => {}).then(() => syncOnce(parts));
       return last;
     },
@@ -33,25 +33,25 @@ export function createSigningKeyPublisher(parts: SigningKeyPublisherParts): Sign
 
 async function syncOnce({ kind, keyRing, reader, writer }: SigningKeyPublisherParts): Promise<void> {
   await reader.catchUp();
-  const wanted = new Map(keyRing.entries().map((key) => [key.kid, shownKey(kind, key)]));
-  const shown = [...reader.cache(kind).current.scan(kindPrefix(kind))];
-  for (const entry of shown) {
+  const wanted = new Map(keyRing.entries().map((key) => [key.kid, signingKeyObject(kind, key)]));
+  const published = [...reader.cache(kind).current.scan(kindPrefix(kind))];
+  for (const entry of published) {
     if (wanted.has(entry.name)) continue;
-    await unless(404, () => writer.remove(kind, entry, { dryRun: false }));
+    await ignoring(404, () => writer.remove(kind, entry, { dryRun: false }));
   }
   for (const [name, object] of wanted) {
-    const place = { cluster: '', namespace: '', name };
-    if (reader.find(kind, place) === undefined) {
-      // Another replica may be showing the same key at the same time.
-      await unless(409, () => writer.create(kind, place, object, { dryRun: false }));
+    const key = { cluster: '', namespace: '', name };
+    if (reader.find(kind, key) === undefined) {
+      // Another replica may create the same object at the same time.
+      await ignoring(409, () => writer.create(kind, key, object, { dryRun: false }));
     } else {
       const change = ({ metadata }: ApiObject): ApiObject => ({ ...object, metadata });
-      await unless(404, () => writer.update(kind, place, change, { dryRun: false, part: 'object' }));
+      await ignoring(404, () => writer.update(kind, key, change, { dryRun: false, part: 'object' }));
     }
   }
 }
 
-export function shownKey(kind: Kind, key: KeyEntry): ApiObject {
+export function signingKeyObject(kind: Kind, key: KeyEntry): ApiObject {
   const { kid, algorithm, state, created, signsFrom, expires } = key;
   return {
     apiVersion: apiVersionOf(kind),
@@ -68,7 +68,7 @@ export function shownKey(kind: Kind, key: KeyEntry): ApiObject {
   };
 }
 
-async function unless(code: number, write: () => Promise<unknown>): Promise<void> {
+async function ignoring(code: number, write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
   } catch (error) {

@@ -7,7 +7,7 @@ import { toTimestamp } from '../../objects/prepare.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { asApiError } from '../../objects/storage-errors.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
-import type { LongestLifetime } from './longest-lifetime.ts';
+import { StorageError, type Store } from '../../storage/contract.ts';
 
 export interface RevocationParts {
   readonly catalog: Pick<Catalog, 'revokedTokens'>;
@@ -18,34 +18,35 @@ export interface RevocationParts {
 }
 
 export interface Revocations {
-  /** Looks only at memory, which follows the store: every replica knows within moments. */
+  /** Reads the watch cache, so every replica knows of a revocation within moments. */
   isRevoked(jti: string): boolean;
   /**
-   * When it resolves, the revocation survives a crash and holds in this process. `endsAt` is when the token ends
-   * (epoch milliseconds); without it the revocation outlives every token that can be out. Revoking twice is no error.
+   * When it resolves, the revocation survives a crash and is in force in this process. `expiresAt` is the expiry of
+   * the token (epoch milliseconds); without it the revocation outlives every token that was issued. Revoking a token
+   * twice is no error.
    */
-  revoke(jti: string, by: User, endsAt: number | undefined): Promise<void>;
+  revoke(jti: string, by: User, expiresAt: number | undefined): Promise<void>;
 }
 
-/** A token is accepted for a minute after its end, and by a replica whose clock is behind for a little longer. */
+/** A token is accepted for a minute after its expiry, and a little longer by a replica whose clock is behind. */
 const MARGIN_MS = 5 * 60_000;
 
 export function createRevocations(parts: RevocationParts): Revocations {
   const { catalog, reader, writer, longestLifetime, now } = parts;
   const kind = catalog.revokedTokens;
-  const placeOf = (jti: string) => ({ cluster: '', namespace: '', name: jti });
+  const keyOf = (jti: string) => ({ cluster: '', namespace: '', name: jti });
 
-  /** For a record that exists: it must last as long as this one would. */
+  /** An existing revocation must last as long as a new one would. */
   async function extend(jti: string, until: number): Promise<void> {
     const change = (current: ApiObject): ApiObject => {
       const spec = current.spec as RevokedTokenSpec;
       if (Date.parse(spec.expirationTimestamp) >= until) return current;
       return { ...current, spec: { ...spec, expirationTimestamp: toTimestamp(until) } };
     };
-    await writer.update(kind, placeOf(jti), change, { dryRun: false, part: 'object' });
+    await writer.update(kind, keyOf(jti), change, { dryRun: false, part: 'object' });
   }
 
-  async function longestEnd(): Promise<number> {
+  async function latestExpiry(): Promise<number> {
     try {
       return now() + (await longestLifetime.read()) * 1000;
     } catch (error) {
@@ -54,21 +55,69 @@ export function createRevocations(parts: RevocationParts): Revocations {
   }
 
   return {
-    isRevoked: (jti) => reader.find(kind, placeOf(jti)) !== undefined,
+    isRevoked: (jti) => reader.find(kind, keyOf(jti)) !== undefined,
 
-    async revoke(jti, by, endsAt) {
-      const until = (endsAt ?? (await longestEnd())) + MARGIN_MS;
+    async revoke(jti, by, expiresAt) {
+      const until = (expiresAt ?? (await latestExpiry())) + MARGIN_MS;
       const spec: RevokedTokenSpec = {
         revokedBy: { username: by.name, ...(by.uid === '' ? {} : { uid: by.uid }) },
         expirationTimestamp: toTimestamp(until),
       };
-      const record = { apiVersion: '', kind: '', metadata: { name: jti }, spec };
+      const revocation = { apiVersion: '', kind: '', metadata: { name: jti }, spec };
       try {
-        await writer.create(kind, placeOf(jti), record, { dryRun: false });
+        await writer.create(kind, keyOf(jti), revocation, { dryRun: false });
       } catch (error) {
         if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error;
         await extend(jti, until);
       }
     },
   };
+}
+
+/**
+ * The longest lifetime that any token was granted so far, whatever the options say today. A token that is revoked by
+ * its id alone has an unknown expiry, so its revocation lasts as long as any token can.
+ */
+export interface LongestLifetime {
+  /** Seconds. Reads the store: another replica may have been started with a longer one. */
+  read(): Promise<number>;
+}
+
+/** Outside of the registry: it is no object, and is not watched. */
+const LIFETIME_KEY = '/internal/longest-token-lifetime';
+const ATTEMPTS = 16;
+
+/** Stores this process's limit before it issues the first token. The stored value only grows. */
+export async function recordLongestLifetime(
+  store: Pick<Store, 'get' | 'write'>,
+  ownSeconds: number,
+): Promise<LongestLifetime> {
+  for (let attempt = 1; ; attempt++) {
+    const current = await store.get(LIFETIME_KEY);
+    if (current !== undefined && secondsIn(current.value) >= ownSeconds) break;
+    const { ok } = await store.write({
+      key: LIFETIME_KEY,
+      value: Buffer.from(JSON.stringify({ seconds: ownSeconds })),
+      expect: current === undefined ? { absent: true } : { modRevision: current.modRevision },
+    });
+    if (ok) break;
+    if (attempt >= ATTEMPTS) {
+      throw new StorageError('unavailable', `${LIFETIME_KEY} was changed by others in each of ${ATTEMPTS} attempts`);
+    }
+  }
+  return {
+    async read() {
+      const current = await store.get(LIFETIME_KEY);
+      return Math.max(ownSeconds, current === undefined ? 0 : secondsIn(current.value));
+    },
+  };
+}
+
+/** Throws in place of a default, which could shorten revocations. */
+function secondsIn(value: Uint8Array): number {
+  const { seconds } = JSON.parse(Buffer.from(value).toString()) as { seconds?: unknown };
+  if (typeof seconds !== 'number' || !(seconds > 0)) {
+    throw new StorageError('unreadable', `the value at ${LIFETIME_KEY} cannot be read`);
+  }
+  return seconds;
 }

@@ -8,45 +8,46 @@ export interface SweepParts {
   readonly kinds: readonly Kind[];
   readonly reader: Pick<ObjectReader, 'cache' | 'ready'>;
   readonly store: Pick<Store, 'write'>;
-  /** Objects that are to go although their time has not come. */
-  readonly isDone: (entry: StoredObject) => boolean;
-  /** What must be true of others while it is done: that this replica leads. Throws when it is not. */
+  /** Objects to remove before they expire. */
+  readonly isObsolete: (entry: StoredObject) => boolean;
+  /** Conditions of the writes: that this replica leads. Throws when it does not. */
   readonly guards?: () => readonly Guard[];
   readonly now: () => number;
 }
 
-/** Of one kind, in one go: looking at so many takes about a millisecond. */
-const LOOKED_AT = 5_000;
-const REMOVED = 64;
+/** Of one kind, in one call: scanning this many takes about a millisecond. */
+const MAX_SCANNED = 5_000;
+const MAX_REMOVED = 64;
 
 /**
- * Removes objects that have ended, a part of them at each call: however many there are, none of the calls takes
- * long. Of several replicas that try to remove one object, the store lets one, and the others do not mind.
+ * Removes expired objects, some of them at each call, so that no call takes long. Of several replicas that remove one
+ * object, one succeeds, and the others have nothing to do.
  */
-export function createSweep({ kinds, reader, store, isDone, guards = () => [], now }: SweepParts): () => Promise<void> {
-  /** Where the look at each kind goes on. */
-  const places = new Map<Kind, string>();
+export function createSweep(parts: SweepParts): () => Promise<void> {
+  const { kinds, reader, store, isObsolete, guards = () => [], now } = parts;
+  /** The last key scanned of each kind, where the next call continues. */
+  const positions = new Map<Kind, string>();
 
   function next(kind: Kind): StoredObject[] {
     const found: StoredObject[] = [];
-    let looked = 0;
-    for (const entry of reader.cache(kind).current.scan(kindPrefix(kind), places.get(kind))) {
-      if (++looked > LOOKED_AT || found.length >= REMOVED) return found;
-      places.set(kind, entry.key);
-      if (entry.isOver(now()) || isDone(entry)) found.push(entry);
+    let scanned = 0;
+    for (const entry of reader.cache(kind).current.scan(kindPrefix(kind), positions.get(kind))) {
+      if (++scanned > MAX_SCANNED || found.length >= MAX_REMOVED) return found;
+      positions.set(kind, entry.key);
+      if (entry.isOver(now()) || isObsolete(entry)) found.push(entry);
     }
-    places.delete(kind);
+    positions.delete(kind);
     return found;
   }
 
   return async () => {
     if (!reader.ready) return;
     for (const kind of kinds) {
-      // Before the look: what it finds is what the leader of that moment finds.
-      const demands = guards();
+      // Taken before the scan, so that a write fails unless this replica led all the while.
+      const taken = guards();
       await Promise.all(
         next(kind).map(({ key, revision }) =>
-          store.write({ key, value: null, expect: { modRevision: revision }, guards: demands }),
+          store.write({ key, value: null, expect: { modRevision: revision }, guards: taken }),
         ),
       );
     }

@@ -4,8 +4,7 @@ import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Store } from '../../storage/contract.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
-import { openLongestLifetime } from './longest-lifetime.ts';
-import { createRevocations, type Revocations } from './revocations.ts';
+import { createRevocations, type Revocations, recordLongestLifetime } from './revocations.ts';
 import { createSweep } from './sweep-expired.ts';
 import { createTrackedTokens, type TrackedTokens } from './tracked-tokens.ts';
 
@@ -16,7 +15,7 @@ export interface TokenRecordParts {
   readonly store: Store;
   readonly maxExpirationSeconds: number;
   readonly maxTrackedPerCaller: number;
-  /** Whether this replica is the one that cleans up for all of them. */
+  /** The leader removes expired records, for all replicas. */
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly now: () => number;
   readonly logger: Logger;
@@ -30,25 +29,25 @@ export interface TokenRecords {
 
 const SWEEP_MS = 1_000;
 
-/** What is kept about tokens that are out: which are, for those who asked for it, and which must not be accepted. */
+/** The records of tokens that were issued: of tracked tokens, and of revoked ones. */
 export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRecords> {
   const { catalog, reader, writer, store, now, logger } = parts;
-  const longestLifetime = await openLongestLifetime(store, parts.maxExpirationSeconds);
+  const longestLifetime = await recordLongestLifetime(store, parts.maxExpirationSeconds);
   const revocations = createRevocations({ catalog, reader, writer, longestLifetime, now });
   const sweep = createSweep({
     kinds: [catalog.issuedTokens, catalog.revokedTokens],
     reader,
     store,
     guards: () => leaderGuards(parts.leadership),
-    // A crash between the revocation of a token and the removal of its record left it behind.
-    isDone: ({ kind, name }) => kind === catalog.issuedTokens && revocations.isRevoked(name),
+    // A crash between the revocation of a token and the removal of its record leaves the record behind.
+    isObsolete: ({ kind, name }) => kind === catalog.issuedTokens && revocations.isRevoked(name),
     now,
   });
   let running: Promise<void> | undefined;
   const timer = setInterval(() => {
     if (!parts.leadership.leads()) return;
     running ??= sweep()
-      .catch((error: unknown) => logger.warn({ err: error }, 'tokens that have ended could not be removed yet'))
+      .catch((error: unknown) => logger.warn({ err: error }, 'the records of expired tokens could not be removed yet'))
       .finally(() => {
         running = undefined;
       });

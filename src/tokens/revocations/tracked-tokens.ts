@@ -16,21 +16,21 @@ export interface TrackedTokenParts {
   readonly now: () => number;
 }
 
-/** A place among the tokens of one caller, until it is given back. */
+/** Counts as one of the caller's tokens until it is released. */
 export interface Reservation {
-  /** When it resolves, the record survives a crash. Only then may the token be released. */
+  /** When it resolves, the record survives a crash. Only then may the token be sent. */
   record(cluster: string, claims: TokenClaims): Promise<void>;
   release(): void;
 }
 
 export interface TrackedTokens {
-  /** Throws a 403 when the caller has as many tokens out as one may have. `about` is the account asked for. */
+  /** Throws a 403 when the caller has the maximum of tracked tokens. `about` is the account of the request. */
   reserve(user: User, about: string): Reservation;
 }
 
 /**
- * Who asked, in a form that fits a label: the name and the uid, without the groups, so that one's own tokens stay
- * one's own when a group is joined. 128 bits of the hash: nobody finds a name that collides with another's.
+ * The requester as the value of a label: a hash of name and uid. Without the groups, so that a user who joins a group
+ * keeps its tokens. 128 bits, so that no name can be found that collides with another.
  */
 export const requesterId = ({ name, uid }: User): string =>
   createHash('sha256')
@@ -41,25 +41,25 @@ export const requesterId = ({ name, uid }: User): string =>
 export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   const { catalog, reader, writer, maxPerCaller, now } = parts;
   const kind = catalog.issuedTokens;
-  /** Places taken by requests that are under way: many at once must not slip past the limit together. */
-  const underWay = new Map<string, number>();
+  /** Reservations of requests in flight: concurrent requests must not exceed the limit together. */
+  const reserved = new Map<string, number>();
 
-  /** When the tokens end that are out. */
-  function endsOf(requester: string): number[] {
-    const ends: number[] = [];
+  /** When the tokens of a requester expire. */
+  function expiriesOf(requester: string): number[] {
+    const expiries: number[] = [];
     for (const entry of reader.cache(kind).current.withLabel(REQUESTER_LABEL, requester)) {
-      if (!entry.isOver(now())) ends.push(entry.expiresAt ?? 0);
+      if (!entry.isOver(now())) expiries.push(entry.expiresAt ?? 0);
     }
-    return ends;
+    return expiries;
   }
 
   return {
     reserve(user, about) {
       const requester = requesterId(user);
-      const ends = endsOf(requester);
-      const busy = underWay.get(requester) ?? 0;
-      if (ends.length + busy >= maxPerCaller) throw full(about, user, maxPerCaller, ends);
-      underWay.set(requester, busy + 1);
+      const expiries = expiriesOf(requester);
+      const inFlight = reserved.get(requester) ?? 0;
+      if (expiries.length + inFlight >= maxPerCaller) throw quotaExceeded(about, user, maxPerCaller, expiries);
+      reserved.set(requester, inFlight + 1);
       return {
         async record(cluster, claims) {
           const spec = specOf(cluster, claims, user);
@@ -74,21 +74,21 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
           );
         },
         release() {
-          const left = (underWay.get(requester) ?? 0) - 1;
-          if (left > 0) underWay.set(requester, left);
-          else underWay.delete(requester);
+          const left = (reserved.get(requester) ?? 0) - 1;
+          if (left > 0) reserved.set(requester, left);
+          else reserved.delete(requester);
         },
       };
     },
   };
 }
 
-/** As kube-apiserver refuses what is beyond a quota: trying again at once does not help. */
-function full(about: string, user: User, max: number, ends: readonly number[]) {
+/** 403, as kube-apiserver refuses a request beyond a quota: an immediate retry does not help. */
+function quotaExceeded(about: string, user: User, max: number, expiries: readonly number[]) {
   const first =
-    ends.length === 0
+    expiries.length === 0
       ? ''
-      : `, or wait until ${toTimestamp(ends.reduce((a, b) => Math.min(a, b)))} when the first of them ends`;
+      : `, or wait until ${toTimestamp(expiries.reduce((a, b) => Math.min(a, b)))} when the first of them expires`;
   return forbidden(
     { group: '', resource: 'serviceaccounts' },
     about,

@@ -14,7 +14,7 @@ export async function readAudit(path: string): Promise<AuditEvent[]> {
     .map((line) => JSON.parse(line));
 }
 
-/** The events of one request, as soon as there are so many. Lines that nobody waited for are written a little later. */
+/** The events of one request, as soon as there are so many. Lines may be written after the answer. */
 export async function eventsOf(path: string, auditId: string | null, count = 1): Promise<AuditEvent[]> {
   let found: AuditEvent[] = [];
   const look = async () => {

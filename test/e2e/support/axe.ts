@@ -12,9 +12,9 @@ interface AxeResult {
   }[];
 }
 
-/** What is wrong with the page for people who cannot see or cannot point, as a line for each fault. */
+/** The accessibility faults that axe finds, one string each. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
-  // As text for the debugger: a script of ours in the page would be against its content security policy.
+  // Evaluated through the debugger, because the content security policy forbids a script element.
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(SOURCE);
   const result = (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as AxeResult;
   return result.violations.flatMap(({ id, help, nodes }) =>

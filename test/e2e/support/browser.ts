@@ -3,11 +3,9 @@ import { findChromium, chromium as program } from '../../../scripts/setup-chromi
 import { describeWith } from '../../describe-with.ts';
 import type { Server } from './server.ts';
 
-/** The real console in a real browser. */
-
 export type { Browser, Page };
 
-/** No sandbox: tests run as root in containers. The rest keeps it from asking anything of the network. */
+/** No sandbox, because tests run as root in containers. The other flags prevent network traffic of the browser. */
 const FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -21,16 +19,16 @@ const FLAGS = [
 
 export async function launchBrowser(): Promise<Browser> {
   const executablePath = findChromium();
-  if (executablePath === undefined) throw new Error('there is no Chromium');
+  if (executablePath === undefined) throw new Error('Chromium is not installed: run node scripts/setup-chromium.mjs');
   return chromium.launch({ executablePath, args: FLAGS });
 }
 
-/** A page of its own, and everything that went wrong in it: a test looks at that at its end. */
+/** A page in a new browser context, and what it reported. */
 export interface Visit {
   readonly page: Page;
-  /** Errors of scripts, and what the content security policy stopped. */
+  /** Script errors and violations of the content security policy. */
   readonly problems: string[];
-  /** The address of every request. */
+  /** The URL of every request. */
   readonly requested: string[];
   close(): Promise<void>;
 }
@@ -55,7 +53,7 @@ export async function openPage(
   const requested: string[] = [];
   page.on('pageerror', (error) => problems.push(error.message));
   page.on('console', (message) => {
-    // The browser reports every answer that is no success by itself; those are the server's business.
+    // The browser logs every HTTP error. Tests check those at the server.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
       problems.push(message.text());
     }
@@ -71,7 +69,7 @@ export async function signIn(page: Page, server: Pick<Server, 'url'>, token: str
   await page.getByText('Live', { exact: true }).waitFor();
 }
 
-/** The names of the clusters that are drawn, in their order. */
+/** The names of the rendered clusters, in the order of the table. */
 export const namesShown = (page: Page): Promise<string[]> =>
   page.locator('tr[data-index] th a').evaluateAll((links) => links.map((link) => link.textContent ?? ''));
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,10 +18,6 @@ const { version: VERSION } = JSON.parse(readFileSync(new URL('../../../package.j
   version: string;
 };
 
-/** Shared by all runs of one test file: starting is most of what a short command does. */
-const COMPILED = mkdtempSync(join(tmpdir(), 'clusterpass-compiled-'));
-process.on('exit', () => rmSync(COMPILED, { recursive: true, force: true }));
-
 export interface CliResult {
   readonly code: number | null;
   readonly stdout: string;
@@ -35,7 +31,7 @@ export interface CliOptions {
   readonly inProcess?: false;
 }
 
-/** Somebody at a machine of their own: nothing of this machine's settings counts. */
+/** A user with an empty home directory and none of this machine's settings. */
 export class Person {
   readonly home: string;
   readonly #env: Readonly<Record<string, string>>;
@@ -49,7 +45,7 @@ export class Person {
     return new Person(await mkdtemp(join(tmpdir(), 'clusterpass-home-')), env);
   }
 
-  /** One who needs no login: server and token are in the environment. */
+  /** A user who needs no login: server and token are in the environment. */
   static as(server: Server, user?: string): Promise<Person> {
     return Person.at({
       CLUSTERPASS_SERVER: server.url,
@@ -64,7 +60,7 @@ export class Person {
       env: {
         PATH: process.env.PATH,
         HOME: this.home,
-        NODE_COMPILE_CACHE: COMPILED,
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
         ...this.#env,
         ...env,
       },

@@ -5,8 +5,8 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import type { Server } from './server.ts';
 
 /**
- * Signs with the server's own key, whatever it is told to: what a defect, or a thief of the key, could make. The
- * server must have been started with a data directory of `dataDirWithKey`.
+ * Signs any claims with the server's own key, as a defect or a thief of the key could. The server must have been
+ * started with a data directory of `dataDirWithKey`.
  */
 export interface Forger {
   readonly key: KeyObject;

@@ -4,20 +4,20 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { CONFIRMED_ANNOTATION, endpointDigest } from '../../../src/api/confirmed-endpoint.ts';
 import type { FakeAnswer, SeenRequest } from '../../../src/clusters/upstream/api-server.fixture.ts';
+import { CLUSTERS } from './objects.ts';
 import { type Answer, type Server, type ServerOptions, startServer } from './server.ts';
-import { CLUSTERS } from './token-world.ts';
 
-/** A desk in front of clusters that issue for themselves, and what such clusters answer. */
-export interface Desk {
+/** A server that forwards token requests to clusters, and the directory of the credentials that it uses for that. */
+export interface Forwarding {
   readonly server: Server;
   readonly credentials: string;
   destroy(): Promise<void>;
 }
 
-export async function startDesk(options: ServerOptions = {}): Promise<Desk> {
+export async function startForwarding(options: ServerOptions = {}): Promise<Forwarding> {
   const credentials = await mkdtemp(join(tmpdir(), 'clusterpass-credentials-'));
   const allowed = ['--allow-upstream-cidr', '127.0.0.0/8'];
-  // Nobody but the test asks the clusters anything.
+  // The tests count the requests to a cluster, so the prober sends none.
   const args = ['--credentials-dir', credentials, ...allowed, '--probe-interval', '0s', ...(options.args ?? [])];
   const server = await startServer({ ...options, args });
   return {
@@ -31,7 +31,7 @@ export async function startDesk(options: ServerOptions = {}): Promise<Desk> {
 }
 
 export async function writeCredential(
-  { credentials }: Desk,
+  { credentials }: Forwarding,
   name: string,
   files: Readonly<Record<string, string>>,
   mode = 0o600,
@@ -63,11 +63,11 @@ export const clusterObject = ({ name, port, ca, host = '127.0.0.1' }: Registered
 });
 
 /** Registers a cluster with a token as its credential, confirmed by the administrator. */
-export async function register(desk: Desk, cluster: Registered, token: string): Promise<void> {
-  await writeCredential(desk, cluster.name, { token: `${token}\n` });
+export async function register(forwarding: Forwarding, cluster: Registered, token: string): Promise<void> {
+  await writeCredential(forwarding, cluster.name, { token: `${token}\n` });
   const body = clusterObject(cluster);
   body.metadata.annotations[CONFIRMED_ANNOTATION] = endpointDigest(body, 'orchestrator');
-  const made = await desk.server.call('POST', CLUSTERS, { body });
+  const made = await forwarding.server.call('POST', CLUSTERS, { body });
   expect(made.code, made.text).toBe(201);
 }
 
@@ -86,7 +86,7 @@ interface Condition {
 }
 
 /** Waits until the condition has this reason: it is written after the answer. */
-export async function conditionOf({ server }: Desk, name: string, reason: string): Promise<Condition> {
+export async function conditionOf({ server }: Forwarding, name: string, reason: string): Promise<Condition> {
   for (;;) {
     const { json } = await server.call('GET', `${CLUSTERS}/${name}`);
     const conditions = (json.status?.conditions ?? []) as Condition[];
@@ -98,7 +98,7 @@ export async function conditionOf({ server }: Desk, name: string, reason: string
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** A token in the shape of kube-apiserver's. Nobody here can check its signature. */
+/** A token in the shape of kube-apiserver's. Its signature is no signature: the server has no key to check it with. */
 export function jwt(claims: object, header: object = { alg: 'RS256', kid: 'k' }): string {
   return `${encode(header)}.${encode(claims)}.${Buffer.from('signature').toString('base64url')}`;
 }

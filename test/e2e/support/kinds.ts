@@ -1,5 +1,5 @@
+import { CLUSTERS, createCluster, createNamespace } from './objects.ts';
 import type { Server } from './server.ts';
-import { CLUSTERS, createCluster, createNamespace } from './token-world.ts';
 
 /** Every kind of the catalog as tests need it: where it lives, a small object, and a change to make to it. */
 export interface KindCase {
@@ -136,8 +136,8 @@ export const kindCase = (kind: string): KindCase => {
   return found;
 };
 
-/** What the objects of every case live in. */
-export async function createHomes(server: Server): Promise<void> {
+/** The cluster and the namespace that hold the objects of every case. */
+export async function createParents(server: Server): Promise<void> {
   await createCluster(server, 'alpha');
   await createNamespace(server, 'ci');
 }

@@ -27,7 +27,7 @@ export interface KubectlResult {
   readonly stderr: string;
 }
 
-/** Runs it with a home of its own, so that neither settings nor caches of the machine or of other runs count. */
+/** Runs it with an empty home, without the settings and caches of the machine or of other runs. */
 export async function kubectl(
   server: Pick<Server, 'url' | 'adminToken'>,
   args: readonly string[],
@@ -41,7 +41,7 @@ export async function kubectl(
       `--certificate-authority=${TLS.caFile}`,
       '--request-timeout=30s',
     ];
-    // A stream has no time limit of its own: --request-timeout would end it.
+    // --request-timeout would end a stream.
     const child = spawn(KUBECTL, until === undefined ? [...args, ...flags] : [...args, ...flags.slice(0, -1)], {
       stdio: ['pipe', 'pipe', 'pipe'],
       env: { PATH: process.env.PATH, HOME: home, KUBECONFIG: join(home, 'none'), TZ: 'UTC', ...env },

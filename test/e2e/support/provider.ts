@@ -21,7 +21,7 @@ export interface IdentityProvider {
   sign(claims: object, header?: object): Promise<string>;
   /** What a person does in a browser: signs in, agrees, and goes where they are sent. Gives the last page. */
   visit(url: string, user: string): Promise<string>;
-  /** From now on, whether whoever asks for a token is told that it may not have one. */
+  /** Whether the token endpoint refuses every request from now on. */
   refuseTokens(refuses: boolean): void;
   /** Stops answering, without closing a connection. */
   hang(): void;
@@ -110,7 +110,7 @@ export async function startProvider({
       AuthorizationCode: 60,
     },
   });
-  // Otherwise whoever waits for the device to be allowed asks every five seconds.
+  // By default a client of the device flow polls every five seconds.
   provider.use(async (context, next) => {
     await next();
     if (context.path === '/device/auth') context.body = { ...(context.body as object), interval: 1 };

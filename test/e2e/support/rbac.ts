@@ -1,5 +1,5 @@
+import { create, remove } from './objects.ts';
 import type { Server } from './server.ts';
-import { create, remove } from './token-world.ts';
 
 export const RBAC_GROUP = 'rbac.authorization.k8s.io';
 export const RBAC = `/apis/${RBAC_GROUP}/v1`;

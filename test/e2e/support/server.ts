@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { distrust, trust } from './trust.ts';
 
-/** The real program in a process of its own, on a port of its own, with a data directory of its own. */
+/** The real program in a separate process, with its own port and data directory. */
 export interface Server {
   readonly url: string;
   readonly dataDir: string;
@@ -70,10 +70,14 @@ export const TLS = {
 
 export const tokenOf = (user: string): string => `token-of-${user}-0123456789`;
 
+/** How long the first server of a test process has for ending in good order. */
+const STOP_MS = 5_000;
+let hasKeptCompiledCode = false;
+
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'clusterpass-e2e-')));
   const args = ['serve', '--data-dir', dataDir, '--listen', `127.0.0.1:${options.port ?? 0}`];
-  // Most clusters of the tests have invented addresses. Those who want them looked at say how often: the last one counts.
+  // Most clusters of the tests have invented addresses, so the prober is off. A later --probe-interval in `args` counts.
   args.push('--probe-interval', '0', ...(options.args ?? []));
   if (options.users !== undefined) {
     const file = join(dataDir, 'users.csv');
@@ -122,7 +126,12 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     },
     restart: () => startServer({ ...options, dataDir, port: Number(new URL(url).port) }),
     destroy: async () => {
-      await end('SIGKILL');
+      // Node writes what it compiled (NODE_COMPILE_CACHE) when a process ends, but not when it is killed.
+      const signal = hasKeptCompiledCode ? 'SIGKILL' : 'SIGTERM';
+      hasKeptCompiledCode = true;
+      const tooLate = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+      await end(signal);
+      clearTimeout(tooLate);
       distrust(dataDir);
       await rm(dataDir, { recursive: true, force: true });
     },

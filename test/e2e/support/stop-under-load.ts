@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { CLUSTERS, tokenPath } from './objects.ts';
 import type { Server } from './server.ts';
-import { CLUSTERS, tokenPath } from './token-world.ts';
 import { Watch } from './watch.ts';
 
 export interface Load {

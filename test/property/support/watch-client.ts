@@ -1,5 +1,6 @@
 import type { ApiObject } from '../../../src/api/kind.ts';
 import type { WatchSink } from '../../../src/api/request.ts';
+import type { SharedFrames } from '../../../src/api/shared-frames.ts';
 import type { Status } from '../../../src/api/status.ts';
 
 export type WatchFrame =
@@ -47,6 +48,10 @@ export class MemorySink implements WatchSink {
     }
     if (this.stalled) this.pending += frames.length;
     return !this.stalled;
+  }
+
+  writeShared({ bytes }: SharedFrames): boolean {
+    return this.write(bytes);
   }
 
   writeOwn(pieces: readonly Uint8Array[]): boolean {

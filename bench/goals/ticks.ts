@@ -1,0 +1,93 @@
+import { request } from 'node:https';
+import { call, expectSuccess } from '../support/client.ts';
+import { clusterFleet, LIMITED_READER, READER } from '../support/cluster-fleet.ts';
+import type { Settings } from '../support/compare.ts';
+import { BINDINGS_PATH, binding, CLUSTERS_PATH, user } from '../support/objects.ts';
+import { type FleetServer, startFleetServer } from '../support/processes.ts';
+import type { Figure, Report } from '../support/report.ts';
+import { TickTimes } from '../support/tick-times.ts';
+
+const CLUSTERS = 100_000;
+const LIMIT_MS = 50;
+
+const PUBLIC = '/auth/v1/clusters';
+const TABLE = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+const PARTIAL = { Accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' };
+
+interface FleetRequest {
+  readonly name: string;
+  readonly path: string;
+  readonly method?: string;
+  readonly token?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Requests that visit every cluster. The first list builds the public views, and the second finds them built. */
+const fleetRequests = (admin: string): readonly FleetRequest[] => [
+  { name: 'first list of all clusters', path: PUBLIC },
+  { name: 'list of all clusters', path: PUBLIC },
+  { name: 'list of all clusters, all fields', path: CLUSTERS_PATH, token: admin },
+  { name: 'list of all clusters, indented', path: `${PUBLIC}?pretty=1` },
+  { name: 'list of all clusters, compressed', path: PUBLIC, headers: { 'Accept-Encoding': 'gzip' } },
+  { name: 'list of all clusters, as a table', path: CLUSTERS_PATH, headers: TABLE },
+  { name: 'list of all clusters, metadata only', path: CLUSTERS_PATH, headers: PARTIAL },
+  { name: 'selector for a label that is missing', path: `${PUBLIC}?limit=1&labelSelector=picked%21%3Dyes` },
+  { name: 'selector that all match', path: `${PUBLIC}?limit=1&labelSelector=env+in+(dev,staging,prod)` },
+  { name: 'selector with two labels', path: `${PUBLIC}?limit=1&labelSelector=env%3Ddev,region%3Dr-1` },
+  { name: 'field selector', path: `${PUBLIC}?limit=1&fieldSelector=metadata.name%21%3Dx` },
+  { name: 'watch with initial events', path: `${PUBLIC}?watch=1&timeoutSeconds=3` },
+  { name: 'watch with initial events, as a table', path: `${PUBLIC}?watch=1&timeoutSeconds=3`, headers: TABLE },
+  { name: 'watch that no cluster matches', path: `${PUBLIC}?watch=1&timeoutSeconds=1&labelSelector=nowhere` },
+  { name: 'issuers of all clusters', path: '/openid/v1/issuers', token: admin },
+  { name: 'dry run of a deletion of all', path: `${CLUSTERS_PATH}?dryRun=All`, method: 'DELETE', token: admin },
+  { name: 'metrics', path: '/metrics', token: admin },
+];
+
+/** Reads a response to its end and drops it. */
+function readAll(server: FleetServer, sent: Omit<FleetRequest, 'name'>): Promise<void> {
+  const { path, method = 'GET', token = READER.token, headers = {} } = sent;
+  return new Promise((resolve, reject) => {
+    const all = { Authorization: `Bearer ${token}`, ...headers };
+    const options = { host: '127.0.0.1', port: server.port, path, method, headers: all, rejectUnauthorized: false };
+    const outgoing = request({ ...options, agent: false }, (response) => {
+      response.resume();
+      response.on('error', reject);
+      response.on('end', () => {
+        if (response.statusCode === 200) resolve();
+        else reject(new Error(`${method} ${path} got status ${response.statusCode}`));
+      });
+    });
+    outgoing.on('error', reject);
+    outgoing.end();
+  });
+}
+
+/** Gives a caller that watches access to all clusters, and takes it away again. */
+async function changePermission(server: FleetServer): Promise<void> {
+  const watched = readAll(server, { path: `${PUBLIC}?watch=1&timeoutSeconds=20`, token: LIMITED_READER.token });
+  const read = (): Promise<unknown> => expectSuccess(call(server, 'GET', `${PUBLIC}?limit=1`, LIMITED_READER));
+  const body = binding('everything', { role: 'viewer', subjects: [user(LIMITED_READER.name)] });
+  await read();
+  await expectSuccess(call(server, 'POST', BINDINGS_PATH, { body }));
+  await read();
+  await expectSuccess(call(server, 'DELETE', `${BINDINGS_PATH}/everything`));
+  await watched;
+}
+
+/** The longest tick of the event loop for requests that visit a whole fleet, one at a time. */
+export async function benchTicks({ progress }: Settings): Promise<Report> {
+  const ticks = await TickTimes.prepare();
+  const fleet = clusterFleet({ clusters: CLUSTERS, bindings: 1_000 });
+  const server = await startFleetServer(fleet, { nodeArgs: ticks.nodeArgs });
+  const figures: Figure[] = [];
+  const measure = async (name: string, work: () => Promise<unknown>): Promise<void> => {
+    ticks.takeLongest();
+    await work();
+    const value = ticks.takeLongest();
+    progress?.(`${name}: ${value} ms`);
+    figures.push({ name: `longest tick during ${name}`, value, unit: 'ms of CPU', limit: LIMIT_MS });
+  };
+  for (const sent of fleetRequests(server.adminToken)) await measure(sent.name, () => readAll(server, sent));
+  await measure('all clusters given to and taken from a watcher', () => changePermission(server));
+  return { figures };
+}

@@ -1,0 +1,108 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { call, expectSuccess } from '../support/client.ts';
+import { clusterFleet, LIMITED_READER } from '../support/cluster-fleet.ts';
+import type { Settings } from '../support/compare.ts';
+import { Driver } from '../support/driver.ts';
+import { median } from '../support/numbers.ts';
+import { BINDINGS_PATH, binding, clusterName, user } from '../support/objects.ts';
+import { PLOTS, plot } from '../support/plot.ts';
+import { type FleetServer, startFleetServer } from '../support/processes.ts';
+import type { Curve, Report } from '../support/report.ts';
+import { numberedPatch, type WatchDrivers, watchRequest } from '../support/watching.ts';
+
+const WATCHERS = [10, 500, 5_000];
+const CLUSTERS = [1_000, 10_000];
+/** Watchers during a change of permission. */
+const PERMISSION_WATCHERS = 100;
+const EVENT_ROUNDS = 4;
+const CHANGES = 5;
+const LIMIT = 1.5;
+
+/** CPU time for each event to one watcher. */
+async function eventCost(server: FleetServer, { watchers, writer }: WatchDrivers, count: number): Promise<number> {
+  const { port } = server;
+  await watchers.send({ do: 'watch', port, connections: count, request: await watchRequest(server) });
+  await writer.send({ do: 'connect', port, connections: 1 });
+  const costs = [];
+  for (let round = 1; round <= EVENT_ROUNDS; round++) {
+    const before = server.cpu();
+    for (let change = 1; change <= CHANGES; change++) {
+      const requests = { numbered: numberedPatch(server) };
+      await writer.send({ do: 'work', requests, connections: 1, total: 1 });
+      // The next change waits for all watchers. Otherwise several events would share their writes.
+      await watchers.send({ do: 'frames', total: ((round - 1) * CHANGES + change) * count });
+    }
+    costs.push((server.cpu() - before) / (CHANGES * count));
+  }
+  await writer.send({ do: 'close' });
+  await watchers.send({ do: 'close' });
+  return median(costs.slice(1));
+}
+
+/**
+ * CPU time of a binding that adds one cluster to what a user sees, and of its removal. When the user is the one that
+ * watches, every watcher gets an event for both.
+ */
+async function permissionCost(
+  server: FleetServer,
+  watchers: Driver,
+  userName: string,
+  rounds: number,
+): Promise<number> {
+  const request = await watchRequest(server, LIMITED_READER);
+  await watchers.send({ do: 'watch', port: server.port, connections: PERMISSION_WATCHERS, request });
+  const costs = [];
+  let events = 0;
+  const waitForEvent = async (): Promise<void> => {
+    if (userName !== LIMITED_READER.name) return;
+    await watchers.send({ do: 'frames', total: ++events * PERMISSION_WATCHERS });
+  };
+  for (let round = 0; round <= rounds; round++) {
+    const name = `more-${round}`;
+    // This cluster does not carry the label by which the watchers see theirs.
+    const clusters = `kubernetes.io/metadata.name=${clusterName(1)}`;
+    const body = binding(name, { role: 'viewer', subjects: [user(userName)], clusters });
+    const before = server.cpu();
+    await expectSuccess(call(server, 'POST', BINDINGS_PATH, { body }));
+    await waitForEvent();
+    await expectSuccess(call(server, 'DELETE', `${BINDINGS_PATH}/${name}`));
+    await waitForEvent();
+    costs.push((server.cpu() - before) / 2);
+  }
+  await watchers.send({ do: 'close' });
+  return median(costs.slice(1));
+}
+
+type Points = Curve['points'][number][];
+
+/** How the cost of an event grows with the watchers, and that of a permission with the fleet. Writes the plots. */
+export async function benchWatchers({ rounds }: Settings): Promise<Report> {
+  const drivers = { watchers: new Driver(), writer: new Driver() };
+  const [events, watching, others]: [Points, Points, Points] = [[], [], []];
+  for (const clusters of CLUSTERS) {
+    const server = await startFleetServer(clusterFleet({ clusters, bindings: 100 }));
+    for (const count of clusters === CLUSTERS[0] ? WATCHERS : []) {
+      events.push({ x: count, y: await eventCost(server, drivers, count) });
+    }
+    const cost = (userName: string): Promise<number> => permissionCost(server, drivers.watchers, userName, rounds);
+    watching.push({ x: clusters, y: await cost(LIMITED_READER.name) });
+    others.push({ x: clusters, y: await cost('user-without-watch') });
+    await server.end();
+  }
+  const curve = (name: string, axis: string, points: Points): Curve => ({
+    name,
+    axis,
+    unit: 'us',
+    points,
+    limit: LIMIT,
+  });
+  const eventCurves = [curve('one event to one watcher', 'watchers', events)];
+  const permissionCurves = [
+    curve(`permission of a user with ${PERMISSION_WATCHERS} watches`, 'clusters', watching),
+    curve('permission of a user without a watch', 'clusters', others),
+  ];
+  await mkdir(PLOTS, { recursive: true });
+  await writeFile(`${PLOTS}watchers.svg`, plot('CPU time of an event, by watchers', eventCurves));
+  await writeFile(`${PLOTS}permissions.svg`, plot('CPU time of a change of permission, by clusters', permissionCurves));
+  return { curves: [...eventCurves, ...permissionCurves] };
+}

@@ -1,0 +1,105 @@
+/**
+ * A flooding client in a separate process. It sends `ready`, gets a `FloodJob` as a message, floods until its time is
+ * over, sends back the `FloodOutcome`, and waits for the next job. It exits when its parent disconnects.
+ */
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { createFloods, type Flood } from '../../test/e2e/support/hostile-floods.ts';
+
+export interface FloodJob {
+  readonly port: number;
+  readonly token: string;
+  /** Index in the list of `createFloods`. */
+  readonly flood: number;
+  readonly seconds: number;
+  /** Attempts a second; 0 for as many as possible. */
+  readonly rate: number;
+}
+
+export interface FloodOutcome {
+  readonly attempts: number;
+  /** Attempts by how they ended: a status code, a handshake that continued, a TLS alert, a closed connection. */
+  readonly ends: Readonly<Record<string, number>>;
+}
+
+const AT_ONCE = 32;
+/** Another address than that of the other clients, because some limits are by address. */
+const FROM = '127.0.0.2';
+/** An attempt without a response ends after this. */
+const PATIENCE_MS = 5_000;
+
+async function work({ port, token, flood: index, seconds, rate }: FloodJob): Promise<FloodOutcome> {
+  const flood = createFloods(token)[index];
+  if (flood === undefined) throw new Error(`there is no flood ${index}`);
+  const start = performance.now();
+  const endAt = start + seconds * 1000;
+  const ends: Record<string, number> = {};
+  let attempts = 0;
+  const runConnection = async (): Promise<void> => {
+    let kept: Socket | undefined;
+    while (performance.now() < endAt) {
+      const number = attempts;
+      attempts += 1;
+      const wait = rate === 0 ? 0 : start + (number * 1000) / rate - performance.now();
+      if (wait > 0) await sleep(wait);
+      if (performance.now() >= endAt) break;
+      const socket = kept?.writable === true ? kept : open(flood, port);
+      const end = await attempt(flood, socket, flood.sent[number % flood.sent.length] ?? '');
+      ends[end] = (ends[end] ?? 0) + 1;
+      if (flood.over === 'kept') kept = socket;
+      else socket.destroy();
+    }
+    kept?.destroy();
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, runConnection));
+  return { attempts, ends };
+}
+
+function open({ over }: Flood, port: number): Socket {
+  const socket =
+    over === 'raw'
+      ? connect({ port, host: '127.0.0.1', localAddress: FROM })
+      : connectTls({
+          ...{ port, host: '127.0.0.1', localAddress: FROM },
+          rejectUnauthorized: false,
+          ALPNProtocols: ['http/1.1'],
+        });
+  socket.on('error', () => {});
+  return socket;
+}
+
+function attempt({ leaves, over }: Flood, socket: Socket, sent: string | Uint8Array): Promise<string> {
+  return new Promise((resolve) => {
+    let received = '';
+    const done = (end: string): void => {
+      clearTimeout(timer);
+      socket.off('data', onData).off('close', onClose);
+      resolve(end);
+    };
+    const onData = (bytes: Buffer): void => {
+      received += bytes.toString('latin1');
+      if (over === 'raw') {
+        done(received.startsWith('\x15') ? 'alert' : 'handshake');
+        return;
+      }
+      const head = received.indexOf('\r\n\r\n');
+      if (head < 0) return;
+      const length = Number(/content-length: (\d+)/i.exec(received.slice(0, head))?.[1] ?? 0);
+      if (received.length >= head + 4 + length) done(received.slice(9, 12));
+    };
+    const onClose = (): void => done('closed');
+    const timer = setTimeout(() => {
+      socket.destroy();
+      done('no response');
+    }, PATIENCE_MS);
+    socket.on('data', onData).once('close', onClose);
+    if (leaves === true) socket.write(sent, () => done('left'));
+    else socket.write(sent);
+  });
+}
+
+process.on('message', (job: FloodJob) => {
+  void work(job).then((outcome) => process.send?.(outcome));
+});
+process.send?.('ready');

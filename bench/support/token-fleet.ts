@@ -1,0 +1,162 @@
+import type { Caller, Fleet } from './fleet.ts';
+import {
+  account,
+  accountObject,
+  bindingObject,
+  clusterBody,
+  clusterName,
+  clusterObject,
+  type FleetObject,
+  group,
+  namespaceObject,
+  otherBindings,
+  roleObjects,
+  user,
+} from './objects.ts';
+import { createRandom, pick, shuffled } from './random.ts';
+
+/**
+ * A fleet whose teams request tokens: each cluster belongs to a team, and the callers of a team may get tokens of all
+ * service accounts in its clusters, by bindings with cluster selectors.
+ */
+export interface TokenFleetSize {
+  readonly clusters: number;
+  /** Service accounts, spread evenly over the clusters. Those of the callers are not counted. */
+  readonly accounts: number;
+  readonly bindings: number;
+}
+
+export interface Account {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** A member of a team has a static token. An automation is a service account and has an issued token. */
+export type TokenCaller = { readonly member: Caller } | { readonly automation: Account };
+
+export interface AskedToken {
+  readonly audience: string;
+  readonly seconds: number;
+}
+
+/** One request of the mix: the caller asks for a token of the account. Both belong to the team. */
+export interface MixedRequest {
+  readonly team: number;
+  readonly caller: TokenCaller;
+  readonly account: Account;
+  readonly asked: AskedToken;
+}
+
+const TEAMS = 50;
+const MEMBERS = 2;
+const AUTOMATIONS = ['deploy', 'sync'];
+const AUTOMATION_NAMESPACE = 'automation';
+const NAMESPACES = ['ci', 'apps'];
+const AUDIENCES = Array.from({ length: 40 }, (_, index) => `https://service-${index}.example`);
+/** From ten minutes, the shortest lifetime of a token, to almost seven hours. */
+const LIFETIMES = Array.from({ length: 40 }, (_, index) => 600 * (index + 1));
+const SEED = 20_260_101;
+
+const teamName = (team: number): string => `team-${String(team).padStart(2, '0')}`;
+const teamOf = (cluster: number): number => cluster % TEAMS;
+
+function callersOf(team: number): TokenCaller[] {
+  const name = teamName(team);
+  const members = Array.from({ length: MEMBERS }, (_, index) => {
+    const member = `${name}-member-${index}`;
+    return { member: { name: member, token: `token-of-${member}-0123456789`, groups: [name, `${name}-on-call`] } };
+  });
+  const cluster = clusterName(team);
+  const automations = AUTOMATIONS.map((task) => ({
+    automation: { cluster, namespace: AUTOMATION_NAMESPACE, name: `${name}-${task}` },
+  }));
+  return [...members, ...automations];
+}
+
+/** By team. */
+const CALLERS = Array.from({ length: TEAMS }, (_, team) => callersOf(team));
+
+function accountsOf({ clusters, accounts }: TokenFleetSize): (Account & { readonly team: number })[] {
+  return Array.from({ length: accounts }, (_, index) => {
+    const cluster = index % clusters;
+    const number = Math.floor(index / clusters);
+    const namespace = NAMESPACES[number % NAMESPACES.length] ?? '';
+    return { team: teamOf(cluster), cluster: clusterName(cluster), namespace, name: `account-${number}` };
+  });
+}
+
+export const tokenFleet = (size: TokenFleetSize): Fleet => ({
+  callers: CALLERS.flat().flatMap((caller) => ('member' in caller ? [caller.member] : [])),
+  objects: () => objectsOf(size),
+});
+
+function* objectsOf(size: TokenFleetSize): Generator<FleetObject> {
+  if (size.clusters < TEAMS) throw new Error(`a token fleet has at least ${TEAMS} clusters, one for each team`);
+  for (let index = 0; index < size.clusters; index++) {
+    const name = clusterName(index);
+    const labels = {
+      team: teamName(teamOf(index)),
+      env: ['dev', 'staging', 'prod'][index % 3] ?? '',
+      region: `r-${Math.floor(index / TEAMS) % 20}`,
+    };
+    yield clusterObject(clusterBody(name, labels));
+    for (const namespace of NAMESPACES) yield namespaceObject(name, namespace);
+  }
+  for (const { cluster, namespace, name } of accountsOf(size)) yield accountObject(cluster, namespace, name);
+  yield* roleObjects();
+  let bindings = 0;
+  for (let team = 0; team < TEAMS; team++) {
+    yield namespaceObject(clusterName(team), AUTOMATION_NAMESPACE);
+    for (const task of AUTOMATIONS) {
+      yield accountObject(clusterName(team), AUTOMATION_NAMESPACE, `${teamName(team)}-${task}`);
+    }
+    const ofTeam = bindingsOf(team);
+    bindings += ofTeam.length;
+    yield* ofTeam;
+  }
+  yield* otherBindings(size.bindings - bindings);
+}
+
+/** Members get tokens outside of production, those on call in production, automations in all clusters of the team. */
+function bindingsOf(team: number): FleetObject[] {
+  const name = teamName(team);
+  const home = clusterName(team);
+  const automations = AUTOMATIONS.map((task) => `${name}-${task}`);
+  const issuer = (suffix: string, subjects: readonly object[], clusters: string): FleetObject =>
+    bindingObject(`${name}-${suffix}`, { role: 'issuer', subjects, clusters });
+  return [
+    bindingObject(`${name}-viewers`, { role: 'viewer', subjects: [group(name)], clusters: `team=${name}` }),
+    issuer('members', [group(name)], `team=${name},env in (dev,staging)`),
+    issuer('on-call', [group(`${name}-on-call`)], `team=${name},env=prod`),
+    // Outside of its own cluster, the user name of a service account contains the cluster.
+    issuer(
+      'automation',
+      automations.map((task) => user(`system:cluster:${home}:serviceaccount:${AUTOMATION_NAMESPACE}:${task}`)),
+      `team=${name}`,
+    ),
+    issuer(
+      'automation-home',
+      automations.map((task) => account(AUTOMATION_NAMESPACE, task)),
+      `kubernetes.io/metadata.name=${home}`,
+    ),
+  ];
+}
+
+/**
+ * Requests in a shuffled order that is the same in every run. Each account comes once in every lap over the accounts.
+ * A lap shuffles the first half of the accounts and then the second, so between two requests for one account there are
+ * at least half as many others as there are accounts, also when the list is sent again from the start.
+ */
+export function mixedRequests(size: TokenFleetSize, laps: number): MixedRequest[] {
+  const random = createRandom(SEED);
+  const accounts = accountsOf(size);
+  const halves = [accounts.slice(0, accounts.length / 2), accounts.slice(accounts.length / 2)];
+  const order = Array.from({ length: laps }, () => halves.flatMap((half) => shuffled(half, random))).flat();
+  return order.map(({ team, ...account }) => ({
+    team,
+    caller: pick(CALLERS[team] ?? [], random),
+    account,
+    asked: { audience: pick(AUDIENCES, random), seconds: pick(LIFETIMES, random) },
+  }));
+}

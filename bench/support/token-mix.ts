@@ -1,0 +1,80 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { call, expectEqual } from './client.ts';
+import type { Requests } from './driver-process.ts';
+import { tokenPath } from './objects.ts';
+import { type FleetServer, makeFolder, startFleetServer } from './processes.ts';
+import { type MixedRequest, mixedRequests, type TokenCaller, type TokenFleetSize, tokenFleet } from './token-fleet.ts';
+import { credentialOf, tokenText, verifiedToken } from './tokens.ts';
+
+export interface TokenMix {
+  readonly server: FleetServer;
+  readonly requests: Requests;
+}
+
+/** Texts for the driver. More than this are sent in the order of the first again. */
+const TEXTS = 40_000;
+/** Requests whose tokens are verified before the measurement. */
+const SAMPLE = 100;
+const AT_ONCE = 8;
+
+/** Runs the tasks, `AT_ONCE` of them at a time. */
+async function inParallel<T>(values: Iterable<T>, task: (value: T) => Promise<void>): Promise<void> {
+  const queue = [...values].values();
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const value of queue) await task(value);
+    }),
+  );
+}
+
+/** The credential of each caller in the requests. */
+async function credentialsOf(
+  server: FleetServer,
+  requests: readonly MixedRequest[],
+): Promise<ReadonlyMap<TokenCaller, string>> {
+  const credentials = new Map<TokenCaller, string>();
+  await inParallel(new Set(requests.map(({ caller }) => caller)), async (caller) => {
+    const token = 'member' in caller ? caller.member.token : await credentialOf(server, caller.automation);
+    credentials.set(caller, token);
+  });
+  return credentials;
+}
+
+/** Starts a server with this fleet, and writes the requests of its callers to a file of the driver. */
+export async function startTokenMix(size: TokenFleetSize, progress?: (line: string) => void): Promise<TokenMix> {
+  const begun = performance.now();
+  const server = await startFleetServer(tokenFleet(size));
+  const requests = mixedRequests(size, Math.ceil(TEXTS / size.accounts));
+  const credentials = await credentialsOf(server, requests);
+  const credential = (caller: TokenCaller): string => credentials.get(caller) ?? '';
+  // One request of each of so many callers.
+  const sample = [...new Map(requests.map((request) => [request.caller, request])).values()].slice(0, SAMPLE);
+  await inParallel(sample, async ({ caller, account, asked }) => {
+    await verifiedToken(server, credential(caller), account, asked);
+  });
+  await expectRefusals(server, requests, credential);
+  const file = join(await makeFolder(), 'requests.json');
+  const texts = requests.map(({ caller, account, asked }) => tokenText(credential(caller), account, asked));
+  await writeFile(file, JSON.stringify(texts));
+  const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+  progress?.(`${size.accounts} accounts, ${credentials.size} callers: ready and verified after ${seconds} s`);
+  return { server, requests: { file } };
+}
+
+/** A caller is allowed by the bindings of its team: for an account of another team it gets 403. */
+async function expectRefusals(
+  server: FleetServer,
+  requests: readonly MixedRequest[],
+  credential: (caller: TokenCaller) => string,
+): Promise<void> {
+  for (const kind of ['member', 'automation']) {
+    const request = requests.find(({ caller }) => kind in caller);
+    const other = requests.find(({ team }) => team !== request?.team);
+    if (request === undefined || other === undefined) throw new Error(`the mix has no ${kind} of another team`);
+    const { cluster, namespace, name } = other.account;
+    const sent = { token: credential(request.caller), body: { spec: { audiences: [other.asked.audience] } } };
+    const { code } = await call(server, 'POST', tokenPath(cluster, namespace, name), sent);
+    expectEqual(`status for a ${kind} of another team`, code, 403);
+  }
+}

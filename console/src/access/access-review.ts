@@ -1,0 +1,93 @@
+import {
+  type AccessAnswer,
+  type Client,
+  type ResourceAttributes,
+  reviewAccess,
+  reviewSelf,
+} from '../../../src/client/index.ts';
+
+/** The attributes of a SelfSubjectAccessReview, and the cluster that evaluates it. */
+export interface AccessRequest extends ResourceAttributes {
+  /** Undefined for resources of the registry. */
+  readonly cluster: string | undefined;
+  readonly group: string;
+}
+
+/** The binding and the role that allow a request, parsed from the reason of the server. */
+export interface Grant {
+  readonly bindingKind: string;
+  readonly binding: string;
+  /** `""` for a ClusterRoleBinding. */
+  readonly namespace: string;
+  readonly roleKind: string;
+  readonly role: string;
+  /** `Group team-shop`; `""` if the server does not name the subject. */
+  readonly subject: string;
+}
+
+export type AccessResult =
+  | { readonly allowed: true; readonly grant: Grant | undefined; readonly text: string }
+  | { readonly allowed: false; readonly text: string };
+
+const NAME = '"((?:[^"\\\\]|\\\\.){1,600})"';
+const ALLOWED = new RegExp(`^RBAC: allowed by (\\w+) ${NAME} of (\\w+) ${NAME}(?: to (\\w+) ${NAME})?$`);
+
+/** Undefined if the reason names no binding. */
+export function parseGrant(reason: string): Grant | undefined {
+  const match = ALLOWED.exec(reason);
+  if (match === null) return undefined;
+  const [, bindingKind = '', bindingName = '', roleKind = '', role = '', subjectKind, subject] = match;
+  const [binding = '', namespace = ''] = bindingKind === 'RoleBinding' ? bindingName.split('/', 2) : [bindingName];
+  return {
+    bindingKind,
+    binding,
+    namespace,
+    roleKind,
+    role,
+    subject: subjectKind === undefined ? '' : `${subjectKind} ${subject}`,
+  };
+}
+
+const MASTERS = 'system:masters';
+
+/** Sends a SelfSubjectAccessReview. */
+export async function checkAccess(client: Client, { cluster, ...attributes }: AccessRequest): Promise<AccessResult> {
+  const review = await reviewAccess(client, cluster, { resourceAttributes: attributes });
+  return resultOf(review, async () => (await reviewSelf(client, cluster)).status?.userInfo?.groups ?? []);
+}
+
+async function resultOf(
+  { allowed, reason = '', evaluationError = '' }: AccessAnswer,
+  groups: () => Promise<readonly string[]>,
+): Promise<AccessResult> {
+  if (allowed !== true) return { allowed: false, text: [reason, evaluationError].filter(Boolean).join('; ') };
+  // The server allows this group everything without RBAC, so it gives no reason.
+  const text = reason !== '' ? reason : (await groups()).includes(MASTERS) ? `You are in the group ${MASTERS}.` : '';
+  return { allowed: true, grant: parseGrant(reason), text };
+}
+
+export const toViewCluster = (cluster: string): AccessRequest => ({
+  cluster: undefined,
+  verb: 'get',
+  group: 'clusterregistry.k8s.io',
+  resource: 'clusters',
+  name: cluster,
+});
+
+export const toIssuePass = (cluster: string, namespace: string, name: string): AccessRequest => ({
+  cluster,
+  verb: 'create',
+  group: '',
+  resource: 'serviceaccounts',
+  subresource: 'token',
+  namespace,
+  name,
+});
+
+export const toRevokePass = (jti: string): AccessRequest => ({
+  cluster: undefined,
+  verb: 'delete',
+  group: 'clusterpass.dev',
+  resource: 'issuedtokens',
+  name: jti,
+});

@@ -1,0 +1,29 @@
+import type { Client } from '../../../src/client/index.ts';
+import { type AccessResult, checkAccess, toViewCluster } from '../access/access-review.ts';
+import { GrantPath } from '../access/grant-path.tsx';
+import { Section } from '../components/section.tsx';
+import { useQuery } from '../hooks/use-query.ts';
+
+interface AccessSectionProps {
+  readonly client: Client;
+  readonly name: string;
+  /** A label of the cluster can decide which bindings apply, so a new resourceVersion repeats the check. */
+  readonly resourceVersion: string;
+}
+
+/** The binding and the role that let the user see the cluster. */
+export function AccessSection({ client, name, resourceVersion }: AccessSectionProps) {
+  const query = useQuery(`${name} ${resourceVersion}`, () => checkAccess(client, toViewCluster(name)));
+  return (
+    <Section title="Your access">
+      {query.status === 'loading' && <p className="muted">Loading…</p>}
+      {query.status === 'failed' && <p className="problem">{query.message}</p>}
+      {query.status === 'loaded' && <Access result={query.value} />}
+    </Section>
+  );
+}
+
+function Access({ result }: { result: AccessResult }) {
+  if (result.allowed && result.grant !== undefined) return <GrantPath grant={result.grant} />;
+  return <p>{result.text || (result.allowed ? 'Allowed.' : 'You can list this cluster but not get it.')}</p>;
+}

@@ -1,0 +1,145 @@
+import { useState } from 'react';
+import type { Client } from '../../../src/client/index.ts';
+import { CopyButton } from '../components/copy-button.tsx';
+import { DownloadIcon } from '../components/icons.tsx';
+import { Section } from '../components/section.tsx';
+import { errorMessage } from '../error-message.ts';
+import type { AccountRef } from '../pass/pass-request.ts';
+import { serverRoot } from '../settings.ts';
+
+interface ConnectSectionProps {
+  readonly client: Client;
+  readonly cluster: string;
+  readonly account: AccountRef;
+}
+
+/** The kubeconfig and the commands for the chosen service account. */
+export function ConnectSection({ client, cluster, account }: ConnectSectionProps) {
+  const [selected, setSelected] = useState(0);
+  const [problem, setProblem] = useState('');
+  const isChosen = account.namespace !== '' && account.name !== '';
+  const commands = commandsFor(client.productName, cluster, {
+    namespace: account.namespace || 'NAMESPACE',
+    name: account.name || 'SERVICE_ACCOUNT',
+  });
+  const command = commands[selected];
+  const download = async (): Promise<void> => {
+    setProblem('');
+    try {
+      saveFile(kubeconfigName(cluster), await client.kubeconfig({ cluster, ...account }));
+    } catch (error) {
+      setProblem(errorMessage(error));
+    }
+  };
+  return (
+    <Section
+      title="Connect"
+      action={
+        <button type="button" className="button small" disabled={!isChosen} onClick={download}>
+          <DownloadIcon /> Download kubeconfig
+        </button>
+      }
+    >
+      <p className="muted">
+        {isChosen ? (
+          <>
+            As service account <span className="mono">{`${account.namespace}/${account.name}`}</span>. The kubeconfig
+            contains no credentials.
+          </>
+        ) : (
+          'Choose a service account under “Get a pass” to complete the commands.'
+        )}
+      </p>
+      {problem !== '' && (
+        <p className="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <div className="tabs" role="tablist" aria-label="Commands">
+        {commands.map(({ title }, index) => (
+          <button
+            key={title}
+            type="button"
+            role="tab"
+            id={`tab-${title}`}
+            aria-selected={index === selected}
+            aria-controls="tab-panel"
+            tabIndex={index === selected ? 0 : -1}
+            onClick={() => setSelected(index)}
+            onKeyDown={(event) => {
+              const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+              if (step === undefined) return;
+              const next = (index + step + commands.length) % commands.length;
+              setSelected(next);
+              document.getElementById(`tab-${commands[next]?.title}`)?.focus();
+            }}
+          >
+            {title}
+          </button>
+        ))}
+      </div>
+      {command !== undefined && (
+        <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${command.title}`}>
+          <div className="code">
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it */}
+            <pre tabIndex={0}>{command.text}</pre>
+            <CopyButton text={command.text} label={`the ${command.title} commands`} />
+          </div>
+          <p className="muted hint">{command.note}</p>
+        </div>
+      )}
+    </Section>
+  );
+}
+
+interface Command {
+  readonly title: string;
+  readonly note: string;
+  readonly text: string;
+}
+
+const kubeconfigName = (cluster: string): string => `${cluster}.kubeconfig.yaml`;
+
+/** Shell commands. The server accepts only names without characters that a shell interprets, so they are not quoted. */
+function commandsFor(productName: string, cluster: string, { namespace, name }: AccountRef): Command[] {
+  const server = serverRoot();
+  const productOption = productName === 'orchestrator' ? '' : ` --product-name ${productName}`;
+  const tokenUrl = `${server}/${productName}/${cluster}/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
+  return [
+    {
+      title: 'clusterpass',
+      note: 'The Clusterpass command line. Log in once, then create passes.',
+      text: [
+        `clusterpass login --token-file ./token \\`,
+        `  --server ${server}${productOption}`,
+        `clusterpass create token ${name} \\`,
+        `  --namespace ${namespace} --cluster ${cluster}`,
+      ].join('\n'),
+    },
+    {
+      title: 'kubectl',
+      note: 'With the downloaded kubeconfig, kubectl gets a pass whenever it needs one.',
+      text: `kubectl --kubeconfig ${kubeconfigName(cluster)} get pods`,
+    },
+    {
+      title: 'curl',
+      note: 'Any HTTP client. Set TOKEN to your own token.',
+      text: [
+        `curl -H "Authorization: Bearer $TOKEN" \\`,
+        `  -H 'Content-Type: application/json' \\`,
+        `  -d '{"spec":{"audiences":[]}}' \\`,
+        `  ${tokenUrl}`,
+      ].join('\n'),
+    },
+  ];
+}
+
+function saveFile(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'application/yaml' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The download starts after the current task and needs the URL until then.
+  setTimeout(() => URL.revokeObjectURL(url), 0);
+}

@@ -1,0 +1,76 @@
+import { expect, it } from 'vitest';
+import { type ClusterRow, rowOf } from './cluster-row.ts';
+import { FleetTotals } from './fleet-totals.ts';
+
+const row = (name: string, labels: Record<string, string>, ready = 'True'): ClusterRow =>
+  rowOf(
+    {
+      apiVersion: 'a/v1',
+      kind: 'Cluster',
+      metadata: { name, labels },
+      status: { conditions: [{ type: 'Ready', status: ready }] },
+    },
+    false,
+  );
+
+const totalsOf = (rows: readonly ClusterRow[]): FleetTotals => {
+  const totals = new FleetTotals();
+  totals.change(rows.map((after) => ({ before: undefined, after })));
+  return totals;
+};
+
+const rows = [
+  row('prod-10', { env: 'prod', region: 'eu' }),
+  row('prod-2', { env: 'prod', region: 'us' }, 'False'),
+  row('dev-1', { environment: 'dev' }, 'Unknown'),
+  row('lone', {}),
+];
+
+it('counts clusters by environment, with the label that selects them', () => {
+  expect(
+    totalsOf(rows)
+      .environments(4)
+      .map(({ name, total, label, counts }) => [name, total, label, counts]),
+  ).toEqual([
+    ['prod', 2, 'env=prod', { ready: 1, 'not-ready': 1, unknown: 0 }],
+    ['', 1, undefined, { ready: 1, 'not-ready': 0, unknown: 0 }],
+    ['dev', 1, 'environment=dev', { ready: 0, 'not-ready': 0, unknown: 1 }],
+  ]);
+});
+
+it('names no label if the clusters of an environment use different keys', () => {
+  const mixed = [row('a', { env: 'prod' }), row('b', { stage: 'prod' })];
+  expect(totalsOf(mixed).environments(4)).toMatchObject([{ name: 'prod', total: 2, label: undefined }]);
+});
+
+it('merges the smallest environments beyond the limit', () => {
+  const many = ['a', 'b', 'c', 'd', 'e'].map((env) => row(env, { env }));
+  expect(
+    totalsOf(many)
+      .environments(3)
+      .map(({ name, total, counts }) => [name, total, counts.ready]),
+  ).toEqual([
+    ['a', 1, 1],
+    ['b', 1, 1],
+    ['3 others', 3, 3],
+  ]);
+});
+
+it('offers the most common labels, sorted by name', () => {
+  expect(totalsOf(rows).commonLabels(2)).toEqual([
+    { label: 'env=prod', count: 2 },
+    { label: 'environment=dev', count: 1 },
+  ]);
+});
+
+it('returns the same list until its content changes, as React.memo requires', () => {
+  const totals = totalsOf(rows);
+  const [labels, environments] = [totals.commonLabels(5), totals.environments(5)];
+  const [before] = rows;
+  totals.change([{ before, after: before && { ...before, reason: 'Other' } }]);
+  expect(totals.commonLabels(5)).toBe(labels);
+  expect(totals.environments(5)).toBe(environments);
+  totals.change([{ before, after: undefined }]);
+  expect(totals.commonLabels(5)).not.toBe(labels);
+  expect(totals.environments(5)).not.toBe(environments);
+});

@@ -1,0 +1,65 @@
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { ConnectionError } from '../../../src/client/index.ts';
+import { errorMessage } from '../error-message.ts';
+
+/** The state of a request to the server. */
+export type Query<T> =
+  | { readonly status: 'loading' }
+  | { readonly status: 'loaded'; readonly value: T }
+  | { readonly status: 'failed'; readonly message: string };
+
+/**
+ * Calls `load` when `key` changes and ignores the response for an older key. A new `generation` calls it again for the
+ * same key; the old value stays until the new one arrives.
+ */
+export function useQuery<T>(key: string, load: (signal: AbortSignal) => Promise<T>, generation = 0): Query<T> {
+  const [state, setState] = useState<{ key: string; query: Query<T> }>({ key, query: { status: 'loading' } });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key contains everything that the request depends on
+  useEffect(() => {
+    const controller = new AbortController();
+    const settle = (query: Query<T>, keepsLoaded = false): void => {
+      if (controller.signal.aborted) return;
+      setState((old) => (keepsLoaded && isLoaded(old, key) ? old : { key, query }));
+    };
+    load(controller.signal).then(
+      (value) => settle({ status: 'loaded', value }),
+      (error: unknown) =>
+        settle(
+          { status: 'failed', message: errorMessage(error) },
+          // An unreachable server says nothing about the value that was loaded before.
+          error instanceof ConnectionError,
+        ),
+    );
+    return () => controller.abort();
+  }, [key, generation]);
+  return state.key === key ? state.query : { status: 'loading' };
+}
+
+const isLoaded = (state: { key: string; query: Query<unknown> }, key: string): boolean =>
+  state.key === key && state.query.status === 'loaded';
+
+/** Limits the requests of a user who switches between windows. */
+const MIN_REFRESH_INTERVAL_MS = 2_000;
+
+/** A `generation` for useQuery. It increases when the page regains focus and when `refresh` is called. */
+export function useRefresh(): { readonly generation: number; readonly refresh: () => void } {
+  const [generation, setGeneration] = useState(0);
+  const refreshedAt = useRef(Date.now());
+  const refresh = useCallback(() => {
+    if (Date.now() - refreshedAt.current < MIN_REFRESH_INTERVAL_MS) return;
+    refreshedAt.current = Date.now();
+    setGeneration((old) => old + 1);
+  }, []);
+  useEffect(() => {
+    const refreshIfVisible = (): void => {
+      if (document.visibilityState === 'visible') refresh();
+    };
+    addEventListener('focus', refreshIfVisible);
+    document.addEventListener('visibilitychange', refreshIfVisible);
+    return () => {
+      removeEventListener('focus', refreshIfVisible);
+      document.removeEventListener('visibilitychange', refreshIfVisible);
+    };
+  }, [refresh]);
+  return { generation, refresh };
+}

@@ -1,0 +1,181 @@
+import { type ASTNode, Environment } from '@marcbachmann/cel-js';
+import { RE2JS } from 're2js';
+
+/**
+ * CEL expressions over claims and users. The operator writes the expressions, but the bearer of a token influences its
+ * claims. So an evaluation has a budget, which every iteration of a loop and every text that is matched spends.
+ */
+export interface Expression {
+  readonly source: string;
+  /** The type of its value, as far as the type checker knows it: `bool`, `string`, `list<string>`, `dyn`. */
+  readonly type: string;
+  /** Whether `claims.<name>` occurs in it. */
+  mentions(claim: string): boolean;
+  /** Throws ExpressionFailed. */
+  evaluate(variables: Readonly<Record<string, unknown>>): unknown;
+}
+
+/** The expression does not compile. The message says why, for the operator. */
+export class ExpressionError extends Error {
+  override readonly name = 'ExpressionError';
+}
+
+/** The expression has no value for these claims. */
+export class ExpressionFailed extends Error {
+  override readonly name = 'ExpressionFailed';
+}
+
+/** One iteration of a loop takes a third of a microsecond or more, so the whole budget is a few milliseconds. */
+export const BUDGET = 10_000;
+/** A match takes some twenty microseconds to start, and up to two for each character. */
+const MATCH_UNITS = 20;
+const MAX_SOURCE = 8 * 1024;
+
+/** Of the evaluation in progress. An evaluation is synchronous, so there is one at a time. */
+let budget = 0;
+let patterns = new Map<string, RE2JS>();
+
+function spend(units: number): void {
+  budget -= units;
+  if (budget < 0) throw new ExpressionFailed('the expression takes too many steps for these claims');
+}
+
+const asciiOnly = (pattern: RegExp, convert: (letter: string) => string) => (text: string) =>
+  text.replaceAll(pattern, convert);
+
+/**
+ * CEL functions that are replaced because the library's own are unsafe or differ from CEL: its `matches` is a
+ * JavaScript regular expression, which hostile text can block for hours; its `lowerAscii` also turns the Kelvin sign
+ * into a k, and so one name into another.
+ */
+const REPLACED: Readonly<Record<string, string>> = {
+  matches: 'linear_matches',
+  lowerAscii: 'plain_lowerAscii',
+  upperAscii: 'plain_upperAscii',
+};
+
+/** A pattern may come from a claim, so compiling it spends budget: once, however often it is matched. */
+function compilePattern(pattern: string): RE2JS {
+  const known = patterns.get(pattern);
+  if (known !== undefined) return known;
+  spend(100 + pattern.length * 10);
+  const compiled = RE2JS.compile(pattern);
+  patterns.set(pattern, compiled);
+  return compiled;
+}
+
+function environment(): Environment {
+  return new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false })
+    .registerFunction('string.linear_matches(string): bool', (text: string, pattern: string) => {
+      spend(MATCH_UNITS + text.length);
+      return compilePattern(pattern).matcher(text).find();
+    })
+    .registerFunction(
+      'string.plain_lowerAscii(): string',
+      asciiOnly(/[A-Z]+/g, (letters) => letters.toLowerCase()),
+    )
+    .registerFunction(
+      'string.plain_upperAscii(): string',
+      asciiOnly(/[a-z]+/g, (letters) => letters.toUpperCase()),
+    )
+    .registerFunction('string.replace(string, string): string', (text: string, from: string, to: string) => {
+      spend(1 + text.length);
+      return text.replaceAll(from, () => to);
+    });
+}
+
+/** `claims`: the claims of the token. */
+const CLAIMS = environment().registerVariable('claims', 'map<string, dyn>');
+/** `user`: what the claims were mapped to. */
+const USER = environment().registerVariable('user', {
+  schema: { username: 'string', uid: 'string', groups: 'list<string>', extra: 'map<string, list<string>>' },
+});
+
+/** Throws ExpressionError. */
+export const compileClaimsExpression = (source: string): Expression => compile(CLAIMS, source);
+export const compileUserExpression = (source: string): Expression => compile(USER, source);
+
+function compile(env: Environment, source: string): Expression {
+  if (source.length > MAX_SOURCE) throw new ExpressionError(`must not be longer than ${MAX_SOURCE} characters`);
+  try {
+    const parsed = env.parse(source);
+    const selected = new Set<string>();
+    visit(parsed.ast, (node) => {
+      limit(node);
+      const name = selectedClaim(node);
+      if (name !== undefined) selected.add(name);
+    });
+    const { valid, type, error } = parsed.check();
+    if (!valid) throw error ?? new Error('not valid');
+    return {
+      source,
+      type: type ?? 'dyn',
+      mentions: (claim) => selected.has(claim),
+      evaluate(variables) {
+        budget = BUDGET;
+        patterns = new Map();
+        try {
+          const value: unknown = parsed(variables);
+          // `||` continues after an error on one side: an evaluation that exceeded its budget has no value.
+          spend(0);
+          return value;
+        } catch (cause) {
+          if (cause instanceof ExpressionFailed) throw cause;
+          throw new ExpressionFailed(firstLine(cause), { cause });
+        }
+      },
+    };
+  } catch (error) {
+    throw new ExpressionError(firstLine(error));
+  }
+}
+
+/** The lines below the first repeat the source and mark the position. */
+const firstLine = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
+
+function visit(value: unknown, see: (node: ASTNode) => void): void {
+  if (Array.isArray(value)) {
+    for (const item of value) visit(item, see);
+  } else if (isNode(value)) {
+    see(value);
+    visit(value.args, see);
+  }
+}
+
+const isNode = (value: unknown): value is ASTNode =>
+  typeof value === 'object' && value !== null && 'op' in value && 'args' in value;
+
+/** `claims.email` and `claims.?email`. */
+function selectedClaim({ op, args }: ASTNode): string | undefined {
+  if (op !== '.' && op !== '.?') return undefined;
+  const [operand, field] = args as [ASTNode, string];
+  return operand.op === 'id' && operand.args === 'claims' ? field : undefined;
+}
+
+const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
+
+/** The library's AST node of a loop. It is not documented, so its shape is checked, not assumed. */
+interface Loop {
+  readonly op: 'comprehension';
+  readonly args: { condition?: (value: unknown) => boolean; readonly step: unknown };
+}
+
+/** Makes a loop spend budget, and replaces the name of an unsafe function. */
+function limit(node: ASTNode): void {
+  if (node.op !== 'rcall') return;
+  const args = node.args as unknown as [name: string, receiver: ASTNode, args: readonly ASTNode[]];
+  const [name] = args;
+  if (Object.hasOwn(REPLACED, name)) args[0] = REPLACED[name] ?? name;
+  if (!LOOPS.has(name)) return;
+  const loop = (node as unknown as { meta?: { alternate?: unknown } }).meta?.alternate;
+  if (!isLoop(loop)) throw new ExpressionError(`${name}() needs a variable and an expression`);
+  const { condition } = loop.args;
+  loop.args.condition = (value) => {
+    spend(1);
+    return condition === undefined || condition(value);
+  };
+}
+
+const isLoop = (value: unknown): value is Loop =>
+  isNode(value) && (value.op as string) === 'comprehension' && 'step' in (value.args as unknown as object);

@@ -1,0 +1,66 @@
+import type { Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type FakeAnswer,
+  type FakeApiServer,
+  type SeenRequest,
+  startApiServer,
+} from '../../clusters/upstream/api-server.fixture.ts';
+import { createAuthority } from '../../clusters/upstream/certificates.fixture.ts';
+import { createFetchDocument } from './fetch-document.ts';
+
+const authority = createAuthority('provider');
+let server: FakeApiServer;
+
+const ANSWERS: Record<string, (socket: Socket) => FakeAnswer | undefined> = {
+  '/good': () => ({ status: 200, body: '{"a":1}' }),
+  '/missing': () => ({ status: 404 }),
+  '/elsewhere': () => ({ status: 302, headers: { location: '/good' } }),
+  '/text': () => ({ status: 200, body: 'secret words' }),
+  '/huge': () => ({ status: 200, body: `"${'x'.repeat(300_000)}"` }),
+  '/silent': () => undefined,
+  '/slow': (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{');
+    return undefined;
+  },
+};
+
+beforeAll(async () => {
+  const answer = ({ path }: SeenRequest, socket: Socket) => ANSWERS[path]?.(socket);
+  server = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), answer);
+});
+afterAll(() => server.close());
+
+const get = (path: string, { ca = authority.cert, ms = 5_000 }: { ca?: string | undefined; ms?: number } = {}) =>
+  createFetchDocument({ certificateAuthority: ca, userAgent: 'test/1' })(
+    `https://127.0.0.1:${server.port}${path}`,
+    AbortSignal.timeout(ms),
+  );
+
+describe('a document of another server', () => {
+  it('is read over TLS that the configured authority vouches for', async () => {
+    expect(await get('/good')).toEqual({ a: 1 });
+    expect(server.requests.at(-1)?.headers).toMatchObject({ 'user-agent': 'test/1', accept: 'application/json' });
+  });
+
+  it.each([
+    ['/missing', 'answered with 404'],
+    ['/elsewhere', 'answered with 302'],
+    ['/text', 'answered with something that is not JSON'],
+    ['/huge', 'answered with more than 262144 bytes'],
+  ])('%s is refused: it %s', async (path, problem) => {
+    await expect(get(path)).rejects.toThrow(`${server.port}${path}: ${problem}`);
+  });
+
+  it.each(['/silent', '/slow'])('%s is not waited for beyond the time that is given', async (path) => {
+    await expect(get(path, { ms: 50 })).rejects.toThrow(/did not answer in time/);
+  });
+
+  it('another authority, or none, is not enough', async () => {
+    await expect(get('/good', { ca: createAuthority('other').cert })).rejects.toThrow(/certificate/);
+    const system = createFetchDocument({ userAgent: 'test/1' });
+    await expect(system(`https://127.0.0.1:${server.port}/good`, AbortSignal.timeout(5_000))).rejects.toThrow(
+      /certificate/,
+    );
+  });
+});

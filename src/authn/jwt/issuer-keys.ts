@@ -1,0 +1,89 @@
+import type { JsonObject } from '../../tokens/jws.ts';
+import { jwksUriOf, readDiscovery, tokenOrigins } from './discovery-document.ts';
+import { type IssuerKey, readKeySet } from './jwks.ts';
+
+/** Gets a JSON document; rejects with a sentence for the log. Bounded in time and in size. */
+export type FetchDocument = (url: string, signal: AbortSignal) => Promise<unknown>;
+
+/** The keys of one issuer, as it publishes them. */
+export interface IssuerKeys {
+  /** The keys in memory that a token with this `kid` may be signed with; every key, if it names none. */
+  known(kid: string | undefined): readonly IssuerKey[];
+  /**
+   * As `known`. An unknown `kid` is looked up at the issuer, at most once in ten seconds for all requests. Never
+   * rejects: empty when there is no such key.
+   */
+  find(kid: string | undefined): Promise<readonly IssuerKey[]>;
+  /** The origins at which tokens are obtained, by the last discovery document; empty before the first one. */
+  origins(): readonly string[];
+  /** Fetches the keys again. When that fails, the keys in memory stay. */
+  refresh(): Promise<void>;
+  /** Aborts a fetch in progress, so that a silent issuer does not delay the shutdown. */
+  close(): void;
+}
+
+export interface IssuerKeysParts {
+  readonly issuerUrl: string;
+  readonly discoveryUrl: string;
+  readonly fetchDocument: FetchDocument;
+  readonly now: () => number;
+  readonly report: (problem: string) => void;
+}
+
+const RETRY_MS = 10_000;
+/** For both documents together, because a request waits for them. */
+const FETCH_TIMEOUT_MS = 5_000;
+
+export function createIssuerKeys({ issuerUrl, discoveryUrl, fetchDocument, now, report }: IssuerKeysParts): IssuerKeys {
+  let keys: readonly IssuerKey[] = [];
+  let origins: readonly string[] = [];
+  let running: Promise<void> | undefined;
+  let lastStart = Number.NEGATIVE_INFINITY;
+  let reported = '';
+  const closing = new AbortController();
+
+  async function fetchKeys(): Promise<void> {
+    try {
+      const signal = AbortSignal.any([AbortSignal.timeout(FETCH_TIMEOUT_MS), closing.signal]);
+      const discovery: JsonObject = readDiscovery(await fetchDocument(discoveryUrl, signal), issuerUrl);
+      const jwksUri = jwksUriOf(discovery);
+      origins = tokenOrigins(discovery);
+      const found = readKeySet(await fetchDocument(jwksUri, signal));
+      if (found.length === 0) throw new Error('its key set has no key that can be used');
+      keys = found;
+      reported = '';
+    } catch (error) {
+      if (closing.signal.aborted) return;
+      const problem = error instanceof Error ? error.message : String(error);
+      // A problem that lasts is reported once, not every ten seconds.
+      if (problem !== reported) report(`the keys of ${issuerUrl} cannot be fetched: ${problem}`);
+      reported = problem;
+    }
+  }
+
+  function start(): Promise<void> {
+    lastStart = now();
+    running = fetchKeys().finally(() => {
+      running = undefined;
+    });
+    return running;
+  }
+
+  const known = (kid: string | undefined): readonly IssuerKey[] =>
+    kid === undefined ? keys : keys.filter((key) => key.kid === kid);
+
+  return {
+    known,
+    async find(kid) {
+      const inMemory = known(kid);
+      if (inMemory.length > 0) return inMemory;
+      if (running !== undefined) await running;
+      // The absolute difference: a clock that was set back must not postpone the next fetch.
+      else if (Math.abs(now() - lastStart) >= RETRY_MS) await start();
+      return known(kid);
+    },
+    origins: () => origins,
+    refresh: () => running ?? start(),
+    close: () => closing.abort(),
+  };
+}

@@ -1,0 +1,192 @@
+import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { CompactSign } from 'jose';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Secret } from '../../observability/secret.ts';
+import { createIssuerKeys } from './issuer-keys.ts';
+import { claimedIssuer, createJwtAuthenticator, type JwtAuthenticator } from './jwt-authenticator.ts';
+import { readAuthenticationConfig } from './read-configuration.ts';
+
+const ISSUER = 'https://id.example.com';
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const published = [
+  { ...ec.publicKey.export({ format: 'jwk' }), kid: 'ec' },
+  { ...rsa.publicKey.export({ format: 'jwk' }), kid: 'rsa', alg: 'RS256' },
+];
+const START = 1_700_000_000_000;
+
+let now: number;
+let keySet: unknown[];
+let authenticator: JwtAuthenticator;
+let refresh: () => Promise<void>;
+
+beforeEach(() => {
+  now = START;
+  keySet = published;
+  const [config] = readAuthenticationConfig(
+    Buffer.from(
+      JSON.stringify({
+        apiVersion: 'apiserver.config.k8s.io/v1',
+        kind: 'AuthenticationConfiguration',
+        jwt: [
+          {
+            issuer: { url: ISSUER, audiences: ['clusterpass', 'other'], audienceMatchPolicy: 'MatchAny' },
+            claimMappings: { username: { claim: 'sub', prefix: '' } },
+          },
+        ],
+      }),
+    ),
+    { isOurs: () => false },
+  );
+  if (config === undefined) throw new Error('no entry');
+  const keys = createIssuerKeys({
+    issuerUrl: ISSUER,
+    discoveryUrl: `${ISSUER}/d`,
+    fetchDocument: async (url) => (url.endsWith('/d') ? { issuer: ISSUER, jwks_uri: `${ISSUER}/k` } : { keys: keySet }),
+    now: () => now,
+    report: () => {},
+  });
+  refresh = keys.refresh;
+  authenticator = createJwtAuthenticator({ config, keys, now: () => now });
+});
+
+const claims = (changes: object = {}): object => ({
+  iss: ISSUER,
+  aud: 'clusterpass',
+  sub: 'jane',
+  iat: START / 1000,
+  exp: START / 1000 + 60,
+  ...changes,
+});
+
+function sign(
+  payload: object,
+  { key = ec.privateKey, ...header }: { key?: KeyObject; alg?: string; [member: string]: unknown } = {},
+): Promise<string> {
+  const bytes = Buffer.from(JSON.stringify(payload));
+  return new CompactSign(bytes).setProtectedHeader({ alg: 'ES256', kid: 'ec', ...header }).sign(key);
+}
+
+const authenticate = async (token: Secret) => authenticator.authenticate(token);
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+describe('tokens of the issuer', () => {
+  it('authenticate their user, until they expire', async () => {
+    const caller = await authenticate(new Secret(await sign(claims())));
+    expect(caller.as('any')).toEqual({ name: 'jane', uid: '', groups: ['system:authenticated'], extra: {} });
+    expect(caller.expiresAt).toBe(START + 60_000);
+    expect(caller.isLive()).toBe(true);
+    now = START + 60_001;
+    expect(caller.isLive()).toBe(false);
+  });
+
+  it('may have the audience in a list, another of its keys, or no kid', async () => {
+    const accepted = [
+      await sign(claims({ aud: ['x', 'other'] })),
+      await sign(claims(), { key: rsa.privateKey, alg: 'RS256', kid: 'rsa' }),
+      await sign(claims(), { kid: undefined }),
+      await sign(claims(), { typ: 'JWT' }),
+      await sign(claims({ nbf: START / 1000 + 59 })),
+    ];
+    for (const token of accepted) expect((await authenticate(new Secret(token))).as(undefined).name).toBe('jane');
+  });
+
+  it('are refused once the key that signed them is withdrawn', async () => {
+    const token = await sign(claims());
+    const caller = await authenticate(new Secret(token));
+    keySet = published.slice(1);
+    await refresh();
+    expect(caller.isLive()).toBe(false);
+    await expect(authenticate(new Secret(token))).rejects.toThrow('no keys found');
+  });
+
+  it('are refused once the entry has changed', async () => {
+    const token = await sign(claims());
+    const caller = await authenticate(new Secret(token));
+    authenticator.close();
+    expect(caller.isLive()).toBe(false);
+    await expect(authenticate(new Secret(token))).rejects.toThrow('its entry was changed');
+  });
+});
+
+describe('C-D: tokens that are refused', () => {
+  const spki = ec.publicKey.export({ format: 'pem', type: 'spki' });
+  const hmac = (secret: string | Buffer): string => {
+    const input = `${encode({ alg: 'HS256', kid: 'ec' })}.${encode(claims())}`;
+    return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
+  };
+
+  it.each<[string, () => Promise<string> | string, RegExp]>([
+    ['of another issuer', () => sign(claims({ iss: `${ISSUER}/` })), /issuer/],
+    ['for another audience', () => sign(claims({ aud: 'vault' })), /audience/],
+    ['without an audience', () => sign(claims({ aud: undefined })), /audience/],
+    ['for an empty list', () => sign(claims({ aud: [] })), /audience/],
+    ['for a number', () => sign(claims({ aud: 7 })), /audience/],
+    ['expired by a moment', () => sign(claims({ exp: START / 1000 - 0.001 })), /expired/],
+    ['without an end', () => sign(claims({ exp: undefined })), /exp is missing/],
+    ['with an end in words', () => sign(claims({ exp: '9999999999' })), /exp is missing or malformed/],
+    ['more than a minute early', () => sign(claims({ nbf: START / 1000 + 61 })), /not valid yet/],
+    ['with a beginning in words', () => sign(claims({ nbf: 'now' })), /nbf/],
+    ['signed by a stranger', () => sign(claims(), { key: stranger.privateKey }), /invalid signature/],
+    ['signed by another key than it names', () => sign(claims(), { kid: 'rsa' }), /algorithm does not match/],
+    ['of an unknown key', () => sign(claims(), { kid: 'unknown' }), /no keys found/],
+    ['of a key named by JavaScript', () => sign(claims(), { kid: '__proto__' }), /no keys found/],
+    ['alg none', () => `${encode({ alg: 'none' })}.${encode(claims())}.`, /algorithm does not match/],
+    ['alg NoNe', () => `${encode({ alg: 'NoNe', kid: 'ec' })}.${encode(claims())}.`, /algorithm does not match/],
+    ['HS256 with the public key as PEM', () => hmac(spki), /algorithm does not match/],
+    [
+      'another algorithm than the key names',
+      () => sign(claims(), { key: rsa.privateKey, alg: 'PS256', kid: 'rsa' }),
+      /algorithm does not match/,
+    ],
+    ['of another type', () => sign(claims(), { typ: 'at+jwt' }), /another type/],
+    ['a logout', () => sign(claims(), { typ: 'logout+jwt' }), /another type/],
+    [
+      'with a condition we do not know',
+      async () => (await sign(claims())).replace(/^[^.]+/, encode({ alg: 'ES256', kid: 'ec', crit: ['x'], x: 1 })),
+      /invalid signature/,
+    ],
+    [
+      'whose header brings a key',
+      async () =>
+        await sign(claims(), {
+          key: stranger.privateKey,
+          jwk: stranger.publicKey.export({ format: 'jwk' }),
+          kid: undefined,
+        }),
+      /invalid signature/,
+    ],
+    ['with padding', async () => `${await sign(claims())}=`, /malformed/],
+    ['with a signature cut off', async () => (await sign(claims())).slice(0, -2), /invalid signature/],
+    ['without a signature', async () => (await sign(claims())).replace(/[^.]+$/, ''), /invalid signature/],
+    [
+      'with other claims',
+      async () => (await sign(claims())).replace(/\.[^.]+\./, `.${encode(claims({ sub: 'root' }))}.`),
+      /invalid signature/,
+    ],
+    ['of a header that is a list', async () => `${encode([])}.${encode(claims())}.AA`, /malformed/],
+    [
+      'of a kid that is a number',
+      async () => `${encode({ alg: 'ES256', kid: 1 })}.${encode(claims())}.AA`,
+      /malformed/,
+    ],
+  ])('%s', async (_, make, message) => {
+    await expect(authenticate(new Secret(await make()))).rejects.toThrow(message);
+  });
+
+  it('a text that is not a JWT has no issuer', () => {
+    const texts = [
+      '',
+      'a',
+      'a.b.c',
+      '{}',
+      '...',
+      `x.${encode([])}.y`,
+      `x.${encode({ iss: 7 })}.y`,
+      `a.b.${encode({})}.d.e`,
+    ];
+    expect(texts.map(claimedIssuer)).toEqual(texts.map(() => undefined));
+  });
+});

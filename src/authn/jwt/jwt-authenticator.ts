@@ -1,0 +1,171 @@
+import { compactVerify, errors } from 'jose';
+import type { Caller } from '../../api/caller.ts';
+import type { Secret } from '../../observability/secret.ts';
+import {
+  decodeSegment,
+  type JsonObject,
+  parseJsonObject,
+  type Segments,
+  splitToken,
+  TokenRejected,
+} from '../../tokens/jws.ts';
+import { VerifiedTokenCache } from '../../tokens/verified-token-cache.ts';
+import { plainCaller } from '../plain-caller.ts';
+import type { IssuerKeys } from './issuer-keys.ts';
+import type { IssuerKey } from './jwks.ts';
+import { mapClaims } from './map-claims.ts';
+import type { JwtAuthenticatorConfig } from './read-configuration.ts';
+
+/** Authenticates the tokens of one issuer: an entry of `jwt` in the AuthenticationConfiguration. */
+export interface JwtAuthenticator {
+  readonly config: JwtAuthenticatorConfig;
+  /** For a token that names this issuer. Throws TokenRejected, or rejects with it. */
+  authenticate(token: Secret): Caller | Promise<Caller>;
+  refreshKeys(): Promise<void>;
+  /** The origins at which tokens of the issuer are obtained. */
+  origins(): readonly string[];
+  /** From now on, no token of this authenticator is accepted. */
+  close(): void;
+}
+
+export interface JwtAuthenticatorParts {
+  readonly config: JwtAuthenticatorConfig;
+  readonly keys: IssuerKeys;
+  readonly now: () => number;
+}
+
+/** The issuer in an unverified token; undefined when the text is not a JWT. */
+export function claimedIssuer(token: string): string | undefined {
+  const segments = splitToken(token);
+  const payload = segments === undefined ? undefined : parsed(segments.payload);
+  return typeof payload?.iss === 'string' ? payload.iss : undefined;
+}
+
+function parsed(segment: string): JsonObject | undefined {
+  const bytes = decodeSegment(segment);
+  return bytes === undefined ? undefined : parseJsonObject(bytes);
+}
+
+/** What a token says under this configuration, and the key under which its signature holds. */
+interface SignedJwt {
+  readonly caller: Caller;
+  readonly header: JwtHeader;
+  readonly thumbprint: string;
+  readonly notBefore: number;
+  readonly expiresAt: number;
+}
+
+/** As in kube-apiserver: our clock may be a minute behind the issuer's. There is no leeway for the expiry. */
+const NOT_BEFORE_LEEWAY_MS = 60_000;
+
+export function createJwtAuthenticator({ config, keys, now }: JwtAuthenticatorParts): JwtAuthenticator {
+  const hasKey = ({ header, thumbprint }: SignedJwt): boolean =>
+    usableKeys(keys.known(header.kid), header.alg).some((key) => key.thumbprint === thumbprint);
+  const cache = new VerifiedTokenCache<SignedJwt>({ verify: verifySignature, hasKey });
+  let isClosed = false;
+
+  async function verifySignature(token: string): Promise<SignedJwt> {
+    const segments = splitToken(token);
+    if (segments === undefined) throw new TokenRejected('token is malformed');
+    const header = readHeader(segments);
+    const { thumbprint } = await signingKey(token, header.alg, await keys.find(header.kid));
+    const claims = parsed(segments.payload);
+    if (claims === undefined || claims.iss !== config.issuer.url) throw new TokenRejected('token issuer is invalid');
+    checkAudience(claims.aud, config.issuer.audiences);
+    const notBefore = claims.nbf === undefined ? Number.NEGATIVE_INFINITY : milliseconds(claims.nbf, 'nbf');
+    const expiresAt = milliseconds(claims.exp, 'exp');
+    const user = mapClaims(config.mappings, claims);
+    const signed: SignedJwt = {
+      caller: plainCaller(user, () => problem(signed) === undefined, expiresAt),
+      header,
+      thumbprint,
+      notBefore,
+      expiresAt,
+    };
+    return signed;
+  }
+
+  /** Everything that can change after the signature was verified. */
+  function problem(signed: SignedJwt): string | undefined {
+    const at = now();
+    if (isClosed) return 'the issuer was removed from the configuration, or its entry was changed';
+    if (at > signed.expiresAt) return 'token has expired';
+    if (at + NOT_BEFORE_LEEWAY_MS < signed.notBefore) return 'token is not valid yet';
+    return hasKey(signed) ? undefined : NO_KEYS;
+  }
+
+  function judge(signed: SignedJwt): Caller {
+    const found = problem(signed);
+    if (found !== undefined) throw new TokenRejected(found);
+    return signed.caller;
+  }
+
+  return {
+    config,
+    authenticate(token) {
+      const signed = cache.get(token);
+      return signed instanceof Promise ? signed.then(judge) : judge(signed);
+    },
+    refreshKeys: () => keys.refresh(),
+    origins: () => keys.origins(),
+    close() {
+      isClosed = true;
+      keys.close();
+    },
+  };
+}
+
+interface JwtHeader {
+  readonly alg: string;
+  readonly kid: string | undefined;
+}
+
+function readHeader({ header, signature }: Segments): JwtHeader {
+  const { alg, kid, typ } = parsed(header) ?? {};
+  // One token, one spelling: a signature that decodes to the same bytes must not be another token.
+  if (typeof alg !== 'string' || decodeSegment(signature) === undefined) throw new TokenRejected('token is malformed');
+  if (kid !== undefined && typeof kid !== 'string') throw new TokenRejected('token is malformed');
+  // RFC 8725 section 3.11: a token of another type (`at+jwt`, `logout+jwt`) does not identify its bearer.
+  if (typ !== undefined && (typeof typ !== 'string' || typ.toUpperCase() !== 'JWT')) {
+    throw new TokenRejected('token is of another type');
+  }
+  return { alg, kid };
+}
+
+const NO_KEYS = 'invalid signature, no keys found';
+
+/** Without a `kid` every key is tried, but no more of them than an issuer would publish. */
+const MAX_TRIES = 8;
+
+const usableKeys = (keys: readonly IssuerKey[], alg: string): readonly IssuerKey[] =>
+  keys.filter(({ algorithms }) => algorithms.includes(alg)).slice(0, MAX_TRIES);
+
+async function signingKey(token: string, alg: string, candidates: readonly IssuerKey[]): Promise<IssuerKey> {
+  if (candidates.length === 0) throw new TokenRejected(NO_KEYS);
+  const usable = usableKeys(candidates, alg);
+  if (usable.length === 0) throw new TokenRejected('token algorithm does not match the key');
+  for (const candidate of usable) {
+    try {
+      await compactVerify(token, candidate.key, { algorithms: [alg] });
+      return candidate;
+    } catch (error) {
+      if (!(error instanceof errors.JOSEError)) throw error;
+    }
+  }
+  throw new TokenRejected('invalid signature');
+}
+
+/** RFC 7519 section 4.1.3: a string or a list of strings. */
+function checkAudience(aud: unknown, accepted: readonly string[]): void {
+  const list: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (!list.some((audience) => typeof audience === 'string' && accepted.includes(audience))) {
+    throw new TokenRejected('token audience is not one of those that are accepted');
+  }
+}
+
+function milliseconds(value: unknown, claim: string): number {
+  if (typeof value !== 'number' || !Number.isFinite(value)) {
+    throw new TokenRejected(`token claim ${claim} is missing or malformed`);
+  }
+  return value * 1000;
+}

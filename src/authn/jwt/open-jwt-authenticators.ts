@@ -1,0 +1,101 @@
+import { readFile } from 'node:fs/promises';
+import { openWatchedFile, type WatchParts } from '../../lib/watched-file.ts';
+import type { TokenAuthenticator } from '../token-authenticator.ts';
+import { createIssuerKeys, type FetchDocument } from './issuer-keys.ts';
+import { claimedIssuer, createJwtAuthenticator, type JwtAuthenticator } from './jwt-authenticator.ts';
+import {
+  AuthenticationConfigError,
+  type JwtAuthenticatorConfig,
+  type ReadOptions,
+  readAuthenticationConfig,
+} from './read-configuration.ts';
+
+/** kube-apiserver's `--authentication-config`: the issuers whose tokens are accepted. */
+export interface JwtAuthenticators extends TokenAuthenticator {
+  /** The origins at which tokens of this issuer are obtained, by its discovery document; empty before it was read. */
+  originsOf(issuer: string): readonly string[];
+  /** Reads the file if it has changed. A bad file is reported and the configuration in force stays. */
+  refresh(): Promise<void>;
+  close(): void;
+}
+
+export interface JwtAuthenticatorsParts extends WatchParts, ReadOptions {
+  readonly file: string;
+  /** Fetches documents from servers of these authorities (PEM), or of the system's. */
+  readonly createFetch: (certificateAuthority: string | undefined) => FetchDocument;
+  readonly now: () => number;
+}
+
+/** A key that an issuer has withdrawn is accepted no longer than this, while the issuer responds. */
+const REFRESH_KEYS_MS = 5 * 60_000;
+
+/**
+ * Rejects with AuthenticationConfigError. An issuer that does not respond does not prevent the start: its tokens are
+ * refused until it responds.
+ */
+export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Promise<JwtAuthenticators> {
+  const { file, createFetch, now, every, report } = parts;
+  let authenticators: ReadonlyMap<string, JwtAuthenticator> = new Map();
+
+  function open(config: JwtAuthenticatorConfig): JwtAuthenticator {
+    const { url, discoveryUrl, certificateAuthority } = config.issuer;
+    const fetchDocument = createFetch(certificateAuthority);
+    const authenticator = createJwtAuthenticator({
+      config,
+      keys: createIssuerKeys({ issuerUrl: url, discoveryUrl, fetchDocument, now, report }),
+      now,
+    });
+    // Not awaited: the first token waits for the keys if they are not there yet.
+    void authenticator.refreshKeys();
+    return authenticator;
+  }
+
+  /** An authenticator whose entry did not change stays, with its keys and its callers. */
+  function use(configs: readonly JwtAuthenticatorConfig[]): void {
+    const before = authenticators;
+    authenticators = new Map(
+      configs.map((config) => {
+        const old = before.get(config.issuer.url);
+        return [config.issuer.url, old?.config.fingerprint === config.fingerprint ? old : open(config)];
+      }),
+    );
+    const inUse = new Set(authenticators.values());
+    for (const old of before.values()) if (!inUse.has(old)) old.close();
+  }
+
+  const read = (): Promise<readonly JwtAuthenticatorConfig[]> => load(file, parts);
+  const watched = await openWatchedFile({ file, read, every, report, onChange: use });
+  use(watched.current());
+  const stopRefreshing = every(REFRESH_KEYS_MS, () => {
+    for (const authenticator of authenticators.values()) void authenticator.refreshKeys();
+  });
+
+  return {
+    authenticateToken(token) {
+      const issuer = claimedIssuer(token.reveal());
+      return issuer === undefined ? undefined : authenticators.get(issuer)?.authenticate(token);
+    },
+    originsOf: (issuer) => authenticators.get(issuer)?.origins() ?? [],
+    refresh: watched.refresh,
+    close() {
+      watched.close();
+      stopRefreshing();
+      for (const authenticator of authenticators.values()) authenticator.close();
+    },
+  };
+}
+
+async function load(file: string, options: ReadOptions): Promise<readonly JwtAuthenticatorConfig[]> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(file);
+  } catch {
+    throw new AuthenticationConfigError(`authentication configuration ${file} cannot be read`);
+  }
+  try {
+    return readAuthenticationConfig(bytes, options);
+  } catch (error) {
+    if (!(error instanceof AuthenticationConfigError)) throw error;
+    throw new AuthenticationConfigError(`authentication configuration ${file}: ${error.message}`);
+  }
+}

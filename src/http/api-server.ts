@@ -1,0 +1,138 @@
+import type { Authorizer } from '../api/authorization.ts';
+import type { Catalog } from '../api/catalog.ts';
+import type { FlowControlLimits } from '../api/flow-control-limits.ts';
+import { REGISTRY_PREFIX } from '../api/object-key.ts';
+import { unavailable } from '../api/status.ts';
+import type { Authenticator } from '../authn/authenticator.ts';
+import type { createDispatcher } from '../handlers/dispatch.ts';
+import type { IssuerIndex } from '../handlers/issuer-index.ts';
+import type { AuditLog } from '../observability/audit/audit-log.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Metrics } from '../observability/metrics/metrics.ts';
+import { observeFlowControl, observeHandshakes } from '../observability/metrics/observe-parts.ts';
+import type { Store } from '../storage/contract.ts';
+import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
+import { createFlowControl } from './flow-control/flow-control.ts';
+import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
+import type { TlsFiles } from './listener/tls.ts';
+import { createAuditor } from './records/audit.ts';
+import { createRequestMetrics } from './records/request-metrics.ts';
+import { logRequests } from './records/request-record.ts';
+import type { Tracer } from './records/tracing/tracer.ts';
+import { createRequestLineParser } from './request/request-info.ts';
+import { type ConsoleOptions, consoleRoutes } from './routes/console-routes.ts';
+import { discoveryRoutes } from './routes/discovery-routes.ts';
+import { issuerRoutes } from './routes/issuer-routes.ts';
+import { metricsRoutes } from './routes/metrics-route.ts';
+import { openApiRoutes } from './routes/openapi-routes.ts';
+import { resourceRoutes } from './routes/resource-routes.ts';
+import { firstOf } from './routes/routes.ts';
+
+/** What the API needs to serve requests. The listener is up before these parts are. */
+export interface ApiParts {
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  readonly dispatch: ReturnType<typeof createDispatcher>;
+  readonly documents: IssuerDocuments;
+  readonly issuerIndex: IssuerIndex;
+  readonly store: Pick<Store, 'get'>;
+  readonly cache: { readonly ready: boolean };
+  readonly isCluster: (name: string) => boolean;
+  /** Origins of the token endpoints of an identity provider. */
+  readonly tokenOriginsOf: (issuer: string) => readonly string[];
+}
+
+export interface ApiServerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: TlsFiles;
+  readonly maxConnections: number;
+  readonly maxConnectionsPerAddress: number;
+  readonly handshakesPerAddress: number;
+  readonly limits: NonNullable<HttpServerOptions['limits']>;
+  readonly load: FlowControlLimits;
+  readonly drainDelayMs: number;
+  readonly productName: string;
+  readonly version: string;
+  readonly catalog: Catalog;
+  readonly audit: Pick<AuditLog, 'write' | 'commit'>;
+  readonly console: Pick<ConsoleOptions, 'files' | 'provider'>;
+  readonly metrics: Metrics;
+  readonly tracer: Pick<Tracer, 'ended'> | undefined;
+  readonly logger: Logger;
+}
+
+export interface ApiServer {
+  readonly server: HttpServer;
+  /** From now on requests are served. */
+  open(parts: ApiParts): void;
+}
+
+/** The HTTP server of the API. Until `open` it answers health checks, and every other request with 503. */
+export function createApiServer(options: ApiServerOptions): ApiServer {
+  const { catalog, productName, version, console, audit, metrics, tracer, logger, ...listener } = options;
+  const auditor = createAuditor(audit, Date.now);
+  const log = logRequests(logger);
+  const counts = createRequestMetrics(metrics, (name) => opened?.isCluster(name) === true);
+  const flowControl = createFlowControl(listener.load);
+  observeFlowControl(metrics, flowControl.usage);
+  let opened: ApiParts | undefined;
+  const parts = (): ApiParts => {
+    if (opened === undefined) throw unavailable('the server is starting, please try again');
+    return opened;
+  };
+  const server = createHttpServer({
+    ...listener,
+    logger,
+    flowControl,
+    beforeRelease: auditor.beforeRelease,
+    observeArrival: counts.arrived,
+    observeStart: (record) => {
+      counts.started(record);
+      auditor.started(record);
+    },
+    observe: (record) => {
+      counts.ended(record);
+      log(record);
+      auditor.ended(record);
+      tracer?.ended(record);
+    },
+    version: { version },
+    parseRequestLine: createRequestLineParser({ productName }),
+    authenticate: (authorization, warn) => parts().authenticator.authenticate(authorization, warn),
+    authorizer: {
+      decide: (caller, question) => parts().authorizer.decide(caller, question),
+      decidePath: (caller, question) => parts().authorizer.decidePath(caller, question),
+    },
+    resources: resourceRoutes(catalog, (request, resource) => parts().dispatch(request, resource)),
+    paths: firstOf([
+      issuerRoutes(
+        () => parts().documents,
+        (caller, request) => parts().issuerIndex(caller, request),
+      ),
+      metricsRoutes(metrics),
+      discoveryRoutes(catalog),
+      openApiRoutes({ catalog, productName, version, now: Date.now }),
+      consoleRoutes({
+        ...console,
+        productName,
+        version,
+        tokenOriginsOf: (issuer) => opened?.tokenOriginsOf(issuer) ?? [],
+      }),
+    ]),
+    checks: {
+      // A real read: the revision alone is known without one.
+      storage: async () => void (await parts().store.get(REGISTRY_PREFIX)),
+      cache: () => {
+        if (!parts().cache.ready) throw new Error('the cache is catching up with the store');
+      },
+    },
+  });
+  observeHandshakes(metrics, server.handshakes);
+  return {
+    server,
+    open: (given) => {
+      opened = given;
+    },
+  };
+}

@@ -1,0 +1,39 @@
+import { createListener, type Listener, type ListenerOptions } from './listener/listener.ts';
+import { createPipeline, type PipelineOptions } from './pipeline.ts';
+import { type HealthOptions, healthRoutes } from './routes/health-routes.ts';
+import { firstOf } from './routes/routes.ts';
+import { type VersionFacts, versionRoutes } from './routes/version-route.ts';
+
+export interface HttpServerOptions
+  extends ListenerOptions,
+    Omit<PipelineOptions, 'isDraining' | 'trackWatch' | 'onAuthenticated'> {
+  readonly version: VersionFacts;
+  /** By name; all must pass for the server to be ready. */
+  readonly checks: HealthOptions['checks'];
+}
+
+export interface HttpServer extends Pick<Listener, 'drain' | 'close' | 'reloadCertificate' | 'handshakes'> {
+  listen(): Promise<{ address: string; port: number }>;
+}
+
+/** A listener whose requests go down the pipeline, with health and version, which need to know only the listener. */
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const { logger, checks, version, paths, observe } = options;
+  const listener = createListener(options);
+  const { isDraining } = listener;
+  // Without a stack: a load balancer asks every second or two.
+  const onFailure = (check: string, reason: unknown): void =>
+    logger.warn({ check, reason: reason instanceof Error ? reason.message : String(reason) }, 'health check failed');
+  const serve = createPipeline({
+    ...options,
+    paths: firstOf([healthRoutes({ checks, isDraining, onFailure }), versionRoutes(version), paths]),
+    isDraining,
+    onAuthenticated: listener.authenticated,
+    trackWatch: listener.trackWatch,
+    observe(record) {
+      observe(record);
+      listener.requestEnded();
+    },
+  });
+  return { ...listener, listen: () => listener.listen(serve) };
+}

@@ -1,0 +1,113 @@
+import type { User } from '../../api/caller.ts';
+import type { Target } from '../../api/request.ts';
+import { unavailable } from '../../api/status.ts';
+import { utcSecond } from '../../lib/utc-second.ts';
+import type { AuditLog } from '../../observability/audit/audit-log.ts';
+import { safeLine } from '../../observability/safe-line.ts';
+import type { RequestRecord } from './request-record.ts';
+
+/** Writes the audit events of requests. */
+export interface Auditor {
+  /** A9: resolves when the event is durable; rejects with a 503. */
+  beforeRelease(record: RequestRecord): Promise<void>;
+  started(record: RequestRecord): void;
+  ended(record: RequestRecord): void;
+}
+
+const RETRY_SECONDS = 5;
+/** A caller decides how long a path is. Longer texts are cut, so that a caller does not decide how much is written. */
+const MAX_PATH = 1024;
+const MAX_NAME = 256;
+/** The code that proxies log when a client left before there was an answer. */
+const CLIENT_LEFT = { status: 'Failure', reason: 'ClientClosedRequest', code: 499 };
+
+export function createAuditor(log: Pick<AuditLog, 'write' | 'commit'>, now: () => number): Auditor {
+  return {
+    beforeRelease: (record) => log.commit(auditLine(record, 'ResponseComplete', now())).catch(rejectUnaudited),
+    started: (record) => log.write(auditLine(record, 'ResponseStarted', now())),
+    ended(record) {
+      // The request can end otherwise than was committed, e.g. by its deadline: then a second event says so.
+      if (record.auditedCode !== record.code) log.write(auditLine(record, 'ResponseComplete', now()));
+    },
+  };
+}
+
+/** The log has the cause. */
+function rejectUnaudited(): never {
+  throw unavailable('the audit log can not be written, so no token is issued; please try again', RETRY_SECONDS);
+}
+
+/**
+ * One event of `audit.k8s.io/v1` at the level Metadata, as kube-apiserver writes it, with less in it: no query, no free
+ * text of a user agent, and of an error its reason but not its message. All of these can hold what a caller sent by mistake.
+ */
+export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'ResponseComplete', now: number): string {
+  const { clientAddress, userAgent, target, userInfo } = record;
+  return safeLine(
+    JSON.stringify({
+      kind: 'Event',
+      apiVersion: 'audit.k8s.io/v1',
+      level: 'Metadata',
+      auditID: record.auditId,
+      stage,
+      requestURI: cut(record.path, MAX_PATH),
+      verb: record.verb,
+      user: userInfo === undefined ? {} : userOf(userInfo),
+      sourceIPs: clientAddress === '' ? undefined : [clientAddress],
+      userAgent: userAgent === '' ? undefined : userAgent,
+      objectRef: target === undefined ? undefined : objectOf(target, record),
+      responseStatus: statusOf(record),
+      requestReceivedTimestamp: microTime(now - record.milliseconds),
+      stageTimestamp: microTime(now),
+      annotations: annotationsOf(record),
+    }),
+  );
+}
+
+const userOf = ({ name, uid, groups, extra }: User): object => ({
+  username: name,
+  uid: uid === '' ? undefined : uid,
+  groups,
+  extra: Object.keys(extra).length === 0 ? undefined : extra,
+});
+
+function objectOf({ resource, namespace, name, group, version, subresource }: Target, record: RequestRecord): object {
+  const named = (text: string): string | undefined => (text === '' ? undefined : cut(record.redact(text), MAX_NAME));
+  return {
+    resource: named(resource),
+    namespace: named(namespace),
+    name: named(name),
+    apiGroup: named(group),
+    apiVersion: named(version),
+    subresource: named(subresource),
+  };
+}
+
+function statusOf({ code, failure }: RequestRecord): object {
+  if (code === 0) return { metadata: {}, ...CLIENT_LEFT };
+  return failure === undefined ? { metadata: {}, code } : { metadata: {}, status: 'Failure', reason: failure, code };
+}
+
+function annotationsOf({ decision, cluster, annotations }: RequestRecord): Record<string, string> {
+  const all: Record<string, string> = {};
+  if (decision !== undefined) {
+    all['authorization.k8s.io/decision'] = decision.allowed ? 'allow' : 'forbid';
+    all['authorization.k8s.io/reason'] = decision.why;
+  }
+  if (cluster !== undefined) all['clusterpass.dev/cluster'] = cut(cluster, MAX_NAME);
+  for (const [key, value] of annotations) all[key] = value;
+  return all;
+}
+
+const cut = (text: string, limit: number): string =>
+  text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}...`;
+
+/**
+ * `metav1.MicroTime`: six digits, also when fewer are known. Joined, because `+` makes a string of strings, and one of those
+ * in an event makes JSON.stringify three times as slow.
+ */
+function microTime(milliseconds: number): string {
+  const second = Math.floor(milliseconds / 1000);
+  const micros = Math.floor((milliseconds - second * 1000) * 1000);
+  return [utcSecond(second), '.', String(micros).padStart(6, '0'), 'Z'].join('');
+}

@@ -1,0 +1,221 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Kind } from '../api/kind.ts';
+import { type CheckStatus, checkCaches, startConsistencyChecks } from './consistency-checker.ts';
+import type { Change, KeyValue, StorageError, Store } from './contract.ts';
+import { Reflector } from './reflector.ts';
+import type { CacheEntry } from './snapshot.ts';
+import { openSqliteStore } from './sqlite/sqlite-store.ts';
+import { WatchCache } from './watch-cache.ts';
+
+interface Thing extends CacheEntry {
+  readonly text: string;
+}
+
+const APPLES = '/registry/apples/';
+const PEARS = '/registry/pears/';
+
+function project({ key, value, modRevision }: KeyValue): Thing {
+  const text = Buffer.from(value).toString();
+  if (text === 'damaged') throw new Error('damaged');
+  return { key, revision: modRevision, labels: undefined, text };
+}
+
+let dir: string;
+let store: Store;
+let reflector: Reflector<Thing>;
+/** Changes that the watch leaves out. */
+let loses: (change: Change) => boolean;
+let seen: [string, CheckStatus, unknown][];
+let check: (of?: Pick<Reflector<Thing>, 'revision' | 'ready' | 'startOver'>) => Promise<void>;
+let apples: WatchCache<Thing>;
+
+async function write(key: string, value: string | null): Promise<void> {
+  const current = await store.get(key);
+  const expect = current === undefined ? { absent: true as const } : { modRevision: current.modRevision };
+  await store.write({ key, value: value === null ? null : Buffer.from(value), expect });
+  await reflector.waitFor(await store.revision());
+}
+
+const contents = (): string[] =>
+  [...apples.current.scan(APPLES)].map(({ key, text }) => `${key.slice(APPLES.length)}=${text}`);
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'clusterpass-consistency-'));
+  store = await openSqliteStore({ file: join(dir, 'store.db') });
+  loses = () => false;
+  seen = [];
+  apples = new WatchCache<Thing>({ prefix: APPLES, project });
+  const caches = [apples, new WatchCache<Thing>({ prefix: PEARS, project })];
+  const lossy: Store = {
+    get: (key, revision) => store.get(key, revision),
+    list: (request) => store.list(request),
+    write: (one) => store.write(one),
+    revision: () => store.revision(),
+    compactedRevision: () => store.compactedRevision(),
+    compact: (revision) => store.compact(revision),
+    close: () => store.close(),
+    async *watch(prefix, after, signal) {
+      for await (const { changes, revision } of store.watch(prefix, after, signal)) {
+        yield { changes: changes.filter((change) => !loses(change)), revision };
+      }
+    },
+  };
+  reflector = new Reflector<Thing>({
+    store: lossy,
+    caches,
+    historyRevisions: 0,
+    delay: () => Promise.resolve(),
+    onError: () => {},
+  });
+  check = (of = reflector) =>
+    checkCaches({
+      store,
+      caches,
+      reflector: of,
+      pause: () => Promise.resolve(),
+      observe: (cache, status, reason) => seen.push([cache.prefix, status, reason]),
+    });
+  await reflector.start();
+});
+afterEach(async () => {
+  await reflector.stop();
+  await store.close();
+  await rm(dir, { recursive: true });
+});
+
+const FINE = [
+  [APPLES, 'success', undefined],
+  [PEARS, 'success', undefined],
+];
+
+describe('B7: a check of the caches', () => {
+  it('succeeds when no change was lost, over several pages, with a value that cannot be decoded', async () => {
+    for (let i = 0; i < 450; i += 1) {
+      await store.write({ key: `${APPLES}a${i}`, value: Buffer.from('x'), expect: { absent: true } });
+    }
+    await write(`${PEARS}p`, 'damaged');
+    await write(`${APPLES}a7`, null);
+    await check();
+    expect(seen).toEqual(FINE);
+    expect(reflector.ready).toBe(true);
+  });
+
+  it('compares one revision while others write', async () => {
+    await write(`${APPLES}a`, '1');
+    const checking = check();
+    await write(`${APPLES}a`, '2');
+    await write(`${APPLES}b`, '1');
+    await checking;
+    expect(seen).toEqual(FINE);
+  });
+
+  it.each<[string, () => Promise<void>, string[]]>([
+    ['a new object', () => write(`${APPLES}new`, 'x'), ['a=1', 'new=x']],
+    ['a change', () => write(`${APPLES}a`, '2'), ['a=2']],
+    ['a deletion', () => write(`${APPLES}a`, null), []],
+  ])('finds %s that was lost, and has the caches refilled', async (_, act, expected) => {
+    await write(`${APPLES}a`, '1');
+    loses = ({ key }) => key.startsWith(APPLES);
+    await act();
+    expect(contents()).toEqual(['a=1']);
+    await check();
+    expect(seen.map(([prefix, status]) => [prefix, status])).toEqual([
+      [APPLES, 'failure'],
+      [PEARS, 'success'],
+    ]);
+    await expect.poll(contents).toEqual(expected);
+    await expect.poll(() => reflector.ready).toBe(true);
+    seen = [];
+    loses = () => false;
+    await check();
+    expect(seen).toEqual(FINE);
+    // The watch goes on from the new state.
+    await write(`${APPLES}z`, 'later');
+    expect(contents()).toEqual([...expected, 'z=later']);
+  });
+
+  it('reports an error of the store, and leaves the caches alone', async () => {
+    await write(`${APPLES}a`, '1');
+    const past = reflector.revision;
+    await write(`${PEARS}p`, '1');
+    await store.compact(await store.revision());
+    let over = false;
+    await check({ revision: past, ready: true, startOver: () => (over = true) });
+    expect(seen.map(([, status]) => status)).toEqual(['error', 'error']);
+    expect(over).toBe(false);
+  });
+});
+
+const APPLE_KIND = { group: 'example.com', resource: 'apples' } as Kind;
+
+function start(list: Store['list']) {
+  const counts: string[] = [];
+  const lines: string[] = [];
+  let tick = (): void => {};
+  let stopped = false;
+  let reloads = 0;
+  const cache = new WatchCache<Thing>({ prefix: APPLES, project });
+  const stop = startConsistencyChecks<Thing>({
+    store: { list },
+    reflector: { revision: 5, ready: true, startOver: () => (reloads += 1) },
+    pause: () => Promise.resolve(),
+    caches: new Map([[APPLE_KIND, cache]]),
+    count: ({ resource }, status) => counts.push(`${resource} ${status}`),
+    every: (_ms, task) => {
+      tick = task;
+      return () => {
+        stopped = true;
+      };
+    },
+    logger: { error: (_, message) => lines.push(message), warn: (_, message) => lines.push(message) },
+  });
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  return { counts, lines, stop, tick: () => tick(), settled, isStopped: () => stopped, reloads: () => reloads };
+}
+
+describe('B7: the checks at an interval', () => {
+  it('count by resource, log what is wrong, and have the caches refilled', async () => {
+    const answers = [
+      async () => ({ items: [], revision: 5, more: false }),
+      async () => ({
+        items: [{ key: '/registry/apples/a', value: new Uint8Array(), modRevision: 3, createRevision: 3 }],
+        revision: 5,
+        more: false,
+      }),
+      async () => Promise.reject(new Error('no answer') as StorageError),
+    ];
+    const checks = start(() => (answers.shift() ?? answers[0])?.() as ReturnType<Store['list']>);
+    for (let i = 0; i < 3; i += 1) {
+      checks.tick();
+      await checks.settled();
+    }
+    expect(checks.counts).toEqual(['apples success', 'apples failure', 'apples error']);
+    expect(checks.lines).toEqual([
+      'the cache differs from the store, all caches are refilled',
+      'the cache could not be compared with the store',
+    ]);
+    expect(checks.reloads()).toBe(1);
+    await checks.stop();
+  });
+
+  it('run one at a time, and are silent once stopped', async () => {
+    let asked = 0;
+    let answer = (): void => {};
+    const checks = start(() => {
+      asked += 1;
+      return new Promise((_, reject) => {
+        answer = () => reject(new Error('closed'));
+      });
+    });
+    checks.tick();
+    checks.tick();
+    expect(asked).toBe(1);
+    const ended = checks.stop();
+    answer();
+    await ended;
+    expect([checks.isStopped(), checks.counts, checks.lines]).toEqual([true, [], []]);
+  });
+});

@@ -1,0 +1,123 @@
+import type { Kind } from '../api/kind.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { KeyValue, Store } from './contract.ts';
+import type { Reflector } from './reflector.ts';
+import type { CacheEntry, Snapshot } from './snapshot.ts';
+import type { WatchCache } from './watch-cache.ts';
+
+/** `error`: the store could not be read. */
+export type CheckStatus = 'success' | 'failure' | 'error';
+
+interface CheckParts<E extends CacheEntry> {
+  readonly store: Pick<Store, 'list'>;
+  readonly reflector: Pick<Reflector<E>, 'revision' | 'ready' | 'startOver'>;
+  /** Awaited between two pages, so that requests go first. */
+  readonly pause: () => Promise<unknown>;
+}
+
+export interface ConsistencyChecksOptions<E extends CacheEntry> extends CheckParts<E> {
+  readonly caches: ReadonlyMap<Kind, WatchCache<E>>;
+  readonly count: (kind: Kind, status: CheckStatus) => void;
+  readonly every: (milliseconds: number, task: () => void) => () => void;
+  readonly logger: Pick<Logger, 'error' | 'warn'>;
+}
+
+export interface CheckOptions<E extends CacheEntry> extends CheckParts<E> {
+  readonly caches: readonly WatchCache<E>[];
+  /** Called once for each cache; with the reason unless the status is `success`. */
+  readonly observe: (cache: WatchCache<E>, status: CheckStatus, reason?: unknown) => void;
+}
+
+/** kube-apiserver's interval. */
+const INTERVAL_MS = 300_000;
+const PAGE = 200;
+
+/** B7: compares the caches with the store at an interval. Returns how to stop; resolves when a running check is done. */
+export function startConsistencyChecks<E extends CacheEntry>(
+  options: ConsistencyChecksOptions<E>,
+): () => Promise<void> {
+  const { caches, count, every, logger, ...parts } = options;
+  const kinds = new Map([...caches].map(([kind, cache]) => [cache, kind]));
+  let running: Promise<void> | undefined;
+  let stopped = false;
+  const observe = (cache: WatchCache<E>, status: CheckStatus, reason: unknown): void => {
+    const kind = kinds.get(cache);
+    if (kind === undefined || stopped) return;
+    count(kind, status);
+    const { resource } = kind;
+    if (status === 'failure') {
+      logger.error({ resource, difference: reason }, 'the cache differs from the store, all caches are refilled');
+    } else if (status === 'error') {
+      logger.warn({ resource, err: reason }, 'the cache could not be compared with the store');
+    }
+  };
+  const stop = every(INTERVAL_MS, () => {
+    running ??= checkCaches({ ...parts, caches: [...caches.values()], observe }).finally(() => {
+      running = undefined;
+    });
+  });
+  return async () => {
+    stopped = true;
+    stop();
+    await running;
+  };
+}
+
+/**
+ * Compares the caches with the store, both at one revision, and has the caches refilled when they differ. All reads are
+ * served from the caches, so a lost event would mean wrong answers until the next start.
+ */
+export async function checkCaches<E extends CacheEntry>(options: CheckOptions<E>): Promise<void> {
+  const { caches, reflector, observe } = options;
+  if (!reflector.ready) return;
+  // Taken in one tick, so that all are of this revision. Snapshots are copied on write.
+  const { revision } = reflector;
+  const snapshots = caches.map((cache) => ({ cache, snapshot: cache.present }));
+  let differs = false;
+  for (const { cache, snapshot } of snapshots) {
+    try {
+      const difference = await findDifference(options, cache, snapshot, revision);
+      if (difference !== undefined) differs = true;
+      observe(cache, difference === undefined ? 'success' : 'failure', difference);
+    } catch (error) {
+      observe(cache, 'error', error);
+    }
+  }
+  if (differs) reflector.startOver();
+}
+
+async function findDifference<E extends CacheEntry>(
+  { store, pause }: CheckOptions<E>,
+  cache: WatchCache<E>,
+  snapshot: Snapshot<E>,
+  revision: number,
+): Promise<string | undefined> {
+  let count = 0;
+  let after: string | undefined;
+  for (;;) {
+    const request = { prefix: cache.prefix, revision, limit: PAGE, ...(after === undefined ? {} : { after }) };
+    const page = await store.list(request);
+    for (const item of page.items) {
+      const entry = snapshot.get(item.key);
+      // The cache leaves out values that it cannot decode; the reflector has reported them.
+      if (entry === undefined && !isReadable(cache, item)) continue;
+      if (entry?.revision !== item.modRevision) {
+        return `${item.key} is stored at revision ${item.modRevision}, and cached at ${entry?.revision ?? 'none'}`;
+      }
+      count += 1;
+    }
+    after = page.items.at(-1)?.key;
+    if (!page.more || after === undefined) break;
+    await pause();
+  }
+  return count === snapshot.size ? undefined : `${snapshot.size - count} objects are cached that are not stored`;
+}
+
+function isReadable<E extends CacheEntry>(cache: WatchCache<E>, item: KeyValue): boolean {
+  try {
+    cache.refill().add(item);
+    return true;
+  } catch {
+    return false;
+  }
+}

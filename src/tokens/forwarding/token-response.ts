@@ -1,0 +1,148 @@
+import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
+import { toPlain } from '../../api/codec/tree.ts';
+import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
+import { ApiError } from '../../api/status.ts';
+import { subjectOf } from '../claims.ts';
+import { decodeSegment, isJsonObject, type JsonObject, parseJsonObject, splitToken } from '../jws.ts';
+
+/** A token that a cluster issued itself. It is checked so that a caller never gets the token of another account. */
+
+export interface ExpectedToken {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  /** Empty: the default audience of the cluster, which is not known here. */
+  readonly audiences: readonly string[];
+  readonly boundTo: BoundObjectReference | undefined;
+  /** As in the request to the cluster. */
+  readonly expirationSeconds: number;
+  /** Milliseconds. */
+  readonly now: number;
+}
+
+export interface GrantedToken {
+  readonly token: string;
+  readonly audiences: readonly string[];
+  /** Seconds. */
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  /** The uid of the account in that cluster. */
+  readonly accountUid: string;
+  /** The issuer of the cluster; undefined when the token has none. */
+  readonly issuer: string | undefined;
+  /** `jti`, for the audit trail; undefined when the token has none. */
+  readonly id: string | undefined;
+}
+
+/** The message is a clause about the response, and quotes nothing of it. */
+export class UnexpectedResponse extends Error {
+  override readonly name = 'UnexpectedResponse';
+}
+
+/** For clocks that differ between machines. */
+const LEEWAY_SECONDS = 60;
+/** A UUID has 36 characters (RFC 9562). Other ids may be longer. */
+const MAX_ID = 256;
+
+/** Throws UnexpectedResponse. */
+export function readTokenResponse(body: Buffer, expected: ExpectedToken): GrantedToken {
+  const response = parseUpstreamJson(body);
+  const status = member(response, 'kind') === 'TokenRequest' ? member(response, 'status') : undefined;
+  const token = member(status, 'token');
+  if (typeof token !== 'string') throw new UnexpectedResponse('it is not a TokenRequest with a token');
+  const claims = readClaims(token);
+  checkSubject(claims, expected);
+  const audiences = readAudiences(claims.aud, expected.audiences);
+  const { issuedAt, expiresAt } = readLifetime(claims, expected);
+  const issuer = typeof claims.iss === 'string' ? claims.iss : undefined;
+  return { token, audiences, issuedAt, expiresAt, accountUid: readUid(claims), issuer, id: readId(claims.jti) };
+}
+
+/** RFC 7519 section 7.2, without the signature, which the cluster itself verifies. */
+function readClaims(token: string): JsonObject {
+  const segments = splitToken(token);
+  const header = segments === undefined ? undefined : decodeJson(segments.header);
+  const payload = segments === undefined ? undefined : decodeJson(segments.payload);
+  const signature = segments === undefined ? undefined : decodeSegment(segments.signature);
+  if (header === undefined || payload === undefined || signature === undefined || signature.length === 0) {
+    throw new UnexpectedResponse('the token in it is not a signed JWT');
+  }
+  // A verifier of such a signature can also forge one.
+  if (typeof header.alg !== 'string' || /^(?:none|HS\d*)$/i.test(header.alg)) {
+    throw new UnexpectedResponse('the token in it is not signed with a private key');
+  }
+  return payload;
+}
+
+function decodeJson(segment: string): JsonObject | undefined {
+  const bytes = decodeSegment(segment);
+  return bytes === undefined ? undefined : parseJsonObject(bytes);
+}
+
+const member = (value: unknown, name: string): unknown =>
+  isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+
+function checkSubject(claims: JsonObject, { namespace, serviceAccount, boundTo }: ExpectedToken): void {
+  const kubernetes = claims['kubernetes.io'];
+  const names = [member(kubernetes, 'namespace'), member(member(kubernetes, 'serviceaccount'), 'name')];
+  if (claims.sub !== subjectOf(namespace, serviceAccount) || names[0] !== namespace || names[1] !== serviceAccount) {
+    throw new UnexpectedResponse('the token in it is for another account');
+  }
+  if (boundTo === undefined) return;
+  // A token without the binding would stay valid after the object is deleted.
+  const referent = member(kubernetes, (boundTo.kind ?? '').toLowerCase());
+  const wanted = boundTo.uid ?? '';
+  if (member(referent, 'name') !== boundTo.name || (wanted !== '' && member(referent, 'uid') !== wanted)) {
+    throw new UnexpectedResponse('the token in it is not bound to the object that was asked for');
+  }
+}
+
+/** RFC 7519 section 4.1.3: a string or a list. A token with further audiences would grant more than was requested. */
+function readAudiences(aud: unknown, asked: readonly string[]): string[] {
+  const list: unknown[] = typeof aud === 'string' ? [aud] : Array.isArray(aud) ? aud : [];
+  const audiences = list.filter((entry) => typeof entry === 'string');
+  const isRight =
+    asked.length === 0
+      ? audiences.length > 0
+      : audiences.length === asked.length && asked.every((audience) => audiences.includes(audience));
+  if (!isRight || audiences.length !== list.length) throw new UnexpectedResponse('the token in it has other audiences');
+  return audiences;
+}
+
+function readLifetime({ exp, iat }: JsonObject, { expirationSeconds, now }: ExpectedToken) {
+  const at = now / 1000;
+  const isRight =
+    typeof exp === 'number' &&
+    typeof iat === 'number' &&
+    Number.isFinite(iat) &&
+    exp > at &&
+    exp <= at + expirationSeconds + LEEWAY_SECONDS &&
+    iat <= at + LEEWAY_SECONDS &&
+    iat < exp;
+  if (!isRight) throw new UnexpectedResponse('the token in it has another lifetime than was asked for');
+  return { issuedAt: Math.floor(iat), expiresAt: Math.floor(exp) };
+}
+
+function readUid(claims: JsonObject): string {
+  const uid = member(member(claims['kubernetes.io'], 'serviceaccount'), 'uid');
+  if (typeof uid !== 'string' || !isIdentifier(uid))
+    throw new UnexpectedResponse('the token in it has no uid of the account');
+  return uid;
+}
+
+const readId = (jti: unknown): string | undefined => (typeof jti === 'string' && isIdentifier(jti) ? jti : undefined);
+
+const isIdentifier = (text: string): boolean => text.length <= MAX_ID && /^[\x21-\x7e]+$/.test(text);
+
+/**
+ * JSON of another server; undefined when it is not JSON. By the decoder that bounds depth and count: `JSON.parse` takes
+ * long for some texts of a mebibyte.
+ */
+export function parseUpstreamJson(body: Buffer): unknown {
+  try {
+    return toPlain(parseJson(body));
+  } catch (error) {
+    // The decoder reports its limits as errors of a request.
+    if (error instanceof JsonSyntaxError || error instanceof ApiError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,134 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { UnsafeFile } from '../../lib/secret-file.ts';
+import { type Guard, type KeyValue, StorageError, type Store } from '../../storage/contract.ts';
+import { leadLost } from '../../storage/leadership.ts';
+import { isJsonObject, parseJsonObject } from '../jws.ts';
+import { ALGORITHMS } from './algorithms.ts';
+import type { EncryptionKey } from './encryption-key.ts';
+import type { KeyRecord, RingState } from './ring-state.ts';
+
+/**
+ * Outside of the registry, so no kind, cache or API reads the keys. The whole ring is one value, so concurrent changes
+ * of it have one winner and no reader sees half of a change.
+ */
+const RING_PREFIX = '/internal/signing-keys/';
+export const RING_KEY = `${RING_PREFIX}ring`;
+
+const VERSION = 1;
+const RETRY_MS = 500;
+
+export interface StoredRing {
+  readonly state: RingState;
+  readonly revision: number;
+}
+
+/** The ring in the store: encrypted, and rejected unless it was encrypted with our key. */
+export interface RingStore {
+  read(): Promise<StoredRing | undefined>;
+  /**
+   * Replaces the ring at this revision; undefined when another writer was faster. With guards it is a write of the
+   * leader, and throws when another replica leads.
+   */
+  write(state: RingState, over: StoredRing | undefined, guards?: readonly Guard[]): Promise<StoredRing | undefined>;
+  /** Calls `use` for every change after the revision, until the signal. A change that cannot be read is reported. */
+  follow(options: FollowOptions): Promise<void>;
+}
+
+export interface FollowOptions {
+  readonly from: number;
+  readonly signal: AbortSignal;
+  readonly use: (stored: StoredRing) => Promise<void>;
+  readonly report: (error: unknown) => void;
+}
+
+export function createRingStore(store: Pick<Store, 'get' | 'write' | 'watch'>, key: EncryptionKey): RingStore {
+  const decode = ({ value, modRevision }: Pick<KeyValue, 'value' | 'modRevision'>): StoredRing => ({
+    state: unseal(value, key),
+    revision: modRevision,
+  });
+
+  async function read(): Promise<StoredRing | undefined> {
+    const stored = await store.get(RING_KEY);
+    return stored && decode(stored);
+  }
+
+  return {
+    read,
+
+    async write(state, over, guards = []) {
+      const result = await store.write({
+        key: RING_KEY,
+        value: seal(state, key),
+        expect: over === undefined ? { absent: true } : { modRevision: over.revision },
+        guards,
+      });
+      if (result.ok) return { state, revision: result.revision };
+      if (result.key !== RING_KEY) throw leadLost();
+      return undefined;
+    },
+
+    async follow({ from, signal, use, report }) {
+      let after = from;
+      while (!signal.aborted) {
+        try {
+          for await (const { changes, revision } of store.watch(RING_PREFIX, after, signal)) {
+            const last = changes.findLast(({ key }) => key === RING_KEY);
+            if (last?.type === 'put') await use(decode(last));
+            else if (last !== undefined) report(new Error('the signing keys were removed from the store'));
+            after = revision;
+          }
+          if (!signal.aborted) return;
+        } catch (error) {
+          if (signal.aborted || (error instanceof StorageError && error.code === 'closed')) return;
+          report(error);
+          await delay(RETRY_MS, undefined, { ref: false });
+          // The changes in between may be compacted, and only the last one matters.
+          const stored = await read().catch(() => undefined);
+          if (stored !== undefined) {
+            await use(stored).catch(report);
+            after = Math.max(after, stored.revision);
+          }
+        }
+      }
+    },
+  };
+}
+
+function seal(state: RingState, key: EncryptionKey): Uint8Array {
+  const sealed = key.seal(Buffer.from(JSON.stringify(state)), RING_KEY).toString('base64');
+  return Buffer.from(JSON.stringify({ version: VERSION, encryptionKey: key.id, sealed }));
+}
+
+function unseal(value: Uint8Array, key: EncryptionKey): RingState {
+  const envelope = parseJsonObject(Buffer.from(value));
+  if (envelope?.version !== VERSION || typeof envelope.sealed !== 'string') {
+    throw new StorageError(
+      'unreadable',
+      'the signing keys in the store were written by a newer release, or are damaged',
+    );
+  }
+  if (envelope.encryptionKey !== key.id) {
+    throw new UnsafeFile(
+      'The signing keys in the store are encrypted with another key than this one. Give the file of that key with --encryption-key-file.',
+    );
+  }
+  const plain = key.unseal(Buffer.from(envelope.sealed, 'base64'), RING_KEY);
+  const state = plain && parseJsonObject(plain);
+  if (state === undefined || !Array.isArray(state.keys) || !state.keys.every(isRecord)) {
+    throw new StorageError('unreadable', 'the signing keys in the store are damaged');
+  }
+  return { keys: state.keys };
+}
+
+/** The ring was sealed by this program: the check detects a release that writes records in another form. */
+function isRecord(value: unknown): value is KeyRecord {
+  return (
+    isJsonObject(value) &&
+    typeof value.kid === 'string' &&
+    ALGORITHMS.some((algorithm) => algorithm === value.algorithm) &&
+    ['next', 'current', 'retired'].includes(String(value.state)) &&
+    typeof value.publicKey === 'string' &&
+    typeof value.created === 'number' &&
+    typeof value.lifetimeSeconds === 'number'
+  );
+}

@@ -1,0 +1,99 @@
+import { join } from 'node:path';
+import type { SignerAddress } from '../api/signer-address.ts';
+import { every } from '../lib/interval.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Store } from '../storage/contract.ts';
+import type { Leadership } from '../storage/leadership.ts';
+import type { Issuers } from './claims.ts';
+import { openExternalSigner, withExternalKeys } from './external/external-signer.ts';
+import { connectSigner, createSignerClient } from './external/signer-client.ts';
+import { createIssuerDocuments, type IssuerDocuments } from './issuer-documents.ts';
+import type { Algorithm } from './keys/algorithms.ts';
+import { loadEncryptionKey } from './keys/encryption-key.ts';
+import { openKeyRing, type StoredKeyRing } from './keys/key-ring.ts';
+import {
+  createSigningKeyPublisher,
+  type SigningKeyPublisher,
+  type SigningKeyPublisherParts,
+} from './keys/signing-key-publisher.ts';
+import { createSigner, type Signer } from './signer.ts';
+
+/** The keys, the signer, and the documents that verifiers read. */
+export interface Signing {
+  readonly keyRing: StoredKeyRing;
+  readonly signer: Signer;
+  /** Encrypts continue tokens. The same in every replica and after a restart, so that any replica continues a list. */
+  readonly sealKey: Uint8Array;
+  readonly documents: IssuerDocuments;
+  readonly publisher: SigningKeyPublisher;
+  close(): Promise<void>;
+}
+
+export interface SigningOptions {
+  readonly store: Store;
+  readonly issuers: Issuers;
+  /** For the SigningKey objects. */
+  readonly objects: Omit<SigningKeyPublisherParts, 'keyRing'>;
+  readonly dataDir: string;
+  readonly algorithm: Algorithm;
+  readonly rotationMs: number;
+  readonly maxLifetimeSeconds: number;
+  readonly encryptionKeyFile: string | undefined;
+  readonly externalSigner: SignerAddress | undefined;
+  readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
+  readonly logger: Logger;
+}
+
+export async function openSigning(options: SigningOptions): Promise<Signing> {
+  const { store, issuers, dataDir, leadership, logger } = options;
+  const dir = join(dataDir, 'keys');
+  const encryptionKey = await loadEncryptionKey({ file: options.encryptionKeyFile, dir });
+  const { externalSigner: address } = options;
+  const external =
+    address &&
+    (await openExternalSigner({
+      client: createSignerClient({ connect: () => connectSigner(address), now: Date.now }),
+      now: Date.now,
+      every,
+      logger,
+    }));
+  const opened = openKeyRing({
+    store,
+    encryptionKey,
+    rules: {
+      // With an external signer, a key that is generated here would never sign.
+      algorithm: external === undefined ? options.algorithm : undefined,
+      lifetimeSeconds: options.maxLifetimeSeconds,
+      rotationMs: options.rotationMs,
+    },
+    legacyDir: dir,
+    leadership,
+    now: Date.now,
+    every,
+    logger,
+  });
+  const ring = await opened.catch((error: unknown) => {
+    external?.close();
+    throw error;
+  });
+  const keyRing = external === undefined ? ring : withExternalKeys(ring, external);
+  const publisher = createSigningKeyPublisher({ ...options.objects, keyRing });
+  const publish = (): Promise<void> =>
+    publisher
+      .sync()
+      .catch((error: unknown) => logger.error({ err: error }, 'the SigningKey objects could not be written'));
+  // The leader alone: another replica may not have observed the newest change yet.
+  keyRing.onChange(() => {
+    if (leadership.leads()) void publish();
+  });
+  await publish();
+  const onChange = (listener: () => void): void => keyRing.onChange(listener);
+  return {
+    keyRing,
+    signer: external ?? createSigner(keyRing),
+    publisher,
+    sealKey: encryptionKey.derive('continue tokens'),
+    documents: createIssuerDocuments({ keyRing, issuers, onChange }),
+    close: () => keyRing.close(),
+  };
+}

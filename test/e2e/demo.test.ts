@@ -1,0 +1,89 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, type Server, startServer } from './support/server.ts';
+import { brief, Watch } from './support/watch.ts';
+
+/** The fleet of --demo, from start to stop. */
+
+let server: Server;
+
+beforeAll(async () => {
+  server = await startServer({ args: ['--demo'] });
+});
+afterAll(() => server.destroy());
+
+describe('accounts of the callers', () => {
+  async function accountsOf(cluster: string, user?: string): Promise<Answer> {
+    const token =
+      user === undefined
+        ? server.adminToken
+        : (await readFile(join(server.dataDir, 'demo', `${user}.token`), 'utf8')).trim();
+    return server.call('GET', `/auth/v1/clusters/${cluster}/accounts`, { token });
+  }
+
+  const named = ({ json }: Answer): string[] =>
+    json.items.map(({ namespace, name }: { namespace: string; name: string }) => `${namespace}/${name}`);
+
+  it('tells each caller the accounts that they may ask a token of, and no others', async () => {
+    const answer = await accountsOf('prod-eu-1', 'carl');
+    expect([answer.code, answer.json.kind, answer.json.incomplete]).toEqual([200, 'UsableAccountList', false]);
+    expect(named(answer)).toEqual(['ci/builder']);
+    expect(named(await accountsOf('dev-eu-1', 'devi'))).toEqual(['shop/deployer']);
+    expect(named(await accountsOf('dev-eu-1', 'dana'))).toEqual([
+      'ci/builder',
+      'monitoring/scraper',
+      'shop/deployer',
+      'shop/web',
+    ]);
+  });
+
+  it('follows the rights of the moment', async () => {
+    const path = '/apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings/demo-team-shop-issue';
+    const { json } = await server.call('GET', path);
+    await server.call('DELETE', path);
+    expect(named(await accountsOf('dev-eu-1', 'devi'))).toEqual([]);
+    const { resourceVersion: _, uid: __, ...metadata } = json.metadata;
+    await server.call('POST', path.replace(/\/[^/]+$/, ''), { body: { ...json, metadata } });
+    expect(named(await accountsOf('dev-eu-1', 'devi'))).toEqual(['shop/deployer']);
+  });
+
+  it('A7, decision 12: who may not see the cluster learns nothing, not even whether there is one', async () => {
+    const hidden = await accountsOf('dev-eu-1', 'carl');
+    const absent = await accountsOf('no-such', 'carl');
+    expect([hidden.code, absent.code]).toEqual([403, 403]);
+    expect(hidden.text.replaceAll('dev-eu-1', 'x')).toBe(absent.text.replaceAll('no-such', 'x'));
+    expect((await accountsOf('no-such')).code).toBe(404);
+  });
+});
+
+describe('the first steps', () => {
+  it('lists the demo fleet', async () => {
+    const { code, json } = await server.call('GET', '/auth/v1/clusters');
+    expect(code).toBe(200);
+    expect(json.items).toHaveLength(12);
+  });
+
+  it('issues a token that the service itself accepts', async () => {
+    const path = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
+    const issued = await server.call('POST', path, { body: { spec: { audiences: [] } } });
+    expect(issued.code).toBe(201);
+    const asAccount = await server.call('GET', '/auth/v1/clusters', { token: issued.json.status.token });
+    expect(asAccount.code).toBe(200);
+  });
+
+  it('streams changes', async () => {
+    const watch = await Watch.open(server, '/auth/v1/clusters?watch=true');
+    expect(await watch.take(12)).toHaveLength(12);
+    const created = await server.call('POST', '/apis/clusterregistry.k8s.io/v1alpha1/clusters', {
+      body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'zebra' } },
+    });
+    expect(created.code).toBe(201);
+    expect((await watch.take(1)).map(brief)).toEqual(['ADDED zebra']);
+    watch.close();
+  });
+
+  it('stops when asked', async () => {
+    expect(await server.stop()).toBe(0);
+  });
+});

@@ -1,0 +1,340 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  addCluster,
+  bindRole,
+  CLUSTERS,
+  grant,
+  namesIn,
+  PUBLIC_LIST,
+  patchCluster,
+  rebind,
+  relabel,
+  removeCluster,
+  revisionNow,
+  setRole,
+} from './support/fleet.ts';
+import { bind } from './support/objects.ts';
+import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { Watch } from './support/watch.ts';
+
+/** Fields that are sent to those alone who may update a cluster. */
+
+let server: Server;
+
+beforeAll(async () => {
+  const users = ['viewer', 'editor', 'partial', 'roamer', 'demoted', 'patcher', 'reporter', 'owner', 'late'];
+  server = await startServer({ users: Object.fromEntries(users.map((name) => [name, []])) });
+});
+afterAll(() => server.destroy());
+
+describe('in lists and watches', () => {
+  /** In every field that is not on the list of what is shown. */
+  const CANARY = 'canary-7f3a';
+  const SECRETS = {
+    annotations: {
+      'kubectl.kubernetes.io/last-applied-configuration': `{"spec":{"authInfo":"${CANARY}"}}`,
+      'kubectl.kubernetes.io/restartedAt': CANARY,
+      'clusterpass.dev/internal': CANARY,
+      'clusterpass.dev/source': CANARY,
+      'example.com/visible': 'shown',
+    },
+    metadata: {
+      finalizers: [`example.com/${CANARY}`],
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Secret', name: CANARY, uid: CANARY }],
+    },
+    spec: {
+      orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.1:6443' }] },
+      authInfo: {
+        user: { kind: 'Secret', name: CANARY, namespace: CANARY },
+        controller: { kind: 'Secret', name: CANARY, namespace: CANARY },
+      },
+    },
+  };
+
+  beforeAll(async () => {
+    await addCluster(server, 'one', { labels: { env: 'dev' }, ...SECRETS });
+    await addCluster(server, 'two', { labels: { env: 'prod' }, ...SECRETS });
+    await grant(server, 'viewer', 'viewer', { clusters: 'env in (dev,prod)' });
+    await grant(server, 'editor', 'editor', { verbs: ['get', 'list', 'watch', 'update'] });
+    await grant(server, 'partial-view', 'partial', { clusters: 'env in (dev,prod)' });
+    await grant(server, 'partial-edit', 'partial', { verbs: ['update'], clusters: 'env=dev' });
+    await grant(server, 'roamer', 'roamer', { clusters: 'env=dev' });
+  });
+
+  const ACCEPTS = [
+    'application/json',
+    'application/yaml',
+    'application/json;as=Table;v=v1;g=meta.k8s.io',
+    'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
+    'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io',
+  ];
+
+  describe('A17, C-G: what is sensitive', () => {
+    it('is in no byte of a list or an object, in whatever form, for who may only look', async () => {
+      let shown = 0;
+      for (const path of [PUBLIC_LIST, CLUSTERS, `${CLUSTERS}/one`]) {
+        for (const accept of ACCEPTS) {
+          for (const query of ['', '?includeObject=Object', '?pretty=true', '?limit=1', '?resourceVersion=0']) {
+            const headers = { Accept: accept };
+            const answer = await server.call('GET', `${path}${query}`, { token: tokenOf('viewer'), headers });
+            expect(answer.text, `${path} ${accept}`).not.toContain(CANARY);
+            if (answer.code === 200) shown += Number(answer.text.includes('one'));
+          }
+        }
+      }
+      // Every combination shows the cluster, but the metadata of a list as that of an object, and the reverse.
+      expect(shown).toBe(3 * 5 * 5 - 3 * 5);
+    });
+
+    it('the public view is exactly this', async () => {
+      const { json } = await server.call('GET', `${CLUSTERS}/one`, { token: tokenOf('viewer') });
+      const issuer = `${server.url}/orchestrator/one`;
+      expect(json).toEqual({
+        apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+        kind: 'Cluster',
+        metadata: {
+          name: 'one',
+          uid: expect.any(String),
+          labels: { env: 'dev' },
+          annotations: {
+            'example.com/visible': 'shown',
+            'clusterpass.dev/issuer': issuer,
+            'clusterpass.dev/audience': issuer,
+            'clusterpass.dev/max-expiration-seconds': '86400',
+          },
+          creationTimestamp: expect.any(String),
+          generation: 1,
+          resourceVersion: expect.any(String),
+        },
+        spec: { orchestratorApiEndpoints: SECRETS.spec.orchestratorApiEndpoints },
+      });
+    });
+
+    it('goes whole to who may update, from the API paths only', async () => {
+      for (const path of [CLUSTERS, `${CLUSTERS}/one`]) {
+        const { text } = await server.call('GET', path, { token: tokenOf('editor') });
+        expect(text).toContain(CANARY);
+      }
+      const { text } = await server.call('GET', PUBLIC_LIST, { token: tokenOf('editor') });
+      expect(text).not.toContain(CANARY);
+      expect((await server.call('GET', PUBLIC_LIST)).text).not.toContain(CANARY);
+      const table = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+      const rows = `${PUBLIC_LIST}?includeObject=Object`;
+      expect((await server.call('GET', rows, { token: tokenOf('editor'), headers: table })).text).not.toContain(CANARY);
+    });
+
+    it('cluster by cluster: whole where the caller may update, public elsewhere', async () => {
+      const { json } = await server.call('GET', CLUSTERS, { token: tokenOf('partial') });
+      const holds = Object.fromEntries(
+        json.items.map((item: { metadata: { name: string } }) => [
+          item.metadata.name,
+          JSON.stringify(item).includes(CANARY),
+        ]),
+      );
+      expect(holds).toEqual({ one: true, two: false });
+    });
+
+    it('a selector is no way to guess it', async () => {
+      const answers = await Promise.all(
+        [`spec.authInfo.user.name=${CANARY}`, 'spec.authInfo.user.name=wrong'].map((selector) =>
+          server.call('GET', `${PUBLIC_LIST}?fieldSelector=${encodeURIComponent(selector)}`, {
+            token: tokenOf('viewer'),
+          }),
+        ),
+      );
+      expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    });
+
+    it('is in no byte of a watch: added, modified, taken back, deleted', async () => {
+      const streams = ACCEPTS.filter((accept) => !accept.includes('yaml') && !accept.includes('List')).flatMap(
+        (accept) =>
+          [PUBLIC_LIST, CLUSTERS].flatMap((path) =>
+            ['viewer', 'roamer'].map((user) =>
+              Watch.open(server, `${path}?watch=true&includeObject=Object&allowWatchBookmarks=true`, tokenOf(user), {
+                Accept: accept,
+              }),
+            ),
+          ),
+      );
+      const watches = await Promise.all(streams);
+      const three = { ...SECRETS, metadata: { ownerReferences: SECRETS.metadata.ownerReferences } };
+      await addCluster(server, 'three', { labels: { env: 'dev' }, ...three });
+      await patchCluster(server, 'three', { spec: { authInfo: { user: { name: `${CANARY}-2` } } } });
+      await relabel(server, 'three', { env: 'prod' });
+      await relabel(server, 'three', { env: 'dev' });
+      await rebind(server, 'roamer', 'env=prod');
+      await rebind(server, 'roamer', 'env=dev');
+      await removeCluster(server, 'three');
+      await addCluster(server, 'last', { labels: { env: 'dev' }, ...three });
+      for (const watch of watches) {
+        const events = await watch.until(({ object }) => JSON.stringify(object).includes('"last"'));
+        expect(events.map(({ type }) => type)).toEqual(
+          expect.arrayContaining(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK']),
+        );
+        expect(JSON.stringify(events)).not.toContain(CANARY);
+        watch.close();
+      }
+      // The same stream does carry it for who may update: the canary sings.
+      const editor = await Watch.open(
+        server,
+        `${CLUSTERS}?watch=true&fieldSelector=metadata.name%3Dlast`,
+        tokenOf('editor'),
+      );
+      expect(JSON.stringify(await editor.take(1))).toContain(CANARY);
+      await removeCluster(server, 'last');
+      const deleted = (await editor.until(({ type }) => type === 'DELETED')).at(-1);
+      expect(deleted?.type).toBe('DELETED');
+      expect(JSON.stringify(deleted)).toContain(CANARY);
+      editor.close();
+    });
+
+    it('A18: is no longer sent to who may no longer update', async () => {
+      await setRole(server, 'demoted', { verbs: ['get', 'list', 'watch', 'update'] });
+      await bindRole(server, 'demoted', 'demoted');
+      const watch = await Watch.open(
+        server,
+        `${CLUSTERS}?watch=true&fieldSelector=metadata.name%3Dtwo`,
+        tokenOf('demoted'),
+      );
+      expect(JSON.stringify(await watch.take(1))).toContain(CANARY);
+      await setRole(server, 'demoted', {});
+      await patchCluster(server, 'two', { metadata: { annotations: { note: 'demoted' } } });
+      const [stripped] = await watch.take(1);
+      expect(stripped?.object.metadata.annotations.note).toBe('demoted');
+      expect(JSON.stringify(stripped)).not.toContain(CANARY);
+      await setRole(server, 'demoted', { verbs: ['get', 'list', 'watch', 'update'] });
+      await patchCluster(server, 'two', { metadata: { annotations: { note: 'promoted' } } });
+      expect(JSON.stringify(await watch.take(1))).toContain(CANARY);
+      watch.close();
+    });
+
+    it('is not told to who resumes a watch', async () => {
+      const { json } = await server.call('GET', PUBLIC_LIST, { token: tokenOf('viewer') });
+      const { annotations, spec } = SECRETS;
+      await addCluster(server, 'four', { labels: { env: 'dev' }, annotations, spec });
+      await patchCluster(server, 'four', { metadata: { annotations: { note: 'x' } } });
+      await removeCluster(server, 'four');
+      const path = `${PUBLIC_LIST}?watch=true&resourceVersion=${json.metadata.resourceVersion}`;
+      const watch = await Watch.open(server, path, tokenOf('viewer'));
+      const events = await watch.until(({ type }) => type === 'DELETED');
+      expect(events.map(({ type }) => type)).toEqual(['ADDED', 'MODIFIED', 'MODIFIED', 'DELETED']);
+      expect(JSON.stringify(events)).not.toContain(CANARY);
+      watch.close();
+    });
+  });
+});
+
+describe('by patches and past versions', () => {
+  /** A17, finding 5: ways around the public view, for callers who may write but not update. */
+
+  const CANARY = 'canary-credential';
+  const HIDDEN = {
+    annotations: { 'kubectl.kubernetes.io/last-applied-configuration': CANARY, 'clusterpass.dev/note': CANARY },
+    metadata: { finalizers: [`example.com/${CANARY}`] },
+    spec: {
+      authInfo: { user: { kind: 'Secret', name: CANARY, namespace: 'vault' } },
+      orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.1:6443' }] },
+    },
+  };
+  const JSON_PATCH = { 'Content-Type': 'application/json-patch+json' };
+  const MERGE_PATCH = { 'Content-Type': 'application/merge-patch+json' };
+
+  beforeAll(async () => {
+    await addCluster(server, 'live', { labels: { env: 'live' }, ...HIDDEN });
+    await addCluster(server, 'test', { labels: { env: 'test' }, ...HIDDEN });
+    await grant(server, 'patcher', 'patcher', { verbs: ['patch'] });
+    const status = { verbs: ['get', 'patch'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters/status'] };
+    await bind(server, 'reporter', { kind: 'User', name: 'reporter' }, status);
+    await grant(server, 'owner', 'owner', { verbs: ['get', 'list', 'watch', 'update'], clusters: 'env=test' });
+    await grant(server, 'owner-patches', 'owner', { verbs: ['patch'] });
+  });
+
+  const patch = (user: string, path: string, body: unknown, headers = JSON_PATCH): Promise<Answer> =>
+    server.call('PATCH', `${CLUSTERS}/${path}?dryRun=All`, { body, headers, token: tokenOf(user) });
+
+  const PLACES = [
+    '/spec/authInfo/user/name',
+    '/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration',
+    '/metadata/annotations/clusterpass.dev~1note',
+    '/metadata/finalizers/0',
+  ];
+
+  describe('A17: a JSON patch moves nothing from where the caller may not look to where it may', () => {
+    it.each(PLACES)('copy %s to an annotation', async (from) => {
+      const answer = await patch('patcher', 'live', [{ op: 'copy', from, path: '/metadata/annotations/seen' }]);
+      expect(answer.text).not.toContain(CANARY);
+    });
+
+    it.each(PLACES)('move %s to an annotation', async (from) => {
+      const answer = await patch('patcher', 'live', [{ op: 'move', from, path: '/metadata/annotations/seen' }]);
+      expect(answer.text).not.toContain(CANARY);
+    });
+
+    it.each(PLACES)('copy %s to the status, which everybody sees', async (from) => {
+      const operations = [
+        { op: 'add', path: '/status', value: {} },
+        { op: 'copy', from, path: '/status/version' },
+      ];
+      const answer = await patch('reporter', 'live/status', operations);
+      expect(answer.text).not.toContain(CANARY);
+    });
+
+    it('copy into a field that is refused with its value', async () => {
+      const path = '/spec/orchestratorApiEndpoints/serverEndpoints/0/serverAddress';
+      const answer = await patch('patcher', 'live', [{ op: 'copy', from: '/spec/authInfo/user/name', path }]);
+      expect(answer.text).not.toContain(CANARY);
+    });
+
+    it.each(PLACES)('test %s does not tell a right guess from a wrong one', async (path) => {
+      const right = path.includes('finalizers') ? `example.com/${CANARY}` : CANARY;
+      const guesses = [right, 'wrong'].map((value) => patch('patcher', 'live', [{ op: 'test', path, value }]));
+      const [hit, miss] = await Promise.all(guesses);
+      expect(hit?.code).toBe(miss?.code);
+    });
+  });
+
+  describe('the answer to a patch is the view of who sent it', () => {
+    it('a merge patch shows nothing hidden', async () => {
+      const answer = await patch('patcher', 'live', { metadata: { labels: { a: 'b' } } }, MERGE_PATCH);
+      expect(answer.code).toBe(200);
+      expect(answer.text).not.toContain(CANARY);
+    });
+
+    it('a dry run that would bring the cluster within reach shows no more than before', async () => {
+      const answer = await patch('owner', 'live', { metadata: { labels: { env: 'test' } } }, MERGE_PATCH);
+      expect(answer.text).not.toContain(CANARY);
+      const { json } = await server.call('GET', `${CLUSTERS}/live`);
+      expect(json.metadata.labels).toEqual({ env: 'live' });
+    });
+  });
+
+  describe('C-G: what a patch does not mention stays, seen or not', () => {
+    it.each<[string, unknown, Record<string, string>]>([
+      ['a merge patch', { metadata: { annotations: null } }, MERGE_PATCH],
+      ['a JSON patch', [{ op: 'remove', path: '/metadata/annotations' }], JSON_PATCH],
+    ])('%s that takes the annotations away leaves the finalizers', async (kind, body, headers) => {
+      const name = kind.replaceAll(/[^a-z]/gi, '').toLowerCase();
+      await addCluster(server, name, { labels: { env: 'live' }, ...HIDDEN });
+      const answer = await server.call('PATCH', `${CLUSTERS}/${name}`, { body, headers, token: tokenOf('patcher') });
+      expect(answer.code, answer.text).toBe(200);
+      const { json } = await server.call('GET', `${CLUSTERS}/${name}`);
+      expect(json.metadata.finalizers).toEqual(HIDDEN.metadata.finalizers);
+    });
+  });
+
+  describe('A18: a list of the past shows nothing that is hidden today', () => {
+    it('a cluster that has left the labels of the binding', async () => {
+      await addCluster(server, 'moved', { labels: { env: 'test' }, ...HIDDEN });
+      const then = await revisionNow(server);
+      await relabel(server, 'moved', { env: 'live' });
+      // Never before today was there anything for this caller to see.
+      await grant(server, 'late', 'late', { verbs: ['get', 'list', 'watch', 'update'], clusters: 'env=test' });
+      const token = tokenOf('late');
+      const query = `?resourceVersion=${then}&resourceVersionMatch=Exact`;
+      expect((await server.call('GET', `${CLUSTERS}/moved`, { token })).code).toBe(403);
+      expect(namesIn(await server.call('GET', PUBLIC_LIST, { token }))).toEqual(['test']);
+      expect(namesIn(await server.call('GET', `${PUBLIC_LIST}${query}`, { token }))).toEqual(['test']);
+      expect(namesIn(await server.call('GET', `${CLUSTERS}${query}`, { token }))).toEqual(['test']);
+    });
+  });
+});

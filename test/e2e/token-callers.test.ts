@@ -1,0 +1,504 @@
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
+import {
+  ASK,
+  asUser,
+  bind,
+  CLUSTERS,
+  codeFor,
+  create,
+  createAccount,
+  createCluster,
+  createNamespace,
+  createObjects,
+  inNamespace,
+  issue,
+  MAY_CREATE_TOKENS,
+  post,
+  type Rule,
+  remove,
+  tokenPath,
+} from './support/objects.ts';
+import { openSocket } from './support/open-socket.ts';
+import { sendRaw } from './support/raw-http.ts';
+import { grant, may } from './support/rbac.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+
+/** TokenRequest: credentials, permissions, and who the bearer of a token is. */
+
+let server: Server;
+
+beforeAll(async () => {
+  server = await startServer({
+    users: { carl: [], jane: ['dev'], lara: [], nora: [], rob: [], sid: [], tess: [], mia: ['system:masters'] },
+  });
+  await createObjects(server);
+});
+afterAll(() => server.destroy());
+
+describe('credentials', () => {
+  /** C-C: what counts as credentials on the token path, and what every request without them gets. */
+
+  beforeAll(async () => {
+    await bind(server, 'carl', { kind: 'User', name: 'carl' });
+  });
+
+  const send = (authorization: string | undefined, rest: Record<string, string> = {}) =>
+    post(server, ASK, {
+      token: null,
+      headers: { ...rest, ...(authorization === undefined ? {} : { Authorization: authorization }) },
+    });
+
+  describe('C-C, A-01, A-02, decision 8: no credentials are 401', () => {
+    const carl = tokenOf('carl');
+    it.each<[string, string | undefined]>([
+      ['no header', undefined],
+      ['an unknown token', 'Bearer nobody'],
+      ['Bearer alone', 'Bearer'],
+      ['Bearer and a space', 'Bearer '],
+      ['W-08: two spaces', `Bearer  ${carl}`],
+      ['A-03: Basic', `Basic ${Buffer.from(`carl:${carl}`).toString('base64')}`],
+      ['the token alone', carl],
+      ['a tab for a space', `Bearer\t${carl}`],
+      ['a comma', `Bearer,${carl}`],
+      ['the token in upper case', `Bearer ${carl.toUpperCase()}`],
+      ['a prefix of the token', `Bearer ${carl.slice(0, -1)}`],
+      ['more than the token', `Bearer ${carl}x`],
+      ['a quoted token', `Bearer "${carl}"`],
+      ['bytes that are no UTF-8', 'Bearer \u00ff\u00fe'],
+      ['12 KB', `Bearer ${'x'.repeat(12_000)}`],
+    ])('%s', async (_, authorization) => {
+      expectUnauthorized(await send(authorization));
+    });
+
+    it('W-08: two spaces come with an explanation', async () => {
+      expect((await send(`Bearer  ${carl}`)).warnings).toEqual([
+        'the provided Authorization header contains extra space before the bearer token, and is ignored',
+      ]);
+    });
+
+    it.each<[string, string]>([
+      ['A-03: bEaReR', `bEaReR ${carl}`],
+      ['A-03: spaces around it', ` Bearer ${carl} `],
+      ['A-03: text after a second space', `Bearer ${carl} and more`],
+    ])('%s is heard', async (_, authorization) => {
+      expect((await send(authorization)).code).toBe(201);
+    });
+
+    it.each(['access_token', 'token', 'bearer_token'])('C-C: a token in ?%s= is not', async (name) => {
+      expectUnauthorized(await post(server, ASK, { path: `${tokenPath()}?${name}=${carl}`, token: null }));
+    });
+
+    it.each(['X-Remote-User', 'X-Forwarded-User', 'X-Forwarded-Access-Token', 'Cookie'])(
+      'C-C: nor is %s',
+      async (name) => {
+        expectUnauthorized(await send(undefined, { [name]: name === 'Cookie' ? `token=${carl}` : carl }));
+      },
+    );
+
+    it('C-C: X-Remote-User does not change who is calling', async () => {
+      const headers = { 'X-Remote-User': 'mia', 'X-Remote-Group': 'system:masters' };
+      const { code, json } = await post(server, ASK, { ...asUser('nora'), headers });
+      expect([code, json.message]).toEqual([403, expect.stringContaining('User "nora" cannot create')]);
+    });
+
+    it('C-C: a header of 20 KB is 431', async () => {
+      const answer = await sendRaw(
+        server,
+        `POST ${tokenPath()} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${'x'.repeat(20_000)}\r\n\r\n`,
+      );
+      expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+      expect(answer).toContain('"kind":"Status"');
+    });
+
+    it('C-C: two Authorization headers are nobody', async () => {
+      const answer = await sendRaw(
+        server,
+        `POST ${tokenPath()} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer nobody\r\nAuthorization: Bearer ${carl}\r\nContent-Length: 0\r\n\r\n`,
+      );
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    });
+  });
+
+  describe('Impersonate-User is refused, not ignored', () => {
+    it.each(['carl', 'nora'])('C-C: %s', async (user) => {
+      const answer = await post(server, ASK, { ...asUser(user), headers: { 'Impersonate-User': 'mia' } });
+      expectStatus(answer, {
+        code: 403,
+        reason: 'Forbidden',
+        message: `users "mia" is forbidden: User "${user}" cannot impersonate resource "users" in API group "" at the cluster scope: impersonation is not supported`,
+        details: { name: 'mia', kind: 'users' },
+      });
+    });
+  });
+
+  describe('the 401 comes before everything else (C-11, C-15)', () => {
+    it.each<[string, string, string, unknown, Record<string, string>]>([
+      ['an absent cluster', 'POST', tokenPath('builder', 'ci', 'gone'), ASK, {}],
+      ['an absent path', 'POST', '/no/such/path', ASK, {}],
+      ['another method', 'GET', tokenPath(), undefined, {}],
+      ['bad options', 'POST', `${tokenPath()}?dryRun=x`, ASK, {}],
+      ['a bad body', 'POST', tokenPath(), '{', {}],
+      ['a bad type', 'POST', tokenPath(), 'x', { 'Content-Type': 'text/plain' }],
+      ['a bad Accept', 'POST', tokenPath(), ASK, { Accept: 'text/html' }],
+      ['a body that is too large', 'POST', tokenPath(), 'x'.repeat(3_145_729), {}],
+    ])('%s', async (_, method, path, body, headers) => {
+      expectUnauthorized(await server.call(method, path, { token: null, body, headers }));
+    });
+  });
+
+  describe('a token as credentials for the next one', () => {
+    it('section 5: status.token is a bearer token', async () => {
+      await createAccount(server, 'renewer');
+      await bind(server, 'renewer', { kind: 'User', name: 'system:serviceaccount:ci:renewer' });
+      let token = await issue(server, tokenPath('renewer'));
+      for (let round = 0; round < 3; round++) {
+        const answer = await post(server, ASK, { token, path: tokenPath('renewer') });
+        expect(answer.code).toBe(201);
+        expect(answer.json.status.token).not.toBe(token);
+        token = answer.json.status.token;
+      }
+    });
+
+    it('C-01: the audit id of the caller is kept', async () => {
+      const answer = await post(server, ASK, { headers: { 'Audit-ID': 'mine-7' } });
+      expect(answer.headers.get('audit-id')).toBe('mine-7');
+    });
+  });
+});
+
+describe('permissions and identity', () => {
+  /** Who may have a token made, and who the bearer of one is. */
+
+  beforeAll(async () => {
+    await bind(
+      server,
+      'jane-builder',
+      { kind: 'User', name: 'jane' },
+      { ...MAY_CREATE_TOKENS, resourceNames: ['builder'] },
+    );
+    await bind(server, 'rob-prod', { kind: 'User', name: 'rob' }, MAY_CREATE_TOKENS, 'env=prod');
+    await bind(
+      server,
+      'sid-accounts',
+      { kind: 'User', name: 'sid' },
+      { verbs: ['*'], apiGroups: [''], resources: ['serviceaccounts'] },
+    );
+    await create(server, inNamespace('rolebindings').replace('/orchestrator/alpha/api/v1', RBAC_V1), {
+      metadata: { name: 'tess-in-ci', namespace: 'ci' },
+      subjects: [{ kind: 'User', name: 'tess', apiGroup: 'rbac.authorization.k8s.io' }],
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'clusterpass:token-creator' },
+    });
+    await createAccount(server, 'builder', 'shop');
+  });
+
+  const RBAC_V1 = '/apis/rbac.authorization.k8s.io/v1';
+
+  const refusal = (user: string, account = 'builder', namespace = 'ci') => ({
+    code: 403,
+    reason: 'Forbidden',
+    message: `serviceaccounts "${account}" is forbidden: User "${user}" cannot create resource "serviceaccounts/token" in API group "" in the namespace "${namespace}"`,
+    details: { name: account, kind: 'serviceaccounts' },
+  });
+
+  describe('who may ask (P-02, P-12, P-13, P-30)', () => {
+    it.each<[string, string, string, number]>([
+      ['jane, who may by that name', 'jane', tokenPath(), 201],
+      ['P-13: jane, for another name', 'jane', tokenPath('other'), 403],
+      ['jane, in another namespace', 'jane', tokenPath('builder', 'shop'), 201],
+      ['rob, where the labels match', 'rob', tokenPath(), 201],
+      ['rob, where they do not', 'rob', tokenPath('builder', 'ci', 'beta'), 403],
+      ['P-12: sid, who may do anything with accounts but not with their tokens', 'sid', tokenPath(), 403],
+      ['P-17: tess, in her namespace', 'tess', tokenPath(), 201],
+      ['P-17: tess, elsewhere', 'tess', tokenPath('builder', 'shop'), 403],
+      ['nora, who may nothing', 'nora', tokenPath(), 403],
+      ['P-19: mia, one of the masters', 'mia', tokenPath(), 201],
+    ])('%s', async (_, user, path, code) => {
+      expect((await post(server, ASK, { path, ...asUser(user) })).code).toBe(code);
+    });
+
+    it('P-30, A-05: the refusal in full', async () => {
+      const answer = await post(server, ASK, asUser('nora'));
+      expectStatus(answer, refusal('nora'));
+      expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+    });
+
+    it.each(['constructor', 'toString', 'constructor in (x)'])(
+      'a selector that asks for the label %s finds it only where it is',
+      async (selector) => {
+        const name = `nora-${selector.replaceAll(/\W/g, '')}`;
+        await bind(server, name, { kind: 'User', name: 'nora' }, MAY_CREATE_TOKENS, selector);
+        expect((await post(server, ASK, asUser('nora'))).code).toBe(403);
+        await server.call('DELETE', `${RBAC_V1}/clusterrolebindings/${name}`);
+      },
+    );
+
+    it('names that objects in JavaScript have anyway are names like any other', async () => {
+      const [odd, path] = ['constructor', tokenPath('constructor', 'constructor', 'constructor')];
+      expect((await post(server, ASK, { path })).json.message).toBe(
+        'clusters.clusterregistry.k8s.io "constructor" not found',
+      );
+      await createCluster(server, odd);
+      expect((await post(server, ASK, { path })).json.message).toBe('namespaces "constructor" not found');
+      await createNamespace(server, odd, odd);
+      expect((await post(server, ASK, { path })).json.message).toBe('serviceaccounts "constructor" not found');
+      await createAccount(server, odd, odd, odd);
+      const { code, json } = await post(server, ASK, { path });
+      expect(code).toBe(201);
+      expect((await server.call('GET', '/auth/v1/clusters', { token: json.status.token })).code).toBe(200);
+      await remove(server, `${CLUSTERS}/${odd}`);
+    });
+
+    it('takes effect at once, both ways', async () => {
+      await bind(server, 'nora-brief', { kind: 'User', name: 'nora' });
+      expect((await post(server, ASK, asUser('nora'))).code).toBe(201);
+      await server.call('DELETE', `${RBAC_V1}/clusterrolebindings/nora-brief`);
+      expect((await post(server, ASK, asUser('nora'))).code).toBe(403);
+    });
+  });
+
+  describe('A6, A7, decision 12: a refusal says nothing about what exists', () => {
+    const absent: [string, string, string, string][] = [
+      ['account', 'gone', 'ci', 'alpha'],
+      ['namespace', 'builder', 'gone', 'alpha'],
+      ['cluster', 'builder', 'ci', 'gone'],
+      ['anything', 'gone', 'gone', 'gone'],
+    ];
+    it.each(absent)('an absent %s is refused like a present one', async (_, account, namespace, cluster) => {
+      const answer = await post(server, ASK, { path: tokenPath(account, namespace, cluster), ...asUser('nora') });
+      expectStatus(answer, refusal('nora', account, namespace));
+    });
+
+    it('a selector by what is absent does not tell a hidden cluster from none', async () => {
+      await bind(server, 'nora-not-prod', { kind: 'User', name: 'nora' }, MAY_CREATE_TOKENS, 'env!=prod');
+      for (const cluster of ['alpha', 'gone']) {
+        expectStatus(
+          await post(server, ASK, { path: tokenPath('builder', 'ci', cluster), ...asUser('nora') }),
+          refusal('nora'),
+        );
+      }
+      expect((await post(server, ASK, { path: tokenPath('builder', 'ci', 'beta'), ...asUser('nora') })).code).toBe(201);
+      await server.call('DELETE', `${RBAC_V1}/clusterrolebindings/nora-not-prod`);
+    });
+
+    it('with the very same headers', async () => {
+      const here = await post(server, ASK, asUser('nora'));
+      const gone = await post(server, ASK, { path: tokenPath('builder', 'ci', 'gone'), ...asUser('nora') });
+      const comparable = (headers: Headers) => [...headers].filter(([name]) => name !== 'audit-id' && name !== 'date');
+      expect(comparable(gone.headers)).toEqual(comparable(here.headers));
+      expect(gone.text).toBe(here.text);
+    });
+
+    it.each<[string, Parameters<typeof post>[1], string]>([
+      ['a uid', { metadata: { uid: 'x' }, ...ASK }, ''],
+      ['a bound object', { spec: { audiences: [], boundObjectRef: { kind: 'Pod', name: 'web-0', uid: 'x' } } }, ''],
+      ['a body that can not be read', '{', ''],
+      ['unknown fields', '{"x":1}', ''],
+      ['bad options', ASK, '?dryRun=x&fieldManager=%01'],
+      ['a dry run', ASK, '?dryRun=All'],
+    ])('and comes before anyone looks at %s', async (_, body, query) => {
+      const answer = await post(server, body, { path: `${tokenPath()}${query}`, ...asUser('nora') });
+      expectStatus(answer, refusal('nora'));
+      expect(answer.warnings).toEqual([]);
+    });
+
+    it.each(['text/plain', 'application/x-www-form-urlencoded'])('nor at the type %s', async (type) => {
+      expect((await post(server, 'x', { headers: { 'Content-Type': type }, ...asUser('nora') })).code).toBe(403);
+    });
+
+    it('C-15: nor whether the path or the method exists', async () => {
+      expect((await server.call('GET', tokenPath(), asUser('nora'))).code).toBe(403);
+      expect((await server.call('POST', `${tokenPath()}s`, asUser('nora'))).code).toBe(403);
+    });
+
+    it('who may ask is told what is missing', async () => {
+      expect((await post(server, ASK, { path: tokenPath('builder', 'ci', 'gone'), ...asUser('jane') })).code).toBe(404);
+    });
+  });
+
+  describe('who the bearer is (K-30, and elsewhere by another name)', () => {
+    const HOME = 'system:serviceaccount:ci:builder';
+    const ABROAD = 'system:cluster:alpha:serviceaccount:ci:builder';
+    /** What the service calls the bearer of a token from `alpha`. */
+    const nameIn = async (path: string): Promise<string> => {
+      const { code, json } = await post(server, ASK, { path, token: await issue(server) });
+      expect(code).toBe(403);
+      return /User "([^"]+)"/.exec(json.message)?.[1] ?? '';
+    };
+
+    it('is called by a name that depends on where it goes', async () => {
+      expect(await nameIn(tokenPath('other'))).toBe(HOME);
+      expect(await nameIn(tokenPath('other', 'ci', 'beta'))).toBe(ABROAD);
+      expect(await nameIn(tokenPath('other', 'ci', 'gone'))).toBe(ABROAD);
+    });
+
+    const binding = (name: string) => ({ kind: 'User', name }) as const;
+    const group = (name: string) => ({ kind: 'Group', name }) as const;
+    it.each<[string, { kind: 'User' | 'Group'; name: string }, boolean, boolean]>([
+      ['the name at home', binding(HOME), true, false],
+      ['the name abroad', binding(ABROAD), false, true],
+      ['the name of a namesake in beta', binding(ABROAD.replace('alpha', 'beta')), false, false],
+      ['K-30: all accounts', group('system:serviceaccounts'), true, false],
+      ['K-30: all accounts of the namespace', group('system:serviceaccounts:ci'), true, false],
+      ['all accounts of another namespace', group('system:serviceaccounts:shop'), false, false],
+      ['all accounts of alpha', group('system:cluster:alpha:serviceaccounts'), false, true],
+      ['all accounts of beta', group('system:cluster:beta:serviceaccounts'), false, false],
+      ['K-30: everyone with credentials', group('system:authenticated'), true, true],
+      ['K-32: everyone without', group('system:unauthenticated'), false, false],
+    ])('a binding to %s', async (_, subject, atHome, abroad) => {
+      const name = `test-${subject.name.replaceAll(':', '-')}`;
+      const token = await issue(server);
+      await bind(server, name, subject);
+      const codes = await Promise.all(
+        ['alpha', 'beta'].map(
+          async (cluster) => (await post(server, ASK, { path: tokenPath('builder', 'ci', cluster), token })).code,
+        ),
+      );
+      await server.call('DELETE', `${RBAC_V1}/clusterrolebindings/${name}`);
+      expect(codes).toEqual([atHome ? 201 : 403, abroad ? 201 : 403]);
+    });
+
+    it('a subject of kind ServiceAccount means the account at home', async () => {
+      await create(server, `${RBAC_V1}/clusterrolebindings`, {
+        metadata: { name: 'by-kind' },
+        subjects: [{ kind: 'ServiceAccount', name: 'builder', namespace: 'ci' }],
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'clusterpass:token-creator' },
+      });
+      const [alpha, beta] = [await issue(server), await issue(server, tokenPath('builder', 'ci', 'beta'))];
+      const ask = async (token: string, cluster: string) =>
+        (await post(server, ASK, { path: tokenPath('builder', 'ci', cluster), token })).code;
+      expect([await ask(alpha, 'alpha'), await ask(alpha, 'beta')]).toEqual([201, 403]);
+      expect([await ask(beta, 'alpha'), await ask(beta, 'beta')]).toEqual([403, 201]);
+      await server.call('DELETE', `${RBAC_V1}/clusterrolebindings/by-kind`);
+    });
+
+    it('sees its own cluster by the name at home, and others by the name abroad', async () => {
+      const view: Rule = { verbs: ['get', 'list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
+      const token = await issue(server);
+      const seen = async (): Promise<string[]> =>
+        (await server.call('GET', '/auth/v1/clusters?labelSelector=env', { token })).json.items.map(
+          (item: { metadata: { name: string } }) => item.metadata.name,
+        );
+      expect(await seen()).toEqual([]);
+      await bind(server, 'view-home', binding(HOME), view);
+      expect(await seen()).toEqual(['alpha']);
+      expect((await server.call('GET', `${CLUSTERS}/alpha`, { token })).code).toBe(200);
+      expect((await server.call('GET', `${CLUSTERS}/beta`, { token })).code).toBe(403);
+      await bind(server, 'view-abroad', binding(ABROAD), view);
+      expect(await seen()).toEqual(['alpha', 'beta']);
+    });
+  });
+});
+
+describe('a body that comes late', () => {
+  const BODY = '{"spec":{"audiences":["vault"]}}';
+
+  /** Sends the head, waits until the server has let it pass, does something, and then sends the body. */
+  async function sendAround(token: string, meanwhile: () => Promise<void>): Promise<string> {
+    const socket = await openSocket(server);
+    socket.write(
+      [
+        `POST ${tokenPath()} HTTP/1.1`,
+        'Host: clusterpass',
+        'Connection: close',
+        'Expect: 100-continue',
+        `Authorization: Bearer ${token}`,
+        'Content-Type: application/json',
+        `Content-Length: ${BODY.length}`,
+        '',
+        '',
+      ].join('\r\n'),
+    );
+    await socket.until('HTTP/1.1 100 Continue\r\n\r\n');
+    await meanwhile();
+    socket.write(BODY);
+    return socket.rest();
+  }
+
+  it('a permission that was taken back while the body was on its way no longer counts', async () => {
+    const revoke = await grant(server, { to: 'lara', rules: [may('create', 'serviceaccounts/token')] });
+    expect(await sendAround(tokenOf('lara'), async () => {})).toContain('HTTP/1.1 201');
+    expect(await sendAround(tokenOf('lara'), revoke)).toContain('HTTP/1.1 403');
+  });
+
+  it('nor does a credential that has ended', async () => {
+    await createAccount(server, 'sender');
+    const revoke = await grant(server, {
+      to: 'system:serviceaccount:ci:sender',
+      rules: [may('create', 'serviceaccounts/token')],
+    });
+    const token = await issue(server, tokenPath('sender'));
+    expect(await sendAround(token, async () => {})).toContain('HTTP/1.1 201');
+    const answer = await sendAround(token, () => remove(server, `${inNamespace('serviceaccounts')}/sender`));
+    expect(answer).toContain('HTTP/1.1 401');
+    await revoke();
+  });
+});
+
+describe('an account that is deleted or changed', () => {
+  /** What the server caches of a token request ends with the object that it is about. The same line asks repeatedly. */
+
+  const NAMESPACE = '/orchestrator/removed/api/v1/namespaces/ci';
+  const ACCOUNT = `${inNamespace('serviceaccounts', 'ci', 'removed')}/builder`;
+  const PATH = tokenPath('builder', 'ci', 'removed');
+
+  beforeAll(async () => {
+    for (const cluster of ['removed', 'removed-too']) {
+      await createCluster(server, cluster);
+      await createNamespace(server, 'ci', cluster);
+      await createAccount(server, 'builder', 'ci', cluster);
+    }
+  });
+
+  const uidIn = (token: string): unknown =>
+    (decodeJwt(token)['kubernetes.io'] as { serviceaccount: { uid: string } }).serviceaccount.uid;
+
+  it('A4: an account that is deleted gets no token, and its tokens open nothing; one of the same name is another', async () => {
+    const first = await issue(server, PATH);
+    expect(uidIn(await issue(server, PATH))).toBe(uidIn(first));
+    expect(await codeFor(server, first)).toBe(200);
+    await remove(server, ACCOUNT);
+    expect(await post(server, ASK, { path: PATH })).toMatchObject({
+      code: 404,
+      json: { message: 'serviceaccounts "builder" not found' },
+    });
+    expect(await codeFor(server, first)).toBe(401);
+    const { metadata } = await createAccount(server, 'builder', 'ci', 'removed');
+    const second = await issue(server, PATH);
+    expect(uidIn(second)).toBe(metadata.uid);
+    expect([await codeFor(server, first), await codeFor(server, second)]).toEqual([401, 200]);
+  });
+
+  it('an account that is changed is the same', async () => {
+    const before = await issue(server, PATH);
+    const patch = {
+      body: { metadata: { labels: { a: 'b' } } },
+      headers: { 'Content-Type': 'application/merge-patch+json' },
+    };
+    const patched = await server.call('PATCH', ACCOUNT, patch);
+    expect(patched.code, patched.text).toBe(200);
+    expect(uidIn(await issue(server, PATH))).toBe(uidIn(before));
+    expect(await codeFor(server, before)).toBe(200);
+  });
+
+  it('nor does one in a namespace or a cluster that is deleted', async () => {
+    const inCluster = tokenPath('builder', 'ci', 'removed-too');
+    const [token, other] = [await issue(server, PATH), await issue(server, inCluster)];
+    await remove(server, NAMESPACE);
+    expect(await post(server, ASK, { path: PATH })).toMatchObject({
+      code: 404,
+      json: { message: 'namespaces "ci" not found' },
+    });
+    expect(await codeFor(server, token)).toBe(401);
+    await createNamespace(server, 'ci', 'removed');
+    expect(await post(server, ASK, { path: PATH })).toMatchObject({
+      code: 404,
+      json: { message: 'serviceaccounts "builder" not found' },
+    });
+    await remove(server, `${CLUSTERS}/removed-too`);
+    const refused = await post(server, ASK, { path: inCluster });
+    expect(refused).toMatchObject({ code: 404, json: { details: { name: 'removed-too' } } });
+    expect(await codeFor(server, other)).toBe(401);
+  });
+});

@@ -1,0 +1,511 @@
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { badRequest, type ExpectedStatus, expectStatus, notFound } from './support/expect-status.ts';
+import { ASK, create, createAccount, createObjects, inNamespace, issue, post, tokenPath } from './support/objects.ts';
+import { type Server, startServer } from './support/server.ts';
+
+/** TokenRequest: what is granted, and what is refused. */
+
+let server: Server;
+let uids: Awaited<ReturnType<typeof createObjects>>;
+
+beforeAll(async () => {
+  server = await startServer();
+  uids = await createObjects(server);
+});
+afterAll(() => server.destroy());
+
+describe('what is granted', () => {
+  const MAX = 86_400;
+  const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+
+  let issuer: string;
+
+  beforeAll(async () => {
+    issuer = `${server.url}/orchestrator/alpha`;
+  });
+
+  const seconds = (timestamp: string): number => Date.parse(timestamp) / 1000;
+
+  describe('the answer', () => {
+    it('T-03, T-04, T-05, T-09, F-13: is the request with what was granted, byte for byte', async () => {
+      const { code, text, json, headers } = await post(server, { spec: { audiences: ['vault'] } });
+      expect(code).toBe(201);
+      const { creationTimestamp } = json.metadata;
+      const { token, expirationTimestamp } = json.status;
+      expect(creationTimestamp).toMatch(TIMESTAMP);
+      expect(expirationTimestamp).toMatch(TIMESTAMP);
+      expect(text).toBe(
+        `{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","metadata":{"name":"builder","namespace":"ci","uid":"${uids.builder}","creationTimestamp":"${creationTimestamp}"},"spec":{"audiences":["vault"],"expirationSeconds":3600,"boundObjectRef":null},"status":{"token":"${token}","expirationTimestamp":"${expirationTimestamp}"}}\n`,
+      );
+      expect(headers.get('content-type')).toBe('application/json');
+      expect(headers.get('cache-control')).toBe('no-cache, private');
+      expect(headers.get('warning')).toBeNull();
+      expect(headers.get('audit-id')).toMatch(/^[0-9a-f-]{36}$/);
+    });
+
+    it('T-05: the bound object comes back as it was sent, without a uid of ours', async () => {
+      const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'web-0' };
+      const { json, text } = await post(server, { spec: { audiences: [], boundObjectRef } });
+      expect(json.spec.boundObjectRef).toEqual(boundObjectRef);
+      expect(text).toContain('"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"web-0"}},"status"');
+    });
+
+    it('T-06: a status that the caller made up is not heard', async () => {
+      const { code, json } = await post(server, {
+        ...ASK,
+        status: { token: 'mine', expirationTimestamp: '2099-01-01T00:00:00Z' },
+      });
+      expect(code).toBe(201);
+      expect(json.status.token).toMatch(/^eyJ/);
+      expect(seconds(json.status.expirationTimestamp)).toBeLessThan(Date.now() / 1000 + 3601);
+    });
+
+    it('T-07: metadata comes back, with the name, uid and time of ours', async () => {
+      const sent = {
+        name: 'builder',
+        generateName: 'b-',
+        namespace: 'ci',
+        uid: uids.builder,
+        resourceVersion: '7',
+        generation: 3,
+        creationTimestamp: '2001-01-01T00:00:00Z',
+        deletionTimestamp: '2002-01-01T00:00:00Z',
+        labels: { z: '1', a: '2' },
+        annotations: { 'example.com/note': '<&>' },
+        ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' }],
+        finalizers: ['example.com/f'],
+      };
+      const { code, json, text } = await post(server, { metadata: sent, ...ASK });
+      expect(code).toBe(201);
+      const { creationTimestamp, ...rest } = json.metadata;
+      const { creationTimestamp: _, ...expected } = sent;
+      expect(rest).toEqual(expected);
+      expect(Math.abs(seconds(creationTimestamp) - Date.now() / 1000)).toBeLessThan(60);
+      expect(text, 'F-12').toContain(
+        '"labels":{"a":"2","z":"1"},"annotations":{"example.com/note":"\\u003c\\u0026\\u003e"}',
+      );
+    });
+
+    it('T-07: name, namespace and uid may be empty, which is to say absent', async () => {
+      const { code, json } = await post(server, { metadata: { name: '', namespace: '', uid: '' }, ...ASK });
+      expect(code).toBe(201);
+      expect(json.metadata).toMatchObject({ name: 'builder', namespace: 'ci', uid: uids.builder });
+    });
+
+    it('decision 7: managedFields are neither kept nor returned', async () => {
+      const { code, json, warnings } = await post(
+        server,
+        { metadata: { managedFields: [{ manager: 'me', operation: 'Update' }] }, ...ASK },
+        { path: `${tokenPath()}?fieldManager=me` },
+      );
+      expect(code).toBe(201);
+      expect(json.metadata).not.toHaveProperty('managedFields');
+      expect(warnings).toEqual([]);
+    });
+
+    it('B10, T-10: the time in the answer is the time in the token, and jti never repeats', async () => {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => post(server, ASK)));
+      const claims = answers.map(({ json }) => {
+        const { exp = 0, iat = 0, jti } = decodeJwt(json.status.token);
+        expect(seconds(json.status.expirationTimestamp)).toBe(exp);
+        expect(seconds(json.metadata.creationTimestamp)).toBe(iat);
+        return jti;
+      });
+      expect(new Set(claims).size).toBe(20);
+    });
+  });
+
+  describe('audiences (decision 2)', () => {
+    it.each([
+      ['null', null],
+      ['empty', []],
+    ])('%s means the audience of the cluster itself (T-29)', async (_, audiences) => {
+      const { code, json } = await post(server, { spec: { audiences } });
+      expect(code).toBe(201);
+      expect(json.spec.audiences).toEqual([issuer]);
+      expect(decodeJwt(json.status.token).aud).toEqual([issuer]);
+    });
+
+    const many = Array.from({ length: 32 }, (_, index) => `a${index}`);
+    it.each<[string, string[], string[]]>([
+      ['duplicates are folded', ['b', 'a', 'b'], ['b', 'a']],
+      ['32 are allowed', many, many],
+      ['copies do not count', [...many, ...many], many],
+      ['1,024 characters are allowed', ['x'.repeat(1024)], ['x'.repeat(1024)]],
+      ['characters are counted, not bytes', ['\u{1f600}'.repeat(1024)], ['\u{1f600}'.repeat(1024)]],
+      ['spaces and markup are text like any other', [' ', '<&>', '"\\'], [' ', '<&>', '"\\']],
+    ])('%s', async (_, sent, granted) => {
+      const { code, json } = await post(server, { spec: { audiences: sent } });
+      expect(code).toBe(201);
+      expect(json.spec.audiences).toEqual(granted);
+      expect(decodeJwt(json.status.token).aud).toEqual(granted);
+    });
+  });
+
+  describe('C-A: lifetime', () => {
+    it.each<[string, unknown, number, string[]]>([
+      ['T-26: absent is an hour', undefined, 3600, []],
+      ['T-26: null is an hour', null, 3600, []],
+      ['T-14: ten minutes are the least', 600, 600, []],
+      ['the maximum itself is granted in silence', MAX, MAX, []],
+      [
+        'T-27: beyond it the grant is cut',
+        MAX + 1,
+        MAX,
+        [`requested expiration of ${MAX + 1} seconds shortened to ${MAX} seconds`],
+      ],
+      ['T-15, T-27: 2^32', 4294967296, MAX, [`requested expiration of 4294967296 seconds shortened to ${MAX} seconds`]],
+    ])('%s', async (_, asked, granted, expected) => {
+      const { code, json, warnings } = await post(server, { spec: { audiences: [], expirationSeconds: asked } });
+      expect(code).toBe(201);
+      expect(json.spec.expirationSeconds).toBe(granted);
+      const { exp = 0, iat = 0 } = decodeJwt(json.status.token);
+      expect(exp - iat).toBe(granted);
+      expect(warnings).toEqual(expected);
+    });
+
+    it('decision 6, T-28: 3607 seconds for a pod are 3607 seconds', async () => {
+      const { json } = await post(server, {
+        spec: { audiences: [], expirationSeconds: 3607, boundObjectRef: { kind: 'Pod', name: 'web-0' } },
+      });
+      const claims = decodeJwt(json.status.token);
+      expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(3607);
+      expect(claims['kubernetes.io'], 'K-08').not.toHaveProperty('warnafter');
+    });
+  });
+
+  describe('C-A, decision 3: dryRun=All', () => {
+    it('predicts the grant and signs nothing', async () => {
+      const before = Math.floor(Date.now() / 1000);
+      const { code, json, warnings } = await post(
+        server,
+        { spec: { audiences: [], expirationSeconds: MAX * 2 } },
+        { path: `${tokenPath()}?dryRun=All` },
+      );
+      expect(code).toBe(201);
+      expect(json.status.token).toBe('');
+      expect(json.spec).toEqual({ audiences: [issuer], expirationSeconds: MAX, boundObjectRef: null });
+      const predicted = seconds(json.status.expirationTimestamp);
+      expect(predicted).toBeGreaterThanOrEqual(before + MAX);
+      expect(predicted).toBeLessThanOrEqual(Date.now() / 1000 + MAX);
+      expect(warnings).toHaveLength(1);
+    });
+
+    it.each<[string, string, object, number]>([
+      ['an absent account', tokenPath('nobody'), ASK, 404],
+      ['a lifetime that is too short', tokenPath(), { spec: { audiences: [], expirationSeconds: 1 } }, 422],
+      ['a missing pod', tokenPath(), { spec: { audiences: [], boundObjectRef: { kind: 'Pod', name: 'gone' } } }, 404],
+    ])('runs every check: %s', async (_, path, body, code) => {
+      expect((await post(server, body, { path: `${path}?dryRun=All` })).code).toBe(code);
+    });
+  });
+});
+
+describe('what is refused, and in which order', () => {
+  const GROUP = 'authentication.k8s.io';
+  /** T-14: of what is wrong with the request itself, the name stays empty. */
+  const invalid = (causes: readonly (readonly [reason: string, field: string, message: string])[]): ExpectedStatus => {
+    const texts = causes.map(([, field, message]) => `${field}: ${message}`);
+    return {
+      code: 422,
+      reason: 'Invalid',
+      message: `TokenRequest.${GROUP} "" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`,
+      details: {
+        group: GROUP,
+        kind: 'TokenRequest',
+        causes: causes.map(([reason, field, message]) => ({ reason, message, field })),
+      },
+    };
+  };
+
+  const tooShort = (seconds: number) =>
+    [
+      'FieldValueInvalid',
+      'spec.expirationSeconds',
+      `Invalid value: ${seconds}: may not specify a duration less than 10 minutes`,
+    ] as const;
+  const tooLong = (seconds: number) =>
+    [
+      'FieldValueInvalid',
+      'spec.expirationSeconds',
+      `Invalid value: ${seconds}: may not specify a duration larger than 2^32 seconds`,
+    ] as const;
+  const REQUIRED = ['FieldValueRequired', 'spec.audiences', 'Required value'] as const;
+  const audience = (index: number, value: string, problem: string) =>
+    ['FieldValueInvalid', `spec.audiences[${index}]`, `Invalid value: ${value}: ${problem}`] as const;
+
+  const wrongName: ExpectedStatus = {
+    code: 422,
+    reason: 'Invalid',
+    message: `TokenRequest.${GROUP} "builder" is invalid: metadata.name: Invalid value: "x": must match the service account name if specified`,
+    details: {
+      name: 'builder',
+      group: GROUP,
+      kind: 'TokenRequest',
+      causes: [
+        {
+          reason: 'FieldValueInvalid',
+          message: 'Invalid value: "x": must match the service account name if specified',
+          field: 'metadata.name',
+        },
+      ],
+    },
+  };
+  const wrongUid = (): ExpectedStatus => ({
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on TokenRequest.${GROUP} "builder": the UID in the token request (x) does not match the UID of the service account (${uids.builder})`,
+    details: { name: 'builder', group: GROUP, kind: 'TokenRequest' },
+  });
+  const WRONG_NAMESPACE = badRequest(
+    'the namespace of the provided object does not match the namespace sent on the request',
+  );
+
+  describe('C-A: metadata and existence', () => {
+    it('T-12h: another namespace is 400', async () => {
+      expectStatus(await post(server, { metadata: { namespace: 'shop' }, ...ASK }), WRONG_NAMESPACE);
+    });
+
+    it('T-12i: a missing namespace is named itself', async () => {
+      expectStatus(await post(server, ASK, { path: tokenPath('builder', 'gone') }), notFound('namespaces', 'gone'));
+    });
+
+    it('a missing cluster is named itself', async () => {
+      const answer = await post(server, ASK, { path: tokenPath('builder', 'ci', 'gone') });
+      expectStatus(answer, notFound('clusters', 'gone', 'clusterregistry.k8s.io'));
+    });
+
+    it('T-12l: another name is 422', async () => {
+      expectStatus(await post(server, { metadata: { name: 'x' }, ...ASK }), wrongName);
+    });
+
+    it('T-12n: a missing account is 404', async () => {
+      expectStatus(await post(server, ASK, { path: tokenPath('nobody') }), notFound('serviceaccounts', 'nobody'));
+    });
+
+    it('M-01: a name that no account can have is just as missing', async () => {
+      const answer = await post(server, ASK, { path: tokenPath('No_Body') });
+      expectStatus(answer, notFound('serviceaccounts', 'No_Body'));
+    });
+
+    it('F-04: a name from the path can not end its own quotation', async () => {
+      expectStatus(await post(server, ASK, { path: tokenPath('a%22%20b%C3%BC%E2%80%A8') }), {
+        code: 404,
+        reason: 'NotFound',
+        message: 'serviceaccounts "a\\" b\u00fc\\u2028" not found',
+        details: { name: 'a" b\u00fc\u2028', kind: 'serviceaccounts' },
+      });
+    });
+
+    it('T-13: another uid is 409', async () => {
+      expectStatus(await post(server, { metadata: { uid: 'x' }, ...ASK }), wrongUid());
+    });
+
+    it('T-34: an account on its way out can still be asked for', async () => {
+      const metadata = { name: 'leaving', finalizers: ['example.com/wait'] };
+      await create(server, inNamespace('serviceaccounts'), { metadata });
+      expect((await server.call('DELETE', inNamespace('serviceaccounts/leaving'))).json.metadata).toHaveProperty(
+        'deletionTimestamp',
+      );
+      const token = await issue(server, tokenPath('leaving'));
+      expect((await server.call('GET', '/auth/v1/clusters', { token })).code, 'K-20: within the leeway').toBe(200);
+    });
+
+    it('T-12j: a namespace on its way out takes nothing new', async () => {
+      const metadata = { name: 'leaving', finalizers: ['example.com/wait'] };
+      await create(server, '/orchestrator/alpha/api/v1/namespaces', { metadata });
+      await createAccount(server, 'builder', 'leaving');
+      await server.call('DELETE', '/orchestrator/alpha/api/v1/namespaces/leaving');
+      expectStatus(await post(server, ASK, { path: tokenPath('builder', 'leaving') }), {
+        code: 403,
+        reason: 'Forbidden',
+        message:
+          'serviceaccounts "builder" is forbidden: unable to create new content in namespace leaving because it is being terminated',
+        details: {
+          name: 'builder',
+          kind: 'serviceaccounts',
+          causes: [
+            {
+              reason: 'NamespaceTerminating',
+              message: 'namespace leaving is being terminated',
+              field: 'metadata.namespace',
+            },
+          ],
+        },
+      });
+    });
+  });
+
+  describe('C-A: the spec', () => {
+    const spec = (rest: object) => ({ spec: { audiences: [], ...rest } });
+    it.each<[string, object, Parameters<typeof invalid>[0]]>([
+      ['decision 2: no spec', {}, [REQUIRED]],
+      ['decision 2: a spec of null', { spec: null }, [REQUIRED]],
+      ['decision 2: no audiences', { spec: { expirationSeconds: 3600 } }, [REQUIRED]],
+      ['C-A: an empty audience', { spec: { audiences: ['a', ''] } }, [audience(1, '""', 'must not be empty')]],
+      ['C-A: null as an audience', { spec: { audiences: [null] } }, [audience(0, '""', 'must not be empty')]],
+      [
+        'C-A: 1,000 audiences',
+        { spec: { audiences: Array.from({ length: 1000 }, (_, index) => `a${index}`) } },
+        [['FieldValueTooMany', 'spec.audiences', 'Too many: 1000: must have at most 32 items']],
+      ],
+      [
+        'C-A: CR, LF and NUL in audiences',
+        { spec: { audiences: ['a\r\nb', '\0', '\u0085'] } },
+        [
+          audience(0, '"a\\r\\nb"', 'must not contain control characters'),
+          audience(1, '"\\x00"', 'must not contain control characters'),
+          audience(2, '"\\u0085"', 'must not contain control characters'),
+        ],
+      ],
+      [
+        'decision 2: 1,025 characters; the message shows no kilobyte of them',
+        { spec: { audiences: ['x'.repeat(1025)] } },
+        [audience(0, `"${'x'.repeat(64)}..."`, 'must be no more than 1024 characters')],
+      ],
+      [
+        'a message never holds half a character',
+        { spec: { audiences: [`x${'\u{1f600}'.repeat(1024)}`] } },
+        [audience(0, `"x${'\u{1f600}'.repeat(63)}..."`, 'must be no more than 1024 characters')],
+      ],
+      ['T-14: 599', spec({ expirationSeconds: 599 }), [tooShort(599)]],
+      ['T-26: 0 is not the default', spec({ expirationSeconds: 0 }), [tooShort(0)]],
+      ['T-14: -1', spec({ expirationSeconds: -1 }), [tooShort(-1)]],
+      ['T-15: 2^32 + 1', spec({ expirationSeconds: 4294967297 }), [tooLong(4294967297)]],
+      ['F-06: two errors', { spec: { expirationSeconds: 1 } }, [REQUIRED, tooShort(1)]],
+    ])('%s', async (_, body, causes) => {
+      expectStatus(await post(server, body), invalid(causes));
+    });
+
+    it.each([
+      ['9223372036854775807', tooLong(9007199254740991)],
+      ['-9223372036854775808', tooShort(-9007199254740991)],
+    ])('T-15: %s is out of range, and shown as the next number that is safe to show', async (digits, cause) => {
+      const answer = await post(server, `{"spec":{"audiences":[],"expirationSeconds":${digits}}}`);
+      expectStatus(answer, invalid([cause]));
+    });
+  });
+
+  /** Each body has two faults; the first in the order of the checks is the one that is told. */
+  describe('T-12: the order of the checks', () => {
+    const bad = { audiences: [], expirationSeconds: 1 };
+    const badRef = { boundObjectRef: { kind: 'ConfigMap' } };
+    it.each<[string, string, object | string, number, string]>([
+      ['options before the body', `${tokenPath()}?dryRun=x`, '{', 422, 'CreateOptions.meta.k8s.io'],
+      [
+        'the body before the namespace in it',
+        tokenPath(),
+        { metadata: { namespace: 'x', labels: 1 } },
+        400,
+        'cannot unmarshal',
+      ],
+      [
+        'the namespace in the body before that of the path',
+        tokenPath('builder', 'gone'),
+        { metadata: { namespace: 'x' } },
+        400,
+        'the namespace of',
+      ],
+      [
+        'the cluster before the namespace',
+        tokenPath('builder', 'gone', 'gone'),
+        ASK,
+        404,
+        'clusters.clusterregistry.k8s.io "gone"',
+      ],
+      [
+        'the namespace of the path before the name in the body',
+        tokenPath('builder', 'gone'),
+        { metadata: { name: 'x' } },
+        404,
+        'namespaces "gone"',
+      ],
+      [
+        'the name in the body before the account',
+        tokenPath('nobody'),
+        { metadata: { name: 'x' } },
+        422,
+        'metadata.name',
+      ],
+      ['the account before its uid', tokenPath('nobody'), { metadata: { uid: 'x' } }, 404, 'serviceaccounts "nobody"'],
+      ['the name before the uid', tokenPath(), { metadata: { name: 'x', uid: 'x' } }, 422, 'metadata.name'],
+      [
+        'the uid before the spec',
+        tokenPath(),
+        { metadata: { uid: 'x' }, spec: bad },
+        409,
+        'the UID in the token request',
+      ],
+      ['the spec before the bound object', tokenPath(), { spec: { ...bad, ...badRef } }, 422, 'less than 10 minutes'],
+    ])('%s', async (_, path, body, code, words) => {
+      const answer = await post(server, body, { path });
+      expect(answer.code).toBe(code);
+      expect(answer.json.message).toContain(words);
+    });
+  });
+});
+
+describe('C-A: the bound object', () => {
+  const unbindable = (type: string) => badRequest(`cannot bind token to object of type ${type}`);
+  const staleUid = (kind: string, name: string): ExpectedStatus => ({
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on ${kind} "${name}": the UID in the bound object reference (x) does not match the UID in record. The object might have been deleted and then recreated`,
+    details: { name, kind },
+  });
+  const OTHER_ACCOUNT = badRequest(
+    'cannot bind token for serviceaccount "builder" to pod running with different serviceaccount name.',
+  );
+
+  it.each<[string, object, ExpectedStatus]>([
+    ['T-17: ConfigMap', { kind: 'ConfigMap', apiVersion: 'v1', name: 'x' }, unbindable('/v1, Kind=ConfigMap')],
+    ['T-17: an empty reference', {}, unbindable('/, Kind=')],
+    ['T-17: a group', { kind: 'Pod', apiVersion: 'apps/v1', name: 'web-0' }, unbindable('apps/v1, Kind=Pod')],
+    ['decision 5: Node', { kind: 'Node', apiVersion: 'v1', name: 'node-1' }, unbindable('/v1, Kind=Node')],
+    ['T-30: case counts', { kind: 'pod', apiVersion: 'v1', name: 'web-0' }, unbindable('/v1, Kind=pod')],
+    ['T-18: a pod without a name', { kind: 'Pod', apiVersion: 'v1' }, badRequest('Name parameter required.')],
+    ['T-18: a secret without a name', { kind: 'Secret', name: '' }, badRequest('Name parameter required.')],
+    ['T-19: a missing pod', { kind: 'Pod', name: 'gone' }, notFound('pods', 'gone')],
+    ['T-19: a missing secret', { kind: 'Secret', name: 'gone' }, notFound('secrets', 'gone')],
+    [
+      'T-12m: a name that is a path',
+      { kind: 'Secret', name: '../ci/tls' },
+      badRequest(`Name parameter invalid: "../ci/tls": may not contain '/'`),
+    ],
+    [
+      'T-12m: a name that is a step up',
+      { kind: 'Pod', name: '..' },
+      badRequest(`Name parameter invalid: "..": may not be '..'`),
+    ],
+    [
+      'T-12m: a name with two faults',
+      { kind: 'Pod', name: 'a/b%2f' },
+      badRequest(`Name parameter invalid: "a/b%2f": may not contain '/';may not contain '%'`),
+    ],
+    ['T-20: the pod of another account', { kind: 'Pod', name: 'other-0' }, OTHER_ACCOUNT],
+    ['T-20: is found before a wrong uid', { kind: 'Pod', name: 'other-0', uid: 'x' }, OTHER_ACCOUNT],
+    ['T-24: another pod of that name', { kind: 'Pod', name: 'web-0', uid: 'x' }, staleUid('Pod', 'web-0')],
+    ['T-24: another secret of that name', { kind: 'Secret', name: 'tls', uid: 'x' }, staleUid('Secret', 'tls')],
+  ])('%s', async (_, boundObjectRef, expected) => {
+    expectStatus(await post(server, { spec: { audiences: [], boundObjectRef } }), expected);
+  });
+
+  it('T-19: the object is looked for in the namespace of the account only', async () => {
+    await createAccount(server, 'builder', 'shop');
+    const body = { spec: { audiences: [], boundObjectRef: { kind: 'Secret', name: 'tls' } } };
+    expectStatus(await post(server, body, { path: tokenPath('builder', 'shop') }), notFound('secrets', 'tls'));
+  });
+
+  it.each(['v1', '', 'v2', 'a/b/c'])('T-30: apiVersion %j is good enough for a pod', async (apiVersion) => {
+    const boundObjectRef = { kind: 'Pod', apiVersion, name: 'web-0', uid: uids.pod };
+    const { code, json } = await post(server, { spec: { audiences: [], boundObjectRef } });
+    expect(code).toBe(201);
+    expect(decodeJwt(json.status.token)['kubernetes.io']).toMatchObject({ pod: { name: 'web-0', uid: uids.pod } });
+  });
+
+  it('T-31: any secret will do', async () => {
+    const { code } = await post(server, { spec: { audiences: [], boundObjectRef: { kind: 'Secret', name: 'tls' } } });
+    expect(code).toBe(201);
+  });
+});
