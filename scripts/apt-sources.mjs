@@ -2,15 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * A source of packages as the machine is configured: addresses, suites, and how it is trusted.
+ * A package source of this machine: URIs, suites, and the fields about its signatures.
  * @typedef {{ uris: string[], suites: string[], trust: string[] }} AptSource
  */
 
-/** Lines of a stanza that say whose signatures count, or that none do. */
+/** Fields of a stanza that name the trusted keys, or disable the check of signatures. */
 const TRUST_FIELDS = ['Signed-By', 'Trusted'];
 
 /**
- * Reads the stanzas of a `.sources` file.
+ * Parses the stanzas of a `.sources` file.
  * @param {string} text
  * @returns {AptSource[]}
  */
@@ -26,7 +26,7 @@ export function parseStanzas(text) {
         last = (field[1] ?? '').toLowerCase();
         fields.set(last, field[2] ?? '');
       } else {
-        // A key can stand in the file itself, over many lines.
+        // A continuation line: a key can be in the file itself.
         fields.set(last, `${fields.get(last) ?? ''}\n${line}`);
       }
     }
@@ -41,7 +41,7 @@ export function parseStanzas(text) {
 }
 
 /**
- * Reads the lines of a `.list` file: `deb [options] address suite components`.
+ * Parses the lines of a `.list` file: `deb [options] uri suite components`.
  * @param {string} text
  * @returns {AptSource[]}
  */
@@ -59,8 +59,8 @@ export function parseLines(text) {
 }
 
 /**
- * Everything the machine takes packages from.
- * @param {{ list: string, parts: string }} places a file, and a folder of files
+ * All package sources of this machine.
+ * @param {{ list: string, parts: string }} paths the sources file, and the folder of further files
  * @returns {AptSource[]}
  */
 export function readSources({ list, parts }) {
@@ -73,7 +73,7 @@ export function readSources({ list, parts }) {
 }
 
 /**
- * The same archive in another suite, as a stanza; undefined when the machine's own release has no source.
+ * A stanza for another suite of the archive that has the machine's release; undefined if no source has it.
  * @param {readonly AptSource[]} sources
  * @param {string} release the code name of the machine's release
  * @param {string} suite

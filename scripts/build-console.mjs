@@ -1,4 +1,4 @@
-/** `node scripts/build-console.mjs`: builds the console into console/dist, with each file compressed beside it. */
+/** `node scripts/build-console.mjs`: builds the console into console/dist, with compressed copies of each file. */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,16 +23,16 @@ async function compressIn(folder) {
   }
 }
 
-// Built in another folder and moved at the end: a server that starts meanwhile must not read half of a build.
+// Builds in a temporary folder and renames it: a server that starts meanwhile must not read an incomplete build.
 const work = join(CONSOLE, `.dist-${process.pid}`);
 const hash = sourcesHash();
-// Vitest sets NODE_ENV to `test`, and the build must not depend on who starts it.
+// Vitest sets NODE_ENV to `test`, which would change the build.
 process.env.NODE_ENV = 'production';
 try {
   await build({
     root: CONSOLE,
     configFile: false,
-    // Relative, so that the console can be served below any path.
+    // Relative URLs, so that the console can be served below any path.
     base: './',
     logLevel: 'warn',
     build: {

@@ -1,4 +1,4 @@
-/** `npm run fuzz [-- SECONDS]`: each target of the fuzzer for so long, with a seed of its own that a failure prints. */
+/** `npm run fuzz [-- SECONDS]`: runs each fuzz target for SECONDS (60) with a random seed, which failures print. */
 import { finish, runVitest } from './run-vitest.mjs';
 
 const [first = '60', ...rest] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 /**
- * Writes the files that are derived from tables in the code. With `--check` it writes nothing and fails,
- * naming the files, when one of them is not what the tables say.
+ * Writes the files that are generated from tables in the code. With `--check`, writes nothing and fails if a file is
+ * out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -28,7 +28,7 @@ for (const [name, render] of Object.entries(FILES)) {
   const content = render();
   if (current(path) === content) continue;
   if (check) {
-    console.error(`${name} is not what the code says; run: npm run generate`);
+    console.error(`${name} is out of date; run: npm run generate`);
     process.exitCode = 1;
   } else {
     writeFileSync(path, content);

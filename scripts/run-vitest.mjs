@@ -8,8 +8,8 @@ import { runChild } from '../bin/run-child.mjs';
 /** @typedef {{ status: string, assertionResults: { status: string }[] }} FileResult */
 
 /**
- * Counts what vitest reported. Two failures have no test of their own and are counted here: a file that could not
- * be loaded, and a run that ended badly although every test passed (an unhandled rejection, a missing report).
+ * Counts the results in vitest's report. Two failures belong to no test and are added here: a file that could not be
+ * loaded, and a non-zero exit code although every test passed (an unhandled rejection, a missing report).
  * @param {{ testResults: FileResult[] } | undefined} report
  * @param {number | null} exitCode
  * @returns {Counts}
@@ -42,6 +42,7 @@ function readReport(path) {
 }
 
 /**
+ * Runs vitest and counts the results.
  * @param {readonly string[]} args filters and options of vitest
  * @param {NodeJS.ProcessEnv} [env]
  * @returns {Promise<Counts>}
@@ -60,7 +61,7 @@ export async function runVitest(args, env = process.env) {
 }
 
 /**
- * The last line of a run, and its exit code.
+ * Prints the last line of a run and sets the exit code.
  * @param {Counts} counts
  */
 export function finish({ passed, failed, skipped }) {

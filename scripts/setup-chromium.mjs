@@ -1,7 +1,7 @@
 /**
- * `node scripts/setup-chromium.mjs`: sees to it that there is a Chromium for the tests of the console: one that the
- * machine has, or Debian's, which is installed when this runs as root. It needs dozens of libraries, so that unpacking
- * it without installing would not do. Without success the tests say why they were skipped.
+ * `node scripts/setup-chromium.mjs`: provides Chromium for the tests of the console. Uses the Chromium of this machine,
+ * or installs Debian's if this runs as root. Chromium needs dozens of libraries, so it cannot be unpacked without
+ * installing. If this fails, the tests are skipped and report why.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const PROBLEM = join(FOLDER, 'problem.txt');
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
-/** The program, or undefined when there is none. */
+/** The path of Chromium; undefined if it is not installed. */
 export function findChromium() {
   const { CLUSTERPASS_TEST_CHROMIUM: given, PATH = '' } = process.env;
   if (given) return isProgram(given) ? given : undefined;
@@ -46,18 +46,18 @@ function aptGet(args) {
 }
 
 function install() {
-  if (process.getuid?.() !== 0) return 'there is no chromium on the PATH, and only root can install it';
+  if (process.getuid?.() !== 0) return 'chromium is not on the PATH, and only root can install it';
   const install = ['install', '--yes', '--no-install-recommends', 'chromium'];
-  // Where the lists of packages are fresh enough, they need not be fetched.
+  // Skips the update of the package lists if they are recent enough.
   if (aptGet(install) === undefined) return undefined;
   return aptGet(['update']) ?? aptGet(install);
 }
 
-/** Sees to it that Chromium is there, or that it is written down why it is not. Never throws. */
+/** Installs Chromium if it is missing, or writes the reason for a failure to a file. Never throws. */
 export function setUpChromium() {
   if (findChromium() !== undefined) return;
-  console.error('Installing Chromium for the tests (apt-get), once.');
-  // Without the addresses in it: they are the machine's, and may hold credentials.
+  console.error('Installing Chromium for the tests with apt-get (once).');
+  // Without URLs: those of the machine's package sources may contain credentials.
   const problem = install()?.replaceAll(/\b[a-z+]+:\/\/\S+/g, '<address>');
   try {
     mkdirSync(FOLDER, { recursive: true });
@@ -67,7 +67,7 @@ export function setUpChromium() {
       writeFileSync(PROBLEM, `${problem}\n`);
     }
   } catch {
-    // Then the tests report that it is missing, without a reason.
+    // The tests then report that Chromium is missing, without a reason.
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * `node scripts/setup-console.mjs`: builds the console where it is missing or older than its sources. Quick when
- * there is nothing to do. Plain JavaScript without dependencies, because it runs on Node 20, before the build.
+ * `node scripts/setup-console.mjs`: builds the console if its sources have changed since the last build. Plain
+ * JavaScript without dependencies, because it is loaded on Node 20, before packages are installed.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -10,10 +10,10 @@ import { runChild } from '../bin/run-child.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 export const CONSOLE_DIST = join(ROOT, 'console/dist');
-/** Names the sources that a build was made from. */
+/** The file in a build with the hash of its sources. */
 export const SOURCES_NOTE = 'sources.txt';
 
-/** Everything the bundle is made of. */
+/** All inputs of the build. */
 const SOURCES = ['console', 'src/client', 'src/api', 'package-lock.json', 'scripts/build-console.mjs'];
 
 /**
@@ -32,7 +32,7 @@ function filesIn(path) {
   }
 }
 
-/** By content: a checkout sets times as it likes. */
+/** By content: a checkout changes modification times. */
 export function sourcesHash() {
   const hash = createHash('sha256');
   for (const file of SOURCES.flatMap((path) => filesIn(join(ROOT, path))).sort()) {
@@ -51,18 +51,18 @@ function isBuilt() {
 }
 
 /**
- * Sees to it that the console is built. A server without it works, and says at its path what is missing.
- * @param {string} [node] one that can run the build
+ * Builds the console if needed. Without it the server works, and the path of the console answers what is missing.
+ * @param {string} [node] the Node that runs the build
  */
 export async function setUpConsole(node = process.execPath) {
   if (isBuilt()) return;
-  console.error('Building the console, once.');
+  console.error('Building the console (once).');
   const script = fileURLToPath(new URL('build-console.mjs', import.meta.url));
   const { code } = await runChild(node, [script], { cwd: ROOT });
-  if (code !== 0) console.error('The console could not be built; its messages are above.');
+  if (code !== 0) console.error('The console could not be built; see the messages above.');
 }
 
-/** As vitest calls it, once before all tests. */
+/** Called by vitest once before all tests. */
 export const setup = () => setUpConsole();
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await setUpConsole();

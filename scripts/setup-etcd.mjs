@@ -1,4 +1,4 @@
-/** `node scripts/setup-etcd.mjs`: fetches the real etcd for the tests. */
+/** `node scripts/setup-etcd.mjs`: downloads etcd for the tests. */
 import { fileURLToPath } from 'node:url';
 import { setUpProgram, testProgram } from './test-program.mjs';
 

@@ -1,4 +1,4 @@
-/** `node scripts/setup-haproxy.mjs`: fetches the real HAProxy for the tests of what stands in front of the server. */
+/** `node scripts/setup-haproxy.mjs`: downloads HAProxy for the tests with a reverse proxy. */
 import { fileURLToPath } from 'node:url';
 import { setUpProgram, testProgram } from './test-program.mjs';
 

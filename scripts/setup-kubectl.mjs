@@ -1,4 +1,4 @@
-/** `node scripts/setup-kubectl.mjs`: fetches the real kubectl for the tests. */
+/** `node scripts/setup-kubectl.mjs`: downloads kubectl for the tests. */
 import { fileURLToPath } from 'node:url';
 import { setUpProgram, testProgram } from './test-program.mjs';
 

@@ -1,4 +1,4 @@
-/** `node scripts/setup-nginx.mjs`: fetches the real nginx for the tests of what stands in front of the server. */
+/** `node scripts/setup-nginx.mjs`: downloads nginx for the tests with a reverse proxy. */
 import { fileURLToPath } from 'node:url';
 import { setUpProgram, testProgram } from './test-program.mjs';
 

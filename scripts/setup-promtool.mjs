@@ -1,4 +1,4 @@
-/** `node scripts/setup-promtool.mjs`: fetches Prometheus' own judge of alert rules for the tests. */
+/** `node scripts/setup-promtool.mjs`: downloads promtool, which checks alert rules in the tests. */
 import { fileURLToPath } from 'node:url';
 import { setUpProgram, testProgram } from './test-program.mjs';
 

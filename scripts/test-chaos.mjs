@@ -1,6 +1,6 @@
 /**
- * `npm run test:chaos [-- --seconds S --reads N --seed X]`: replicas and etcd members are killed, stopped and cut off for S
- * seconds (120; 0 leaves it out), and what clients saw is judged. N reads across replicas come first (none).
+ * `npm run test:chaos [-- --seconds S --reads N --seed X]`: kills, stops and disconnects replicas and etcd members for
+ * S seconds (120; 0 skips this), and checks what clients observed. Before that, makes N reads across replicas (0).
  */
 import { parseArgs } from 'node:util';
 import { finish, runVitest } from './run-vitest.mjs';
@@ -16,7 +16,7 @@ const { values, positionals } = parseArgs({
 });
 for (const [name, value] of Object.entries(values)) {
   if (!/^\d+$/.test(value)) {
-    console.error(`--${name} is a number, not "${value}"`);
+    console.error(`--${name}: "${value}" is not a whole number`);
     process.exit(2);
   }
 }

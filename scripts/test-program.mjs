@@ -1,7 +1,7 @@
 /**
- * Fetches programs that only the tests need, from the archive that the machine takes its own packages from, and
- * unpacks them without installing them. Nothing of the system is changed: apt works on folders of its own. Quick when
- * it was done before. Without success the tests say why they were skipped.
+ * Downloads programs that only the tests need from the machine's package archive, and unpacks them without installing
+ * them. apt works in separate folders, so the system is not changed. If this fails, the tests are skipped and report
+ * why.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -20,22 +20,22 @@ import { fileURLToPath } from 'node:url';
 import { inSuite, readSources } from './apt-sources.mjs';
 
 /**
- * Where a program for the tests is, or why it is not there.
+ * A program for the tests.
  * @typedef {object} Wanted
- * @property {string} name what people call it
- * @property {string | undefined} path the program, once it is there
- * @property {string} problem a file that says in a sentence why it is not there
- * @property {string} script what fetches it
+ * @property {string} name
+ * @property {string | undefined} path the program, if it is installed
+ * @property {string} problem the file with the reason why it could not be installed
+ * @property {string} script the script that installs it
  */
 
 /**
- * What is known of a program out of a Debian package.
+ * A program in a Debian package.
  * @typedef {object} PackageFacts
  * @property {string} name
- * @property {string} package the package it is in
- * @property {string} inPackage where the program lies in the package
- * @property {string[]} versionArgs arguments that make it print its version and end, to see that it runs here
- * @property {boolean} [needsLibraries] whether it runs only with the libraries of the release it was built for
+ * @property {string} package the name of the package
+ * @property {string} inPackage the path of the program in the package
+ * @property {string[]} versionArgs arguments to print its version, to test that it runs on this machine
+ * @property {boolean} [needsLibraries] whether it needs the shared libraries of the machine's release
  */
 
 /** @typedef {Wanted & PackageFacts & { path: string }} TestProgram */
@@ -55,7 +55,7 @@ export function testProgram(facts) {
 }
 
 /**
- * Why a program cannot be used, in a sentence; undefined when it can.
+ * The reason why a program is missing; undefined if it is installed.
  * @param {Wanted} wanted
  */
 export function whyMissing({ name, path, problem, script }) {
@@ -63,11 +63,11 @@ export function whyMissing({ name, path, problem, script }) {
   try {
     return readFileSync(problem, 'utf8').trim();
   } catch {
-    return `${name} was not fetched yet: node ${script} does it`;
+    return `${name} is not installed: run node ${script}`;
   }
 }
 
-/** Suites that carry recent enough releases. The first is what everybody's results agree on. */
+/** Debian suites with recent enough releases, in the order in which they are tried. */
 const SUITES = ['trixie', 'stable', 'sid'];
 
 class SetUpError extends Error {}
@@ -110,26 +110,26 @@ function releaseName() {
 }
 
 /**
- * Where this machine keeps what apt works with, by apt's own names for it.
+ * Paths in apt's configuration, by their option names.
  * @param {string[]} names
  */
-function aptPlaces(...names) {
+function aptPaths(...names) {
   const shell = run('apt-config', ['shell', ...names.flatMap((name, i) => [`P${i}`, name])]);
   return names.map((_, i) => new RegExp(`^P${i}='([^']*)'$`, 'm').exec(shell)?.[1] ?? '');
 }
 
 /**
- * An empty folder for the work on a program, with the settings that keep apt inside of it.
+ * Creates an empty folder with an apt configuration that writes only to this folder.
  * @param {TestProgram} wanted
- * @param {string[]} settings those that say where packages come from, where that is not where the machine's do
+ * @param {string[]} settings further settings, such as other package sources
  */
-function workPlace(wanted, settings) {
+function workFolder(wanted, settings) {
   const work = join(dirname(wanted.path), 'work');
   rmSync(work, { recursive: true, force: true });
   for (const name of ['state/lists/partial', 'cache/archives/partial', 'unpacked']) {
     mkdirSync(join(work, name), { recursive: true });
   }
-  // Read after the machine's own settings, so that its proxies and keys hold and its hooks do not run.
+  // Read after the machine's settings: keeps its proxies and keys, and clears its hooks.
   writeFileSync(
     join(work, 'apt.conf'),
     [
@@ -137,7 +137,7 @@ function workPlace(wanted, settings) {
       '#clear APT::Update::Post-Invoke;',
       '#clear APT::Update::Post-Invoke-Success;',
       `Dir::State "${work}/state";`,
-      // Beside it are the locks: with one of our own, nobody has to be root, and the machine's apt is not held up.
+      // apt's lock is next to this file: a separate one needs no root and does not block the machine's apt.
       `Dir::State::status "${work}/status";`,
       `Dir::Cache "${work}/cache";`,
       'APT::Sandbox::User "root";',
@@ -154,13 +154,13 @@ function workPlace(wanted, settings) {
 }
 
 /**
- * Downloads and unpacks the program from one suite, and leaves it in place whole or not at all.
+ * Downloads and unpacks the program from one suite. Renames it last, so that it is never incomplete.
  * @param {TestProgram} wanted
  * @param {string} stanza
  */
 function fetchFrom(wanted, stanza) {
   const folder = dirname(wanted.path);
-  const { work, aptGet } = workPlace(wanted, [
+  const { work, aptGet } = workFolder(wanted, [
     `Dir::Etc::sourcelist "${folder}/work/archive.sources";`,
     'Dir::Etc::sourceparts "-";',
     'Dir::Etc::preferences "-";',
@@ -172,7 +172,7 @@ function fetchFrom(wanted, stanza) {
   aptGet('--error-on=any', 'update');
   aptGet('download', wanted.package);
   const archive = readdirSync(work).find((name) => name.endsWith('.deb'));
-  if (archive === undefined) throw new SetUpError(`apt-get download ${wanted.package} left no package`);
+  if (archive === undefined) throw new SetUpError(`apt-get download ${wanted.package} downloaded no package`);
   run('dpkg-deb', ['-x', join(work, archive), join(work, 'unpacked')]);
   const program = join(work, 'unpacked', wanted.inPackage);
   run(program, wanted.versionArgs);
@@ -181,13 +181,13 @@ function fetchFrom(wanted, stanza) {
 }
 
 /**
- * The same for a program that needs libraries: from the machine's own release, together with those libraries that the
- * machine does not have. They are unpacked beside it, and nothing is installed: so no service is started either.
+ * The same for a program that needs libraries: from the machine's release, with the libraries that the machine does not
+ * have. They are unpacked next to the program. Nothing is installed, so no service is started.
  * @param {TestProgram} wanted
  */
 function fetchWithLibraries(wanted) {
-  const [status = ''] = aptPlaces('Dir::State::status/f');
-  const { work, aptGet } = workPlace(wanted, []);
+  const [status = ''] = aptPaths('Dir::State::status/f');
+  const { work, aptGet } = workFolder(wanted, []);
   copyFileSync(status, join(work, 'status'));
   aptGet('update');
   aptGet('install', '--download-only', '--yes', '--no-install-recommends', '--reinstall', wanted.package);
@@ -200,7 +200,7 @@ function fetchWithLibraries(wanted) {
   renameSync(join(work, 'unpacked'), root);
   const libraries = libraryFolders(root).map((folder) => `$here/root/${folder}`);
   const launcher = join(work, wanted.name);
-  // By way of its own place, so that a clone can be moved.
+  // Relative to the launcher, so that a clone can be moved.
   writeFileSync(
     launcher,
     [
@@ -222,7 +222,7 @@ function fetchWithLibraries(wanted) {
 }
 
 /**
- * Folders with libraries in them, as Debian lays them out: one for the processor's kind.
+ * Debian's library folders, which are named after the architecture.
  * @param {string} root
  */
 function libraryFolders(root) {
@@ -246,13 +246,13 @@ function entriesOf(folder) {
 function fetchProgram(wanted) {
   if (wanted.needsLibraries === true) return fetchWithLibraries(wanted);
   const release = releaseName();
-  const [list = '', parts = ''] = aptPlaces('Dir::Etc::sourcelist/f', 'Dir::Etc::sourceparts/d');
+  const [list = '', parts = ''] = aptPaths('Dir::Etc::sourcelist/f', 'Dir::Etc::sourceparts/d');
   const sources = readSources({ list, parts });
   /** @type {string[]} */
   const problems = [];
   for (const suite of SUITES) {
     const stanza = inSuite(sources, release, suite);
-    if (stanza === undefined) throw new SetUpError(`no source of packages for the release "${release}" is configured`);
+    if (stanza === undefined) throw new SetUpError(`no package source for the release "${release}" is configured`);
     try {
       return fetchFrom(wanted, stanza);
     } catch (error) {
@@ -264,24 +264,24 @@ function fetchProgram(wanted) {
 }
 
 /**
- * Sees to it that the program is there, or that it is written down why it is not. Never throws.
+ * Downloads the program if it is missing, or writes the reason for a failure to a file. Never throws.
  * @param {TestProgram} wanted
  */
 export function setUpProgram(wanted) {
   if (isProgram(wanted.path)) return;
   try {
     mkdirSync(dirname(wanted.path), { recursive: true });
-    console.error(`Fetching ${wanted.name} for the tests, once.`);
+    console.error(`Downloading ${wanted.name} for the tests (once).`);
     fetchProgram(wanted);
     rmSync(wanted.problem, { force: true });
   } catch (error) {
-    // Without the addresses in it: they are the machine's, and may hold credentials.
+    // Without URLs: those of the machine's package sources may contain credentials.
     const why = String(error instanceof Error ? error.message : error).replaceAll(/\b[a-z+]+:\/\/\S+/g, '<address>');
-    console.error(`${wanted.name} could not be fetched: ${why}`);
+    console.error(`${wanted.name} could not be downloaded: ${why}`);
     try {
       writeFileSync(wanted.problem, `${why}\n`);
     } catch {
-      // Then the tests report that it is missing, without a reason.
+      // The tests then report that it is missing, without a reason.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** `npm test`: every check and every test; arguments (paths, `-t name`) choose among the tests. */
+/** `npm test`: runs all checks and tests. Arguments (paths, `-t name`) select tests. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { finish, runVitest } from './run-vitest.mjs';
@@ -14,15 +14,15 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** @param {string} path */
 const inRoot = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
-/** Each runs on this Node and writes nothing. @type {Record<string, string[]>} */
+/** Arguments of Node. The checks write nothing. @type {Record<string, string[]>} */
 const CHECKS = {
   'types (tsc)': [inRoot('node_modules/typescript/bin/tsc'), '--noEmit', '-p', '.'],
   'types of the console (tsc)': [inRoot('node_modules/typescript/bin/tsc'), '--noEmit', '-p', 'console'],
-  // Warnings count: one that nobody has to mend is one that nobody reads.
   'import edges (dependency-cruiser)': [
     inRoot('node_modules/dependency-cruiser/bin/dependency-cruiser.mjs'),
     ...['--config', inRoot('.dependency-cruiser.mjs'), 'src', 'console/src', 'bench', 'scripts'],
   ],
+  // Warnings fail, too: otherwise they would accumulate unread.
   'lint and format (biome)': [
     inRoot('node_modules/@biomejs/biome/bin/biome'),
     'check',

@@ -1,6 +1,6 @@
 /**
- * `node scripts/with-setup.mjs TASK [ARGUMENT...]`: sets up a fresh clone if need be, then runs the task on a Node
- * that can. Plain JavaScript without dependencies, because it runs on Node 20 and before anything is installed.
+ * `node scripts/with-setup.mjs TASK [ARGUMENT...]`: installs packages if needed, then runs the task on the project's
+ * Node. Plain JavaScript without dependencies, because it runs on Node 20, before packages are installed.
  */
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,8 +23,8 @@ const SCRIPTS = {
 const [task = '', ...args] = process.argv.slice(2);
 
 /**
- * npm puts a shell between itself and this process, and when npm is told to stop, only that shell hears of it.
- * Without this the server would live on, unseen, with the port and the database in its hands.
+ * npm runs this process in a shell and sends signals only to that shell. Ends this process when the shell has exited.
+ * Otherwise the server would keep running and hold its port and its database.
  */
 function stopWithShell() {
   const shell = process.ppid;
@@ -40,7 +40,7 @@ function stopWithShell() {
 async function runScript(script) {
   const node = projectNode();
   if (node === undefined) return { code: 1, signal: null };
-  // Whatever a check or a test starts by name (`node`, `tsc`) is the project's, not the machine's.
+  // Checks and tests start `node` and `tsc` by name: these must be the project's.
   const path = [join(ROOT, 'node_modules/.bin'), dirname(node), process.env.PATH].join(
     process.platform === 'win32' ? ';' : ':',
   );
@@ -56,7 +56,7 @@ if (task !== 'start' && !(task in SCRIPTS)) {
   process.exitCode = 1;
 } else if (task === 'start') {
   await setUpConsole(projectNode());
-  // Whole: a bare `--demo` would take the next word for its value.
+  // Not `--demo`: the next argument would be taken for its value.
   process.argv.splice(2, process.argv.length, 'serve', '--demo=true', ...args);
   await import('../bin/clusterpass.mjs');
 } else {

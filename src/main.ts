@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { GROUPS } from './cli/commands.ts';
+import { GROUPS } from './cli/command-table/commands.ts';
+import { STORE_COMMANDS } from './cli/command-table/store-commands.ts';
 import { processContext } from './cli/context.ts';
-import { addCommands, addRow, newProgram } from './cli/program.ts';
-import { STORE_COMMANDS } from './cli/store-commands.ts';
+import { addCommand, addCommands, newProgram } from './cli/program.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -29,7 +29,7 @@ const storeCommand = program.command('store').description(GROUPS.store ?? '');
 if (process.argv.includes('store')) {
   const { addStoreFlags } = await import('./config/load-options.ts');
   for (const command of STORE_COMMANDS) {
-    addStoreFlags(addRow(storeCommand, command)).action(async (flags: Record<string, unknown>) => {
+    addStoreFlags(addCommand(storeCommand, command)).action(async (flags: Record<string, unknown>) => {
       const { runStoreCommand } = await import('./server/store-command.ts');
       process.exitCode = await runStoreCommand(command.task, flags);
     });

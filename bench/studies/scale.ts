@@ -84,7 +84,7 @@ async function measureFleet(clusters: number): Promise<void> {
     const access = { endpoints: etcd.endpoints };
     const target = {
       open: async () => (await openEtcdStore({ ...access, prefix: '/fleet' })).store,
-      lift: (revision: number) => seedEtcdRevision(access, '/fleet', revision),
+      seedRevision: (revision: number) => seedEtcdRevision(access, '/fleet', revision),
     };
     progress(`writing ${clusters} clusters to etcd`);
     await fillStore(target, clusterFleet({ clusters, bindings: 1_000 }));

@@ -1,4 +1,4 @@
-import { request } from 'node:https';
+import { type Agent, request } from 'node:https';
 import type { FleetServer } from './processes.ts';
 
 export interface Response {
@@ -14,13 +14,13 @@ export interface Call {
   readonly type?: string;
 }
 
-/** Sends one request over a new connection. For set-up and checks; the driver sends what is measured. */
-export function call(
-  server: Pick<FleetServer, 'port' | 'adminToken'>,
-  method: string,
-  path: string,
-  sent: Call = {},
-): Promise<Response> {
+export type CallTarget = Pick<FleetServer, 'url' | 'port' | 'adminToken'> & {
+  /** For keep-alive connections. By default, each request has a new connection. */
+  readonly agent?: Agent;
+};
+
+/** Sends one request. For set-up and checks; the driver sends the requests that are measured. */
+export function call(server: CallTarget, method: string, path: string, sent: Call = {}): Promise<Response> {
   const { token = server.adminToken, body, type = 'application/json' } = sent;
   const text = body === undefined ? undefined : JSON.stringify(body);
   return new Promise((resolve, reject) => {
@@ -28,8 +28,9 @@ export function call(
       Authorization: `Bearer ${token}`,
       ...(text === undefined ? {} : { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) }),
     };
+    const { port, agent = false } = server;
     const outgoing = request(
-      { host: '127.0.0.1', port: server.port, method, path, headers, rejectUnauthorized: false, agent: false },
+      { host: '127.0.0.1', port, method, path, headers, rejectUnauthorized: false, agent },
       (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -5,7 +5,7 @@ import { createCatalog } from '../../src/api/catalog.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { storageKey } from '../../src/api/object-key.ts';
 import { toStoredBytes } from '../../src/objects/stored-object.ts';
-import { seedSqliteRevision } from '../../src/storage/sqlite/seed-revision.ts';
+import { seedSqliteRevision } from '../../src/storage/sqlite/database.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { importStore } from '../../src/transfer/import-store.ts';
 import { CREATED, clusterBody, type FleetObject } from './objects.ts';
@@ -54,7 +54,7 @@ export async function writeFleet(dataDir: string, fleet: Fleet): Promise<void> {
   const file = join(dataDir, 'clusterpass.db');
   const target = {
     open: () => openSqliteStore({ file }),
-    lift: async (revision: number) => seedSqliteRevision(file, revision),
+    seedRevision: async (revision: number) => seedSqliteRevision(file, revision),
   };
   await fillStore(target, fleet);
 }

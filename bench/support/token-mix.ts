@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
+import { Agent } from 'node:https';
 import { join } from 'node:path';
-import { call, expectEqual } from './client.ts';
+import { type CallTarget, call, expectEqual } from './client.ts';
 import type { Requests } from './driver-process.ts';
 import { tokenPath } from './objects.ts';
 import { type FleetServer, makeFolder, startFleetServer } from './processes.ts';
@@ -30,7 +31,7 @@ async function inParallel<T>(values: Iterable<T>, task: (value: T) => Promise<vo
 
 /** The credential of each caller in the requests. */
 async function credentialsOf(
-  server: FleetServer,
+  server: CallTarget,
   requests: readonly MixedRequest[],
 ): Promise<ReadonlyMap<TokenCaller, string>> {
   const credentials = new Map<TokenCaller, string>();
@@ -46,14 +47,17 @@ export async function startTokenMix(size: TokenFleetSize, progress?: (line: stri
   const begun = performance.now();
   const server = await startFleetServer(tokenFleet(size));
   const requests = mixedRequests(size, Math.ceil(TEXTS / size.accounts));
-  const credentials = await credentialsOf(server, requests);
+  const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+  const target = { ...server, agent };
+  const credentials = await credentialsOf(target, requests);
   const credential = (caller: TokenCaller): string => credentials.get(caller) ?? '';
   // One request of each of so many callers.
   const sample = [...new Map(requests.map((request) => [request.caller, request])).values()].slice(0, SAMPLE);
   await inParallel(sample, async ({ caller, account, asked }) => {
-    await verifiedToken(server, credential(caller), account, asked);
+    await verifiedToken(target, credential(caller), account, asked);
   });
-  await expectRefusals(server, requests, credential);
+  await expectRefusals(target, requests, credential);
+  agent.destroy();
   const file = join(await makeFolder(), 'requests.json');
   const texts = requests.map(({ caller, account, asked }) => tokenText(credential(caller), account, asked));
   await writeFile(file, JSON.stringify(texts));
@@ -64,7 +68,7 @@ export async function startTokenMix(size: TokenFleetSize, progress?: (line: stri
 
 /** A caller is allowed by the bindings of its team: for an account of another team it gets 403. */
 async function expectRefusals(
-  server: FleetServer,
+  server: CallTarget,
   requests: readonly MixedRequest[],
   credential: (caller: TokenCaller) => string,
 ): Promise<void> {

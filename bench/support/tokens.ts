@@ -1,9 +1,8 @@
 import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jose';
-import { call, expectEqual, expectSuccess, requestText } from './client.ts';
+import { type CallTarget, call, expectEqual, expectSuccess, requestText } from './client.ts';
 import { ACCOUNT, CALLER, HOME, NAMESPACE } from './cluster-fleet.ts';
 import type { TokenSample } from './floor-process.ts';
 import { tokenPath } from './objects.ts';
-import type { FleetServer } from './processes.ts';
 import type { Account, AskedToken } from './token-fleet.ts';
 
 interface TokenResponse {
@@ -22,7 +21,7 @@ export const tokenText = (credential: string, account: Account, asked: AskedToke
   requestText('POST', pathOf(account), { token: credential, body: bodyOf(asked) });
 
 /** A token that the service account uses as its credential. It is valid for a day, longer than any benchmark. */
-export async function credentialOf(server: FleetServer, account: Account): Promise<string> {
+export async function credentialOf(server: CallTarget, account: Account): Promise<string> {
   const body = { spec: { audiences: [], expirationSeconds: 86_400 } };
   const response = await expectSuccess<TokenResponse>(call(server, 'POST', pathOf(account), { body }));
   return response.status.token;
@@ -30,7 +29,7 @@ export async function credentialOf(server: FleetServer, account: Account): Promi
 
 /** Requests a token and verifies it: signature, issuer, subject, audience and lifetime. */
 export async function verifiedToken(
-  server: FleetServer,
+  server: CallTarget,
   credential: string,
   account: Account,
   asked: AskedToken,
@@ -56,7 +55,7 @@ const REQUESTER = { ...BUILDER, name: CALLER };
 const ASKED = { audience: 'https://vault.example', seconds: 3600 };
 
 /** A token request in a cluster fleet: one service account asks for a token of another. */
-export async function oneAccountRequest(server: FleetServer): Promise<{ request: string; sample: TokenSample }> {
+export async function oneAccountRequest(server: CallTarget): Promise<{ request: string; sample: TokenSample }> {
   const credential = await credentialOf(server, REQUESTER);
   const sample = await verifiedToken(server, credential, BUILDER, ASKED);
   return { request: tokenText(credential, BUILDER, ASKED), sample };

@@ -6,7 +6,7 @@ import type { Kind } from './kind.ts';
  */
 export const REGISTRY_PREFIX = '/registry/';
 
-type ResourceScope = Pick<Kind, 'resource' | 'inCluster' | 'namespaced'>;
+type KeyedKind = Pick<Kind, 'resource' | 'inCluster' | 'namespaced'>;
 
 export interface ObjectKey {
   /** `""` for the fleet's own objects. */
@@ -21,13 +21,13 @@ export function kindPrefix(kind: Pick<Kind, 'resource'>): string {
 }
 
 /** The prefix of a collection; `namespace` `""` means all namespaces. */
-export function collectionPrefix(kind: ResourceScope, cluster: string, namespace: string): string {
+export function collectionPrefix(kind: KeyedKind, cluster: string, namespace: string): string {
   let prefix = kindPrefix(kind);
   if (kind.inCluster) prefix += `${cluster}/`;
   if (kind.namespaced && namespace !== '') prefix += `${namespace}/`;
   return prefix;
 }
 
-export function storageKey(kind: ResourceScope, objectKey: ObjectKey): string {
-  return `${collectionPrefix(kind, objectKey.cluster, objectKey.namespace)}${objectKey.name}`;
+export function storageKey(kind: KeyedKind, key: ObjectKey): string {
+  return `${collectionPrefix(kind, key.cluster, key.namespace)}${key.name}`;
 }

@@ -102,9 +102,9 @@ export interface WatchSink {
   readonly pending: number;
   /** Writes whole frames. Returns false when the client is behind; `onDrain` is called when it has caught up. */
   write(frames: Uint8Array): boolean;
-  /** Writes frames that other watchers are sent, too. */
+  /** The same for frames that other watchers are sent too. */
   writeShared(frames: SharedFrames): boolean;
-  /** Writes frames of this watcher only, in pieces, which are copied. */
+  /** Writes frames of this client only, in pieces, which are copied. */
   writeOwn(pieces: readonly Uint8Array[]): boolean;
   onDrain(listener: () => void): void;
   /** Called once, when the client disconnects or the server shuts down. */

@@ -12,10 +12,10 @@ it.each([
   ['-s=https://x get --token t clusters n', 'get clusters --server https://x --token t n'],
   ['--insecure-skip-tls-verify whoami', 'whoami --insecure-skip-tls-verify'],
   ['apply -f - -f=x', 'apply --filename - --filename x'],
-  // A value is a value, whatever it looks like.
+  // A value may look like a flag.
   ['credential --cluster -o=name --as -w', 'credential --cluster -o=name --as -w'],
   ['get clusters -- -o=name', 'get clusters -- -o=name'],
-  // Not known here: for commander to complain about, or to do.
+  // Not in the table of commands: left to commander.
   ['get clusters -x=1 --bad=2', 'get clusters -x=1 --bad=2'],
   ['get clusters -wh', 'get clusters --watch -h'],
   ['serve --demo=true -o=x', 'serve --demo=true -o=x'],
@@ -30,10 +30,10 @@ it.each([
   expect(commandLine(given.split(' '))).toEqual(expected.split(' '));
 });
 
-it('a switch is on or off', () => {
+it('refuses a switch that is neither true nor false', () => {
   expect(() => commandLine(['get', 'clusters', '--watch=maybe'])).toThrow('invalid argument "maybe" for "-w, --watch"');
 });
 
-it('a value may be empty', () => {
+it('accepts an empty value', () => {
   expect(commandLine(['get', 'clusters', '-o='])).toEqual(['get', 'clusters', '--output', '']);
 });

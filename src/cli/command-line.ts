@@ -1,11 +1,11 @@
-import { isClusterType } from './cluster-names.ts';
+import { isClusterType } from './clusters.ts';
 import { CliError, type Command, type Flag } from './command.ts';
-import { COMMANDS, GROUPS } from './commands.ts';
-import { CONNECTION_FLAGS } from './connection-flags.ts';
+import { COMMANDS, GROUPS } from './command-table/commands.ts';
+import { CONNECTION_FLAGS, flagsOf } from './command-table/flags.ts';
 
 /**
- * Puts a command line as kubectl's users write it into the form that commander reads: connection flags may stand
- * before the command, `-o=name` is `-o name`, and `--watch=true` is `--watch`.
+ * Converts a command line in kubectl's syntax to commander's: connection flags may precede the command, `-o=name` is
+ * `-o name`, and `--watch=true` is `--watch`.
  */
 export function commandLine(args: readonly string[]): string[] {
   const { words: given, early, rest: after } = findCommand(args);
@@ -13,11 +13,10 @@ export function commandLine(args: readonly string[]): string[] {
   const rest = name === undefined ? after : [name, ...after];
   const command = commandOf(words);
   if (command === undefined) return [...words, ...early, ...rest];
-  const flags = [...(command.flags ?? []), ...(command.connects === false ? [] : CONNECTION_FLAGS)];
-  return [...words, ...plainFlags([...early, ...rest], namesOf(flags))];
+  return [...words, ...separateFlags([...early, ...rest], namesOf(flagsOf(command)))];
 }
 
-/** `get cluster/NAME`: the command is `get cluster`, and the name in this form is its first argument. */
+/** `get cluster/NAME`: the command is `get cluster`, and `cluster/NAME` is its first argument. */
 function withoutName(words: readonly string[]): { words: readonly string[]; name?: string } {
   const [group = '', second = ''] = words;
   const [type = ''] = second.split('/', 1);
@@ -32,7 +31,7 @@ interface Name {
   readonly takesValue: boolean;
 }
 
-/** By what can be on a command line: `-o` and `--output`. */
+/** By every spelling: `-o` and `--output`. */
 function namesOf(flags: readonly Flag[]): ReadonlyMap<string, Name> {
   return new Map(
     flags.flatMap((flag) => {
@@ -48,7 +47,7 @@ const CONNECTION_NAMES = namesOf(CONNECTION_FLAGS);
 
 interface Found {
   readonly words: readonly string[];
-  /** Connection flags that stood before the command was complete. */
+  /** Connection flags before the last word of the command. */
   readonly early: readonly string[];
   readonly rest: readonly string[];
 }
@@ -84,7 +83,8 @@ const commandOf = (words: readonly string[]): Command | undefined =>
       path.every((word, at) => word === words[at] || (at === path.length - 1 && aliases.includes(words[at] ?? ''))),
   );
 
-function plainFlags(args: readonly string[], names: ReadonlyMap<string, Name>): string[] {
+/** Splits flags and values into separate arguments. The last occurrence of a switch wins. */
+function separateFlags(args: readonly string[], names: ReadonlyMap<string, Name>): string[] {
   const switches = new Map<string, boolean>();
   const others: string[] = [];
   for (let at = 0; at < args.length; at += 1) {
@@ -99,10 +99,10 @@ function plainFlags(args: readonly string[], names: ReadonlyMap<string, Name>): 
     }
     for (const { name, text, value } of arg.startsWith('--') ? [longFlag(arg, names)] : shortFlags(arg, names)) {
       if (name === undefined) others.push(text);
-      else if (!name.takesValue) switches.set(name.long, value === undefined || truth(name, value));
+      else if (!name.takesValue) switches.set(name.long, value === undefined || booleanOf(name, value));
       else if (value !== undefined) others.push(name.long, value);
       else {
-        // The next word is its value, whatever it looks like.
+        // The next argument is the value, even if it starts with a dash.
         others.push(name.long, ...args.slice(at + 1, at + 2));
         at += 1;
       }
@@ -112,7 +112,7 @@ function plainFlags(args: readonly string[], names: ReadonlyMap<string, Name>): 
 }
 
 interface Given {
-  /** undefined: a flag that the command does not have, for commander to complain about. */
+  /** undefined: not a flag of the command; commander reports it. */
   readonly name: Name | undefined;
   readonly text: string;
   readonly value: string | undefined;
@@ -139,8 +139,8 @@ function shortFlags(text: string, names: ReadonlyMap<string, Name>): Given[] {
   return found;
 }
 
-/** The spellings that kubectl takes. */
-function truth({ flag }: Name, value: string): boolean {
+/** The spellings that kubectl accepts. */
+function booleanOf({ flag }: Name, value: string): boolean {
   if (/^(1|t|T|true|TRUE|True)$/.test(value)) return true;
   if (/^(0|f|F|false|FALSE|False)$/.test(value)) return false;
   throw new CliError(`invalid argument ${JSON.stringify(value)} for "${flag.flags}": true or false`);

@@ -1,16 +1,18 @@
-import type { Progress } from './progress.ts';
+import { parseDuration } from '../config/duration.ts';
 
-/** What a command is: a row of the table in commands.ts, and a file with its `run`. */
-
-export interface Flag {
-  /** As commander reads it: `-o, --output <format>`. */
-  readonly flags: string;
-  readonly doc: string;
-  readonly default?: string;
-  /** May be given more than once; the values are a list. */
-  readonly repeatable?: boolean;
-  /** Another way to give it. */
-  readonly variable?: string;
+/** One command of the program: a row of the table in command-table/. Its code is in commands/, see load-command.ts. */
+export interface Command {
+  /** `['get', 'clusters']` */
+  readonly path: readonly string[];
+  readonly aliases?: readonly string[];
+  readonly summary: string;
+  /** Further paragraphs for docs/cli.md. */
+  readonly details?: string;
+  readonly arguments?: readonly Argument[];
+  readonly flags?: readonly Flag[];
+  /** False for commands that need no server. */
+  readonly connects?: boolean;
+  readonly examples: readonly string[];
 }
 
 export interface Argument {
@@ -19,26 +21,21 @@ export interface Argument {
   readonly doc: string;
 }
 
-export interface Command {
-  /** `['get', 'clusters']` */
-  readonly path: readonly string[];
-  readonly aliases?: readonly string[];
-  readonly summary: string;
-  /** Further paragraphs for the reference. */
-  readonly details?: string;
-  readonly arguments?: readonly Argument[];
-  readonly flags?: readonly Flag[];
-  /** False for commands that need no server. */
-  readonly connects?: boolean;
-  readonly examples: readonly string[];
-  /** Loaded when it is called: a credential plugin starts with every kubectl, and must not wait for the rest. */
-  readonly load: () => Promise<{ readonly run: Run }>;
+export interface Flag {
+  /** In commander's notation: `-o, --output <format>`. */
+  readonly flags: string;
+  readonly doc: string;
+  readonly default?: string;
+  /** May be given more than once; the values are a list. */
+  readonly repeatable?: boolean;
+  /** The environment variable that sets the same value. */
+  readonly variable?: string;
 }
 
-/** Gives the exit code; nothing means 0. */
+/** Runs a command and returns its exit code; undefined means 0. */
 export type Run = (context: Context, invocation: Invocation) => Promise<number | undefined>;
 
-/** The surroundings of a run. */
+/** The process that a command runs in. */
 export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -48,17 +45,24 @@ export interface Context {
   readonly err: Output;
   readonly readStdin: () => Promise<string>;
   readonly progress: Progress;
-  /** Aborted when the user wants it to stop. From the first use on, the command has to end by itself. */
+  /** Aborted by SIGINT and SIGTERM. After the first call, these signals no longer end the process. */
   readonly stopped: () => AbortSignal;
 }
 
 export interface Output {
   write(text: string): void;
-  /** Whether a person is looking. */
   readonly isTerminal: boolean;
 }
 
-/** What was on the command line. */
+/** Reports what a command is waiting for. */
+export interface Progress {
+  /** Starts a wait; the returned function ends it. */
+  waitFor(what: string): () => void;
+  /** Reports how many objects are done. */
+  count(done: number, total: number): void;
+}
+
+/** The parsed command line. */
 export class Invocation {
   readonly args: readonly string[];
   readonly #options: Readonly<Record<string, unknown>>;
@@ -74,7 +78,6 @@ export class Invocation {
     return typeof value === 'string' ? value : undefined;
   }
 
-  /** A flag that must be there. */
   required(name: string, flag: string): string {
     const value = this.text(name);
     if (value === undefined || value === '') throw new CliError(`${flag} is required`);
@@ -102,9 +105,20 @@ export class Invocation {
     if (!/^\d{1,9}$/.test(value)) throw new CliError(`${flag}: ${JSON.stringify(value)} is not a whole number`);
     return Number(value);
   }
+
+  /** A duration in seconds, rounded up as kubectl does; undefined when it is not given or zero. */
+  seconds(name: string, flag: string): number | undefined {
+    const value = this.text(name);
+    if (value === undefined || value === '0' || value === '0s') return undefined;
+    const milliseconds = parseDuration(value);
+    if (milliseconds === undefined || milliseconds <= 0) {
+      throw new CliError(`${flag}: ${JSON.stringify(value)} is not a duration such as 10m, 1h30m or 90s`);
+    }
+    return Math.ceil(milliseconds / 1000);
+  }
 }
 
-/** Something that the user can mend; the message is one sentence for them, printed after `error: `. */
+/** An error that the user can correct. The message is one sentence, printed after `error: `. */
 export class CliError extends Error {
   override readonly name = 'CliError';
 }

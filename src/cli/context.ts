@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import type { Context, Output } from './command.ts';
 import { NO_PROGRESS } from './progress.ts';
 
-/** The surroundings of this process. */
+/** The context of this process. */
 export function processContext(version: string): Context {
   let stopped: AbortController | undefined;
   return {
@@ -25,7 +25,7 @@ export function processContext(version: string): Context {
 }
 
 function outputOf(stream: NodeJS.WriteStream): Output {
-  // `clusterpass get clusters | head -1`: the reader has what it wants, and that is no error.
+  // `clusterpass get clusters | head -1`: the reader closes the pipe early, which is not an error.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
     throw error;

@@ -4,11 +4,11 @@ import { parseAllDocuments } from 'yaml';
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
+import { yamlProblem } from './describe-error.ts';
+import { fileProblem } from './files/files.ts';
 import type { ObjectScope } from './object-path.ts';
-import { fileProblem } from './private-files.ts';
-import { yamlProblem } from './yaml-problem.ts';
 
-/** An object from a file, and where it belongs. */
+/** An object from a file. */
 export interface Manifest {
   readonly kind: Kind;
   readonly object: ApiObject;
@@ -18,28 +18,28 @@ export interface Manifest {
 
 const CLUSTER_ANNOTATION = 'clusterpass.dev/cluster';
 
-/** Everything that `-f` names, in order. All of it is read before anything is done. */
+/** Reads all files of `-f`, in order. An error in any of them leaves the server unchanged. */
 export async function readManifests(context: Context, invocation: Invocation, catalog: Catalog): Promise<Manifest[]> {
   const manifests: Manifest[] = [];
-  for (const given of invocation.list('filename')) {
-    for (const { source, text } of await textsOf(context, given)) {
+  for (const filename of invocation.list('filename')) {
+    for (const { source, text } of await readTexts(context, filename)) {
       for (const object of objectsIn(source, text)) manifests.push(toManifest(invocation, catalog, source, object));
     }
   }
   return manifests;
 }
 
-async function textsOf(context: Context, given: string): Promise<{ source: string; text: string }[]> {
-  if (given === '-') return [{ source: 'stdin', text: await context.readStdin() }];
-  const path = resolve(context.cwd, given);
+async function readTexts(context: Context, filename: string): Promise<{ source: string; text: string }[]> {
+  if (filename === '-') return [{ source: 'stdin', text: await context.readStdin() }];
+  const path = resolve(context.cwd, filename);
   try {
     const isFolder = (await stat(path)).isDirectory();
     const files = isFolder ? (await readdir(path)).filter((name) => /\.(ya?ml|json)$/.test(name)).sort() : [''];
     return await Promise.all(
-      files.map(async (name) => ({ source: join(given, name), text: await readFile(join(path, name), 'utf8') })),
+      files.map(async (name) => ({ source: join(filename, name), text: await readFile(join(path, name), 'utf8') })),
     );
   } catch (error) {
-    throw new CliError(`cannot read ${given}: ${fileProblem(error)}`);
+    throw new CliError(`cannot read ${filename}: ${fileProblem(error)}`);
   }
 }
 
@@ -69,15 +69,20 @@ function toManifest(invocation: Invocation, catalog: Catalog, source: string, ob
       `${source}: no matches for kind ${JSON.stringify(kindName)} in version ${JSON.stringify(apiVersion)}`,
     );
   }
-  const asked = invocation.text('namespace');
-  if (kind.namespaced && asked !== undefined && metadata.namespace !== undefined && metadata.namespace !== asked) {
+  const namespace = invocation.text('namespace');
+  if (
+    kind.namespaced &&
+    namespace !== undefined &&
+    metadata.namespace !== undefined &&
+    metadata.namespace !== namespace
+  ) {
     throw new CliError(
-      `${source}: the namespace from the object, ${JSON.stringify(metadata.namespace)}, does not match ${JSON.stringify(asked)}`,
+      `${source}: the namespace from the object, ${JSON.stringify(metadata.namespace)}, does not match ${JSON.stringify(namespace)}`,
     );
   }
   const scope = {
     cluster: metadata.annotations?.[CLUSTER_ANNOTATION] ?? invocation.text('cluster'),
-    namespace: metadata.namespace ?? asked,
+    namespace: metadata.namespace ?? namespace,
     isFromFile: true,
   };
   return { kind, object, scope, name: metadata.name };

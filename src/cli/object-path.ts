@@ -1,41 +1,39 @@
 import type { Catalog } from '../api/catalog.ts';
 import { apiVersionOf, type Kind } from '../api/kind.ts';
-import { pathPrefix } from '../client/access-reviews.ts';
+import { clusterPrefix } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
 import { CliError } from './command.ts';
 
+/** The cluster and the namespace of an object. */
 export interface ObjectScope {
-  readonly cluster: string | undefined;
-  readonly namespace: string | undefined;
-  /** In a file, an object can name its cluster itself. */
+  readonly cluster?: string | undefined;
+  readonly namespace?: string | undefined;
+  /** The object is from a manifest, which can name its cluster in an annotation. */
   readonly isFromFile?: boolean;
 }
 
-/** The path of a collection: where objects of this kind are created. */
-export const collectionPath = (client: Client, kind: Kind, scope: ObjectScope): string =>
-  listPath(client, kind, scope, false);
-
-/** `everywhere`: in all namespaces, where objects can be listed and not created. */
-export function listPath(client: Client, kind: Kind, scope: ObjectScope, everywhere: boolean): string {
+/** The path to list objects of a kind and to create them. With `allNamespaces`, to list only. */
+export function collectionPath(client: Client, kind: Kind, scope: ObjectScope = {}, allNamespaces = false): string {
   const { cluster, namespace } = scope;
   if (kind.inCluster && !cluster) {
-    const other = scope.isFromFile === true ? ', or the annotation clusterpass.dev/cluster' : '';
-    throw new CliError(`a ${kind.kind} lives inside a cluster: give --cluster${other}`);
+    const other = scope.isFromFile === true ? ' or the annotation clusterpass.dev/cluster' : '';
+    throw new CliError(`a ${kind.kind} belongs to a cluster: set --cluster${other}`);
   }
-  const prefix = kind.inCluster ? pathPrefix(client, cluster) : '';
+  const prefix = kind.inCluster ? clusterPrefix(client, cluster) : '';
   const group = kind.group === '' ? '/api/v1' : `/apis/${apiVersionOf(kind)}`;
-  const namespacePath =
-    kind.namespaced && !everywhere ? `/namespaces/${encodeURIComponent(namespace || 'default')}` : '';
-  return `${prefix}${group}${namespacePath}/${kind.resource}`;
+  const inNamespace =
+    kind.namespaced && !allNamespaces ? `/namespaces/${encodeURIComponent(namespace || 'default')}` : '';
+  return `${prefix}${group}${inNamespace}/${kind.resource}`;
 }
 
 export function objectPath(client: Client, kind: Kind, scope: ObjectScope, name: string): string {
+  // A URL parser would remove these segments, and the request would go to another path.
   if (name === '' || name === '.' || name === '..') throw new CliError(`${JSON.stringify(name)} is not a name`);
   return `${collectionPath(client, kind, scope)}/${encodeURIComponent(name)}`;
 }
 
-/** By what people write: `clusters`, `cluster`, `sa`, `clusters.clusterregistry.k8s.io`, `Cluster`. */
-export function findType(catalog: Catalog, text: string): Kind | undefined {
+/** Finds a kind by a name that kubectl accepts: `clusters`, `Cluster`, `sa`, `clusters.clusterregistry.k8s.io`. */
+export function findKind(catalog: Catalog, text: string): Kind | undefined {
   const wanted = text.toLowerCase();
   return catalog.kinds.find(({ kind, resource, singular, shortNames, group }) =>
     [resource, singular, kind.toLowerCase(), ...shortNames].some(

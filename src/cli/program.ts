@@ -1,45 +1,41 @@
 import { Command as Commander, Option } from 'commander';
-import { CliError, type Command, type Context, type Flag, Invocation } from './command.ts';
+import { CliError, type Command, type Context, type Flag, Invocation, type Run } from './command.ts';
 import { commandLine } from './command-line.ts';
-import { COMMANDS, GROUPS } from './commands.ts';
-import { CONNECTION_FLAGS } from './connection-flags.ts';
+import { COMMANDS, GROUPS } from './command-table/commands.ts';
+import { CONNECTION_FLAGS, flagsOf } from './command-table/flags.ts';
+import { describeError } from './describe-error.ts';
+import { loadCommand } from './load-command.ts';
 import { ProgressLine } from './progress.ts';
-import { describeError } from './report-error.ts';
 
-/** Every flag of a command, its own first. */
-export const flagsOf = ({ flags = [], connects = true }: Pick<Command, 'flags' | 'connects'>): readonly Flag[] => [
-  ...flags,
-  ...(connects ? CONNECTION_FLAGS : []),
-];
-
-/** The program without its commands. What it says itself goes where the commands' output goes. */
+/** The program without its commands. */
 export const newProgram = ({ version, out, err }: Pick<Context, 'version' | 'out' | 'err'>): Commander =>
   new Commander('clusterpass')
-    .description('The front desk of a fleet of Kubernetes clusters.')
+    .description('Lists the Kubernetes clusters of a fleet and issues short-lived passes to them.')
     .version(version, '--version')
     .showHelpAfterError("See 'clusterpass --help' for usage.")
     .configureOutput({ writeOut: (text) => out.write(text), writeErr: (text) => err.write(text) });
 
-/** Puts the table's commands on a program; `finish` gets the exit code. */
+/** Adds the commands of the table to a program; `finish` gets the exit code. */
 export function addCommands(program: Commander, context: Context, finish: (code: number) => void): void {
-  const parents = new Map<string, Commander>();
+  const groups = new Map<string, Commander>();
   for (const command of COMMANDS) {
-    const parent = command.path.length === 1 ? program : parentOf(program, parents, command.path[0] ?? '');
-    const leaf = addRow(parent, command);
+    const parent = command.path.length === 1 ? program : groupOf(program, groups, command.path[0] ?? '');
+    const leaf = addCommand(parent, command);
     leaf.action(async () => {
       const args = leaf.processedArgs.flat().filter((value) => value !== undefined);
-      finish(await runCommand(command, context, new Invocation(args.map(String), leaf.opts())));
+      const invocation = new Invocation(args.map(String), leaf.opts());
+      finish(await runCommand(() => loadCommand(command), context, invocation));
     });
   }
   addHelp(program);
   program.addHelpText('after', connectionHelp);
-  // The one place that sees the whole command line before any of it is understood.
+  // The only method of commander that gets the whole command line before it is parsed.
   const parseOptions = program.parseOptions.bind(program);
-  program.parseOptions = (args) => parseOptions(understood(program, args));
+  program.parseOptions = (args) => parseOptions(normalized(program, args));
 }
 
-/** Puts one row of a table on its parent, without what it does. */
-export function addRow(parent: Commander, command: Omit<Command, 'load'>): Commander {
+/** Adds one command to its parent, without an action. */
+export function addCommand(parent: Commander, command: Command): Commander {
   const leaf = parent
     .command(command.path.at(-1) ?? '')
     .description(plain(command.summary))
@@ -52,7 +48,7 @@ export function addRow(parent: Commander, command: Omit<Command, 'load'>): Comma
   return leaf.addHelpText('after', `\nExamples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`);
 }
 
-function understood(program: Commander, args: string[]): string[] {
+function normalized(program: Commander, args: string[]): string[] {
   try {
     return commandLine(args);
   } catch (error) {
@@ -61,7 +57,7 @@ function understood(program: Commander, args: string[]): string[] {
   }
 }
 
-/** `help get clusters`: commander's own takes one word only. */
+/** `help get clusters`: commander's own help command takes one word only. */
 function addHelp(program: Commander): void {
   const help = program
     .helpCommand(false)
@@ -79,26 +75,26 @@ function addHelp(program: Commander): void {
   });
 }
 
-/** They may stand anywhere, so whoever has not got as far as a command has to learn of them, too. */
+/** Connection flags may precede the command, so the help of the program and of each group lists them. */
 function connectionHelp({ command }: { command: Commander }): string {
   const helper = command.createHelp();
   const options = CONNECTION_FLAGS.map(optionFor);
   const width = Math.max(...options.map(({ flags }) => flags.length));
   helper.prepareContext({ helpWidth: command.configureOutput().getOutHelpWidth?.() ?? 80 });
   const lines = options.map(({ flags, description }) => helper.formatItem(flags, width, description, helper));
-  return `\nConnection options (before or after any command that talks to a server):\n${lines.join('\n')}`;
+  return `\nConnection options (before or after any command that connects to a server):\n${lines.join('\n')}`;
 }
 
-function parentOf(program: Commander, parents: Map<string, Commander>, name: string): Commander {
-  const known = parents.get(name);
+function groupOf(program: Commander, groups: Map<string, Commander>, name: string): Commander {
+  const known = groups.get(name);
   if (known !== undefined) return known;
-  const made = program
+  const group = program
     .command(name)
     .description(GROUPS[name] ?? '')
     .showHelpAfterError(`See 'clusterpass ${name} --help' for usage.`)
     .addHelpText('after', connectionHelp);
-  parents.set(name, made);
-  return made;
+  groups.set(name, group);
+  return group;
 }
 
 const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
@@ -110,14 +106,14 @@ function optionFor({ flags, doc, repeatable, default: fallback, variable }: Flag
   return option;
 }
 
-/** The documentation is written in Markdown, and a terminal shows it as it is. */
+/** The table is written in Markdown for docs/cli.md; a terminal shows no code spans. */
 const plain = (text: string): string => text.replaceAll('`', '');
 
-/** Runs one command to its end; gives the exit code. */
-export async function runCommand(command: Command, context: Context, invocation: Invocation): Promise<number> {
+/** Runs one command and returns its exit code. */
+export async function runCommand(load: () => Promise<Run>, context: Context, invocation: Invocation): Promise<number> {
   const line = context.err.isTerminal ? new ProgressLine(context.err) : undefined;
   try {
-    const { run } = await command.load();
+    const run = await load();
     return (await run(line?.in(context) ?? context, invocation)) ?? 0;
   } catch (error) {
     line?.end();

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fakeContext } from './cli.fixture.ts';
-import type { Command, Context } from './command.ts';
-import { Invocation } from './command.ts';
+import { type Context, Invocation, type Run } from './command.ts';
 import { runCommand } from './program.ts';
-import { whileWaiting } from './progress.ts';
+import { fetchWithProgress } from './progress.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -12,10 +11,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const LINE = 'Waiting for desk:8443...';
+const LINE = 'Waiting for pass:8443...';
 const ERASED = '\r\u001b[K';
 
-/** A command that sends some requests, one after the other, to a server that takes this long for each. */
+/** Runs a command that sends requests one after the other to a server that takes `eachMs` for each. */
 function running({
   isTerminal = true,
   requests = 1,
@@ -30,48 +29,41 @@ function running({
   const fake = fakeContext({});
   const context = { ...fake, err: { ...fake.err, isTerminal } };
   const slow = () => new Promise<Response>((resolve) => setTimeout(() => resolve(new Response()), eachMs));
-  const command: Command = {
-    path: ['x'],
-    summary: '',
-    examples: [],
-    load: async () => ({
-      run: async (own) => {
-        const fetch = whileWaiting(own, 'https://desk:8443/x', slow);
-        for (let done = 1; done <= requests; done++) {
-          await fetch('https://desk:8443/x/version');
-          between(own, done);
-        }
-        return 0;
-      },
-    }),
+  const run: Run = async (own) => {
+    const fetch = fetchWithProgress(own, 'https://pass:8443/x', slow);
+    for (let done = 1; done <= requests; done++) {
+      await fetch('https://pass:8443/x/version');
+      between(own, done);
+    }
+    return 0;
   };
-  const ended = runCommand(command, context, new Invocation([], {}));
-  return { ended, said: () => fake.said };
+  const exit = runCommand(async () => run, context, new Invocation([], {}));
+  return { exit, written: () => fake.written };
 }
 
-describe('while a command runs', () => {
-  it('a person is told after a second, and the line goes at the end', async () => {
-    const { ended, said } = running({ eachMs: 1_500 });
+describe('the status line', () => {
+  it('appears after a second and is erased at the end', async () => {
+    const { exit, written } = running({ eachMs: 1_500 });
     await vi.advanceTimersByTimeAsync(999);
-    expect(said().err).toBe('');
+    expect(written().err).toBe('');
     await vi.advanceTimersByTimeAsync(1);
-    expect(said().err).toBe(LINE);
+    expect(written().err).toBe(LINE);
     await vi.advanceTimersByTimeAsync(500);
-    expect(await ended).toBe(0);
-    expect(said().err).toBe(LINE + ERASED);
+    expect(await exit).toBe(0);
+    expect(written().err).toBe(LINE + ERASED);
   });
 
-  it('many short requests count together, and the line stays from one to the next', async () => {
-    const { ended, said } = running({ requests: 10, eachMs: 400 });
+  it('adds up short requests and stays between them', async () => {
+    const { exit, written } = running({ requests: 10, eachMs: 400 });
     await vi.advanceTimersByTimeAsync(999);
-    expect(said().err).toBe('');
+    expect(written().err).toBe('');
     await vi.advanceTimersByTimeAsync(3_001);
-    expect(await ended).toBe(0);
-    expect(said().err).toBe(LINE + ERASED);
+    expect(await exit).toBe(0);
+    expect(written().err).toBe(LINE + ERASED);
   });
 
-  it('what the command writes is not written into the line', async () => {
-    const { ended, said } = running({
+  it('is erased before the command writes', async () => {
+    const { exit, written } = running({
       requests: 2,
       eachMs: 1_200,
       between: (context, done) => {
@@ -80,19 +72,19 @@ describe('while a command runs', () => {
       },
     });
     await vi.advanceTimersByTimeAsync(2_400);
-    await ended;
-    expect(said().err).toBe(`${LINE}${ERASED}1\n${LINE} (1 of 2)${ERASED}2\n`);
+    await exit;
+    expect(written().err).toBe(`${LINE}${ERASED}1\n${LINE} (1 of 2)${ERASED}2\n`);
   });
 
-  it('nothing is said before a second, nor to a program', async () => {
+  it('does not appear within the first second, nor without a terminal', async () => {
     for (const [isTerminal, eachMs] of [
       [true, 900],
       [false, 5_000],
     ] as const) {
-      const { ended, said } = running({ isTerminal, eachMs });
+      const { exit, written } = running({ isTerminal, eachMs });
       await vi.advanceTimersByTimeAsync(eachMs);
-      await ended;
-      expect(said().err).toBe('');
+      await exit;
+      expect(written().err).toBe('');
     }
   });
 });

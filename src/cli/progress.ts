@@ -1,26 +1,18 @@
 import type { Fetch } from '../client/transport.ts';
-import type { Context, Output } from './command.ts';
+import type { Context, Output, Progress } from './command.ts';
 
-const AFTER_MS = 1_000;
-const ERASE = '\r\u001b[K';
-
-/** What a command says about itself while a person waits for it. */
-export interface Progress {
-  /** Something is waited for until the function is called that this gives. */
-  waitFor(what: string): () => void;
-  /** So many of so many objects are done. */
-  count(done: number, all: number): void;
-}
+const DELAY_MS = 1_000;
+const ERASE_LINE = '\r\u001b[K';
 
 export const NO_PROGRESS: Progress = { waitFor: () => () => {}, count: () => {} };
 
 /**
- * One line for a whole command, to a person and only if the command has taken a second in all: ten requests of half a
- * second are five seconds of silence. The line goes before anything else is written, and when the command ends.
+ * One status line on the terminal for a whole command. It appears when the command has run for a second, however short
+ * its requests are. It is erased before any other output and when the command ends.
  */
 export class ProgressLine implements Progress {
   readonly #err: Output;
-  readonly #waiting = new Set<symbol>();
+  readonly #waits = new Set<symbol>();
   #timer: NodeJS.Timeout | undefined;
   #isDue = false;
   #shown = '';
@@ -31,7 +23,7 @@ export class ProgressLine implements Progress {
     this.#err = err;
   }
 
-  /** The surroundings of a command, with this line in them. */
+  /** The context for a command that shows this line. */
   in(context: Context): Context {
     const clearing = (output: Output): Output => ({
       isTerminal: output.isTerminal,
@@ -47,18 +39,18 @@ export class ProgressLine implements Progress {
     this.#timer ??= setTimeout(() => {
       this.#isDue = true;
       this.#show();
-    }, AFTER_MS).unref();
+    }, DELAY_MS).unref();
     const wait = Symbol(what);
-    this.#waiting.add(wait);
+    this.#waits.add(wait);
     this.#what = what;
     this.#show();
     return () => {
-      this.#waiting.delete(wait);
+      this.#waits.delete(wait);
     };
   }
 
-  count(done: number, all: number): void {
-    this.#counted = ` (${done} of ${all})`;
+  count(done: number, total: number): void {
+    this.#counted = ` (${done} of ${total})`;
     this.#show();
   }
 
@@ -68,7 +60,7 @@ export class ProgressLine implements Progress {
   }
 
   #show(): void {
-    if (!this.#isDue || this.#waiting.size === 0) return;
+    if (!this.#isDue || this.#waits.size === 0) return;
     const text = `Waiting for ${this.#what}...${this.#counted}`;
     if (text === this.#shown) return;
     this.#erase();
@@ -77,13 +69,13 @@ export class ProgressLine implements Progress {
   }
 
   #erase(): void {
-    if (this.#shown !== '') this.#err.write(ERASE);
+    if (this.#shown !== '') this.#err.write(ERASE_LINE);
     this.#shown = '';
   }
 }
 
-/** A fetch that is waited for until its answer begins: what comes later, as in a watch, is shown by itself. */
-export function whileWaiting({ progress }: Pick<Context, 'progress'>, server: string, fetch: Fetch): Fetch {
+/** A fetch that reports a wait until the response headers arrive. The body of a watch is not waited for. */
+export function fetchWithProgress({ progress }: Pick<Context, 'progress'>, server: string, fetch: Fetch): Fetch {
   if (progress === NO_PROGRESS) return fetch;
   return async (input, init) => {
     const done = progress.waitFor(new URL(server).host);

@@ -1,24 +1,23 @@
 import type { Command, Flag } from './command.ts';
-import { COMMANDS } from './commands.ts';
-import { CONNECTION_FLAGS } from './connection-flags.ts';
-import { STORE_COMMANDS } from './store-commands.ts';
+import { COMMANDS } from './command-table/commands.ts';
+import { CONNECTION_FLAGS } from './command-table/flags.ts';
+import { STORE_COMMANDS } from './command-table/store-commands.ts';
 
 const HEAD = `# Commands of \`clusterpass\`
 
-<!-- Generated from src/cli/commands.ts and store-commands.ts by \`npm run generate\`; edit the tables there. -->
+<!-- Generated from src/cli/command-table/ by \`npm run generate\`; edit the tables there. -->
 
-Where a command has a counterpart in kubectl, its flags have kubectl's names and meaning; not all of kubectl's flags
-are there. The exit code is 0 when all went well, 1 when something did not. What was asked for is written to stdout,
-everything else to stderr. No command asks a question. There are no colours. The same commands are there as
-\`kubectl clusterpass\` where \`kubectl-clusterpass\` is on the PATH. How to run the server is in
+Flags that kubectl has, too, have the same name and meaning here; not all flags of kubectl exist. The exit code is 0 on
+success and 1 on failure. Results are written to stdout, messages to stderr. No command prompts, and none prints colours.
+With \`kubectl-clusterpass\` on the PATH, the same commands run as \`kubectl clusterpass\`. The options of the server are in
 [options.md](options.md).
 
 `;
 
-const CONNECTION = `## How a command finds the server
+const CONNECTION = `## Connection flags
 
-All commands take these flags, before or after their names, except where it is said that they need no server. A flag
-goes before its variable, and that before what was learned at the last login. A token that was given at login is sent to that server only.
+All commands take these flags, before or after the command, unless they need no server. A flag takes precedence over its
+environment variable, and that over the stored login. The token of a login is only sent to the server of that login.
 
 `;
 
@@ -28,7 +27,7 @@ function flagTable(flags: readonly Flag[]): string {
   const rows = flags.map(({ flags: name, doc, default: fallback, repeatable, variable }) => {
     const notes = [
       doc,
-      ...(repeatable === true ? ['Can be repeated.'] : []),
+      ...(repeatable === true ? ['May be repeated.'] : []),
       ...(fallback === undefined ? [] : [`Default: \`${fallback}\`.`]),
       ...(variable === undefined ? [] : [`Variable: \`${variable}\`.`]),
     ];
@@ -37,12 +36,12 @@ function flagTable(flags: readonly Flag[]): string {
   return `| Flag | Meaning |\n|---|---|\n${rows.join('')}\n`;
 }
 
-function section(command: Omit<Command, 'load'>): string {
+function section(command: Command): string {
   const { path, summary, details, arguments: args = [], flags = [], examples, connects = true, aliases = [] } = command;
   const usage = ['clusterpass', ...path, ...args.map(({ name }) => name)].join(' ');
   const others = aliases.map((alias) => `\`${[...path.slice(0, -1), alias].join(' ')}\``);
   return [
-    `## ${path.join(' ')}\n\n${summary}${others.length === 0 ? '' : ` Also as ${others.join(', ')}.`}\n\n`,
+    `## ${path.join(' ')}\n\n${summary}${others.length === 0 ? '' : ` Alias: ${others.join(', ')}.`}\n\n`,
     `\`\`\`\n${usage}\n\`\`\`\n\n`,
     details === undefined ? '' : `${details}\n\n`,
     connects ? '' : 'Needs no server.\n\n',

@@ -1,16 +1,16 @@
 import { isTokenId } from '../api/kinds/issued-token.ts';
 
-/** What is asked about: a token's id, and who has issued it if the token itself was given. */
-export interface GivenToken {
+export interface TokenReference {
   readonly id: string;
+  /** Known if the text was a token, not an ID. */
   readonly issuer: string | undefined;
 }
 
 /**
- * The id of a token, from the token or from the id itself; undefined when it is neither. Nothing is verified: the
- * server knows by the id alone. The text may be a secret, so nobody repeats it.
+ * Parses a token or a token ID; undefined when the text is neither. The signature is not verified: the server only
+ * gets the ID. The text may be a secret, so no message repeats it.
  */
-export function readGivenToken(text: string): GivenToken | undefined {
+export function parseTokenReference(text: string): TokenReference | undefined {
   const given = text.trim();
   const id = given.toLowerCase();
   if (isTokenId(id)) return { id, issuer: undefined };

@@ -6,12 +6,12 @@ import { buildClaims, type Grant } from '../tokens/claims.ts';
 import { grantOf, POD } from '../tokens/tokens.fixture.ts';
 import { authenticationConfiguration } from './trust-configuration.ts';
 
-const ISSUER = 'https://desk.example/orchestrator/alpha';
+const ISSUER = 'https://pass.example/orchestrator/alpha';
 const CA = readFileSync(new URL('../../test/e2e/support/tls/ca.crt', import.meta.url), 'utf8');
-const FACTS = { cluster: 'alpha', issuer: ISSUER, audience: ISSUER, certificateAuthority: CA, without: '' };
+const OPTIONS = { cluster: 'alpha', issuer: ISSUER, audience: ISSUER, certificateAuthority: CA, reasonForNoCa: '' };
 
 const provider = () => {
-  const [only] = readAuthenticationConfig(Buffer.from(authenticationConfiguration(FACTS)), { isOurs: () => false });
+  const [only] = readAuthenticationConfig(Buffer.from(authenticationConfiguration(OPTIONS)), { isOurs: () => false });
   if (only === undefined) throw new Error('no provider');
   return only;
 };
@@ -21,7 +21,7 @@ const asMap = (value: unknown): unknown =>
     ? new Map(Object.entries(value).map(([key, member]) => [key, asMap(member)]))
     : value;
 
-/** Who the API server takes the bearer for, by the expressions as they were read back from the file. */
+/** The user of a token, by the expressions in the generated file. */
 function userFor(grant: Partial<Grant>, changes: object = {}) {
   const { mappings } = provider();
   const variables = { claims: asMap({ ...buildClaims(grantOf(grant)), ...changes }) };
@@ -37,8 +37,8 @@ function userFor(grant: Partial<Grant>, changes: object = {}) {
 }
 
 describe('the configuration', () => {
-  test('is of the version that kube-apiserver reads, and names issuer, audience and authority', () => {
-    const { apiVersion, kind, jwt } = parse(authenticationConfiguration(FACTS));
+  test('has the version that kube-apiserver reads, the issuer, the audience and the CA', () => {
+    const { apiVersion, kind, jwt } = parse(authenticationConfiguration(OPTIONS));
     expect([apiVersion, kind, jwt.length]).toEqual(['apiserver.config.k8s.io/v1', 'AuthenticationConfiguration', 1]);
     expect(jwt[0].issuer).toEqual({
       url: ISSUER,
@@ -48,21 +48,25 @@ describe('the configuration', () => {
     });
   });
 
-  test('says why there is no authority, if there is none', () => {
-    const text = authenticationConfiguration({ ...FACTS, certificateAuthority: undefined, without: 'it is public' });
-    expect(text).toContain('# No certificateAuthority: it is public.\n');
+  test('says why there is no CA', () => {
+    const text = authenticationConfiguration({
+      ...OPTIONS,
+      certificateAuthority: undefined,
+      reasonForNoCa: 'the CA is public',
+    });
+    expect(text).toContain('# No certificateAuthority: the CA is public.\n');
     expect(parse(text).jwt[0].issuer).not.toHaveProperty('certificateAuthority');
   });
 
-  test('no key of extra is below a domain that is reserved', () => {
-    for (const { key } of parse(authenticationConfiguration(FACTS)).jwt[0].claimMappings.extra) {
+  test('has no extra key in a reserved domain', () => {
+    for (const { key } of parse(authenticationConfiguration(OPTIONS)).jwt[0].claimMappings.extra) {
       expect(key).toMatch(/^clusterpass\.dev\/[a-z-]+$/);
     }
   });
 });
 
-describe('the bearer of a token', () => {
-  test('K-30: is the account, as with a token of the cluster itself', () => {
+describe('the user of a token', () => {
+  test('K-30: is the service account, as with a token of the cluster itself', () => {
     expect(userFor({})).toEqual({
       username: 'system:serviceaccount:ci:builder',
       groups: ['system:serviceaccounts', 'system:serviceaccounts:ci'],
@@ -72,14 +76,14 @@ describe('the bearer of a token', () => {
     });
   });
 
-  test('of a pod: the pod is told, too', () => {
+  test('has the name and the UID of a bound pod', () => {
     expect(userFor({ pod: POD }).extra).toEqual({
       'clusterpass.dev/pod-name': 'web-0',
       'clusterpass.dev/pod-uid': 'uid-pod',
     });
   });
 
-  test('K-23: is refused when sub names somebody else', () => {
+  test('K-23: is refused when sub names another account', () => {
     expect(userFor({}, { sub: 'system:serviceaccount:kube-system:root' }).valid).toBe(false);
   });
 });

@@ -1,39 +1,39 @@
 import { Document } from 'yaml';
 
-export interface TrustFacts {
+export interface TrustOptions {
   readonly cluster: string;
   readonly issuer: string;
   readonly audience: string;
   /** PEM. */
   readonly certificateAuthority: string | undefined;
-  /** Why there is no authority. */
-  readonly without: string;
+  /** The reason for a comment, if there is no CA. */
+  readonly reasonForNoCa: string;
 }
 
-/** Our claims, as CEL names them: the key has a dot in it. */
-const OURS = 'claims["kubernetes.io"]';
+/** The private claims in CEL. A key with a dot needs the index syntax. */
+const CLAIMS = 'claims["kubernetes.io"]';
 
-const USERNAME = `"system:serviceaccount:" + ${OURS}.namespace + ":" + ${OURS}.serviceaccount.name`;
+const USERNAME = `"system:serviceaccount:" + ${CLAIMS}.namespace + ":" + ${CLAIMS}.serviceaccount.name`;
 
-/** Nothing, rather than an error, where a token is not bound to a pod. */
-const ofPod = (member: string): string => `"pod" in ${OURS} ? ${OURS}.pod.${member} : ""`;
+/** Empty for a token that is not bound to a pod: an error in the expression would refuse the token. */
+const ofPod = (member: string): string => `"pod" in ${CLAIMS} ? ${CLAIMS}.pod.${member} : ""`;
 
-const HEAD = ({
-  cluster,
-}: TrustFacts): string => ` Makes the API server of the cluster ${cluster} accept the tokens that Clusterpass issues for its service accounts.
- Give this file to kube-apiserver (1.34 or newer) as --authentication-config. If it has one, add the entry under jwt.`;
+const commentBefore = (cluster: string): string =>
+  ` With this file, the API server of the cluster ${cluster} accepts tokens that Clusterpass issues for its service accounts.
+ Pass it to kube-apiserver (1.34 or newer) as --authentication-config. If that file exists, add the entry under jwt to it.`;
 
-const TAIL = ` To keep Clusterpass from speaking for the accounts of the system, add to this entry:
+const COMMENT_AFTER = ` To refuse tokens of Clusterpass for the service accounts in kube-system, add to this entry:
    userValidationRules:
    - expression: '!user.username.startsWith("system:serviceaccount:kube-system:")'
-     message: accounts in kube-system are not for Clusterpass`;
+     message: Clusterpass may not issue tokens for service accounts in kube-system`;
 
 /**
- * Structured authentication of kube-apiserver. A user is who the account would be with a token of the cluster itself.
- * Keys of `extra` below kubernetes.io are reserved, so ours have a domain of their own.
+ * An AuthenticationConfiguration of kube-apiserver. A token gets the user name, the groups and the UID that a token of
+ * the cluster itself has for the same account. Keys of `extra` are below clusterpass.dev, because kubernetes.io is
+ * reserved.
  */
-export function authenticationConfiguration(facts: TrustFacts): string {
-  const { issuer, audience, certificateAuthority, without } = facts;
+export function authenticationConfiguration(options: TrustOptions): string {
+  const { cluster, issuer, audience, certificateAuthority, reasonForNoCa } = options;
   const document = new Document({
     apiVersion: 'apiserver.config.k8s.io/v1',
     kind: 'AuthenticationConfiguration',
@@ -51,9 +51,9 @@ export function authenticationConfiguration(facts: TrustFacts): string {
         claimMappings: {
           username: { expression: USERNAME },
           groups: {
-            expression: `["system:serviceaccounts", "system:serviceaccounts:" + ${OURS}.namespace]`,
+            expression: `["system:serviceaccounts", "system:serviceaccounts:" + ${CLAIMS}.namespace]`,
           },
-          uid: { expression: `${OURS}.serviceaccount.uid` },
+          uid: { expression: `${CLAIMS}.serviceaccount.uid` },
           extra: [
             { key: 'clusterpass.dev/pod-name', valueExpression: ofPod('name') },
             { key: 'clusterpass.dev/pod-uid', valueExpression: ofPod('uid') },
@@ -62,8 +62,8 @@ export function authenticationConfiguration(facts: TrustFacts): string {
       },
     ],
   });
-  document.commentBefore =
-    certificateAuthority === undefined ? `${HEAD(facts)}\n No certificateAuthority: ${without}.` : HEAD(facts);
-  document.comment = TAIL;
+  const note = certificateAuthority === undefined ? `\n No certificateAuthority: ${reasonForNoCa}.` : '';
+  document.commentBefore = `${commentBefore(cluster)}${note}`;
+  document.comment = COMMENT_AFTER;
   return document.toString({ indentSeq: false, lineWidth: 0 });
 }

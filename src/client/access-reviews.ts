@@ -1,7 +1,5 @@
 import type { Client } from './create-client.ts';
 
-/** What a caller may ask the server about itself. */
-
 export interface UserInfo {
   readonly username?: string;
   readonly uid?: string;
@@ -18,13 +16,18 @@ export interface ResourceAttributes {
   readonly name?: string;
 }
 
-export interface AccessAnswer {
+export interface NonResourceAttributes {
+  readonly path: string;
+  readonly verb: string;
+}
+
+export interface SubjectAccessReviewStatus {
   readonly allowed?: boolean;
   readonly reason?: string;
   readonly evaluationError?: string;
 }
 
-export interface RulesAnswer {
+export interface SubjectRulesReviewStatus {
   readonly resourceRules?: readonly {
     readonly verbs?: readonly string[];
     readonly apiGroups?: readonly string[];
@@ -38,8 +41,8 @@ export interface RulesAnswer {
   readonly evaluationError?: string;
 }
 
-/** The fleet's own paths, or those below a cluster. */
-export const pathPrefix = ({ productName }: Client, cluster: string | undefined): string =>
+/** The path prefix of a cluster's API; "" for the API of the fleet. */
+export const clusterPrefix = ({ productName }: Client, cluster: string | undefined): string =>
   cluster === undefined || cluster === '' ? '' : `/${productName}/${encodeURIComponent(cluster)}`;
 
 async function review<T>(
@@ -49,35 +52,43 @@ async function review<T>(
   kind: string,
   spec: object,
 ): Promise<T> {
-  const path = `${pathPrefix(client, cluster)}/apis/${group}/v1/${kind.toLowerCase()}s`;
+  const path = `${clusterPrefix(client, cluster)}/apis/${group}/v1/${kind.toLowerCase()}s`;
   const body = { apiVersion: `${group}/v1`, kind, ...spec };
   return (await client.request<T>('POST', path, { body })).value;
 }
 
+/** SelfSubjectReview: who the caller is. */
 export const reviewSelf = (client: Client, cluster?: string): Promise<{ status?: { userInfo?: UserInfo } }> =>
   review(client, cluster, 'authentication.k8s.io', 'SelfSubjectReview', {});
 
+/** SelfSubjectAccessReview: whether the caller may do something, in a cluster or (undefined) in the fleet. */
 export async function reviewAccess(
   client: Client,
   cluster: string | undefined,
-  spec: { resourceAttributes: ResourceAttributes } | { nonResourceAttributes: { path: string; verb: string } },
-): Promise<AccessAnswer> {
-  const kind = 'SelfSubjectAccessReview';
-  const answer = await review<{ status?: AccessAnswer }>(client, cluster, 'authorization.k8s.io', kind, { spec });
-  return answer.status ?? {};
+  spec: { resourceAttributes: ResourceAttributes } | { nonResourceAttributes: NonResourceAttributes },
+): Promise<SubjectAccessReviewStatus> {
+  const { status } = await review<{ status?: SubjectAccessReviewStatus }>(
+    client,
+    cluster,
+    'authorization.k8s.io',
+    'SelfSubjectAccessReview',
+    { spec },
+  );
+  return status ?? {};
 }
 
+/** SelfSubjectRulesReview: all that the caller may do in a namespace. */
 export async function reviewRules(
   client: Client,
   cluster: string | undefined,
   namespace: string,
-): Promise<RulesAnswer> {
-  const answer = await review<{ status?: RulesAnswer }>(
+): Promise<SubjectRulesReviewStatus> {
+  const { status } = await review<{ status?: SubjectRulesReviewStatus }>(
     client,
     cluster,
     'authorization.k8s.io',
     'SelfSubjectRulesReview',
     { spec: { namespace } },
   );
-  return answer.status ?? {};
+  return status ?? {};
 }

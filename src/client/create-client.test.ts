@@ -1,15 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createClient } from './create-client.ts';
 import { ConnectionError, StatusError } from './errors.ts';
-import { type Answer, cluster, fakeTiming, json, scriptServer, status } from './script-server.fixture.ts';
+import { cluster, fakeTiming, json, type Responder, scriptServer, status } from './script-server.fixture.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-async function serve(...answers: Answer[]) {
-  const server = await scriptServer(answers);
+async function serve(...responders: Responder[]) {
+  const server = await scriptServer(responders);
   closers.push(server.close);
   const timing = fakeTiming();
   const warnings: string[] = [];
@@ -31,29 +31,29 @@ const page = (names: string[], next = '') =>
   });
 
 describe('lists', () => {
-  it('all pages as one', async () => {
-    const { client, asked } = await serve(page(['a', 'b'], 'next'), page(['c']));
+  it('joins all pages', async () => {
+    const { client, requests } = await serve(page(['a', 'b'], 'next'), page(['c']));
     const list = await client.listClusters({ limit: 2, labelSelector: 'env=prod' });
     expect(list.items.map(({ metadata }) => metadata.name)).toEqual(['a', 'b', 'c']);
     expect(list.metadata).toEqual({ resourceVersion: '9', continue: '' });
-    expect(asked.map(({ path, query }) => [path, query])).toEqual([
+    expect(requests.map(({ path, query }) => [path, query])).toEqual([
       ['/auth/v1/clusters', { labelSelector: 'env=prod', limit: '2' }],
       ['/auth/v1/clusters', { labelSelector: 'env=prod', limit: '2', continue: 'next' }],
     ]);
-    expect(asked[0]?.authorization).toBe('Bearer token-1');
+    expect(requests[0]?.authorization).toBe('Bearer token-1');
   });
 
-  it('page by page', async () => {
+  it('yields page by page', async () => {
     const { client } = await serve(page(['a'], 'next'), page(['b']));
     const sizes: number[] = [];
     for await (const { items } of client.clusterPages({ limit: 1, view: 'full' })) sizes.push(items.length);
     expect(sizes).toEqual([1, 1]);
   });
 
-  it('pages that went out of date are asked for again, in one piece', async () => {
-    const { client, asked } = await serve(page(['a'], 'next'), status(410, 'Expired'), page(['a', 'b']));
+  it('requests the list again as one page after a 410', async () => {
+    const { client, requests } = await serve(page(['a'], 'next'), status(410, 'Expired'), page(['a', 'b']));
     expect((await client.listClusters({ limit: 1 })).items).toHaveLength(2);
-    expect(asked[2]?.query).toEqual({ limit: '0' });
+    expect(requests[2]?.query).toEqual({ limit: '0' });
   });
 });
 
@@ -61,8 +61,8 @@ describe('tokens', () => {
   const granted = (headers: Record<string, string> = {}) =>
     json(201, { kind: 'TokenRequest', status: { token: 'abc', expirationTimestamp: '2026-09-01T13:00:00Z' } }, headers);
 
-  it('asks where and for what', async () => {
-    const { client, asked, warnings } = await serve(
+  it('sends the options and returns token, time of issue and warnings', async () => {
+    const { client, requests, warnings } = await serve(
       granted({ Date: 'Tue, 01 Sep 2026 11:00:00 GMT', Warning: '299 - "say \\"no\\"", 299 - "a, b"' }),
     );
     const issued = await client.createToken({
@@ -74,12 +74,12 @@ describe('tokens', () => {
       boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'x' },
       dryRun: true,
     });
-    expect(asked[0]).toMatchObject({
+    expect(requests[0]).toMatchObject({
       method: 'POST',
       path: '/orchestrator/prod/api/v1/namespaces/ci/serviceaccounts/builder/token',
       query: { dryRun: 'All' },
     });
-    expect(JSON.parse(asked[0]?.body ?? '').spec).toEqual({
+    expect(JSON.parse(requests[0]?.body ?? '').spec).toEqual({
       audiences: ['vault'],
       expirationSeconds: 600,
       boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'x' },
@@ -89,36 +89,36 @@ describe('tokens', () => {
     expect(warnings).toEqual(issued.warnings);
   });
 
-  it.each(['', '.', '..'])('a name that would make another path is refused: %j', async (name) => {
-    const { client, asked } = await serve(granted());
+  it.each(['', '.', '..'])('refuses a name that would change the path: %j', async (name) => {
+    const { client, requests } = await serve(granted());
     await expect(client.createToken({ cluster: 'prod', namespace: 'ci', name })).rejects.toThrow(TypeError);
     await expect(client.createToken({ cluster: 'prod', namespace: name, name: 'x' })).rejects.toThrow(TypeError);
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
-  it('names are escaped', async () => {
-    const { client, asked } = await serve(granted());
+  it('escapes names in the path', async () => {
+    const { client, requests } = await serve(granted());
     await client.createToken({ cluster: 'a/b', namespace: 'c?d', name: 'e#f' });
-    expect(asked[0]?.path).toBe('/orchestrator/a%2Fb/api/v1/namespaces/c%3Fd/serviceaccounts/e%23f/token');
+    expect(requests[0]?.path).toBe('/orchestrator/a%2Fb/api/v1/namespaces/c%3Fd/serviceaccounts/e%23f/token');
   });
 });
 
 describe('errors', () => {
-  it('carry the Status', async () => {
+  it('carry the Status and the warnings', async () => {
     const { client } = await serve(status(403, 'Forbidden', 'no', { Warning: '299 - "w"' }));
     const error = await client.request('GET', '/x').catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(StatusError);
     expect(error).toMatchObject({ message: 'no', code: 403, reason: 'Forbidden', warnings: ['w'] });
   });
 
-  it('a page of some proxy becomes a Status, without what a terminal would obey', async () => {
+  it('quote the page of a proxy without control characters', async () => {
     const { client } = await serve((response) => response.writeHead(502).end('<html>\u001b[31mBad'));
     await expect(client.request('GET', '/x')).rejects.toThrow(
       'the server answered with 502 and no Status: <html> [31mBad',
     );
   });
 
-  it('no server, no JSON', async () => {
+  it('are ConnectionErrors without a server or JSON', async () => {
     const { client, close } = await serve((response) => response.end('not JSON'));
     await expect(client.request('GET', '/x')).rejects.toThrow(ConnectionError);
     await close();
@@ -126,26 +126,26 @@ describe('errors', () => {
     await expect(client.request('GET', '/x')).rejects.toThrow(/cannot be reached: .*ECONNREFUSED/);
   });
 
-  it('a redirect is not followed: the token would go along', async () => {
-    const { client, asked } = await serve((response) => response.writeHead(302, { Location: '/y' }).end());
+  it('are thrown for redirects, which would get the token', async () => {
+    const { client, requests } = await serve((response) => response.writeHead(302, { Location: '/y' }).end());
     await expect(client.request('GET', '/x')).rejects.toThrow(ConnectionError);
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 
-  it('comes back when the server says so, a few times', async () => {
+  it('are thrown after three retries with Retry-After', async () => {
     const busy = status(429, 'TooManyRequests', 'busy', { 'Retry-After': '2' });
     const { client, timing } = await serve(busy, busy, json(200, { ok: true }));
     expect((await client.request('GET', '/x')).value).toEqual({ ok: true });
     expect(timing.delays).toEqual([2000, 2000]);
-    const { client: other, asked } = await serve(busy, busy, busy, busy, busy);
+    const { client: other, requests } = await serve(busy, busy, busy, busy, busy);
     await expect(other.request('GET', '/x')).rejects.toThrow('busy');
-    expect(asked).toHaveLength(4);
+    expect(requests).toHaveLength(4);
   });
 
-  it('a refused token is replaced once, if there is another', async () => {
-    const { client, asked } = await serve(status(401, 'Unauthorized'));
+  it('with 401 are retried once with another token', async () => {
+    const { client, requests } = await serve(status(401, 'Unauthorized'));
     await expect(client.request('GET', '/x')).rejects.toMatchObject({ code: 401 });
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
 
     const server = await scriptServer([status(401, 'Unauthorized'), json(200, 1)]);
     closers.push(server.close);
@@ -159,10 +159,10 @@ describe('errors', () => {
     });
     expect((await fresh.request('GET', '/x')).value).toBe(1);
     expect(refused).toEqual([undefined, 'old']);
-    expect(server.asked.map(({ authorization }) => authorization)).toEqual(['Bearer old', 'Bearer new']);
+    expect(server.requests.map(({ authorization }) => authorization)).toEqual(['Bearer old', 'Bearer new']);
   });
 
-  it.each(['ftp://x', 'https://user:pass@x'])('%s is no server', (server) => {
+  it.each(['ftp://x', 'https://user:pass@x'])('are thrown for the server %s', (server) => {
     expect(() => createClient({ server })).toThrow(TypeError);
   });
 });

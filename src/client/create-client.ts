@@ -18,44 +18,46 @@ import type {
 import { watchClusters } from './watch-clusters.ts';
 
 export interface ClientOptions {
-  /** The server's root, e.g. `https://desk.example.com`. */
+  /** The base URL of the server, e.g. `https://clusterpass.example.com`. */
   readonly server: string;
-  /** The caller's bearer token, or what gives it. */
+  /** The caller's bearer token. */
   readonly token?: string;
+  /** Used in place of `token`, for tokens that are refreshed. */
   readonly tokenProvider?: TokenProvider;
-  /** Another fetch: in Node, one that trusts a certificate authority of its own (`clusterpass/client/node`). */
+  /** A replacement for the global fetch, e.g. one with TLS options in Node (`clusterpass/client/node`). */
   readonly fetch?: Fetch;
-  /** The word in the server's paths; see its `--product-name`. */
+  /** The product name in the server's paths, see its option `--product-name`. Defaults to `orchestrator`. */
   readonly productName?: string;
-  /** Not in browsers, which set their own. */
+  /** The User-Agent header. Browsers ignore it. */
   readonly userAgent?: string;
-  /** Every warning that the server sends with an answer. */
+  /** Called for every Warning header of a response. */
   readonly onWarning?: (text: string) => void;
   readonly timing?: Timing;
-  /** How long a watch may be silent before it counts as lost. */
+  /** After this time without data, a watch reconnects. The server sends a bookmark every minute. */
   readonly watchIdleMs?: number;
 }
 
 export interface Client {
   readonly productName: string;
-  /** All clusters that the caller sees, as one list. */
+  /** Lists all clusters that the caller may see. */
   listClusters(options?: ListOptions): Promise<ClusterList>;
-  /** The same page by page. */
+  /** The same list page by page, at one resourceVersion. Throws a 410 StatusError if that version has expired. */
   clusterPages(options?: ListOptions): AsyncGenerator<ClusterList>;
-  /** Every change of them, across interruptions. */
+  /** Watches these clusters and reconnects after interruptions. */
   watchClusters(options?: WatchOptions): AsyncGenerator<ClusterEvent>;
+  /** Requests a token of a service account. */
   createToken(options: TokenOptions): Promise<IssuedToken>;
-  /** A token of a service account that is refreshed before it ends. */
+  /** A token of a service account that is refreshed before it expires. */
   tokenSource(options: Omit<TokenOptions, 'dryRun' | 'signal'>): TokenSource;
-  /** The tokens that are out and tracked: all of them, or the caller's own, as the rules say. */
+  /** Lists unexpired tracked tokens: all of them if the caller may list `issuedtokens`, else the caller's own. */
   listIssuedTokens(options?: TokenSelection): Promise<TrackedToken[]>;
-  /** By the id of the token, its claim `jti`; it need not be tracked. */
+  /** Revokes a token by its `jti` claim. The token need not be tracked. */
   revokeToken(jti: string, options?: { readonly signal?: AbortSignal }): Promise<void>;
-  /** A kubeconfig in YAML for one cluster, as the account that is named. There is no secret in it. */
+  /** A kubeconfig (YAML, without secrets) for one cluster and one service account. */
   kubeconfig(options: { readonly cluster: string; readonly namespace: string; readonly name: string }): Promise<string>;
-  /** The service accounts of a cluster that the caller may ask a token of. */
+  /** The service accounts of a cluster for which the caller may request tokens. */
   usableAccounts(cluster: string): Promise<UsableAccounts>;
-  /** Anything else that the server serves as JSON. */
+  /** Sends any other request to the server and parses the JSON response. */
   request<T>(method: string, path: string, options?: RequestOptions): Promise<Reply<T>>;
 }
 
@@ -67,7 +69,7 @@ export function createClient(options: ClientOptions): Client {
   const transport = new Transport({
     server: options.server,
     tokenProvider,
-    // Looked up at each call: whoever replaces the global one means us, too.
+    // Looked up for each request, so that a replaced global fetch is used.
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     userAgent: options.userAgent,
     onWarning: options.onWarning,

@@ -1,10 +1,10 @@
 import type { Status } from '../api/status.ts';
 
-/** The server refused. Carries its Status, which says why and, by `reason`, what can be done. */
+/** The server answered with an error. `status.reason` says what can be done about it. */
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly status: Status;
-  /** Texts of the Warning headers of the same answer. */
+  /** The texts of the Warning headers of the same response. */
   readonly warnings: readonly string[];
 
   constructor(status: Status, warnings: readonly string[] = []) {
@@ -17,16 +17,16 @@ export class StatusError extends Error {
     return this.status.code;
   }
 
-  /** `NotFound`, `Forbidden`, `Expired`...; `""` when the server gave none. */
+  /** `NotFound`, `Forbidden`, `Expired`...; `""` if the server gave none. */
   get reason(): string {
     return this.status.reason ?? '';
   }
 }
 
-/** There was no answer, or none that could be read. */
+/** There was no response, or none that could be read. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
-  /** Whether it is only that the server's certificate is not trusted. */
+  /** Whether the reason is that no trusted CA signed the server's certificate. */
   readonly isUntrusted: boolean;
 
   constructor(message: string, options: ErrorOptions & { readonly isUntrusted?: boolean } = {}) {
@@ -40,7 +40,7 @@ export const isStatus = (error: unknown, code: number): error is StatusError =>
 
 const MAX_QUOTED = 200;
 
-/** The Status in a body; a body that is none (a proxy's page, say) is put into one. */
+/** The Status in a response body. Another body, such as a proxy's error page, is quoted in a new Status. */
 export function statusFrom(code: number, text: string): Status {
   try {
     const value: unknown = JSON.parse(text);
@@ -62,5 +62,63 @@ export function statusFrom(code: number, text: string): Status {
   };
 }
 
-export const isObject = (value: unknown): value is Record<string, unknown> =>
+const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Codes of Node and OpenSSL for a certificate that no trusted CA signed. */
+const UNTRUSTED = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** The peer answered a TLS ClientHello with something else. The code depends on the version of Node. */
+const NOT_TLS = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
+
+/** The error for a request without a response, with a hint where the scheme of the address may be wrong. */
+export function requestFailed(server: string, error: unknown): ConnectionError {
+  const cause = innermostCause(error);
+  const { code = '' } = cause as { code?: string };
+  const isPlain = server.startsWith('http://');
+  if (!isPlain && (NOT_TLS.has(code) || (code === 'EPROTO' && cause.message.includes('wrong version number')))) {
+    const plain = server.replace(/^https:/, 'http:');
+    return new ConnectionError(`${server} does not speak TLS; did you mean ${plain}?`, { cause: error });
+  }
+  // A TLS server closes a plain HTTP connection, or answers with a TLS alert, which is not HTTP.
+  if (isPlain && code === 'UND_ERR_SOCKET' && cause.message === 'other side closed') {
+    return new ConnectionError(`${server} closed the connection; does it want https://?`, { cause: error });
+  }
+  if (isPlain && cause.name === 'HTTPParserError') {
+    return new ConnectionError(`${server} does not answer in HTTP; does it want https://?`, { cause: error });
+  }
+  if (UNTRUSTED.has(code)) {
+    const text = `${server} cannot be reached: no trusted authority has signed its certificate`;
+    return new ConnectionError(text, { cause: error, isUntrusted: true });
+  }
+  return responseFailed(server, error);
+}
+
+/** The error for a response that broke off. It says nothing about the address. */
+export const responseFailed = (server: string, error: unknown): ConnectionError =>
+  new ConnectionError(`${server} cannot be reached: ${reasonOf(innermostCause(error))}`, { cause: error });
+
+/** fetch's own message only says that it failed; the reason is the innermost cause. */
+function innermostCause(error: unknown): Error {
+  let inner = error;
+  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
+  if (inner instanceof AggregateError && inner.errors[0] instanceof Error) inner = inner.errors[0];
+  return inner instanceof Error ? inner : new Error(String(inner));
+}
+
+function reasonOf(error: Error): string {
+  const { code = '' } = error as { code?: string };
+  if (error.name === 'TimeoutError') return 'timed out';
+  // OpenSSL's message is a line of numbers, function names and source paths.
+  if (code.startsWith('ERR_SSL_') || code === 'EPROTO') {
+    const words = code.replace(/^ERR_SSL_/, '').toLowerCase();
+    return words === 'eproto' ? 'TLS failed' : `TLS failed (${words.replaceAll('_', ' ')})`;
+  }
+  return error.message === '' ? error.name : error.message;
+}

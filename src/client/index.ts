@@ -1,16 +1,17 @@
-/** `clusterpass/client`: a typed client of the service, for Node and browsers. */
+/** `clusterpass/client`: a typed client of the server, for Node and browsers. */
 export type { ApiEndpoints, ClusterCondition, ClusterStatus, ServerEndpoint } from '../api/kinds/cluster.ts';
 export type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
 export type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
 export type { Status, StatusCause, StatusDetails } from '../api/status.ts';
 export {
-  type AccessAnswer,
-  pathPrefix,
+  clusterPrefix,
+  type NonResourceAttributes,
   type ResourceAttributes,
-  type RulesAnswer,
   reviewAccess,
   reviewRules,
   reviewSelf,
+  type SubjectAccessReviewStatus,
+  type SubjectRulesReviewStatus,
   type UserInfo,
 } from './access-reviews.ts';
 export { type Client, type ClientOptions, createClient } from './create-client.ts';

@@ -8,8 +8,8 @@ const brief = (events: Iterable<ClusterEvent>): string[] =>
 
 const of = (name: string, version: number, uid?: string): Cluster => cluster(name, version, uid);
 
-describe('what is new to a watcher', () => {
-  it('once ADDED, then MODIFIED, whatever the server calls it', () => {
+describe('the clusters that a watch has reported', () => {
+  it('yield ADDED once, then MODIFIED, whatever type the server sends', () => {
     const known = new KnownClusters();
     expect(brief(known.put(of('a', 5)))).toEqual(['ADDED a@5']);
     expect(brief(known.put(of('a', 5)))).toEqual([]);
@@ -17,29 +17,29 @@ describe('what is new to a watcher', () => {
     expect(brief(known.put(of('a', 6)))).toEqual([]);
     expect(brief(known.delete(of('a', 9)))).toEqual(['DELETED a@7']);
     expect(brief(known.delete(of('a', 9)))).toEqual([]);
-    // Became visible again by permission, with its own old version.
+    // Visible again after a change of permissions, with the old resourceVersion.
     expect(brief(known.put(of('a', 7)))).toEqual(['ADDED a@7']);
   });
 
-  it('another object of the same name is not the same object', () => {
+  it('yield DELETED and ADDED for another object of the same name', () => {
     const known = new KnownClusters();
     expect(brief(known.put(of('a', 5)))).toEqual(['ADDED a@5']);
     expect(brief(known.put(of('a', 8, 'uid-2')))).toEqual(['DELETED a@5', 'ADDED a@8']);
   });
 
-  it('the difference between what was known and the whole state', () => {
+  it('yield the difference to the initial events', () => {
     const list = { apiVersion: '', kind: '', metadata: { resourceVersion: '5', continue: '' } };
     const known = new KnownClusters({ ...list, items: [of('a', 1), of('b', 2), of('c', 3)] });
-    known.beginState();
+    known.beginInitialEvents();
     expect(brief(known.put(of('a', 1)))).toEqual([]);
     expect(brief(known.put(of('c', 9)))).toEqual(['MODIFIED c@9']);
     expect(brief(known.put(of('d', 10)))).toEqual(['ADDED d@10']);
-    expect(brief(known.endState())).toEqual(['DELETED b@2']);
-    expect(brief(known.endState())).toEqual([]);
+    expect(brief(known.endInitialEvents())).toEqual(['DELETED b@2']);
+    expect(brief(known.endInitialEvents())).toEqual([]);
   });
 });
 
-it('versions are numbers of any length', () => {
+it('compares resourceVersions of any length', () => {
   expect(isLater('10', '9')).toBe(true);
   expect(isLater('9', '10')).toBe(false);
   expect(isLater('9', '9')).toBe(false);

@@ -1,13 +1,13 @@
 import type { Cluster, ClusterEvent, ClusterList } from './types.ts';
 
-/** Decimal numbers as text, of any length: which is later? */
+/** Compares resourceVersions: decimal numbers of any length. */
 export function isLater(a: string, b: string): boolean {
   return a.length === b.length ? a > b : a.length > b.length;
 }
 
 /**
- * What a watcher has been told. It turns what the server says (which after an interruption may be something once
- * more, or the whole state) into what is new to this watcher, so that ADDED is always new and DELETED was known.
+ * The clusters that a watch has reported. After an interruption, the server may repeat events or send its whole state.
+ * This class turns them into the changes since the last report, so that ADDED is always new and DELETED was known.
  */
 export class KnownClusters {
   readonly #clusters = new Map<string, Cluster>();
@@ -17,12 +17,12 @@ export class KnownClusters {
     for (const cluster of list?.items ?? []) this.#clusters.set(cluster.metadata.name, cluster);
   }
 
-  /** The whole state comes now: whatever it does not name until `endState` is gone. */
-  beginState(): void {
+  /** Call before the initial events. Clusters that are not among them are deleted by `endInitialEvents`. */
+  beginInitialEvents(): void {
     this.#missing = new Set(this.#clusters.keys());
   }
 
-  *endState(): Generator<ClusterEvent> {
+  *endInitialEvents(): Generator<ClusterEvent> {
     const missing = this.#missing ?? [];
     this.#missing = undefined;
     for (const name of missing) yield* this.#remove(name);

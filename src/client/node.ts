@@ -1,16 +1,16 @@
 import { Agent, fetch as undiciFetch } from 'undici';
 import type { Fetch } from './transport.ts';
 
-/** What only Node can do: connections that trust other authorities than the system's, or show a certificate. */
+/** TLS options, which browsers do not have. */
 export interface TlsOptions {
-  /** PEM. Trusted in place of the system's authorities, not beside them. */
+  /** CA certificates (PEM) to trust instead of the system CAs. */
   readonly ca?: string;
-  /** The client's certificate and key, PEM. */
+  /** The client certificate and its key (PEM). */
   readonly cert?: string;
   readonly key?: string;
-  /** The name in the server's certificate, where it is not the one in the address. */
+  /** The name in the server's certificate, if it differs from the host name in the URL. */
   readonly servername?: string;
-  /** Trusts whoever answers. For trying things out, never for more. */
+  /** Does not verify the server's certificate. For tests only. */
   readonly insecureSkipTlsVerify?: boolean;
 }
 
@@ -18,10 +18,10 @@ export interface TlsOptions {
 export function createNodeFetch({ insecureSkipTlsVerify = false, ...tls }: TlsOptions): Fetch {
   const dispatcher = new Agent({
     connect: { ...tls, rejectUnauthorized: !insecureSkipTlsVerify },
-    // A watch may be silent for a minute; the client has a limit of its own.
+    // A watch may be silent for a minute. The client has its own idle timeout.
     bodyTimeout: 0,
   });
-  // The package's own fetch, because an agent works only with the fetch it came with. The two have the same interface.
+  // undici's fetch, because its Agent does not work with the fetch of Node. Both have the same interface.
   const fetch = undiciFetch as unknown as (input: unknown, init: object) => Promise<Response>;
   return (input, init) => fetch(input, { ...init, dispatcher });
 }

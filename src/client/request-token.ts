@@ -4,7 +4,7 @@ import type { Timing } from './timing.ts';
 import type { Transport } from './transport.ts';
 import type { IssuedToken, TokenOptions } from './types.ts';
 
-/** Written out, because the client takes nothing but types from the server: the compiler compares the two. */
+/** Repeated here, because the client imports only types. The type makes sure that both tables are equal. */
 const ANNOTATIONS: typeof TOKEN_ANNOTATIONS = {
   minExpirationSeconds: 'clusterpass.dev/min-expiration-seconds',
   for: 'clusterpass.dev/for',
@@ -17,12 +17,11 @@ export interface TokenParts {
   readonly productName: string;
 }
 
-/** Asks for a token of a service account. */
 export async function createToken(parts: TokenParts, options: TokenOptions): Promise<IssuedToken> {
   const { cluster, namespace, name, audiences = [], expirationSeconds, boundObjectRef, dryRun, signal } = options;
   const segments = [cluster, 'api', 'v1', 'namespaces', namespace, 'serviceaccounts', name, 'token'];
   for (const [what, value] of Object.entries({ cluster, namespace, name })) {
-    // An empty segment, or one that a URL parser folds away, would name another path.
+    // A URL parser would remove these segments, and the request would go to another path.
     if (value === '' || value === '.' || value === '..') throw new TypeError(`${what} is not a name`);
   }
   const path = `/${parts.productName}/${segments.map(encodeURIComponent).join('/')}`;
@@ -43,7 +42,7 @@ export async function createToken(parts: TokenParts, options: TokenOptions): Pro
   });
   const { token, expirationTimestamp } = value.status ?? {};
   if (expirationTimestamp === undefined || (!token && dryRun !== true)) {
-    throw new ConnectionError('the server answered without a token');
+    throw new ConnectionError('the response contains no token');
   }
   const date = Date.parse(headers.get('date') ?? '');
   return {
@@ -51,11 +50,11 @@ export async function createToken(parts: TokenParts, options: TokenOptions): Pro
     expirationTimestamp,
     issuedAt: Number.isNaN(date) ? parts.timing.now() : date,
     warnings,
-    answer: value,
+    tokenRequest: value,
   };
 }
 
-/** Kubernetes has no fields for these. */
+/** Options without a field in TokenRequest are annotations. */
 function metadataFor({ minExpirationSeconds, forCluster, tracked }: TokenOptions): Pick<TokenRequest, 'metadata'> {
   const annotations = {
     ...(minExpirationSeconds === undefined ? {} : { [ANNOTATIONS.minExpirationSeconds]: String(minExpirationSeconds) }),

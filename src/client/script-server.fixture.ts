@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Timing } from './timing.ts';
 
-export interface Asked {
+export interface RecordedRequest {
   readonly method: string;
   readonly path: string;
   readonly query: Record<string, string>;
@@ -11,32 +11,32 @@ export interface Asked {
   readonly body: string;
 }
 
-export type Answer = (response: ServerResponse, request: IncomingMessage) => void;
+export type Responder = (response: ServerResponse, request: IncomingMessage) => void;
 
-/** A real server that says what the test wants it to say, in order, and remembers what it was asked. */
-export async function scriptServer(answers: Answer[]) {
-  const asked: Asked[] = [];
+/** A server that sends the given responses in order and records the requests. */
+export async function scriptServer(responders: Responder[]) {
+  const requests: RecordedRequest[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://x');
-    asked.push({
+    requests.push({
       method: request.method ?? '',
       path: pathname,
       query: Object.fromEntries(searchParams),
       authorization: request.headers.authorization,
       body: Buffer.concat(chunks).toString(),
     });
-    const answer = answers.shift();
-    if (answer === undefined) response.destroy();
-    else answer(response, request);
+    const responder = responders.shift();
+    if (responder === undefined) response.destroy();
+    else responder(response, request);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
-    asked,
+    requests,
     close: async () => {
       server.closeAllConnections();
       server.close();
@@ -46,17 +46,17 @@ export async function scriptServer(answers: Answer[]) {
 }
 
 export const json =
-  (code: number, value: unknown, headers: Record<string, string> = {}): Answer =>
+  (code: number, value: unknown, headers: Record<string, string> = {}): Responder =>
   (response) => {
     response.writeHead(code, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(value));
   };
 
-export const status = (code: number, reason: string, message = reason, headers = {}): Answer =>
+export const status = (code: number, reason: string, message = reason, headers = {}): Responder =>
   json(code, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code }, headers);
 
-/** Lines of a watch, then its end; with `stays` it is left open. */
+/** The lines of a watch. With `stays` the response is left open. */
 export const stream =
-  (events: readonly unknown[], { stays = false } = {}): Answer =>
+  (events: readonly unknown[], { stays = false } = {}): Responder =>
   (response) => {
     response.writeHead(200, { 'Content-Type': 'application/json' });
     response.flushHeaders();
@@ -80,7 +80,7 @@ export const bookmark = (version: number, ends = false) => ({
   },
 });
 
-/** A clock that stands until it is moved; a delay takes no time and moves it. */
+/** A clock that only tests and delays advance. A delay takes no real time. */
 export function fakeTiming(start = Date.parse('2026-09-01T12:00:00Z')): Timing & { time: number; delays: number[] } {
   const timing = {
     time: start,

@@ -1,8 +1,8 @@
-/** Clock, delay and chance, passed in so that tests need no patience and repeat. */
+/** The clock, delays and random numbers of a client. Tests replace them. */
 export interface Timing {
   /** Epoch milliseconds. */
   now(): number;
-  /** Resolves after so many milliseconds; rejects with the signal's reason when it is aborted first. */
+  /** Resolves after `ms`; rejects with the signal's reason if it is aborted before. */
   delay(ms: number, signal?: AbortSignal): Promise<void>;
   /** In [0, 1). */
   random(): number;
@@ -29,14 +29,14 @@ export const realTiming: Timing = {
     }),
 };
 
-const FIRST_MS = 500;
-const LONGEST_MS = 30_000;
+const MIN_BACKOFF_MS = 500;
+const MAX_BACKOFF_MS = 30_000;
 
 /**
- * How long to wait before the next attempt, after so many that came to nothing. Half of it is chance: thousands of
- * clients that lost one server at one moment must not come back at one moment.
+ * Exponential backoff with jitter. Half of the delay is random, so that clients that lost the same server do not
+ * reconnect at the same time.
  */
 export function backoffMs(failures: number, random: () => number): number {
-  const longest = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(failures, 16));
-  return longest / 2 + (random() * longest) / 2;
+  const delayMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** Math.min(failures, 16));
+  return delayMs / 2 + (random() * delayMs) / 2;
 }

@@ -5,7 +5,7 @@ import type { IssuedToken } from './types.ts';
 
 const MINUTE = 60_000;
 
-/** A source whose tokens live for ten minutes by a server's clock that is off by `skewMs`. */
+/** A source of tokens with a lifetime of ten minutes, from a server whose clock is off by `skewMs`. */
 function source({ skewMs = 0, lifetimeMs = 10 * MINUTE } = {}) {
   const timing = fakeTiming();
   let issued = 0;
@@ -15,8 +15,8 @@ function source({ skewMs = 0, lifetimeMs = 10 * MINUTE } = {}) {
     if (problem !== undefined) throw problem;
     const issuedAt = timing.now() + skewMs;
     const expirationTimestamp = new Date(issuedAt + lifetimeMs).toISOString();
-    const answer = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest' } as const;
-    return { token: `token-${++issued}`, expirationTimestamp, issuedAt, warnings: [], answer };
+    const tokenRequest = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest' } as const;
+    return { token: `token-${++issued}`, expirationTimestamp, issuedAt, warnings: [], tokenRequest };
   }, timing);
   return {
     timing,
@@ -27,8 +27,8 @@ function source({ skewMs = 0, lifetimeMs = 10 * MINUTE } = {}) {
   };
 }
 
-describe('a token that is always good', () => {
-  it('many calls at once share one request', async () => {
+describe('a token source', () => {
+  it('shares one request among concurrent calls', async () => {
     const { tokens } = source();
     expect(await Promise.all([tokens.token(), tokens.token(), tokens.token()])).toEqual([
       'token-1',
@@ -38,7 +38,7 @@ describe('a token that is always good', () => {
     expect(await tokens.token()).toBe('token-1');
   });
 
-  it('is refreshed before it ends', async () => {
+  it('refreshes a token before it expires', async () => {
     const { tokens, timing } = source();
     await tokens.token();
     timing.time += 8 * MINUTE - 1;
@@ -47,7 +47,7 @@ describe('a token that is always good', () => {
     expect(await Promise.all([tokens.token(), tokens.token()])).toEqual(['token-2', 'token-2']);
   });
 
-  it.each([-60 * MINUTE, 60 * MINUTE])('clocks may differ, by %i ms', async (skewMs) => {
+  it.each([-60 * MINUTE, 60 * MINUTE])('works if the clocks differ by %i ms', async (skewMs) => {
     const { tokens, timing } = source({ skewMs });
     await tokens.token();
     timing.time += 7 * MINUTE;
@@ -56,7 +56,7 @@ describe('a token that is always good', () => {
     expect(await tokens.token()).toBe('token-2');
   });
 
-  it('a refresh that fails is tried again, but not at every call, while the old token is good', async () => {
+  it('retries a failed refresh after a delay and uses the old token until it expires', async () => {
     const { tokens, timing, fail } = source();
     await tokens.token();
     fail(new Error('down'));
@@ -68,7 +68,7 @@ describe('a token that is always good', () => {
     expect(await tokens.token()).toBe('token-2');
   });
 
-  it('when the old one has ended, the failure is told', async () => {
+  it('throws the error of a failed refresh after the token has expired', async () => {
     const { tokens, timing, fail } = source();
     await tokens.token();
     fail(new Error('down'));
@@ -78,7 +78,7 @@ describe('a token that is always good', () => {
     expect(await tokens.token()).toBe('token-2');
   });
 
-  it('one that was refused is replaced, and only that one', async () => {
+  it('replaces an invalidated token and no other', async () => {
     const { tokens } = source();
     await tokens.token();
     tokens.invalidate('another');

@@ -1,31 +1,30 @@
 import type { Timing } from './timing.ts';
 import type { IssuedToken } from './types.ts';
 
-/** A token that is always good: asked for when first needed, and again before it ends. */
+/** A token that is requested when it is first used, and refreshed before it expires. */
 export interface TokenSource {
-  /** Many calls at once share one request. */
+  /** Concurrent calls share one request. */
   get(): Promise<IssuedToken>;
-  /** The text alone. */
+  /** The token of `get`. */
   token(): Promise<string>;
-  /** The token was refused somewhere: the next call gets another. */
+  /** Discards a token that was refused: the next call requests a new one. */
   invalidate(token: string): void;
 }
 
-/** A new token is due when a fifth of the lifetime is left. */
-const LEFT = 0.2;
-/** After a refresh that failed, while the old token is still good. */
+/** A token is refreshed when a fifth of its lifetime remains. */
+const REFRESH_SHARE = 0.2;
+/** The delay after a failed refresh while the old token is valid. */
 const RETRY_MS = 10_000;
 
-interface Held {
+interface CurrentToken {
   readonly issued: IssuedToken;
-  /** By our own clock, counted from the arrival: the two clocks may differ, the length of time does not. */
-  readonly endsAt: number;
-  readonly dueAt: number;
+  /** By the local clock: arrival plus lifetime. The server's clock may differ. */
+  readonly expiresAt: number;
+  readonly refreshAt: number;
 }
 
-/** What lifetime was granted is in the answer; what was asked for plays no part. */
 export function createTokenSource(issue: () => Promise<IssuedToken>, timing: Timing): TokenSource {
-  let held: Held | undefined;
+  let current: CurrentToken | undefined;
   let running: Promise<IssuedToken> | undefined;
   let retryAt = 0;
 
@@ -34,11 +33,11 @@ export function createTokenSource(issue: () => Promise<IssuedToken>, timing: Tim
       const issued = await issue();
       const now = timing.now();
       const lifetime = Math.max(0, Date.parse(issued.expirationTimestamp) - issued.issuedAt);
-      held = { issued, endsAt: now + lifetime, dueAt: now + lifetime * (1 - LEFT) };
+      current = { issued, expiresAt: now + lifetime, refreshAt: now + lifetime * (1 - REFRESH_SHARE) };
       return issued;
     } catch (error) {
       retryAt = timing.now() + RETRY_MS;
-      if (held !== undefined && timing.now() < held.endsAt) return held.issued;
+      if (current !== undefined && timing.now() < current.expiresAt) return current.issued;
       throw error;
     } finally {
       running = undefined;
@@ -47,7 +46,8 @@ export function createTokenSource(issue: () => Promise<IssuedToken>, timing: Tim
 
   const get = async (): Promise<IssuedToken> => {
     const now = timing.now();
-    if (held !== undefined && now < held.endsAt && (now < held.dueAt || now < retryAt)) return held.issued;
+    if (current !== undefined && now < current.expiresAt && (now < current.refreshAt || now < retryAt))
+      return current.issued;
     running ??= refresh();
     return running;
   };
@@ -56,7 +56,7 @@ export function createTokenSource(issue: () => Promise<IssuedToken>, timing: Tim
     get,
     token: async () => (await get()).token,
     invalidate: (token) => {
-      if (held?.issued.token === token) held = undefined;
+      if (current?.issued.token === token) current = undefined;
     },
   };
 }

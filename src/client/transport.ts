@@ -1,15 +1,13 @@
-import { cutOff, noAnswer } from './connection-problem.ts';
-import { ConnectionError, StatusError, statusFrom } from './errors.ts';
+import { ConnectionError, requestFailed, responseFailed, StatusError, statusFrom } from './errors.ts';
 import type { Timing } from './timing.ts';
-import { warningsIn } from './warning-header.ts';
 
 export type Fetch = typeof globalThis.fetch;
 
-/** Gives the bearer token. Called with the token that the server has just refused, so that it can give another. */
+/** Returns the bearer token. `refused` is the token that the server has just refused, if any. */
 export type TokenProvider = (refused?: string) => string | Promise<string>;
 
 export interface TransportOptions {
-  /** The server's root, e.g. `https://desk.example.com`. */
+  /** The base URL of the server, e.g. `https://clusterpass.example.com`. */
   readonly server: string;
   readonly tokenProvider: TokenProvider | undefined;
   readonly fetch: Fetch;
@@ -34,12 +32,12 @@ export interface Reply<T> {
   readonly warnings: readonly string[];
 }
 
-/** A server that says when to come back is asked so many times more. */
+/** How often a request is repeated after a response with Retry-After. */
 const MAX_RETRIES = 3;
 const MAX_RETRY_AFTER_SECONDS = 30;
-const ANSWER_TIMEOUT_MS = 30_000;
+const RESPONSE_TIMEOUT_MS = 30_000;
 
-/** Sends requests: the bearer token, errors as exceptions, another try where the server asks for one. */
+/** Sends requests with the bearer token, throws errors, and retries where the server asks for it. */
 export class Transport {
   readonly #options: TransportOptions;
   readonly #root: string;
@@ -52,26 +50,26 @@ export class Transport {
     this.#root = `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
   }
 
-  /** A JSON answer, read whole. */
+  /** Reads a JSON response. */
   async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<Reply<T>> {
     const { value: text, ...reply } = await this.text(method, path, options);
     try {
       return { ...reply, value: JSON.parse(text) as T };
     } catch (error) {
-      throw new ConnectionError(`${this.#root} answered with something that is not JSON`, { cause: error });
+      throw new ConnectionError(`${this.#root} sent a response that is not JSON`, { cause: error });
     }
   }
 
-  /** An answer read whole, as it came. */
+  /** Reads a response as text. */
   async text(method: string, path: string, options: RequestOptions = {}): Promise<Reply<string>> {
-    const timeout = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+    const timeout = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
     const response = await this.open(method, path, { ...options, signal });
     const value = await this.#read(response, options.signal);
     return { code: response.status, value, headers: response.headers, warnings: warningsIn(response.headers) };
   }
 
-  /** An answer that went well, its body unread. Throws StatusError for any other. */
+  /** Returns a successful response with its body unread. Throws StatusError for any other. */
   async open(method: string, path: string, options: RequestOptions): Promise<Response> {
     let refused: { readonly token: string; readonly error: StatusError } | undefined;
     for (let retries = 0; ; ) {
@@ -111,11 +109,11 @@ export class Transport {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal === undefined ? {} : { signal }),
-        // The server never sends its clients elsewhere; somebody in between might, and the token would go with them.
+        // The server sends no redirects. One from an attacker on the network would get the token.
         redirect: 'error',
       });
     } catch (error) {
-      throw this.#stopped(options.signal) ?? noAnswer(this.#root, error);
+      throw abortReason(options.signal) ?? requestFailed(this.#root, error);
     }
   }
 
@@ -123,19 +121,25 @@ export class Transport {
     try {
       return await response.text();
     } catch (error) {
-      throw this.#stopped(signal) ?? cutOff(this.#root, error);
+      throw abortReason(signal) ?? responseFailed(this.#root, error);
     }
-  }
-
-  /** Whoever stops a request gets their own reason back; a limit of time is no wish of theirs. */
-  #stopped(signal: AbortSignal | undefined): unknown {
-    return signal?.aborted && (signal.reason as Error | undefined)?.name !== 'TimeoutError' ? signal.reason : undefined;
   }
 }
 
-/** Seconds, when the server says that another try may help. */
+/** The reason of a caller that aborted its request; undefined for a timeout, which is a ConnectionError. */
+const abortReason = (signal: AbortSignal | undefined): unknown =>
+  signal?.aborted && (signal.reason as Error | undefined)?.name !== 'TimeoutError' ? signal.reason : undefined;
+
+/** The delay in seconds, if the server asks for a retry. */
 function retryAfter({ status, headers }: Response): number | undefined {
   if (status !== 429 && status < 500) return undefined;
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   return Number.isInteger(seconds) && seconds >= 0 && seconds <= MAX_RETRY_AFTER_SECONDS ? seconds : undefined;
 }
+
+/** `299 - "text"`, comma-joined when the header occurs more than once; `"` and `\` are escaped in the text. */
+const WARNING = /(?:^|,)\s*299 \S+ "((?:[^"\\]|\\.)*)"/g;
+
+/** The texts of a response's Warning headers. */
+const warningsIn = (headers: Headers): string[] =>
+  [...(headers.get('warning') ?? '').matchAll(WARNING)].map(([, text = '']) => text.replaceAll(/\\(.)/g, '$1'));

@@ -3,13 +3,11 @@ import type { ApiEndpoints, ClusterStatus } from '../api/kinds/cluster.ts';
 import type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
 import type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
 
-/** What goes over the wire, as the client's callers see it. */
-
 export interface Cluster extends ApiObject {
   apiVersion: string;
   kind: string;
   metadata: ObjectMeta & { name: string };
-  /** The endpoints stand under `<product name>ApiEndpoints`: `endpointsOf` finds them whatever that word is. */
+  /** The endpoints are in `<product name>ApiEndpoints`: `endpointsOf` finds them for any product name. */
   spec?: Record<string, unknown>;
   status?: ClusterStatus;
 }
@@ -27,10 +25,10 @@ export interface ClusterList {
   items: Cluster[];
 }
 
-/** What a watcher is told. Types follow from what it was told before: ADDED is always new, DELETED was always known. */
+/** A change of a cluster. ADDED is always new to the watcher; DELETED was always known. */
 export interface ClusterEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  /** For DELETED, the cluster as it was last seen. */
+  /** For DELETED, the last known state. */
   readonly cluster: Cluster;
 }
 
@@ -38,26 +36,26 @@ export interface ClusterSelection {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /**
-   * `public` (the default): what every caller may see, with issuer, audience and longest lifetime as annotations.
-   * `full`: whole objects, for the clusters that the caller may update.
+   * `public` (the default): the public view, with issuer, audience and maximum lifetime as annotations.
+   * `full`: clusters with all fields that the caller may see.
    */
   readonly view?: 'public' | 'full';
   readonly signal?: AbortSignal;
 }
 
 export interface ListOptions extends ClusterSelection {
-  /** How many clusters a page holds. */
+  /** The number of clusters on a page. */
   readonly limit?: number;
 }
 
 export interface WatchOptions extends ClusterSelection {
-  /** Goes on from a list instead of starting with an ADDED for every cluster. */
+  /** Continues from a list instead of starting with an ADDED event for every cluster. */
   readonly from?: ClusterList;
-  /** Called when the whole state has been told: at the start, and after an interruption that was too long to resume. */
+  /** Called after all initial events: at the start, and after an interruption that was too long to resume. */
   readonly onSynced?: () => void;
-  /** Called whenever a stream has been opened: at the start, and after each interruption. */
+  /** Called when a connection is open: at the start, and after each interruption. */
   readonly onConnected?: () => void;
-  /** Called before each new attempt, with what ended the last one. */
+  /** Called before each reconnection, with the error of the last connection, if any. */
   readonly onInterruption?: (cause: unknown, delayMs: number) => void;
 }
 
@@ -66,17 +64,17 @@ export interface TokenOptions {
   readonly namespace: string;
   /** The service account. */
   readonly name: string;
-  /** None means the cluster's own API. */
+  /** Defaults to the cluster's API server. */
   readonly audiences?: readonly string[];
   readonly expirationSeconds?: number;
-  /** Fails rather than being granted less than this. */
+  /** The request fails if the server would issue a shorter lifetime. */
   readonly minExpirationSeconds?: number;
-  /** It is to be used at the cluster's own API: warns if the audiences are such that it will not be accepted there. */
+  /** The token is for the cluster's API server: the response has a warning if that does not accept the audiences. */
   readonly forCluster?: boolean;
-  /** A record of it is kept until it ends: `listIssuedTokens` shows it. */
+  /** The server stores a record of the token until it expires, for `listIssuedTokens`. */
   readonly tracked?: boolean;
   readonly boundObjectRef?: BoundObjectReference;
-  /** Every check, no token. */
+  /** All checks without issuing a token. */
   readonly dryRun?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -84,18 +82,18 @@ export interface TokenOptions {
 export interface IssuedToken {
   /** `""` after a dry run. */
   readonly token: string;
-  /** When it ends, as granted: that may be another time than was asked for. */
+  /** The lifetime may differ from the requested one. */
   readonly expirationTimestamp: string;
-  /** The time of issue by the server's clock where the answer tells it, else by ours. Epoch milliseconds. */
+  /** The time of issue by the server's clock (Date header), else by the local clock. Epoch milliseconds. */
   readonly issuedAt: number;
   readonly warnings: readonly string[];
-  /** The whole answer. */
-  readonly answer: TokenRequest;
+  /** The TokenRequest object in the response. */
+  readonly tokenRequest: TokenRequest;
 }
 
-/** The record of a token that is out. The token itself is not in it. */
+/** The record of a tracked token. It does not contain the token. */
 export interface TrackedToken extends ApiObject {
-  /** The name is the id of the token, its claim `jti`. */
+  /** The name is the ID of the token, its `jti` claim. */
   metadata: ObjectMeta & { name: string };
   spec: IssuedTokenSpec;
 }
@@ -108,13 +106,13 @@ export interface TokenSelection {
 
 export interface UsableAccounts {
   readonly items: readonly { readonly namespace: string; readonly name: string }[];
-  /** There are more than the server tells. */
+  /** Whether there are more accounts than the server returned. */
   readonly incomplete: boolean;
 }
 
 const ENDPOINTS = /^[a-z0-9]+ApiEndpoints$/i;
 
-/** Addresses and CA of a cluster, under whatever product name they are served. */
+/** The endpoints and the CA of a cluster, for any product name. */
 export function endpointsOf(cluster: Cluster): ApiEndpoints {
   const spec = cluster.spec ?? {};
   const field = Object.keys(spec).find((key) => ENDPOINTS.test(key));

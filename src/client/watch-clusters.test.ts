@@ -1,7 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createClient } from './create-client.ts';
 import { StatusError } from './errors.ts';
-import { type Answer, bookmark, cluster, fakeTiming, scriptServer, status, stream } from './script-server.fixture.ts';
+import {
+  bookmark,
+  cluster,
+  fakeTiming,
+  type Responder,
+  scriptServer,
+  status,
+  stream,
+} from './script-server.fixture.ts';
 import type { ClusterEvent, WatchOptions } from './types.ts';
 
 const closers: (() => Promise<void>)[] = [];
@@ -20,9 +28,9 @@ const expired = {
 const brief = ({ type, cluster: { metadata } }: ClusterEvent): string =>
   `${type} ${metadata.name}@${metadata.resourceVersion}`;
 
-/** Everything until so many events came, and what the server was asked. */
-async function follow(answers: Answer[], count: number, options: WatchOptions & { idleMs?: number } = {}) {
-  const server = await scriptServer(answers);
+/** Collects `count` events, and the requests to the server. */
+async function follow(responders: Responder[], count: number, options: WatchOptions & { idleMs?: number } = {}) {
+  const server = await scriptServer(responders);
   closers.push(server.close);
   const timing = fakeTiming();
   const { idleMs, ...watch } = options;
@@ -43,12 +51,12 @@ async function follow(answers: Answer[], count: number, options: WatchOptions & 
   } catch (caught) {
     error = caught;
   }
-  return { events, error, asked: server.asked, delays: timing.delays };
+  return { events, error, requests: server.requests, delays: timing.delays };
 }
 
-describe('a watch goes on across interruptions', () => {
-  it('starts with the state, then resumes from the newest version it has seen', async () => {
-    const { events, asked } = await follow(
+describe('a watch', () => {
+  it('starts with the initial events and resumes at the newest resourceVersion', async () => {
+    const { events, requests } = await follow(
       [
         stream([added('a', 3), added('b', 4), bookmark(7, true), modified('a', 9), bookmark(12)]),
         stream([modified('b', 13)]),
@@ -58,7 +66,7 @@ describe('a watch goes on across interruptions', () => {
     );
     expect(events).toEqual(['ADDED a@3', 'ADDED b@4', 'MODIFIED a@9', 'MODIFIED b@13', 'DELETED a@9']);
     expect(
-      asked.map(({ query }) => [query.resourceVersion, query.sendInitialEvents, query.allowWatchBookmarks]),
+      requests.map(({ query }) => [query.resourceVersion, query.sendInitialEvents, query.allowWatchBookmarks]),
     ).toEqual([
       [undefined, 'true', 'true'],
       ['12', undefined, 'true'],
@@ -66,55 +74,55 @@ describe('a watch goes on across interruptions', () => {
     ]);
   });
 
-  it('goes on from a list without repeating it', async () => {
+  it('continues from a list without repeating it', async () => {
     const from = {
       apiVersion: '',
       kind: '',
       metadata: { resourceVersion: '20', continue: '' },
       items: [cluster('a', 5)],
     };
-    const { events, asked } = await follow([stream([modified('a', 21)], { stays: true })], 1, { from });
+    const { events, requests } = await follow([stream([modified('a', 21)], { stays: true })], 1, { from });
     expect(events).toEqual(['MODIFIED a@21']);
-    expect(asked[0]?.query.resourceVersion).toBe('20');
+    expect(requests[0]?.query.resourceVersion).toBe('20');
   });
 
-  it('an older version, of what became visible by permission, is no way back', async () => {
-    const { asked } = await follow(
+  it('does not resume at the older version of a cluster that became visible', async () => {
+    const { requests } = await follow(
       [stream([added('a', 3), bookmark(30, true), added('b', 5)]), stream([modified('a', 31)], { stays: true })],
       3,
     );
-    expect(asked[1]?.query.resourceVersion).toBe('30');
+    expect(requests[1]?.query.resourceVersion).toBe('30');
   });
 
-  it('an interruption in the initial state starts it anew, and nothing is told twice', async () => {
-    const { events, asked } = await follow(
+  it('requests the initial events again after an interruption, and yields no event twice', async () => {
+    const { events, requests } = await follow(
       [stream([added('a', 3)]), stream([added('a', 3), added('b', 4), bookmark(7, true)], { stays: true })],
       2,
     );
     expect(events).toEqual(['ADDED a@3', 'ADDED b@4']);
-    expect(asked[1]?.query.resourceVersion).toBeUndefined();
+    expect(requests[1]?.query.resourceVersion).toBeUndefined();
   });
 
-  it.each<[string, Answer]>([
+  it.each<[string, Responder]>([
     ['as an event', stream([expired])],
     ['as the HTTP status', status(410, 'Expired')],
-  ])('410 %s: the present state, and only the difference is told', async (_, answer) => {
+  ])('yields the difference to the current state after a 410 %s', async (_, responder) => {
     let synced = 0;
-    const { events, asked } = await follow(
+    const { events, requests } = await follow(
       [
         stream([added('a', 3), added('b', 4), added('c', 5), bookmark(7, true)]),
-        answer,
+        responder,
         stream([added('a', 3), added('c', 50), added('d', 51), bookmark(60, true)], { stays: true }),
       ],
       6,
       { onSynced: () => synced++ },
     );
     expect(events).toEqual(['ADDED a@3', 'ADDED b@4', 'ADDED c@5', 'MODIFIED c@50', 'ADDED d@51', 'DELETED b@4']);
-    expect(asked.map(({ query }) => query.resourceVersion)).toEqual([undefined, '7', undefined]);
+    expect(requests.map(({ query }) => query.resourceVersion)).toEqual([undefined, '7', undefined]);
     expect(synced).toBe(2);
   });
 
-  it('a stream that falls silent is given up', async () => {
+  it('reconnects after a time without data', async () => {
     const { events } = await follow(
       [stream([added('a', 3), bookmark(7, true)], { stays: true }), stream([modified('a', 9)], { stays: true })],
       2,
@@ -123,7 +131,7 @@ describe('a watch goes on across interruptions', () => {
     expect(events).toEqual(['ADDED a@3', 'MODIFIED a@9']);
   });
 
-  it('waits longer each time, and never hammers a server that ends every stream at once', async () => {
+  it('increases the delay if connections fail or end at once', async () => {
     const { delays } = await follow(
       [
         status(503, 'ServiceUnavailable'),
@@ -138,33 +146,33 @@ describe('a watch goes on across interruptions', () => {
   });
 });
 
-describe('what ends a watch', () => {
-  it('a credential that has ended and is not replaced', async () => {
+describe('a watch ends', () => {
+  it('when the token has expired and is not replaced', async () => {
     const unauthorized = { type: 'ERROR', object: { kind: 'Status', code: 401, reason: 'Unauthorized' } };
-    const { events, error, asked } = await follow(
+    const { events, error, requests } = await follow(
       [stream([added('a', 3), bookmark(7, true), unauthorized]), status(401, 'Unauthorized')],
       99,
     );
     expect(events).toEqual(['ADDED a@3']);
     expect(error).toBeInstanceOf(StatusError);
     expect((error as StatusError).code).toBe(401);
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
   });
 
-  it.each([400, 403, 422])('a refusal for good: %i', async (code) => {
-    const { error, asked } = await follow([status(code, 'X', 'why')], 1);
+  it.each([400, 403, 422])('on the status %i', async (code) => {
+    const { error, requests } = await follow([status(code, 'X', 'why')], 1);
     expect((error as StatusError).status).toMatchObject({ code, message: 'why' });
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 
-  it('the signal', async () => {
+  it('when the signal is aborted', async () => {
     const { events, error } = await follow([stream([added('a', 3), bookmark(7, true)], { stays: true })], 1);
     expect(events).toEqual(['ADDED a@3']);
     expect(error).toBeUndefined();
   });
 });
 
-it('a credential that is replaced in time goes on', async () => {
+it('continues with a new token after the old one has expired', async () => {
   const unauthorized = { type: 'ERROR', object: { kind: 'Status', code: 401, reason: 'Unauthorized' } };
   const server = await scriptServer([
     stream([added('a', 3), bookmark(7, true), unauthorized]),
@@ -183,5 +191,5 @@ it('a credential that is replaced in time goes on', async () => {
     if (events.length === 2) break;
   }
   expect(events).toEqual(['ADDED a@3', 'MODIFIED a@8']);
-  expect(server.asked.map(({ authorization }) => authorization)).toEqual(['Bearer token-1', 'Bearer token-2']);
+  expect(server.requests.map(({ authorization }) => authorization)).toEqual(['Bearer token-1', 'Bearer token-2']);
 });

@@ -4,23 +4,22 @@ import { clustersPath } from './list-clusters.ts';
 import { backoffMs, type Timing } from './timing.ts';
 import type { Transport } from './transport.ts';
 import type { Cluster, ClusterEvent, WatchOptions } from './types.ts';
-import { type WireEvent, watchEvents } from './watch-events.ts';
 
 export interface WatchParts {
   readonly transport: Transport;
   readonly timing: Timing;
-  /** How long a stream may be silent before it counts as lost; the server sends a bookmark every minute. */
+  /** After this time without data, the connection is closed. The server sends a bookmark every minute. */
   readonly idleMs: number;
 }
 
-/** A stream that held this long was a good one: the next interruption is a first one. */
-const GOOD_STREAM_MS = 10_000;
+/** A connection that lasted this long resets the backoff. */
+const STABLE_MS = 10_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 /**
- * Every change of the clusters that the caller sees, until the signal is aborted or the server refuses for good
- * (401, 403, a bad selector). It comes back by itself after every interruption, from where it was; where the server
- * no longer knows that far back (410), from the present state, and the difference is told.
+ * Yields every change of the clusters that the caller may see, until the signal is aborted or the server refuses the
+ * watch with an error that a retry does not fix (401, 403, a bad selector). Reconnects after every interruption at the
+ * last resourceVersion. If the server no longer has that version (410), yields the difference to its current state.
  */
 export async function* watchClusters(parts: WatchParts, options: WatchOptions = {}): AsyncGenerator<ClusterEvent> {
   const { timing } = parts;
@@ -30,14 +29,14 @@ export async function* watchClusters(parts: WatchParts, options: WatchOptions = 
     const openedAt = timing.now();
     let cause: unknown;
     try {
-      yield* watch.stream();
+      yield* watch.connect();
     } catch (error) {
       if (options.signal?.aborted) return;
-      if (!mayPass(error)) throw error;
+      if (!isRetryable(error)) throw error;
       cause = error;
     }
     if (options.signal?.aborted) return;
-    failures = timing.now() - openedAt >= GOOD_STREAM_MS ? 0 : failures + 1;
+    failures = timing.now() - openedAt >= STABLE_MS ? 0 : failures + 1;
     const delayMs = backoffMs(failures, timing.random);
     options.onInterruption?.(cause, delayMs);
     try {
@@ -48,31 +47,31 @@ export async function* watchClusters(parts: WatchParts, options: WatchOptions = 
   }
 }
 
-/** Whether another attempt may go better. */
-function mayPass(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   if (error instanceof StatusError) return error.code === 410 || error.code === 429 || error.code >= 500;
   return error instanceof ConnectionError;
 }
 
-/** One watch over all its streams. */
+/** The state of a watch across its connections. */
 class Watch {
   readonly #parts: WatchParts;
   readonly #options: WatchOptions;
   readonly #known: KnownClusters;
-  /** Everything up to here has been told; undefined: the whole state is needed. */
-  #position: string | undefined;
+  /** All events up to this version have been yielded; undefined: the next connection needs the initial events. */
+  #resourceVersion: string | undefined;
 
   constructor(parts: WatchParts, options: WatchOptions) {
     this.#parts = parts;
     this.#options = options;
     this.#known = new KnownClusters(options.from);
-    this.#position = options.from?.metadata.resourceVersion;
+    this.#resourceVersion = options.from?.metadata.resourceVersion;
   }
 
-  async *stream(): AsyncGenerator<ClusterEvent> {
+  /** Yields the events of one connection. */
+  async *connect(): AsyncGenerator<ClusterEvent> {
     const { view, labelSelector, fieldSelector, signal } = this.#options;
-    const ended = new AbortController();
-    const resuming = this.#position !== undefined;
+    const closed = new AbortController();
+    const resuming = this.#resourceVersion !== undefined;
     try {
       const response = await this.#parts.transport.open('GET', clustersPath(view), {
         query: {
@@ -81,47 +80,99 @@ class Watch {
           watch: true,
           allowWatchBookmarks: true,
           ...(resuming
-            ? { resourceVersion: this.#position }
+            ? { resourceVersion: this.#resourceVersion }
             : { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }),
         },
-        signal: signal === undefined ? ended.signal : AbortSignal.any([signal, ended.signal]),
+        signal: signal === undefined ? closed.signal : AbortSignal.any([signal, closed.signal]),
       });
-      if (response.body === null) throw new ConnectionError('the watch has no body');
+      if (response.body === null) throw new ConnectionError('the watch response has no body');
       this.#options.onConnected?.();
-      if (!resuming) this.#known.beginState();
-      const stop = (): void => ended.abort();
-      for await (const event of watchEvents(response.body, { idleMs: this.#parts.idleMs, stop })) {
-        yield* this.#take(event);
+      if (!resuming) this.#known.beginInitialEvents();
+      const stop = (): void => closed.abort();
+      for await (const event of readEvents(response.body, { idleMs: this.#parts.idleMs, stop })) {
+        yield* this.#handle(event);
       }
     } catch (error) {
-      if (isStatus(error, 410)) this.#position = undefined;
+      if (isStatus(error, 410)) this.#resourceVersion = undefined;
       throw error;
     } finally {
-      ended.abort();
+      closed.abort();
     }
   }
 
-  *#take({ type, object }: WireEvent): Generator<ClusterEvent> {
+  *#handle({ type, object }: WatchEvent): Generator<ClusterEvent> {
     if (type === 'ERROR') {
       const error = new StatusError(statusFrom((object as { code?: number }).code ?? 500, JSON.stringify(object)));
-      // The credential ended in mid-stream. There may be a new one by now; if not, the next attempt is refused for good.
-      throw error.code === 401 ? new ConnectionError('the credential has ended', { cause: error }) : error;
+      // The token expired during the watch. The next connection may have a new one; if not, its 401 ends the watch.
+      throw error.code === 401 ? new ConnectionError('the token has expired', { cause: error }) : error;
     }
     const cluster = object as Cluster;
     if (type === 'ADDED' || type === 'MODIFIED') yield* this.#known.put(cluster);
     else if (type === 'DELETED') yield* this.#known.delete(cluster);
     else if (cluster.metadata.annotations?.[INITIAL_EVENTS_END] === 'true') {
-      yield* this.#known.endState();
-      this.#position = cluster.metadata.resourceVersion;
+      yield* this.#known.endInitialEvents();
+      this.#resourceVersion = cluster.metadata.resourceVersion;
       this.#options.onSynced?.();
     }
     this.#advance(cluster.metadata.resourceVersion);
   }
 
-  /** Before the end of the initial state there is no position: an interruption there starts it anew. */
+  /** Has no effect before the end of the initial events: an interruption before it starts them again. */
   #advance(version: string | undefined): void {
-    if (version === undefined || this.#position === undefined) return;
-    // What became visible by permission carries its own, older version: that is no way back.
-    if (isLater(version, this.#position)) this.#position = version;
+    if (version === undefined || this.#resourceVersion === undefined) return;
+    // A cluster that became visible by a change of permissions has an older version than the watch.
+    if (isLater(version, this.#resourceVersion)) this.#resourceVersion = version;
+  }
+}
+
+interface WatchEvent {
+  readonly type: string;
+  readonly object: unknown;
+}
+
+/** Longer than any event. Bounds the memory for a line that does not end. */
+const MAX_LINE = 16 * 1024 * 1024;
+
+/** Reads the events of a response. Throws after `idleMs` without data: a lost connection may not close. */
+async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  { idleMs, stop }: { readonly idleMs: number; readonly stop: () => void },
+): AsyncGenerator<WatchEvent> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  let isIdle = false;
+  const onIdle = (): void => {
+    isIdle = true;
+    stop();
+  };
+  let timer = setTimeout(onIdle, idleMs);
+  // Not all browsers support asynchronous iteration of a stream.
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      clearTimeout(timer);
+      timer = setTimeout(onIdle, idleMs);
+      rest += decoder.decode(value, { stream: true });
+      const lines = rest.split('\n');
+      rest = lines.pop() ?? '';
+      if (rest.length > MAX_LINE) throw new ConnectionError('the watch sent a line that is too long');
+      for (const line of lines) if (line !== '') yield parseEvent(line);
+    }
+  } catch (error) {
+    if (isIdle) throw new ConnectionError(`the watch sent nothing for ${Math.round(idleMs / 1000)} seconds`);
+    throw error instanceof ConnectionError ? error : new ConnectionError('the watch was interrupted', { cause: error });
+  } finally {
+    clearTimeout(timer);
+    reader.releaseLock();
+  }
+}
+
+function parseEvent(line: string): WatchEvent {
+  try {
+    return JSON.parse(line) as WatchEvent;
+  } catch (error) {
+    throw new ConnectionError('the watch sent a line that is not an event', { cause: error });
   }
 }

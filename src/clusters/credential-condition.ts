@@ -4,7 +4,7 @@ import type { ApiObject } from '../api/kind.ts';
 import type { ClusterCondition, ClusterStatus } from '../api/kinds/cluster.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
-import { toTimestamp } from '../objects/prepare.ts';
+import { toTimestamp } from '../lib/utc-second.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';

@@ -16,7 +16,7 @@ export async function getObject({ reader, views }: GetParts, request: ApiRequest
   assertFormFits(request, kind, 'object');
   await reachVersion(reader, request.query.get('resourceVersion') ?? '');
   const entry = reader.find(kind, { cluster: kind.inCluster ? cluster : '', namespace, name });
-  if (entry === undefined || entry.isOver(views.now())) throw notFound(kind, name);
+  if (entry === undefined || entry.isExpired(views.now())) throw notFound(kind, name);
   const representation = representationFor(request, kind, views);
   const { form } = representation;
   if (form === 'object') return { type: 'json', code: 200, json: renderItem(representation, entry) };

@@ -47,7 +47,7 @@ export function createIssuerIndex(parts: IssuerIndexParts): IssuerIndex {
     let piece = '{"issuers":[';
     let separator = '';
     let seen = 0;
-    for (const cluster of selectAll(reader.cache(kind).present, selection)) {
+    for (const cluster of selectAll(reader.cache(kind).snapshot, selection)) {
       seen += 1;
       if (seen % IN_A_PIECE === 0) {
         pieces.push(Buffer.from(piece));

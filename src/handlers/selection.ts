@@ -19,7 +19,7 @@ export interface Selection {
 }
 
 /** Not to be shown any more, though still there. What it was is still part of the story that a watch tells. */
-export const isOver = ({ now }: Selection, entry: StoredObject): boolean => now !== undefined && entry.isOver(now());
+export const isOver = ({ now }: Selection, entry: StoredObject): boolean => now !== undefined && entry.isExpired(now());
 
 export const isVisible = (selection: Selection, entry: StoredObject): boolean =>
   selection.rule === undefined || selection.rule.admits(entry.name, entry.labels);

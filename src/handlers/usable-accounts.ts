@@ -36,7 +36,7 @@ export function createUsableAccountsHandler(parts: UsableAccountsParts): (reques
     const turn = new TimeSlice(request);
     let lookedAt = 0;
     let incomplete = false;
-    const accounts = reader.cache(catalog.serviceAccounts).present;
+    const accounts = reader.cache(catalog.serviceAccounts).snapshot;
     for (const { namespace, name } of accounts.scan(collectionPrefix(catalog.serviceAccounts, cluster, ''))) {
       if (items.length >= MOST_LISTED || lookedAt >= MOST_LOOKED_AT) {
         incomplete = true;

@@ -30,7 +30,7 @@ export interface Fixture {
 export interface Call {
   readonly method?: string;
   readonly path: string;
-  /** Bearer token; `admin` unless told, `''` for none. */
+  /** Bearer token; `admin` by default, `''` for none. */
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: string | Uint8Array;

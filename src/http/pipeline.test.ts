@@ -51,7 +51,7 @@ describe('what is checked first', () => {
     expect(watch.code).toBe(401);
   });
 
-  test('decision 8, A-01: 401 everywhere, whether or not there is something', async () => {
+  test('decision 8, A-01: 401 on every path, whether or not it is served', async () => {
     const { send, handled } = await startFixture();
     for (const path of [CLUSTERS_PATH, TOKEN_PATH, '/', '/apis', '/nothing/here', '/auth/v1/clusters', '/metrics']) {
       for (const token of ['', 'wrong']) {
@@ -189,7 +189,7 @@ describe('routing', () => {
     expect(reply.json()).toMatchObject({ code: 400, reason: 'BadRequest', message: 'name must be provided' });
   });
 
-  test('R-01, decision 11: paths of their own', async () => {
+  test('R-01, decision 11: paths that are no resources', async () => {
     const { send } = await startFixture(undefined, {
       paths: {
         find: ({ path, cluster }) =>
@@ -274,7 +274,7 @@ describe('bodies', () => {
     expect(reply.code).toBe(415);
   });
 
-  test('X-16: a patch is measured by the types of its route', async () => {
+  test('X-16: a patch must have a media type of its route', async () => {
     const { send, handled } = await startFixture();
     const patch = { method: 'PATCH', path: `${CLUSTERS_PATH}/x`, body: '{}' };
     await send({ ...patch, headers: { 'content-type': 'application/merge-patch+json' } });
@@ -283,7 +283,7 @@ describe('bodies', () => {
     expect(reply.code).toBe(415);
   });
 
-  test('an empty body of a POST is for the handler to judge', async () => {
+  test('an empty body of a POST reaches the handler', async () => {
     const { send, handled } = await startFixture();
     await send({ method: 'POST', path: TOKEN_PATH });
     expect(handled[0]?.body?.mediaType).toBe('application/json');
@@ -308,7 +308,7 @@ describe('what the handler sees', () => {
     expect(records[0]?.annotations.get('credential')).toBe('JTI=1');
   });
 
-  test('C-01: an audit id of ours when there is none, or none fit to print', async () => {
+  test('C-01: an audit id of ours when the client sends none, or a bad one', async () => {
     const { send } = await startFixture();
     const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
     for (const headers of [{}, { 'audit-id': 'a b' }, { 'audit-id': 'x'.repeat(257) }]) {
@@ -333,7 +333,7 @@ describe('what the handler sees', () => {
 });
 
 describe('failures', () => {
-  test('C-08, T-35: work without end is 504, and told to stop', async () => {
+  test('C-08, T-35: a handler without end is answered with 504, and its signal aborted', async () => {
     let signal: AbortSignal | undefined;
     const { send } = await startFixture(
       (request) => {

@@ -69,7 +69,7 @@ export class RequestDeadline implements Timed<RequestDeadline> {
     return this.#state === 'serving' || this.#state === 'unbounded';
   }
 
-  /** C-07: a client may ask for less time. A wish for more, or for none, changes nothing. */
+  /** C-07: a client may ask for less time. More, or none at all, changes nothing. */
   shorten(ms: number): void {
     if (ms > 0 && ms < this.#options.servingMs) this.#clientTimeout = setTimeout(this.#onTimeout, ms);
   }
@@ -80,7 +80,7 @@ export class RequestDeadline implements Timed<RequestDeadline> {
     this.#list.stop(this);
   }
 
-  /** An answer begins. False when another one has begun, or nobody is there to read it. */
+  /** An answer begins. False when another one has begun, or the client is gone. */
   respond({ isWatch }: { readonly isWatch: boolean }): boolean {
     if (!this.isOpen) return false;
     clearTimeout(this.#clientTimeout);

@@ -20,8 +20,8 @@ import { methodNotAllowed, readCheckedHeaders } from './request/header-checks.ts
 import { MEDIA_TYPES, READABLE_NAMES } from './request/media-types.ts';
 import { negotiateAccept, negotiateContentType } from './request/negotiate.ts';
 import type { Method, PathInfo, RequestLineParser } from './request/request-info.ts';
+import { servedRoute } from './routes/resource-routes.ts';
 import type { PathRoute, PathRoutes, ResourceRoute, ResourceRoutes } from './routes/routes.ts';
-import { servedRoute } from './routes/served-route.ts';
 
 /** What the stages ask of the rest of the program. */
 export interface StageParts {

@@ -36,6 +36,10 @@ export class Cache<K extends string | number, V extends NonNullable<unknown>> {
     this.#entries.set(key, value);
   }
 
+  keys(): Iterable<K> {
+    return this.#entries.keys();
+  }
+
   delete(key: K): void {
     this.#entries.delete(key);
   }

@@ -1,12 +1,14 @@
 import { Cache } from './cache.ts';
 
 /**
- * Owner: `utcSecond`. A pure function of its key, so an entry never becomes wrong; 64 entries hold the seconds of "now" and of
- * the few lifetimes that are granted.
+ * Formatted seconds, for the whole process: at any time few seconds are formatted, those of now and of expiries. An
+ * entry is never wrong; it dies by eviction. Formatting a date takes about 2 µs, and a request does it several times.
  */
 const texts = new Cache<number, string>({ maxEntries: 64 });
 
-/** A second since the epoch in UTC, without a zone: `2026-01-02T03:04:05`. */
-export function utcSecond(second: number): string {
-  return texts.getOrCompute(second, () => new Date(second * 1000).toISOString().slice(0, 19));
-}
+/** A second since the epoch, in UTC and without its zone, as in `2026-01-02T03:04:05`. */
+export const utcSecond = (second: number): string =>
+  texts.getOrCompute(second, () => new Date(second * 1000).toISOString().slice(0, 19));
+
+/** RFC 3339 in UTC with seconds: the only form of time in the API (T-09). */
+export const toTimestamp = (epochMs: number): string => `${utcSecond(Math.floor(epochMs / 1000))}Z`;

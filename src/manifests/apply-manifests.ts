@@ -2,13 +2,16 @@ import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix, storageKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
+import { inBatches } from '../lib/in-batches.ts';
 import type { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import { type Manifest, type ManifestProblem, type Manifests, messageOf } from './read-manifests.ts';
 
-/** On objects that came from a folder: `<source>:<file>`. Only these are removed when their file is. */
+/**
+ * `<source>:<file>`, on objects that were created from a file. Only these are deleted when the file no longer has them.
+ */
 const ORIGIN_ANNOTATION = 'clusterpass.dev/manifest';
 
 export interface ApplyParts {
@@ -21,16 +24,16 @@ export interface ApplyParts {
 export interface ApplyReport {
   readonly applied: number;
   readonly removed: number;
-  /** What could not be read: the same until the files change. */
+  /** Documents that could not be read. They are read again when the files change. */
   readonly unread: readonly ManifestProblem[];
-  /** What could not be written: worth another try, as what it lacks may be there by then. */
+  /** Objects that could not be written. They are retried: e.g. their cluster may exist by then. */
   readonly unwritten: readonly ManifestProblem[];
 }
 
-/** Objects of one kind are written together: the store commits concurrent writes as one. */
-const AT_ONCE = 64;
+/** Concurrent writes share a transaction of the store. */
+const CONCURRENCY = 64;
 
-/** Makes the store hold what the folder says, as far as the folder can be read. */
+/** Creates, updates and deletes objects so that the store has those of the folder. */
 export async function applyManifests(parts: ApplyParts, source: string, read: Manifests): Promise<ApplyReport> {
   const unwritten: ManifestProblem[] = [];
   let applied = 0;
@@ -38,19 +41,15 @@ export async function applyManifests(parts: ApplyParts, source: string, read: Ma
   // In the catalog's order, so that clusters and namespaces exist before what is inside them.
   for (const kind of parts.catalog.kinds) {
     const ofKind = read.manifests.filter((manifest) => manifest.kind === kind);
-    for (let start = 0; start < ofKind.length; start += AT_ONCE) {
-      await Promise.all(
-        ofKind.slice(start, start + AT_ONCE).map(async (manifest) => {
-          try {
-            await applyOne(parts, source, manifest);
-            applied++;
-          } catch (error) {
-            const { file, document, line } = manifest;
-            unwritten.push({ file, document, line, message: messageOf(error) });
-          }
-        }),
-      );
-    }
+    await inBatches(ofKind, CONCURRENCY, async (manifest) => {
+      try {
+        await applyOne(parts, source, manifest);
+        applied++;
+      } catch (error) {
+        const { file, document, line } = manifest;
+        unwritten.push({ file, document, line, message: messageOf(error) });
+      }
+    });
   }
   const removed = await prune(parts, source, read, unwritten);
   return { applied, removed, unread: read.problems, unwritten };
@@ -67,22 +66,22 @@ async function applyOne(
       await writer.create(kind, objectKey, withOrigin(object, origin), { dryRun: false, keepStatus: true });
       return;
     } catch (error) {
-      // Another replica reads the same folder, and was faster.
+      // Another replica that reads the same folder has created it.
       if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error;
     }
   }
   const part = kind.hasStatus && object.status !== undefined ? 'both' : 'object';
   const change = (current: ApiObject): ApiObject => {
-    const next = withOthersMarks(object, current);
-    // What others made stays theirs: it is brought up to date, but never removed with the file.
+    const next = withControllerFields(object, current);
+    // An object that was created otherwise is updated, but not marked as the file's.
     return originOf(current) === undefined ? next : withOrigin(next, origin);
   };
   await writer.update(kind, objectKey, change, { dryRun: false, part });
   await propagation.settle(kind, objectKey);
 }
 
-/** Programs that look after an object mark it with these; a file that does not mention them leaves them alone. */
-function withOthersMarks(object: ApiObject, { metadata }: ApiObject): ApiObject {
+/** Controllers set these fields. A file that does not have them leaves them unchanged. */
+function withControllerFields(object: ApiObject, { metadata }: ApiObject): ApiObject {
   const { finalizers, ownerReferences } = metadata;
   return {
     ...object,
@@ -102,13 +101,13 @@ async function prune(
 ): Promise<number> {
   const { catalog, reader } = parts;
   const wanted = new Set(read.manifests.map(({ kind, objectKey }) => storageKey(kind, objectKey)));
-  // A file that can not be read in full says nothing about what it no longer holds.
+  // A file with errors may still define objects that could not be read.
   const unclear = new Set(read.problems.map(({ file }) => `${source}:${file}`));
   let removed = 0;
-  // What the server keeps for itself never came from a file, and there can be a lot of it.
+  // Kinds that only the server writes are not in files, and may have many objects.
   for (const kind of catalog.kinds.filter(({ verbs }) => verbs === undefined).toReversed()) {
     const surplus = [...reader.cache(kind).current.scan(kindPrefix(kind))].filter((entry) => {
-      // An object on its way out was removed before, and waits for its finalizers.
+      // An object that is being deleted waits for its finalizers.
       if (wanted.has(entry.key) || entry.deletionTimestamp !== undefined) return false;
       const origin = originOf(entry.object());
       return origin?.startsWith(`${source}:`) === true && !unclear.has(origin);

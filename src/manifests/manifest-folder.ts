@@ -15,19 +15,19 @@ export interface ManifestFolderOptions {
   readonly pollMs: number;
 }
 
-const MAX_LOOKS = 60;
+const MAX_SKIPPED_POLLS = 60;
 
 /**
- * Keeps the store in step with a folder. It is polled: notifications are lost on network file systems and
- * when a mounted ConfigMap is swapped, and a second of delay is no harm here.
+ * Applies a folder of manifests to the store whenever it changes. The folder is polled: notifications are lost on
+ * network file systems and when a mounted ConfigMap is swapped, and a second of delay does not matter.
  */
 export class ManifestFolder {
   readonly #options: ManifestFolderOptions;
-  /** The state of the folder that has been applied in full. */
-  #settled = '';
-  /** The state that was applied in part, how often, and how many looks to let pass before the next try. */
-  #waiting = { state: '', tries: 0, looks: 0 };
-  /** What was reported last: a trouble that lasts is not reported at every look. */
+  /** The state of the folder that has been applied without errors. */
+  #applied = '';
+  /** The state that was applied with errors, the number of retries, and the polls to skip before the next one. */
+  #backoff = { state: '', retries: 0, polls: 0 };
+  /** The last report: a lasting error is not logged at every poll. */
   #reported = '';
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
@@ -61,28 +61,28 @@ export class ManifestFolder {
     const { parts, source, path, writtenFor, logger } = this.#options;
     try {
       const state = await stateOf(path);
-      if (state === this.#settled || this.#isWaiting(state)) return;
+      if (state === this.#applied || this.#skips(state)) return;
       const read = await readManifests(path, {
         catalog: parts.catalog,
         ...(writtenFor === undefined ? {} : { writtenFor }),
       });
       const report = await applyManifests(parts, source, read);
       this.#report(report, state);
-      if (report.unwritten.length === 0) this.#settled = state;
-      else this.#wait(state);
+      if (report.unwritten.length === 0) this.#applied = state;
+      else this.#backOff(state);
     } catch (error) {
       this.#once(messageOf(error), () => logger.error({ path, err: error }, 'manifests could not be applied'));
     }
   }
 
-  /** What failed to be written is tried again, at longer and longer intervals: what it lacks may be there by then. */
-  #wait(state: string): void {
-    const tries = state === this.#waiting.state ? this.#waiting.tries + 1 : 0;
-    this.#waiting = { state, tries, looks: Math.min(2 ** tries, MAX_LOOKS) };
+  /** Objects that could not be written are retried with exponential backoff. */
+  #backOff(state: string): void {
+    const retries = state === this.#backoff.state ? this.#backoff.retries + 1 : 0;
+    this.#backoff = { state, retries, polls: Math.min(2 ** retries, MAX_SKIPPED_POLLS) };
   }
 
-  #isWaiting(state: string): boolean {
-    return state === this.#waiting.state && --this.#waiting.looks > 0;
+  #skips(state: string): boolean {
+    return state === this.#backoff.state && --this.#backoff.polls > 0;
   }
 
   #report({ applied, removed, unread, unwritten }: ApplyReport, state: string): void {
@@ -96,14 +96,14 @@ export class ManifestFolder {
     });
   }
 
-  #once(what: string, report: () => void): void {
-    if (what === this.#reported) return;
-    this.#reported = what;
+  #once(content: string, report: () => void): void {
+    if (content === this.#reported) return;
+    this.#reported = content;
     report();
   }
 }
 
-/** Changes whenever a file does. A file that can not be looked at is a state like any other. */
+/** Changes whenever a file changes. A file that cannot be read has its error code as its state. */
 async function stateOf(path: string): Promise<string> {
   const files = await findManifestFiles(path);
   const states = await Promise.all(

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
-import { findManifestFiles, type Manifests, readManifests } from './read-manifests.ts';
+import { findManifestFiles, type Manifests, readManifests, splitDocuments } from './read-manifests.ts';
 
 const catalog = createCatalog({ productName: 'kubernetes' });
 let folder: string;
@@ -22,7 +22,7 @@ const cluster = (name: string, rest = ''): string =>
   `apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: { name: ${name} }\n${rest}`;
 const namesIn = ({ manifests }: Manifests): string[] => manifests.map(({ objectKey }) => objectKey.name);
 
-it('finds YAML and JSON at every depth, in order, and nothing that is hidden', async () => {
+it('finds YAML and JSON at every depth, in order, and no hidden files', async () => {
   for (const file of ['b.yaml', 'a/z.yml', 'a/b/c.json', 'x.txt', '.hidden.yaml', '..data/d.yaml', 'a/.git/e.yaml']) {
     await write(file, '');
   }
@@ -49,9 +49,9 @@ it('reads one file as well as a folder', async () => {
   expect(read.manifests[0]?.file).toBe(file);
 });
 
-it('reads YAML as the API does: no aliases, no second value for a key, no words for booleans', async () => {
+it('reads YAML as the API does: no aliases, no duplicate keys, no `yes` for booleans', async () => {
   await write('alias.yaml', `${cluster('a')}x: &x [1]\ny: *x\n`);
-  await write('twice.yaml', `# a remark\n---\n${cluster('b')}kind: Other\n`);
+  await write('twice.yaml', `# a comment\n---\n${cluster('b')}kind: Other\n`);
   await write('word.yaml', cluster('c').replace('{ name: c }', '{ name: c, labels: { up: yes } }'));
   const { manifests, problems } = await readManifests(folder, { catalog });
   expect(manifests.map(({ object }) => object.metadata.labels)).toEqual([{ up: 'yes' }]);
@@ -73,7 +73,7 @@ it('reads JSON as JSON', async () => {
   expect(problems).toMatchObject([{ file: 'b.json', document: 1 }]);
 });
 
-it('gives what was written with one word the word that is served', async () => {
+it('renames fields that were written for another product name', async () => {
   await write('a.yaml', cluster('a', 'spec: { orchestratorApiEndpoints: { caBundle: aGk= }, authInfo: {} }\n'));
   const refused = await readManifests(folder, { catalog });
   expect(refused.problems[0]?.message).toContain('unknown field "spec.orchestratorApiEndpoints"');
@@ -84,22 +84,58 @@ it('gives what was written with one word the word that is served', async () => {
   expect(manifests[0]?.object.spec).toEqual({ authInfo: {}, kubernetesApiEndpoints: { caBundle: 'aGk=' } });
 });
 
-it('takes an object once, and says where it was first', async () => {
+it('takes an object once, and reports where it was first', async () => {
   await write('a.yaml', cluster('same'));
   await write('b.yaml', `${cluster('other')}---\n${cluster('same')}`);
   const read = await readManifests(folder, { catalog });
   expect(namesIn(read)).toEqual(['same', 'other']);
   expect(read.problems).toEqual([
-    { file: 'b.yaml', document: 2, line: 4, message: 'it is in a.yaml, document 1, already' },
+    { file: 'b.yaml', document: 2, line: 4, message: 'already defined in a.yaml, document 1' },
   ]);
 });
 
-it('does not read what is too large, nor what nests without end', async () => {
+it('refuses large files and deep nesting', async () => {
   await write('large.yaml', `# ${'x'.repeat(16 * 1024 * 1024)}\n`);
   await write('deep.yaml', `${'['.repeat(100_000)}\n`);
   await write('good.yaml', cluster('good'));
   const { manifests, problems } = await readManifests(folder, { catalog });
   expect(manifests).toHaveLength(1);
   expect(problems.map(({ file }) => file)).toEqual(['deep.yaml', 'large.yaml']);
-  expect(problems[1]?.message).toContain('more than the 16777216 that are read');
+  expect(problems[1]?.message).toContain('more than the limit of 16777216');
+});
+
+const shapes = (text: string) => splitDocuments(text).map(({ document, line, content }) => [document, line, content]);
+
+it.each<[string, string, unknown[][]]>([
+  ['nothing', '', []],
+  ['comments', '# a\n\n  # b\n---\n# c\n', []],
+  ['one', 'a: 1\n', [[1, 1, 'a: 1\n']]],
+  ['one after a separator', '# head\n---\na: 1', [[1, 2, '\na: 1']]],
+  [
+    'two, with empty ones between',
+    'a: 1\n---\n---\n\n---\nb: 2\n',
+    [
+      [1, 1, 'a: 1'],
+      [2, 5, '\nb: 2\n'],
+    ],
+  ],
+  [
+    'content on the line of the separator',
+    '--- {a: 1}\n--- # comment\nb: 2',
+    [
+      [1, 1, ' {a: 1}'],
+      [2, 2, ' # comment\nb: 2'],
+    ],
+  ],
+  ['lines that only look like a separator', 'a: |\n  ---\nb: ---\n----\n', [[1, 1, 'a: |\n  ---\nb: ---\n----\n']]],
+  [
+    'line ends of Windows',
+    'a: 1\r\n---\r\nb: 2\r\n',
+    [
+      [1, 1, 'a: 1'],
+      [2, 2, '\nb: 2\n'],
+    ],
+  ],
+])('splits %s', (_, text, expected) => {
+  expect(shapes(text)).toEqual(expected);
 });

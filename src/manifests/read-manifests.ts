@@ -9,18 +9,17 @@ import { YamlSyntaxError } from '../api/codec/yaml-tokens.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
-import { splitDocuments } from './split-documents.ts';
 
-/** Says in which cluster an object lives that does not live at the fleet. */
+/** The cluster of an object, for kinds that live in a cluster. */
 export const CLUSTER_ANNOTATION = 'clusterpass.dev/cluster';
 
-/** Where something stands in a folder. */
+/** A position in a folder of manifests. */
 interface Position {
   /** Relative to the folder. */
   readonly file: string;
-  /** Counted from 1; 0 when it is about the whole file. */
+  /** Counted from 1; 0 for the whole file. */
   readonly document: number;
-  /** The line on which the document starts; 0 as above. */
+  /** The first line of the document; 0 for the whole file. */
   readonly line: number;
 }
 
@@ -30,7 +29,7 @@ export interface Manifest extends Position {
   readonly object: ApiObject;
 }
 
-/** What is wrong with a document, in words for the person who wrote it. */
+/** An error in a document, for the person who wrote it. */
 export interface ManifestProblem extends Position {
   readonly message: string;
 }
@@ -41,17 +40,17 @@ export interface Manifests {
 }
 
 export interface ReadOptions {
-  /** The kinds that are served. */
+  /** The served kinds. */
   readonly catalog: Catalog;
-  /** The kinds as they are called in the files, where that differs: under another product name. */
+  /** The kinds as the files name them, if they were written for another product name. */
   readonly writtenFor?: Catalog;
 }
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
-/** Of one document: operators' files are trusted, but a runaway one must not stop the server. */
+/** Of one document. The files are trusted, but a very large one must not block the server. */
 const MAX_DOCUMENT_TOKENS = 200_000;
 
-/** All YAML and JSON files below a folder, or the one file, in order of their names. */
+/** All YAML and JSON files below a folder, or the one file, sorted by name. */
 export async function findManifestFiles(path: string): Promise<string[]> {
   if ((await stat(path)).isFile()) return [path];
   const entries = await readdir(path, { recursive: true, withFileTypes: true });
@@ -62,17 +61,17 @@ export async function findManifestFiles(path: string): Promise<string[]> {
     .sort();
 }
 
-/** Editors keep their copies under such names, and a mounted ConfigMap its versions. */
+/** Editors have their backup copies under such names, and a mounted ConfigMap its versions. */
 const isHidden = (file: string): boolean => file.split('/').some((part) => part.startsWith('.'));
 
-/** Reads everything that can be read. A bad document is reported and left out; its neighbours still count. */
+/** Reads all valid documents. An invalid one is reported and left out. */
 export async function readManifests(root: string, options: ReadOptions): Promise<Manifests> {
   const manifests = new Map<string, Manifest>();
   const problems: ManifestProblem[] = [];
-  const take = (manifest: Manifest): void => {
+  const add = (manifest: Manifest): void => {
     const key = storageKey(manifest.kind, manifest.objectKey);
-    const twin = manifests.get(key);
-    if (twin !== undefined) throw new Error(`it is in ${twin.file}, document ${twin.document}, already`);
+    const first = manifests.get(key);
+    if (first !== undefined) throw new Error(`already defined in ${first.file}, document ${first.document}`);
     manifests.set(key, manifest);
   };
   for (const path of await findManifestFiles(root)) {
@@ -82,7 +81,7 @@ export async function readManifests(root: string, options: ReadOptions): Promise
         const position = { file, document, line };
         try {
           const content = parse();
-          if (content !== null) take({ ...position, ...readObject(options, content) });
+          if (content !== null) add({ ...position, ...readObject(options, content) });
         } catch (error) {
           problems.push({ ...position, message: messageOf(error) });
         }
@@ -97,12 +96,12 @@ export async function readManifests(root: string, options: ReadOptions): Promise
 async function readText(path: string): Promise<string> {
   const { size } = await stat(path);
   if (size > MAX_FILE_BYTES) {
-    throw new Error(`the file has ${size} bytes, more than the ${MAX_FILE_BYTES} that are read`);
+    throw new Error(`the file has ${size} bytes, more than the limit of ${MAX_FILE_BYTES}`);
   }
   return readFile(path, 'utf8');
 }
 
-/** Read as the body of a request is: the same text means the same here and there. */
+/** Parsed as request bodies are. */
 function documentsIn(path: string, text: string): { document: number; line: number; parse: () => JsonValue }[] {
   if (path.endsWith('.json')) return [{ document: 1, line: 1, parse: () => toPlain(parseJson(Buffer.from(text))) }];
   return splitDocuments(text).map(({ content, ...position }) => ({
@@ -111,10 +110,46 @@ function documentsIn(path: string, text: string): { document: number; line: numb
   }));
 }
 
-/** Null when there is nothing in it. */
+interface DocumentText {
+  /** Counted from 1. */
+  readonly document: number;
+  /** Its first line in the file. */
+  readonly line: number;
+  readonly content: string;
+}
+
+/**
+ * Splits a file at the lines that start with `---`, before anything is parsed, as kubectl does: a syntax error in one
+ * document does not affect the others. Documents without content are not counted.
+ */
+export function splitDocuments(text: string): DocumentText[] {
+  const documents: DocumentText[] = [];
+  let start = 0;
+  let lines: string[] = [];
+  const close = (): void => {
+    // Comments before the first separator are not a document.
+    if (lines.some((line) => !/^\s*(#|$)/.test(line))) {
+      documents.push({ document: documents.length + 1, line: start + 1, content: lines.join('\n') });
+    }
+  };
+  text.split(/\r?\n/).forEach((line, index) => {
+    if (/^---(\s|$)/.test(line)) {
+      close();
+      start = index;
+      // The rest of the line belongs to the document: a tag, a comment, or its content.
+      lines = [line.slice(3)];
+    } else {
+      lines.push(line);
+    }
+  });
+  close();
+  return documents;
+}
+
+/** Null for an empty document. */
 function parseYaml(text: string, firstLine: number): JsonValue {
-  // The parser counts from the start of the document, people from the start of the file.
-  const inFile = (message: string): string =>
+  // The parser counts lines from the start of the document; the error message counts from the start of the file.
+  const withFileLines = (message: string): string =>
     message.replaceAll(/\bline (\d+)/g, (_, line: string) => `line ${Number(line) + firstLine - 1}`);
   try {
     for (const { root, duplicates } of parseYamlDocuments(text, MAX_DOCUMENT_TOKENS)) {
@@ -123,7 +158,7 @@ function parseYaml(text: string, firstLine: number): JsonValue {
     }
     return null;
   } catch (error) {
-    throw error instanceof YamlSyntaxError ? new YamlSyntaxError(inFile(error.message)) : error;
+    throw error instanceof YamlSyntaxError ? new YamlSyntaxError(withFileLines(error.message)) : error;
   }
 }
 
@@ -135,15 +170,15 @@ function readObject({ catalog, writtenFor = catalog }: ReadOptions, content: Jso
     const known = catalog.kinds
       .filter(({ verbs }) => verbs === undefined)
       .map((one) => `${one.kind} (${one.group === '' ? '' : `${one.group}/`}${one.version})`);
-    throw new Error(`kind: ${kindName} in ${apiVersion} is not kept here, only ${known.join(', ')}`);
+    throw new Error(`kind: ${kindName} in ${apiVersion} is not served here, only ${known.join(', ')}`);
   }
   if (kind.verbs !== undefined)
-    throw new Error(`kind: a ${kindName} is made by the server, and can not come from a file`);
+    throw new Error(`kind: a ${kindName} is created by the server and cannot be in a manifest`);
   const object = renamed(decodeValue(content, written, 'Strict').value, written, kind);
   return { kind, objectKey: objectKeyOf(kind, object), object };
 }
 
-/** What is stored is the same under every product name, so it is the way from one to another. */
+/** From one product name to another, by the stored form, which is the same for all. */
 function renamed(object: ApiObject, from: Kind, to: Kind): ApiObject {
   if (from === to) return object;
   const stored = from.storedForm?.toStored(object) ?? object;

@@ -2,12 +2,13 @@ import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
+import { inBatches } from '../lib/in-batches.ts';
 import type { Store, Write, WriteResult } from '../storage/contract.ts';
-import { findParents } from './parents.ts';
+import { findOwners } from './owners.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
 import type { StoredObject } from './stored-object.ts';
-import { hasFinalizers, holdsOthers, type ObjectWriter } from './writer.ts';
+import { hasFinalizers, type ObjectWriter, ownsOthers } from './writer.ts';
 
 export interface DeletionPropagationOptions {
   readonly store: Store;
@@ -16,17 +17,17 @@ export interface DeletionPropagationOptions {
   readonly catalog: Catalog;
 }
 
-/** Deletions under way at once: enough for the store to commit them together, few enough to leave room. */
-const AT_ONCE = 64;
+/** Concurrent deletions: enough for the store to commit them together, few enough to leave room for requests. */
+const CONCURRENCY = 64;
 const MAX_ROUNDS = 8;
 
 /**
- * Removes what is inside a namespace or a cluster that is being deleted, and then the thing itself. What
- * has finalizers waits for them, and with it what it lives in.
+ * Deletes the dependents of a namespace or cluster that is being deleted, and then the owner itself. An object with
+ * finalizers waits for them, and so do its owners.
  *
- * Creation is guarded by the existence of its parents, so after the parent's own deletion nothing new can
- * appear under it; what slipped in before is swept afterwards. A crash in between is finished at the next
- * start: a parent that still has a deletionTimestamp is deleted again, an orphan is swept.
+ * A create is guarded by the existence of its owners, so no dependent can appear after the owner is deleted. Those
+ * created just before are swept afterwards. A crash in between is completed at the next start: an owner that has a
+ * deletionTimestamp is deleted again, and orphans are swept.
  */
 export class DeletionPropagation {
   readonly #options: DeletionPropagationOptions;
@@ -35,18 +36,18 @@ export class DeletionPropagation {
     this.#options = options;
   }
 
-  /** After a deletion or an update: finishes what waited for it, from the inside out. */
+  /** Called after a deletion or an update: deletes owners that waited for it, from the inside out. */
   async settle(kind: Kind, objectKey: ObjectKey): Promise<void> {
     const { catalog, reader } = this.#options;
-    const parents = findParents(catalog, reader, kind, objectKey).toReversed();
-    for (const entry of [...(holdsOthers(kind) ? [reader.find(kind, objectKey)] : []), ...parents]) {
+    const owners = findOwners(catalog, reader, kind, objectKey).toReversed();
+    for (const entry of [...(ownsOthers(kind) ? [reader.find(kind, objectKey)] : []), ...owners]) {
       if (entry !== undefined && !('missing' in entry) && entry.deletionTimestamp !== undefined) {
         await this.#finish(entry);
       }
     }
   }
 
-  /** At start: what a crash left half done. */
+  /** Called at start: completes deletions that a crash interrupted. */
   async resume(): Promise<void> {
     const { catalog, reader } = this.#options;
     for (const kind of [catalog.namespaces, catalog.clusters]) {
@@ -57,71 +58,72 @@ export class DeletionPropagation {
     await this.#sweep(kindPrefix);
   }
 
-  /** Takes an object that is marked for deletion as far as finalizers allow. Safe to call more than once. */
-  async #finish(parent: StoredObject): Promise<void> {
+  /** Deletes an owner that is marked for deletion, as far as finalizers allow. Idempotent. */
+  async #finish(owner: StoredObject): Promise<void> {
     const { reader } = this.#options;
     await reader.catchUp();
-    if (!(await this.#empty(parent))) return;
-    // Whoever wrote to it meanwhile did not take back the deletion, so the newest version goes.
+    if (!(await this.#deleteDependents(owner))) return;
+    // A write in the meantime cannot undo the deletion, so the newest version is deleted.
     for (;;) {
       await reader.catchUp();
-      const current = reader.find(parent.kind, parent);
-      if (current?.createRevision !== parent.createRevision) break;
+      const current = reader.find(owner.kind, owner);
+      if (current?.createRevision !== owner.createRevision) break;
       if (hasFinalizers(current.object())) return;
       await this.#write({ key: current.key, value: null, expect: { modRevision: current.revision } });
     }
-    const within = parent.kind.inCluster ? `${parent.cluster}/${parent.name}/` : `${parent.name}/`;
+    const within = owner.kind.inCluster ? `${owner.cluster}/${owner.name}/` : `${owner.name}/`;
     await this.#sweep((kind) => `${kindPrefix(kind)}${within}`);
   }
 
-  /** True when nothing is left inside, false when something waits for its finalizers. */
-  async #empty(parent: StoredObject): Promise<boolean> {
+  /** True when no dependent is left, false when one waits for its finalizers. */
+  async #deleteDependents(owner: StoredObject): Promise<boolean> {
     for (let round = 1; ; round++) {
-      await inBatches(this.#inside(parent), (child) => this.#end(child));
-      const left = this.#inside(parent);
+      await inBatches(this.#dependents(owner), CONCURRENCY, (dependent) => this.#delete(dependent));
+      const left = this.#dependents(owner);
       if (left.length === 0) return true;
-      // What slipped in meanwhile is not marked yet: once more, but not for ever.
+      // Dependents created in the meantime are not marked yet: another round, up to a limit.
       if (round >= MAX_ROUNDS || left.every(({ deletionTimestamp }) => deletionTimestamp !== undefined)) return false;
     }
   }
 
-  /** What is directly inside. */
-  #inside({ kind, cluster, name }: StoredObject): StoredObject[] {
+  /** Of a cluster, its namespaces and other objects outside of namespaces; of a namespace, its objects. */
+  #dependents({ kind, cluster, name }: StoredObject): StoredObject[] {
     const { catalog, reader } = this.#options;
     const ofCluster = kind === catalog.clusters;
     const within = ofCluster ? `${name}/` : `${cluster}/${name}/`;
     return catalog.kinds
-      .filter((child) => child.inCluster && child.namespaced !== ofCluster)
-      .flatMap((child) => [...reader.cache(child).current.scan(`${kindPrefix(child)}${within}`)]);
+      .filter((dependent) => dependent.inCluster && dependent.namespaced !== ofCluster)
+      .flatMap((dependent) => [...reader.cache(dependent).current.scan(`${kindPrefix(dependent)}${within}`)]);
   }
 
-  async #end(child: StoredObject): Promise<void> {
+  async #delete(dependent: StoredObject): Promise<void> {
+    const { kind, uid } = dependent;
     try {
-      await this.#options.writer.remove(child.kind, child, { dryRun: false, preconditions: { uid: child.uid } });
+      await this.#options.writer.remove(kind, dependent, { dryRun: false, preconditions: { uid } });
     } catch (error) {
-      // Someone else deleted it first, which is what was wanted; or made it anew, and that is for the next round.
+      // Another writer has deleted it, or has deleted and created it again: the next round finds it.
       if (!(error instanceof ApiError && [404, 409].includes(error.status.code))) throw error;
     }
-    const left = holdsOthers(child.kind) ? this.#options.reader.find(child.kind, child) : undefined;
+    const left = ownsOthers(kind) ? this.#options.reader.find(kind, dependent) : undefined;
     if (left?.deletionTimestamp !== undefined) await this.#finish(left);
   }
 
-  /** Deletes, whatever its finalizers, what lies under such a prefix and belongs to nothing that exists. */
+  /** Deletes the orphans under these prefixes, regardless of finalizers. */
   async #sweep(prefixOf: (kind: Kind) => string): Promise<void> {
     const { catalog, reader } = this.#options;
     for (const kind of catalog.kinds.filter(({ inCluster }) => inCluster)) {
       const orphans = [...reader.cache(kind).current.scan(prefixOf(kind))].filter((entry) => this.#isOrphan(entry));
-      await inBatches(orphans, ({ key, createRevision }) =>
+      await inBatches(orphans, CONCURRENCY, ({ key, createRevision }) =>
         this.#write({ key, value: null, expect: { createRevision } }),
       );
     }
   }
 
-  /** A parent that is younger than the object is not its parent, but a namesake made anew. */
+  /** An owner that is younger than the object is another one of the same name. */
   #isOrphan(entry: StoredObject): boolean {
     const { catalog, reader } = this.#options;
-    return findParents(catalog, reader, entry.kind, entry).some(
-      (parent) => 'missing' in parent || parent.createRevision > entry.createRevision,
+    return findOwners(catalog, reader, entry.kind, entry).some(
+      (owner) => 'missing' in owner || owner.createRevision > entry.createRevision,
     );
   }
 
@@ -133,11 +135,5 @@ export class DeletionPropagation {
     } catch (error) {
       throw asApiError(error);
     }
-  }
-}
-
-async function inBatches<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
-  for (let start = 0; start < items.length; start += AT_ONCE) {
-    await Promise.all(items.slice(start, start + AT_ONCE).map(act));
   }
 }

@@ -9,10 +9,10 @@ import type { StoredObject } from './stored-object.ts';
 
 export type ObjectCache = WatchCache<StoredObject>;
 
-/** How long a read waits for the caches before it says that they are behind. */
-const PATIENCE_MS = 3_000;
+/** How long a read waits for the caches before it fails. */
+const TIMEOUT_MS = 3_000;
 
-/** Reads from the caches, and the promise of how fresh they are. */
+/** Reads objects from the watch caches, and waits until they are fresh enough. */
 export class ObjectReader {
   readonly #reflector: Reflector<StoredObject>;
   readonly #caches: ReadonlyMap<Kind, ObjectCache>;
@@ -22,7 +22,7 @@ export class ObjectReader {
     this.#caches = caches;
   }
 
-  /** Everything up to this revision can be read here. */
+  /** Reads include all changes up to this revision. */
   get revision(): number {
     return this.#reflector.revision;
   }
@@ -37,12 +37,12 @@ export class ObjectReader {
     return cache;
   }
 
-  /** As far as the cache has it; call `catchUp` first where a stale answer would be wrong. */
+  /** The cached state; call `catchUp` first where a stale answer would be wrong. */
   find(kind: Kind, objectKey: ObjectKey): StoredObject | undefined {
     return this.cache(kind).current.get(storageKey(kind, objectKey));
   }
 
-  /** Looks again after catching up before it says that something does not exist (K-25). */
+  /** Catches up before it reports that an object does not exist (K-25). */
   async findFresh(kind: Kind, objectKey: ObjectKey): Promise<StoredObject | undefined> {
     const found = this.find(kind, objectKey);
     if (found !== undefined) return found;
@@ -50,29 +50,29 @@ export class ObjectReader {
     return this.find(kind, objectKey);
   }
 
-  /** From here on reads are at least as fresh as the store was when this was called. */
+  /** After it, reads include every write acknowledged before the call. */
   async catchUp(): Promise<void> {
     this.assertReady();
     let reached: boolean;
     try {
-      reached = await this.#reflector.catchUp(PATIENCE_MS);
+      reached = await this.#reflector.catchUp(TIMEOUT_MS);
     } catch (error) {
       throw asApiError(error);
     }
     if (!reached) throw unavailable('the cache is behind the store, please try again');
   }
 
-  /** Waits for a revision that a caller has seen somewhere; one that has not happened is a 504 (L-37). */
+  /** Waits for a revision that the client sent; one that has not happened is a 504 (L-37). */
   async waitFor(revision: number): Promise<void> {
     this.assertReady();
-    if (!(await this.#reflector.waitFor(revision, PATIENCE_MS))) {
+    if (!(await this.#reflector.waitFor(revision, TIMEOUT_MS))) {
       throw resourceVersionTooLarge(revision, this.#reflector.revision);
     }
   }
 
-  /** After a write of our own: what follows in this process sees it. */
+  /** Waits for a write of this process, so that later reads include it. */
   async sawOwnWrite(revision: number): Promise<void> {
-    await this.#reflector.waitFor(revision, PATIENCE_MS);
+    await this.#reflector.waitFor(revision, TIMEOUT_MS);
   }
 
   assertReady(): void {
@@ -80,7 +80,9 @@ export class ObjectReader {
   }
 }
 
-/** Finds the objects that a token depends on, by resource name and from memory: it is called at every use of a token. */
+/**
+ * Finds the objects that a token depends on, by resource name and from memory: it is called at every use of a token.
+ */
 export function createLiveLookup(catalog: Catalog, reader: ObjectReader) {
   const kinds = {
     clusters: catalog.clusters,

@@ -1,7 +1,7 @@
 import { ApiError, timeout, tooManyRequests, unavailable } from '../api/status.ts';
 import { StorageError } from '../storage/contract.ts';
 
-/** What a caller is told when the store could not do its part; other errors pass through. */
+/** The API error for a StorageError; other errors are returned as they are. */
 export function asApiError(error: unknown): unknown {
   if (!(error instanceof StorageError)) return error;
   switch (error.code) {

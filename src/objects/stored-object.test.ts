@@ -22,8 +22,8 @@ const shown = (entry: StoredObject): unknown => ({
   facts: [entry.uid, entry.labels, entry.deletionTimestamp, entry.field('status.type'), entry.field('status.version')],
 });
 
-describe('an object that was replaced', () => {
-  it('no longer holds what it was shown as, and can be shown as before', () => {
+describe('a replaced object', () => {
+  it('drops its JSON, and encodes the same JSON again', () => {
     const entry = new StoredObject(
       clusters,
       { key, value: toStoredBytes(clusters, cluster()), modRevision: 7, createRevision: 5 },
@@ -32,14 +32,14 @@ describe('an object that was replaced', () => {
     const before = shown(entry);
     const { fullJson, publicJson } = entry;
     expect(entry.fullJson).toBe(fullJson);
-    entry.replaced();
+    entry.onReplaced();
     expect(entry.fullJson).not.toBe(fullJson);
     expect(entry.publicJson).not.toBe(publicJson);
     expect(shown(entry)).toEqual(before);
   });
 });
 
-describe('where an object is, by its key', () => {
+describe('the object key, from the storage key', () => {
   const at = (kind: Kind, key: string) => {
     const value = Buffer.from('{"metadata":{}}');
     const { cluster, namespace, name } = new StoredObject(kind, { key, value, modRevision: 1, createRevision: 1 });
@@ -60,7 +60,7 @@ describe('where an object is, by its key', () => {
     [namespaces, 'a'],
     [serviceAccounts, 'a/ci'],
     [serviceAccounts, 'a/ci/builder/token'],
-  ])('a key of $resource that says less or more than that is none: %s', (kind, rest) => {
+  ])('a key of $resource with too few or too many parts is refused: %s', (kind, rest) => {
     expect(() => at(kind, `${kindPrefix(kind)}${rest}`)).toThrow(`${rest} is no key of ${kind.resource}`);
   });
 });

@@ -5,17 +5,16 @@ import { slabText } from '../lib/slab.ts';
 import type { KeyValue } from '../storage/contract.ts';
 import type { CacheEntry } from '../storage/snapshot.ts';
 
-/** Makes what is shown to callers who may read but not change the object. */
+/** The object as callers see it who may read but not change it. */
 export type PublicView = (object: ApiObject) => ApiObject;
 
 /**
- * A stored object with what is asked of it often at hand, and the rest parsed from its bytes on demand.
- * The stored bytes hold no resourceVersion: that is the revision of the write, known only after it.
+ * A stored object: frequently read fields are decoded once, the rest is decoded from its bytes on demand. The bytes
+ * hold no resourceVersion: it is the revision of the write, known only after it.
  */
 export class StoredObject implements CacheEntry, ObjectKey {
-  // First, so that a list finds both where the object begins: what lies further on the processor would have to fetch too.
   readonly #publicView: PublicView | undefined;
-  /** Made when first asked for: at a start nobody has to wait for what nobody has asked for yet. */
+  /** Encoded at the first use, and dropped by `onReplaced`; so is `#fullJson`. */
   #publicJson: Buffer | undefined;
   readonly kind: Kind;
   readonly key: string;
@@ -27,10 +26,10 @@ export class StoredObject implements CacheEntry, ObjectKey {
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>> | undefined;
   readonly deletionTimestamp: string | undefined;
-  /** For objects that end by themselves: when (epoch milliseconds). */
+  /** Epoch milliseconds, for objects that expire. */
   readonly expiresAt: number | undefined;
   readonly #value: Uint8Array;
-  /** Of the fields that can be selected by, those that the place does not tell. */
+  /** The values of selectable fields other than name and namespace. */
   readonly #fields: Readonly<Record<string, string>> | undefined;
   #fullJson: Buffer | undefined;
 
@@ -53,7 +52,7 @@ export class StoredObject implements CacheEntry, ObjectKey {
     this.#fields = fieldsOf(kind, object);
   }
 
-  /** The whole object, a new one at each call. */
+  /** The whole object; decoded at each call, so the caller may modify it. */
   object(): ApiObject {
     const { buffer, byteOffset, byteLength } = this.#value;
     const stored = JSON.parse(Buffer.from(buffer, byteOffset, byteLength).toString()) as ApiObject;
@@ -62,12 +61,12 @@ export class StoredObject implements CacheEntry, ObjectKey {
     return object;
   }
 
-  /** It has ended, whether or not the store has let go of it. A time that can not be read counts as past. */
-  isOver(now: number): boolean {
+  /** An expired object may still be stored. An invalid time counts as expired. */
+  isExpired(now: number): boolean {
     return this.expiresAt !== undefined && !(this.expiresAt > now);
   }
 
-  /** The same content under another revision: how a deletion is shown (V-13). */
+  /** The same content with another resourceVersion, for the event of a deletion (V-13). */
   withRevision(revision: number): StoredObject {
     const { key, createRevision } = this;
     return new StoredObject(
@@ -77,31 +76,32 @@ export class StoredObject implements CacheEntry, ObjectKey {
     );
   }
 
-  /** What a caller sees who may read but not change it. */
+  /** The public view; the whole object for kinds without one. */
   publicObject(): ApiObject {
     const object = this.object();
     return this.#publicView?.(object) ?? object;
   }
 
-  /** The public view as bytes; the whole object for kinds that have none to hide. */
+  /** The public view as JSON; the whole object for kinds without one. */
   get publicJson(): Buffer {
     if (this.#publicView === undefined) return this.fullJson;
     this.#publicJson ??= slabText(encode(this.kind, this.#publicView(this.object())));
     return this.#publicJson;
   }
 
-  /** The whole object as bytes. */
+  /** The whole object as JSON. */
   get fullJson(): Buffer {
     this.#fullJson ??= slabText(encode(this.kind, this.object()));
     return this.#fullJson;
   }
 
-  replaced(): void {
+  /** Past versions are rarely read, and the window of the watch cache holds thousands: they keep no JSON. */
+  onReplaced(): void {
     this.#publicJson = undefined;
     this.#fullJson = undefined;
   }
 
-  /** The value of a field label; `""` when it is not set. */
+  /** The value of a selectable field; `""` when it is not set. */
   field(label: string): string {
     if (label === 'metadata.name') return this.name;
     if (label === 'metadata.namespace') return this.namespace;
@@ -109,10 +109,10 @@ export class StoredObject implements CacheEntry, ObjectKey {
   }
 }
 
-/** As it is answered. */
+/** The JSON of a response. */
 export const encode = (kind: Kind, object: ApiObject): string => encodeValue(object, kind.shape, kind.style);
 
-/** What is written to the store. */
+/** The bytes of the store. */
 export function toStoredBytes(kind: Kind, object: ApiObject): Uint8Array {
   const unversioned = object.metadata.resourceVersion === undefined ? object : withoutVersion(object);
   return Buffer.from(JSON.stringify(kind.storedForm?.toStored(unversioned) ?? unversioned));
@@ -122,7 +122,7 @@ function withoutVersion({ metadata: { resourceVersion: _, ...metadata }, ...rest
   return { ...rest, metadata };
 }
 
-/** Throws for a key that does not say where an object of this kind is: whoever wrote it has not gone through here. */
+/** Throws for a key that is not of this kind's form: another program wrote it. */
 function objectKeyOf(kind: Kind, key: string): ObjectKey {
   const clusterAt = kindPrefix(kind).length;
   const namespaceAt = kind.inCluster ? afterSlash(kind, key, clusterAt) : clusterAt;

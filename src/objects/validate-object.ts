@@ -22,7 +22,7 @@ import { parseLabelSelector, SelectorSyntaxError } from './selectors/label-selec
 const NAME_RULES = {
   label: isDns1123Label,
   subdomain: isDns1123Subdomain,
-  // Names become parts of storage keys and of paths, so control characters are refused as well.
+  // Names are parts of storage keys and of paths, so control characters are refused too.
   'path-segment': (name: string) => [
     ...isPathSegmentName(name),
     ...(/\p{Cc}/u.test(name) ? ['may not contain control characters'] : []),
@@ -30,10 +30,12 @@ const NAME_RULES = {
   ],
 } as const;
 
-/** Whether this could be the name of an object of this kind; what is wrong with it otherwise. */
+/** What is wrong with the name of an object of this kind. */
 const nameProblems = (kind: Pick<Kind, 'nameRule'>, name: string): string[] => NAME_RULES[kind.nameRule](name);
 
-/** Everything that is wrong with an object that is about to be written. What is the very same as before was judged when it came. */
+/**
+ * What is wrong with an object before it is written. Parts that an update shares with the old object are not validated.
+ */
 export function validateObject(kind: Kind, object: ApiObject, old: ApiObject | undefined): FieldError[] {
   return [
     ...validateMetadata(kind, object.metadata, old?.metadata),
@@ -68,7 +70,7 @@ function validateMetadata(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | un
   return errors;
 }
 
-/** Finalizers hold a deletion up; once it has begun, none may be added to hold it up longer. */
+/** Finalizers delay a deletion. Once it has begun, none may be added. */
 function validateFinalizers({ finalizers = [] }: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
   const errors = checkEach(finalizers, (finalizer, index) =>
     isQualifiedName(finalizer).map((problem) => invalidValue(`metadata.finalizers[${index}]`, finalizer, problem)),
@@ -84,7 +86,7 @@ function validateFinalizers({ finalizers = [] }: ObjectMeta, old: ObjectMeta | u
   return errors;
 }
 
-/** A binding whose selector can not be read would hold nowhere: better said now than wondered about later. */
+/** A binding with an invalid selector would apply to no cluster. */
 function validateClustersAnnotation(kind: Kind, metadata: ObjectMeta): FieldError[] {
   const selector = metadata.annotations?.[CLUSTERS_ANNOTATION];
   if (selector === undefined || !kind.resource.endsWith('rolebindings')) return [];

@@ -4,8 +4,14 @@ import type { ApiObject, Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict, notFound } from '../api/status.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
-import { requireParents } from './parents.ts';
-import { isSameObject, prepareCreate, prepareDeletion, prepareUpdate, type UpdatePart } from './prepare.ts';
+import { requireOwners } from './owners.ts';
+import {
+  isSameObject,
+  markForDeletion,
+  prepareForCreate,
+  prepareForUpdate,
+  type UpdatePart,
+} from './prepare-object.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
 import { type StoredObject, toStoredBytes } from './stored-object.ts';
@@ -17,9 +23,9 @@ export interface WriterOptions {
   readonly catalog: Catalog;
   readonly now: () => number;
   readonly randomUuid: () => string;
-  /** Five characters for generated names. */
+  /** Five characters, for generateName. */
   readonly randomSuffix: () => string;
-  /** Annotations that views compute and that are never stored. */
+  /** Annotations that views compute; they are never stored. */
   readonly computedAnnotations: readonly string[];
 }
 
@@ -28,15 +34,12 @@ export interface Preconditions {
   readonly resourceVersion?: string;
 }
 
-/**
- * Has the last word on what is about to be stored, complete with its place and its defaults, before it is
- * validated. Throws to refuse.
- */
+/** Admission: called with the prepared object before it is validated. Throws to refuse the write. */
 export type Admit = (object: ApiObject, old: ApiObject | undefined) => void;
 
 export interface CreateOptions {
   readonly dryRun: boolean;
-  /** True for those who describe an object whole; a status sent by others is dropped. */
+  /** Keep the status that was sent. Default: drop it, as the API does. */
   readonly keepStatus?: boolean;
   readonly admit?: Admit;
 }
@@ -45,14 +48,14 @@ export interface UpdateOptions {
   readonly dryRun: boolean;
   readonly part: UpdatePart;
   readonly preconditions?: Preconditions;
-  /** What must be true of other keys at the instant of the write. */
+  /** Conditions on other keys at the instant of the write. */
   readonly guards?: readonly Guard[];
   readonly admit?: Admit;
 }
 
 /**
- * Looks at the present object and gives the one that should take its place, which may share parts with it. Must not change
- * what it is given. Called again when a writer was faster.
+ * Returns the new object for the current one. It may share parts with the current object, and must not modify it.
+ * Called again after a conflict with another write.
  */
 export type Change = (current: ApiObject) => ApiObject | Promise<ApiObject>;
 
@@ -60,7 +63,7 @@ const GENERATED_BASE_LENGTH = 58;
 const NAME_ATTEMPTS = 8;
 const UPDATE_ATTEMPTS = 8;
 
-/** Typed writes over bytes: defaults, validation, preconditions, and one winner for each version of an object. */
+/** Writes objects: defaults, validation, preconditions, and optimistic concurrency by resourceVersion. */
 export class ObjectWriter {
   readonly #options: WriterOptions;
 
@@ -102,9 +105,9 @@ export class ObjectWriter {
     { dryRun, keepStatus = false, admit }: CreateOptions,
   ): Promise<ApiObject> {
     const { catalog, reader, now, randomUuid, computedAnnotations } = this.#options;
-    const parents = await requireParents(catalog, reader, kind, objectKey);
+    const owners = await requireOwners(catalog, reader, kind, objectKey);
     const stamp = { uid: randomUuid(), now: now() };
-    const object = prepareCreate(kind, objectKey, sent, stamp, { computedAnnotations, keepStatus });
+    const object = prepareForCreate(kind, objectKey, sent, stamp, { computedAnnotations, keepStatus });
     admit?.(object, undefined);
     refuseIfInvalid(kind, objectKey.name, validateObject(kind, object, undefined));
     if (dryRun) {
@@ -117,15 +120,15 @@ export class ObjectWriter {
       key: storageKey(kind, objectKey),
       value: toStoredBytes(kind, object),
       expect: { absent: true },
-      guards: parents.map((parent) => ({ key: parent.key, expect: { createRevision: parent.createRevision } })),
+      guards: owners.map(({ key, createRevision }) => ({ key, expect: { createRevision } })),
     });
     await reader.sawOwnWrite(result.revision);
     if (result.ok) return versioned(object, result.revision);
     const existing = reader.find(kind, objectKey);
     if (result.key === storageKey(kind, objectKey)) throw exists(kind, objectKey.name, existing);
-    // A parent went away between the look and the write: say which one.
-    await requireParents(catalog, reader, kind, objectKey);
-    throw conflict(kind, objectKey.name, 'what it lives in has changed; please try again');
+    // An owner was deleted between the read and the write: this names it.
+    await requireOwners(catalog, reader, kind, objectKey);
+    throw conflict(kind, objectKey.name, 'its cluster or namespace has changed; please try again');
   }
 
   async update(kind: Kind, objectKey: ObjectKey, change: Change, options: UpdateOptions): Promise<ApiObject> {
@@ -134,41 +137,41 @@ export class ObjectWriter {
     const expected = preconditions?.resourceVersion ?? '';
     for (let attempt = 1; ; attempt++) {
       const { current, object: old } = await this.#current(kind, objectKey, preconditions);
-      const next = prepareUpdate(kind, await change(old), old, part, { computedAnnotations });
+      const next = prepareForUpdate(kind, await change(old), old, part, { computedAnnotations });
       admit?.(next, old);
       refuseIfInvalid(kind, objectKey.name, validateObject(kind, next, old));
       const result = await this.#replace(kind, { current, old }, next, options);
-      if (result !== 'lost') return result;
+      if (result !== 'conflict') return result;
       if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, objectKey.name);
     }
   }
 
-  /** `lost`: someone else wrote first, and nothing was written here. */
+  /** `conflict`: another write came first, and nothing was written. */
   async #replace(
     kind: Kind,
     { current, old }: { current: StoredObject; old: ApiObject },
     next: ApiObject,
     { dryRun, guards = [] }: Pick<UpdateOptions, 'dryRun' | 'guards'>,
-  ): Promise<ApiObject | 'lost'> {
-    // An update that changes nothing is not written: no event, no new version.
+  ): Promise<ApiObject | 'conflict'> {
+    // An update without changes is not written: no event, no new resourceVersion.
     if (dryRun || isSameObject(old, next)) return versioned(next, current.revision);
     const finished = next.metadata.deletionTimestamp !== undefined && !hasFinalizers(next);
     const result = await this.#write({
       key: current.key,
-      value: finished && !holdsOthers(kind) ? null : toStoredBytes(kind, next),
+      value: finished && !ownsOthers(kind) ? null : toStoredBytes(kind, next),
       expect: { modRevision: current.revision },
       guards,
     });
     await this.#options.reader.sawOwnWrite(result.revision);
     if (!result.ok && result.key !== current.key) {
-      throw conflict(kind, current.name, 'whoever wanted this change may no longer make it');
+      throw conflict(kind, current.name, 'a condition of this update no longer holds');
     }
-    return result.ok ? versioned(next, result.revision) : 'lost';
+    return result.ok ? versioned(next, result.revision) : 'conflict';
   }
 
   /**
-   * Starts a deletion. `gone`: the object no longer exists. Otherwise it carries a deletionTimestamp and
-   * waits, for its finalizers or for what is inside it.
+   * Starts a deletion. With `gone` the object no longer exists. Otherwise it has a deletionTimestamp and waits for its
+   * finalizers or its dependents.
    */
   async remove(
     kind: Kind,
@@ -183,11 +186,11 @@ export class ObjectWriter {
       const isMarked = deletionTimestamp !== undefined;
       if (dryRun) {
         const held = hasFinalizers(object);
-        return { object: held && !isMarked ? prepareDeletion(kind, object, now()) : object, uid, gone: !held };
+        return { object: held && !isMarked ? markForDeletion(kind, object, now()) : object, uid, gone: !held };
       }
-      const waits = holdsOthers(kind) || hasFinalizers(object);
+      const waits = ownsOthers(kind) || hasFinalizers(object);
       if (waits && isMarked) return { object, uid, gone: false };
-      const last = waits ? prepareDeletion(kind, object, now()) : object;
+      const last = waits ? markForDeletion(kind, object, now()) : object;
       const result = await this.#write({
         key: current.key,
         value: waits ? toStoredBytes(kind, last) : null,
@@ -199,7 +202,7 @@ export class ObjectWriter {
     }
   }
 
-  /** The newest state, which must be what the caller says it is. */
+  /** The newest version, which must meet the preconditions. */
   async #current(
     kind: Kind,
     objectKey: ObjectKey,
@@ -229,8 +232,8 @@ export class ObjectWriter {
   }
 }
 
-/** Deleting one of these takes what is inside along, so it first stops accepting anything new. */
-export const holdsOthers = (kind: Kind): boolean => kind.resource === 'clusters' || kind.resource === 'namespaces';
+/** A deletion of one of these deletes its dependents too, so it is first marked, and then accepts no new ones. */
+export const ownsOthers = (kind: Kind): boolean => kind.resource === 'clusters' || kind.resource === 'namespaces';
 
 export const hasFinalizers = ({ metadata }: ApiObject): boolean => (metadata.finalizers ?? []).length > 0;
 

@@ -3,7 +3,7 @@ import { safeLine } from './safe-line.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-/** The part of pino everyone writes through. `err` in the fields is written with its stack. */
+/** The part of pino that the program uses. `err` in the fields is written with its stack. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -20,11 +20,13 @@ export interface LoggerOptions {
   readonly write?: (line: string) => void;
 }
 
-/** Longer texts are cut: a caller decides how long a name or a path is, not how much is logged. */
+/** A caller decides how long a name or a path is. Longer texts are cut, so that a caller does not decide how much is logged. */
 const MAX_TEXT = 256;
 const MAX_STACK = 4096;
+const MAX_DEPTH = 3;
+const MAX_ITEMS = 20;
 
-/** JSON, one object per line. Whatever callers put into names and headers, a line stays one line. */
+/** JSON, one object per line. A line stays one line, whatever callers send in names and headers. */
 export function createLogger({ level, fields, write = writeToStderr() }: LoggerOptions): Logger {
   return pino(
     {
@@ -58,22 +60,22 @@ function cappedValue(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return cut(value, MAX_TEXT);
   if (value instanceof Error) return errorFields(value, depth);
   if (typeof value === 'object' && value !== null) {
-    if (depth >= 3) return '[deeper]';
+    if (depth >= MAX_DEPTH) return '[truncated]';
     return Array.isArray(value)
-      ? value.slice(0, 20).map((item) => cappedValue(item, depth + 1))
+      ? value.slice(0, MAX_ITEMS).map((item) => cappedValue(item, depth + 1))
       : capped(value, depth + 1);
   }
   return typeof value === 'bigint' ? String(value) : value;
 }
 
-/** Only these fields: an error object may carry the request, or the credential, that caused it. */
+/** Only these fields: an error object may hold the request, or the credential, that caused it. */
 function errorFields(error: Error, depth: number): Record<string, unknown> {
   return {
     type: error.name,
     message: cut(error.message, MAX_TEXT),
     ...('code' in error && typeof error.code === 'string' ? { code: error.code } : {}),
     stack: cut(error.stack ?? '', MAX_STACK),
-    ...(error.cause === undefined || depth >= 3 ? {} : { cause: cappedValue(error.cause, depth + 1) }),
+    ...(error.cause === undefined || depth >= MAX_DEPTH ? {} : { cause: cappedValue(error.cause, depth + 1) }),
   };
 }
 

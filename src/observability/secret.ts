@@ -1,12 +1,12 @@
 import { hash, randomBytes } from 'node:crypto';
 
 const REDACTED = '<redacted>';
-/** Of fixed length and never shown, nor is any digest: a plain prefix is enough of a key, and a third of HMAC's price. */
+/** Digests are never shown and the key has a fixed length, so a prefix is as good as HMAC here, at a third of its cost. */
 const KEY = randomBytes(32).toString('hex');
 
 /**
- * A string that must not be seen: a token, a password. Every way by which a value slips into a log line, a
- * JSON body, a template or a stack trace yields `<redacted>`; the one way to the text says so by its name.
+ * A token or a password. Every implicit conversion (to a log line, JSON, a template, a stack trace) yields `<redacted>`;
+ * only `reveal` returns the text.
  */
 export class Secret {
   readonly #text: string;
@@ -21,8 +21,8 @@ export class Secret {
   }
 
   /**
-   * What secrets are looked up by: equal for equal texts, in this process alone. A lookup that gives up at the first
-   * difference tells nothing about a text through it, and a dump of a table holds none.
+   * The key by which secrets are looked up: equal for equal texts, in this process only. The time of a lookup by it reveals
+   * nothing of the text, and a dump of a table holds no secret.
    */
   digest(): string {
     this.#digest ??= hash('sha256', `${KEY}${this.#text}`, 'base64');
@@ -41,7 +41,7 @@ export class Secret {
     return REDACTED;
   }
 
-  /** `console.log`, `util.inspect` and assertion messages come here. */
+  /** For `console.log`, `util.inspect` and assertion messages. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return REDACTED;
   }

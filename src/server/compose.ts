@@ -21,7 +21,7 @@ import { createApiServer } from '../http/api-server.ts';
 import { every } from '../lib/interval.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
 import { createLiveLookup } from '../objects/reader.ts';
-import { openAudit } from '../observability/audit/open-audit.ts';
+import { openAudit } from '../observability/audit/audit-log.ts';
 import type { Logger } from '../observability/logger.ts';
 import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
 import { observeParts, observeStore } from '../observability/metrics/observe-parts.ts';

@@ -7,7 +7,7 @@ import { followCredentials, readCredentials } from '../storage/etcd/etcd-credent
 import { openEtcdStore } from '../storage/etcd/open-etcd-store.ts';
 import { seedEtcdRevision } from '../storage/etcd/store-meta.ts';
 import { type Leadership, soleLeadership } from '../storage/leadership.ts';
-import { seedSqliteRevision } from '../storage/sqlite/seed-revision.ts';
+import { seedSqliteRevision } from '../storage/sqlite/database.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
 import type { StoreTime } from '../storage/store-time.ts';
 

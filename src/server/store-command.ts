@@ -75,7 +75,7 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
     const archive = await readArchive(createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }));
     const target = {
       open: async () => (await openStore(options, silentLogger, { unfinished: true })).store,
-      lift: (revision: number) => seedStoreRevision(options, revision),
+      seedRevision: (revision: number) => seedStoreRevision(options, revision),
     };
     const revision = await importStore(target, archive);
     say(

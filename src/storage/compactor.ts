@@ -3,7 +3,7 @@ import { COMPACTION_KEY, type Revision, type Store } from './contract.ts';
 import { type Leadership, soleLeadership } from './leadership.ts';
 
 export interface CompactorClock {
-  /** Milliseconds that only ever grow: a wall clock that is set forward would end retention early. */
+  /** Milliseconds on a monotonic clock: a wall clock that is set forward would end the retention early. */
   now(): number;
   /** Resolves after that time; rejects when the signal aborts. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
@@ -19,25 +19,25 @@ const systemCompactorClock: CompactorClock = {
 export interface CompactorOptions {
   readonly store: Pick<Store, 'revision' | 'compactedRevision' | 'compact' | 'get' | 'write'>;
   readonly clock?: CompactorClock;
-  /** Of several processes with one store, one compacts. Default: always this one. */
+  /** Only the leader compacts. Default: this process is the leader. */
   readonly leadership?: Pick<Leadership, 'leads' | 'fence'>;
-  /** Nothing younger than this is forgotten. Default: five minutes, as kube-apiserver does. */
+  /** Revisions younger than this are kept. Default: five minutes, as in kube-apiserver. */
   readonly retainMs?: number;
-  /** Nor any of the newest so many revisions, however old. Default: 10,000. */
+  /** The newest revisions are kept, however old. Default: 10,000. */
   readonly retainRevisions?: number;
-  /** Default: one minute. As much as is written in it may be kept beyond what must be. */
+  /** Default: one minute. Revisions are kept up to this much longer. */
   readonly intervalMs?: number;
   readonly logger?: { warn(fields: object, message: string): void };
 }
 
 export interface Compactor {
-  /** Resolves when a compaction that is under way has ended. */
+  /** Resolves when a running compaction has ended. */
   stop(): Promise<void>;
 }
 
 /**
- * Keeps the history of any store short. The store does not know when a revision was written; this asks for the
- * revision once in an interval and remembers the time of the answer, which is no older than the revision.
+ * Compacts any store at an interval. A store does not know when a revision was written, so this samples the revision at
+ * each interval with the time of the sample, which is never earlier than the write.
  */
 export function startCompactor({
   store,
@@ -55,23 +55,22 @@ export function startCompactor({
     const revision = await store.revision();
     const at = clock.now();
     samples.push({ at, revision });
-    // The newest sample that is old enough; those before it have no further use.
+    // The newest sample that is old enough; the samples before it are dropped.
     const old = samples.findLastIndex((sample) => sample.at <= at - retainMs);
     if (old === -1) return;
     samples = samples.slice(old);
-    // Who does not lead watches the time all the same, and can take over without a gap.
+    // A process that does not lead takes samples too, so that it can take over without a gap.
     if (!leadership.leads()) return;
     const target = Math.min(samples[0]?.revision ?? 0, revision - retainRevisions);
     if (target <= (await store.compactedRevision()) + 1) return;
-    if (await decided(target)) await store.compact(target);
+    if (await recordTarget(target)) await store.compact(target);
   }
 
   /**
-   * A compaction itself can not carry a guard, so the decision is written down first, and only the leader can. One that
-   * falls asleep between the two forgets, whenever it wakes up, no more than it was entitled to as the leader: what was
-   * old enough then is older now.
+   * A compaction cannot carry a guard, so the target is written first, with the leader's fence. A leader that is
+   * suspended between the two compacts later, but no further than it was allowed to as the leader.
    */
-  async function decided(target: Revision): Promise<boolean> {
+  async function recordTarget(target: Revision): Promise<boolean> {
     const fence = leadership.fence();
     if (fence === undefined) return leadership.leads();
     const before = await store.get(COMPACTION_KEY);
@@ -89,7 +88,7 @@ export function startCompactor({
       try {
         await round();
       } catch (error) {
-        // One that fails must not be the last: the next one does its work as well.
+        // The next compaction does the work of this one too.
         if (!stopping.signal.aborted) logger?.warn({ err: error }, 'compaction failed; it is tried again');
       }
       await clock.sleep(intervalMs, stopping.signal).catch(() => undefined);

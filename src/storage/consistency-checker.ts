@@ -32,7 +32,9 @@ export interface CheckOptions<E extends CacheEntry> extends CheckParts<E> {
 const INTERVAL_MS = 300_000;
 const PAGE = 200;
 
-/** B7: compares the caches with the store at an interval. Returns how to stop; resolves when a running check is done. */
+/**
+ * B7: compares the caches with the store at an interval. Returns how to stop; resolves when a running check is done.
+ */
 export function startConsistencyChecks<E extends CacheEntry>(
   options: ConsistencyChecksOptions<E>,
 ): () => Promise<void> {
@@ -72,7 +74,7 @@ export async function checkCaches<E extends CacheEntry>(options: CheckOptions<E>
   if (!reflector.ready) return;
   // Taken in one tick, so that all are of this revision. Snapshots are copied on write.
   const { revision } = reflector;
-  const snapshots = caches.map((cache) => ({ cache, snapshot: cache.present }));
+  const snapshots = caches.map((cache) => ({ cache, snapshot: cache.snapshot }));
   let differs = false;
   for (const { cache, snapshot } of snapshots) {
     try {

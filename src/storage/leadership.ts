@@ -1,29 +1,29 @@
 import { type Guard, StorageError } from './contract.ts';
 
 /**
- * Which of several processes does what only one must do: compaction, probing, the rotation of keys. At most one leads
- * at a time, as far as clocks can tell; where even that is not enough, the fence is exact.
+ * Leader election among the processes that share a store. The leader alone compacts, probes clusters and rotates keys.
+ * At most one leads at a time as far as clocks are right; for writes, the fence is exact.
  */
 export interface Leadership {
-  /** True while this process is the one. Ask anew before every piece of work. */
+  /** True while this process leads. Call it before each piece of work. */
   leads(): boolean;
   /**
-   * A guard for writes that only the leader may make: such a write fails once another leads, whatever this process
-   * still believes. Undefined when this process does not lead, or when nobody else ever can.
+   * A guard for writes that only the leader may make: such a write fails once another process leads. Undefined when
+   * this process does not lead, or when no other process can.
    */
   fence(): Guard | undefined;
-  /** Gives it up, so that another can take over at once. */
+  /** Resigns, so that another process can lead at once. */
   close(): Promise<void>;
 }
 
-/** For a store that only one process can have open. */
+/** Of a store that only one process can have open. */
 export const soleLeadership: Leadership = {
   leads: () => true,
   fence: () => undefined,
   close: async () => {},
 };
 
-/** The same, but nobody leads while this does not hold: for work that goes by the clock, while the clock is wrong. */
+/** The same, but without a leader while `holds` returns false: for work that depends on a correct clock. */
 export const leadsWhile = (
   leadership: Pick<Leadership, 'leads' | 'fence'>,
   holds: () => boolean,
@@ -40,6 +40,5 @@ export function leaderGuards(leadership: Pick<Leadership, 'leads' | 'fence'>): r
   throw leadLost();
 }
 
-/** What a leader is told that was asleep: its fence did not hold, or it has noticed before. */
-export const leadLost = (): StorageError =>
-  new StorageError('unavailable', 'this replica no longer leads, and leaves the work to the one that does');
+/** For a process that led before: its fence failed, or its lease has expired. */
+export const leadLost = (): StorageError => new StorageError('unavailable', 'this replica no longer leads');

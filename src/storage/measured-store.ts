@@ -2,16 +2,16 @@ import type { Store } from './contract.ts';
 
 export type StoreOperation = 'get' | 'list' | 'write' | 'revision' | 'compact';
 
-/** Told of every answer of the store. */
+/** Called when a call of the store has ended. */
 export type ObserveStore = (operation: StoreOperation, seconds: number, failed: boolean) => void;
 
-/** The same store, and somebody who knows how long it takes. */
+/** The same store, with the duration of each call reported. */
 export function measuredStore(store: Store, observe: ObserveStore): Store {
-  const measured = async <T>(operation: StoreOperation, answer: Promise<T>): Promise<T> => {
+  const measured = async <T>(operation: StoreOperation, call: Promise<T>): Promise<T> => {
     const from = performance.now();
     let failed = true;
     try {
-      const result = await answer;
+      const result = await call;
       failed = false;
       return result;
     } finally {
@@ -24,7 +24,7 @@ export function measuredStore(store: Store, observe: ObserveStore): Store {
     write: (write) => measured('write', store.write(write)),
     watch: (prefix, after, signal) => store.watch(prefix, after, signal),
     revision: () => measured('revision', store.revision()),
-    // Nothing is asked, so there is nothing to measure.
+    // Synchronous, so there is no duration to measure.
     knownRevision: () => store.knownRevision?.(),
     compactedRevision: () => store.compactedRevision(),
     compact: (revision) => measured('compact', store.compact(revision)),

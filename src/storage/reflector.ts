@@ -4,21 +4,20 @@ import type { CacheEntry } from './snapshot.ts';
 import type { CacheEvent, Refill, WatchCache } from './watch-cache.ts';
 
 /**
- * Told of every change, in order, after the caches have it. Must not await. One that throws has lost its
- * place: it is reset, and the others go on.
+ * Called with every event, in order, after the caches have applied it. Synchronous. A listener that throws is reset.
  */
 export interface ReflectorListener<E extends CacheEntry> {
   onEvent(event: CacheEvent<E>): void;
-  /** All events up to this revision have been told. */
+  /** All events up to this revision have been delivered. */
   onProgress(revision: Revision): void;
-  /** Start over from what the caches hold: what was told before is no longer connected to what follows. */
+  /** Start over from the contents of the caches: events may be missing between the last one and the next one. */
   onReset(revision: Revision): void;
 }
 
 export interface ReflectorOptions<E extends CacheEntry> {
   readonly store: Store;
   readonly caches: readonly WatchCache<E>[];
-  /** How far back the caches start, so that watches survive a restart. */
+  /** How many revisions back the caches start, so that watches can resume after a restart. */
   readonly historyRevisions: number;
   readonly delay: (ms: number) => Promise<void>;
   readonly onError: (error: unknown) => void;
@@ -27,29 +26,29 @@ export interface ReflectorOptions<E extends CacheEntry> {
 interface Waiter {
   readonly revision: Revision;
   /** On the clock of `performance`. */
-  readonly until: number;
+  readonly deadline: number;
   readonly resolve: (reached: boolean) => void;
 }
 
-/** Small, because a page is parsed in one turn of the event loop: some ten milliseconds. */
+/** Small, because a page is decoded in one tick: some ten milliseconds. */
 const PAGE = 200;
 const RETRY_MS = 500;
 const LOAD_ATTEMPTS = 5;
 
 /**
- * Keeps all caches at one revision: one watch over everything feeds them in the store's order, so what
- * different caches say fits together.
+ * Fills the watch caches and keeps them up to date. One watch of the store feeds all of them in the order of revisions,
+ * so the caches of all kinds are at one revision.
  */
 export class Reflector<E extends CacheEntry> {
   readonly #options: ReflectorOptions<E>;
   readonly #listeners: ReflectorListener<E>[] = [];
   readonly #stop = new AbortController();
-  /** Ends the watch of the moment, and no other. */
-  #again = new AbortController();
+  /** Ends the current watch so that the caches are refilled. */
+  #restart = new AbortController();
   #waiters: Waiter[] = [];
-  #patience: { readonly timer: NodeJS.Timeout; readonly until: number } | undefined;
+  #timeout: { readonly timer: NodeJS.Timeout; readonly deadline: number } | undefined;
   #revision: Revision = 0;
-  /** The store's revision when the caches were last (re)filled; until they reach it they show an older state. */
+  /** The store's revision when the caches were last filled. They are not ready until they reach it. */
   #goal: Revision = Number.POSITIVE_INFINITY;
   #done: Promise<void> = Promise.resolve();
   #ended = false;
@@ -58,17 +57,17 @@ export class Reflector<E extends CacheEntry> {
     this.#options = options;
   }
 
-  /** Everything up to here is in the caches. */
+  /** The caches include all changes up to this revision. */
   get revision(): Revision {
     return this.#revision;
   }
 
-  /** True once the caches have caught up with the store, until they have to start over. */
+  /** True once the caches have caught up with the store, until they are refilled. */
   get ready(): boolean {
     return this.#revision >= this.#goal;
   }
 
-  /** Listeners are told in the order in which they came. */
+  /** Listeners are called in the order in which they were added. */
   listen(listener: ReflectorListener<E>): void {
     this.#listeners.push(listener);
   }
@@ -86,64 +85,64 @@ export class Reflector<E extends CacheEntry> {
     this.#end();
   }
 
-  /** The caches were found to hold something else than the store: they are filled anew. */
+  /** Refills the caches. Called when they differ from the store. */
   startOver(): void {
-    this.#again.abort();
+    this.#restart.abort();
   }
 
-  /** Nothing more will come. */
   #end(): void {
     this.#ended = true;
-    clearTimeout(this.#patience?.timer);
+    clearTimeout(this.#timeout?.timer);
     for (const { resolve } of this.#waiters) resolve(false);
     this.#waiters = [];
   }
 
-  /** Resolves true when the caches include this revision, false when they do not within the time or ever. */
+  /** Resolves true when the caches include this revision, false after the timeout or when the reflector has stopped. */
   async waitFor(revision: Revision, timeoutMs = Number.POSITIVE_INFINITY): Promise<boolean> {
     if (this.#revision >= revision) return true;
     if (this.#ended) return false;
-    const until = performance.now() + timeoutMs;
+    const deadline = performance.now() + timeoutMs;
     return new Promise((resolve) => {
-      this.#waiters.push({ revision, until, resolve });
-      this.#bePatientUntil(until);
+      this.#waiters.push({ revision, deadline, resolve });
+      this.#setTimeout(deadline);
     });
   }
 
-  /** One timer for all: whoever writes waits here, for a moment, and a timer for each would take longer to set than they wait. */
-  #bePatientUntil(until: number): void {
-    if (until === Number.POSITIVE_INFINITY || (this.#patience?.until ?? Number.POSITIVE_INFINITY) <= until) return;
-    clearTimeout(this.#patience?.timer);
-    const timer = setTimeout(() => this.#giveUp(), Math.max(0, until - performance.now()));
+  /** One timer for all waiters: every write waits here for a moment, and setting a timer would take longer. */
+  #setTimeout(deadline: number): void {
+    if (deadline === Number.POSITIVE_INFINITY) return;
+    if (this.#timeout !== undefined && this.#timeout.deadline <= deadline) return;
+    clearTimeout(this.#timeout?.timer);
+    const timer = setTimeout(() => this.#expireWaiters(), Math.max(0, deadline - performance.now()));
     timer.unref();
-    this.#patience = { timer, until };
+    this.#timeout = { timer, deadline };
   }
 
-  #giveUp(): void {
-    this.#patience = undefined;
+  #expireWaiters(): void {
+    this.#timeout = undefined;
     const now = performance.now();
-    const over = this.#waiters.filter(({ until }) => until <= now);
-    this.#waiters = this.#waiters.filter(({ until }) => until > now);
-    for (const { resolve } of over) resolve(false);
-    for (const { until } of this.#waiters) this.#bePatientUntil(until);
+    const expired = this.#waiters.filter(({ deadline }) => deadline <= now);
+    this.#waiters = this.#waiters.filter(({ deadline }) => deadline > now);
+    for (const { resolve } of expired) resolve(false);
+    for (const { deadline } of this.#waiters) this.#setTimeout(deadline);
   }
 
-  /** Makes the next read as fresh as the store is now. */
+  /** Waits until the caches include every write acknowledged before the call. */
   async catchUp(timeoutMs: number): Promise<boolean> {
     const { store } = this.#options;
     const revision = store.knownRevision?.() ?? (await store.revision());
     return this.#revision >= revision || this.waitFor(revision, timeoutMs);
   }
 
-  /** Fills the caches with a past state; what happened since follows through the watch. */
+  /** Fills the caches with a past state; the watch delivers the changes since. */
   async #load(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#loadOnce();
       } catch (error) {
-        // Another process can compact between our question for the oldest state and our reading of it.
-        const overtaken = error instanceof StorageError && error.code === 'compacted';
-        if (!overtaken || attempt >= LOAD_ATTEMPTS) throw error;
+        // Another process may compact between the read of the oldest revision and the lists at it.
+        const isCompacted = error instanceof StorageError && error.code === 'compacted';
+        if (!isCompacted || attempt >= LOAD_ATTEMPTS) throw error;
       }
     }
   }
@@ -154,7 +153,7 @@ export class Reflector<E extends CacheEntry> {
     const base = Math.max((await store.compactedRevision()) + 1, now - historyRevisions);
     const refills: Refill[] = [];
     for (const cache of caches) refills.push(await this.#refill(cache, base));
-    // All at once: nobody sees one kind of after and another of before.
+    // All in one tick: no reader sees one kind before and another after the refill.
     for (const refill of refills) refill.finish(base);
     this.#revision = base;
     this.#goal = now;
@@ -162,7 +161,7 @@ export class Reflector<E extends CacheEntry> {
     this.#wake();
   }
 
-  /** Page by page, and parsed as it comes: other work goes on in between, and the bytes are not held twice. */
+  /** Page by page, so that other work goes on in between and the bytes are not held twice. */
   async #refill(cache: WatchCache<E>, revision: Revision): Promise<Refill> {
     const refill = cache.refill();
     let after: string | undefined;
@@ -184,11 +183,11 @@ export class Reflector<E extends CacheEntry> {
   async #follow(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      const again = new AbortController();
-      this.#again = again;
+      const restart = new AbortController();
+      this.#restart = restart;
       try {
-        const until = AbortSignal.any([signal, again.signal]);
-        for await (const batch of this.#options.store.watch(REGISTRY_PREFIX, this.#revision, until)) {
+        const ended = AbortSignal.any([signal, restart.signal]);
+        for await (const batch of this.#options.store.watch(REGISTRY_PREFIX, this.#revision, ended)) {
           this.#apply(batch.changes, batch.revision);
         }
       } catch (error) {
@@ -197,7 +196,7 @@ export class Reflector<E extends CacheEntry> {
         if (error instanceof StorageError && error.code === 'compacted') await this.#reload();
         else await this.#options.delay(RETRY_MS);
       }
-      if (again.signal.aborted && !signal.aborted) await this.#reload();
+      if (restart.signal.aborted && !signal.aborted) await this.#reload();
     }
   }
 
@@ -212,36 +211,36 @@ export class Reflector<E extends CacheEntry> {
   }
 
   #apply(changes: readonly Change[], revision: Revision): void {
-    const lost = new Set<ReflectorListener<E>>();
-    const tell = (action: (listener: ReflectorListener<E>) => void): void => {
+    const failed = new Set<ReflectorListener<E>>();
+    const notify = (action: (listener: ReflectorListener<E>) => void): void => {
       for (const listener of this.#listeners) {
-        if (lost.has(listener)) continue;
+        if (failed.has(listener)) continue;
         try {
           action(listener);
         } catch (error) {
           this.#options.onError(error);
-          lost.add(listener);
+          failed.add(listener);
         }
       }
     };
     for (const change of changes) {
       const event = this.#applyOne(change);
-      if (event !== undefined) tell((listener) => listener.onEvent(event));
+      if (event !== undefined) notify((listener) => listener.onEvent(event));
     }
     this.#revision = revision;
-    tell((listener) => listener.onProgress(revision));
-    for (const listener of lost) this.#reset(listener);
+    notify((listener) => listener.onProgress(revision));
+    for (const listener of failed) this.#reset(listener);
     this.#wake();
   }
 
   #applyOne(change: Change): CacheEvent<E> | undefined {
-    // A handful of kinds: looking through their prefixes takes about a microsecond, parsing the object some fifty.
+    // Linear search over a dozen prefixes takes about a microsecond, decoding the object about ten.
     const cache = this.#options.caches.find(({ prefix }) => change.key.startsWith(prefix));
     if (cache === undefined) return undefined;
     try {
       return cache.apply(change);
     } catch (error) {
-      // Damaged, and so as if it were not there: a rule that can not be read grants nothing.
+      // A damaged object counts as deleted: a rule that cannot be decoded must grant nothing.
       this.#options.onError(unreadable(change, error));
       return cache.apply({ type: 'delete', key: change.key, modRevision: change.modRevision });
     }
@@ -264,7 +263,7 @@ export class Reflector<E extends CacheEntry> {
 }
 
 const unreadable = ({ key, modRevision }: Pick<KeyValue, 'key' | 'modRevision'>, cause: unknown): StorageError =>
-  new StorageError('unreadable', `what is stored at ${key} cannot be read and is left out`, {
+  new StorageError('unreadable', `the value of ${key} cannot be decoded and is left out`, {
     revision: modRevision,
     cause,
   });

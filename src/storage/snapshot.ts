@@ -1,39 +1,41 @@
 import { createRequire } from 'node:module';
 import type btree from 'sorted-btree';
 
-// CommonJS with a `default`: loaders disagree on what an import of that gives, and agree on `require`.
+// CommonJS with a `default` export: loaders disagree on how to import it, and agree on `require`.
 const { default: BTree } = createRequire(import.meta.url)('sorted-btree') as typeof btree;
 type Tree<E> = InstanceType<typeof BTree<string, E>>;
 
-/** What the cache needs to know of an object; what else an entry carries is the owner's business. */
+/** What the cache needs of an entry. */
 export interface CacheEntry {
   readonly key: string;
   readonly revision: number;
   readonly labels: Readonly<Record<string, string>> | undefined;
-  /** It is not the current one any more. It may still be asked for, but seldom is: what can be made again need not be kept. */
-  replaced?(): void;
+  /**
+   * Called when the entry is no longer current. It is rarely read then, so it can drop data that it can compute again.
+   */
+  onReplaced?(): void;
 }
 
 /**
- * The order of UTF-16, which is the store's order (UTF-8) for all names but those with characters beyond U+FFFF.
- * Only rules may have such names, nobody relies on where they stand, and the native comparison is three times faster.
+ * UTF-16 order. It equals the store's UTF-8 order except for characters beyond U+FFFF, which only names of RBAC rules
+ * may have and whose order no client relies on. The native comparison is three times faster.
  */
 const compareKeys = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Labels and keys hold no NUL, so a range over one label can not run into another. */
+/** Labels and keys contain no NUL, so the range of one label does not overlap with another's. */
 const indexKey = (label: string, value: string, key: string): string => `${label}\0${value}\0${key}`;
 
-/** The first key after everything that starts with this prefix, which ends in `/`. */
+/** The first key after all keys with this prefix, which ends in `/`. */
 const endOf = (prefix: string): string => `${prefix.slice(0, -1)}0`;
 
 const NO_LABELS: NonNullable<CacheEntry['labels']> = {};
 
-/** Ends a walk over a tree. */
+/** Ends an iteration of the tree. */
 const STOP = { break: 0 };
 
 /**
- * The objects of one kind at one moment: in key order, and by label. `copy` costs nothing: trees share
- * their nodes until one of them is written to.
+ * The objects of one kind at one revision: in key order, and by label. `copy` is cheap: the B-trees share their nodes
+ * until one of them is modified.
  */
 export class Snapshot<E extends CacheEntry> {
   readonly #byKey: Tree<E>;
@@ -63,18 +65,19 @@ export class Snapshot<E extends CacheEntry> {
     return this.#byKey.get(key);
   }
 
-  /** Puts `after` in the place of `before`; either may be missing. */
+  /** Replaces `before` by `after`; undefined for `before` inserts, for `after` deletes. */
   replace(before: E | undefined, after: E | undefined): void {
     if (before !== undefined && after === undefined) this.#byKey.delete(before.key);
     if (after !== undefined) this.#byKey.set(after.key, after);
     if (this.#byLabel === undefined) return;
-    const [were, are] = [before?.labels ?? NO_LABELS, after?.labels ?? NO_LABELS];
-    for (const label of Object.keys(were)) {
-      const value = were[label] ?? '';
-      if (are[label] !== value) this.#byLabel.delete(indexKey(label, value, before?.key ?? ''));
+    const oldLabels = before?.labels ?? NO_LABELS;
+    const newLabels = after?.labels ?? NO_LABELS;
+    for (const label of Object.keys(oldLabels)) {
+      const value = oldLabels[label] ?? '';
+      if (newLabels[label] !== value) this.#byLabel.delete(indexKey(label, value, before?.key ?? ''));
     }
-    for (const label of Object.keys(are)) {
-      this.#byLabel.set(indexKey(label, are[label] ?? '', after?.key ?? ''), after as E);
+    for (const label of Object.keys(newLabels)) {
+      this.#byLabel.set(indexKey(label, newLabels[label] ?? '', after?.key ?? ''), after as E);
     }
   }
 
@@ -92,7 +95,7 @@ export class Snapshot<E extends CacheEntry> {
     }
   }
 
-  /** The same, put into a list until it holds so many: without the price of a generator's step for each. */
+  /** As `scan`, appended to an array until it holds `limit` entries: cheaper than a generator. */
   collect(into: E[], prefix: string, after: string | undefined, limit: number): void {
     const start = after !== undefined && after >= prefix ? after : prefix;
     this.#byKey.forRange(start, endOf(prefix), false, (key, entry) => {
@@ -101,7 +104,7 @@ export class Snapshot<E extends CacheEntry> {
     });
   }
 
-  /** How many entries are under the prefix, after the given key. */
+  /** The number of entries under the prefix, after the given key. */
   count(prefix: string, after?: string): number {
     if (after !== undefined && after >= prefix) {
       return this.#byKey.forRange(after, endOf(prefix), false) - (this.#byKey.has(after) ? 1 : 0);
@@ -114,7 +117,7 @@ export class Snapshot<E extends CacheEntry> {
     return this.#byKey.forRange(prefix, end, false);
   }
 
-  /** Entries that carry this label, in key order. Only for kinds that are indexed. */
+  /** Entries with this label, in key order. Only for kinds with a label index. */
   *withLabel(label: string, value: string): Generator<E> {
     if (this.#byLabel === undefined) throw new Error('this kind has no label index');
     const prefix = indexKey(label, value, '');
@@ -124,7 +127,7 @@ export class Snapshot<E extends CacheEntry> {
     }
   }
 
-  /** The same, all of them into a list. */
+  /** As `withLabel`, appended to an array. */
   collectLabel(into: E[], label: string, value: string): void {
     if (this.#byLabel === undefined) throw new Error('this kind has no label index');
     const prefix = indexKey(label, value, '');

@@ -1,17 +1,14 @@
-/** What time it is where a store is kept: an ability that not every engine has. */
+/** The clocks of the machines that hold the store. Not every engine has this. */
 export interface StoreTime {
-  /**
-   * Asks each machine that keeps the store. Those that do not answer in time, or do not say, are left out; it never
-   * rejects. `steady` is a clock that does not jump.
-   */
-  ask(steady: () => number): Promise<readonly TimeReading[]>;
+  /** Reads the clock of each machine; those that do not answer in time are left out. Never rejects. */
+  ask(monotonic: () => number): Promise<readonly TimeReading[]>;
 }
 
 export interface TimeReading {
   readonly member: string;
-  /** Milliseconds since 1970, of a clock that shows whole seconds: it was that, or up to a second later. */
+  /** Epoch milliseconds of a clock that shows whole seconds: the time was this, or up to a second later. */
   readonly time: number;
-  /** By the steady clock: it was that time at some moment between these two. */
+  /** On the monotonic clock: the clock was read between these two. */
   readonly asked: number;
   readonly answered: number;
 }

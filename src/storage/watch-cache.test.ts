@@ -153,13 +153,13 @@ describe('WatchCache', () => {
     cache.apply(put('b', 2, 'two'));
     const present = cache.at(2);
     const past = cache.at(1);
-    expect(cache.present).toBe(present);
+    expect(cache.snapshot).toBe(present);
     cache.apply(del('a', 3));
     cache.apply(put('b', 4, 'new'));
     expect([...(present?.scan(PREFIX) ?? [])].map(brief)).toEqual(['a@1=one', 'b@2=two']);
     expect([...(past?.scan(PREFIX) ?? [])].map(brief)).toEqual(['a@1=one']);
     expect([...cache.current.scan(PREFIX)].map(brief)).toEqual(['b@4=new']);
-    expect([...cache.present.scan(PREFIX)].map(brief)).toEqual(['b@4=new']);
+    expect([...cache.snapshot.scan(PREFIX)].map(brief)).toEqual(['b@4=new']);
   });
 
   it('keeps a pinned state at hand until the window has passed it', () => {
@@ -193,7 +193,7 @@ describe('WatchCache', () => {
     expect(cache.eventsAfter(9)).toEqual([]);
     expect(stateAt(cache, 9)).toEqual(['c@7=new']);
     expect([...cache.current.withLabel('text', 'old')]).toEqual([]);
-    expect([...cache.present.withLabel('text', 'new')].map(brief)).toEqual(['c@7=new']);
+    expect([...cache.snapshot.withLabel('text', 'new')].map(brief)).toEqual(['c@7=new']);
   });
 
   it('is as it was when an object can not be read', () => {
@@ -216,7 +216,7 @@ it('tells those that are no longer current, and no others', () => {
     prefix: PREFIX,
     project: (value) => {
       const thing = project(value);
-      return { ...thing, replaced: () => told.push(brief(thing)) };
+      return { ...thing, onReplaced: () => told.push(brief(thing)) };
     },
   });
   cache.apply(put('a', 1, 'x'));

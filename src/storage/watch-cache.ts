@@ -1,7 +1,8 @@
+import { Cache } from '../lib/cache.ts';
 import type { Change, KeyValue } from './contract.ts';
 import { type CacheEntry, Snapshot } from './snapshot.ts';
 
-/** One change of one object, as watchers need it: what was there, and what is there now. */
+/** One change of one object: the entry before and the entry after it. */
 export interface CacheEvent<E extends CacheEntry> {
   readonly cache: WatchCache<E>;
   readonly revision: number;
@@ -12,33 +13,29 @@ export interface CacheEvent<E extends CacheEntry> {
 export interface WatchCacheOptions<E extends CacheEntry> {
   /** Ends in `/`. */
   readonly prefix: string;
-  /** Makes the entry that is kept from what is stored; called once per change, so it may serialize. */
+  /** Decodes a stored value into its entry; called once for each change. */
   readonly project: (stored: KeyValue) => E;
   readonly indexLabels?: boolean;
-  /** How many past events are kept for watches that resume and lists that continue. */
+  /** How many past events are kept, for watches that resume and lists that continue. */
   readonly windowSize?: number;
 }
 
-/** A new state that is put together beside the one that is served. */
+/** A new state, built while the old one is still served. */
 export interface Refill {
-  /** May throw what `project` throws; the item is left out then. */
+  /** Throws what `project` throws; the item is left out then. */
   add(item: KeyValue): void;
-  /** The new state takes the place of the old one, and history before its revision is gone. */
+  /** Replaces the old state. The history before this revision is dropped. */
   finish(revision: number): void;
 }
 
 const DEFAULT_WINDOW = 10_000;
-/** Bounds what a look into the past costs: half of this many events are undone or done again. */
+/** Bounds the cost of a past state: at most half of this many events are undone or replayed. */
 const CHECKPOINT_EVERY = 500;
-/**
- * Bounds what looks into the past hold in memory: whoever lists may ask for any revision of the window.
- * One that was dropped is made again from the nearest checkpoint.
- */
 const MAX_PINNED = 16;
 
 /**
- * Current objects of one kind and its recent past. The state at any revision inside the window can be
- * had exactly: from a snapshot that was kept, or by walking the events from the nearest one.
+ * The current objects of one kind and their recent history. The state at any revision of the window is available: as a
+ * snapshot, or by undoing or replaying events from the nearest checkpoint.
  */
 export class WatchCache<E extends CacheEntry> {
   readonly prefix: string;
@@ -46,15 +43,19 @@ export class WatchCache<E extends CacheEntry> {
   readonly #windowSize: number;
   readonly #indexLabels: boolean;
   #current: Snapshot<E>;
-  /** The current state for those who keep it; made when first asked for after a change. */
-  #present: Snapshot<E> | undefined;
+  /** An immutable copy of the current state, made on demand and dropped by the next change. */
+  #snapshot: Snapshot<E> | undefined;
   #window: CacheEvent<E>[] = [];
   /** States at revisions before this one are gone. */
   #windowStart = 0;
   #sinceCheckpoint = 0;
-  /** Both by the revision of the last event that each snapshot includes, oldest first. */
+  /** By the revision of the last event that the snapshot includes, oldest first. */
   readonly #checkpoints = new Map<number, Snapshot<E>>();
-  readonly #pinned = new Map<number, Snapshot<E>>();
+  /**
+   * Past states that lists continue to read, by revision as above. An entry is dropped when its revision leaves the
+   * window; an evicted one is built again from the nearest checkpoint.
+   */
+  readonly #pinned = new Cache<number, Snapshot<E>>({ maxEntries: MAX_PINNED });
 
   constructor(options: WatchCacheOptions<E>) {
     this.prefix = options.prefix;
@@ -68,18 +69,18 @@ export class WatchCache<E extends CacheEntry> {
     return Snapshot.empty({ indexLabels: this.#indexLabels });
   }
 
-  /** The state as far as it has been fed. Changes under the reader's feet, so for looks that do not await. */
+  /** The current state. It changes with the next event, so it must not be used across an `await`. */
   get current(): Snapshot<E> {
     return this.#current;
   }
 
-  /** The state as far as it has been fed, which stays as it is. Readers between two changes share one. */
-  get present(): Snapshot<E> {
-    this.#present ??= this.#current.copy();
-    return this.#present;
+  /** An immutable copy of the current state. Readers between two changes share it. */
+  get snapshot(): Snapshot<E> {
+    this.#snapshot ??= this.#current.copy();
+    return this.#snapshot;
   }
 
-  /** Watches can resume from this revision or a later one. */
+  /** The oldest revision from which a watch can resume. */
   get windowStart(): number {
     return this.#windowStart;
   }
@@ -89,7 +90,7 @@ export class WatchCache<E extends CacheEntry> {
     return this.#window.at(-1)?.revision ?? this.#windowStart;
   }
 
-  /** Starts over from a full state, item by item: what is served stays whole until the new state is. */
+  /** Starts a new state, which is added item by item. The old one is served until it is finished. */
   refill(): Refill {
     const next = this.#empty();
     return {
@@ -97,32 +98,32 @@ export class WatchCache<E extends CacheEntry> {
       finish: (revision) => {
         const last = this.#current;
         this.#current = next;
-        this.#present = undefined;
+        this.#snapshot = undefined;
         this.#window = [];
         this.#windowStart = revision;
         this.#sinceCheckpoint = 0;
         this.#checkpoints.clear();
         this.#pinned.clear();
-        last.forEach((entry) => void entry.replaced?.());
+        last.forEach((entry) => void entry.onReplaced?.());
       },
     };
   }
 
-  /** When `project` throws, nothing has happened. */
+  /** Throws what `project` throws; the state is unchanged then. */
   apply(change: Change): CacheEvent<E> {
     const before = this.#current.get(change.key);
     const after = change.type === 'put' ? this.#project(change) : undefined;
-    this.#present = undefined;
+    this.#snapshot = undefined;
     this.#current.replace(before, after);
     const event: CacheEvent<E> = { cache: this, revision: change.modRevision, before, after };
     this.#window.push(event);
-    before?.replaced?.();
+    before?.onReplaced?.();
     this.#sinceCheckpoint++;
     if (this.#sinceCheckpoint >= CHECKPOINT_EVERY) {
       this.#sinceCheckpoint = 0;
-      this.#checkpoints.set(event.revision, this.present);
+      this.#checkpoints.set(event.revision, this.snapshot);
     }
-    // Trimmed in bulk: cutting one by one from the front would copy the window at each event.
+    // Trimmed in bulk: removing one event from the front would copy the window at each event.
     if (this.#window.length >= this.#windowSize * 1.25) this.#trim();
     return event;
   }
@@ -133,44 +134,40 @@ export class WatchCache<E extends CacheEntry> {
     if (lastCut === undefined) return;
     this.#window = this.#window.slice(surplus);
     this.#windowStart = lastCut.revision;
-    for (const kept of [this.#checkpoints, this.#pinned]) {
-      for (const revision of kept.keys()) if (revision < this.#windowStart) kept.delete(revision);
+    for (const states of [this.#checkpoints, this.#pinned]) {
+      for (const revision of [...states.keys()]) if (revision < this.#windowStart) states.delete(revision);
     }
   }
 
-  /** Events after this revision in order, or undefined when some of them are gone. */
+  /** The events after this revision in order, or undefined when some have left the window. */
   eventsAfter(revision: number): readonly CacheEvent<E>[] | undefined {
     if (revision < this.#windowStart) return undefined;
     return this.#window.slice(this.#firstAfter(revision));
   }
 
   /**
-   * The state at this revision, which stays as it is, or undefined when it is gone. A revision that the cache
-   * has not been fed yet counts as the present. The caller must not write to it.
+   * The state at this revision, or undefined when it has left the window. For a revision that the cache has not reached
+   * yet, the current state. The caller must not modify it.
    */
   at(revision: number): Snapshot<E> | undefined {
     if (revision < this.#windowStart) return undefined;
     const target = this.#firstAfter(revision);
-    if (target === this.#window.length) return this.present;
+    if (target === this.#window.length) return this.snapshot;
     const stateRevision = this.#window[target - 1]?.revision ?? this.#windowStart;
-    const kept = this.#pinned.get(stateRevision) ?? this.#checkpoints.get(stateRevision);
-    if (kept !== undefined) return kept;
-    const past = this.#walkTo(target);
-    this.#pin(stateRevision, past);
-    return past;
+    return (
+      this.#checkpoints.get(stateRevision) ?? this.#pinned.getOrCompute(stateRevision, () => this.#rebuild(target))
+    );
   }
 
-  /** Makes the state before the event with this index from the nearest state that is at hand. */
-  #walkTo(target: number): Snapshot<E> {
+  /** Builds the state before the event with this index from the nearest checkpoint, or from the current state. */
+  #rebuild(target: number): Snapshot<E> {
     let nearest = this.#window.length;
     let from = this.#current;
-    for (const kept of [this.#checkpoints, this.#pinned]) {
-      for (const [revision, snapshot] of kept) {
-        const index = this.#firstAfter(revision);
-        if (Math.abs(index - target) >= Math.abs(nearest - target)) continue;
-        nearest = index;
-        from = snapshot;
-      }
+    for (const [revision, checkpoint] of this.#checkpoints) {
+      const index = this.#firstAfter(revision);
+      if (Math.abs(index - target) >= Math.abs(nearest - target)) continue;
+      nearest = index;
+      from = checkpoint;
     }
     const state = from.copy();
     for (const event of this.#window.slice(target, nearest).reverse()) state.replace(event.after, event.before);
@@ -178,18 +175,9 @@ export class WatchCache<E extends CacheEntry> {
     return state;
   }
 
-  /** Keeps the present state at hand, because someone will come back for the rest of a list. */
+  /** Keeps the current state for the next pages of a list. */
   pin(): void {
-    const revision = this.lastEventRevision;
-    if (!this.#pinned.has(revision)) this.#pin(revision, this.present);
-  }
-
-  #pin(revision: number, snapshot: Snapshot<E>): void {
-    this.#pinned.set(revision, snapshot);
-    for (const oldest of this.#pinned.keys()) {
-      if (this.#pinned.size <= MAX_PINNED) break;
-      this.#pinned.delete(oldest);
-    }
+    this.#pinned.set(this.lastEventRevision, this.snapshot);
   }
 
   /** Index of the first event after the revision. */

@@ -21,7 +21,7 @@ async function read(lines: readonly string[]): Promise<Archive> {
   );
 }
 
-it('gives back what was written', async () => {
+it('reads back what was written', async () => {
   const { revision, items } = await read(linesOf());
   expect(revision).toBe(42);
   expect(items.map(({ value, ...item }) => ({ ...item, value: Buffer.from(value) }))).toEqual(
@@ -36,7 +36,7 @@ it('a file that lacks a line, its end, or a byte is refused', async () => {
     await expect(read(lines.toSpliced(i, 1)), `without line ${i + 1}`).rejects.toThrow(ArchiveError);
     await expect(read(lines.slice(0, i)), `${i} lines`).rejects.toThrow(ArchiveError);
   }
-  await expect(read([...lines, lines[1] ?? ''])).rejects.toThrow(/more after the end/);
+  await expect(read([...lines, lines[1] ?? ''])).rejects.toThrow(/after the end/);
   await expect(read(lines.with(1, (lines[1] ?? '').replace('clusters/a', 'clusters/b')))).rejects.toThrow(/changed/);
   await expect(read([lines[0] ?? '', lines[2] ?? '', lines[1] ?? '', ...lines.slice(3)])).rejects.toThrow(/changed/);
 });

@@ -2,8 +2,9 @@ import { createHash, type Hash } from 'node:crypto';
 import type { Revision } from '../storage/contract.ts';
 
 /**
- * A store in a file: lines of JSON. The first says what it is and which revision it is true at, each further one holds
- * a key, and the last says how many there were and what the lines before it hash to: half a file is not a smaller store.
+ * An archive is a file with the contents of a store, as lines of JSON. The first line has the format and the revision,
+ * each further line one key, and the last the number of keys and a hash of the lines before it, so that a truncated
+ * file is detected.
  */
 const FORMAT = 'clusterpass-store';
 const VERSION = 1;
@@ -11,7 +12,7 @@ const VERSION = 1;
 export interface ArchiveItem {
   readonly key: string;
   readonly value: Uint8Array;
-  /** The order in which keys were made matters: a parent is older than what is inside it. */
+  /** The import keeps the order of creation: an owner is older than its dependents. */
   readonly createRevision: Revision;
 }
 
@@ -20,12 +21,12 @@ export interface Archive {
   readonly items: readonly ArchiveItem[];
 }
 
-/** What the operator gave can not be used; the message is a sentence for them. */
+/** Input of the operator cannot be used. The message is for the operator. */
 export class ArchiveError extends Error {
   override readonly name = 'ArchiveError';
 }
 
-/** Makes the lines, each with its newline. */
+/** Writes the lines, each with its newline. */
 export class ArchiveWriter {
   readonly #hash: Hash = createHash('sha256');
   #items = 0;
@@ -51,7 +52,7 @@ export class ArchiveWriter {
   }
 }
 
-/** Reads lines without their newline, to the end. Throws ArchiveError unless the file is whole. */
+/** Reads all lines, given without their newline. Throws ArchiveError unless the archive is complete. */
 export async function readArchive(lines: AsyncIterable<string>): Promise<Archive> {
   const hash = createHash('sha256');
   const items: ArchiveItem[] = [];
@@ -60,13 +61,13 @@ export async function readArchive(lines: AsyncIterable<string>): Promise<Archive
   let number = 0;
   for await (const line of lines) {
     number += 1;
-    if (ended) throw new ArchiveError(`line ${number}: there is more after the end`);
+    if (ended) throw new ArchiveError(`line ${number}: unexpected line after the end of the archive`);
     const value = parseLine(line, number);
     if (revision === undefined) {
       revision = readHead(value);
     } else if ('sha256' in value) {
       if (value.items !== items.length || value.sha256 !== hash.digest('hex')) {
-        throw new ArchiveError('the file was changed since it was written, or is not whole');
+        throw new ArchiveError('the file was changed after the export, or lines are missing');
       }
       ended = true;
       continue;
@@ -75,7 +76,7 @@ export async function readArchive(lines: AsyncIterable<string>): Promise<Archive
     }
     hash.update(`${line}\n`);
   }
-  if (revision === undefined || !ended) throw new ArchiveError('the file is not whole: its end is missing');
+  if (revision === undefined || !ended) throw new ArchiveError('the file is truncated: its last line is missing');
   return { revision, items };
 }
 
@@ -84,7 +85,7 @@ function parseLine(line: string, number: number): Record<string, unknown> {
     const value: unknown = JSON.parse(line);
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
   } catch {
-    // The text itself stays out of the message: it may hold what is secret.
+    // The message does not quote the line: it may hold secrets.
   }
   throw new ArchiveError(`line ${number} is not a JSON object`);
 }
@@ -92,8 +93,9 @@ function parseLine(line: string, number: number): Record<string, unknown> {
 const isRevision = (value: unknown): value is Revision => Number.isSafeInteger(value) && Number(value) >= 1;
 
 function readHead({ format, version, revision }: Record<string, unknown>): Revision {
-  if (format !== FORMAT) throw new ArchiveError('this is not a file that `clusterpass store export` wrote');
-  if (version !== VERSION) throw new ArchiveError(`written by a newer release (version ${Number(version)})`);
+  if (format !== FORMAT) throw new ArchiveError('the file was not written by `clusterpass store export`');
+  if (version !== VERSION)
+    throw new ArchiveError(`the file was written by a newer release (version ${Number(version)})`);
   if (!isRevision(revision)) throw new ArchiveError('line 1: revision: expected a whole number of at least 1');
   return revision;
 }

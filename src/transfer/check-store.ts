@@ -5,7 +5,7 @@ import type { KeyValue, Revision, Store } from '../storage/contract.ts';
 
 export interface CheckReport {
   readonly revision: Revision;
-  /** By resource; what is not an object counts as `internal`. */
+  /** By resource; keys that are not objects count as `internal`. */
   readonly counts: ReadonlyMap<string, number>;
   /** One sentence each. */
   readonly problems: readonly string[];
@@ -13,38 +13,38 @@ export interface CheckReport {
 
 const PAGE = 500;
 
-/** Reads everything at one revision, and says what does not fit together. */
+/** Reads all keys at one revision, and reports inconsistencies. */
 export async function checkStore(store: Store, catalog: Catalog): Promise<CheckReport> {
   const revision = await store.revision();
   const counts = new Map<string, number>();
   const problems: string[] = [];
   const created = new Map<string, Revision>();
   const uids = new Map<string, string>();
-  const inside: { key: string; parents: string[] }[] = [];
-  for await (const item of everything(store, revision)) {
+  const dependents: { key: string; owners: string[] }[] = [];
+  for await (const item of allKeys(store, revision)) {
     const kind = catalog.storedKinds.find((one) => item.key.startsWith(kindPrefix(one)));
     const label = kind?.resource ?? (item.key.startsWith(REGISTRY_PREFIX) ? 'unknown' : 'internal');
     counts.set(label, (counts.get(label) ?? 0) + 1);
-    if (label === 'unknown') problems.push(`${item.key}: no kind of this release is kept there`);
+    if (label === 'unknown') problems.push(`${item.key}: no kind of this release has such keys`);
     if (kind === undefined) continue;
     created.set(item.key, item.createRevision);
     if (item.createRevision > item.modRevision || item.modRevision > revision) {
       problems.push(`${item.key}: its revisions are out of order`);
     }
     problems.push(...checkObject(kind, item, uids).map((problem) => `${item.key}: ${problem}`));
-    inside.push({ key: item.key, parents: parentsOf(catalog, kind, item.key) });
+    dependents.push({ key: item.key, owners: ownersOf(catalog, kind, item.key) });
   }
-  for (const { key, parents } of inside) {
-    for (const parent of parents) {
-      const made = created.get(parent);
-      if (made === undefined) problems.push(`${key}: what it lives in (${parent}) does not exist`);
-      else if (made > (created.get(key) ?? 0)) problems.push(`${key}: is older than what it lives in (${parent})`);
+  for (const { key, owners } of dependents) {
+    for (const owner of owners) {
+      const createRevision = created.get(owner);
+      if (createRevision === undefined) problems.push(`${key}: its owner ${owner} does not exist`);
+      else if (createRevision > (created.get(key) ?? 0)) problems.push(`${key}: is older than its owner ${owner}`);
     }
   }
   return { revision, counts, problems };
 }
 
-async function* everything(store: Store, revision: Revision): AsyncGenerator<KeyValue> {
+async function* allKeys(store: Store, revision: Revision): AsyncGenerator<KeyValue> {
   let after: string | undefined;
   for (;;) {
     const page = await store.list({ prefix: '/', limit: PAGE, revision, ...(after === undefined ? {} : { after }) });
@@ -59,14 +59,14 @@ function checkObject(kind: Kind, { key, value }: KeyValue, uids: Map<string, str
   try {
     metadata = Object(JSON.parse(Buffer.from(value).toString('utf8')).metadata);
   } catch {
-    return ['can not be read'];
+    return ['its value is not JSON'];
   }
   const { name, namespace = '', uid } = metadata;
   const problems: string[] = [];
   const parts = key.slice(kindPrefix(kind).length).split('/');
   const cluster = kind.inCluster ? (parts[0] ?? '') : '';
   if (storageKey(kind, { cluster, namespace: String(namespace), name: String(name) }) !== key) {
-    problems.push('says that it is another object');
+    problems.push('its name, namespace or cluster does not match its key');
   }
   if (typeof uid !== 'string' || uid === '') problems.push('has no uid');
   else if (uids.has(uid)) problems.push(`has the same uid as ${uids.get(uid)}`);
@@ -74,10 +74,10 @@ function checkObject(kind: Kind, { key, value }: KeyValue, uids: Map<string, str
   return problems;
 }
 
-function parentsOf(catalog: Catalog, kind: Kind, key: string): string[] {
+function ownersOf(catalog: Catalog, kind: Kind, key: string): string[] {
   if (!kind.inCluster) return [];
   const [cluster = '', namespace = ''] = key.slice(kindPrefix(kind).length).split('/');
-  const outer = storageKey(catalog.clusters, { cluster: '', namespace: '', name: cluster });
-  if (!kind.namespaced) return [outer];
-  return [outer, storageKey(catalog.namespaces, { cluster, namespace: '', name: namespace })];
+  const ofCluster = storageKey(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+  if (!kind.namespaced) return [ofCluster];
+  return [ofCluster, storageKey(catalog.namespaces, { cluster, namespace: '', name: namespace })];
 }

@@ -1,9 +1,10 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { collectionPrefix, storageKey } from '../api/object-key.ts';
+import { inBatches } from '../lib/in-batches.ts';
 import type { Revision, Store } from '../storage/contract.ts';
 
-/** Lists at a running server, from its cache: the path below the root, and the parsed answer. */
+/** Lists a path at a running server. Returns the parsed response. */
 export type ListAt = (path: string) => Promise<ServedList>;
 
 export interface ServedList {
@@ -13,11 +14,11 @@ export interface ServedList {
   }[];
 }
 
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 
 /**
- * Whether what a server has in its caches is what the store holds: each collection is listed there as it is at hand,
- * and compared with the store at the revision that the server says it is from.
+ * Compares the caches of a server with the store: each collection is listed from the server's cache
+ * (resourceVersion=0), and compared with the store at the revision of the list.
  */
 export async function compareServer(
   { store, catalog, productName }: { store: Store; catalog: Catalog; productName: string },
@@ -31,31 +32,27 @@ export async function compareServer(
     const served = await listAt(`${root}${group}/${kind.resource}?resourceVersion=0`);
     const revision = Number(served.metadata.resourceVersion);
     const stored = await versionsIn(store, collectionPrefix(kind, cluster, ''), revision);
-    const shown = new Map(
+    const cached = new Map(
       served.items.map(({ metadata: { name, namespace = '', resourceVersion } }) => [
         storageKey(kind, { cluster, namespace, name }),
         Number(resourceVersion),
       ]),
     );
     compared += stored.size;
-    for (const key of new Set([...stored.keys(), ...shown.keys()])) {
-      if (stored.get(key) !== shown.get(key)) {
-        problems.push(`${key}: the store has ${at(stored.get(key))}, the server ${at(shown.get(key))}`);
+    for (const key of new Set([...stored.keys(), ...cached.keys()])) {
+      if (stored.get(key) !== cached.get(key)) {
+        problems.push(`${key}: the store has ${at(stored.get(key))}, the server ${at(cached.get(key))}`);
       }
     }
     return served;
   };
-  // Which tokens are out is shown to each caller for itself; signing keys are shown from what is under them.
+  // Issued tokens are listed for their requester only, and signing keys are not listed from their stored objects.
   const stored = catalog.kinds.filter((kind) => kind !== catalog.signingKeys && kind !== catalog.issuedTokens);
   for (const kind of stored.filter((one) => !one.inCluster && one !== catalog.clusters)) await compare(kind, '');
   const clusters = (await compare(catalog.clusters, '')).items.map(({ metadata }) => metadata.name);
-  for (let start = 0; start < clusters.length; start += AT_ONCE) {
-    await Promise.all(
-      clusters.slice(start, start + AT_ONCE).map(async (cluster) => {
-        for (const kind of stored.filter((one) => one.inCluster)) await compare(kind, cluster);
-      }),
-    );
-  }
+  await inBatches(clusters, CONCURRENCY, async (cluster) => {
+    for (const kind of stored.filter((one) => one.inCluster)) await compare(kind, cluster);
+  });
   return { compared, problems };
 }
 

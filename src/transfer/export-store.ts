@@ -3,7 +3,7 @@ import { ArchiveWriter } from './archive.ts';
 
 const PAGE = 500;
 
-/** The lines of an archive of everything that is stored, all of it at one revision. */
+/** Yields the lines of an archive of the whole store, read at one revision. */
 export async function* exportStore(store: Store): AsyncGenerator<string, { items: number; revision: Revision }> {
   const writer = new ArchiveWriter();
   let page = await store.list({ prefix: '/', limit: PAGE });

@@ -1,34 +1,36 @@
+import { inBatches } from '../lib/in-batches.ts';
 import { ENGINE_KEYS, IMPORT_KEY, type Revision, type Store } from '../storage/contract.ts';
 import { type Archive, ArchiveError, type ArchiveItem } from './archive.ts';
 
 export interface ImportTarget {
-  /** Opens it, whatever state it is in. */
+  /** Opens the store, also in the middle of an import. */
   open(): Promise<Store>;
-  /** Makes every later revision greater than this one, and what came before unreadable. The store is closed then. */
-  lift(revision: Revision): Promise<void>;
+  /** Makes every later revision greater than this one, and earlier ones unreadable. The store must be closed. */
+  seedRevision(revision: Revision): Promise<void>;
 }
 
-/** Writes under way at once. */
-const AT_ONCE = 64;
+const CONCURRENCY = 64;
 const PAGE = 1_000;
 
 /**
- * Fills an empty store. Values are kept as they are, and with them the uids; the revision goes on from where the other
- * store was, so that no version that a client has seen is ever given again: a watch from before gets 410 and lists anew.
+ * Fills an empty store. Values are imported unchanged, including uids. Revisions continue after those of the exported
+ * store, so that no resourceVersion that a client has seen is used again: a watch from before the move gets 410, and
+ * its client lists again.
  *
- * A mark in the store says that this is under way. A server refuses to open such a store, and an import that was cut off
- * is begun anew.
+ * A key marks the store during the import. A server refuses to open such a store, and another import starts over.
  */
 export async function importStore(target: ImportTarget, { revision, items }: Archive): Promise<Revision> {
   let store = await target.open();
   try {
-    await prepare(store);
+    await clear(store);
     await store.close();
-    await target.lift(revision);
+    await target.seedRevision(revision);
     store = await target.open();
-    for (const wave of waves(items)) await inBatches(wave, (item) => create(store, item.key, item.value));
+    for (const level of byDepth(items)) {
+      await inBatches(level, CONCURRENCY, (item) => create(store, item.key, item.value));
+    }
     const mark = await store.get(IMPORT_KEY);
-    if (mark === undefined) throw new ArchiveError('another import into this store was faster');
+    if (mark === undefined) throw new ArchiveError('another import into this store has finished first');
     const expect = { modRevision: mark.modRevision };
     return (await store.write({ key: IMPORT_KEY, value: null, expect })).revision;
   } finally {
@@ -36,37 +38,32 @@ export async function importStore(target: ImportTarget, { revision, items }: Arc
   }
 }
 
-async function prepare(store: Store): Promise<void> {
+/** Removes the keys of an interrupted import, and marks the store. */
+async function clear(store: Store): Promise<void> {
   const mark = await store.get(IMPORT_KEY);
   for (;;) {
     const { items, more } = await store.list({ prefix: '/', limit: PAGE });
-    const theirs = items.filter(({ key }) => !ENGINE_KEYS.includes(key));
-    if (theirs.length > 0 && mark === undefined) {
-      throw new ArchiveError('the store is not empty: choose one that is (another file, another prefix)');
+    const imported = items.filter(({ key }) => !ENGINE_KEYS.includes(key));
+    if (imported.length > 0 && mark === undefined) {
+      throw new ArchiveError('the store is not empty: choose another file or another prefix');
     }
-    await inBatches(theirs, async ({ key, modRevision }) => {
+    await inBatches(imported, CONCURRENCY, async ({ key, modRevision }) => {
       await store.write({ key, value: null, expect: { modRevision } });
     });
-    if (!more || theirs.length === 0) break;
+    if (!more || imported.length === 0) break;
   }
   if (mark === undefined) await create(store, IMPORT_KEY, Buffer.from('import'));
 }
 
-/** What is inside something has more parts in its key, and is made after it. */
-function waves(items: readonly ArchiveItem[]): ArchiveItem[][] {
-  const byDepth = Map.groupBy(items, ({ key }) => key.split('/').length);
-  return [...byDepth.keys()]
+/** A dependent has more parts in its key than its owner, and is created after it. */
+function byDepth(items: readonly ArchiveItem[]): ArchiveItem[][] {
+  const levels = Map.groupBy(items, ({ key }) => key.split('/').length);
+  return [...levels.keys()]
     .toSorted((a, b) => a - b)
-    .map((depth) => (byDepth.get(depth) ?? []).toSorted((a, b) => a.createRevision - b.createRevision));
+    .map((depth) => (levels.get(depth) ?? []).toSorted((a, b) => a.createRevision - b.createRevision));
 }
 
 async function create(store: Store, key: string, value: Uint8Array): Promise<void> {
   const result = await store.write({ key, value, expect: { absent: true } });
-  if (!result.ok) throw new ArchiveError(`${key} appeared in the store while it was filled: who else writes to it?`);
-}
-
-async function inBatches<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
-  for (let start = 0; start < items.length; start += AT_ONCE) {
-    await Promise.all(items.slice(start, start + AT_ONCE).map(act));
-  }
+  if (!result.ok) throw new ArchiveError(`${key} was written by another process during the import: stop that process`);
 }

@@ -26,7 +26,7 @@ describeWithEtcd('one etcd, a prefix for each store', () => {
       await store.close();
       return openAt(prefixes.get(store) ?? '');
     },
-    async lift(store, revision) {
+    async seedRevision(store, revision) {
       await store.close();
       const prefix = prefixes.get(store) ?? '';
       await seedEtcdRevision({ endpoints: etcd.endpoints }, prefix, revision);

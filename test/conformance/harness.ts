@@ -14,7 +14,7 @@ export interface StoreUnderTest {
   /** Closes the store and opens what it stored again. */
   reopen(store: Store): Promise<Store>;
   /** Closes the store, lifts what it stored above a revision, and opens it again. */
-  lift(store: Store, revision: Revision): Promise<Store>;
+  seedRevision(store: Store, revision: Revision): Promise<Store>;
   /** Closes the store, if it is open, and removes what it stored. */
   destroy(store: Store): Promise<void>;
 }

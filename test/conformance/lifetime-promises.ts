@@ -89,7 +89,7 @@ export function lifetimePromises(fixture: Fixture): void {
       const source = before + 1_000_000;
       // Twice, as when what follows was cut off; and what is lower than where it is leaves no revision to be given again.
       for (const revision of [source, source, before]) {
-        fixture.store = await engine.lift(fixture.store, revision);
+        fixture.store = await engine.seedRevision(fixture.store, revision);
         expect(await fixture.store.revision()).toBeGreaterThan(source);
         expect(await fixture.store.compactedRevision()).toBeGreaterThanOrEqual(source);
       }

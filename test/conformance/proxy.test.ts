@@ -7,7 +7,7 @@ import type { Store } from '../../src/storage/contract.ts';
 import type { Link } from '../../src/storage/proxy/proxy-protocol.ts';
 import { ProxyStore } from '../../src/storage/proxy/proxy-store.ts';
 import { StoreOwner } from '../../src/storage/proxy/store-owner.ts';
-import { seedSqliteRevision } from '../../src/storage/sqlite/seed-revision.ts';
+import { seedSqliteRevision } from '../../src/storage/sqlite/database.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { bytes, create, failure } from './harness.ts';
 import { storeConformance } from './store-conformance.ts';
@@ -69,7 +69,7 @@ const temporary = (): string => mkdtempSync(join(tmpdir(), 'clusterpass-proxy-')
 storeConformance('A store in another process', {
   open: () => openIn(temporary()),
   reopen: async (store) => openIn(await closed(store)),
-  async lift(store, revision) {
+  async seedRevision(store, revision) {
     const directory = await closed(store);
     seedSqliteRevision(join(directory, 'store.db'), revision);
     return openIn(directory);

@@ -259,10 +259,10 @@ describe('a full disk', () => {
 });
 
 describe('a watcher that does not consume', () => {
-  const feedLimits = { changes: 10, bytes: 1_000_000 };
+  const queueLimits = { changes: 10, bytes: 1_000_000 };
 
   it('is sent back to the log when its queue is full, and misses nothing', async () => {
-    const store = await open({ feedLimits });
+    const store = await open({ queueLimits });
     const start = await store.revision();
     const stop = new AbortController();
     const watching = store.watch('/a/', start, stop.signal)[Symbol.asyncIterator]();
@@ -284,7 +284,7 @@ describe('a watcher that does not consume', () => {
   });
 
   it('counts the bytes that wait, too', async () => {
-    const store = await open({ feedLimits: { changes: 1000, bytes: 5000 } });
+    const store = await open({ queueLimits: { changes: 1000, bytes: 5000 } });
     const start = await store.revision();
     const seen = watchUntil(store, '/a/', start, start + 20);
     const writes = Array.from({ length: 20 }, (_, i) =>
@@ -295,7 +295,7 @@ describe('a watcher that does not consume', () => {
   });
 
   it('ends with compacted when what it has to read is gone', async () => {
-    const store = await open({ feedLimits });
+    const store = await open({ queueLimits });
     const watching = store.watch('/a/', await store.revision(), new AbortController().signal)[Symbol.asyncIterator]();
     const first = watching.next();
     await create(store, '/a/first', 'x');

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '../../src/storage/contract.ts';
-import { seedSqliteRevision } from '../../src/storage/sqlite/seed-revision.ts';
+import { seedSqliteRevision } from '../../src/storage/sqlite/database.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { storeConformance } from './store-conformance.ts';
 
@@ -20,7 +20,7 @@ storeConformance('SQLite', {
     await store.close();
     return openIn(directories.get(store) ?? '');
   },
-  async lift(store, revision) {
+  async seedRevision(store, revision) {
     await store.close();
     const directory = directories.get(store) ?? '';
     seedSqliteRevision(join(directory, 'store.db'), revision);

@@ -117,7 +117,7 @@ metadata: {name: delta}
       'apiVersion: v1\nkind: Widget\nmetadata: {name: x}\n',
       'error: stdin: no matches for kind "Widget" in version "v1"',
     ],
-    ['apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n', 'error: a Pod lives inside a cluster: give --cluster'],
+    ['apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n', 'error: a Pod belongs to a cluster: set --cluster'],
     ['', 'error: no objects passed to apply'],
     [`${FLEET.split('---')[0]}spec: {extra: 1}\n`, 'Error from server (BadRequest): '],
   ])('%j: %s', async (stdin, message) => {
@@ -127,7 +127,7 @@ metadata: {name: delta}
   it('needs a file, and one that is there', async () => {
     expect(await admin.fails(['apply'])).toBe('error: must specify -f\n');
     expect(await admin.fails(['apply', '-f', 'nope.yaml'])).toBe(
-      'error: cannot read nope.yaml: there is no such file\n',
+      'error: cannot read nope.yaml: no such file or directory\n',
     );
   });
 
@@ -227,9 +227,9 @@ describe('clusterpass delete', () => {
       `error: the server doesn't have a resource type "widget"\n`,
     );
     expect(await admin.fails(['delete', 'cluster'])).toMatch(/no name was specified/);
-    expect(await admin.fails(['delete'])).toMatch(/give TYPE and NAME/);
+    expect(await admin.fails(['delete'])).toMatch(/must specify TYPE and NAME/);
     expect(await admin.fails(['delete', 'serviceaccount', 'x', '-n', 'ci'])).toBe(
-      'error: a ServiceAccount lives inside a cluster: give --cluster\n',
+      'error: a ServiceAccount belongs to a cluster: set --cluster\n',
     );
     expect(await jane.fails(['delete', 'cluster', 'alpha'])).toMatch(/^Error from server \(Forbidden\)/);
   });
@@ -333,7 +333,7 @@ describe('clusterpass register', () => {
     isShy = false;
     expect(code).toBe(0);
     expect(stdout).toContain('dev-12 created, which runs');
-    expect(stderr).toMatch(/^Warning: the identity of the cluster .* is not known: .*not for you\n$/);
+    expect(stderr).toMatch(/^Warning: cannot read the identity of the cluster .*: .*not for you\n$/);
     expect((await server.call('GET', `${CLUSTERS}/dev-12`)).json.metadata.annotations).toBeUndefined();
   });
 
@@ -358,7 +358,7 @@ describe('clusterpass register', () => {
 
   it('what does not answer as the cluster is not registered, unless one insists', async () => {
     const flags = ['register', 'dev-10', '--kubeconfig', 'dev.yaml', '--context', 'two'];
-    expect(await admin.fails(flags)).toMatch(/^error: the cluster does not answer as one: .*--offline/);
+    expect(await admin.fails(flags)).toMatch(/^error: cannot read the version of the cluster: .*--offline/);
     expect((await server.call('GET', `${CLUSTERS}/dev-10`)).code).toBe(404);
     expect(await admin.ok([...flags, '--offline', '--client-cidr', '10.0.0.0/8'])).toBe(
       'cluster.clusterregistry.k8s.io/dev-10 created\n',
@@ -366,7 +366,7 @@ describe('clusterpass register', () => {
   });
 
   it.each([
-    [['--kubeconfig', 'nope'], 'error: there is no kubeconfig at '],
+    [['--kubeconfig', 'nope'], 'error: the kubeconfig '],
     [['--kubeconfig', 'dev.yaml', '--context', 'x'], 'has no context "x"'],
     [['--kubeconfig', 'dev.yaml', '--offline', '--label', 'env'], 'error: --label: "env" is not key=value'],
   ])('%j: %s', async (flags, message) => {

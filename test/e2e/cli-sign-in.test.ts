@@ -124,7 +124,7 @@ describe('clusterpass login at an identity provider', () => {
     refused[4] = 'https://127.0.0.1:4';
     expect(await person.fails(refused)).toMatch(/^error: 127\.0\.0\.1:4: .*ECONNREFUSED/);
     expect(await person.fails([...LOGIN(), '--token', 'x'])).toBe(
-      'error: give either a token or an identity provider, not both\n',
+      'error: cannot use both a token and an identity provider\n',
     );
     // This process trusts the authority of the tests.
     expect(await person.fails(LOGIN().slice(0, -2), { inProcess: false })).toMatch(
@@ -141,7 +141,7 @@ describe('clusterpass login at an identity provider', () => {
         error_description: 'not you',
       }),
     );
-    expect(await (await fetch(back)).text()).toBe('Signing in did not work. The terminal says why.\n');
+    expect(await (await fetch(back)).text()).toBe('The sign-in failed. See the terminal for the reason.\n');
     const { code, stderr } = await running.ended;
     expect([code, stderr]).toEqual([1, expect.stringMatching(/refused: not you\n$/)]);
     await expect(stat(loginsFile())).rejects.toThrow('ENOENT');
@@ -174,17 +174,17 @@ describe('one login serves every command', () => {
     expect(await person.ok(credential)).toBe(first);
   });
 
-  it('a session that the provider has ended is told, with what to do', async () => {
+  it('a session that the provider has expired is told, with what to do', async () => {
     await signIn();
-    await age({ refreshAt: 0, endsAt: 0, refreshToken: 'canary-refresh-token' });
+    await age({ refreshAt: 0, expiresAt: 0, refreshToken: 'canary-refresh-token' });
     const said = await person.fails(WHO);
     expect(said).toMatch(
-      /^error: the login for \S+ has ended \(\S+ refused: .*\): run clusterpass login --server http/,
+      /^error: the login for \S+ has expired \(\S+ refused: .*\): run clusterpass login --server http/,
     );
-    // A8: neither what was refused nor what has ended.
+    // A8: neither what was refused nor what has expired.
     for (const secret of ['canary-refresh-token', 'eyJ']) expect(said).not.toContain(secret);
-    await age({ refreshAt: 0, endsAt: 0, refreshToken: undefined });
-    expect(await person.fails(WHO)).toMatch(/has ended, and the identity provider gave no refresh token: run/);
+    await age({ refreshAt: 0, expiresAt: 0, refreshToken: undefined });
+    expect(await person.fails(WHO)).toMatch(/has expired, and the identity provider gave no refresh token: run/);
   });
 
   it('logout ends it at the provider, too', async () => {

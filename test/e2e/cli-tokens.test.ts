@@ -77,7 +77,7 @@ describe('create', () => {
       expect(await jane.ok([...CREATE, '-o', 'yaml'])).toMatch(/^kind: TokenRequest$/m);
       const { stdout, stderr } = await jane.run([...CREATE, '--dry-run', 'server']);
       expect(stdout).toBe('');
-      expect(stderr).toMatch(/^A token would be granted until \d{4}-/);
+      expect(stderr).toMatch(/^The token would expire at \d{4}-/);
     });
 
     it.each([
@@ -120,7 +120,7 @@ describe('create', () => {
 
     it('another version, and what is no JSON, fails in one sentence', async () => {
       const env = { KUBERNETES_EXEC_INFO: '{"apiVersion":"client.authentication.k8s.io/v1alpha1"}' };
-      expect(await jane.fails(CREDENTIAL, { env })).toMatch(/^error: KUBERNETES_EXEC_INFO asks for .*\n$/);
+      expect(await jane.fails(CREDENTIAL, { env })).toMatch(/^error: KUBERNETES_EXEC_INFO requests .*\n$/);
       expect(await jane.fails(CREDENTIAL, { env: { KUBERNETES_EXEC_INFO: '{' } })).toMatch(/^error: .* is not JSON\n$/);
     });
 
@@ -163,7 +163,7 @@ describe('create', () => {
 
     it('a login that is no longer good, and an account that is not there, in one sentence', async () => {
       expect(await jane.fails(CREDENTIAL, { env: { CLUSTERPASS_TOKEN: 'expired' } })).toBe(
-        `error: the login for ${server.url} is no longer good: run clusterpass login --server ${server.url}\n`,
+        `error: the server refused the login for ${server.url}: run clusterpass login --server ${server.url}\n`,
       );
       expect(await jane.fails(['credential', '--cluster', 'alpha', '--as', 'ci/nobody'])).toBe(
         'Error from server (NotFound): serviceaccounts "nobody" not found\n',
@@ -201,7 +201,7 @@ describe('list and revoke', () => {
       const { stdout, stderr } = await jane.run([...CREATE, '--tracked']);
       const token = stdout.trim();
       const jti = jtiOf(token);
-      expect(stderr).toBe(`Tracked: clusterpass token revoke ${jti} takes it back.\n`);
+      expect(stderr).toBe(`To revoke this token: clusterpass token revoke ${jti}\n`);
 
       const rows = (await jane.ok(['token', 'list'])).split('\n').map((row) => row.split(/ {2,}/));
       expect(rows[0]).toEqual(['NAME', 'CLUSTER', 'ACCOUNT', 'AUDIENCE', 'CALLER', 'ISSUED', 'EXPIRES']);
@@ -242,7 +242,7 @@ describe('list and revoke', () => {
         const stdin = `${segment({ alg: 'ES256' })}.${segment({ jti, iss })}.c2ln`;
         const { code, stdout, stderr } = await admin.run(['token', 'revoke', '-'], { stdin });
         expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-        expect(stderr).toBe(`error: token ${jti} was issued by ${iss}, and can be revoked only there\n`);
+        expect(stderr).toBe(`error: token ${jti} was issued by ${iss} and must be revoked there\n`);
       }
     });
 
@@ -262,14 +262,14 @@ describe('list and revoke', () => {
         `eyJh.${Buffer.from('{"jti":1}').toString('base64url')}.secret`,
       ]) {
         expect(await admin.fails(['token', 'revoke', '-'], { stdin })).toBe(
-          'error: what is on stdin is neither a token nor the id of one (a UUID, the claim jti)\n',
+          'error: stdin is neither a token nor a token ID (a UUID, the claim jti)\n',
         );
       }
       expect(await admin.fails(['token', 'revoke', randomUUID(), 'secret'])).toBe(
-        'error: argument 2 is neither a token nor the id of one (a UUID, the claim jti)\n',
+        'error: argument 2 is neither a token nor a token ID (a UUID, the claim jti)\n',
       );
       expect(await admin.fails(['token', 'revoke', '-', '--token-file', '-'])).toContain(
-        'stdin can be the token to revoke',
+        'stdin cannot be both the token to revoke',
       );
       await writeFile(join(jane.home, 'token'), tokenOf('jane'));
       const other = await jane.fails(['token', 'revoke', '-', '--token-file', 'token'], { stdin: randomUUID() });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createServer, type Server as TlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { servedRoot } from '../../src/cli/served-root.ts';
+import { presentedRoot } from '../../src/cli/commands/trust.ts';
 import { Person } from './support/cli.ts';
 import { createObjects, issue, tokenPath } from './support/objects.ts';
 import { WHO } from './support/reviews.ts';
@@ -100,8 +100,8 @@ describe('looking at a certificate', () => {
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as { port: number };
     // For the name that it is asked by, the certificate says nothing.
-    expect(await servedRoot({ host: 'localhost.localdomain', port })).toHaveProperty('problem');
+    expect(await presentedRoot({ host: 'localhost.localdomain', port })).toHaveProperty('problem');
     await new Promise((resolve) => other.close(resolve));
-    expect(await servedRoot({ host: '127.0.0.1', port })).toHaveProperty('problem');
+    expect(await presentedRoot({ host: '127.0.0.1', port })).toHaveProperty('problem');
   });
 });

@@ -285,7 +285,7 @@ describe('clusterpass kubeconfig', () => {
       const { code, stdout, stderr } = await jane.run(AS);
       expect(code).toBe(0);
       expect(stdout).toBe('');
-      expect(stderr).toContain('Warning: bare is left out: it has no address\n');
+      expect(stderr).toContain('Warning: skipped bare: it has no https address\n');
       expect((await stat(file())).mode & 0o777).toBe(0o600);
       const written = await config();
       expect(await contexts()).toEqual(['dev-1', 'dev-2']);
@@ -483,10 +483,10 @@ describe('clusterpass kubeconfig', () => {
 
     it.each([
       [['kubeconfig'], '--as is required'],
-      [['kubeconfig', '--as', 'builder'], 'is not a service account, written namespace/name'],
+      [['kubeconfig', '--as', 'builder'], 'is not a service account in the form namespace/name'],
       [['kubeconfig', '--as', '--x/y'], 'is not a service account'],
-      [[...AS, '--context-name', 'fixed'], '--context-name needs {cluster}'],
-      [[...AS, '--context-name', '{cluster}{x}'], '{x} is not known'],
+      [[...AS, '--context-name', 'fixed'], '--context-name must contain {cluster}'],
+      [[...AS, '--context-name', '{cluster}{x}'], '{x} is unknown'],
     ])('%j: %s', async (args, message) => {
       expect(await jane.fails(args)).toContain(message);
     });
@@ -494,7 +494,7 @@ describe('clusterpass kubeconfig', () => {
     it('a file that is no kubeconfig is left as it is', async () => {
       for (const text of ['- a\n- b\n', 'a: [', 'just text']) {
         await writeFile(file('broken'), text);
-        expect(await jane.fails([...AS, '--output', 'broken'])).toContain('left as it is');
+        expect(await jane.fails([...AS, '--output', 'broken'])).toContain('not changed');
         expect(await readFile(file('broken'), 'utf8')).toBe(text);
       }
     });
@@ -502,7 +502,7 @@ describe('clusterpass kubeconfig', () => {
     it("waits for kubectl's lock, and says whose it is", async () => {
       await mkdir(file('.kube'));
       await writeFile(file('.kube/config.lock'), '', { mode: 0 });
-      expect(await jane.fails(AS)).toContain('is locked by another program; if none is running, remove');
+      expect(await jane.fails(AS)).toContain('is locked by another process; if none is running, remove');
     });
   });
 

@@ -121,9 +121,9 @@ it('a bad document is reported with its place and its field, and the others appl
     ],
     [4, 14, expect.stringContaining('yaml: line 15')],
     [5, 18, expect.stringContaining('metadata.annotations[clusterpass.dev/cluster]: Required value')],
-    [6, 24, expect.stringContaining('kind: Deployment in apps/v1 is not kept here')],
+    [6, 24, expect.stringContaining('kind: Deployment in apps/v1 is not served here')],
     [7, 28, expect.stringContaining('key "a" already set in map')],
-    [8, 32, 'it is in mixed.yaml, document 1, already'],
+    [8, 32, 'already defined in mixed.yaml, document 1'],
   ]);
 });
 

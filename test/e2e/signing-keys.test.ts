@@ -262,7 +262,7 @@ describe('the command line', () => {
       expect(await person.ok(['keys', 'rotate', '--force'])).toBe(`${await named('Current')} signs from now on\n`);
       expect(await person.ok(['keys', 'revoke', current])).toBe(`${current} revoked\n`);
       expect(await person.fails(['keys', 'revoke', current])).toContain('not found');
-      expect(await person.fails(['keys', 'revoke', '../ring'])).toContain('is not the id of a key');
+      expect(await person.fails(['keys', 'revoke', '../ring'])).toContain('is not the ID of a key');
     } finally {
       await person.leave();
     }

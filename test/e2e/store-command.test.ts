@@ -149,9 +149,11 @@ describeWithEtcd('B18: clusterpass store', () => {
     await etcdCall(etcd, '/v3/kv/put', { key, value: Buffer.from('{"metadata":{"name":"y"}}').toString('base64') });
     const checked = await store('check', '--store', url);
     expect(checked.code).toBe(1);
-    expect(checked.stderr).toMatch(/serviceaccounts\/none\/ci\/x: says that it is another object/);
+    expect(checked.stderr).toMatch(
+      /serviceaccounts\/none\/ci\/x: its name, namespace or cluster does not match its key/,
+    );
     expect(checked.stderr).toMatch(/serviceaccounts\/none\/ci\/x: has no uid/);
-    expect(checked.stderr).toMatch(/what it lives in \(\/registry\/clusters\/none\) does not exist/);
+    expect(checked.stderr).toMatch(/its owner \/registry\/clusters\/none does not exist/);
   });
 
   it('options that make no sense are named', async () => {

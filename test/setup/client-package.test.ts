@@ -30,10 +30,10 @@ describe('the published client', () => {
         ? [
             'ConnectionError',
             'StatusError',
+            'clusterPrefix',
             'createClient',
             'endpointsOf',
             'isStatus',
-            'pathPrefix',
             'reviewAccess',
             'reviewRules',
             'reviewSelf',

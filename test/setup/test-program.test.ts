@@ -15,7 +15,7 @@ describe('why a program for the tests is missing', () => {
   };
 
   it('says how to fetch it, then why that did not work, and nothing once it can be run', () => {
-    expect(whyMissing(wanted)).toBe('judge was not fetched yet: node scripts/setup-judge.mjs does it');
+    expect(whyMissing(wanted)).toBe('judge is not installed: run node scripts/setup-judge.mjs');
     expect(whyMissing({ ...wanted, path: undefined })).toBe(whyMissing(wanted));
     writeFileSync(wanted.problem, 'there is no archive\n');
     expect(whyMissing(wanted)).toBe('there is no archive');

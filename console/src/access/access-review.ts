@@ -1,9 +1,9 @@
 import {
-  type AccessAnswer,
   type Client,
   type ResourceAttributes,
   reviewAccess,
   reviewSelf,
+  type SubjectAccessReviewStatus,
 } from '../../../src/client/index.ts';
 
 /** The attributes of a SelfSubjectAccessReview, and the cluster that evaluates it. */
@@ -57,7 +57,7 @@ export async function checkAccess(client: Client, { cluster, ...attributes }: Ac
 }
 
 async function resultOf(
-  { allowed, reason = '', evaluationError = '' }: AccessAnswer,
+  { allowed, reason = '', evaluationError = '' }: SubjectAccessReviewStatus,
   groups: () => Promise<readonly string[]>,
 ): Promise<AccessResult> {
   if (allowed !== true) return { allowed: false, text: [reason, evaluationError].filter(Boolean).join('; ') };

@@ -1,5 +1,5 @@
 import { useId } from 'react';
-import { type Client, isStatus, pathPrefix } from '../../../src/client/index.ts';
+import { type Client, clusterPrefix, isStatus } from '../../../src/client/index.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import type { AccountRef, PassDraft } from './pass-request.ts';
 
@@ -25,7 +25,7 @@ export function BoundFields({ client, cluster, account, draft, onDraft }: BoundF
   const suggestions = useQuery(`${cluster}/${namespace}/${accountName}/${boundKind}`, async () => {
     if (boundKind === '' || namespace === '') return [];
     const resource = boundKind === 'Pod' ? 'pods' : 'secrets';
-    const path = `${pathPrefix(client, cluster)}/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
+    const path = `${clusterPrefix(client, cluster)}/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
     try {
       const { value } = await client.request<ObjectList>('GET', path, { query: { limit: MAX_SUGGESTIONS } });
       return value.items

@@ -150,7 +150,7 @@ function Preview({ preview, missing, problem, cluster, account }: PreviewProps) 
 }
 
 function PreviewedPass({ pass }: { pass: IssuedToken }) {
-  const { spec } = pass.answer;
+  const { spec } = pass.tokenRequest;
   const seconds = Math.round((Date.parse(pass.expirationTimestamp) - pass.issuedAt) / 1000);
   return (
     <>

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
@@ -7,23 +8,22 @@ import {
   randomState,
 } from 'openid-client';
 import type { Context } from '../command.ts';
-import { openBrowser } from '../open-browser.ts';
 import type { Tokens } from './oidc-session.ts';
-import { asking, type ProviderClient, scopesFor, tokensOf } from './provider-client.ts';
+import { callProvider, type ProviderClient, scopesFor, tokensOf } from './provider-client.ts';
 import { listenForRedirect } from './redirect-listener.ts';
 
 export interface CodeFlowOptions {
   readonly port: number;
-  /** Whether a browser may be opened. */
+  /** Whether to open a browser. */
   readonly browser: boolean;
-  /** What the provider is to ask; "" leaves that to it. */
+  /** The `prompt` parameter; "" sends none. */
   readonly prompt: string | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * Signing in with a browser on this machine: the authorization code flow with PKCE (RFC 7636). The state ties the
- * browser's return to this run, the nonce ties the token to it.
+ * Signs in with a browser on this machine: authorization code flow with PKCE (RFC 7636). `state` ties the redirect to
+ * this run, `nonce` ties the ID token to it.
  */
 export async function signInWithBrowser(
   context: Context,
@@ -44,20 +44,20 @@ export async function signInWithBrowser(
     });
     context.err.write(`Open this address in a browser on this machine to sign in:\n\n  ${address.href}\n\n`);
     if (browser) openBrowser(address, context.env);
-    const { url, say } = await listener.answer;
+    const { url, respond } = await listener.redirect;
     try {
-      const answer = await asking(settings.issuerUrl, () =>
+      const response = await callProvider(settings.issuerUrl, () =>
         authorizationCodeGrant(configuration, url, {
           expectedState: state,
           expectedNonce: nonce,
           pkceCodeVerifier: verifier,
         }),
       );
-      const tokens = tokensOf(answer, context.now());
-      say('Signed in. You can close this window and go back to the terminal.');
+      const tokens = tokensOf(response, context.now());
+      respond('Signed in. You can close this window and go back to the terminal.');
       return tokens;
     } catch (error) {
-      say('Signing in did not work. The terminal says why.');
+      respond('The sign-in failed. See the terminal for the reason.');
       throw error;
     }
   } finally {
@@ -65,8 +65,24 @@ export async function signInWithBrowser(
   }
 }
 
-/** OpenID Connect Core 11: a provider may ignore `offline_access` unless it is to ask for consent. */
+/** OpenID Connect Core 11: a provider may ignore `offline_access` without `prompt=consent`. */
 function scopeAndPrompt(scope: string, prompt: string | undefined): { scope: string; prompt?: string } {
-  const asked = prompt ?? (scope.split(' ').includes('offline_access') ? 'consent' : '');
-  return asked === '' ? { scope } : { scope, prompt: asked };
+  const sent = prompt ?? (scope.split(' ').includes('offline_access') ? 'consent' : '');
+  return sent === '' ? { scope } : { scope, prompt: sent };
+}
+
+/** The program that opens a URL. It is started without a shell, so the URL is only an argument. */
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
+  darwin: ['open'],
+  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+};
+const DEFAULT_OPENER = ['xdg-open'] as const;
+
+/** Ignores failures: the address is printed as well. */
+function openBrowser(address: URL, env: Context['env']): void {
+  if (address.protocol !== 'https:' && address.protocol !== 'http:') return;
+  const [command, ...args] = OPENERS[process.platform] ?? DEFAULT_OPENER;
+  const child = spawn(command, [...args, address.href], { env: { ...env }, stdio: 'ignore', detached: true });
+  child.on('error', () => {});
+  child.unref();
 }

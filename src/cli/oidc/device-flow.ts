@@ -1,25 +1,25 @@
 import { initiateDeviceAuthorization, pollDeviceAuthorizationGrant } from 'openid-client';
 import { CliError, type Context } from '../command.ts';
-import { printable } from '../escape-unprintable.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
 import type { Tokens } from './oidc-session.ts';
-import { asking, type ProviderClient, scopesFor, tokensOf } from './provider-client.ts';
+import { callProvider, type ProviderClient, scopesFor, tokensOf } from './provider-client.ts';
 
-/** Signing in with a browser anywhere: the device flow (RFC 8628), for machines that have none. */
+/** Signs in with a browser on any machine: device flow (RFC 8628). */
 export async function signInOnDevice(context: Context, client: ProviderClient, signal: AbortSignal): Promise<Tokens> {
   const { configuration, settings } = client;
   if (configuration.serverMetadata().device_authorization_endpoint === undefined) {
-    throw new CliError(`${new URL(settings.issuerUrl).host} does not have the device flow: leave out --device`);
+    throw new CliError(`${new URL(settings.issuerUrl).host} does not support the device flow: omit --device`);
   }
-  const device = await asking(settings.issuerUrl, () =>
+  const device = await callProvider(settings.issuerUrl, () =>
     initiateDeviceAuthorization(configuration, { scope: scopesFor(client) }),
   );
   const { verification_uri: address, verification_uri_complete: complete, user_code: code } = device;
   context.err.write(
-    `Open ${printable(address)} in any browser, and enter the code ${printable(code)}\n` +
-      (complete === undefined ? '' : `or open this address:\n\n  ${printable(complete)}\n\n`),
+    `Open ${terminalSafe(address)} in any browser, and enter the code ${terminalSafe(code)}\n` +
+      (complete === undefined ? '' : `or open this address:\n\n  ${terminalSafe(complete)}\n\n`),
   );
-  const answer = await asking(settings.issuerUrl, () =>
+  const response = await callProvider(settings.issuerUrl, () =>
     pollDeviceAuthorizationGrant(configuration, device, undefined, { signal }),
   );
-  return tokensOf(answer, context.now());
+  return tokensOf(response, context.now());
 }

@@ -1,42 +1,42 @@
-/** A login at an identity provider. It lasts as long as the provider refreshes it. */
+/** A session at an identity provider, part of a stored login. */
 export interface Session extends ClientSettings {
-  /** Stays the same when tokens are refreshed: what was fetched with one of them is good with the next. */
+  /** Constant across refreshes: credentials cached with one ID token are used with the next. */
   readonly id: string;
   readonly subject: string;
   readonly refreshToken?: string;
-  /** By the clock of this machine, epoch milliseconds: from then on a new token is asked for. */
+  /** When the ID token is refreshed. By the clock of this machine, epoch milliseconds. */
   readonly refreshAt: number;
-  /** The same for the end of the token. */
-  readonly endsAt: number;
+  /** When the ID token expires, by the same clock. */
+  readonly expiresAt: number;
 }
 
-/** What this program is to the provider. */
+/** The settings of this program as a client of the provider. */
 export interface ClientSettings {
   readonly issuerUrl: string;
   readonly clientId: string;
   readonly clientSecret?: string;
-  /** PEM, for the provider alone. */
+  /** PEM, for the provider only. */
   readonly issuerCertificateAuthority?: string;
-  /** Separated by spaces. Without them, those of the usual ones that the provider has. */
+  /** Separated by spaces or commas. Defaults to the usual scopes that the provider supports. */
   readonly scopes?: string;
 }
 
-/** What a provider answers with, as far as it matters here. */
+/** The tokens in a provider's response. */
 export interface Tokens {
   readonly idToken: string;
   readonly refreshToken: string | undefined;
   readonly subject: string;
-  /** Seconds since the epoch, by the provider's clock. */
-  readonly issuedAt: number;
-  readonly expiresAt: number;
+  /** `iat` and `exp` of the ID token: seconds since the epoch, by the provider's clock. */
+  readonly iat: number;
+  readonly exp: number;
 }
 
-const LONGEST_MARGIN_MS = 60_000;
+const MAX_MARGIN_MS = 60_000;
 const MARGIN_SHARE = 0.1;
 
-/** The two clocks may differ, the length of time does not. */
-export function timesOf({ issuedAt, expiresAt }: Tokens, now: number): Pick<Session, 'refreshAt' | 'endsAt'> {
-  const lifetime = Math.max(0, (expiresAt - issuedAt) * 1000);
-  const endsAt = Math.floor(now + lifetime);
-  return { refreshAt: Math.floor(endsAt - Math.min(LONGEST_MARGIN_MS, lifetime * MARGIN_SHARE)), endsAt };
+/** Computed from the lifetime, because the provider's clock may differ from this machine's. */
+export function timesOf({ iat, exp }: Tokens, now: number): Pick<Session, 'refreshAt' | 'expiresAt'> {
+  const lifetime = Math.max(0, (exp - iat) * 1000);
+  const expiresAt = Math.floor(now + lifetime);
+  return { refreshAt: Math.floor(expiresAt - Math.min(MAX_MARGIN_MS, lifetime * MARGIN_SHARE)), expiresAt };
 }

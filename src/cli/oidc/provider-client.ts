@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import {
   AuthorizationResponseError,
   allowInsecureRequests,
@@ -16,11 +15,11 @@ import {
   tokenRevocation,
 } from 'openid-client';
 import { CliError } from '../command.ts';
-import { printable } from '../escape-unprintable.ts';
-import { fetchFor } from '../fetch-for.ts';
+import { fetchFor, isLoopback } from '../connection/fetch-for.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
 import type { ClientSettings, Tokens } from './oidc-session.ts';
 
-/** A provider that has been found, and what this program is to it. */
+/** A provider whose discovery document has been read, and the settings of this client. */
 export interface ProviderClient {
   readonly settings: ClientSettings;
   readonly configuration: Configuration;
@@ -33,7 +32,7 @@ export async function findProvider(settings: ClientSettings): Promise<ProviderCl
   const { issuerUrl, clientId, clientSecret, issuerCertificateAuthority } = settings;
   const issuer = checkedIssuer(issuerUrl);
   const fetch = await fetchFor({ certificateAuthority: issuerCertificateAuthority, insecureSkipTlsVerify: false });
-  return asking(issuerUrl, async () => ({
+  return callProvider(issuerUrl, async () => ({
     settings,
     configuration: await discovery(
       issuer,
@@ -49,25 +48,22 @@ export async function findProvider(settings: ClientSettings): Promise<ProviderCl
   }));
 }
 
-/** RFC 8252 section 8.3: plain HTTP never leaves the machine. */
+/** RFC 8252 section 8.3: plain HTTP is allowed on loopback only. */
 function checkedIssuer(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
     throw new CliError(`--issuer-url: ${JSON.stringify(text)} is not a URL`);
   }
-  const { hostname, protocol } = url;
-  const isLoopback =
-    hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));
-  if (protocol === 'http:' && !isLoopback) throw new CliError('--issuer-url must be an https URL');
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) throw new CliError('--issuer-url must be an https URL');
   if (url.username !== '' || url.password !== '') throw new CliError('--issuer-url must not contain credentials');
   return url;
 }
 
-/** The provider will not have this any more: somebody has to sign in again. */
+/** The provider refused the refresh token: the user has to log in again. */
 export class SessionEnded extends CliError {}
 
-/** Runs a task at the provider; what goes wrong is told in one sentence, without tokens. */
-export async function asking<T>(issuerUrl: string, task: () => Promise<T>): Promise<T> {
+/** Calls the provider and converts its errors to one sentence without tokens. */
+export async function callProvider<T>(issuerUrl: string, task: () => Promise<T>): Promise<T> {
   try {
     return await task();
   } catch (error) {
@@ -76,16 +72,16 @@ export async function asking<T>(issuerUrl: string, task: () => Promise<T>): Prom
     if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
       const { error: code, error_description: description } = error;
       const Kind = code === 'invalid_grant' ? SessionEnded : CliError;
-      throw new Kind(`${host} refused: ${printable(description ?? code)}`);
+      throw new Kind(`${host} refused: ${terminalSafe(description ?? code)}`);
     }
     if (error instanceof ClientError || error instanceof TypeError) {
-      throw new CliError(`${host}: ${printable(reasonOf(error))}`);
+      throw new CliError(`${host}: ${terminalSafe(reasonOf(error))}`);
     }
     throw error;
   }
 }
 
-/** The innermost cause of a failed connection says what is the matter; of other errors, the message does. */
+/** The message of the innermost cause: fetch's own message only says that it failed. */
 function reasonOf(error: Error): string {
   let found: unknown = error;
   while (found instanceof Error && found.cause instanceof Error) found = found.cause;
@@ -93,40 +89,42 @@ function reasonOf(error: Error): string {
   return message === '' ? (code ?? error.message) : message;
 }
 
-type Answer = TokenEndpointResponse & TokenEndpointResponseHelpers;
+type TokenResponse = TokenEndpointResponse & TokenEndpointResponseHelpers;
 
-/** What is sent to the desk is the ID token, as with Kubernetes. */
-export function tokensOf(answer: Answer, now: number): Tokens {
-  const claims = answer.claims();
-  if (answer.id_token === undefined || claims === undefined) {
-    throw new CliError('the identity provider gave no ID token; is the scope openid asked for?');
+/** As with Kubernetes, the server gets the ID token. */
+export function tokensOf(response: TokenResponse, now: number): Tokens {
+  const claims = response.claims();
+  if (response.id_token === undefined || claims === undefined) {
+    throw new CliError('the identity provider gave no ID token; is the scope openid allowed?');
   }
   return {
-    idToken: answer.id_token,
-    refreshToken: answer.refresh_token,
+    idToken: response.id_token,
+    refreshToken: response.refresh_token,
     subject: claims.sub,
-    issuedAt: claims.iat ?? now / 1000,
-    expiresAt: claims.exp,
+    iat: claims.iat ?? now / 1000,
+    exp: claims.exp,
   };
 }
 
 export async function refresh(settings: ClientSettings, refreshToken: string, now: number): Promise<Tokens> {
   const { configuration } = await findProvider(settings);
-  return asking(settings.issuerUrl, async () => tokensOf(await refreshTokenGrant(configuration, refreshToken), now));
+  return callProvider(settings.issuerUrl, async () =>
+    tokensOf(await refreshTokenGrant(configuration, refreshToken), now),
+  );
 }
 
-/** RFC 7009. A provider that can not be told so lets the token run out. */
+/** RFC 7009. Without a revocation endpoint, the refresh token stays valid until it expires. */
 export async function revoke(settings: ClientSettings, refreshToken: string): Promise<void> {
   const { configuration } = await findProvider(settings);
   if (configuration.serverMetadata().revocation_endpoint === undefined) return;
-  await asking(settings.issuerUrl, () =>
+  await callProvider(settings.issuerUrl, () =>
     tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' }),
   );
 }
 
 const USUAL_SCOPES = ['profile', 'email', 'groups', 'offline_access'];
 
-/** `offline_access` is what makes a provider give a refresh token. Asking for what it does not have may be an error. */
+/** With `offline_access` a provider gives a refresh token. An unsupported scope may be an error. */
 export function scopesFor({ settings, configuration }: ProviderClient): string {
   if (settings.scopes !== undefined) {
     const given = settings.scopes.split(/[\s,]+/).filter((scope) => scope !== '');

@@ -11,8 +11,8 @@ afterEach(() => listener.close());
 const statusOf = async (query: string, init: RequestInit = {}): Promise<number> =>
   (await fetch(`${listener.redirectUri}${query}`, init)).status;
 
-describe('where the browser comes back to', () => {
-  it('is on loopback, and only the right answer counts', async () => {
+describe('the redirect listener', () => {
+  it('listens on loopback and ignores requests with another state', async () => {
     await listen();
     expect(listener.redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback$/);
     expect(await statusOf('?code=evil')).toBe(400);
@@ -20,9 +20,9 @@ describe('where the browser comes back to', () => {
     expect(await statusOf('?state=right', { method: 'POST' })).toBe(404);
     expect(await statusOf('/../other?state=right')).toBe(404);
     const page = fetch(`${listener.redirectUri}?code=good&state=right`);
-    const { url, say } = await listener.answer;
+    const { url, respond } = await listener.redirect;
     expect(url.searchParams.get('code')).toBe('good');
-    say('Done.');
+    respond('Done.');
     const response = await page;
     expect(await response.text()).toBe('Done.\n');
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -32,14 +32,14 @@ describe('where the browser comes back to', () => {
     });
   });
 
-  it('is not waited for when the user gives up', async () => {
-    const given = new AbortController();
-    await listen({ signal: given.signal });
-    given.abort(new Error('given up'));
-    await expect(listener.answer).rejects.toThrow('given up');
+  it('rejects when the user interrupts the command', async () => {
+    const interrupt = new AbortController();
+    await listen({ signal: interrupt.signal });
+    interrupt.abort(new Error('interrupted'));
+    await expect(listener.redirect).rejects.toThrow('interrupted');
   });
 
-  it('a port that is taken is told', async () => {
+  it('reports a port that is in use', async () => {
     await listen();
     const port = Number(new URL(listener.redirectUri).port);
     const taken = listenForRedirect({ port, state: 'x', signal: stop.signal });

@@ -3,18 +3,18 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CliError } from '../command.ts';
 
-/** Where the browser comes back to: a port of this machine that nobody else can reach (RFC 8252 section 7.3). */
+/** The redirect URI on loopback (RFC 8252 section 7.3). */
 export interface RedirectListener {
   readonly redirectUri: string;
-  /** The address with which the browser came back, and what to show there. */
-  readonly answer: Promise<{ readonly url: URL; say(text: string): void }>;
+  /** The URL of the browser's request, and the function that answers it with a text. */
+  readonly redirect: Promise<{ readonly url: URL; respond(text: string): void }>;
   close(): void;
 }
 
 export interface ListenerOptions {
-  /** 0 takes any free one. */
+  /** 0 takes any free port. */
   readonly port: number;
-  /** Whoever does not bring it is not the one that is waited for, and changes nothing. */
+  /** A request with another `state` gets an error page and is ignored. */
   readonly state: string;
   readonly signal: AbortSignal;
 }
@@ -22,27 +22,27 @@ export interface ListenerOptions {
 const PATH = '/callback';
 
 export async function listenForRedirect({ port, state, signal }: ListenerOptions): Promise<RedirectListener> {
-  const { promise, resolve, reject } = Promise.withResolvers<Awaited<RedirectListener['answer']>>();
+  const { promise, resolve, reject } = Promise.withResolvers<Awaited<RedirectListener['redirect']>>();
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', redirectUri);
-    if (request.method !== 'GET' || url.pathname !== PATH) return show(response, 404, 'There is nothing here.');
-    if (url.searchParams.get('state') !== state) return show(response, 400, 'This is not the answer to a login here.');
-    resolve({ url, say: (text) => show(response, 200, text) });
+    if (request.method !== 'GET' || url.pathname !== PATH) return send(response, 404, 'Not found.');
+    if (url.searchParams.get('state') !== state) return send(response, 400, 'The state is not that of this login.');
+    resolve({ url, respond: (text) => send(response, 200, text) });
   });
   server.listen(port, '127.0.0.1');
   try {
     await once(server, 'listening');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new CliError(`cannot listen on port ${port} for the browser: ${code ?? 'it failed'}`);
+    throw new CliError(`cannot listen on port ${port} for the browser: ${code ?? 'unknown error'}`);
   }
   const redirectUri = `http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`;
   signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  // Whoever waits is told; whoever no longer does need not be.
+  // If the caller fails before it awaits `redirect`, the rejection is ignored.
   promise.catch(() => {});
   return {
     redirectUri,
-    answer: promise,
+    redirect: promise,
     close: () => {
       server.close();
       server.closeIdleConnections();
@@ -50,8 +50,8 @@ export async function listenForRedirect({ port, state, signal }: ListenerOptions
   };
 }
 
-/** Plain text: nothing that came with the address is repeated, and nothing of it stays in the browser's cache. */
-function show(response: ServerResponse, status: number, text: string): void {
+/** Sends plain text that repeats nothing from the URL and is not cached. */
+function send(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, {
     'content-type': 'text/plain; charset=utf-8',
     'cache-control': 'no-store',

@@ -1,5 +1,5 @@
 import type { ApiObject } from '../../api/kind.ts';
-import { toTimestamp } from '../../objects/prepare.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ReflectorListener } from '../../storage/reflector.ts';
@@ -138,7 +138,7 @@ export class Prober implements ReflectorListener<StoredObject> {
   /** Clusters that are gone without an event are forgotten when it is their turn. */
   #reload(): void {
     const { clusters } = this.#options;
-    this.#unread = clusters.present.scan(clusters.prefix);
+    this.#unread = clusters.snapshot.scan(clusters.prefix);
     this.#arm();
   }
 

@@ -26,7 +26,7 @@ export async function findForCaller(
 ): Promise<StoredObject | undefined> {
   await reader.catchUp();
   const found = reader.find(kind, { cluster: '', namespace: '', name: request.target.name });
-  const entry = found?.isOver(views.now()) === true ? undefined : found;
+  const entry = found?.isExpired(views.now()) === true ? undefined : found;
   const refusal = refusalOf(request);
   if (refusal !== undefined && (entry === undefined || !isOwn(entry, request.caller))) throw refusal;
   return entry;

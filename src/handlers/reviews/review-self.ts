@@ -1,4 +1,4 @@
-import { toTimestamp } from '../../objects/prepare.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
 import type { Review } from './create-review.ts';
 import { userInfo } from './user-info.ts';
 

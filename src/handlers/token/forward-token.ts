@@ -16,8 +16,8 @@ import {
   type UpstreamCluster,
   UpstreamError,
 } from '../../clusters/upstream/upstream-contract.ts';
-import { requireParents } from '../../objects/parents.ts';
-import { toTimestamp } from '../../objects/prepare.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import { requireOwners } from '../../objects/owners.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../tokens/forwarding/token-response.ts';
@@ -71,7 +71,7 @@ export function createForwarding(parts: ForwardTokenParts): Forwarding {
     const stored = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: clusterName });
     const cluster = stored === undefined ? undefined : parts.issuingCluster(stored);
     if (stored === undefined || cluster === undefined) return undefined;
-    await requireParents(catalog, reader, catalog.namespaces, { cluster: clusterName, namespace: '', name: namespace });
+    await requireOwners(catalog, reader, catalog.namespaces, { cluster: clusterName, namespace: '', name: namespace });
     // They become parts of a path. What cannot be a name does not exist anywhere.
     if (isDns1123Label(namespace).length > 0) throw notFound(catalog.namespaces, namespace);
     if (isDns1123Subdomain(name).length > 0) throw notFound(catalog.serviceAccounts, name);

@@ -99,7 +99,7 @@ function start(
   // V-05: from nowhere in particular means with what there is, unless V-09 says otherwise.
   if (sendInitialEvents ?? resourceVersion === 0) {
     const marked = sendInitialEvents === true && allowWatchBookmarks;
-    watcher.startWithState(cache.present, broadcaster.revision, marked);
+    watcher.startWithState(cache.snapshot, broadcaster.revision, marked);
   } else {
     watcher.startAfter(resourceVersion === 0 ? broadcaster.revision : resourceVersion);
   }

@@ -19,7 +19,7 @@ const TOKEN: Call = { ...CREATE, path: TOKEN_PATH };
 const LIST: Call = { path: CLUSTERS_PATH };
 const WATCH: Call = { path: `${CLUSTERS_PATH}?watch=1` };
 
-/** A server whose handlers answer when they are told to. */
+/** A server whose handlers answer when the test calls `finish`. */
 async function startBusy(limits: Partial<typeof AMPLE>) {
   const flowControl = createFlowControl({ ...AMPLE, callerShare: 50, waitingPerCaller: 0, ...limits });
   const answers: ((response: ApiResponse) => void)[] = [];
@@ -37,7 +37,7 @@ describe('B15, C-13: a caller past its share', () => {
     ['reads', LIST],
     ['writes', CREATE],
   ] as const)(
-    'of %s is refused with 429, others are not, and neither is other work of its own',
+    'of %s is rejected with 429; other callers are not, nor is its work at other levels',
     async (level, call) => {
       const { send, underWay, finish, handled } = await startBusy({ [`${level}AtOnce`]: 2 });
       const first = send(call);
@@ -69,7 +69,7 @@ describe('B15, C-13: a caller past its share', () => {
     },
   );
 
-  it('is refused before its body is read, whatever it holds', async () => {
+  it('is rejected before its body is read', async () => {
     const { raw, send, underWay, finish } = await startBusy({ tokensAtOnce: 2 });
     const first = send(TOKEN);
     await underWay(1);
@@ -80,7 +80,7 @@ describe('B15, C-13: a caller past its share', () => {
     expect((await first).code).toBe(200);
   });
 
-  it('of watches is refused until one of them ends', async () => {
+  it('of watches is rejected until one of them ends', async () => {
     const flowControl = createFlowControl({ ...AMPLE, watchesPerCaller: 1 });
     const ends: (() => void)[] = [];
     const start = (sink: { end: () => void }): void => void ends.push(() => sink.end());
@@ -95,7 +95,7 @@ describe('B15, C-13: a caller past its share', () => {
     await expect.poll(() => flowControl.usage().watches.executing).toBe(0);
   });
 
-  it('waits for its turn if there is room to wait', async () => {
+  it('waits in its queue if that is not full', async () => {
     const { send, flowControl, underWay, finish } = await startBusy({ readsAtOnce: 2, waitingPerCaller: 1 });
     const first = send(LIST);
     await underWay(1);
@@ -110,17 +110,17 @@ describe('B15, C-13: a caller past its share', () => {
     expect(flowControl.usage().reads).toMatchObject({ executing: 0, inQueue: 0 });
   });
 
-  it('is refused also if each of its requests is done at once: what arrives in one turn of the loop counts together', async () => {
+  it('is rejected also if each of its requests is done at once: requests of one tick count together', async () => {
     const flowControl = createFlowControl({ ...AMPLE, readsAtOnce: 4, callerShare: 50, waitingPerCaller: 1 });
     const { port } = await startFixture(() => ({ type: 'value', code: 200, value: {} }), { flowControl });
-    // Many, so that some of them are read in the same turn, whatever the system does.
+    // Many, so that some of them are read in the same tick, whatever the system does.
     const sockets = Array.from({ length: 60 }, () => connect(port, '127.0.0.1').setEncoding('latin1'));
     const ask = async (socket: Socket): Promise<string> => {
       socket.write(`GET ${CLUSTERS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`);
       const [answer] = (await once(socket, 'data')) as [string];
       return answer.slice(9, 12);
     };
-    // One by one at first: a connection is only read from when it was accepted.
+    // One by one at first: a connection must have been accepted before it is read.
     for (const socket of sockets) expect(await ask(socket)).toBe('200');
     const codes = await Promise.all(sockets.map(ask));
     for (const socket of sockets) socket.destroy();
@@ -133,7 +133,7 @@ describe('B15, C-13: a caller past its share', () => {
     });
   });
 
-  it('gives its place back when its client leaves', async () => {
+  it('gives its seat back when its client leaves', async () => {
     const { port, flowControl, underWay } = await startBusy({ readsAtOnce: 2, waitingPerCaller: 5 });
     const ask = () => {
       const socket = connect(port, '127.0.0.1');
@@ -147,7 +147,7 @@ describe('B15, C-13: a caller past its share', () => {
     await expect.poll(() => flowControl.usage().reads).toMatchObject({ executing: 0, inQueue: 0 });
   });
 
-  it('gives its place back when it fails, too', async () => {
+  it('gives its seat back when it fails, too', async () => {
     const { send, flowControl } = await startBusy({ readsAtOnce: 2 });
     for (let i = 0; i < 5; i += 1) {
       expect((await send({ path: `${CLUSTERS_PATH}/x`, token: 'nobody' })).code).toBe(403);
@@ -157,7 +157,7 @@ describe('B15, C-13: a caller past its share', () => {
   });
 });
 
-describe('the level of a request', () => {
+describe('the priority level of a request', () => {
   const resource = (verb: string, subresource = '', group = '') =>
     ({ type: 'resource', target: { verb, subresource, group } }) as Parameters<typeof priorityLevelOf>[0];
   const path = (text: string) => ({ type: 'path', path: text }) as Parameters<typeof priorityLevelOf>[0];

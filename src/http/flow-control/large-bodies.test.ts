@@ -10,7 +10,7 @@ import { createFlowControl } from './flow-control.ts';
 closeServersAfterEach();
 
 describe('B15: large bodies', () => {
-  /** The share of one caller: a quarter of all there are. */
+  /** The seats of one caller: a quarter of all. */
   const SHARE = 8;
   const LARGE = 100_000;
   const LENGTH = `Content-Length: ${LARGE}`;
@@ -32,7 +32,7 @@ describe('B15: large bodies', () => {
       ...limits,
     });
     const fixture = await startFixture(undefined, { flowControl, ...overrides });
-    /** Begins a body, and does not end it. */
+    /** Sends a part of a body. */
     const begin = (token = 'admin'): Socket => {
       const socket = connect(fixture.port, '127.0.0.1').setEncoding('latin1');
       sockets.push(socket);
@@ -49,7 +49,7 @@ describe('B15: large bodies', () => {
     ['of a length that says so', LENGTH],
     ['of a length that is not said', CHUNKED],
   ])(
-    '%s: past its share a caller is refused, unread; its short ones are not, and neither are others',
+    '%s: past its share a caller is rejected, unread; its short bodies are not, nor are those of others',
     async (_, header) => {
       const { begin, holding, send, raw, handled } = await startWith({}, header);
       for (let i = 0; i < SHARE; i += 1) begin();
@@ -65,7 +65,7 @@ describe('B15: large bodies', () => {
     },
   );
 
-  it('wait for their turn, and are asked again whether they may', async () => {
+  it('wait in a queue, and are authorized again when they are read', async () => {
     let allowed = true;
     const decide = () => ({ allowed, reason: '' });
     const authorizer = { decide, decidePath: decide };
@@ -87,7 +87,7 @@ describe('B15: large bodies', () => {
     await holding(SHARE - 1);
   });
 
-  it('give their place back when their client leaves, whether they had it or waited for it with nothing sent', async () => {
+  it('give their seat back when their client leaves, whether they had it or waited for it', async () => {
     const { begin, holding } = await startWith({ waitingPerCaller: 5 });
     const first = Array.from({ length: SHARE }, () => begin());
     await holding(SHARE);
@@ -103,7 +103,7 @@ describe('B15: large bodies', () => {
     const WHOLE = Buffer.alloc(3_000_000, 'x');
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
-    /** What of all that was sent since then is still kept. */
+    /** How much of what was sent since then is still in memory. */
     const kept = (before: number): number => {
       collect();
       return process.memoryUsage().arrayBuffers - before;
@@ -154,7 +154,7 @@ describe('B15: large bodies', () => {
     });
   });
 
-  it('that are too large are refused for that, however many there are', async () => {
+  it('that are too large are rejected with 413, however many there are', async () => {
     const { begin, holding, raw } = await startWith({});
     for (let i = 0; i < SHARE; i += 1) begin();
     await holding(SHARE);

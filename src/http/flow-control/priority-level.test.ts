@@ -2,23 +2,23 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelOptions, type Seat } from './priority-level.ts';
 
-/** What a place that was given back waits for. Most tests are about who is next, and not about when. */
+/** When a released seat is free. Most tests are about which request is next, not about when. */
 const AT_ONCE = { afterTick: (act: () => void) => act() };
 
 const open = (
   limits: PriorityLevelLimits,
   maxQueueWaitMs = 1_000,
-  turns: Pick<PriorityLevelOptions, 'afterTick'> = AT_ONCE,
+  ticks: Pick<PriorityLevelOptions, 'afterTick'> = AT_ONCE,
 ): PriorityLevel =>
   new PriorityLevel({
     ...limits,
     maxQueueWaitMs,
     now: () => performance.now(),
     rejection: new Error('full'),
-    ...turns,
+    ...ticks,
   });
 
-/** Whoever still waits when a test is over would be refused later, in the middle of another. */
+/** A request that still waits when a test is over would be rejected later, in the middle of another test. */
 const entered: Seat[] = [];
 afterEach(() => {
   for (const seat of entered.splice(0)) seat.release();
@@ -26,11 +26,11 @@ afterEach(() => {
 
 function mustTakeSeat(level: PriorityLevel, who: string): Seat {
   const seat = level.takeSeat(who);
-  if (seat === undefined) throw new Error('there is no place');
+  if (seat === undefined) throw new Error('there is no seat');
   return seat;
 }
 
-/** Enters, and notes in `log` when the request gets its turn. */
+/** Takes a seat, and notes in `log` when the request is dispatched. */
 function enter(level: PriorityLevel, who: string, log: string[] = [], label = who): Seat {
   const seat = mustTakeSeat(level, who);
   entered.push(seat);
@@ -43,7 +43,7 @@ function enter(level: PriorityLevel, who: string, log: string[] = [], label = wh
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('B15: a level', () => {
-  it('lets a newcomer in at once beside a caller who takes all it can', () => {
+  it('dispatches a newcomer at once beside a flow that takes all it can', () => {
     const level = open({ seats: 4, seatsPerFlow: 3, queueLengthPerFlow: 100 });
     const log: string[] = [];
     for (let i = 0; i < 50; i += 1) enter(level, 'greedy', log);
@@ -52,7 +52,7 @@ describe('B15: a level', () => {
     expect([level.usage.executing, level.usage.inQueue]).toEqual([4, 47]);
   });
 
-  it('refuses the caller whose queue is full, and nobody else', () => {
+  it('rejects the flow whose queue is full, and no other', () => {
     const level = open({ seats: 2, seatsPerFlow: 1, queueLengthPerFlow: 2 });
     for (let i = 0; i < 3; i += 1) enter(level, 'greedy');
     expect(level.takeSeat('greedy')).toBeUndefined();
@@ -60,21 +60,21 @@ describe('B15: a level', () => {
     expect(() => enter(level, 'third')).not.toThrow();
   });
 
-  it('serves those who wait in turns, however much one of them asks for', async () => {
+  it('serves the queues round-robin, however long one of them is', async () => {
     const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 10 });
     const log: string[] = [];
-    const tickets = [enter(level, 'a', log, 'a1')];
-    for (const label of ['a2', 'a3', 'a4', 'b1', 'b2', 'c1']) tickets.push(enter(level, label.slice(0, 1), log, label));
-    for (let served = 0; served < tickets.length; served += 1) {
+    const seats = [enter(level, 'a', log, 'a1')];
+    for (const label of ['a2', 'a3', 'a4', 'b1', 'b2', 'c1']) seats.push(enter(level, label.slice(0, 1), log, label));
+    for (let served = 0; served < seats.length; served += 1) {
       const next = log[served];
-      tickets[['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].indexOf(next ?? '')]?.release();
+      seats[['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].indexOf(next ?? '')]?.release();
       await settled();
     }
     expect(log).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
     expect([level.usage.executing, level.usage.inQueue]).toEqual([0, 0]);
   });
 
-  it('passes over a caller who has its full share', async () => {
+  it('passes over a flow that has all of its seats', async () => {
     const level = open({ seats: 3, seatsPerFlow: 2, queueLengthPerFlow: 10 });
     const log: string[] = [];
     const [first] = [enter(level, 'a', log), enter(level, 'a', log)];
@@ -89,7 +89,7 @@ describe('B15: a level', () => {
     expect(log.at(-1)).toBe('a waits');
   });
 
-  it('forgets those who leave while they wait', async () => {
+  it('drops requests that are released while they wait', async () => {
     const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 1 });
     const log: string[] = [];
     const first = enter(level, 'a', log);
@@ -104,17 +104,17 @@ describe('B15: a level', () => {
     expect([level.usage.executing, level.usage.inQueue]).toEqual([1, 0]);
   });
 
-  it('refuses whoever has waited too long, and gives the place to the next', async () => {
+  it('rejects a request that has waited too long, and dispatches the next', async () => {
     vi.useFakeTimers();
     try {
       const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 5 }, 1_000);
       const first = mustTakeSeat(level, 'a');
       const late = mustTakeSeat(level, 'b');
-      const refused = expect(late.queued).rejects.toThrow('full');
+      const rejected = expect(late.queued).rejects.toThrow('full');
       await vi.advanceTimersByTimeAsync(999);
       const fresh = mustTakeSeat(level, 'c');
       await vi.advanceTimersByTimeAsync(2);
-      await refused;
+      await rejected;
       late.release();
       expect(level.usage.rejected['time-out']).toBe(1);
       first.release();
@@ -125,10 +125,10 @@ describe('B15: a level', () => {
     }
   });
 
-  it('gives a place to the next when the turn of the loop is over, however fast the work is', async () => {
-    const turns: (() => void)[] = [];
+  it('frees a seat when the tick is over, however fast the work is', async () => {
+    const ticks: (() => void)[] = [];
     const level = open({ seats: 3, seatsPerFlow: 2, queueLengthPerFlow: 5 }, 1_000, {
-      afterTick: (act) => turns.push(act),
+      afterTick: (act) => ticks.push(act),
     });
     const log: string[] = [];
     // Each is done before the next is read, as when everything that was asked for is in memory.
@@ -143,8 +143,8 @@ describe('B15: a level', () => {
     expect(log).toEqual(['greedy', 'greedy', 'other']);
     expect(level.usage).toMatchObject({ executing: 0, inQueue: 5, dispatched: 3, rejected: { 'queue-full': 1 } });
     const served: number[] = [];
-    while (turns.length > 0) {
-      turns.shift()?.();
+    while (ticks.length > 0) {
+      ticks.shift()?.();
       await settled();
       served.push(log.length);
     }
@@ -152,19 +152,19 @@ describe('B15: a level', () => {
     expect(level.usage).toMatchObject({ executing: 0, inQueue: 0, dispatched: 8 });
   });
 
-  it('starts no more in a turn than it may, and takes nobody away its place for that', async () => {
-    const turns: (() => void)[] = [];
+  it('dispatches no more in a tick than it may, and takes no seat away for that', async () => {
+    const ticks: (() => void)[] = [];
     const limits = { seats: 8, seatsPerFlow: 5, queueLengthPerFlow: 1, dispatchesPerTick: 2 };
-    const level = open(limits, 1_000, { afterTick: (act) => turns.push(act) });
+    const level = open(limits, 1_000, { afterTick: (act) => ticks.push(act) });
     const log: string[] = [];
     for (let i = 0; i < 6; i += 1) enter(level, 'greedy', log);
-    // Five have a place, of which three wait for a turn, and one waits for a place.
+    // Five have a seat, of which three wait for a tick, and one waits for a seat.
     expect(level.takeSeat('greedy')).toBeUndefined();
     enter(level, 'other', log);
     expect(log.splice(0)).toEqual(['greedy', 'greedy']);
     const served: string[][] = [];
-    while (turns.length > 0) {
-      turns.shift()?.();
+    while (ticks.length > 0) {
+      ticks.shift()?.();
       await settled();
       served.push(log.splice(0));
     }
@@ -172,14 +172,14 @@ describe('B15: a level', () => {
     expect(level.usage).toMatchObject({ executing: 6, inQueue: 1, dispatched: 6 });
   });
 
-  it('counts why it refused', async () => {
+  it('counts rejections by reason', async () => {
     const none = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 0 });
     enter(none, 'a');
     expect(none.takeSeat('b')).toBeUndefined();
     expect(none.usage.rejected).toEqual({ 'queue-full': 0, 'concurrency-limit': 1, 'time-out': 0 });
   });
 
-  it('never has more under way than it may, never leaves a place empty, and never loses one', () => {
+  it('never executes more than it may, never leaves a seat free while a request waits, and never loses one', () => {
     const limits = fc.record({
       seats: fc.integer({ min: 1, max: 6 }),
       seatsPerFlow: fc.integer({ min: 1, max: 4 }),

@@ -17,15 +17,15 @@ function startLimiter(maxDelayed = 2) {
     },
   });
   const log: string[] = [];
-  const ask = async (who: string): Promise<void> => {
-    log.push(`${who} ${(await limiter.wait(who)) ? 'answered' : 'cut'}`);
+  const ask = async (flow: string): Promise<void> => {
+    log.push(`${flow} ${(await limiter.wait(flow)) ? 'answered' : 'cut'}`);
   };
   const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   return { limiter, ask, log, wake, delays, settled, later: (ms: number) => (now += ms) };
 }
 
-describe('B15: refusals', () => {
-  it('are sent at once, until somebody asks for too many of them', async () => {
+describe('B15: rejections', () => {
+  it('are sent at once up to the burst', async () => {
     const { ask, log, wake, settled } = startLimiter();
     for (let i = 0; i < 4; i += 1) void ask('a');
     void ask('b');
@@ -36,7 +36,7 @@ describe('B15: refusals', () => {
     expect(log.filter((line) => line === 'a answered')).toHaveLength(4);
   });
 
-  it('are not kept without end: past that the connection is closed', async () => {
+  it('are delayed up to a number: past that the connection is closed', async () => {
     const { ask, log, wake, settled } = startLimiter(1);
     for (let i = 0; i < 4; i += 1) void ask('a');
     await settled();
@@ -49,13 +49,13 @@ describe('B15: refusals', () => {
     wake[1]?.();
   });
 
-  it('are held back the longer the more there are, within limits: more connections do not get more of them', async () => {
+  it('are delayed the longer the more there are, within limits: more connections do not get more of them', async () => {
     const { ask, delays, wake, settled, later } = startLimiter(20);
     for (let i = 0; i < 11; i += 1) void ask('a');
     expect(delays).toEqual([500, 1_000, 1_500, 2_000, 2_500, 3_000, 3_000, 3_000, 3_000]);
     for (const resume of wake) resume();
     await settled();
-    // What was held back for as long as may be has not made the next wait longer.
+    // The longest delays have not made the next one longer.
     later(3_000);
     void ask('a');
     expect(delays.at(-1)).toBe(500);
@@ -63,7 +63,7 @@ describe('B15: refusals', () => {
     await settled();
   });
 
-  it('leave one after the other, and never many at the same moment', async () => {
+  it('are sent one after the other, and never many at the same moment', async () => {
     const { ask, delays, wake, later } = startLimiter(20);
     const leftAt: number[] = [];
     for (let time = 0; time < 3_000; time += 100) {
@@ -77,7 +77,7 @@ describe('B15: refusals', () => {
     for (const resume of wake) resume();
   });
 
-  it('are sent at once again to whoever has asked for none in between, and nobody is remembered for ever', async () => {
+  it('are sent at once again after a pause, and an idle flow has no bucket', async () => {
     const { limiter, ask, log, later, settled } = startLimiter();
     for (let i = 0; i < 2; i += 1) void ask('a');
     for (let i = 0; i < 5; i += 1) void ask(`once-${i}`);

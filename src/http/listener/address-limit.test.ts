@@ -30,18 +30,18 @@ describe('A21: connections from one address', () => {
       await Promise.race([new Promise<void>((done) => socket.once('connect', () => done())), closed]);
       return { socket, closed };
     };
-    const kept = [await idle('127.0.0.2'), await idle('127.0.0.2')];
+    const open = [await idle('127.0.0.2'), await idle('127.0.0.2')];
     const third = await idle('127.0.0.2');
     await third.closed;
     expect((await send({ path: '/livez', token: '' })).code).toBe(200);
-    kept[0]?.socket.destroy();
-    // The server hears of it a moment later; until then it refuses.
+    open[0]?.socket.destroy();
+    // The server notices a moment later.
     for (;;) {
       const next = await idle('127.0.0.2');
       next.socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
       const answered = new Promise<boolean>((resolve) => next.socket.once('data', () => resolve(true)));
       if (await Promise.race([answered, next.closed.then(() => false)])) break;
     }
-    kept[1]?.socket.destroy();
+    open[1]?.socket.destroy();
   });
 });

@@ -9,7 +9,7 @@ type ParserError = Error & { code?: string; rawPacket?: Buffer };
 
 /**
  * Answers what Node's parser rejects: there is only a socket then, and no request. Every such connection is closed, because
- * after a parse error nobody can tell where the next request starts. `lingerMs` is how long a client has to read the answer
+ * after a parse error it is unknown where the next request starts. `lingerMs` is how long a client has to read the answer
  * and to close its side. Were the socket destroyed at once, with bytes that were not read, the system would discard the
  * answer as well.
  */
@@ -59,7 +59,7 @@ function refusalFor({ code = '', rawPacket }: { code?: string; rawPacket?: Buffe
       // It could be a method, or not HTTP at all, e.g. a TLS handshake.
       return /^[A-Z]+ /.test(rawPacket?.toString('latin1', 0, 64) ?? '') ? methodNotAllowed() : malformed();
     default:
-      // Every other error is one of the connection (a reset, TLS): there is nobody to answer.
+      // Every other error is one of the connection (a reset, TLS): there is no client to answer.
       return code.startsWith('HPE_') ? malformed() : undefined;
   }
 }

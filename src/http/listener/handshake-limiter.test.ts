@@ -19,7 +19,7 @@ afterEach(() => {
 const closeOf = (socket: Socket): Promise<void> =>
   socket.destroyed ? Promise.resolve() : new Promise((resolve) => socket.once('close', () => resolve()));
 
-/** Two at once, and one more each second; sockets are real, time is not. */
+/** A burst of two, and one more each second; sockets are real, time is not. */
 async function startLimiter() {
   const accepted: Socket[] = [];
   const server = createServer((socket) => accepted.push(socket)).listen(0, '127.0.0.1');
@@ -42,7 +42,7 @@ async function startLimiter() {
     for (const socket of [...accepted, ...clients]) socket.destroy();
     server.close();
   });
-  /** Somebody connects; gives the server's end of it. */
+  /** A client connects; returns both ends. */
   const arrive = async (name: string, localAddress = '127.0.0.2') => {
     const client = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {});
     clients.push(client);
@@ -106,7 +106,7 @@ describe('A20: handshakes for one address', () => {
     expect(begun).toEqual(['a', 'b', 'c']);
   });
 
-  it('are refused when more wait than can have their turn in ten seconds', async () => {
+  it('are rejected when more wait than can begin in ten seconds', async () => {
     const { arrive, pass, begun, limiter, rejectedFor } = await startLimiter();
     for (let i = 0; i < 12; i += 1) await arrive(`${i}`);
     const { client } = await arrive('late');
@@ -117,7 +117,7 @@ describe('A20: handshakes for one address', () => {
     expect(begun).toHaveLength(12);
   });
 
-  it('are forgotten when there is nothing to remember', async () => {
+  it('of an address that is idle for long enough need no bucket', async () => {
     const { arrive, pass, begun, limiter } = await startLimiter();
     for (let i = 3; i < 10; i += 1) await arrive('x', `127.0.0.${i}`);
     expect(limiter.size).toBe(7);
@@ -141,13 +141,13 @@ describe('A20: handshakes for one address', () => {
 });
 
 describe('A20: a server for TLS', () => {
-  const dir = mkdtempSync(join(tmpdir(), 'clusterpass-pace-'));
+  const dir = mkdtempSync(join(tmpdir(), 'clusterpass-handshakes-'));
   const tls = { certFile: join(dir, 'tls.crt'), keyFile: join(dir, 'tls.key') };
-  const { cert, key } = selfSigned('pace');
+  const { cert, key } = selfSigned('handshakes');
   writeFileSync(tls.certFile, cert);
   writeFileSync(tls.keyFile, key);
 
-  it('lets those in who waited for others to authenticate, and what they sent meanwhile is not lost', async () => {
+  it('serves connections that waited until others authenticated, and loses nothing of what they sent meanwhile', async () => {
     const { port, server } = await startFixture(undefined, { tls, handshakesPerAddress: 1 });
     const open = (): TLSSocket => {
       const socket = tlsConnect({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
@@ -158,8 +158,8 @@ describe('A20: a server for TLS', () => {
       socket.write(`GET ${CLUSTERS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
       return String((await once(socket, 'data'))[0]).slice(9, 12);
     };
-    const good = open();
-    await once(good, 'secureConnect');
+    const authenticated = open();
+    await once(authenticated, 'secureConnect');
     const silent = open();
     await once(silent, 'secureConnect');
     const waiting = Array.from({ length: 3 }, open);
@@ -168,8 +168,8 @@ describe('A20: a server for TLS', () => {
     gone.resetAndDestroy();
     const answers = waiting.map((socket) => ask(socket, 'admin'));
     expect(await ask(silent, 'wrong')).toBe('401');
-    expect(await ask(good, 'admin')).toBe('200');
-    // Each gives the next its turn, and whoever has left takes none for long.
+    expect(await ask(authenticated, 'admin')).toBe('200');
+    // Each gives its token to the next; one that has left holds it for a moment only.
     expect(await Promise.all(answers)).toEqual(['200', '200', '200']);
     await server.close();
   });

@@ -41,7 +41,7 @@ const MAX_WAIT_SECONDS = 10;
 /**
  * A rate limiter (token bucket for each address) for TLS handshakes. A handshake costs more than most requests, and any
  * client can ask for one. Further connections wait, unread, in the order in which they came. A connection on which a caller
- * authenticates gives its token back: callers with valid credentials delay nobody, however many share an address.
+ * authenticates gives its token back: callers with valid credentials delay no other, however many share an address.
  */
 export class HandshakeLimiter {
   readonly #options: HandshakeLimiterOptions;

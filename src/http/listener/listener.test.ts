@@ -108,23 +108,23 @@ test('an idle keep-alive connection is closed after a while', async () => {
   await closed;
 });
 
-test('a connection on which answers were given is kept for longer than one that never asked', async () => {
+test('a connection with a request stays open for longer than one without', async () => {
   const { port } = await startFixture(undefined, {
     limits: { keepAliveTimeoutMs: 3_600_000, headersTimeoutMs: 1_000, checkIntervalMs: 100 },
   });
-  const kept = connect(port, '127.0.0.1').setEncoding('latin1');
+  const used = connect(port, '127.0.0.1').setEncoding('latin1');
   const ask = async (): Promise<string> => {
-    kept.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
-    const [answer] = await Promise.race([once(kept, 'data'), once(kept, 'close')]);
+    used.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    const [answer] = await Promise.race([once(used, 'data'), once(used, 'close')]);
     return String(answer);
   };
   expect(await ask()).toContain('200 OK');
   await closeOf(connect(port, '127.0.0.1'));
   expect(await ask()).toContain('200 OK');
-  kept.destroy();
+  used.destroy();
 });
 
-/** What the server has open, as told by Node. */
+/** The open sockets of the server, by a diagnostics channel of Node. */
 function serverSockets(): { open: () => number; stop: () => void } {
   const sockets: Socket[] = [];
   const note = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket);
@@ -135,7 +135,7 @@ function serverSockets(): { open: () => number; stop: () => void } {
   };
 }
 
-describe('A21: a client that does nothing more is not waited for', () => {
+describe('A21: the server does not wait for a client that does nothing more', () => {
   const ask = (query = '') => `GET ${CLUSTERS_PATH}${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`;
   const large = 'x'.repeat(32 * 1024 * 1024);
   const impatient = {
@@ -146,9 +146,9 @@ describe('A21: a client that does nothing more is not waited for', () => {
 
   test.each([
     ['an answer', ask()],
-    ['what a watch is answered with that does not begin', ask('?watch=1')],
+    ['the answer to a watch that is refused', ask('?watch=1')],
     ['the second of two answers', ask() + ask()],
-  ])('%s that nobody takes: given up', async (_name, sent) => {
+  ])('%s that is not read: the connection is closed', async (_name, sent) => {
     const answer = { type: 'value', code: 200, value: { large } } as const;
     const { port, handled } = await startFixture(() => answer, impatient);
     const sockets = serverSockets();
@@ -161,7 +161,7 @@ describe('A21: a client that does nothing more is not waited for', () => {
     socket.destroy();
   });
 
-  test('what is left of a watch that has ended: given up', async () => {
+  test('the rest of a watch that has ended and is not read: the connection is closed', async () => {
     const start = (sink: WatchSink): void => {
       sink.write(Buffer.alloc(32 * 1024 * 1024));
       sink.end();
@@ -177,15 +177,15 @@ describe('A21: a client that does nothing more is not waited for', () => {
     socket.destroy();
   });
 
-  test('who leaves while an answer waits behind a watch is forgotten', async () => {
-    let looks = 0;
+  test('an answer that waits behind a watch is dropped when its client leaves', async () => {
+    let clockReads = 0;
     const { port, handled } = await startFixture(
       ({ target }) =>
         target.verb === 'watch' ? { type: 'watch', start: () => {} } : { type: 'value', code: 200, value: {} },
       {
         ...impatient,
         now: () => {
-          looks += 1;
+          clockReads += 1;
           return performance.now();
         },
       },
@@ -194,20 +194,20 @@ describe('A21: a client that does nothing more is not waited for', () => {
     socket.write(ask('?watch=1') + ask());
     await expect.poll(() => handled.length).toBe(2);
     socket.destroy();
-    // Whoever has a deadline is looked at again and again.
-    const looksInAWhile = async (): Promise<number> => {
-      const before = looks;
+    // A deadline that is pending reads the clock again and again.
+    const readsInAWhile = async (): Promise<number> => {
+      const before = clockReads;
       await new Promise((resolve) => setTimeout(resolve, 200));
-      return looks - before;
+      return clockReads - before;
     };
-    await expect.poll(looksInAWhile).toBe(0);
+    await expect.poll(readsInAWhile).toBe(0);
   });
 
   test.each([
     ['nothing', ''],
     ['half a header', 'GET / HTTP/1.1\r\nHo'],
     ['what is no request', 'x\r\n\r\n'],
-  ])('who sends %s and never closes its side is closed', async (_name, sent) => {
+  ])('a client that sends %s and never closes its side is closed', async (_name, sent) => {
     const { port } = await startFixture(undefined, impatient);
     const sockets = serverSockets();
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).resume();
@@ -289,7 +289,7 @@ describe('TLS', () => {
     await expect(startFixture(undefined, { tls: { certFile, keyFile } })).rejects.toThrow(/mismatch/);
   });
 
-  test('what is agreed on is authenticated encryption with keys of the moment, also with a renewed certificate', async () => {
+  test('TLS has authenticated encryption with forward secrecy only, also with a renewed certificate', async () => {
     install('old');
     const { port, server } = await startFixture(undefined, { tls: { certFile, keyFile } });
     const agreed = async (options: object): Promise<string> => {

@@ -15,8 +15,8 @@ import type { Arrival } from '../exchange.ts';
 import { MAX_HEADERS } from '../request/header-checks.ts';
 import type { WatchStream } from '../response/watch-response.ts';
 import { AddressLimit } from './address-limit.ts';
-import { answerClientErrors } from './client-errors.ts';
 import { ClientConnections } from './client-connections.ts';
+import { answerClientErrors } from './client-errors.ts';
 import { type HandshakeCounts, HandshakeLimiter, limitHandshakes } from './handshake-limiter.ts';
 import { createReloader, type KeyPair, readKeyPair, type TlsFiles, tlsOptions } from './tls.ts';
 

@@ -14,7 +14,7 @@ const saying = (code: number, answer: ApiResponse | Promise<ApiResponse>) => (re
   return answer;
 };
 
-/** A server that writes its audit log when it is told to. */
+/** A server whose audit events become durable when the test says so. */
 async function startRecording(handler: (request: ApiRequest) => ApiResponse | Promise<ApiResponse>) {
   const begun: number[] = [];
   const { promise: written, resolve: write, reject: fail } = Promise.withResolvers<void>();
@@ -77,7 +77,7 @@ describe('A9: a credential', () => {
     });
     expect((await send(TOKEN)).code).toBe(500);
     write();
-    // Whoever observes it writes another line, since this is not what was written ahead.
+    // The auditor writes another event, because this code differs from the one that was committed.
     await expect.poll(() => records.map(({ code, auditedCode }) => code !== auditedCode && code)).toEqual([500]);
   });
 });

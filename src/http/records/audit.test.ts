@@ -109,7 +109,7 @@ describe('a line of the audit log', () => {
       ),
       maxLength: 40,
     });
-    // The net under all of it has tests of its own.
+    // safe-line.test.ts has the redaction of tokens.
     const text = odd.filter((value) => !/eyJ|bearer/i.test(value));
     fc.assert(
       fc.property(text, text, text, text, (a, b, c, d) => {

@@ -14,11 +14,11 @@ describe('A8: what stands where a name should', () => {
     ['/a/%74oken-of-jane-0123456789', '/a/<redacted>'],
     ['/a/%zz-of-jane-0123456789', '/a/%zz-of-jane-0123456789'],
   ];
-  test.each(cases)('%s', (path, kept) => {
-    expect(withoutTokens(path, 'token-of-jane-0123456789')).toBe(kept);
+  test.each(cases)('%s', (path, redacted) => {
+    expect(withoutTokens(path, 'token-of-jane-0123456789')).toBe(redacted);
   });
 
-  test('without a credential only its looks count', () => {
+  test('without a credential only the form of a segment counts', () => {
     expect(withoutTokens('/a/token-of-jane-0123456789', undefined)).toBe('/a/token-of-jane-0123456789');
     expect(withoutTokens(`/a/${random}`, undefined)).toBe('/a/<redacted>');
   });

@@ -33,7 +33,7 @@ function decoded(part: string): string {
   }
 }
 
-/** The credential of a request; undefined when it is too short to be a secret that could be told from a name. */
+/** The credential of a request; undefined when it is too short to be distinguished from a name. */
 export function credentialOf(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined;
   const text = authorization.slice(authorization.indexOf(' ') + 1).trim();

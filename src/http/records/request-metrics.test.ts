@@ -36,7 +36,7 @@ test('requests are counted with the labels of kube-apiserver', async () => {
   const registry = 'group="clusterregistry.k8s.io",version="v1alpha1",resource="clusters",subresource=""';
   expect(await lines('apiserver_request_total')).toEqual([
     `apiserver_request_total{verb="LIST",${registry},scope="cluster",component="apiserver",dry_run="",code="200"} 1`,
-    // Refused before it was looked what there is.
+    // Rejected before its route was found.
     'apiserver_request_total{verb="GET",group="",version="",resource="",subresource="",scope="",component="apiserver",dry_run="",code="403"} 1',
     'apiserver_request_total{verb="POST",group="",version="v1",resource="serviceaccounts",subresource="token",scope="resource",component="apiserver",dry_run="All",code="200"} 1',
     'apiserver_request_total{verb="GET",group="",version="",resource="",subresource="/livez",scope="",component="apiserver",dry_run="",code="200"} 1',

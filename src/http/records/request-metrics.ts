@@ -46,10 +46,10 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
   };
   return {
     arrived(method) {
-      metrics.inFlight[kindOf(method)] += 1;
+      metrics.inFlight.inc({ request_kind: kindOf(method) });
     },
     started(record) {
-      metrics.inFlight.readOnly -= 1;
+      metrics.inFlight.dec({ request_kind: 'readOnly' });
       metrics.longRunning.inc(watchLabels(labelsOf(record)));
     },
     ended(record) {
@@ -59,7 +59,7 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
         metrics.longRunning.dec(watchLabels(labels));
         return;
       }
-      metrics.inFlight[kindOf(record.method)] -= 1;
+      metrics.inFlight.dec({ request_kind: kindOf(record.method) });
       metrics.requestSeconds.observe(labels, record.milliseconds / 1000);
       if (labels.subresource !== 'token') return;
       metrics.tokenRequests.inc({ cluster: clusterLabel(record.cluster), result: resultOf(record) });

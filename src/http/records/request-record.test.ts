@@ -39,7 +39,7 @@ test('one line per request, without query, headers or bodies', async () => {
   expect(bad).toMatchObject({ level: 'info', path: '/bad%2fpath', code: 400 });
 });
 
-test('B15: refusals of an overload are not what fills the log', async () => {
+test('B15: the 429s of an overload do not fill the log', async () => {
   const lines: string[] = [];
   const observe = logRequests(createLogger({ level: 'debug', write: (line) => lines.push(line) }));
   const { send } = await startFixture(
@@ -53,7 +53,7 @@ test('B15: refusals of an overload are not what fills the log', async () => {
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'debug', code: 429 });
 });
 
-test('A8: a token that stands where a name should is not kept', async () => {
+test('A8: a token in place of a name is not recorded', async () => {
   const lines: string[] = [];
   const observe = logRequests(createLogger({ level: 'debug', write: (line) => lines.push(line) }));
   const { send } = await startFixture(() => ({ type: 'value', code: 200, value: {} }), { observe });
@@ -66,7 +66,7 @@ test('A8: a token that stands where a name should is not kept', async () => {
   expect(lines.join('')).not.toContain('canary');
 });
 
-test('A8: what is remembered of a line does not bring back the credential of the next who sends it', async () => {
+test('A8: the record of one caller does not depend on who sent the same line before', async () => {
   const { send, records } = await startFixture(() => ({ type: 'value', code: 200, value: {} }));
   const path = `${CLUSTERS_PATH}/this-is-a-static-token`;
   await send({ path, token: 'another-static-token' });
@@ -81,7 +81,7 @@ test('A8: what is remembered of a line does not bring back the credential of the
   }
 });
 
-test('A8: nor does one that names it in a selector, and nobody can take a name from the records of others', async () => {
+test('A8: the same for a name in a selector: only the record of the caller whose credential it is has it redacted', async () => {
   const { send, records } = await startFixture(() => ({ type: 'value', code: 200, value: {} }));
   const path = (name: string): string => `${CLUSTERS_PATH}?fieldSelector=metadata.name=${name}`;
   await send({ path: path('my-static-token-1'), token: 'another-static-token' });

@@ -17,7 +17,7 @@ export interface RequestRecord {
   readonly resource: string | undefined;
   /** The resource named by the path is served. */
   readonly isRouted: boolean;
-  /** Name of the user; `""` when nobody was authenticated. */
+  /** Name of the user; `""` when the request was not authenticated. */
   readonly user: string;
   /** As the cluster that the request is about knows the caller. */
   readonly userInfo: User | undefined;
@@ -30,7 +30,7 @@ export interface RequestRecord {
   /** A watch whose headers were sent. */
   readonly started: boolean;
   readonly dryRun: boolean;
-  /** The request's place in the trace of its caller. */
+  /** The trace of its caller. */
   readonly trace: TraceContext | undefined;
   readonly clientAddress: string;
   /** Program and version, when the client sends them in the usual form. */

@@ -31,7 +31,7 @@ function parseClause(text: string): AcceptClause | undefined {
   return { type: type.trim(), subtype: (subtype ?? '*').trim(), quality, params };
 }
 
-/** `q=0` is not an exclusion (N-06), only the last choice; so is what is no number. */
+/** N-06: `q=0` does not exclude, it is the last choice. So is a quality that is no number. */
 function qualityOf(text: string): number {
   const quality = Number(text);
   return Number.isFinite(quality) ? quality : 0;

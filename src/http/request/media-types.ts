@@ -2,14 +2,14 @@ import { PROTOBUF_TYPE } from '../../api/codec/decode.ts';
 import type { BodyType } from '../../api/kind.ts';
 import type { Accepted } from '../../api/request.ts';
 
-/** One row per format of the API: everything the negotiation and its error messages know about it. */
+/** One format of the API: all that negotiation and its error messages know of it. */
 export interface MediaType {
   readonly name: string;
   /** The styles of resources whose request bodies can be in it. */
   readonly reads: readonly BodyType['style'][];
-  /** What the handlers see when an answer is negotiated to it; undefined when answers are never in it. */
+  /** What the handlers see when it is negotiated for an answer; undefined when answers are never in it. */
   readonly writes: Accepted['mediaType'] | undefined;
-  /** What a stream of watch events in this format is called; undefined when there is none. */
+  /** The media type of its stream of watch events; undefined when there is none. */
   readonly stream: string | undefined;
 }
 

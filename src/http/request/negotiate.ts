@@ -6,7 +6,7 @@ import { type AcceptClause, parseAccept } from './accept-header.ts';
 import { type MediaType, STREAM_NAMES, WRITABLE, WRITABLE_NAMES } from './media-types.ts';
 
 export interface NegotiatedAnswer extends Accepted {
-  /** `pretty=1` in the clause that was chosen. */
+  /** The clause that was chosen has `pretty=1`. */
   readonly prettyClause: boolean;
 }
 
@@ -29,13 +29,13 @@ export function negotiateAccept(accept: string | undefined, rules: AcceptRules):
   return chosen.answer;
 }
 
-/** Whether an error for this request is to be indented; for answers that come before any negotiation. */
+/** Whether an error that comes before the negotiation is to be indented. */
 export const prettyByAccept = (accept: string | undefined): boolean =>
   accept?.includes('pretty') === true && choose(accept, EVERY_FORM)?.answer.prettyClause === true;
 
 const EVERY_FORM: AcceptRules['offers'] = new Set(['table', 'partial-object-metadata', 'partial-object-metadata-list']);
 
-/** N-03: built-in endpoints are matched by a router first, which knows `*\/*` but no other wildcard. */
+/** N-03: kube-apiserver's router matches built-in endpoints first. It knows `*\/*` and no other wildcard. */
 function routerAccepts(accept: string): boolean {
   return accept.split(',').some((clause) => {
     const range = clause.split(';', 1)[0]?.trim() ?? '';
@@ -54,7 +54,7 @@ function choose(
 ): { format: MediaType; answer: NegotiatedAnswer } | undefined {
   for (const clause of parseAccept(accept)) {
     const as = formOf(clause.params);
-    // A form the endpoint cannot give makes the clause be passed over, not fail (N-07).
+    // N-07: a clause that asks for a form which the endpoint does not have is passed over.
     if (as === undefined || (as !== 'object' && !offers.has(as))) continue;
     for (const format of WRITABLE) {
       if (format.writes === undefined || !matches(clause, format.name)) continue;
@@ -77,7 +77,7 @@ const FORMS: ReadonlyMap<string, Accepted['as']> = new Map([
 ]);
 const FORM_VERSIONS: ReadonlySet<string> = new Set(['v1', 'v1beta1']);
 
-/** What the parameters of a clause ask for; undefined when nobody could give it. */
+/** The form that the parameters of a clause ask for; undefined for an unknown one. */
 function formOf(params: AcceptClause['params']): Accepted['as'] | undefined {
   if (params.size === 0) return 'object';
   const stream = params.get('stream');
@@ -99,7 +99,7 @@ export function negotiateContentType(
   accepted: readonly string[],
   byDefault?: string,
 ): string {
-  // As nearly everybody writes it.
+  // As nearly every client sends it.
   if (contentType !== undefined && accepted.includes(contentType)) return contentType;
   const name = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   const chosen = name === '' ? byDefault : name;
@@ -107,11 +107,11 @@ export function negotiateContentType(
   return chosen;
 }
 
-/** Q-10: an explicit wish first; without one, tools that people look at get indented answers. */
+/** Q-10: the parameter decides; without it, clients whose answers people read get them indented. */
 export function prettyByDefault(query: Query, userAgent: string | undefined): boolean {
-  const wish = query.get('pretty');
-  if (wish !== null && wish !== '') {
-    const parsed = parseGoBool(wish);
+  const wanted = query.get('pretty');
+  if (wanted !== null && wanted !== '') {
+    const parsed = parseGoBool(wanted);
     return parsed.ok && parsed.value;
   }
   return userAgent !== undefined && /^(?:curl|Wget|Mozilla\/5\.0)/.test(userAgent);

@@ -45,7 +45,7 @@ const REGISTRY_VERSION = 'v1alpha1';
 
 /**
  * Parses request lines. Only this code interprets the raw path, and nothing decodes it a second time: a path that two
- * layers could read differently is refused, not repaired. A line is parsed for every request: with 10,000 accounts lines
+ * layers could read differently is rejected, not repaired. A line is parsed for every request: with 10,000 accounts lines
  * hardly repeat, and a cache of those that do saves less than one per cent of a request.
  */
 export function createRequestLineParser({ productName }: { readonly productName: string }): RequestLineParser {

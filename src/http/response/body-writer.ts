@@ -8,7 +8,7 @@ import { CHUNK_BYTES, CHUNKS, type Chunk } from './chunk-pool.ts';
 /** The connection of a client that takes nothing for this long is closed. */
 const STALL_MS = 30_000;
 
-/** A body up to this length gets a buffer of its own size, so that many small answers do not hold many large buffers. */
+/** A body up to this length gets a buffer of exactly its size, so that many small answers do not hold many large buffers. */
 const SMALL_BYTES = 65_536;
 
 /** Bytes that exist, to be copied into the buffers that are sent. */

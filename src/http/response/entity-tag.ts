@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RawAnswer } from './respond.ts';
 
-/** A document with the hash of it: upper-case hexadecimal, as kube-apiserver writes it. */
+/** A document with its hash, in upper-case hexadecimal as kube-apiserver writes it. */
 export interface TaggedBytes {
   readonly bytes: Uint8Array;
   readonly hash: string;
@@ -14,21 +14,23 @@ export const tagged = (bytes: Uint8Array, algorithm: 'sha256' | 'sha512'): Tagge
 
 export const entityTag = ({ hash }: TaggedBytes): string => `"${hash}"`;
 
-/** The document, or 304 for a client that has it already (RFC 9110 section 13.1.2). */
+/** The document, or 304 for a client that has it. */
 export function unlessKnown(
   document: TaggedBytes,
   ifNoneMatch: string | undefined,
   headers: RawAnswer['headers'],
 ): RawAnswer {
-  const known = ifNoneMatch !== undefined && names(ifNoneMatch, entityTag(document));
-  return known
+  return isKnown(ifNoneMatch, [entityTag(document)])
     ? { type: 'raw', code: 304, headers, body: '' }
     : { type: 'raw', code: 200, headers, body: document.bytes };
 }
 
-/** The comparison is weak: a proxy that compresses marks the tag with `W/`. */
-const names = (ifNoneMatch: string, tag: string): boolean =>
-  ifNoneMatch.split(',').some((part) => {
-    const text = part.trim();
-    return text === '*' || text.replace(/^W\//, '') === tag;
-  });
+/**
+ * Whether `If-None-Match` has one of these tags (RFC 9110 section 13.1.2). The comparison is weak: a proxy that compresses
+ * marks the tag with `W/`.
+ */
+export const isKnown = (ifNoneMatch: string | undefined, tags: readonly string[]): boolean =>
+  ifNoneMatch?.split(',').some((part) => {
+    const tag = part.trim().replace(/^W\//, '');
+    return tag === '*' || tags.includes(tag);
+  }) === true;

@@ -201,8 +201,8 @@ describe('lists', () => {
     expect(reply.json()).toEqual(JSON.parse(textOf(list(content))));
   });
 
-  test('buffers that are used again never mix what goes to several clients, whoever leaves', async () => {
-    // More at once than buffers are kept, and each another text.
+  test('buffers that are used again never mix the answers of several clients, whichever of them leaves', async () => {
+    // More lists at once than the pool keeps buffers, each with another text.
     const letters = [...'abcdefghijklmnopqrst'];
     const { send, port, records } = await startFixture(({ query }) => list(pageOf(query.get('letter') ?? '-')));
     const ask = async (letter: string): Promise<void> => {

@@ -6,8 +6,8 @@ const TRUNCATED_TEXT = 256;
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 /**
- * Collects the `Warning` headers of one answer. Texts echo what callers sent (field names, values), so
- * nothing that could break out of a header may pass, and their number and size are bounded.
+ * Collects the `Warning` headers of one answer. Their texts repeat what callers sent (field names, values), so a text that
+ * could break out of a header is dropped, and their number and size are bounded.
  */
 export class Warnings {
   #texts: string[] = [];
@@ -20,7 +20,7 @@ export class Warnings {
     if (this.#texts.includes(text)) return;
     this.#texts.push(text);
     if (!this.#truncating && this.#written + runesIn(text) > TOTAL_BUDGET) {
-      // From here on every text is cut, those already accepted too, and the sum starts anew.
+      // W-04: from here on every text is cut, those already accepted too, and the sum starts again.
       this.#truncating = true;
       this.#headers = [];
       this.#written = 0;
@@ -38,7 +38,7 @@ export class Warnings {
   #write(text: string): void {
     if (CONTROL.test(text) || !text.isWellFormed()) return;
     const quoted = text.replace(/["\\]/g, '\\$&');
-    // Node accepts only Latin-1 in a header and throws otherwise: the UTF-8 bytes go out one by one.
+    // Node accepts only Latin-1 in a header. Each byte of the UTF-8 text becomes one such character.
     this.#headers.push(`299 - "${Buffer.from(quoted, 'utf8').toString('latin1')}"`);
     this.#written += runesIn(text);
   }

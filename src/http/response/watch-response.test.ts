@@ -71,7 +71,7 @@ describe('a watch', () => {
     expect((await received).split('\r\n\r\n')[1]).toBe('{"type":"ADDED"}\n');
   });
 
-  test('what is told to one client alone arrives whole, whatever its length', async () => {
+  test('frames of one client alone arrive whole, whatever their length', async () => {
     const { sink, received } = await openWatch();
     const texts = [
       ...Array.from({ length: 200 }, (_, index) => `${index} `.repeat(1 + 37 * index)),
@@ -94,7 +94,7 @@ describe('a watch', () => {
     expect(await received).toBe('{"type":"ADDED"}\n');
   });
 
-  test('onClose: the client goes away, and is told of once', async () => {
+  test('onClose is called once when the client goes away', async () => {
     const { sink, request } = await openWatch();
     let closed = 0;
     const first = new Promise<void>((resolve) => {
@@ -108,7 +108,7 @@ describe('a watch', () => {
     sink.end();
     sink.cut();
     expect(closed).toBe(1);
-    // Whoever comes late is told at once.
+    // A listener that is added later is called at once.
     sink.onClose(() => closed++);
     expect(closed).toBe(2);
   });

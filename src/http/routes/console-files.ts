@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 
-/** Codings that files are kept in besides their own, best first; the build writes each beside the original. */
+/** Content codings of the built files, best first; the build writes each beside the original. */
 const CODINGS = [
   { name: 'br', suffix: '.br' },
   { name: 'gzip', suffix: '.gz' },
@@ -19,7 +19,7 @@ export interface CodedBytes {
 
 export interface ConsoleFile {
   readonly contentType: string;
-  /** Its name changes with its content, so nobody has to ask for it twice. */
+  /** Its name changes with its content, so clients may cache it for good. */
   readonly immutable: boolean;
   /** In order of preference; the last is the file itself. */
   readonly codings: readonly CodedBytes[];
@@ -28,7 +28,7 @@ export interface ConsoleFile {
 /** By path below the console, e.g. `index.html` and `assets/index-Bx3f.js`. */
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
 
-/** What the build can produce. A file of any other kind is not served. */
+/** What the build produces. Other files are not served. */
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -72,8 +72,8 @@ async function codingsOf(folder: string, name: string, names: readonly string[])
   return Promise.all([...coded.map(({ name: coding, suffix }) => read(coding, suffix)), read('identity', '')]);
 }
 
-/** A document that is made when the server starts, e.g. the settings of the page. */
-export const madeFile = (contentType: string, text: string): ConsoleFile => {
+/** A document that is generated when the server starts, e.g. the settings of the page. */
+export const generatedFile = (contentType: string, text: string): ConsoleFile => {
   const bytes = Buffer.from(text);
   return { contentType, immutable: false, codings: [{ coding: 'identity', bytes, tag: tagOf(bytes) }] };
 };

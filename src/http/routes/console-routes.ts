@@ -1,7 +1,8 @@
 import { webOrigin } from '../../authn/jwt/discovery-document.ts';
 import { acceptsCoding } from '../request/negotiate.ts';
+import { isKnown } from '../response/entity-tag.ts';
 import type { RawAnswer } from '../response/respond.ts';
-import { type CodedBytes, type ConsoleFile, type ConsoleFiles, madeFile } from './console-files.ts';
+import { type CodedBytes, type ConsoleFile, type ConsoleFiles, generatedFile } from './console-files.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 export interface ConsoleOptions {
@@ -9,9 +10,9 @@ export interface ConsoleOptions {
   readonly files: ConsoleFiles | undefined;
   readonly productName: string;
   readonly version: string;
-  /** Where people sign in; the page asks it for a token. */
+  /** The identity provider at which people sign in. */
   readonly provider?: { readonly issuer: string; readonly clientId: string } | undefined;
-  /** Where the tokens of that issuer are to be had, as it says at present. */
+  /** Origins of the token endpoints of that issuer, as its discovery document names them now. */
   readonly tokenOriginsOf?: (issuer: string) => readonly string[];
 }
 
@@ -23,11 +24,10 @@ const SETTINGS = 'settings.json';
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
 /**
- * Nothing but our own files runs or is shown, and nobody but this server and the identity provider is asked; nobody
- * frames the page; text cannot become markup or code where the browser has Trusted Types. The page writes to the
- * clipboard when a person asks it to.
+ * The page runs and shows only our own files, and connects only to this server and the identity provider. No other page may
+ * frame it, and text cannot become markup or code where the browser has Trusted Types. It may write to the clipboard.
  */
-const guardFor = (origins: readonly string[]): Readonly<Record<string, string>> => ({
+const headersFor = (origins: readonly string[]): Readonly<Record<string, string>> => ({
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -48,58 +48,52 @@ const guardFor = (origins: readonly string[]): Readonly<Record<string, string>> 
   'X-Frame-Options': 'DENY',
 });
 
-/**
- * The web page, at `/console/`. Files are looked up in a table of those that were built, never on the disk: a path
- * that was not in it at the start does not exist.
- */
+/** The web page, at `/console/`. Files are found in a table that is read at the start, never on the disk. */
 export function consoleRoutes(options: ConsoleOptions): PathRoutes {
-  // What the page has to know before anyone signs in is public, like the page itself.
+  // The page needs its settings before a user signs in, so they are as public as the page itself.
   const { files, tokenOriginsOf, ...settings } = options;
-  const guard = currentGuard(options);
+  const security = (): Headers => securityHeaders(options);
   const served = new Map(files);
-  if (files !== undefined) served.set(SETTINGS, madeFile('application/json', JSON.stringify(settings)));
+  if (files !== undefined) served.set(SETTINGS, generatedFile('application/json', JSON.stringify(settings)));
   const routes = new Map<string, PathRoute>();
   for (const [name, file] of served)
     routes.set(
       `${ROOT}/${name}`,
-      page((request) => serveFile(file, request, guard())),
+      page((request) => serveFile(file, request, security())),
     );
   const index = served.get(INDEX);
   routes.set(
     ROOT,
     page((request) => {
-      if (index === undefined) return notBuilt(guard());
-      // Everything that the page loads is named relative to it.
-      return request.asked.endsWith('/') ? serveFile(index, request, guard()) : toFolder(guard());
+      if (index === undefined) return notBuilt(security());
+      // The page names its files relative to its own address.
+      return request.asked.endsWith('/') ? serveFile(index, request, security()) : toFolder(security());
     }),
   );
   return { find: ({ cluster, path }) => (cluster === undefined ? routes.get(path) : undefined) };
 }
 
-/** The provider may move where its tokens are to be had while we run: its own document says where. */
-function currentGuard({ provider, tokenOriginsOf }: ConsoleOptions): () => Headers {
-  const home = webOrigin(provider?.issuer);
-  let [told, guard]: [readonly string[] | undefined, Headers] = [undefined, guardFor([])];
-  return () => {
-    const now = provider === undefined ? [] : (tokenOriginsOf?.(provider.issuer) ?? []);
-    if (now !== told) guard = guardFor([...new Set([...(home === undefined ? [] : [home]), ...now])]);
-    told = now;
-    return guard;
-  };
+/** Computed for each request: the discovery document of the provider may name another token endpoint while we run. */
+function securityHeaders({ provider, tokenOriginsOf }: ConsoleOptions): Headers {
+  const issuerOrigin = webOrigin(provider?.issuer);
+  const tokenOrigins = provider === undefined ? [] : (tokenOriginsOf?.(provider.issuer) ?? []);
+  return headersFor([...new Set([...(issuerOrigin === undefined ? [] : [issuerOrigin]), ...tokenOrigins])]);
 }
 
 const page = (handle: (request: PathRequest) => RawAnswer): PathRoute => ({ public: true, methods: ['GET'], handle });
 
-function serveFile(file: ConsoleFile, { acceptEncoding, ifNoneMatch }: PathRequest, guard: Headers): RawAnswer {
+function serveFile(file: ConsoleFile, { acceptEncoding, ifNoneMatch }: PathRequest, security: Headers): RawAnswer {
   const chosen = choose(file, acceptEncoding);
   const headers: Record<string, string> = {
-    ...guard,
+    ...security,
     'Content-Type': file.contentType,
     'Cache-Control': file.immutable ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache',
     ETag: chosen.tag,
     Vary: 'Accept-Encoding',
   };
-  if (ifNoneMatch !== undefined && isKnown(file, ifNoneMatch)) return { type: 'raw', code: 304, headers, body: '' };
+  // Whichever coding of the file a client has, it has the file.
+  const tags = file.codings.map(({ tag }) => tag);
+  if (isKnown(ifNoneMatch, tags)) return { type: 'raw', code: 304, headers, body: '' };
   if (chosen.coding !== 'identity') headers['Content-Encoding'] = chosen.coding;
   return { type: 'raw', code: 200, headers, body: chosen.bytes };
 }
@@ -107,27 +101,20 @@ function serveFile(file: ConsoleFile, { acceptEncoding, ifNoneMatch }: PathReque
 function choose({ codings }: ConsoleFile, acceptEncoding: string | undefined): CodedBytes {
   const chosen =
     codings.find(({ coding }) => coding !== 'identity' && acceptsCoding(acceptEncoding, coding)) ?? codings.at(-1);
-  if (chosen === undefined) throw new Error('a file has at least its own bytes');
+  if (chosen === undefined) throw new Error('a file has at least the identity coding');
   return chosen;
 }
 
-/** Weakly compared (RFC 9110 section 13.1.2): whichever coding of this file the client has, it has the file. */
-const isKnown = ({ codings }: ConsoleFile, ifNoneMatch: string): boolean =>
-  ifNoneMatch
-    .split(',')
-    .map((part) => part.trim().replace(/^W\//, ''))
-    .some((tag) => tag === '*' || codings.some((coded) => coded.tag === tag));
+/** Relative, so that it works behind a proxy that serves us below another path. */
+const toFolder = (security: Headers): RawAnswer =>
+  text(308, 'the console is at console/\n', { ...security, Location: 'console/' });
 
-/** Relative, so that it holds behind a proxy that serves us below a path of its own. */
-const toFolder = (guard: Headers): RawAnswer =>
-  text(308, 'the console is at console/\n', { ...guard, Location: 'console/' });
-
-const notBuilt = (guard: Headers): RawAnswer =>
+const notBuilt = (security: Headers): RawAnswer =>
   text(
     503,
     'The console was not built. Build it with "npm run build" in the folder of Clusterpass, and start the server again;\n' +
       '"npm start" does both.\n',
-    guard,
+    security,
   );
 
 const text = (code: number, body: string, headers: Headers): RawAnswer => ({

@@ -12,7 +12,7 @@ import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 const AGGREGATED_TYPE = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
-/** One path of discovery. Both forms are made once: what is served changes with the program, not while it runs. */
+/** One path of discovery. Both forms are generated once: what is served does not change while the program runs. */
 interface Document {
   readonly legacy: object;
   /** Only `/api` and `/apis` have it. */
@@ -20,8 +20,8 @@ interface Document {
 }
 
 /**
- * `/api`, `/apis` and what is below them, at the fleet and below the prefix of a cluster. The answer for a
- * cluster does not depend on which, nor on whether it exists: it says what could be asked for, of any of them.
+ * `/api`, `/apis` and the paths below them, at the fleet and below the prefix of a cluster. The answer is the same for every
+ * cluster, also for one that does not exist.
  */
 export function discoveryRoutes(catalog: Catalog): PathRoutes {
   const realms: Readonly<Record<Realm, ReadonlyMap<string, PathRoute>>> = {
@@ -71,7 +71,7 @@ function aggregatedAnswer(document: TaggedBytes, request: PathRequest): RawAnswe
   });
 }
 
-/** X-03: the first clause that can be met; one that asks for a form there is not is passed over (N-07). */
+/** X-03: the first clause that can be met; one that asks for an unknown form is passed over (N-07). */
 function formFor(accept: string | undefined, hasAggregated: boolean): Form | undefined {
   if (accept === undefined || accept === '') return 'json';
   for (const clause of parseAccept(accept)) {

@@ -25,7 +25,7 @@ test('verbose lists every check in order', async () => {
   expect((await send({ path: '/livez?verbose' })).text).toBe('[+]ping ok\nlivez check passed\n');
 });
 
-test('B12: a failing check is 503 and keeps its reason to the log; the process stays alive', async () => {
+test('B12: a failing check is 503, its reason is only in the log, and the process stays alive', async () => {
   const broken = { ...checks, storage: () => Promise.reject(new Error('disk is gone')) };
   const { send, lines } = await startFixture(undefined, { checks: broken });
   const reply = await send({ path: '/readyz', token: '' });

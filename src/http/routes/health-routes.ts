@@ -3,13 +3,13 @@ import { pathNotFound } from '../../api/status.ts';
 import type { RawAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
-/** Resolves when well; rejects with the reason, which goes to the log and never to the caller. */
+/** Rejects with the reason, which goes to the log and never to the caller. */
 export type HealthCheck = () => Promise<void> | void;
 
 export interface HealthOptions {
   /** By name, e.g. `storage`, `cache`; shown in this order. */
   readonly checks: Readonly<Record<string, HealthCheck>>;
-  /** True from the moment the server is asked to stop: load balancers must look elsewhere first. */
+  /** True once the server is asked to stop: load balancers must notice before it refuses connections. */
   readonly isDraining: () => boolean;
   readonly onFailure: (check: string, reason: unknown) => void;
   /** A check that takes longer has failed. */
@@ -17,9 +17,9 @@ export interface HealthOptions {
 }
 
 /**
- * `/livez`: the process answers. `/healthz`: and its parts work. `/readyz`: and it wants traffic.
- * One check alone at `/readyz/<check>`. Text and parameters (`verbose`, `exclude`) are kube-apiserver's;
- * a failure is 503, which load balancers understand as "not this one, not now".
+ * `/livez`: the process answers. `/healthz`: and its checks pass. `/readyz`: and it is not draining. One check alone is at
+ * `/readyz/<check>`. Texts and parameters (`verbose`, `exclude`) are kube-apiserver's; a failure is 503, so that load
+ * balancers send traffic elsewhere.
  */
 export function healthRoutes({ checks, isDraining, onFailure, checkTimeoutMs = 2_000 }: HealthOptions): PathRoutes {
   const ping: HealthCheck = () => {};
@@ -32,13 +32,13 @@ export function healthRoutes({ checks, isDraining, onFailure, checkTimeoutMs = 2
     ['readyz', new Map([['ping', ping], ...Object.entries(checks), ['shutdown', shutdown]])],
   ]);
 
-  // However many ask at the same time, each part is asked once: anybody may ask, and a check costs a read of the store.
-  const underWay = new Map<HealthCheck, Promise<boolean>>();
+  // Requests at the same time share one run of a check: anyone may ask, and a check costs a read of the store.
+  const running = new Map<HealthCheck, Promise<boolean>>();
   const passes = (name: string, check: HealthCheck): Promise<boolean> => {
-    const known = underWay.get(check);
-    if (known !== undefined) return known;
-    const outcome = run(name, check).finally(() => underWay.delete(check));
-    underWay.set(check, outcome);
+    const shared = running.get(check);
+    if (shared !== undefined) return shared;
+    const outcome = run(name, check).finally(() => running.delete(check));
+    running.set(check, outcome);
     return outcome;
   };
 

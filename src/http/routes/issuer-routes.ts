@@ -6,15 +6,15 @@ import { type AcceptClause, parseAccept } from '../request/accept-header.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 const JSON_TYPE = 'application/json';
-/** RFC 7517 section 8.5.2. The documents are JSON under both names, and clients ask for either (O-04). */
+/** RFC 7517 section 8.5.2. Clients ask for a key set as either type (O-04). */
 const KEY_SET_TYPE = 'application/jwk-set+json';
 
 /** At the fleet: the issuers of the clusters that the caller sees. */
 const ISSUER_INDEX = '/openid/v1/issuers';
 
 /**
- * What a verifier asks of an issuer (OpenID Connect Discovery), below the prefix of each cluster. Public, and served for
- * any name that a cluster could have: nobody learns here which clusters there are.
+ * The documents of each cluster's issuer (OpenID Connect Discovery), below the prefix of the cluster. They are public, and
+ * served for every valid name of a cluster: they do not reveal which clusters exist.
  */
 export function issuerRoutes(documents: () => IssuerDocuments, index: IssuerIndex): PathRoutes {
   const route = (
@@ -25,22 +25,22 @@ export function issuerRoutes(documents: () => IssuerDocuments, index: IssuerInde
     refusesBadCredentials: true,
     methods: ['GET'],
     handle: ({ accept, cluster = '' }: PathRequest) => {
-      const made = documents();
+      const issuer = documents();
       return {
         type: 'raw',
         code: 200,
         headers: {
           'Content-Type': chosenType(accept, types),
-          'Cache-Control': made.cacheControl,
+          'Cache-Control': issuer.cacheControl,
           ...(types.length > 1 ? { Vary: 'Accept' } : {}),
         },
-        body: body(made, cluster),
+        body: body(issuer, cluster),
       };
     },
   });
   const routes: ReadonlyMap<string, PathRoute> = new Map([
-    ['/.well-known/openid-configuration', route([JSON_TYPE], (made, cluster) => made.configuration(cluster))],
-    ['/openid/v1/jwks', route([KEY_SET_TYPE, JSON_TYPE], (made) => made.keySet())],
+    ['/.well-known/openid-configuration', route([JSON_TYPE], (issuer, cluster) => issuer.configuration(cluster))],
+    ['/openid/v1/jwks', route([KEY_SET_TYPE, JSON_TYPE], (issuer) => issuer.keySet())],
   ]);
   const indexRoute: PathRoute = {
     public: false,

@@ -26,9 +26,9 @@ const YEAR_MS = 365 * 24 * 60 * 60 * 1000;
 const JSON_TYPE = 'application/json';
 
 /**
- * `/openapi/v3`: an index, and a document for each version of a group (X-17). The index names each document with
- * its hash, so that clients can keep a document for good and still see a new program's at once. `/openapi/v2` is for
- * what clients check themselves.
+ * `/openapi/v3`: an index, and a document for each group version (X-17). The index names each document with its hash, so
+ * that clients can cache a document for good and still see that of a new program at once. Clients validate objects with
+ * `/openapi/v2`.
  */
 export function openApiRoutes({ catalog, productName, version, now }: OpenApiOptions): PathRoutes {
   const documentsOf = (realm: Realm): ReadonlyMap<string, TaggedBytes> =>
@@ -51,7 +51,7 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
     methods: ['GET'],
     handle: (request) => {
       requireJson(request);
-      // Small, and different in each cluster: made when asked for.
+      // Small, and different for each cluster, so it is generated for each request.
       const paths = [...documentsFor(request.cluster)].map(([path, document]) => [
         path.slice(1),
         { serverRelativeURL: addressOf(request.cluster, path, document) },
@@ -112,7 +112,7 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
   };
 }
 
-/** The address is ours from end to end: nothing of the request is in it but the name of the cluster, escaped. */
+/** Of the request only the name of the cluster is in the address, escaped. */
 const moved = (location: string): RawAnswer => ({
   type: 'raw',
   code: 301,

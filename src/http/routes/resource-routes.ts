@@ -1,7 +1,10 @@
 import type { Catalog } from '../../api/catalog.ts';
 import type { Accepted, ApiRequest, ApiResponse, Target } from '../../api/request.ts';
+import { ApiError, badRequest, notFound, pathNotFound, qualified } from '../../api/status.ts';
 import { findResource, type Resource } from '../../handlers/dispatch.ts';
 import { patchMediaTypes } from '../../handlers/write/patch.ts';
+import { methodNotAllowed } from '../request/header-checks.ts';
+import type { Method } from '../request/request-info.ts';
 import type { ResourceRoute, ResourceRoutes } from './routes.ts';
 
 const OFFERS: ReadonlySet<Accepted['as']> = new Set([
@@ -10,7 +13,7 @@ const OFFERS: ReadonlySet<Accepted['as']> = new Set([
   'partial-object-metadata',
   'partial-object-metadata-list',
 ]);
-/** N-07: a token or an answer can not be shown as a table, but its metadata alone can be asked for. */
+/** N-07: a token or a review has no table, but a client may ask for its metadata alone. */
 const ANSWER_OFFERS: ReadonlySet<Accepted['as']> = new Set(['object', 'partial-object-metadata']);
 const SUBRESOURCE_OFFERS: Readonly<Record<Resource['subresource'], ReadonlySet<Accepted['as']>>> = {
   '': OFFERS,
@@ -20,7 +23,7 @@ const SUBRESOURCE_OFFERS: Readonly<Record<Resource['subresource'], ReadonlySet<A
   accounts: new Set(['object']),
 };
 
-/** What the handlers serve, as the pipeline asks for it. */
+/** The resources of the catalog, with their handlers, as routes of the pipeline. */
 export function resourceRoutes(
   catalog: Catalog,
   handle: (request: ApiRequest, resource: Resource) => Promise<ApiResponse>,
@@ -38,4 +41,51 @@ export function resourceRoutes(
       };
     },
   };
+}
+
+/** The route that serves this verb of this resource. Throws what Kubernetes answers where there is none. */
+export function servedRoute(resources: ResourceRoutes, target: Target, method: Method): ResourceRoute {
+  const route = resources.find(target);
+  if (route === undefined) throw isFleetNamespace(target) ? namespaceOfFleet() : pathNotFound();
+  if (route.verbs.size === 0) throw subresourceNotFound(route, target);
+  if (!isServed(route, target, method)) throw verbNotAllowed(route, target);
+  // T-12a: only an empty segment before a subresource gets here without a name.
+  if (target.subresource !== '' && target.name === '') throw badRequest('name must be provided');
+  return route;
+}
+
+/**
+ * The fleet has roles in namespaces of any name, but no namespace objects: those are in clusters. When kubectl does not find
+ * a role it asks for the role's namespace, and if that is a 404 too, it reports the namespace as missing.
+ */
+const isFleetNamespace = ({ cluster, group, resource, name, subresource }: Target): boolean =>
+  cluster === undefined && group === '' && resource === 'namespaces' && name !== '' && subresource === '';
+
+const namespaceOfFleet = (): ApiError =>
+  new ApiError(405, 'MethodNotAllowed', 'namespaces live inside clusters: ask below the path of one');
+
+/** R-03, and R-06 for custom resources. */
+const subresourceNotFound = ({ style }: ResourceRoute, target: Target): ApiError =>
+  style === 'custom' && target.name !== '' ? notFound(target, target.name) : pathNotFound();
+
+function isServed({ style, verbs }: ResourceRoute, target: Target, method: Method): boolean {
+  const { verb, name, subresource, alwaysPublic } = target;
+  if (!verbs.has(verb)) return false;
+  // R-09: built-in routes do not answer HEAD, and a watch is its body.
+  if (method === 'HEAD' && (style === 'builtin' || verb === 'watch')) return false;
+  if (verb === 'watch') return method === 'GET';
+  if (subresource !== '') return true;
+  if (alwaysPublic) return verb === 'list';
+  // An item is created in its collection, and read and changed by its name.
+  const onItem = verb === 'get' || verb === 'update' || verb === 'patch' || verb === 'delete';
+  return onItem === (name !== '');
+}
+
+/** R-04 and R-05. */
+function verbNotAllowed({ style }: ResourceRoute, { verb, group, resource }: Target): ApiError {
+  if (style === 'builtin') return methodNotAllowed();
+  const message = `${verb} is not supported on resources of kind "${qualified(group, resource)}"`;
+  return new ApiError(405, 'MethodNotAllowed', message, {
+    details: { ...(group === '' ? {} : { group }), kind: resource },
+  });
 }

@@ -4,23 +4,23 @@ import type { Accepted, ApiRequest, ApiResponse, Query, Target, ValueResponse, V
 import type { Method, PathInfo } from '../request/request-info.ts';
 import type { RawAnswer } from '../response/respond.ts';
 
-/** What is served where. The pipeline asks; compose.ts fills it from the catalog and the handlers. */
+/** What serves which path. The pipeline looks it up; api-server.ts fills it from the catalog and the handlers. */
 
 export interface ResourceRoutes {
   /**
-   * What serves this resource, or undefined when nothing is known by this group, version, resource and
-   * scope. Scope is part of the match: a cluster-scoped kind has no namespaced path (CVE-2019-11247).
+   * What serves this resource; undefined when there is none of this group, version, resource and scope. Scope is part of
+   * the match: a cluster-scoped kind has no namespaced path (CVE-2019-11247).
    */
   find(target: Target): ResourceRoute | undefined;
 }
 
 export interface ResourceRoute {
   readonly style: BodyType['style'];
-  /** What can be done with this subresource; empty when the resource exists and the subresource does not. */
+  /** The verbs of this subresource; empty when the resource exists and the subresource does not. */
   readonly verbs: ReadonlySet<Verb>;
-  /** Forms the answers can take besides plain objects. */
+  /** The forms of an answer besides the plain object. */
   readonly offers: ReadonlySet<Accepted['as']>;
-  /** Media types of patches, in the order error messages list them. */
+  /** Media types of patches, in the order of the error message. */
   readonly patchTypes: readonly string[];
   handle(request: ApiRequest): ApiResponse | Promise<ApiResponse>;
 }
@@ -31,16 +31,16 @@ export interface PathRoutes {
 
 /** A path that is no resource: discovery, health, key sets, pages. */
 export interface PathRoute {
-  /** Served to anyone, without looking at credentials (decision 8 lists these). */
+  /** Served without credentials (decision 8 lists these). */
   readonly public: boolean;
-  /** C-C: public, but whoever sends a token that is not good is told so. */
+  /** C-C: public, but a token that is not valid is refused. */
   readonly refusesBadCredentials?: boolean;
   /** HEAD is answered wherever GET is. */
   readonly methods: readonly Exclude<Method, 'HEAD'>[];
   handle(request: PathRequest): PathAnswer | Promise<PathAnswer>;
 }
 
-/** Ready bytes, or a value that is written as compact or indented JSON, as the client prefers. */
+/** Bytes, or a value that is written as compact or indented JSON, as the client prefers. */
 export type PathAnswer = RawAnswer | ValueResponse;
 
 export interface PathRequest {
@@ -50,7 +50,7 @@ export interface PathRequest {
   readonly cluster: string | undefined;
   /** As in PathInfo. */
   readonly path: string;
-  /** The path as it was sent: with its slashes, and not decoded. */
+  /** The path as it was sent: with trailing slashes, not decoded. */
   readonly asked: string;
   readonly query: Query;
   /** The first `Accept` line. */
@@ -60,12 +60,13 @@ export interface PathRequest {
   readonly signal: AbortSignal;
 }
 
-/** Routes by exact path at the fleet; the first table that knows a path serves it. */
+/** Routes by exact path, at the fleet only. */
 export function pathTable(routes: Readonly<Record<string, PathRoute>>): PathRoutes {
   const byPath = new Map(Object.entries(routes));
   return { find: ({ cluster, path }) => (cluster === undefined ? byPath.get(path) : undefined) };
 }
 
+/** The first table that has a path serves it. */
 export function firstOf(tables: readonly PathRoutes[]): PathRoutes {
   return {
     find(target) {

@@ -7,7 +7,7 @@ export interface VersionFacts {
   readonly buildDate?: string;
 }
 
-/** `/version` with the keys of X-18. What only a Go program could say is there, and empty. */
+/** `/version` with the keys of X-18. Those that only a Go program has are empty. */
 export function versionRoutes({ version, gitCommit = '', buildDate = '' }: VersionFacts): PathRoutes {
   const [major = '', minor = ''] = version.split('.');
   const body = JSON.stringify(
@@ -30,6 +30,6 @@ export function versionRoutes({ version, gitCommit = '', buildDate = '' }: Versi
     methods: ['GET'],
     handle: () => ({ type: 'raw', code: 200, headers: { 'Content-Type': 'application/json' }, body }),
   };
-  // Also under the prefix of a cluster, whether it exists or not: kubectl asks the server it was given.
+  // Also below the prefix of any cluster: kubectl asks for it at the server address of its context.
   return { find: ({ path }) => (path === '/version' ? route : undefined) };
 }

@@ -6,11 +6,11 @@ import { checkDepth, cloneJson, equalJson, isJsonObject, type JsonValue } from '
 export type { JsonObject, JsonValue } from './json-value.ts';
 
 export const MAX_JSON_PATCH_OPERATIONS = 10_000;
-/** Copying a value into itself doubles it, so thirty operations would make a billion of one. */
+/** Copying a value into itself doubles it, so thirty operations would copy it a billion times. */
 const MAX_JSON_PATCH_COPIED_BYTES = 256 * 1024;
-/** What one copied value counts for at least: an empty object is two bytes of JSON, but far more work. */
+/** The least that a copied value counts: an empty object has two bytes of JSON, but costs more. */
 const MIN_COPIED_BYTES = 16;
-/** Inserting into or removing from an array moves the items behind; ten thousand times a million is long. */
+/** An insert into an array, or a removal, moves the items behind it: the work of one patch is bounded. */
 const MAX_JSON_PATCH_MOVED_ITEMS = 10_000_000;
 
 type Operation =
@@ -19,9 +19,9 @@ type Operation =
   | { readonly op: 'remove'; readonly path: JsonPointer };
 
 /**
- * RFC 6902. All operations apply or none does; `document` and `operations` (as JSON.parse or the decoder
- * made it) are left as they are, and the result shares nothing with either. One liberty, which is
- * Kubernetes': testing a missing member of an existing object for `null` succeeds.
+ * RFC 6902. All operations apply or none does. `document` and `operations` (parsed JSON) are not modified, and the
+ * result shares nothing with either. One deviation, as in Kubernetes: a test of a missing member of an existing object
+ * for `null` succeeds.
  *
  * @throws ApiError 400 for a malformed patch, 422 when an operation does not apply, 413 beyond the limits.
  */
@@ -72,7 +72,7 @@ function decode(input: unknown, index: number): Operation {
   }
 }
 
-/** A document of our own, changed in place, with the counters that bound the work of one patch. */
+/** The copy that the operations modify, with the counters that bound the work of one patch. */
 class PatchedDocument {
   root: JsonValue;
   #copiedBytes = 0;
@@ -138,7 +138,7 @@ class PatchedDocument {
   #remove(path: JsonPointer): JsonValue {
     const removed = resolve(this.root, path);
     const token = path.at(-1);
-    // An object of the API is never nothing, so the whole document cannot be removed.
+    // The whole document cannot be removed: an API object is never empty.
     if (removed === undefined || token === undefined) throw doesNotApply();
     const parent = this.#parent(path);
     if (Array.isArray(parent)) {
@@ -151,8 +151,8 @@ class PatchedDocument {
   }
 
   /**
-   * RFC 6902 section 4.4: a remove, then an add of what was removed. That also refuses to move a value
-   * into itself, because its place is gone by then.
+   * RFC 6902 section 4.4: a remove, then an add of the removed value. A move into the value itself fails, because its
+   * path no longer exists.
    */
   #move(from: JsonPointer, path: JsonPointer): void {
     if (from.length === 0 && path.length === 0) return;
@@ -188,7 +188,7 @@ class PatchedDocument {
   }
 }
 
-/** Kubernetes says no more than this about a patch that does not fit the object, whatever the reason. */
+/** Kubernetes' message for a patch that does not apply, for any reason. */
 const doesNotApply = (): ApiError =>
   new ApiError(422, 'Invalid', 'the server rejected our request due to an error in our request', { details: {} });
 

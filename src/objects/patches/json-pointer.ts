@@ -11,15 +11,14 @@ const ARRAY_INDEX = /^(?:0|[1-9][0-9]{0,9})$/;
 export function parseJsonPointer(text: string): JsonPointer | undefined {
   if (text === '') return [];
   if (!text.startsWith('/') || BAD_ESCAPE.test(text)) return undefined;
-  // `~1` first: the other way round, `~01` would end up as a slash (RFC 6901 section 4).
   return text.includes('~') ? unescaped(text) : text.slice(1).split('/');
 }
 
 const [SLASH, TILDE, ONE] = [0x2f, 0x7e, 0x31];
 
 /**
- * In one pass, so that `~01` cannot end up as a slash (RFC 6901 section 4), and into one text that is cut
- * afterwards: a patch may hold a million escapes, and a million small strings take long to put together.
+ * In one pass, so that `~01` does not become a slash (RFC 6901 section 4). The tokens are sliced from one string: a
+ * patch may hold a million escapes, and concatenating a million small strings is slow.
  */
 function unescaped(text: string): string[] {
   const units = Buffer.allocUnsafe(text.length * 2);
@@ -41,15 +40,15 @@ function unescaped(text: string): string[] {
   return ends.map((end, index) => whole.slice(index === 0 ? 0 : ends[index - 1], end));
 }
 
-/** A place in an array; undefined unless the token is an index from 0 to `limit`. */
+/** An array index from 0 to `limit`; undefined for any other token. */
 export function arrayIndex(token: string, limit: number): number | undefined {
   if (!ARRAY_INDEX.test(token)) return undefined;
   const index = Number(token);
   return index <= limit ? index : undefined;
 }
 
-/** What the token names in this container: an own member, or an existing item. */
-export function step(container: JsonValue, token: string): JsonValue | undefined {
+/** The own member or existing item of this name. */
+function getChild(container: JsonValue, token: string): JsonValue | undefined {
   if (Array.isArray(container)) {
     const index = arrayIndex(token, container.length - 1);
     return index === undefined ? undefined : container[index];
@@ -57,12 +56,12 @@ export function step(container: JsonValue, token: string): JsonValue | undefined
   return isJsonObject(container) ? member(container, token) : undefined;
 }
 
-/** The value the pointer names; undefined when there is none. */
+/** The value at the pointer; undefined when there is none. */
 export function resolve(document: JsonValue, pointer: JsonPointer): JsonValue | undefined {
   let value: JsonValue | undefined = document;
   for (const token of pointer) {
     if (value === undefined) return undefined;
-    value = step(value, token);
+    value = getChild(value, token);
   }
   return value;
 }

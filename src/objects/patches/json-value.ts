@@ -2,20 +2,17 @@ import { type ApiError, badRequest } from '../../api/status.ts';
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 
-/**
- * Objects made here have no prototype: `__proto__` and `constructor` are keys like any other in them,
- * for reading as for writing.
- */
+/** Objects created here have no prototype, so `__proto__` and `constructor` are ordinary keys. */
 export interface JsonObject {
   [key: string]: JsonValue;
 }
 
-/** As deep as a body may nest. Patches can nest deeper than any body, and recursion must end somewhere. */
+/** The limit of request bodies. A patch could nest deeper than any body, and the recursion must end. */
 const MAX_JSON_DEPTH = 64;
 
 const tooDeep = (): ApiError => badRequest(`the patch nests values more than ${MAX_JSON_DEPTH} levels deep`);
 
-/** Called before stepping into a container that `depth` others surround. */
+/** Called before entering a container that is nested in `depth` others. */
 export function guardDepth(depth: number): void {
   if (depth >= MAX_JSON_DEPTH) throw tooDeep();
 }
@@ -29,10 +26,10 @@ export const newJsonObject = (): JsonObject => Object.create(null) as JsonObject
 export const member = (object: JsonObject, key: string): JsonValue | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined;
 
-/** Sees the approximate size of each piece in bytes of JSON before it is copied, and may throw. */
+/** Called with the approximate JSON size of each piece before it is copied; may throw. */
 export type SizeMeter = (bytes: number) => void;
 
-/** A deep copy that shares nothing with the original. `depth` counts the containers around the value. */
+/** A deep copy. `depth` counts the containers around the value. */
 export function cloneJson(value: JsonValue, depth = 0, meter?: SizeMeter): JsonValue {
   if (typeof value !== 'object' || value === null) {
     meter?.(typeof value === 'string' ? value.length + 2 : 4);

@@ -1,12 +1,11 @@
 import { guardDepth, isJsonObject, type JsonValue, member, newJsonObject } from './json-value.ts';
 
 /**
- * RFC 7386: members of the patch replace those of the target, objects are merged member by member, and
- * `null` removes. Arrays are replaced whole. A patch that is no object replaces everything; whether that
- * is allowed is for the caller to say.
+ * RFC 7386: members of the patch replace those of the target, objects are merged member by member, `null` removes, and
+ * arrays are replaced whole. A patch that is not an object replaces everything; the caller decides whether to allow
+ * that.
  *
- * Neither argument is changed. The result shares with them what the one left as it was, or the other brought: it is for
- * reading.
+ * Neither argument is modified. The result shares parts with both, so it must not be modified.
  *
  * @throws ApiError 400 when the values nest too deep.
  */
@@ -18,7 +17,7 @@ function merge(target: JsonValue | undefined, patch: JsonValue, depth: number): 
   if (!isJsonObject(patch)) return patch;
   guardDepth(depth);
   const merged = newJsonObject();
-  // What the target has keeps its place; what the patch brings follows.
+  // Members of the target keep their order; new ones follow.
   if (isJsonObject(target)) {
     for (const key of Object.keys(target)) {
       const change = member(patch, key);

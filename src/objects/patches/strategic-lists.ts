@@ -1,19 +1,19 @@
 import { isJsonObject, type JsonValue, member } from './json-value.ts';
 
-/** Lists of a strategic merge patch: what makes two elements the same one, and in which order they end up. */
+/** Lists of a strategic merge patch: which elements are the same, and the order of the result. */
 
 const MARK = '\u0000';
 
-/** Elements with the same text are the same element: by their merge key if they have one, else by value. */
+/** Elements with the same key are the same element. The key is the value of the merge key, or else the whole value. */
 export function compareKey(element: JsonValue, mergeKey: string | undefined): string {
   const value = mergeKey !== undefined && isJsonObject(element) ? member(element, mergeKey) : element;
-  // Nearly every key is a string, which is its own text. The mark keeps `"1"` and `1` apart, and the quote a
-  // string that begins with the mark: no other value's JSON begins with one.
+  // A string is its own key. The mark distinguishes `"1"` from `1`, and the quote a string that begins with the mark:
+  // the JSON of no other value begins with a quote.
   if (typeof value !== 'string') return MARK + JSON.stringify(value ?? null);
   return value.startsWith(MARK) ? `${MARK}"${value}` : value;
 }
 
-/** The first place of each element, by what it is compared by. */
+/** The first index of each element, by its key. */
 export type Positions = ReadonlyMap<string, number>;
 
 export function positions(list: readonly JsonValue[], mergeKey: string | undefined): Positions {
@@ -25,7 +25,7 @@ export function positions(list: readonly JsonValue[], mergeKey: string | undefin
   return found;
 }
 
-/** Without repetitions, what was there first. */
+/** The union, without duplicates. */
 export function mergeSets(target: readonly JsonValue[], added: readonly JsonValue[]): JsonValue[] {
   const merged = new Map<string, JsonValue>();
   for (const element of [...target, ...added]) {
@@ -41,10 +41,10 @@ export function deleteListed(target: readonly JsonValue[], listed: readonly Json
 }
 
 /**
- * Puts what the patch mentions into the patch's order, and the others between them: each before the first
- * mentioned one that it stood before until now. Both orders are kept; where they disagree, the patch's wins.
+ * Orders the elements that the patch mentions as in the patch, and puts each other element before the first mentioned
+ * one that it preceded. Where the old order and the patch disagree, the patch wins.
  *
- * Lists are as long as a body allows, so each element's key is made once and nothing is sorted by comparing.
+ * Lists are as long as a body allows, so each key is computed once and the sort is linear.
  */
 export function inOrderOf(
   list: readonly JsonValue[],
@@ -52,7 +52,7 @@ export function inOrderOf(
   past: Positions,
   mergeKey: string | undefined,
 ): JsonValue[] {
-  // Behind all that stood somewhere. Repeats have no place of their own, so it is not the number of places.
+  // After the highest index. Duplicates have no entry, so the size of the map is not it.
   let end = 0;
   for (const index of past.values()) end = Math.max(end, index + 1);
   const mentioned: Sortable[] = [];
@@ -81,13 +81,13 @@ export function inOrderOf(
 
 interface Sortable {
   readonly element: JsonValue;
-  /** Where it stood before the patch; undefined when it is new. */
+  /** Its index before the patch; undefined when it is new. */
   readonly was: number | undefined;
-  /** What it is sorted by. */
+  /** The sort key. */
   readonly rank: number;
 }
 
-/** Stable, and linear: places are indexes of a list, so they can be counted. */
+/** A counting sort: stable and linear, because ranks are indexes of a list. */
 function sortByRank(elements: readonly Sortable[]): Sortable[] {
   const last = elements.reduce((most, { rank }) => Math.max(most, rank), 0);
   const starts = new Uint32Array(last + 2);

@@ -12,8 +12,8 @@ import {
 import { compareKey, deleteListed, inOrderOf, mergeSets, type Positions, positions } from './strategic-lists.ts';
 
 /**
- * What a schema says about patches: a list with `patchStrategy: 'merge'` is merged, element by element if it
- * has a `patchMergeKey` and else as a set. Every other list is replaced whole.
+ * Patch directives of a schema: a list with `patchStrategy: 'merge'` is merged, element by element if it has a
+ * `patchMergeKey`, else as a set. Every other list is replaced whole.
  */
 interface PatchSchema {
   readonly properties?: Readonly<Record<string, PatchSchema>>;
@@ -29,21 +29,21 @@ const DELETE_PREFIX = '$deleteFromPrimitiveList/';
 const ORDER_PREFIX = '$setElementOrder/';
 
 /**
- * Kubernetes' strategic merge patch: a merge patch that knows from the schema which lists are sets and maps,
- * with directives for what a merge cannot say. What kubectl sends for the kinds that Kubernetes itself has.
+ * Kubernetes' strategic merge patch: a merge patch in which the schema says which lists are sets and maps, with
+ * directives for what a merge cannot express. kubectl sends it for Kubernetes' built-in kinds.
  *
- * Neither argument is changed, and the result shares nothing with them.
+ * Neither argument is modified, and the result shares nothing with them.
  *
  * @throws ApiError 400 when the patch contradicts itself or nests too deep.
  */
 export function applyStrategicMergePatch(target: JsonValue, patch: JsonValue, schema: TSchema): JsonValue {
   if (!isJsonObject(patch)) throw badRequest('a strategic merge patch must be a JSON object');
-  // Copied once, here: copying at every step would copy an element as often as the patch mentions it.
+  // Copied once, here: otherwise an element would be copied as often as the patch mentions it.
   const own = cloneJson(target);
   return mergeObject(isJsonObject(own) ? own : newJsonObject(), patch, schema as PatchSchema, 0);
 }
 
-/** Changes `target` and returns it, unless the patch puts something else in its place. */
+/** Modifies `target` and returns it, unless the patch replaces it. */
 function mergeObject(target: JsonObject, patch: JsonObject, schema: PatchSchema, depth: number): JsonObject {
   guardDepth(depth);
   const directive = member(patch, DIRECTIVE);
@@ -56,7 +56,7 @@ function mergeObject(target: JsonObject, patch: JsonObject, schema: PatchSchema,
   if (retained !== undefined) {
     for (const key of Object.keys(target)) if (!retained.has(key)) delete target[key];
   }
-  // Removals go first: an element that is both removed and added ends up there.
+  // Removals go first: an element that is both removed and added is in the result.
   for (const [key, value] of Object.entries(patch)) {
     const field = keyAfter(DELETE_PREFIX, key);
     if (field === undefined) continue;
@@ -77,13 +77,13 @@ function mergeObject(target: JsonObject, patch: JsonObject, schema: PatchSchema,
     checkOrder(field, member(patch, field), order, mergeKey);
     const list = member(target, field);
     if (Array.isArray(list)) {
-      target[field] = inOrderOf(list, positions(order, mergeKey), before.get(field) ?? NOWHERE, mergeKey);
+      target[field] = inOrderOf(list, positions(order, mergeKey), before.get(field) ?? NO_POSITIONS, mergeKey);
     }
   }
   return target;
 }
 
-/** Where the elements of the lists that are to be ordered stand, before any of it is changed. */
+/** The positions of elements in the lists that the patch orders, before any change. */
 function positionsBefore(target: JsonObject, patch: JsonObject, schema: PatchSchema): ReadonlyMap<string, Positions> {
   const before = new Map<string, Positions>();
   for (const key of Object.keys(patch)) {
@@ -141,7 +141,7 @@ function mergeElements(
   return inOrderOf(merged, positions(added, key), before, key);
 }
 
-/** A directive that stands alone in its element (`$patch: replace`) needs no key. */
+/** An element with `$patch: replace` needs no key. */
 function elementWithKey(element: JsonValue, key: string): JsonObject {
   if (!isJsonObject(element)) throw badRequest(`a list that is merged by ${key} must hold objects`);
   if (member(element, key) === undefined && member(element, DIRECTIVE) !== 'replace') {
@@ -150,7 +150,7 @@ function elementWithKey(element: JsonValue, key: string): JsonObject {
   return element;
 }
 
-/** A value that is new where the patch puts it: there is nothing to merge with, and directives mean nothing. */
+/** A value without a counterpart in the target: it is copied without directives. */
 function fresh(patch: JsonObject, depth: number): JsonObject {
   guardDepth(depth);
   const made = newJsonObject();
@@ -174,7 +174,7 @@ function freshList(list: readonly JsonValue[], depth: number): JsonValue[] {
   return made;
 }
 
-/** `$retainKeys` names all members that are to stay, so whatever the patch sets must be among them. */
+/** `$retainKeys` lists all members of the result, so the members of the patch must be among them. */
 function retainedKeys(patch: JsonObject): ReadonlySet<string> | undefined {
   const listed = member(patch, RETAIN_KEYS);
   if (listed === undefined) return undefined;
@@ -185,7 +185,7 @@ function retainedKeys(patch: JsonObject): ReadonlySet<string> | undefined {
   return keys;
 }
 
-/** What the patch brings must be in the order that it asks for, or one of the two is a mistake. */
+/** The elements of the patch must be in the order of its own $setElementOrder list. */
 function checkOrder(
   field: string,
   patched: JsonValue | undefined,
@@ -202,7 +202,7 @@ function checkOrder(
   }
 }
 
-/** A list that is merged has an end, and so has what is said about it. */
+/** Merged lists have a maximum length, which also bounds the lists of a patch. */
 function checkLength(list: readonly JsonValue[], maxItems = Number.POSITIVE_INFINITY): void {
   if (list.length > maxItems) throw badRequest(`a list of the patch has more than ${maxItems} elements`);
 }
@@ -218,10 +218,10 @@ function listOf(key: string, value: JsonValue): readonly JsonValue[] {
   return value;
 }
 
-const NOWHERE: Positions = new Map();
-const NOTHING_KNOWN: PatchSchema = {};
+const NO_POSITIONS: Positions = new Map();
+const NO_SCHEMA: PatchSchema = {};
 const propertyOf = ({ properties = {} }: PatchSchema, key: string): PatchSchema =>
-  Object.hasOwn(properties, key) ? (properties[key] ?? NOTHING_KNOWN) : NOTHING_KNOWN;
+  Object.hasOwn(properties, key) ? (properties[key] ?? NO_SCHEMA) : NO_SCHEMA;
 
 const unknownDirective = (directive: JsonValue) =>
   badRequest(`unknown patch type: ${typeof directive === 'string' ? directive.slice(0, 64) : typeof directive}`);

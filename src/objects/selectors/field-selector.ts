@@ -1,6 +1,6 @@
-import { SelectorSyntaxError } from './syntax-error.ts';
+import { SelectorSyntaxError } from './selector-syntax-error.ts';
 
-export { SelectorSyntaxError } from './syntax-error.ts';
+export { SelectorSyntaxError } from './selector-syntax-error.ts';
 
 export interface FieldRequirement {
   readonly field: string;
@@ -11,7 +11,7 @@ export interface FieldRequirement {
 /** An object's fields by their names in selectors, as a function or as a record of own properties. */
 export type Fields = ((field: string) => string | undefined) | Readonly<Record<string, string>>;
 
-/** Requirements that must all hold. Immutable; parse once, ask often. */
+/** Requirements that must all hold. Immutable. */
 export class FieldSelector {
   readonly requirements: readonly FieldRequirement[];
 
@@ -24,7 +24,7 @@ export class FieldSelector {
     return this.requirements.length === 0;
   }
 
-  /** A field the object does not have counts as empty. */
+  /** A field that the object does not have counts as empty. */
   matches(fields: Fields): boolean {
     for (const { field, operator, value } of this.requirements) {
       if ((lookUp(fields, field) === value) !== (operator === '=')) return false;
@@ -32,7 +32,7 @@ export class FieldSelector {
     return true;
   }
 
-  /** The value this field must have for anything to match; undefined when the selector leaves it open. */
+  /** The only value of this field that matches; undefined when the selector does not require one. */
   exactValue(field: string): string | undefined {
     return this.requirements.find((one) => one.field === field && one.operator === '=')?.value;
   }
@@ -56,12 +56,12 @@ const escapeValue = (value: string): string => value.replaceAll(/[\\,=]/g, '\\$&
  * @throws SelectorSyntaxError with Kubernetes' own words (L-41), which are part of the interface.
  */
 export function parseFieldSelector(text: string): FieldSelector {
-  // Sorted before they are read, as in Kubernetes: it decides which of several faults is reported.
+  // Sorted before they are parsed, as in Kubernetes: the order decides which of several faults is reported.
   const terms = splitTerms(text).filter((term) => term !== '');
   return new FieldSelector(terms.sort().map((term) => parseTerm(term, text)));
 }
 
-/** L-42: selecting by a field that is not offered is refused, so that no selector probes hidden ones. */
+/** L-42: other fields are refused, so that a selector cannot probe hidden ones. */
 export function assertSupported(selector: FieldSelector, supported: readonly string[]): void {
   const unknown = selector.requirements.find(({ field }) => !supported.includes(field));
   if (unknown !== undefined) throw new SelectorSyntaxError(`field label not supported: ${unknown.field}`);
@@ -81,7 +81,7 @@ function splitTerms(text: string): string[] {
   return terms;
 }
 
-/** The first operator splits; the field before it knows no escapes. */
+/** The first operator splits the term. The field before it has no escapes. */
 function parseTerm(term: string, selector: string): FieldRequirement {
   const equals = term.indexOf('=');
   if (equals < 0) throw new SelectorSyntaxError(`invalid selector: '${selector}'; can't understand '${term}'`);

@@ -1,7 +1,7 @@
 import { toGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { isValidLabelValue } from '../../api/names.ts';
-import { SelectorSyntaxError } from './syntax-error.ts';
+import { SelectorSyntaxError } from './selector-syntax-error.ts';
 
 export type LabelOperator = 'in' | 'notin' | '=' | '==' | '!=' | 'exists' | '!' | 'gt' | 'lt';
 
@@ -12,19 +12,19 @@ export interface Requirement {
   readonly values: readonly string[];
 }
 
-/** An object's labels, as kept (a map) or as decoded (a record). */
+/** An object's labels. */
 export type Labels = ReadonlyMap<string, string> | Readonly<Record<string, string>>;
 
-/** Decides for the value an object has under the requirement's key; undefined when it has no such label. */
+/** Tests the value of the requirement's label; undefined when the object does not have it. */
 export type ValueTest = (value: string | undefined) => boolean;
 
 /**
- * Kubernetes names every bad value. A selector is a list of two-byte values at its worst and each is
- * answered with some 300 bytes, so beyond this many we only count them.
+ * Kubernetes reports every invalid value. A selector may hold thousands of two-byte values, and a report has some 300
+ * bytes, so further ones are only counted.
  */
 const MAX_NAMED_FAULTS = 32;
 
-/** Checks the values of a requirement whose key is known to be good. */
+/** Validates the values of a requirement with a valid key. */
 export function makeRequirement(key: string, operator: LabelOperator, values: Iterable<string>): Requirement {
   const sorted = [...new Set(values)].sort();
   const faults: string[] = [];
@@ -48,12 +48,12 @@ export function makeRequirement(key: string, operator: LabelOperator, values: It
   return { key, operator, values: sorted };
 }
 
-/** The text of one field error (F-07) with the value printed. */
+/** The text of one field error (F-07) with its value. */
 export function invalid(path: string, value: string, detail: string): string {
   return `${path}: Invalid value: ${goQuote(value)}: ${detail}`;
 }
 
-/** F-06: one fault stands bare, several in brackets. */
+/** F-06: several faults are put in brackets. */
 function aggregate(faults: readonly string[], unnamed: number): string {
   const [only] = faults;
   if (faults.length === 1 && unnamed === 0 && only !== undefined) return only;
@@ -61,7 +61,7 @@ function aggregate(faults: readonly string[], unnamed: number): string {
   return `[${faults.join(', ')}${rest}]`;
 }
 
-/** Prepared once per selector, asked once per object. */
+/** Built once for each selector, called once for each object. */
 export function compile({ operator, values }: Requirement): ValueTest {
   switch (operator) {
     case 'exists':
@@ -100,7 +100,7 @@ const INFIX: Readonly<Record<Exclude<LabelOperator, 'exists' | '!' | 'in' | 'not
   lt: '<',
 };
 
-/** In the grammar of selectors again, normalized as Kubernetes prints it. */
+/** The requirement as text, normalized as Kubernetes prints it. */
 export function printRequirement({ key, operator, values }: Requirement): string {
   if (operator === 'exists') return key;
   if (operator === '!') return `!${key}`;

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type LabelOperator, parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';
-import { LabelTokens } from './label-tokens.ts';
+import { type LabelOperator, LabelTokens, parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';
 
 const QUALIFIED_RULE =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
@@ -289,11 +288,11 @@ describe('cost of hostile text', () => {
   const SIZE = 100_000;
   const fill = (unit: string): string => unit.repeat(Math.ceil(SIZE / unit.length));
 
-  /** Counts the characters the tokenizer looks at; everything else it does is proportional to its tokens. */
+  /** Counts the characters that the lexer reads; its other work is proportional to its tokens. */
   class CountingText extends String {
-    looks = 0;
+    reads = 0;
     override charAt(at: number): string {
-      this.looks++;
+      this.reads++;
       return super.charAt(at);
     }
   }
@@ -307,13 +306,13 @@ describe('cost of hostile text', () => {
     ['one word', fill('a')],
     ['requirements', fill('a in (b),')],
     ['words', fill('a ')],
-  ])('100 KB of %s are looked at three times at most', (_, text) => {
+  ])('100 KB of %s are read at most three times', (_, text) => {
     const counting = new CountingText(text);
     const tokens = new LabelTokens(counting as unknown as string);
     let count = 0;
     while (tokens.take().kind !== 'end') count++;
     expect(count).toBeLessThanOrEqual(text.length);
-    expect(counting.looks).toBeLessThanOrEqual(3 * text.length);
+    expect(counting.reads).toBeLessThanOrEqual(3 * text.length);
   });
 
   it.each([

@@ -9,15 +9,14 @@ import {
   type Requirement,
   type ValueTest,
 } from './label-requirement.ts';
-import { LabelTokens, type Token, type TokenKind } from './label-tokens.ts';
-import { SelectorSyntaxError } from './syntax-error.ts';
+import { SelectorSyntaxError } from './selector-syntax-error.ts';
 
 export type { LabelOperator, Labels, Requirement } from './label-requirement.ts';
-export { SelectorSyntaxError } from './syntax-error.ts';
+export { SelectorSyntaxError } from './selector-syntax-error.ts';
 
-/** Requirements that must all hold. Immutable; parse once, ask often. */
+/** Requirements that must all hold. Immutable. */
 export class LabelSelector {
-  /** Sorted by key; requirements about the same key stay in the order they were written in. */
+  /** Sorted by key; requirements on the same key keep their order. */
   readonly requirements: readonly Requirement[];
   readonly #tests: ReadonlyArray<{ readonly key: string; readonly test: ValueTest }>;
 
@@ -148,5 +147,74 @@ function parseSet(tokens: LabelTokens): string[] {
     if (separator.kind !== ',' && separator.kind !== ')') throw unexpected(separator, ", expected: ',' or ')'");
     tokens.take();
     if (separator.kind === ')') return values;
+  }
+}
+
+/** Tokens of a label selector. `in` and `notin` are words: only the parser knows where they are operators. */
+type TokenKind = 'word' | 'end' | '=' | '==' | '!=' | '!' | '>' | '<' | '(' | ')' | ',';
+
+interface Token {
+  readonly kind: TokenKind;
+  /** As written; empty at the end. */
+  readonly text: string;
+}
+
+const SIGNS: ReadonlySet<string> = new Set(['=', '!', '(', ')', ',', '>', '<'] satisfies TokenKind[]);
+const BLANKS: ReadonlySet<string> = new Set([' ', '\t', '\r', '\n']);
+const END: Token = { kind: 'end', text: '' };
+
+const isSign = (char: string): char is TokenKind => SIGNS.has(char);
+
+/**
+ * The lexer. After the last token it returns `end`. It reads each character at most three times, so the cost is linear.
+ *
+ * Kubernetes takes a NUL for the end of the text, so that a selector that begins with one selects everything. Here a
+ * NUL is part of a word, and the validation of keys and values refuses it.
+ */
+export class LabelTokens {
+  readonly #text: string;
+  #at = 0;
+  #next: Token | undefined;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  peek(): Token {
+    this.#next ??= this.#scan();
+    return this.#next;
+  }
+
+  take(): Token {
+    const token = this.peek();
+    this.#next = undefined;
+    return token;
+  }
+
+  #scan(): Token {
+    const text = this.#text;
+    while (this.#at < text.length && BLANKS.has(text.charAt(this.#at))) this.#at++;
+    if (this.#at === text.length) return END;
+    const sign = text.charAt(this.#at);
+    return isSign(sign) ? this.#scanSign(sign) : this.#scanWord();
+  }
+
+  #scanSign(sign: TokenKind): Token {
+    this.#at++;
+    const doubled = (sign === '=' || sign === '!') && this.#text[this.#at] === '=';
+    if (!doubled) return { kind: sign, text: sign };
+    this.#at++;
+    const kind = sign === '=' ? '==' : '!=';
+    return { kind, text: kind };
+  }
+
+  #scanWord(): Token {
+    const start = this.#at;
+    while (this.#at < this.#text.length) {
+      const char = this.#text.charAt(this.#at);
+      if (SIGNS.has(char) || BLANKS.has(char)) break;
+      this.#at++;
+    }
+    return { kind: 'word', text: this.#text.slice(start, this.#at) };
   }
 }

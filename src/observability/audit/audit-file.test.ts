@@ -32,7 +32,7 @@ const line = (text: string): Buffer => Buffer.from(`${text}\n`);
 const backups = async (): Promise<string[]> => (await readdir(dir)).filter((name) => name !== 'audit.log').sort();
 const contentOf = (name: string): Promise<string> => readFile(join(dir, name), 'utf8');
 
-test('appends for this user only, and goes on where it was', async () => {
+test('appends to a file that only this user can read, and continues in it', async () => {
   const nested = join(dir, 'a', 'b', 'audit.log');
   const first = fileWith({ path: nested });
   await first.append(line('one'));
@@ -45,7 +45,7 @@ test('appends for this user only, and goes on where it was', async () => {
   expect((await stat(join(dir, 'a', 'b'))).mode & 0o777).toBe(0o700);
 });
 
-test('a line that a power cut left unfinished does not spoil the next', async () => {
+test('a line that a power failure left unfinished does not spoil the next', async () => {
   await writeFile(path, '{"whole":1}\n{"half":');
   const file = fileWith();
   await file.append(line('{"next":1}'));
@@ -55,7 +55,7 @@ test('a line that a power cut left unfinished does not spoil the next', async ()
 });
 
 describe('putting aside', () => {
-  test('by size, under the time, and never in the middle of what is appended', async () => {
+  test('by size, with the time in the name, and never in the middle of an append', async () => {
     const file = fileWith();
     await file.append(line('a'.repeat(59)));
     now = Date.UTC(2030, 0, 2, 3, 4, 5, 6);
@@ -68,7 +68,7 @@ describe('putting aside', () => {
     expect(await contentOf('audit.log')).toBe(`${'c'.repeat(200)}\n`);
   });
 
-  test('keeps so many', async () => {
+  test('keeps a number of files', async () => {
     const file = fileWith({ maxBackups: 2 });
     await writeFile(join(dir, 'audit-notes.log'), 'not ours');
     for (const letter of 'abcde') {
@@ -95,7 +95,7 @@ describe('putting aside', () => {
     expect(texts).toEqual([3, 4, 5, 6].map((day) => `morning ${day}\nevening ${day}\n`));
   });
 
-  test('what can not be put aside is written on, and told', async () => {
+  test('a file that can not be rotated is still written to, and reported', async () => {
     const file = fileWith();
     await file.append(line('a'.repeat(90)));
     await rename(path, join(dir, 'moved'));
@@ -105,7 +105,7 @@ describe('putting aside', () => {
     expect(await contentOf('moved')).toBe(`${'a'.repeat(90)}\n${'b'.repeat(90)}\n`);
   });
 
-  test('where the path leads, when it is a link', async () => {
+  test('next to the target, when the path is a link', async () => {
     await mkdir(join(dir, 'disk'));
     await symlink(join(dir, 'disk', 'real.log'), path);
     const file = fileWith();
@@ -118,7 +118,7 @@ describe('putting aside', () => {
 });
 
 describe('sharing', () => {
-  test('two processes with one file lose no line when it is put aside', async () => {
+  test('two processes with one file lose no line when it is rotated', async () => {
     const [one, two] = [fileWith(), fileWith()];
     for (let round = 0; round < 20; round++) {
       now += 1000;
@@ -133,7 +133,7 @@ describe('sharing', () => {
     expect(texts.length).toBeGreaterThan(2);
   });
 
-  test('a file that somebody moved away is followed by a new one', async () => {
+  test('a file that another program moved away is followed by a new one', async () => {
     const file = fileWith();
     await file.append(line('before'));
     await unlink(path);

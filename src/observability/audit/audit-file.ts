@@ -4,43 +4,42 @@ import { dirname, join, parse } from 'node:path';
 
 export interface AuditFileOptions {
   readonly path: string;
-  /** A file that would grow past this is put aside. */
+  /** A file that would grow past this is rotated. */
   readonly maxBytes: number;
-  /** How long files that were put aside are kept; 0 for ever. */
+  /** How long rotated files are kept; 0 for ever. */
   readonly maxAgeMs: number;
-  /** How many of them are kept; 0 for all. */
+  /** How many rotated files are kept; 0 for all. */
   readonly maxBackups: number;
   readonly now: () => number;
-  /** Hears that a file could not be put aside, or an old one not be removed: lines are written all the same. */
+  /** A file could not be rotated, or an old one not be removed. Lines are still written. */
   readonly onProblem: (error: unknown) => void;
 }
 
-/** How often it is looked whether the path still leads to the file that is open. */
-const LOOK_MS = 1_000;
-/** With a limit of age a file holds one day, so that lines are removed about when they should be. */
+/** How often the path is compared with the file that is open. */
+const CHECK_MS = 1_000;
+/** With a limit of age a file holds one day, so that its lines are removed at about the right time. */
 const DAY_MS = 86_400_000;
 const NEWLINE = 0x0a;
-/** Each write returns when it is on the disk: one call where a write and a synchronization would be two. */
-const SYNCED: number | undefined = constants.O_DSYNC;
-const APPEND = constants.O_CREAT | constants.O_APPEND | (SYNCED ?? 0);
+/** A write returns when it is on the disk: one system call in place of two (write, fdatasync). */
+const DSYNC: number | undefined = constants.O_DSYNC;
+const APPEND = constants.O_CREAT | constants.O_APPEND | (DSYNC ?? 0);
 
 /**
- * The file of the audit log: appends, makes durable, and puts full files aside. Several processes may share one, and
- * somebody else may move or replace it: whoever finds another file at the path goes on in that one. A failed append
- * leaves no half line behind, or ends it before the next. One call at a time.
+ * The file of the audit log: appends lines, makes them durable, and rotates. Several processes may share one file, and
+ * another program may move or replace it: a process that finds another file at the path continues in that one. A failed
+ * append leaves no half line, or the next append ends it. Calls must not overlap.
  */
 export class AuditFile {
   readonly #options: AuditFileOptions;
   #handle: FileHandle | undefined;
-  /** Where the path leads: what is put aside stays on that disk. */
+  /** The path without symbolic links: a rotated file stays on the same disk. */
   #realPath = '';
   #identity = '';
   #isRegular = false;
   #size = 0;
-  #bornAt = 0;
-  #lookedAt = 0;
-  /** The file ends in the middle of a line. */
-  #torn = false;
+  #createdAt = 0;
+  #checkedAt = 0;
+  #endsMidLine = false;
 
   constructor(options: AuditFileOptions) {
     this.#options = options;
@@ -49,21 +48,21 @@ export class AuditFile {
   /** Whole lines. They are on the disk when this resolves. */
   async append(lines: Uint8Array): Promise<void> {
     const handle = await this.#handleFor(lines.length);
-    const bytes = this.#torn ? Buffer.concat([Buffer.of(NEWLINE), lines]) : lines;
+    const bytes = this.#endsMidLine ? Buffer.concat([Buffer.of(NEWLINE), lines]) : lines;
     let written = 0;
     try {
       while (written < bytes.length) written += await writeFrom(handle, bytes, written);
       // Pipes and devices can not be synchronized.
-      if (SYNCED === undefined && this.#isRegular) await handle.datasync();
+      if (DSYNC === undefined && this.#isRegular) await handle.datasync();
     } catch (error) {
       await this.#undo(handle, written);
       throw error;
     }
-    this.#torn = false;
+    this.#endsMidLine = false;
     this.#size += bytes.length;
   }
 
-  /** Opens it, so that a path that can not be used is known at the start. */
+  /** Opens the file, so that a bad path is an error at the start. */
   async open(): Promise<void> {
     await this.#handleFor(0);
     await this.#prune();
@@ -77,16 +76,16 @@ export class AuditFile {
 
   async #handleFor(length: number): Promise<FileHandle> {
     const { now, maxBytes, maxAgeMs } = this.#options;
-    if (this.#handle !== undefined && now() - this.#lookedAt >= LOOK_MS) await this.#look();
+    if (this.#handle !== undefined && now() - this.#checkedAt >= CHECK_MS) await this.#check();
     const handle = this.#handle ?? (await this.#open());
     if (!this.#isRegular || this.#size === 0) return handle;
     const isFull = this.#size + length > maxBytes;
-    const isOld = maxAgeMs > 0 && now() - this.#bornAt >= DAY_MS;
+    const isOld = maxAgeMs > 0 && now() - this.#createdAt >= DAY_MS;
     if (!isFull && !isOld) return handle;
-    return (await this.#putAside()) ? this.#open() : handle;
+    return (await this.#rotate()) ? this.#open() : handle;
   }
 
-  async #putAside(): Promise<boolean> {
+  async #rotate(): Promise<boolean> {
     let reserved: string | undefined;
     try {
       reserved = await this.#reserveBackup();
@@ -94,8 +93,8 @@ export class AuditFile {
     } catch (error) {
       if (reserved !== undefined) await unlink(reserved).catch(() => {});
       this.#options.onProblem(error);
-      // Not again with every line.
-      this.#bornAt = this.#options.now();
+      // Tries again in a day, not with every line.
+      this.#createdAt = this.#options.now();
       return false;
     }
     await this.close();
@@ -103,8 +102,8 @@ export class AuditFile {
     return true;
   }
 
-  async #look(): Promise<void> {
-    this.#lookedAt = this.#options.now();
+  async #check(): Promise<void> {
+    this.#checkedAt = this.#options.now();
     const found = await stat(this.#options.path).catch(() => undefined);
     if (found === undefined || identityOf(found) !== this.#identity) return this.close();
     this.#size = found.size;
@@ -113,21 +112,21 @@ export class AuditFile {
   async #open(): Promise<FileHandle> {
     const { path, now } = this.#options;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    // Reading is needed to see how it ends; a pipe or a device may only take writing.
+    // Opened for reading, too, to see whether the last line is whole. A pipe or a device may only allow writing.
     const handle = await open(path, APPEND | constants.O_RDWR, 0o600).catch(() =>
       open(path, APPEND | constants.O_WRONLY, 0o600),
     );
     try {
-      const facts = await handle.stat();
-      this.#identity = identityOf(facts);
+      const stats = await handle.stat();
+      this.#identity = identityOf(stats);
       this.#realPath = await realpath(path);
-      this.#isRegular = facts.isFile();
-      this.#size = facts.size;
-      this.#bornAt = facts.size === 0 ? now() : facts.birthtimeMs || facts.mtimeMs;
-      this.#lookedAt = now();
-      this.#torn = this.#isRegular && facts.size > 0 && (await lastByte(handle, facts.size)) !== NEWLINE;
-      // A file that was just made is lost in a power cut if its folder is not written too.
-      if (this.#isRegular && facts.size === 0) await syncFolder(dirname(path));
+      this.#isRegular = stats.isFile();
+      this.#size = stats.size;
+      this.#createdAt = stats.size === 0 ? now() : stats.birthtimeMs || stats.mtimeMs;
+      this.#checkedAt = now();
+      this.#endsMidLine = this.#isRegular && stats.size > 0 && (await lastByte(handle, stats.size)) !== NEWLINE;
+      // A new file is lost in a power failure if its folder is not synchronized.
+      if (this.#isRegular && stats.size === 0) await syncFolder(dirname(path));
     } catch (error) {
       await handle.close();
       throw error;
@@ -136,23 +135,23 @@ export class AuditFile {
     return handle;
   }
 
-  /** What got through of a failed append is taken back, unless somebody else has written behind it. */
+  /** Removes what a failed append has written, unless another process has written behind it. */
   async #undo(handle: FileHandle, written: number): Promise<void> {
     this.#handle = undefined;
     try {
       const { size } = await handle.stat();
       if (this.#isRegular && written > 0 && size === this.#size + written) await handle.truncate(this.#size);
     } catch {
-      // Whoever opens it next looks how it ends.
+      // The next `#open` checks whether the last line is whole.
     } finally {
-      // After a failed fsync the kernel may call lost pages clean: only a new descriptor is to be trusted.
+      // After a failed fsync the kernel may mark lost pages as clean. Only a new descriptor reports further errors.
       await handle.close().catch(() => {});
     }
   }
 
   /**
-   * An empty file that only we have made: processes that find the log full in the same moment would otherwise choose the
-   * same name, and the second one put its file in the place of the first one's.
+   * Creates the empty target of a rotation. Otherwise two processes that find the log full at the same moment could choose
+   * the same name, and the second would overwrite the file of the first.
    */
   async #reserveBackup(): Promise<string> {
     const { dir, name, ext } = parse(this.#realPath);
@@ -167,7 +166,7 @@ export class AuditFile {
     }
   }
 
-  /** Removes what was put aside and is too old, or too much. */
+  /** Removes rotated files that are too old or too many. */
   async #prune(): Promise<void> {
     const { maxAgeMs, maxBackups, now, onProblem } = this.#options;
     const { dir, name, ext } = parse(this.#realPath);
@@ -183,7 +182,7 @@ export class AuditFile {
   }
 }
 
-/** Sorts by time, and has no colon, which some file systems refuse. */
+/** Sorts by time, and has no colon, which some file systems do not allow. */
 const stampOf = (time: number): string => new Date(time).toISOString().slice(0, -1).replaceAll(':', '-');
 
 const STAMP = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;
@@ -195,7 +194,7 @@ const isBackup = (file: string, name: string, ext: string): boolean =>
 
 const identityOf = ({ dev, ino }: { dev: number; ino: number }): string => `${dev}:${ino}`;
 
-/** By the callback of `fs`: of the methods of a FileHandle this one is used for every token, and it costs three times that. */
+/** The callback of `fs`: FileHandle.write costs three times as much, and every token is a write. */
 function writeFrom({ fd }: FileHandle, bytes: Uint8Array, offset: number): Promise<number> {
   return new Promise((resolve, reject) => {
     write(fd, bytes, offset, bytes.length - offset, null, (error, written) => {

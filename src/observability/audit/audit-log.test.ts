@@ -40,7 +40,7 @@ function setUp(maxWaitingBytes?: number) {
   };
 }
 
-test('lines that nobody waits for are gathered', async () => {
+test('lines without a commit are collected', async () => {
   const { log, appended, tick } = setUp();
   log.write('a');
   log.write('b');
@@ -49,7 +49,7 @@ test('lines that nobody waits for are gathered', async () => {
   await expect.poll(() => appended).toEqual([['a', 'b']]);
 });
 
-test('A9: those who wait at the same time share one write to the disk, and lines keep their order', async () => {
+test('A9: commits at the same time share one write to the disk, and lines keep their order', async () => {
   const { log, appended, hold, letGo } = setUp();
   hold();
   const first = log.commit('1');
@@ -61,15 +61,15 @@ test('A9: those who wait at the same time share one write to the disk, and lines
   expect(appended.flat()).toEqual(['1', '2', '3', '4', '5']);
 });
 
-/** One waits while a line is written, and its writer asks again as soon as it is answered. */
+/** One commit waits while a line is written; the client of that line sends its next request once it is answered. */
 async function askAgain({ log, appended, hold, letGo }: ReturnType<typeof setUp>): Promise<string[][]> {
   hold();
   const again = log.commit('1').then(async () => {
-    // The answer goes out in one turn of the event loop, and the next request is there in the one after.
+    // The answer is sent in one tick of the event loop, and the next request arrives in the one after.
     await new Promise(setImmediate);
     return log.commit('3');
   });
-  // By now it is being written.
+  // Now the first is being written.
   await new Promise(setImmediate);
   await new Promise(setImmediate);
   const waiting = log.commit('2');
@@ -78,11 +78,11 @@ async function askAgain({ log, appended, hold, letGo }: ReturnType<typeof setUp>
   return appended;
 }
 
-test('A9: those who ask again when they are answered share the next write with those who waited for it', async () => {
+test('A9: the next requests of clients that were answered share the next write with the commits that waited for it', async () => {
   expect(await askAgain(setUp())).toEqual([['1'], ['2', '3']]);
 });
 
-test('while every turn of the event loop ends with other work nobody is kept for a second one', async () => {
+test('a write does not wait for a second tick while every tick ends with other work', async () => {
   let isBusy = true;
   const work = (): void => {
     if (isBusy) lastInTick(work);
@@ -92,11 +92,11 @@ test('while every turn of the event loop ends with other work nobody is kept for
   isBusy = false;
 });
 
-test('A20: lines that come during a write are gathered, and the next who waits does not come upon a write of them', async () => {
+test('A20: lines that come during a write are collected, and the next commit does not find a write of them begun', async () => {
   const { log, appended, timers, hold, letGo, tick } = setUp();
   hold();
   const first = log.commit('1');
-  // By now it is being written.
+  // Now the first is being written.
   await new Promise(setImmediate);
   await new Promise(setImmediate);
   log.write('refused 1');
@@ -113,7 +113,7 @@ test('A20: lines that come during a write are gathered, and the next who waits d
   expect(appended.flat().at(-1)).toBe('refused 3');
 });
 
-test('A9: nobody who waits is told that it is safe before it is', async () => {
+test('A9: a commit does not resolve before its line is durable', async () => {
   const { log, hold, letGo } = setUp();
   hold();
   let done = false;
@@ -126,7 +126,7 @@ test('A9: nobody who waits is told that it is safe before it is', async () => {
   await committed;
 });
 
-test('A9: a full disk refuses those who wait, keeps the rest, and is tried again', async () => {
+test('A9: a full disk rejects commits, keeps other lines, and is tried again', async () => {
   const { log, appended, messages, timers, tick, break: setBroken } = setUp();
   setBroken(true);
   log.write('read');
@@ -143,7 +143,7 @@ test('A9: a full disk refuses those who wait, keeps the rest, and is tried again
   expect(messages.at(-1)).toBe('the audit log can be written again');
 });
 
-test('while it can not be written, memory does not grow without end', async () => {
+test('while it can not be written, its memory is bounded', async () => {
   const { log, break: setBroken } = setUp(100);
   setBroken(true);
   for (let count = 0; count < 50; count++) log.write('x'.repeat(10));

@@ -1,11 +1,11 @@
 import { atEndOfTick, endsWithWork } from '../../lib/event-loop.ts';
 import type { Logger } from '../logger.ts';
-import type { AuditFile } from './audit-file.ts';
+import { AuditFile, type AuditFileOptions } from './audit-file.ts';
 
-/** What can be said of the audit log at any time. */
+/** For metrics. */
 export interface AuditCounts {
   readonly written: number;
-  /** Lines that found no place: neither on the disk nor in memory until it would take them. */
+  /** Lines that could neither be written nor kept in memory until the disk takes them. */
   readonly lost: number;
   readonly failing: boolean;
 }
@@ -13,7 +13,7 @@ export interface AuditCounts {
 export interface AuditLogOptions {
   readonly file: Pick<AuditFile, 'append' | 'close'>;
   readonly logger: Logger;
-  /** Calls back once, later; tests hold it in their hands. */
+  /** Calls back once, later; for tests. */
   readonly later?: (task: () => void, ms: number) => void;
   readonly maxWaitingBytes?: number;
 }
@@ -23,19 +23,19 @@ interface Waiting {
   readonly durable?: { readonly resolve: () => void; readonly reject: (error: unknown) => void };
 }
 
-const endOfTurn = (): Promise<void> => new Promise(atEndOfTick);
+const endOfTick = (): Promise<void> => new Promise(atEndOfTick);
 
-/** Lines nobody waits for are written together. */
+/** Lines that no request waits for are collected for this long. */
 const GATHER_MS = 50;
 const RETRY_MS = 1_000;
 const MAX_BATCH_LINES = 1_000;
-/** While the disk takes nothing, so much is kept for when it does again. */
+/** How much is kept in memory while the disk takes nothing. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
 /**
- * Lines on their way to the file, in order. Promises: `commit` resolves when its line, and every line before it, is
- * durable, and rejects when that can not be; those who wait at the same time share one write to the disk. `write` never fails and
- * never waits. After a failure it is tried again with every commit, and every second: nobody has to restart anything.
+ * The queue of lines before the file, in order. Promises: `commit` resolves when its line, and every line before it, is
+ * durable, and rejects when it can not be; commits at the same time share one write to the disk. `write` never fails and
+ * never waits. After a failure every commit tries again, and so does a timer every second: no restart is needed.
  */
 export class AuditLog {
   readonly #file: AuditLogOptions['file'];
@@ -44,8 +44,8 @@ export class AuditLog {
   readonly #maxWaitingBytes: number;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
-  /** Of those, how many somebody waits for. */
-  #awaited = 0;
+  /** How many of them are commits. */
+  #commits = 0;
   #running: Promise<void> | undefined;
   #scheduled = false;
   #closed = false;
@@ -78,7 +78,7 @@ export class AuditLog {
     });
   }
 
-  /** Writes what is left, as far as possible. */
+  /** Writes the rest, if the disk takes it. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
@@ -92,7 +92,7 @@ export class AuditLog {
     if (this.#waitingBytes + entry.line.length > this.#maxWaitingBytes) return false;
     this.#waiting.push(entry);
     this.#waitingBytes += entry.line.length;
-    if (entry.durable !== undefined) this.#awaited += 1;
+    if (entry.durable !== undefined) this.#commits += 1;
     return true;
   }
 
@@ -108,7 +108,7 @@ export class AuditLog {
   #run(): Promise<void> {
     this.#running ??= this.#drain().finally(() => {
       this.#running = undefined;
-      if (this.#awaited > 0) void this.#run();
+      if (this.#commits > 0) void this.#run();
       else if (this.#waiting.length > 0) this.#schedule(this.#failing ? RETRY_MS : GATHER_MS);
     });
     return this.#running;
@@ -118,12 +118,12 @@ export class AuditLog {
     let isDue = true;
     let isNext = false;
     while (isDue && this.#waiting.length > 0) {
-      // Whoever else has something to record in this turn of the event loop comes along. After a write that takes a second turn:
-      // in the first those who waited for it are answered, and in the second most of them have asked for more. Otherwise they
-      // part in halves that wait for each other, and there are twice as many writes. Not while watchers are told of a burst: then
-      // turns are long.
-      await endOfTurn();
-      if (isNext && !endsWithWork()) await endOfTurn();
+      // Lines of the same tick of the event loop share the write. After a write, lines of a second tick do, too: in the first
+      // tick the requests that waited are answered, and in the second most of their clients have sent the next one.
+      // Otherwise clients fall into two halves that wait for each other, and there are twice as many writes. Not while
+      // watchers are sent a burst of events, when ticks are long.
+      await endOfTick();
+      if (isNext && !endsWithWork()) await endOfTick();
       isNext = true;
       const batch = this.#waiting.slice(0, MAX_BATCH_LINES);
       let text = '';
@@ -139,28 +139,28 @@ export class AuditLog {
       for (const { line, durable } of batch) {
         this.#waitingBytes -= line.length;
         if (durable === undefined) continue;
-        this.#awaited -= 1;
+        this.#commits -= 1;
         durable.resolve();
       }
       this.#written += batch.length;
       this.#succeeded();
-      // What came meanwhile and nobody waits for is gathered again: in a flood of requests that are refused, somebody who
-      // does wait would otherwise always come upon a write of such lines that has just begun.
-      isDue = this.#awaited > 0 || this.#waiting.length >= MAX_BATCH_LINES || this.#closed;
+      // Further lines without a commit are collected again. Otherwise, in a flood of rejected requests, each commit would
+      // find that a write of such lines has just begun.
+      isDue = this.#commits > 0 || this.#waiting.length >= MAX_BATCH_LINES || this.#closed;
     }
   }
 
-  /** Those who wait are told; what nobody waits for is kept. */
+  /** Commits are rejected; other lines are kept. */
   #failed(error: unknown): void {
     if (!this.#failing) {
       this.#failing = true;
       this.#lostBefore = this.#lost;
       this.#logger.error({ err: error }, 'the audit log can not be written: no tokens are issued until it can');
     }
-    const refused = this.#waiting.filter(({ durable }) => durable !== undefined);
+    const commits = this.#waiting.filter(({ durable }) => durable !== undefined);
     this.#waiting = this.#waiting.filter(({ durable }) => durable === undefined);
-    this.#awaited = 0;
-    for (const { line, durable } of refused) {
+    this.#commits = 0;
+    for (const { line, durable } of commits) {
       this.#waitingBytes -= line.length;
       durable?.reject(error);
     }
@@ -175,4 +175,24 @@ export class AuditLog {
 
 function laterUnref(task: () => void, ms: number): void {
   setTimeout(task, ms).unref();
+}
+
+/** A full disk may have room later: it stops tokens, not the start of the server. */
+const TEMPORARY: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EIO']);
+
+/** Throws the system's error when the path can not be used. */
+export async function openAudit(
+  options: Omit<AuditFileOptions, 'now' | 'onProblem'>,
+  logger: Logger,
+): Promise<AuditLog> {
+  const file = new AuditFile({
+    ...options,
+    now: Date.now,
+    onProblem: (error) => logger.warn({ err: error }, 'an audit log could not be rotated or removed'),
+  });
+  await file.open().catch((error: NodeJS.ErrnoException) => {
+    if (!TEMPORARY.has(error.code)) throw error;
+    logger.error({ err: error }, 'the audit log can not be opened: no tokens are issued until it can');
+  });
+  return new AuditLog({ file, logger });
 }

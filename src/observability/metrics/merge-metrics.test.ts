@@ -23,7 +23,7 @@ async function reportOf({ requests, ready, lag, loop }: Record<'requests' | 'rea
 
 const valuesIn = (text: string): string[] => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
-it('what is counted, and what stands, is summed; of the rest the worst is shown', async () => {
+it('counters and gauges of requests are summed; of other gauges it is the worst value', async () => {
   const reports = [
     await reportOf({ requests: 2, ready: 1, lag: 0.5, loop: 0.1 }),
     await reportOf({ requests: 3, ready: 0, lag: 0.2, loop: 0.3 }),
@@ -42,7 +42,7 @@ it('what is counted, and what stands, is summed; of the rest the worst is shown'
   ]);
 });
 
-it('what a process counted outlives it, and nothing else of it does', async () => {
+it('the counters of a process outlive it, and its gauges do not', async () => {
   const gone = await countsOf([await reportOf({ requests: 2, ready: 0, lag: 2, loop: 2 }), []]);
   const left = await reportOf({ requests: 3, ready: 1, lag: 0, loop: 0 });
   const values = valuesIn(await mergeMetrics([left, await countsOf([gone, gone])]));
@@ -52,7 +52,7 @@ it('what a process counted outlives it, and nothing else of it does', async () =
   expect(values).toContain('apiserver_longrunning_requests 3');
 });
 
-it('says of every gauge of ours how it is put together', async () => {
+it('has a rule for every gauge of ours', async () => {
   const metrics = createMetrics();
   observeFlowControl(metrics, () => ({}));
   observeParts(metrics, {

@@ -6,8 +6,8 @@ export type MetricsReport = readonly Omit<MetricObjectWithValues<MetricValue<str
 type Rule = 'sum' | 'min' | 'max';
 
 /**
- * How values of several processes become one. What is counted is summed, and so is what stands or waits. Of the rest it is
- * the worst that somebody has to know: one process that is behind or stuck must show. Every gauge of ours has a row.
+ * How the values of several processes become one. Counters are summed, and so are gauges that count requests. Of the other
+ * gauges it is the worst value: one process that is behind or stuck must be seen. Every gauge of ours is in this table.
  */
 export const RULES: Readonly<Record<string, Rule>> = {
   apiserver_longrunning_requests: 'sum',
@@ -15,7 +15,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   apiserver_flowcontrol_current_executing_requests: 'sum',
   apiserver_flowcontrol_current_inqueue_requests: 'sum',
   apiserver_flowcontrol_nominal_limit_seats: 'sum',
-  // Two that lead are two too many, also in one place.
+  // Two leaders must be seen as two.
   clusterpass_leader: 'sum',
   clusterpass_workers: 'sum',
   clusterpass_clock_skew_seconds: 'max',
@@ -35,10 +35,10 @@ export const RULES: Readonly<Record<string, Rule>> = {
 const ruleFor = ({ name }: MetricsReport[number]): Rule =>
   RULES[name] ?? (name.startsWith('nodejs_eventloop_lag_') ? 'max' : 'sum');
 
-/** One text for Prometheus out of the metrics of all processes that serve an address. */
+/** The text for Prometheus of all processes that serve one address. */
 export const mergeMetrics = (reports: readonly MetricsReport[]): Promise<string> => merge(reports).metrics();
 
-/** What of a process outlives it: a count that fell would be taken for one that began anew, and be counted twice. */
+/** What of a process outlives it. Prometheus takes a counter that falls for one that was reset, and would count it twice. */
 export async function countsOf(reports: readonly MetricsReport[]): Promise<MetricsReport> {
   const counts = reports.map((report) => report.filter(({ type }) => COUNTED.includes(String(type))));
   return merge(counts).getMetricsAsJSON();
@@ -47,6 +47,6 @@ export async function countsOf(reports: readonly MetricsReport[]): Promise<Metri
 const COUNTED = ['counter', 'histogram'];
 
 function merge(reports: readonly MetricsReport[]): Registry {
-  const ruled = reports.map((report) => report.map((metric) => ({ ...metric, aggregator: ruleFor(metric) })));
-  return Registry.aggregate(ruled);
+  const withRules = reports.map((report) => report.map((metric) => ({ ...metric, aggregator: ruleFor(metric) })));
+  return Registry.aggregate(withRules);
 }

@@ -13,44 +13,30 @@ const REQUEST_SECONDS = [
 ];
 const STORE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** As much as a metric needs to know of a kind. */
-interface ResourceName {
-  readonly group: string;
-  readonly resource: string;
-}
-
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Given what this process measures, gives what asks all processes that serve the same address. */
+/** Given the metrics of this process, returns how to ask for those of all processes that serve the same address. */
 export type JoinMetrics = (own: () => Promise<MetricsReport>) => () => Promise<readonly MetricsReport[]>;
 
-/** Every metric there is, besides those of the process itself (`process_*`, `nodejs_*`, the event loop's delay among them). */
+/** The metrics of the program, besides the library's own (`process_*`, `nodejs_*`, the event loop's delay among them). */
 export function createMetrics(join?: JoinMetrics) {
   const registry = new Registry();
-  const ofAll = join?.(() => registry.getMetricsAsJSON());
-  // Ten times a second, the default, the quantiles of it cost half a per cent of a busy server.
+  const reportsOfAll = join?.(() => registry.getMetricsAsJSON());
+  // The default, ten times a second, costs half a per cent of a busy server.
   collectDefaultMetrics({ register: registry, eventLoopUtilizationTimeout: 1_000 });
   const registers = [registry];
-  const inFlight: Record<'readOnly' | 'mutating', number> = { readOnly: 0, mutating: 0 };
-  new Gauge({
+  const inFlight = new Gauge({
     name: 'apiserver_current_inflight_requests',
-    help: 'Requests that are being worked on, watches excepted.',
+    help: 'Requests in flight, watches excepted.',
     labelNames: ['request_kind'],
     registers,
-    collect() {
-      for (const [request_kind, count] of Object.entries(inFlight)) this.set({ request_kind }, count);
-    },
   });
-  const cacheEvents = new Map<ResourceName, number>();
-  new Counter({
+  for (const request_kind of ['readOnly', 'mutating']) inFlight.set({ request_kind }, 0);
+  const cacheEvents = new Counter({
     name: 'apiserver_watch_cache_events_received_total',
-    help: 'Changes that the caches have taken in, by resource.',
+    help: 'Events that the watch caches have received, by resource.',
     labelNames: ['group', 'resource'],
     registers,
-    collect() {
-      for (const [{ group, resource }, count] of cacheEvents) this.inc({ group, resource }, count);
-      cacheEvents.clear();
-    },
   });
   return {
     requests: new Counter({
@@ -72,7 +58,6 @@ export function createMetrics(join?: JoinMetrics) {
       labelNames: LONGRUNNING_LABELS,
       registers,
     }),
-    /** Counted here, and told when somebody asks: it changes twice with every request. */
     inFlight,
     tokenRequests: new Counter({
       name: 'clusterpass_token_requests_total',
@@ -95,15 +80,16 @@ export function createMetrics(join?: JoinMetrics) {
     }),
     cacheChecks: new Counter({
       name: 'apiserver_storage_consistency_checks_total',
-      help: 'Comparisons of the caches with the store, by resource: success, failure when they differed, error when the store could not tell.',
+      help: 'Comparisons of the watch caches with the store, by resource: success, failure when they differed, error when the store failed.',
       labelNames: ['group', 'resource', 'status'],
       registers,
     }),
-    /** Counted here too: it grows with every write. */
-    countCacheEvent: (kind: ResourceName): void => void cacheEvents.set(kind, (cacheEvents.get(kind) ?? 0) + 1),
+    countCacheEvent: ({ group, resource }: { readonly group: string; readonly resource: string }): void =>
+      cacheEvents.inc({ group, resource }),
     registry,
     contentType: registry.contentType,
-    /** The text for Prometheus: of this process, or of all that serve with it. */
-    text: async (): Promise<string> => (ofAll === undefined ? registry.metrics() : mergeMetrics(await ofAll())),
+    /** The text for Prometheus: of this process, or of all that serve the same address. */
+    text: async (): Promise<string> =>
+      reportsOfAll === undefined ? registry.metrics() : mergeMetrics(await reportsOfAll()),
   };
 }

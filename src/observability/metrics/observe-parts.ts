@@ -2,7 +2,7 @@ import { type CollectFunction, Counter, Gauge } from '@prometheus-io/client';
 import type { AuditCounts } from '../audit/audit-log.ts';
 import type { Metrics } from './metrics.ts';
 
-/** What is asked of the long-lived parts when somebody looks. */
+/** What a scrape asks of the long-lived parts. */
 export interface ObservedParts {
   readonly audit: () => AuditCounts;
   readonly leads: () => boolean;
@@ -12,7 +12,7 @@ export interface ObservedParts {
     /** True when the caches are as fresh as the store was when this was asked. */
     catchUp(timeoutMs: number): Promise<boolean>;
   };
-  /** How many changes of each kind can be resumed over. */
+  /** How many events of each kind a watch can resume over. */
   readonly cacheCapacity: number;
   readonly objects: () => readonly { readonly group: string; readonly resource: string; readonly count: number }[];
   readonly keys: () => readonly { readonly kid: string; readonly state: string; readonly created: number }[];
@@ -21,12 +21,12 @@ export interface ObservedParts {
   readonly now: () => number;
 }
 
-/** A store that does not answer must not keep the one from answering who wants to know about it. */
+/** A store that does not answer must not make the scrape fail that would show it. */
 const MAX_LAG_MS = 2_000;
 
 type GaugeCollect<T extends string> = CollectFunction<Gauge<T>>;
 
-/** Registers what is looked up at each scrape. */
+/** Registers the metrics that are read at each scrape. */
 export function observeParts({ registry }: Metrics, parts: ObservedParts): void {
   const registers = [registry];
   const gauge = <const T extends string>(
@@ -36,7 +36,7 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
     collect: GaugeCollect<T>,
   ): void => void new Gauge<T>({ name, help, labelNames: [...labelNames], registers, collect });
 
-  gauge('clusterpass_leader', 'Whether this replica does what only one may do.', [], function () {
+  gauge('clusterpass_leader', 'Whether this replica is the leader.', [], function () {
     this.set(parts.leads() ? 1 : 0);
   });
   gauge('clusterpass_cache_ready', 'Whether the caches have caught up with the store.', [], function () {
@@ -44,7 +44,7 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
   });
   gauge(
     'clusterpass_cache_lag_seconds',
-    'How long the caches took to be as fresh as the store, when this was asked; 2 when it was longer or the store failed.',
+    'How long the caches took to catch up with the store at this scrape; 2 when it was longer or the store failed.',
     [],
     async function () {
       const from = performance.now();
@@ -60,7 +60,7 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
       for (const { group, resource } of parts.objects()) this.set({ group, resource }, parts.cache.revision);
     },
   );
-  gauge('watch_cache_capacity', 'How many changes can be resumed over.', ['group', 'resource'], function () {
+  gauge('watch_cache_capacity', 'How many events a watch can resume over.', ['group', 'resource'], function () {
     for (const { group, resource } of parts.objects()) this.set({ group, resource }, parts.cacheCapacity);
   });
   gauge('apiserver_resource_objects', 'Stored objects, by resource.', ['group', 'resource'], function () {
@@ -68,7 +68,7 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
   });
   gauge(
     'clusterpass_signing_key_age_seconds',
-    'How old each signing key is, by id and state.',
+    'The age of each signing key, by id and state.',
     ['kid', 'state'],
     function () {
       this.reset();
@@ -77,17 +77,22 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
   );
   gauge(
     'clusterpass_clock_skew_seconds',
-    'How far the clock here is from the time that the store goes by, ahead or behind.',
+    'The distance of this clock from that of the store, ahead or behind.',
     [],
     function () {
       this.set(parts.clockSkew());
     },
   );
-  gauge('clusterpass_audit_log_failing', 'Whether the audit log can not be written now.', [], function () {
+  gauge('clusterpass_audit_log_failing', 'Whether the audit log can not be written.', [], function () {
     this.set(parts.audit().failing ? 1 : 0);
   });
-  counter(registers, 'apiserver_audit_event_total', 'Lines written to the audit log.', () => parts.audit().written);
-  counter(registers, 'apiserver_audit_error_total', 'Lines that were lost to the audit log.', () => parts.audit().lost);
+  counter(registers, 'apiserver_audit_event_total', 'Events written to the audit log.', () => parts.audit().written);
+  counter(
+    registers,
+    'apiserver_audit_error_total',
+    'Events that could not be written to the audit log.',
+    () => parts.audit().lost,
+  );
 }
 
 /** `PriorityLevelUsage` of http/, which this folder must not import. */
@@ -122,11 +127,11 @@ export function observeFlowControl(
   );
   gauge('apiserver_flowcontrol_current_inqueue_requests', 'Requests that wait for a seat.', ({ inQueue }) => inQueue);
   gauge('apiserver_flowcontrol_nominal_limit_seats', 'The concurrency limit, in seats.', ({ seats }) => seats);
-  const told = new Map<string, number>();
-  const since = (key: string, now: number): number => {
-    const grown = now - (told.get(key) ?? 0);
-    told.set(key, now);
-    return grown;
+  const reported = new Map<string, number>();
+  const since = (key: string, total: number): number => {
+    const growth = total - (reported.get(key) ?? 0);
+    reported.set(key, total);
+    return growth;
   };
   new Counter({
     name: 'apiserver_flowcontrol_dispatched_requests_total',
@@ -174,7 +179,7 @@ export function observeHandshakes(
   );
 }
 
-/** For the store: how long it took, and whether it failed. */
+/** Observes one request to the store. */
 export const observeStore =
   ({ storeSeconds, storeErrors }: Metrics) =>
   (operation: string, seconds: number, failed: boolean): void => {
@@ -182,17 +187,17 @@ export const observeStore =
     if (failed) storeErrors.inc({ operation });
   };
 
-/** A count that is kept elsewhere. */
+/** A counter whose value is kept elsewhere. */
 function counter(registers: Metrics['registry'][], name: string, help: string, count: () => number): void {
-  let told = 0;
+  let reported = 0;
   new Counter({
     name,
     help,
     registers,
     collect() {
-      const now = count();
-      this.inc(now - told);
-      told = now;
+      const total = count();
+      this.inc(total - reported);
+      reported = total;
     },
   });
 }

@@ -1,7 +1,9 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { StorageError } from '../contract.ts';
 
-/** Texts of etcd's api/v3rpc/rpctypes/error.go: several errors share a gRPC code, and only the text distinguishes them. */
+/**
+ * Texts of etcd's api/v3rpc/rpctypes/error.go: several errors share a gRPC code, and only the text distinguishes them.
+ */
 const COMPACTED = 'required revision has been compacted';
 const FUTURE = 'required revision is a future revision';
 const TOO_LARGE = 'request is too large';

@@ -54,8 +54,8 @@ const CHECK_MS = 500;
  * One watch stream at one member, from a revision until it breaks. Throws `compacted`, or the reason why it ended;
  * returns only when the signal aborts.
  *
- * The watch starts at `after` and drops that change. At `after + 1`, etcd would accept a watch from the revision that was
- * compacted at, where a deletion may be gone already; it refuses the revision before.
+ * The watch starts at `after` and drops that change. At `after + 1`, etcd would accept a watch from the revision that
+ * was compacted at, where a deletion may be gone already; it refuses the revision before.
  */
 export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<WatchBatch, void, undefined> {
   const { members, space, prefix, signal, onOpen } = options;

@@ -6,8 +6,8 @@ import { CREATE_REVISION, type EtcdCompare, type EtcdKeyValue, type EtcdTxn, MOD
 const NEVER = -1;
 
 /**
- * A write as one etcd transaction. It compares the engine's metadata first, then the write's expectation and its guards.
- * When a comparison fails, the transaction reads the same keys instead.
+ * A write as one etcd transaction. It compares the engine's metadata first, then the write's expectation and its
+ * guards. When a comparison fails, the transaction reads the same keys instead.
  */
 export function transactionFor(write: Write, space: KeySpace, metaRevision: number): EtcdTxn {
   const { key, value, expect, guards = [] } = write;

@@ -12,24 +12,25 @@ import {
   type WriteResult,
 } from '../contract.ts';
 import type { Leadership } from '../leadership.ts';
-import { fromWireError, type Link, type Question, SendQueue, type ToAsker, type ToOwner } from './proxy-protocol.ts';
+import { deserializeError } from '../serialize-error.ts';
+import { type ClientMessage, type Link, type OwnerMessage, type Request, SendQueue } from './proxy-protocol.ts';
 
-interface Waiting {
+interface Pending {
   readonly resolve: (value: never) => void;
   readonly reject: (error: Error) => void;
-  /** Resolves either way. */
+  /** Resolves when the request succeeds or fails. */
   readonly settled: Promise<unknown>;
 }
 
-/** A store that another process of this machine has open. Its promises are those of that store. */
+/** The store that another process of this machine has open. It keeps the promises of that store. */
 export class ProxyStore implements Store {
-  readonly #sendQueue: SendQueue<ToOwner>;
-  readonly #waiting = new Map<number, Waiting>();
-  /** By watch: lets whoever waits for its next batch go. */
+  readonly #sendQueue: SendQueue<ClientMessage>;
+  readonly #pending = new Map<number, Pending>();
+  /** By watch: ends the wait for its next batch. */
   readonly #watches = new Map<number, () => void>();
-  /** The store's revision is asked for by every consistent read: one question for all who ask at the same time. */
-  readonly #revision = new SharedCall<Revision>(() => this.#ask({ ask: 'revision' }));
-  #ids = 0;
+  /** Every consistent read needs the revision: concurrent reads share one request. */
+  readonly #revision = new SharedCall<Revision>(() => this.#request({ method: 'revision' }));
+  #lastId = 0;
   #leads = false;
   #lost: StorageError | undefined;
   #closed: Promise<void> | undefined;
@@ -37,7 +38,7 @@ export class ProxyStore implements Store {
   constructor(link: Link) {
     this.#sendQueue = new SendQueue(link);
     link.onMessage((messages) => {
-      for (const message of messages as readonly ToAsker[]) this.#receive(message);
+      for (const message of messages as readonly OwnerMessage[]) this.#receive(message);
     });
     link.onClose(() => this.#lose());
   }
@@ -45,43 +46,43 @@ export class ProxyStore implements Store {
   async get(key: string, revision?: Revision): Promise<KeyValue | undefined> {
     checkKey(key);
     checkRevision(revision);
-    return this.#ask({ ask: 'get', key, revision });
+    return this.#request({ method: 'get', key, revision });
   }
 
   async list(request: ListRequest): Promise<ListResult> {
     checkList(request);
-    return this.#ask({ ask: 'list', request });
+    return this.#request({ method: 'list', request });
   }
 
   async write(write: Write): Promise<WriteResult> {
     checkWrite(write);
-    // Our own copy of the value: it is sent later in this tick, and the writer may use its buffer again.
+    // Copied: it is sent at the end of the tick, and the caller may reuse its buffer.
     const owned = write.value === null ? write : { ...write, value: new Uint8Array(write.value) };
-    return this.#ask({ ask: 'write', write: owned });
+    return this.#request({ method: 'write', write: owned });
   }
 
   async *watch(prefix: string, after: Revision, signal: AbortSignal): AsyncGenerator<WatchBatch, void, undefined> {
     checkPrefix(prefix);
     checkRevision(after);
     this.#requireOpen();
-    const watch = ++this.#ids;
+    const watch = ++this.#lastId;
     const { promise: ended, resolve } = Promise.withResolvers<undefined>();
     const end = (): void => resolve(undefined);
     this.#watches.set(watch, end);
     signal.addEventListener('abort', end);
-    this.#sendQueue.post({ tell: 'watch', watch, prefix, after });
+    this.#sendQueue.post({ notify: 'watch', watch, prefix, after });
     try {
       while (!signal.aborted && this.#closed === undefined) {
-        const next = this.#ask<WatchBatch | undefined>({ ask: 'next', watch });
+        const next = this.#request<WatchBatch | undefined>({ method: 'next', watch });
         const batch = await Promise.race([next, ended]);
-        // Whoever ended it does not wait for the answer, which may be an error of its own.
+        // The response of an ended watch is ignored, also when it is an error.
         if (batch === undefined || signal.aborted) return void next.catch(() => undefined);
         yield batch;
       }
     } finally {
       signal.removeEventListener('abort', end);
       this.#watches.delete(watch);
-      this.#sendQueue.post({ tell: 'unwatch', watch });
+      this.#sendQueue.post({ notify: 'unwatch', watch });
     }
   }
 
@@ -91,28 +92,28 @@ export class ProxyStore implements Store {
   }
 
   async compactedRevision(): Promise<Revision> {
-    return this.#ask({ ask: 'compactedRevision' });
+    return this.#request({ method: 'compactedRevision' });
   }
 
   async compact(revision: Revision): Promise<void> {
     checkRevision(revision);
-    return this.#ask({ ask: 'compact', revision });
+    return this.#request({ method: 'compact', revision });
   }
 
-  /** Ends the use of the store by this process; the owner keeps it open for others. */
+  /** The owner keeps the store open for other processes. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
   }
 
   campaign(): Leadership {
-    this.#sendQueue.post({ tell: 'stand' });
+    this.#sendQueue.post({ notify: 'campaign' });
     return {
       leads: () => this.#leads && this.#lost === undefined,
       fence: () => undefined,
       close: async () => {
         this.#leads = false;
-        this.#sendQueue.post({ tell: 'leave' });
+        this.#sendQueue.post({ notify: 'resign' });
         this.#sendQueue.flush();
       },
     };
@@ -120,11 +121,11 @@ export class ProxyStore implements Store {
 
   async #close(): Promise<void> {
     for (const end of this.#watches.values()) end();
-    await Promise.all([...this.#waiting.values()].map(({ settled }) => settled));
+    await Promise.all([...this.#pending.values()].map(({ settled }) => settled));
     this.#sendQueue.flush();
   }
 
-  #ask<T>(question: Question): Promise<T> {
+  #request<T>(request: Request): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     try {
       this.#requireOpen();
@@ -132,27 +133,27 @@ export class ProxyStore implements Store {
       reject(error);
       return promise;
     }
-    const id = ++this.#ids;
-    this.#waiting.set(id, { resolve, reject, settled: promise.catch(() => undefined) });
-    this.#sendQueue.post({ ...question, id });
+    const id = ++this.#lastId;
+    this.#pending.set(id, { resolve, reject, settled: promise.catch(() => undefined) });
+    this.#sendQueue.post({ ...request, id });
     return promise;
   }
 
-  #receive(message: ToAsker): void {
+  #receive(message: OwnerMessage): void {
     if ('leads' in message) {
       this.#leads = true;
       return;
     }
-    const waiting = this.#waiting.get(message.id);
-    this.#waiting.delete(message.id);
-    if ('error' in message) waiting?.reject(fromWireError(message.error));
-    else waiting?.resolve(message.value as never);
+    const pending = this.#pending.get(message.id);
+    this.#pending.delete(message.id);
+    if ('error' in message) pending?.reject(deserializeError(message.error));
+    else pending?.resolve(message.value as never);
   }
 
   #lose(): void {
-    this.#lost = new StorageError('unavailable', 'the process that has the store open is gone');
-    for (const { reject } of this.#waiting.values()) reject(this.#lost);
-    this.#waiting.clear();
+    this.#lost = new StorageError('unavailable', 'the process that has the store open has ended');
+    for (const { reject } of this.#pending.values()) reject(this.#lost);
+    this.#pending.clear();
   }
 
   #requireOpen(): void {

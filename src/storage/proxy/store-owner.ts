@@ -1,101 +1,101 @@
 import type { Store, WatchBatch } from '../contract.ts';
+import { serializeError } from '../serialize-error.ts';
 import {
-  inPieces,
+  type ClientMessage,
   type Link,
-  type Question,
+  type OwnerMessage,
+  type Request,
   SendQueue,
-  type ToAsker,
-  type ToOwner,
-  toWireError,
+  splitBatch,
 } from './proxy-protocol.ts';
 
 interface OpenWatch {
   readonly stop: AbortController;
   readonly batches: AsyncIterator<WatchBatch>;
-  /** Pieces of a batch that were not asked for yet. */
+  /** The rest of a batch that was split. */
   pieces: Iterator<WatchBatch> | undefined;
 }
 
 /**
- * Lets other processes use the store of this one, and says which of them leads: whoever stood first and is still
- * there. A leader's writes come over the link that its leadership ends with, so none of them can arrive after
- * another has been told that it leads; there is no need for a fence.
+ * Serves the store of this process to other processes, and elects a leader among them: the first that campaigned and is
+ * still connected. A leader's writes come over the link with which its leadership ends, so none of them can arrive
+ * after another process leads. No fence is needed.
  */
 export class StoreOwner {
   readonly #store: Store;
-  #candidates: SendQueue<ToAsker>[] = [];
+  #candidates: SendQueue<OwnerMessage>[] = [];
 
   constructor(store: Store) {
     this.#store = store;
   }
 
   serve(link: Link): void {
-    const sendQueue = new SendQueue<ToAsker>(link);
+    const sendQueue = new SendQueue<OwnerMessage>(link);
     const watches = new Map<number, OpenWatch>();
-    const receive = (message: ToOwner): void => {
-      if ('ask' in message) {
-        this.#answer(message, watches).then(
+    const receive = (message: ClientMessage): void => {
+      if ('method' in message) {
+        this.#respond(message, watches).then(
           (value) => sendQueue.post({ id: message.id, value }),
-          (error: unknown) => sendQueue.post({ id: message.id, error: toWireError(error) }),
+          (error: unknown) => sendQueue.post({ id: message.id, error: serializeError(error) }),
         );
-      } else if (message.tell === 'watch') {
+      } else if (message.notify === 'watch') {
         const stop = new AbortController();
         const batches = this.#store.watch(message.prefix, message.after, stop.signal)[Symbol.asyncIterator]();
         watches.set(message.watch, { stop, batches, pieces: undefined });
-      } else if (message.tell === 'unwatch') {
+      } else if (message.notify === 'unwatch') {
         watches.get(message.watch)?.stop.abort();
         watches.delete(message.watch);
-      } else if (message.tell === 'stand') this.#stand(sendQueue);
-      else this.#leave(sendQueue);
+      } else if (message.notify === 'campaign') this.#campaign(sendQueue);
+      else this.#resign(sendQueue);
     };
     link.onMessage((messages) => {
-      for (const message of messages as readonly ToOwner[]) receive(message);
+      for (const message of messages as readonly ClientMessage[]) receive(message);
     });
     link.onClose(() => {
       for (const { stop } of watches.values()) stop.abort();
       watches.clear();
-      this.#leave(sendQueue);
+      this.#resign(sendQueue);
     });
   }
 
-  async #answer(question: Question, watches: ReadonlyMap<number, OpenWatch>): Promise<unknown> {
-    switch (question.ask) {
+  async #respond(request: Request, watches: ReadonlyMap<number, OpenWatch>): Promise<unknown> {
+    switch (request.method) {
       case 'get':
-        return this.#store.get(question.key, question.revision);
+        return this.#store.get(request.key, request.revision);
       case 'list':
-        return this.#store.list(question.request);
+        return this.#store.list(request.request);
       case 'write':
-        return this.#store.write(question.write);
+        return this.#store.write(request.write);
       case 'revision':
         return this.#store.revision();
       case 'compactedRevision':
         return this.#store.compactedRevision();
       case 'compact':
-        return this.#store.compact(question.revision);
+        return this.#store.compact(request.revision);
       case 'next':
-        return nextOf(watches.get(question.watch));
+        return nextBatch(watches.get(request.watch));
     }
   }
 
-  #stand(candidate: SendQueue<ToAsker>): void {
+  #campaign(candidate: SendQueue<OwnerMessage>): void {
     this.#candidates.push(candidate);
     if (this.#candidates[0] === candidate) candidate.post({ leads: true });
   }
 
-  #leave(candidate: SendQueue<ToAsker>): void {
+  #resign(candidate: SendQueue<OwnerMessage>): void {
     const [leader] = this.#candidates;
     this.#candidates = this.#candidates.filter((other) => other !== candidate);
     if (leader === candidate) this.#candidates[0]?.post({ leads: true });
   }
 }
 
-async function nextOf(watch: OpenWatch | undefined): Promise<WatchBatch | undefined> {
+async function nextBatch(watch: OpenWatch | undefined): Promise<WatchBatch | undefined> {
   if (watch === undefined) return undefined;
   for (;;) {
     const piece = watch.pieces?.next();
     if (piece?.done === false) return piece.value;
     const batch = await watch.batches.next();
     if (batch.done === true) return undefined;
-    watch.pieces = inPieces(batch.value);
+    watch.pieces = splitBatch(batch.value);
   }
 }

@@ -1,37 +1,33 @@
-import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync, type StatsFs, statfsSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { StorageError } from '../contract.ts';
-import { requireLocalDisk } from './local-disk.ts';
+import { type Revision, StorageError } from '../contract.ts';
 import { isBusy, toStorageError } from './sqlite-errors.ts';
 
-/** "CPas" in ASCII: `file clusterpass.db` and we ourselves know whose database it is. */
+/** "CPas" in ASCII: identifies the database, also to file(1). */
 const APPLICATION_ID = 0x43506173;
 const SCHEMA_VERSION = 1;
 
-/**
- * Before 3.51.3 a WAL that was reset at the wrong moment could corrupt the database:
- * https://sqlite.org/wal.html#walresetbug
- */
+/** Before 3.51.3 a reset of the WAL could corrupt the database: https://sqlite.org/wal.html#walresetbug */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
 /**
- * Of a new database; an older one keeps its own. An object is one to three KiB, and of SQLite's default of 4 KiB much would
- * be left at the end of each page.
+ * For new databases; an existing one keeps its page size. Objects have one to three KiB, and with SQLite's default of
+ * 4 KiB much of each page would stay unused.
  */
 const PAGE_BYTES = 16 * 1024;
 
-/** After so much in the WAL a commit copies it into the database. */
+/** A commit that makes the WAL larger copies it into the database. */
 const WAL_CHECKPOINT_BYTES = 16 * 1024 ** 2;
 
 /**
- * `log` is the whole store: one row for each change, and the row's id is the change's revision. AUTOINCREMENT
- * keeps the highest id ever given in sqlite_sequence, so that a revision is not given twice even when the
- * newest rows are gone. It starts at 1 like etcd's: 0 means "any" to a Kubernetes client, so an empty store
- * must not be at revision 0. `value` is NULL when the change deleted the key, and it is the last column, so
- * that reading the others does not touch its overflow pages.
+ * `log` is the whole store: one row for each change, and the row's id is the change's revision. AUTOINCREMENT keeps the
+ * highest id in sqlite_sequence, so that no revision is used twice, even when the newest rows have been removed. An
+ * empty store is at revision 1, as in etcd: 0 means "any" to a Kubernetes client. `value` is NULL when the change
+ * deleted the key. It is the last column, so that reading the others does not touch its overflow pages.
  *
- * In `meta`, `oldest` is the oldest revision that can be read, and `swept` how far the rows that nobody can
- * read any more have been removed. They differ only while a compaction is under way, or was cut off.
+ * In `meta`, `oldest` is the oldest readable revision, and `swept` the revision up to which unreadable rows have been
+ * removed. They differ only during a compaction, or after one was interrupted.
  */
 const SCHEMA = `
   CREATE TABLE log (
@@ -46,13 +42,13 @@ const SCHEMA = `
   INSERT INTO sqlite_sequence (name, seq) VALUES ('log', 1);
 `;
 
-/** Opens the file for this process alone and makes the schema if the file is new. Throws StorageError. */
+/** Opens and locks the file, and creates the schema if the file is new. Throws StorageError. */
 export function openDatabase(file: string, maxBytes?: number): DatabaseSync {
   let db: DatabaseSync | undefined;
   try {
     requireLocalDisk(file);
     createPrivately(file);
-    // The timeout bridges the moment in which a predecessor is still on its way out.
+    // The timeout waits for a previous process that is just ending.
     db = new DatabaseSync(file, { timeout: 250, enableForeignKeyConstraints: false, defensive: true });
     prepareDatabase(db, file);
     if (maxBytes !== undefined) limitSize(db, maxBytes);
@@ -63,7 +59,7 @@ export function openDatabase(file: string, maxBytes?: number): DatabaseSync {
   }
 }
 
-/** SQLite forgets the limit when the file is closed, so it is set each time. It is never below what is there. */
+/** SQLite does not store the limit, so each opening sets it. It is never below the current size. */
 function limitSize(db: DatabaseSync, maxBytes: number): void {
   pragma(db, `PRAGMA max_page_count = ${pagesIn(maxBytes, db)}`);
 }
@@ -72,9 +68,8 @@ const pagesIn = (bytes: number, db: DatabaseSync): number =>
   Math.max(1, Math.floor(bytes / Number(pragma(db, 'PRAGMA page_size'))));
 
 /**
- * Only for us: what is stored includes credentials. The flag `wx` matters for more than that. POSIX drops
- * every lock a process holds on a file when the process closes any descriptor of it, so a file that may be
- * open in SQLite is never to be opened in another way.
+ * Mode 0600: the store holds credentials. Flag `wx`, because an existing file must not be opened here: POSIX drops all
+ * locks of a process on a file when the process closes any descriptor of it, and SQLite may have the file open.
  */
 function createPrivately(file: string): void {
   try {
@@ -87,8 +82,8 @@ function createPrivately(file: string): void {
 function prepareDatabase(db: DatabaseSync, file: string): void {
   requireSqlite(String(pragma(db, 'SELECT sqlite_version()')));
 
-  // Held from the first access to the end of the process, and released by the kernel however that comes.
-  // Two owners would each believe they know the newest revision. It must come before anything reads the file.
+  // Held from the first access until the process ends, when the kernel releases it. With two owners each would assign
+  // the same revisions. It must come before the first read of the file.
   db.exec('PRAGMA locking_mode = EXCLUSIVE');
 
   const applicationId = Number(pragma(db, 'PRAGMA application_id'));
@@ -105,7 +100,7 @@ function prepareDatabase(db: DatabaseSync, file: string): void {
     );
   }
 
-  // These decide the layout of the file, so they must come before the first page is written.
+  // These set the layout of the file, so they must come before the first page is written.
   if (isNew) db.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`);
   const mode = String(pragma(db, 'PRAGMA journal_mode = WAL'));
   if (mode !== 'wal') throw new StorageError('unavailable', `${file}: no write-ahead log here (journal mode ${mode})`);
@@ -120,22 +115,22 @@ function prepareDatabase(db: DatabaseSync, file: string): void {
     PRAGMA trusted_schema = OFF;
   `);
   if (isNew) {
-    // One transaction: a crash leaves either no schema, and we are here again, or all of it.
+    // One transaction: a crash leaves either no schema or all of it.
     db.exec(`BEGIN IMMEDIATE; ${SCHEMA}
       PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);
   } else {
     const damage = String(pragma(db, 'PRAGMA quick_check(1)'));
     if (damage !== 'ok') throw new StorageError('unreadable', `${file} is damaged: ${damage}`);
-    // A file that can only be read is told at the start and not at the first write. It takes a write to find out: SQLite
-    // begins any transaction on such a file. This one changes nothing.
+    // Fails now if the file is read-only, and not at the first write. It takes a write to find out, because SQLite
+    // begins a transaction on a read-only file too. This one changes nothing.
     db.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${version}; ROLLBACK`);
   }
   writePid(file);
 }
 
-/** All or nothing. Takes the write lock first, so that what `work` reads is what it writes upon. */
+/** Takes the write lock first, so that nothing changes between the reads and the writes of `work`. */
 export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
-  // A disk that failed may have kept even the rollback of the last transaction from happening.
+  // After a disk error, the rollback of the last transaction may have failed too.
   if (db.isTransaction) db.exec('ROLLBACK');
   db.exec('BEGIN IMMEDIATE');
   try {
@@ -143,7 +138,7 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
     db.exec('COMMIT');
     return result;
   } catch (error) {
-    // Some errors, a full disk among them, have rolled back already.
+    // SQLite rolls back by itself after some errors, e.g. a full disk.
     if (db.isTransaction) rollBack(db);
     throw error;
   }
@@ -153,7 +148,7 @@ function rollBack(db: DatabaseSync): void {
   try {
     db.exec('ROLLBACK');
   } catch {
-    // The error that led here says more; the next transaction tries again.
+    // The original error is thrown; the next transaction rolls back again.
   }
 }
 
@@ -180,16 +175,16 @@ function requireSqlite(version: string): void {
 
 const pidFile = (file: string): string => `${file}.pid`;
 
-/** For the sentence that a second process prints, and for nothing else: the lock is what excludes it. */
+/** Only for the error message of a second process. The lock excludes it. */
 function writePid(file: string): void {
   try {
     writeFileSync(pidFile(file), `${process.pid}\n`, { mode: 0o600 });
   } catch {
-    // A full disk must not keep a store from opening that can still be read.
+    // With a full disk the store can still be opened for reads.
   }
 }
 
-/** To be called while the lock is still held, or it would remove the successor's. */
+/** Call it while the lock is held: afterwards the file may be the next process's. */
 export function removePid(file: string): void {
   rmSync(pidFile(file), { force: true });
 }
@@ -207,5 +202,53 @@ function readPid(file: string): number | undefined {
     return Number.isSafeInteger(pid) && pid > 0 ? pid : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Network file systems, by their magic numbers in Linux (statfs(2)). */
+const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'NFS'],
+  [0x517b, 'SMB'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB2'],
+  [0x5346414f, 'AFS'],
+  [0x00c36400, 'Ceph'],
+  [0x0bd00bd0, 'Lustre'],
+]);
+
+/**
+ * B19: a file lock excludes a second process, and an fsync makes a write durable. Neither is reliable over a network
+ * (https://sqlite.org/wal.html: "does not work over a network filesystem").
+ */
+export function requireLocalDisk(file: string, statfs: (path: string) => Pick<StatsFs, 'type'> = statfsSync): void {
+  let type: number;
+  try {
+    type = statfs(dirname(file)).type >>> 0;
+  } catch {
+    // Opening the file gives a better error.
+    return;
+  }
+  const name = NETWORK_FILE_SYSTEMS.get(type);
+  if (name === undefined) return;
+  throw new StorageError(
+    'unavailable',
+    `${file} is on a network file system (${name}): put --data-dir on a disk of this machine, or use etcd (--store)`,
+  );
+}
+
+/**
+ * Seeds the revision of an empty database: every later revision is greater than this one, and earlier ones are
+ * unreadable. No process may have the database open.
+ */
+export function seedSqliteRevision(file: string, revision: Revision): void {
+  const db = openDatabase(file);
+  try {
+    inTransaction(db, () => {
+      db.prepare("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'log'").run(revision + 1);
+      db.exec("UPDATE meta SET value = (SELECT seq FROM sqlite_sequence WHERE name = 'log') WHERE name = 'oldest'");
+    });
+  } finally {
+    removePid(file);
+    db.close();
   }
 }

@@ -4,13 +4,13 @@ import { inTransaction } from './database.ts';
 import {
   NO_VALUE,
   packValues,
-  type WireOutcomes,
-  type WireResult,
-  type WireRows,
-  type WireWrite,
+  type Rows,
+  type RowsResult,
+  type WriteOutcomes,
+  type WriteRequest,
 } from './worker-protocol.ts';
 
-/** How much of the log one step of a watcher that catches up reads at most, in rows, bytes and revisions. */
+/** Limits of one page of the log, for a watch that catches up. */
 const CHANGES_ROWS = 1000;
 const CHANGES_BYTES = 4 * 1024 * 1024;
 const CHANGES_REVISIONS = 20_000;
@@ -29,8 +29,8 @@ interface Row {
 }
 
 /**
- * Reads and appends to the log. This thread is the only one that has the database, and each method runs to
- * its end without letting another begin, so what a method reads is one state: that of `revision`.
+ * Reads and appends to the log. Only this thread has the database open and its methods are synchronous, so each method
+ * reads one state: that of `revision`.
  */
 export class LogTable {
   readonly #db: DatabaseSync;
@@ -51,14 +51,14 @@ export class LogTable {
     this.#at = db.prepare(
       'SELECT revision, key, created, value FROM log WHERE key = ? AND revision <= ? ORDER BY revision DESC LIMIT 1',
     );
-    // Beside a single max() SQLite takes the other columns from the row that has it, and promises so:
-    // https://sqlite.org/lang_select.html#bareagg. The index is in the order of the result, so nothing is sorted
-    // and the walk ends where the reader stops. Text is compared by its UTF-8 bytes, also by the max() of two.
+    // Beside a single max(), SQLite promises to take the other columns from the row that has the maximum:
+    // https://sqlite.org/lang_select.html#bareagg. The index has the order of the result, so nothing is sorted and
+    // reading stops at the limit. Text is compared by its UTF-8 bytes, also by the max() of two values.
     this.#list = db.prepare(`
       SELECT max(revision) AS revision, key, created, value FROM log
       WHERE key >= max(:prefix, :after) AND key < :end AND key > :after AND revision <= :revision
       GROUP BY key HAVING value IS NOT NULL ORDER BY key`);
-    // NOT INDEXED: by revision, whatever the planner thinks of the index on key.
+    // NOT INDEXED: a scan by revision. The planner must not choose the index on key.
     this.#changes = db.prepare(`
       SELECT revision, key, created, value FROM log NOT INDEXED
       WHERE revision > :after AND revision <= :end AND key >= :prefix AND key < :prefixEnd
@@ -83,15 +83,14 @@ export class LogTable {
     return row.value;
   }
 
-  /** All writes of the batch in one transaction and so with one fsync. A write whose expectation fails writes nothing. */
-  append(writes: readonly WireWrite[], values: Uint8Array): WireOutcomes {
-    const outcomes: WireOutcomes = { revisions: [], created: [], failures: new Map() };
+  /** All writes in one transaction, so with one fsync. A write whose expectation fails has no effect. */
+  append(writes: readonly WriteRequest[], values: Uint8Array): WriteOutcomes {
+    const outcomes: WriteOutcomes = { revisions: [], created: [], failures: new Map() };
     let revision = this.revision;
     let offset = 0;
-    // Until the commit has succeeded, what the database holds is for the database to say.
+    // Read from the database again unless the commit succeeds.
     this.#revision = undefined;
-    // The revision is given inside the transaction that holds the write lock, so the order of revisions
-    // is the order of commits, and no reader can see a later one before an earlier one.
+    // Revisions are assigned inside the transaction, under the write lock, so their order is the order of commits.
     inTransaction(this.#db, () => {
       for (const [index, write] of writes.entries()) {
         const value = write.size === NO_VALUE ? null : values.subarray(offset, offset + write.size);
@@ -115,7 +114,7 @@ export class LogTable {
     return outcomes;
   }
 
-  get(key: string, at: Revision | undefined): WireResult {
+  get(key: string, at: Revision | undefined): RowsResult {
     const revision = this.#readable(at);
     const found = this.#read(key, revision);
     const rows = new RowBlock();
@@ -128,7 +127,7 @@ export class LogTable {
     revision: Revision | undefined;
     after: string | undefined;
     limit: number | undefined;
-  }): WireResult {
+  }): RowsResult {
     const revision = this.#readable(request.revision);
     const { limit } = request;
     const rows = new RowBlock();
@@ -145,8 +144,8 @@ export class LogTable {
     return { rows: rows.finish(), revision, more: false };
   }
 
-  /** The next changes after a revision; complete up to the revision that is returned. */
-  changes(prefix: string, after: Revision): WireResult {
+  /** The next changes after a revision; complete up to the returned revision. */
+  changes(prefix: string, after: Revision): RowsResult {
     const { oldest } = this;
     if (oldest > 1 && after < oldest) throw compacted(after, oldest);
     const newest = this.revision;
@@ -183,7 +182,7 @@ export class LogTable {
 
   #headOf(key: string): Head | undefined {
     const head = this.#head.get(key) as unknown as Head | undefined;
-    // A deleted key is an absent key: whether its tombstone has been compacted must not make a difference.
+    // A deleted key is absent, whether or not its tombstone has been compacted.
     return head === undefined || head.gone === 1 ? undefined : head;
   }
 
@@ -203,14 +202,15 @@ function prefixEnd(prefix: string): string {
   return `${prefix.slice(0, -1)}0`;
 }
 
-function compacted(asked: Revision, oldest: Revision): StorageError {
-  return new StorageError('compacted', `revision ${asked} has been compacted: the oldest kept is ${oldest}`, {
+function compacted(revision: Revision, oldest: Revision): StorageError {
+  return new StorageError('compacted', `revision ${revision} has been compacted: the oldest kept is ${oldest}`, {
     revision: oldest - 1,
   });
 }
 
+/** Collects rows in columns. */
 class RowBlock {
-  readonly #rows: Omit<WireRows, 'values'> = { keys: [], revisions: [], created: [], sizes: [] };
+  readonly #rows: Omit<Rows, 'values'> = { keys: [], revisions: [], created: [], sizes: [] };
   readonly #values: Uint8Array[] = [];
   bytes = 0;
 
@@ -228,7 +228,7 @@ class RowBlock {
     this.bytes += row.value.byteLength;
   }
 
-  finish(): WireRows {
+  finish(): Rows {
     return { ...this.#rows, values: packValues(this.#values) };
   }
 }

@@ -8,7 +8,7 @@ const NOTADB = 26;
 /** The primary result code of an error thrown by node:sqlite, or undefined for any other error. */
 function sqliteCode(error: unknown): number | undefined {
   if (error instanceof Error && 'errcode' in error && typeof error.errcode === 'number') {
-    // The upper bytes of an extended code only refine the lowest.
+    // An extended code has the primary code in its lowest byte.
     return error.errcode & 0xff;
   }
   return undefined;
@@ -19,8 +19,8 @@ export function isBusy(error: unknown): boolean {
 }
 
 /**
- * Damage is told apart from everything else, because it is the one condition that waiting does not end.
- * A full disk, a read-only file system, an I/O error: `unavailable`, and the caller may try again.
+ * Damage is `unreadable`, because waiting does not help. A full disk, a read-only file system or an I/O error is
+ * `unavailable`: the caller may try again.
  */
 export function toStorageError(error: unknown, file: string): StorageError {
   if (error instanceof StorageError) return error;

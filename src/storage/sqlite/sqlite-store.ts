@@ -13,63 +13,60 @@ import {
   type Write,
   type WriteResult,
 } from '../contract.ts';
-import { ChangeFeed, type ReflectorLimits } from './change-feed.ts';
-import { watchChanges } from './sqlite-watch.ts';
+import { LogTail, type QueueLimits, watchLog } from './log-tail.ts';
 import { type QueuedWrite, WorkerChannel } from './worker-channel.ts';
 import {
+  type Call,
   NO_VALUE,
-  type WireCall,
-  type WireFailure,
-  type WireOutcomes,
-  type WireResult,
-  type WireRows,
+  type Rows,
+  type RowsResult,
+  type StepResult,
+  type WriteFailure,
+  type WriteOutcomes,
 } from './worker-protocol.ts';
 
 export interface SqliteStoreOptions {
   /** Its directory must exist. */
   readonly file: string;
   readonly logger?: Pick<Logger, 'info' | 'warn'>;
-  /** The file grows no further; writes then fail with `unavailable` until compaction has made room. Default: no limit. */
+  /** Maximum size of the file. Beyond it writes fail with `unavailable` until a compaction. Default: no limit. */
   readonly maxBytes?: number;
-  /** How far a watcher that does not consume may fall behind in memory. */
-  readonly feedLimits?: ReflectorLimits;
+  /** How much a watch that does not consume may queue in memory. */
+  readonly queueLimits?: QueueLimits;
 }
 
-/** Opens the embedded store, for this process alone. Rejects with `in-use`, `unreadable` or `unavailable`. */
+/** Opens the embedded store. Only one process can. Rejects with `in-use`, `unreadable` or `unavailable`. */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   return SqliteStore.open(options);
 }
 
-type Rows = Extract<WireResult, { rows: unknown }>;
-type Step = Exclude<WireResult, { rows: unknown } | { error: unknown }>;
-
 class SqliteStore implements Store {
   readonly #channel: WorkerChannel;
-  readonly #changeFeed: ChangeFeed;
+  readonly #tail: LogTail;
   #oldest: Revision;
   #compaction: Promise<void> = Promise.resolve();
   #closed: Promise<void> | undefined;
 
-  private constructor(channel: WorkerChannel, changeFeed: ChangeFeed, oldest: Revision) {
+  private constructor(channel: WorkerChannel, tail: LogTail, oldest: Revision) {
     this.#channel = channel;
-    this.#changeFeed = changeFeed;
+    this.#tail = tail;
     this.#oldest = oldest;
   }
 
-  static async open({ file, logger, maxBytes, feedLimits }: SqliteStoreOptions): Promise<Store> {
-    let changeFeed: ChangeFeed | undefined;
+  static async open({ file, logger, maxBytes, queueLimits }: SqliteStoreOptions): Promise<Store> {
+    let tail: LogTail | undefined;
     let failing = false;
     const opened = await WorkerChannel.open(
       { file, maxBytes },
       {
         written(writes, outcomes, revision, error) {
-          if (changeFeed === undefined) return;
-          const changes = outcomes === undefined ? [] : toChanges(writes, outcomes);
-          // Each change is one revision. One too many was rejected and happened all the same, as the contract allows;
-          // a watch must not miss it.
-          if (revision - changeFeed.revision === changes.length) changeFeed.publish(changes, revision);
-          else changeFeed.skipTo(revision);
-          // Said when it begins and when it ends: a full disk fails a thousand batches a second.
+          if (tail === undefined) return;
+          const changes = outcomes === undefined ? [] : committedChanges(writes, outcomes);
+          // Each change is one revision. More revisions mean that a rejected write has happened, which the contract
+          // allows; a watch must not miss it.
+          if (revision - tail.revision === changes.length) tail.append(changes, revision);
+          else tail.skipTo(revision);
+          // Logged when it begins and when it ends: with a full disk a thousand transactions fail each second.
           if (failing !== (error !== undefined)) {
             failing = error !== undefined;
             if (error === undefined) logger?.info({ file }, 'the store accepts writes again');
@@ -78,13 +75,13 @@ class SqliteStore implements Store {
         },
         died(error) {
           logger?.warn({ file, err: error }, error.message);
-          changeFeed?.end(error);
+          tail?.end(error);
         },
       },
     );
-    changeFeed = new ChangeFeed(opened.revision, feedLimits);
+    tail = new LogTail(opened.revision, queueLimits);
     logger?.info({ file, revision: opened.revision }, 'store opened');
-    return new SqliteStore(opened.channel, changeFeed, opened.oldest);
+    return new SqliteStore(opened.channel, tail, opened.oldest);
   }
 
   async get(key: string, revision?: Revision): Promise<KeyValue | undefined> {
@@ -104,9 +101,9 @@ class SqliteStore implements Store {
   async write(write: Write): Promise<WriteResult> {
     checkWrite(write);
     this.#requireOpen();
-    // Our own copy: the writer may use its buffer again, and watchers are given these bytes.
+    // Copied: the caller may reuse its buffer, and watches deliver these bytes.
     const owned = write.value === null ? write : { ...write, value: slabCopy(write.value) };
-    const outcome = await new Promise<Revision | WireFailure>((resolve, reject) => {
+    const outcome = await new Promise<Revision | WriteFailure>((resolve, reject) => {
       this.#channel.write({ write: owned, resolve, reject });
     });
     if (typeof outcome === 'number') return { ok: true, revision: outcome };
@@ -117,29 +114,28 @@ class SqliteStore implements Store {
     checkPrefix(prefix);
     checkRevision(after);
     this.#requireOpen();
-    const readLog = async (from: string, position: Revision) => {
+    const readLog = async (under: string, position: Revision) => {
       if (this.#closed !== undefined) return undefined;
-      const page = await this.#read({ op: 'changes', prefix: from, after: position });
-      return { changes: toRowChanges(page.rows), revision: page.revision };
+      const { rows, revision } = await this.#read({ op: 'changes', prefix: under, after: position });
+      return { changes: toChanges(rows), revision };
     };
-    yield* watchChanges({ changeFeed: this.#changeFeed, readLog }, prefix, after, signal);
+    yield* watchLog({ tail: this.#tail, readLog }, prefix, after, signal);
   }
 
   /**
-   * No question to the database's thread, and linearizable all the same. Nobody else writes to the file, and
-   * the feed moves before the writer of a batch is told. A commit that is in the file and not yet in the feed
-   * has been shown to no one: answers leave that thread in the order of its work, so a read that saw the
-   * commit arrives here after it.
+   * Linearizable without a message to the database's thread. Only this process writes to the file, and the tail
+   * advances before a writer gets its answer. A commit that is in the file and not yet in the tail has not been read by
+   * any caller: the thread answers in order, so the result of a read that saw the commit arrives after it.
    */
   async revision(): Promise<Revision> {
     this.#requireOpen();
-    // What is asked of the store to see whether it is well must not be answered without it.
+    // A health check calls this: it must fail when the thread is dead.
     if (this.#channel.dead !== undefined) throw this.#channel.dead;
-    return this.#changeFeed.revision;
+    return this.#tail.revision;
   }
 
   knownRevision(): Revision | undefined {
-    return this.#closed === undefined && this.#channel.dead === undefined ? this.#changeFeed.revision : undefined;
+    return this.#closed === undefined && this.#channel.dead === undefined ? this.#tail.revision : undefined;
   }
 
   async compactedRevision(): Promise<Revision> {
@@ -150,10 +146,10 @@ class SqliteStore implements Store {
   async compact(revision: Revision): Promise<void> {
     checkRevision(revision);
     this.#requireOpen();
-    // One at a time; and one that failed does not keep the next from its turn.
-    const turn = this.#compaction.then(() => this.#compactNow(revision));
-    this.#compaction = turn.catch(() => undefined);
-    return turn;
+    // One at a time. A compaction that fails does not keep the next from running.
+    const compaction = this.#compaction.then(() => this.#compactNow(revision));
+    this.#compaction = compaction.catch(() => undefined);
+    return compaction;
   }
 
   close(): Promise<void> {
@@ -165,29 +161,29 @@ class SqliteStore implements Store {
     try {
       await this.#channel.close();
     } finally {
-      this.#changeFeed.end();
+      this.#tail.end();
     }
   }
 
   async #compactNow(revision: Revision): Promise<void> {
-    // Nothing was before the first.
+    // There are no states before the first revision.
     if (revision <= 1) return;
-    const begun = await this.#step({ op: 'compact-begin', revision });
-    this.#oldest = begun.oldest;
-    // Each step is a message of its own, and takes its place behind the writes that wait.
+    const { oldest } = await this.#step({ op: 'compact-begin', revision });
+    this.#oldest = oldest;
+    // Each step is a separate request, behind the writes that are queued.
     while ((await this.#step({ op: 'compact-sweep' })).more);
     while ((await this.#step({ op: 'compact-vacuum' })).more);
     await this.#step({ op: 'compact-checkpoint' });
   }
 
-  async #read(call: WireCall): Promise<Rows> {
+  async #read(call: Call): Promise<RowsResult> {
     this.#requireOpen();
-    return (await this.#channel.call(call)) as Rows;
+    return (await this.#channel.call(call)) as RowsResult;
   }
 
-  async #step(call: WireCall): Promise<Step> {
+  async #step(call: Call): Promise<StepResult> {
     this.#requireOpen();
-    return (await this.#channel.call(call)) as Step;
+    return (await this.#channel.call(call)) as StepResult;
   }
 
   #requireOpen(): void {
@@ -195,7 +191,7 @@ class SqliteStore implements Store {
   }
 }
 
-function toKeyValues(rows: WireRows): KeyValue[] {
+function toKeyValues(rows: Rows): KeyValue[] {
   let offset = 0;
   return rows.keys.map((key, i) => {
     const size = rows.sizes[i] ?? 0;
@@ -205,7 +201,7 @@ function toKeyValues(rows: WireRows): KeyValue[] {
   });
 }
 
-function toRowChanges(rows: WireRows): Change[] {
+function toChanges(rows: Rows): Change[] {
   let offset = 0;
   return rows.keys.map((key, i): Change => {
     const size = rows.sizes[i] ?? NO_VALUE;
@@ -217,7 +213,7 @@ function toRowChanges(rows: WireRows): Change[] {
   });
 }
 
-function toChanges(writes: readonly QueuedWrite[], outcomes: WireOutcomes): Change[] {
+function committedChanges(writes: readonly QueuedWrite[], outcomes: WriteOutcomes): Change[] {
   const changes: Change[] = [];
   for (const [i, { write }] of writes.entries()) {
     const modRevision = outcomes.revisions[i] ?? 0;

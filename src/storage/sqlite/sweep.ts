@@ -2,15 +2,15 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Revision, StorageError } from '../contract.ts';
 import { inTransaction, pragma } from './database.ts';
 
-/** Revisions that one step removes at most, and pages that one step gives back: a few milliseconds each. */
+/** Limits of one step, of a few milliseconds: revisions to sweep, and pages to free. */
 const SWEEP_REVISIONS = 1000;
 const VACUUM_PAGES = 64;
 
 /**
- * Compaction in small steps, each its own transaction, so that writers get their turn between any two.
+ * Compaction in small steps, each its own transaction, so that writes go in between.
  *
- * First the promise is recorded (`begin`): from then on older revisions answer `compacted`. Then the rows
- * nobody can ask for any more are removed (`sweep`), which can be cut off at any step and goes on from there.
+ * `begin` records the new oldest revision: from then on reads of older ones fail with `compacted`. `sweep` removes the
+ * rows that no read can reach. It may be interrupted after any step, and continues from there.
  */
 export class Sweeper {
   readonly #db: DatabaseSync;
@@ -29,9 +29,9 @@ export class Sweeper {
   }
 
   /**
-   * Everything up to `swept` holds at most one row per key and no tombstone. One step moves that line up: each
-   * row it passes makes its predecessor of the same key superfluous, and a tombstone makes itself so as well.
-   * Going upwards is what keeps a deleted key deleted: no tombstone leaves before the rows that it hides.
+   * The rows up to `swept` hold at most one row for each key and no tombstone. One step advances `swept`: each row that
+   * it passes makes the previous row of the same key removable, and a tombstone is itself removable. Because it goes
+   * upwards, no tombstone is removed before the rows that it hides: a deleted key stays deleted.
    */
   sweep(): boolean {
     const swept = this.#meta('swept');
@@ -60,7 +60,7 @@ export class Sweeper {
     return after > 0 && after < before;
   }
 
-  /** Only with the WAL copied into it does the database file shrink. */
+  /** The database file shrinks only when the WAL is copied into it. */
   checkpoint(): void {
     const row = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number } | undefined;
     if (row?.busy !== 0) throw new StorageError('unavailable', 'the write-ahead log could not be emptied');

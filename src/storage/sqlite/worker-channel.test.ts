@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Revision } from '../contract.ts';
 import { WorkerChannel } from './worker-channel.ts';
-import type { WireFailure } from './worker-protocol.ts';
+import type { WriteFailure } from './worker-protocol.ts';
 
 describe('WorkerChannel', () => {
   let folder: string;
@@ -25,7 +25,7 @@ describe('WorkerChannel', () => {
     await rm(folder, { recursive: true });
   });
 
-  const write = (key: string): Promise<Revision | WireFailure> =>
+  const write = (key: string): Promise<Revision | WriteFailure> =>
     new Promise((resolve, reject) => {
       const value = new Uint8Array([1]);
       channel.write({ write: { key, value, expect: { absent: true } }, resolve, reject });

@@ -1,46 +1,49 @@
 import { Worker } from 'node:worker_threads';
 import { atEndOfTick } from '../../lib/event-loop.ts';
 import { type Revision, StorageError, type Write } from '../contract.ts';
+import { deserializeError } from '../serialize-error.ts';
 import {
-  type FromWorker,
-  fromWireError,
+  type Call,
+  type CallResult,
   NO_VALUE,
   packValues,
-  type WireCall,
-  type WireFailure,
-  type WireOutcomes,
-  type WireResult,
-  type WireWrite,
+  type WorkerMessage,
+  type WorkerRequest,
   type WorkerSettings,
+  type WriteFailure,
+  type WriteOutcomes,
+  type WriteRequest,
 } from './worker-protocol.ts';
 
 const NO_VALUES = new Uint8Array(0);
 
 export interface QueuedWrite {
   readonly write: Write;
-  /** With the write's revision, or with why it did not happen. */
-  readonly resolve: (outcome: Revision | WireFailure) => void;
-  readonly reject: (error: StorageError) => void;
+  /** Called with the write's revision, or with the reason why it did not happen. */
+  readonly resolve: (outcome: Revision | WriteFailure) => void;
+  readonly reject: (error: Error) => void;
 }
 
+type Answer = Exclude<CallResult, { error: unknown }>;
+
 interface QueuedCall {
-  readonly call: WireCall;
-  readonly resolve: (result: Exclude<WireResult, { error: unknown }>) => void;
-  readonly reject: (error: StorageError) => void;
+  readonly call: Call;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: Error) => void;
 }
 
 export interface ChannelEvents {
   /**
-   * The outcome of a batch, before any of its writers is told. `outcomes` is undefined when the batch failed;
+   * The outcome of a transaction, before its writes are resolved. `outcomes` is undefined when the transaction failed;
    * `revision` is the store's afterwards.
    */
   written(
     writes: readonly QueuedWrite[],
-    outcomes: WireOutcomes | undefined,
+    outcomes: WriteOutcomes | undefined,
     revision: Revision,
-    error: StorageError | undefined,
+    error: Error | undefined,
   ): void;
-  /** The thread is gone although nobody closed it. Nothing works any more. */
+  /** The thread ended without `close`. Every later call fails. */
   died(error: StorageError): void;
 }
 
@@ -51,8 +54,8 @@ export interface Opened {
 }
 
 /**
- * Collects what is asked for while the database's thread is busy and hands all of it over at once. That is
- * the whole of group commit: the slower the disk, the more writers share one fsync.
+ * The main thread's side. It queues writes and calls while the thread is busy, and sends all of them in one request.
+ * This is group commit: the slower the disk, the more writes share one fsync.
  */
 export class WorkerChannel {
   readonly #worker: Worker;
@@ -68,31 +71,31 @@ export class WorkerChannel {
   private constructor(worker: Worker, events: ChannelEvents) {
     this.#worker = worker;
     this.#events = events;
-    worker.on('message', (message: FromWorker) => this.#receive(message));
+    worker.on('message', (message: WorkerMessage) => this.#receive(message));
     worker.on('error', (error) => this.#die(error));
     worker.on('exit', () => this.#die(undefined));
   }
 
   static async open(settings: WorkerSettings, events: ChannelEvents): Promise<Opened> {
-    // In a published package the files beside this one are JavaScript.
+    // In the published package the worker is JavaScript.
     const entry = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js';
     const worker = new Worker(new URL(entry, import.meta.url), {
       name: 'sqlite',
       workerData: settings,
-      // The flags of the process are not for this thread, and node:sqlite still warns that it is young.
+      // Without the flags of the process. node:sqlite prints an ExperimentalWarning.
       execArgv: ['--disable-warning=ExperimentalWarning'],
     });
-    const first = await new Promise<FromWorker | undefined>((resolve, reject) => {
+    const first = await new Promise<WorkerMessage | undefined>((resolve, reject) => {
       worker.once('message', resolve);
       worker.once('error', (cause) => reject(threadEnded(cause)));
       worker.once('exit', () => resolve(undefined));
     });
-    if (first?.type === 'refused') throw fromWireError(first.error);
+    if (first?.type === 'refused') throw deserializeError(first.error);
     if (first?.type !== 'opened') throw threadEnded(undefined);
     return { channel: new WorkerChannel(worker, events), revision: first.revision, oldest: first.oldest };
   }
 
-  /** Why nothing works any more; undefined while the thread is alive. */
+  /** The error of every further call; undefined while the thread is alive. */
   get dead(): StorageError | undefined {
     return this.#dead;
   }
@@ -106,7 +109,7 @@ export class WorkerChannel {
     this.#schedule();
   }
 
-  call(call: WireCall): Promise<Exclude<WireResult, { error: unknown }>> {
+  call(call: Call): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#dead !== undefined) return reject(this.#dead);
       this.#calls.push({ call, resolve, reject });
@@ -114,7 +117,7 @@ export class WorkerChannel {
     });
   }
 
-  /** Nothing may be asked after it. What was asked before it is done first: calls follow writes, in order. */
+  /** The last call. Earlier writes and calls are done first, because requests keep their order. */
   async close(): Promise<void> {
     if (this.#dead !== undefined) return;
     this.#closing = true;
@@ -123,10 +126,7 @@ export class WorkerChannel {
     await exited;
   }
 
-  /**
-   * At the end of this turn of the event loop, so that everybody whose request was read from a socket in the
-   * same turn gets on the same batch.
-   */
+  /** At the end of this tick, so that requests that were read from sockets in one tick share a transaction. */
   #schedule(): void {
     if (this.#scheduled || this.#sentWrites.length > 0 || this.#sentCalls.length > 0) return;
     this.#scheduled = true;
@@ -134,9 +134,9 @@ export class WorkerChannel {
   }
 
   /**
-   * Two turns of the event loop after an answer: in the first those who wrote are answered, and in the second most of them
-   * have asked for more. Otherwise writers part in halves that wait for each other, and there are twice as many
-   * transactions. A loop that has nothing else to do takes no time for its turns.
+   * Two ticks after an answer: in the first the writers get their answers, and by the second most have sent their next
+   * write. Otherwise the writers split in halves that wait for each other, with twice as many transactions. Ticks of an
+   * idle event loop take no time.
    */
   #sendNext(): void {
     if (this.#scheduled || this.#sentWrites.length > 0 || this.#sentCalls.length > 0) return;
@@ -151,7 +151,7 @@ export class WorkerChannel {
     this.#writes = [];
     this.#sentCalls = this.#calls;
     this.#calls = [];
-    const writes: WireWrite[] = [];
+    const writes: WriteRequest[] = [];
     const values: Uint8Array[] = [];
     for (const { write } of this.#sentWrites) {
       const { key, value, expect, guards } = write;
@@ -160,21 +160,19 @@ export class WorkerChannel {
       if (value !== null) values.push(value);
     }
     const packed = values.length === 0 ? NO_VALUES : packValues(values);
-    this.#worker.postMessage(
-      {
-        writes: writes.length === 0 ? '' : JSON.stringify(writes),
-        values: packed,
-        calls: this.#sentCalls.map(({ call }) => call),
-      },
-      packed === NO_VALUES ? [] : [packed.buffer],
-    );
+    const request: WorkerRequest = {
+      writes: writes.length === 0 ? '' : JSON.stringify(writes),
+      values: packed,
+      calls: this.#sentCalls.map(({ call }) => call),
+    };
+    this.#worker.postMessage(request, packed === NO_VALUES ? [] : [packed.buffer]);
   }
 
-  #receive(message: FromWorker): void {
+  #receive(message: WorkerMessage): void {
     if (message.type === 'written') {
       const writes = this.#sentWrites;
       this.#sentWrites = [];
-      const error = message.error === undefined ? undefined : fromWireError(message.error);
+      const error = message.error === undefined ? undefined : deserializeError(message.error);
       this.#events.written(writes, message.outcomes, message.revision, error);
       for (const [i, queued] of writes.entries()) {
         const outcome = message.outcomes?.failures.get(i) ?? message.outcomes?.revisions[i];
@@ -187,7 +185,7 @@ export class WorkerChannel {
       for (const [i, queued] of calls.entries()) {
         const result = message.results[i];
         if (result === undefined) queued.reject(new StorageError('unavailable', 'the store gave no answer'));
-        else if ('error' in result) queued.reject(fromWireError(result.error));
+        else if ('error' in result) queued.reject(deserializeError(result.error));
         else queued.resolve(result);
       }
     }

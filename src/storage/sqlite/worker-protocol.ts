@@ -1,40 +1,41 @@
 /**
- * What the event loop's thread and the database's thread say to each other.
+ * Messages between the main thread and the thread that owns the database.
  *
- * One message carries everything that was waiting, in each direction, and all values of a message lie in one
- * buffer that is moved and not copied: a message costs about as much for sixteen writes as for one.
+ * A message carries everything that was queued, and the values of a message lie in one buffer that is transferred, not
+ * copied: a message costs about as much for sixteen writes as for one.
  */
-import { type Expectation, type KeyValue, type Revision, StorageError, type StorageErrorCode } from '../contract.ts';
+import type { Expectation, Guard, KeyValue, Revision } from '../contract.ts';
+import type { SerializedError } from '../serialize-error.ts';
 
-/** What the database's thread is started with. */
+/** `workerData` of the thread. */
 export interface WorkerSettings {
   readonly file: string;
   readonly maxBytes: number | undefined;
 }
 
-/** Stands for the length of a value that is not there: the change deletes its key. */
+/** The size of a value that is absent: the change deletes its key. */
 export const NO_VALUE = -1;
 
-export interface WireWrite {
+export interface WriteRequest {
   readonly key: string;
-  /** Bytes of `WireBatch.values` that belong to this write, or NO_VALUE. */
+  /** Bytes of `WorkerRequest.values` that belong to this write, or NO_VALUE. */
   readonly size: number;
   readonly expect: Expectation;
-  readonly guards?: readonly { readonly key: string; readonly expect: Expectation }[];
+  readonly guards?: readonly Guard[];
 }
 
-export interface WireBatch {
+export interface WorkerRequest {
   /**
-   * WireWrite[] as JSON, or empty: measured, a text crosses in half the time of sixteen small objects.
-   * Committed as one transaction, in this order, before the calls are looked at.
+   * WriteRequest[] as JSON, or empty: measured, a string is cloned in half the time of sixteen small objects.
+   * Committed as one transaction, in this order, before the calls.
    */
   readonly writes: string;
   readonly values: Uint8Array<ArrayBuffer>;
-  readonly calls: readonly WireCall[];
+  readonly calls: readonly Call[];
 }
 
-/** Everything that is not a write. Each is one short piece of work, so that none keeps the writers waiting. */
-export type WireCall =
+/** Everything that is not a write. Each is short, so that none keeps the writers waiting. */
+export type Call =
   | { readonly op: 'get'; readonly key: string; readonly revision: Revision | undefined }
   | {
       readonly op: 'list';
@@ -50,8 +51,8 @@ export type WireCall =
   | { readonly op: 'compact-checkpoint' }
   | { readonly op: 'close' };
 
-/** Rows side by side rather than one object each: cheaper to clone. */
-export interface WireRows {
+/** Columns rather than one object for each row: cheaper to clone. */
+export interface Rows {
   readonly keys: string[];
   readonly revisions: Revision[];
   readonly created: Revision[];
@@ -59,58 +60,54 @@ export interface WireRows {
   readonly values: Uint8Array<ArrayBuffer>;
 }
 
-export interface WireFailure {
+export interface WriteFailure {
   readonly failedKey: string;
   readonly current: KeyValue | undefined;
   readonly revision: Revision;
 }
 
-/** One entry for each write of the batch, side by side as in WireRows. */
-export interface WireOutcomes {
+/** One entry for each write of the request, in columns. */
+export interface WriteOutcomes {
   readonly revisions: Revision[];
   readonly created: Revision[];
-  /** By the write's index in the batch; its entries above are 0. */
-  readonly failures: Map<number, WireFailure>;
+  /** By the write's index in the request; its entries above are 0. */
+  readonly failures: Map<number, WriteFailure>;
 }
 
-export interface WireError {
-  readonly code: StorageErrorCode;
-  readonly message: string;
-  readonly revision: Revision | undefined;
+export type CallResult = RowsResult | StepResult | { readonly error: SerializedError };
+
+export interface RowsResult {
+  readonly rows: Rows;
+  /** The revision that was read. */
+  readonly revision: Revision;
+  /** True when a limit cut the result short. */
+  readonly more: boolean;
 }
 
-export type WireResult =
-  /** `revision` is what the rows are true at; `more` that the answer was cut short. */
-  | { readonly rows: WireRows; readonly revision: Revision; readonly more: boolean }
-  /** A step of a compaction: whether there is more of its kind to do. */
-  | { readonly more: boolean; readonly oldest: Revision }
-  | { readonly error: WireError };
+/** The result of one step of a compaction. */
+export interface StepResult {
+  /** True when there are more steps of this kind. */
+  readonly more: boolean;
+  readonly oldest: Revision;
+}
 
-export type FromWorker =
+export type WorkerMessage =
   | { readonly type: 'opened'; readonly revision: Revision; readonly oldest: Revision }
-  | { readonly type: 'refused'; readonly error: WireError }
-  /** `revision` is the store's after the batch, also when the batch failed. */
+  | { readonly type: 'refused'; readonly error: SerializedError }
+  /** `revision` is the store's after the transaction, also when the transaction failed. */
   | {
       readonly type: 'written';
-      readonly outcomes: WireOutcomes | undefined;
-      readonly error: WireError | undefined;
+      readonly outcomes: WriteOutcomes | undefined;
+      readonly error: SerializedError | undefined;
       readonly revision: Revision;
     }
-  | { readonly type: 'answered'; readonly results: readonly WireResult[] };
+  | { readonly type: 'answered'; readonly results: readonly CallResult[] };
 
-export function toWireError(error: StorageError): WireError {
-  return { code: error.code, message: error.message, revision: error.revision };
-}
-
-export function fromWireError(error: WireError): StorageError {
-  return new StorageError(error.code, error.message, error.revision === undefined ? {} : { revision: error.revision });
-}
-
-/** Lays values end to end in a fresh buffer that may be transferred. */
+/** Concatenates values in a new buffer that can be transferred. */
 export function packValues(values: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let total = 0;
   for (const value of values) total += value.byteLength;
-  // All of it is written over, and Node's pool could not be moved to another thread.
+  // Not from Node's pool, which cannot be transferred. All of it is overwritten.
   const packed = Buffer.allocUnsafeSlow(total);
   let offset = 0;
   for (const value of values) {

@@ -1,32 +1,31 @@
-/** Runs in the thread that owns the database, so that an fsync never holds up the event loop. */
+/** The thread that owns the database, so that an fsync never blocks the event loop. */
 import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { StorageError } from '../contract.ts';
+import { type SerializedError, serializeError } from '../serialize-error.ts';
 import { openDatabase, removePid } from './database.ts';
 import { LogTable } from './log-table.ts';
 import { toStorageError } from './sqlite-errors.ts';
 import { Sweeper } from './sweep.ts';
-import {
-  type FromWorker,
-  toWireError,
-  type WireBatch,
-  type WireCall,
-  type WireError,
-  type WireResult,
-  type WireWrite,
-  type WorkerSettings,
+import type {
+  Call,
+  CallResult,
+  WorkerMessage,
+  WorkerRequest,
+  WorkerSettings,
+  WriteRequest,
 } from './worker-protocol.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts is started by openSqliteStore');
 const { file, maxBytes } = workerData as WorkerSettings;
 
-function send(message: FromWorker, transfer: ArrayBuffer[] = []): void {
+function send(message: WorkerMessage, transfer: ArrayBuffer[] = []): void {
   port?.postMessage(message, transfer);
 }
 
-function toError(error: unknown): WireError {
-  return toWireError(toStorageError(error, file));
+function toError(error: unknown): SerializedError {
+  return serializeError(toStorageError(error, file));
 }
 
 function serve(): void {
@@ -38,8 +37,8 @@ function serve(): void {
 
   const { ino } = statSync(file);
   /**
-   * SQLite goes on writing to a file that has lost its name, and all of it would be gone at the next start. One look
-   * per batch, by name: opening the file would cost the lock.
+   * SQLite goes on writing to a file that was unlinked, and the next start would not find the data. Checked by name
+   * once for each request: opening the file would drop the lock.
    */
   function requireFile(): void {
     if (statSync(file, { throwIfNoEntry: false })?.ino === ino) return;
@@ -49,23 +48,23 @@ function serve(): void {
     );
   }
 
-  function write(batch: WireBatch): void {
+  function write(request: WorkerRequest): void {
     try {
       requireFile();
-      const outcomes = log.append(JSON.parse(batch.writes) as WireWrite[], batch.values);
+      const outcomes = log.append(JSON.parse(request.writes) as WriteRequest[], request.values);
       revision = log.revision;
       send({ type: 'written', outcomes, error: undefined, revision });
     } catch (error) {
       try {
         revision = log.revision;
       } catch {
-        // The disk does not answer at all; the next batch asks again.
+        // The disk fails reads as well. The next request tries again.
       }
       send({ type: 'written', outcomes: undefined, error: toError(error), revision });
     }
   }
 
-  function answer(call: WireCall): WireResult {
+  function answer(call: Call): CallResult {
     if (call.op !== 'close') requireFile();
     switch (call.op) {
       case 'get':
@@ -91,11 +90,11 @@ function serve(): void {
     }
   }
 
-  port?.on('message', (batch: WireBatch) => {
-    // Acknowledged before the calls are looked at: a long list does not hold back a write that is safe already.
-    if (batch.writes !== '') write(batch);
-    if (batch.calls.length === 0) return;
-    const results = batch.calls.map((call): WireResult => {
+  port?.on('message', (request: WorkerRequest) => {
+    // Acknowledged before the calls run: a long list must not delay the acknowledgement of a committed write.
+    if (request.writes !== '') write(request);
+    if (request.calls.length === 0) return;
+    const results = request.calls.map((call): CallResult => {
       try {
         return answer(call);
       } catch (error) {
@@ -104,7 +103,7 @@ function serve(): void {
     });
     const transfer = results.flatMap((result) => ('rows' in result ? [result.rows.values.buffer] : []));
     send({ type: 'answered', results }, transfer);
-    if (batch.calls.some(({ op }) => op === 'close')) port?.close();
+    if (request.calls.some(({ op }) => op === 'close')) port?.close();
   });
   send({ type: 'opened', revision, oldest: log.oldest });
 }

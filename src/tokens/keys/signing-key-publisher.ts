@@ -1,7 +1,7 @@
 import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import { ApiError } from '../../api/status.ts';
-import { toTimestamp } from '../../objects/prepare.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import { publicJwk } from './key-material.ts';

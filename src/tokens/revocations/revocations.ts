@@ -3,7 +3,7 @@ import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import type { RevokedTokenSpec } from '../../api/kinds/revoked-token.ts';
 import { ApiError } from '../../api/status.ts';
-import { toTimestamp } from '../../objects/prepare.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { asApiError } from '../../objects/storage-errors.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';

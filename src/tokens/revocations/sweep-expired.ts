@@ -34,7 +34,7 @@ export function createSweep(parts: SweepParts): () => Promise<void> {
     for (const entry of reader.cache(kind).current.scan(kindPrefix(kind), positions.get(kind))) {
       if (++scanned > MAX_SCANNED || found.length >= MAX_REMOVED) return found;
       positions.set(kind, entry.key);
-      if (entry.isOver(now()) || isObsolete(entry)) found.push(entry);
+      if (entry.isExpired(now()) || isObsolete(entry)) found.push(entry);
     }
     positions.delete(kind);
     return found;

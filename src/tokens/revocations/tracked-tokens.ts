@@ -3,7 +3,7 @@ import type { User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { forbidden } from '../../api/status.ts';
-import { toTimestamp } from '../../objects/prepare.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { TokenClaims } from '../claims.ts';
@@ -48,7 +48,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   function expiriesOf(requester: string): number[] {
     const expiries: number[] = [];
     for (const entry of reader.cache(kind).current.withLabel(REQUESTER_LABEL, requester)) {
-      if (!entry.isOver(now())) expiries.push(entry.expiresAt ?? 0);
+      if (!entry.isExpired(now())) expiries.push(entry.expiresAt ?? 0);
     }
     return expiries;
   }

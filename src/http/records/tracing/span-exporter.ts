@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 import type { Logger } from '../../../observability/logger.ts';
 
 export interface SpanExporterOptions {
-  /** Of the collector, without `/v1/traces`. */
+  /** URL of the collector, without `/v1/traces`. */
   readonly endpoint: string;
   readonly version: string;
   readonly logger: Logger;
@@ -15,12 +15,12 @@ export type OtlpSpan = Readonly<Record<string, unknown>>;
 const FLUSH_MS = 5_000;
 const TIMEOUT_MS = 10_000;
 const MAX_BATCH = 512;
-/** More are dropped: a collector that is slow must not cost memory. */
+/** More are dropped, so that a slow collector costs no memory. */
 const MAX_WAITING = 2_048;
 
 /**
- * Sends spans to a collector by OTLP over HTTP, in JSON: that much of OpenTelemetry is one POST, so its packages are not
- * needed. What can not be sent is dropped; nobody waits for it.
+ * Sends spans to a collector by OTLP over HTTP, in JSON: that is one POST, so the packages of OpenTelemetry are not needed.
+ * Spans that can not be sent are dropped.
  */
 export class SpanExporter {
   readonly #options: SpanExporterOptions;
@@ -43,7 +43,7 @@ export class SpanExporter {
     if (this.#waiting.length >= MAX_BATCH) void this.flush();
   }
 
-  /** Sends what is there; one batch at a time. */
+  /** Sends what waits, one batch at a time. */
   flush(): Promise<void> {
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = undefined;
@@ -66,7 +66,7 @@ export class SpanExporter {
       } catch (error) {
         this.#dropped += spans.length + this.#waiting.length;
         this.#waiting = [];
-        // Once per outage: the next batch is seconds away.
+        // Once per outage: there is a batch every few seconds.
         if (!this.#failing) this.#options.logger.warn({ err: error, dropped: this.#dropped }, 'spans can not be sent');
         this.#failing = true;
       }

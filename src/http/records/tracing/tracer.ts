@@ -3,7 +3,7 @@ import type { RequestRecord } from '../request-record.ts';
 import { attributes, type OtlpSpan, SpanExporter, type SpanExporterOptions } from './span-exporter.ts';
 
 export interface TracerOptions extends SpanExporterOptions {
-  /** How many of a million requests are recorded that no caller records. */
+  /** How many of a million requests without a trace of their caller are recorded. */
   readonly perMillion: number;
   readonly now: () => number;
   readonly random: () => number;
@@ -18,12 +18,12 @@ const SERVER = 2;
 const ERROR = 2;
 const MILLION = 1_000_000;
 
-/** One span for each request that its caller records, and for some of the others. */
+/** One span for each request whose caller samples its trace, and for some requests without a trace. */
 export function openTracer(options: TracerOptions): Tracer {
   const exporter = new SpanExporter(options);
   return {
     ended(record) {
-      // Whoever began the trace decides: a span without the rest of its trace explains nothing.
+      // The caller's decision counts: a span without the rest of its trace explains nothing.
       const sampled = record.trace?.sampled ?? options.random() * MILLION < options.perMillion;
       if (sampled) exporter.add(spanOf(record, options.now()));
     },
@@ -31,7 +31,7 @@ export function openTracer(options: TracerOptions): Tracer {
   };
 }
 
-/** Only what the log has too. */
+/** It has nothing that the log does not have. */
 function spanOf(record: RequestRecord, end: number): OtlpSpan {
   const { trace, verb, resource, code } = record;
   return {
@@ -50,7 +50,7 @@ function spanOf(record: RequestRecord, end: number): OtlpSpan {
       'clusterpass.audit_id': record.auditId,
       'clusterpass.cluster': record.cluster,
     }),
-    // A refusal is the caller's error, not ours.
+    // A 4xx is the caller's error, not ours.
     ...(code >= 500 ? { status: { code: ERROR } } : {}),
   };
 }

@@ -15,10 +15,10 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: looks into bodies of OTLP
+// biome-ignore lint/suspicious/noExplicitAny: reads bodies of OTLP
 type Body = any;
 
-/** A collector that keeps what it gets, and answers as it is told. */
+/** A collector that records what it gets, and answers with this code. */
 async function startCollector(code = 200) {
   const received: { path: string | undefined; type: string | undefined; body: Body }[] = [];
   const server = createServer(async (req, res) => {
@@ -103,7 +103,7 @@ test.each([
   ['answers with an error', { code: 500 }],
   ['sends elsewhere', { code: 302 }],
   ['is not there', { endpoint: 'http://127.0.0.1:1' }],
-])('a collector that %s costs a line of log, and nobody else anything', async (_, options) => {
+])('a collector that %s costs one line of log, and delays no request', async (_, options) => {
   const { send, spans, lines } = await trace({ ...options, random: 0 });
   expect((await send({ path: CLUSTERS_PATH })).code).toBe(200);
   await spans(1);
@@ -112,11 +112,11 @@ test.each([
 });
 
 test('W3C Trace Context: what is not well formed is as if it was not there', () => {
-  const good = { traceId: TRACE, parentId: SPAN, sampled: true };
-  expect(readTraceparent(`00-${TRACE}-${SPAN}-01`)).toEqual(good);
-  expect(readTraceparent(`00-${TRACE}-${SPAN}-02`)).toEqual({ ...good, sampled: false });
+  const valid = { traceId: TRACE, parentId: SPAN, sampled: true };
+  expect(readTraceparent(`00-${TRACE}-${SPAN}-01`)).toEqual(valid);
+  expect(readTraceparent(`00-${TRACE}-${SPAN}-02`)).toEqual({ ...valid, sampled: false });
   // A later version may have more to say.
-  expect(readTraceparent(`01-${TRACE}-${SPAN}-03-more`)).toEqual(good);
+  expect(readTraceparent(`01-${TRACE}-${SPAN}-03-more`)).toEqual(valid);
   for (const bad of [
     undefined,
     '',

@@ -1,0 +1,34 @@
+import type { Client } from '../client/create-client.ts';
+import { FULL_CLUSTERS } from '../client/list-clusters.ts';
+import type { Cluster } from '../client/types.ts';
+import { CliError } from './command.ts';
+
+/** `clusters`, `Cluster`, `clusters.clusterregistry.k8s.io` */
+export const isClusterType = (text: string): boolean =>
+  /^clusters?(\.(v1alpha1\.)?clusterregistry\.k8s\.io)?$/i.test(text);
+
+/** The names in `cluster/a cluster/b`, or in `a b`. */
+export function clusterNames(args: readonly string[]): readonly string[] {
+  if (!args.some((arg) => arg.includes('/'))) return args;
+  return args.map((arg) => {
+    const [type = '', name = '', ...rest] = arg.split('/');
+    if (!isClusterType(type) || name === '' || rest.length > 0) {
+      throw new CliError('arguments in resource/name form must have a single resource and name');
+    }
+    return name;
+  });
+}
+
+/** The path of a cluster with all of its fields. */
+export function clusterPath(name: string): string {
+  // A URL parser would remove these segments, and the request would go to another path.
+  if (name === '' || name === '.' || name === '..') throw new CliError(`${JSON.stringify(name)} is not a cluster name`);
+  return `${FULL_CLUSTERS}/${encodeURIComponent(name)}`;
+}
+
+export const getCluster = async (client: Client, name: string): Promise<Cluster> =>
+  (await client.request<Cluster>('GET', clusterPath(name))).value;
+
+/** L-40: `\`, `,` and `=` have a meaning in field selectors. */
+export const fieldSelectorFor = (field: string, value: string): string =>
+  `${field}=${value.replaceAll(/[\\,=]/g, (sign) => `\\${sign}`)}`;

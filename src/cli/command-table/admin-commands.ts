@@ -1,0 +1,161 @@
+import type { Command } from '../command.ts';
+import { cluster, dryRun, dryRunWithClient, filename, namespace, noHeaders, output } from './flags.ts';
+
+/** Commands that manage a fleet: objects, permissions, trust and signing keys. */
+export const ADMIN_COMMANDS: readonly Command[] = [
+  {
+    path: ['apply'],
+    summary: 'Create or update resources by file name or stdin.',
+    details:
+      'Creates objects that do not exist. For those that do, sets the fields in the file (a merge patch). A field that was ' +
+      'removed from the file stays in the object: set it to `null`, or use `kubectl apply`, which stores the last applied ' +
+      'configuration. An object inside a cluster names it in the annotation `clusterpass.dev/cluster`; without one, ' +
+      '`--cluster` applies.',
+    flags: [
+      filename,
+      cluster('Cluster of objects that name none.'),
+      namespace,
+      dryRunWithClient,
+      output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`'),
+    ],
+    examples: [
+      'clusterpass apply -f cluster.yaml',
+      'clusterpass apply -f fleet/ --dry-run=server',
+      'clusterpass apply -f cluster.yaml -o name',
+    ],
+  },
+  {
+    path: ['delete'],
+    summary: 'Delete resources by file name, stdin, resource and name, or label selector.',
+    arguments: [
+      { name: '[TYPE]', doc: 'Resource, e.g. `cluster` or `serviceaccount`; or `TYPE/NAME`.' },
+      { name: '[NAME...]', doc: 'Names of objects.' },
+    ],
+    flags: [
+      filename,
+      cluster('Cluster of the objects.'),
+      namespace,
+      { flags: '-l, --selector <selector>', doc: 'Label selector of the objects of TYPE to delete.' },
+      { flags: '--all', doc: 'Delete all objects of TYPE.' },
+      { flags: '-A, --all-namespaces', doc: 'With `-l` or `--all`: delete in all namespaces.' },
+      { flags: '--ignore-not-found', doc: 'Treat "resource not found" as a successful delete.' },
+      dryRunWithClient,
+      output('`name`'),
+    ],
+    examples: [
+      'clusterpass delete cluster dev-eu-1',
+      'clusterpass delete serviceaccount builder -n ci --cluster prod-eu-1',
+      'clusterpass delete -f cluster.yaml',
+      'clusterpass delete clusters -l env=dev --dry-run=client',
+    ],
+  },
+  {
+    path: ['auth', 'can-i'],
+    summary: 'Check whether an action is allowed.',
+    details:
+      'Prints `yes` and exits with 0, or prints `no` and exits with 1. `--list` prints all allowed actions in a namespace.',
+    arguments: [
+      { name: '[VERB]', doc: '`get`, `list`, `create`...' },
+      { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
+      { name: '[NAME]', doc: 'Name of an object.' },
+    ],
+    flags: [
+      { flags: '--subresource <name>', doc: 'Subresource, e.g. `token`.' },
+      { ...namespace, default: 'default' },
+      { flags: '-A, --all-namespaces', doc: 'Check the action in all namespaces.' },
+      cluster('Check in this cluster. If unset, checks the API of the fleet.'),
+      { flags: '--list', doc: 'Print all allowed actions.' },
+      { flags: '-q, --quiet', doc: 'Suppress output and only return the exit code.' },
+      noHeaders,
+    ],
+    examples: [
+      'clusterpass auth can-i get clusters prod-eu-1',
+      'clusterpass auth can-i create serviceaccounts/builder --subresource token -n ci --cluster prod-eu-1',
+      'clusterpass auth can-i --list -n ci --cluster prod-eu-1',
+    ],
+  },
+  {
+    path: ['register'],
+    summary: 'Register a cluster from a kubeconfig.',
+    details:
+      'Reads the address and the CA of a context, reads the version and the identity of the cluster (the UID of the ' +
+      'namespace `kube-system`, stored in the annotation `clusterpass.dev/cluster-id`), and creates the cluster. If the ' +
+      'identity cannot be read, the cluster is created without it. The credentials in the kubeconfig are only used for ' +
+      'these two requests and are not sent to Clusterpass.',
+    arguments: [{ name: '<NAME>', doc: 'Name of the new cluster.' }],
+    flags: [
+      { flags: '--kubeconfig <file>', doc: 'Kubeconfig to read. Defaults to the first file of `$KUBECONFIG`.' },
+      { flags: '--context <context>', doc: 'Context to read. Defaults to the current context.' },
+      { flags: '--label <key=value>', doc: 'Label of the new cluster.', repeatable: true },
+      {
+        flags: '--client-cidr <network>',
+        doc: 'Network whose clients use this address. Defaults to all networks.',
+        repeatable: true,
+      },
+      { flags: '--offline', doc: 'Do not connect to the cluster.' },
+      dryRun,
+    ],
+    examples: ['clusterpass register dev-eu-3 --kubeconfig ./dev.yaml --context admin@dev --label env=dev'],
+  },
+  {
+    path: ['trust'],
+    summary: 'Write the authentication configuration with which a cluster accepts passes.',
+    details:
+      'Writes an `AuthenticationConfiguration` for the flag `--authentication-config` of kube-apiserver. A token then ' +
+      'authenticates as its service account, with its groups and its UID. The CA in the file is that of ' +
+      '`--certificate-authority` or of the login. Without one, it is the root certificate that the issuer presents, if this ' +
+      'machine trusts it and it is not a public CA.',
+    arguments: [{ name: '<CLUSTER>', doc: 'Name of the cluster.' }],
+    examples: ['clusterpass trust prod-eu-1 > authentication.yaml'],
+  },
+  {
+    path: ['confirm'],
+    summary: "Confirm the endpoints that a cluster's credential is sent to.",
+    details:
+      'If `spec.authInfo.controller` of a cluster names a credential, the server uses it to request tokens from the ' +
+      'cluster. It does so only after a user with the verb `confirm` on clusters has confirmed the addresses and the CA of ' +
+      'the cluster. A change of any of them needs a new confirmation. The command prints what it confirms: check it, ' +
+      'especially after a change that you did not make.',
+    arguments: [{ name: '<CLUSTER>', doc: 'Name of the cluster.' }],
+    flags: [
+      {
+        flags: '--print',
+        doc: 'Print the value of the annotation `clusterpass.dev/confirmed-endpoint` without changing the cluster.',
+      },
+      dryRun,
+    ],
+    examples: ['clusterpass confirm prod-eu-1', 'clusterpass confirm prod-eu-1 --print'],
+  },
+  {
+    path: ['keys', 'list'],
+    summary: 'List the signing keys.',
+    details: 'Shows public data only. Private keys never leave the server.',
+    flags: [output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`')],
+    examples: ['clusterpass keys list'],
+  },
+  {
+    path: ['keys', 'rotate'],
+    summary: 'Start signing with the next key.',
+    details:
+      'The next key signs once all relying parties can have read it: 70 minutes after it was first published, which is ' +
+      'often long past. Tokens of the previous key stay valid.',
+    flags: [
+      {
+        flags: '--force',
+        doc: 'Sign with the next key now. Relying parties that have not read it yet refuse its tokens for up to an hour.',
+      },
+      dryRun,
+    ],
+    examples: ['clusterpass keys rotate', 'clusterpass keys rotate --dry-run server'],
+  },
+  {
+    path: ['keys', 'revoke'],
+    summary: 'Revoke a signing key and all tokens signed with it.',
+    details:
+      'The server refuses the tokens of the key immediately and no longer publishes the key. If it is the current key, the ' +
+      'next key takes its place.',
+    arguments: [{ name: '<KEY>', doc: 'ID of the key.' }],
+    flags: [dryRun],
+    examples: ['clusterpass keys revoke RkEm2pTSmmwLLLhIExcVnKNnyQGyZWRr9wHQyvDF0hc'],
+  },
+];

@@ -1,0 +1,56 @@
+import { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { fakeContext } from '../cli.fixture.ts';
+import { loadCommand } from '../load-command.ts';
+import { addCommands } from '../program.ts';
+import { renderCliReference } from '../reference.ts';
+import { COMMANDS, GROUPS } from './commands.ts';
+import { flagsOf } from './flags.ts';
+import { STORE_COMMANDS } from './store-commands.ts';
+
+describe('the table of commands', () => {
+  it('has each command and each of its flags once, and code for each command', async () => {
+    const paths = COMMANDS.map(({ path }) => path.join(' '));
+    expect(new Set(paths).size).toBe(paths.length);
+    for (const command of COMMANDS) {
+      const names = flagsOf(command).flatMap(({ flags }) => flags.match(/(?<![\w-])--?[a-zA-Z][a-z-]*/g) ?? []);
+      expect(new Set(names).size, command.path.join(' ')).toBe(names.length);
+      if (command.path.length > 1) expect(Object.keys(GROUPS)).toContain(command.path[0]);
+      expect(typeof (await loadCommand(command))).toBe('function');
+    }
+  });
+
+  it('has examples with existing flags', async () => {
+    for (const { path, examples } of COMMANDS) {
+      for (const example of examples) {
+        expect(example).toContain(`clusterpass ${path.join(' ')}`);
+        const flags = [...example.matchAll(/\s(--?[a-z][a-z-]*)/g)].map(([, flag = '']) => flag);
+        const known = flagsOf(COMMANDS.find((command) => command.path === path) ?? (COMMANDS[0] as never));
+        for (const flag of flags) {
+          expect(
+            known.some(({ flags: text }) => text.split(/[ ,]+/).includes(flag)),
+            `${example}: ${flag}`,
+          ).toBe(true);
+        }
+      }
+    }
+  });
+
+  it('makes a program that accepts values with a leading dash', async () => {
+    const program = new Command().exitOverride();
+    const codes: number[] = [];
+    const context = fakeContext({ HOME: '/nonexistent' });
+    addCommands(program, context, (code) => codes.push(code));
+    await program.parseAsync(['node', 'x', 'credential', '--cluster', '--as', '--as', '-x/-y']);
+    expect(codes).toEqual([1]);
+    expect(context.written.err).toContain('"-x/-y" is not a service account');
+  });
+
+  it('is documented completely', () => {
+    const text = renderCliReference();
+    for (const { path, summary } of [...COMMANDS, ...STORE_COMMANDS]) {
+      expect(text).toContain(`## ${path.join(' ')}\n`);
+      expect(text).toContain(summary);
+    }
+  });
+});

@@ -1,0 +1,39 @@
+import type { Command } from '../command.ts';
+import { ADMIN_COMMANDS } from './admin-commands.ts';
+import { output } from './flags.ts';
+import { SESSION_COMMANDS } from './session-commands.ts';
+import { USER_COMMANDS } from './user-commands.ts';
+
+/** The groups of commands that share their first word, with their help texts. */
+export const GROUPS: Readonly<Record<string, string>> = {
+  get: 'Display one or many resources.',
+  describe: 'Show details of a resource.',
+  create: 'Create a resource.',
+  auth: 'Inspect authorization.',
+  keys: 'Manage the signing keys.',
+  token: 'List and revoke tracked tokens.',
+  store: 'Export, import and check a store without a server.',
+};
+
+/** The commands that are clients of a server. The program, its completions and docs/cli.md are made from this table. */
+export const COMMANDS: readonly Command[] = [
+  ...SESSION_COMMANDS,
+  ...USER_COMMANDS,
+  ...ADMIN_COMMANDS,
+  {
+    path: ['completion'],
+    summary: 'Output shell completion code.',
+    arguments: [{ name: '<bash|zsh|fish>', doc: 'The shell.' }],
+    connects: false,
+    examples: ['source <(clusterpass completion bash)', 'clusterpass completion fish | source'],
+  },
+  {
+    path: ['version'],
+    summary: 'Print the client and server version.',
+    flags: [
+      { flags: '--client', doc: 'Print the client version only. No server is needed.' },
+      output('`json`, `yaml`'),
+    ],
+    examples: ['clusterpass version', 'clusterpass version --client -o json'],
+  },
+];

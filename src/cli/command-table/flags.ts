@@ -1,0 +1,76 @@
+import type { Command, Flag } from '../command.ts';
+
+/** The flags of every command that connects to a server. */
+export const CONNECTION_FLAGS: readonly Flag[] = [
+  {
+    flags: '-s, --server <URL>',
+    doc: 'Address of the server. Defaults to the server of the last login.',
+    variable: 'CLUSTERPASS_SERVER',
+  },
+  {
+    flags: '--token <token>',
+    doc: 'Bearer token. Visible in the process list to other users of this machine: prefer `--token-file`.',
+    variable: 'CLUSTERPASS_TOKEN',
+  },
+  {
+    flags: '--token-file <file>',
+    doc: 'File with the bearer token, read again for every request. `-` reads stdin once.',
+  },
+  {
+    flags: '--certificate-authority <file>',
+    doc: 'File with CA certificates (PEM) to trust instead of the system CAs.',
+    variable: 'CLUSTERPASS_CA',
+  },
+  {
+    flags: '--insecure-skip-tls-verify',
+    doc: "Do not verify the server's certificate, and allow plain HTTP to other machines. An attacker on the network can read the token.",
+  },
+  {
+    flags: '--product-name <name>',
+    doc: "Product name in the server's paths. Defaults to the name found at login, else `orchestrator`.",
+    variable: 'CLUSTERPASS_PRODUCT_NAME',
+  },
+];
+
+/** All flags of a command: its own, then the connection flags. */
+export const flagsOf = ({ flags = [], connects = true }: Pick<Command, 'flags' | 'connects'>): readonly Flag[] => [
+  ...flags,
+  ...(connects ? CONNECTION_FLAGS : []),
+];
+
+// Flags that several commands have.
+
+export const output = (formats: string): Flag => ({
+  flags: '-o, --output <format>',
+  doc: `Output format. One of: ${formats}.`,
+});
+
+export const namespace: Flag = { flags: '-n, --namespace <namespace>', doc: 'Namespace of the request.' };
+
+export const cluster = (doc: string): Flag => ({ flags: '--cluster <cluster>', doc });
+
+export const audience: Flag = {
+  flags: '--audience <audience>',
+  doc: "Audience of the token. If unset, the token is for the cluster's API server.",
+  repeatable: true,
+};
+
+export const dryRun: Flag = {
+  flags: '--dry-run <server|none>',
+  doc: '`server`: send the request, but do not persist the change.',
+  default: 'none',
+};
+
+export const dryRunWithClient: Flag = {
+  flags: '--dry-run <none|client|server>',
+  doc: '`client`: print the change without sending it. `server`: send the request, but do not persist the change.',
+  default: 'none',
+};
+
+export const filename: Flag = {
+  flags: '-f, --filename <file>',
+  doc: 'File, directory with `.yaml`, `.yml` and `.json` files, or `-` for stdin.',
+  repeatable: true,
+};
+
+export const noHeaders: Flag = { flags: '--no-headers', doc: "Don't print headers." };

@@ -1,0 +1,75 @@
+import type { Command } from '../command.ts';
+import { cluster, output } from './flags.ts';
+
+export const SESSION_COMMANDS: readonly Command[] = [
+  {
+    path: ['login'],
+    summary: 'Log in with an identity provider or a token, and store the login.',
+    details:
+      'With `--issuer-url` and `--client-id`, you sign in at an identity provider: in a browser on this machine ' +
+      '(authorization code flow with PKCE; the provider must allow the redirect URI `http://127.0.0.1/callback` with any ' +
+      'port), or in a browser on any machine (`--device`, the device flow). The address is printed; a browser is opened ' +
+      'only if stderr is a terminal. The server gets the ID token. It is refreshed shortly before it expires, by one ' +
+      'process at a time, so one login serves every command, every cluster and kubectl. The next login at the same server ' +
+      'needs no flags.\n\nWithout a provider, a token must be given. In both cases the token is tested, then stored in ' +
+      '`logins.json` (mode 0600) in `$XDG_CONFIG_HOME/clusterpass` or `~/.config/clusterpass`. There is one login per ' +
+      'server, and a token is only sent to its own server.',
+    flags: [
+      {
+        flags: '--issuer-url <URL>',
+        doc: "Issuer URL of the identity provider, as in the server's configuration.",
+        variable: 'CLUSTERPASS_ISSUER_URL',
+      },
+      {
+        flags: '--client-id <id>',
+        doc: 'Client ID of this program at the provider.',
+        variable: 'CLUSTERPASS_CLIENT_ID',
+      },
+      { flags: '--client-secret-file <file>', doc: 'File with the client secret, if the client has one.' },
+      {
+        flags: '--scopes <scopes>',
+        doc: 'Comma-separated scopes to request besides `openid`. Defaults to those of `profile`, `email`, `groups` and `offline_access` that the provider supports.',
+      },
+      {
+        flags: '--prompt <prompt>',
+        doc: "The `prompt` parameter of OpenID Connect. Defaults to `consent` if `offline_access` is requested, because some providers give no refresh token otherwise. `''` sends none.",
+      },
+      {
+        flags: '--issuer-certificate-authority <file>',
+        doc: 'File with CA certificates (PEM) to trust for the provider instead of the system CAs.',
+      },
+      { flags: '--device', doc: 'Sign in with a browser on another machine (device flow).' },
+      {
+        flags: '--callback-port <port>',
+        doc: 'Local port of the redirect URI, for providers that need a fixed one. Defaults to any free port.',
+      },
+      { flags: '--no-browser', doc: 'Print the address without opening a browser.' },
+    ],
+    examples: [
+      'clusterpass login --server https://clusterpass.example.com --issuer-url https://id.example.com --client-id clusterpass',
+      'clusterpass login --server https://clusterpass.example.com --issuer-url https://id.example.com --client-id clusterpass --device',
+      'clusterpass login --server https://clusterpass.example.com --token-file ./token',
+      'cat token | clusterpass login --server https://clusterpass.example.com --token-file - --certificate-authority ca.crt',
+    ],
+  },
+  {
+    path: ['logout'],
+    summary: 'Remove a login and its cached passes.',
+    details:
+      'The refresh token of a login at an identity provider is revoked there, if the provider supports it. Kubeconfigs ' +
+      'are not changed. Without `--server`, the last login is removed; `--all` removes every login. No other login becomes ' +
+      'the default: select one with `--server`.',
+    connects: false,
+    flags: [
+      { flags: '-s, --server <URL>', doc: 'Server whose login is removed.' },
+      { flags: '--all', doc: 'Remove all logins.' },
+    ],
+    examples: ['clusterpass logout', 'clusterpass logout --all'],
+  },
+  {
+    path: ['whoami'],
+    summary: 'Show your user name, groups and extra attributes.',
+    flags: [output('`json`, `yaml`, `jsonpath=TEMPLATE`'), cluster('Send the request to the API of this cluster.')],
+    examples: ['clusterpass whoami', 'clusterpass whoami -o json'],
+  },
+];

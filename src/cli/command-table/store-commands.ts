@@ -1,0 +1,48 @@
+import type { Command, Flag } from '../command.ts';
+
+/** A command that opens a store itself, without a server. Its code is in server/store-command.ts. */
+export interface StoreCommand extends Command {
+  readonly task: 'export' | 'import' | 'check';
+}
+
+const STORE_OPTIONS =
+  'Select the store with the options of `serve`: `--store` (with `--etcd-cafile` and the other etcd options) or ' +
+  '`--data-dir`, as flags, environment variables or in a file (`--config`); see [options.md](options.md).';
+
+const file = (doc: string): Flag => ({ flags: '-f, --file <file>', doc });
+
+export const STORE_COMMANDS: readonly StoreCommand[] = [
+  {
+    task: 'export',
+    path: ['store', 'export'],
+    summary: 'Write all stored objects to a file.',
+    details: `${STORE_OPTIONS} With etcd, servers may keep running: the file holds one revision. SQLite allows one process: stop the server first. An existing file is not overwritten.`,
+    flags: [file('File to write, mode 0600: it contains secrets. Defaults to stdout.')],
+    connects: false,
+    examples: ['clusterpass store export --data-dir /var/lib/clusterpass -f fleet.jsonl'],
+  },
+  {
+    task: 'import',
+    path: ['store', 'import'],
+    summary: 'Fill an empty store from a file.',
+    details: `${STORE_OPTIONS} To restart an interrupted import, run the same command again; no server starts on an incomplete import. Resource versions continue from those in the file.`,
+    flags: [file('File to read. Defaults to stdin.')],
+    connects: false,
+    examples: ['clusterpass store import --store etcd://127.0.0.1:2379/clusterpass -f fleet.jsonl'],
+  },
+  {
+    task: 'check',
+    path: ['store', 'check'],
+    summary: 'Read all stored objects and report inconsistencies.',
+    details: `${STORE_OPTIONS} Prints the number of objects of each kind. Exits with 1 if it finds a problem.`,
+    flags: [
+      { flags: '--server <url>', doc: 'Also compare the store with the caches of this running server.' },
+      { flags: '--token-file <file>', doc: 'File with the token of an administrator of that server.' },
+    ],
+    connects: false,
+    examples: [
+      'clusterpass store check --data-dir /var/lib/clusterpass',
+      'clusterpass store check --store etcd://127.0.0.1:2379/clusterpass --server https://clusterpass.example.com --token-file admin.token',
+    ],
+  },
+];

@@ -1,0 +1,160 @@
+import type { Command } from '../command.ts';
+import { audience, cluster, dryRun, namespace, noHeaders, output } from './flags.ts';
+
+/** Commands to find clusters and to get passes for them. */
+export const USER_COMMANDS: readonly Command[] = [
+  {
+    path: ['get', 'clusters'],
+    aliases: ['cluster'],
+    summary: 'List the clusters that you may see.',
+    arguments: [{ name: '[NAME...]', doc: 'Names of clusters; `get cluster/NAME` works, too.' }],
+    flags: [
+      output('`wide`, `json`, `yaml`, `name`, `jsonpath=TEMPLATE`, `custom-columns=HEADER:PATH,...`'),
+      { flags: '-l, --selector <selector>', doc: 'Label selector, e.g. `env in (dev,staging)`.' },
+      { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `status.type=EKS`.' },
+      { flags: '-w, --watch', doc: 'After listing the clusters, watch for changes.' },
+      { flags: '--watch-only', doc: 'Watch for changes without listing first.' },
+      { flags: '--chunk-size <number>', doc: 'Return large lists in chunks. Pass 0 to disable.', default: '500' },
+      noHeaders,
+      { flags: '--show-labels', doc: 'Show all labels as the last column.' },
+      {
+        flags: '-L, --label-columns <labels>',
+        doc: 'Comma-separated labels to show as columns, e.g. `env,region`.',
+        repeatable: true,
+      },
+      { flags: '--sort-by <path>', doc: 'Sort by a field, given as a JSONPath expression, e.g. `.status.version`.' },
+      { flags: '-A, --all-namespaces', doc: 'No effect: clusters have no namespace.' },
+    ],
+    examples: [
+      'clusterpass get clusters',
+      'clusterpass get clusters -l env=prod -o wide',
+      'clusterpass get clusters prod-eu-1 dev-eu-1 -L env,region --sort-by .status.version',
+      `clusterpass get clusters -o jsonpath='{range .items[*]}{.metadata.name}{"\\n"}{end}'`,
+    ],
+  },
+  {
+    path: ['describe', 'cluster'],
+    aliases: ['clusters'],
+    summary: 'Show details of a cluster.',
+    details:
+      'Labels, endpoints, conditions with their ages, issuer, default audience, maximum lifetime of tokens, and the RBAC ' +
+      'rule that lets you see the cluster.',
+    arguments: [{ name: '<NAME...>', doc: 'Names of clusters.' }],
+    examples: ['clusterpass describe cluster prod-eu-1'],
+  },
+  {
+    path: ['create', 'token'],
+    summary: 'Request a pass: a token of a service account.',
+    details:
+      'Writes only the token to stdout. The server may issue a token with a longer or shorter lifetime than requested.',
+    arguments: [{ name: '<NAME>', doc: 'Service account.' }],
+    flags: [
+      cluster('Cluster of the service account.'),
+      { ...namespace, default: 'default' },
+      audience,
+      {
+        flags: '--duration <duration>',
+        doc: 'Requested lifetime, e.g. `10m`. If unset or 0, the server determines the lifetime.',
+      },
+      { flags: '--min-duration <duration>', doc: 'Fail if the server would issue a shorter lifetime than this.' },
+      { flags: '--for-cluster', doc: "Warn if the cluster's API server does not accept the audiences." },
+      { flags: '--tracked', doc: 'Store a record of the token until it expires, for `token list`.' },
+      { flags: '--bound-object-kind <kind>', doc: 'Bind the token to an object of this kind: `Pod` or `Secret`.' },
+      {
+        flags: '--bound-object-name <name>',
+        doc: 'Bind the token to this object. The token expires when the object is deleted.',
+      },
+      {
+        flags: '--bound-object-uid <uid>',
+        doc: 'UID of the object. If unset, the UID of the existing object is used.',
+      },
+      dryRun,
+      output('`json`, `yaml`'),
+    ],
+    examples: [
+      'clusterpass create token builder -n ci --cluster prod-eu-1',
+      'clusterpass create token builder -n ci --cluster prod-eu-1 --audience vault --duration 10m',
+      'clusterpass create token builder -n ci --cluster prod-eu-1 --duration 12h --min-duration 8h',
+    ],
+  },
+  {
+    path: ['token', 'list'],
+    summary: 'List unexpired tracked tokens.',
+    details:
+      'Tokens that were requested with `--tracked` and are neither expired nor revoked. You see all of them if you may ' +
+      'list `issuedtokens`, else the ones that you requested.',
+    flags: [
+      cluster('Only tokens for this cluster.'),
+      { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `spec.requestedBy.username=jane`.' },
+      noHeaders,
+      output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`, `custom-columns=HEADER:PATH,...`'),
+    ],
+    examples: ['clusterpass token list', 'clusterpass token list --cluster prod-eu-1'],
+  },
+  {
+    path: ['token', 'revoke'],
+    summary: 'Revoke passes before they expire.',
+    details:
+      'Takes the ID of a token (its `jti` claim), or the token itself on stdin. The token is neither printed nor sent to ' +
+      'the server; only its ID is. It need not be tracked. You may always revoke tracked tokens that you requested; other ' +
+      'tokens need the permission to `delete` `issuedtokens`.',
+    arguments: [{ name: '<JTI|-...>', doc: 'Token IDs; `-` reads a token or an ID from stdin.' }],
+    examples: [
+      'clusterpass token revoke 2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d',
+      'clusterpass token revoke - < leaked-token',
+    ],
+  },
+  {
+    path: ['kubeconfig'],
+    summary: 'Write a kubeconfig with a context for every cluster that you may see.',
+    details:
+      'Contexts are added to the first file of `$KUBECONFIG` (or `~/.kube/config`), mode 0600. Entries of other programs ' +
+      'are not changed, and a name that is in use is an error. The command recognizes its own entries by an extension: a ' +
+      'context that you renamed keeps its name, and your namespace, proxy and other settings in it stay. No secret is ' +
+      'written: kubectl runs `clusterpass credential` when it needs a token. The address is the first endpoint whose ' +
+      '`clientCIDR` contains the local address of the connection to the server. The command requests a token of the account ' +
+      'in the first cluster with a dry run, and warns if that fails.',
+    flags: [
+      { flags: '--as <namespace/name>', doc: 'Service account whose tokens are used in every cluster.' },
+      { flags: '--output <file>', doc: 'File to write. `-` writes a new kubeconfig to stdout.' },
+      {
+        flags: '--context-name <template>',
+        doc: 'Template of context names, with `{cluster}`, `{namespace}`, `{account}` and `{server}`.',
+        default: '{cluster}',
+      },
+      {
+        flags: '-l, --selector <selector>',
+        doc: 'Label selector of clusters. Contexts of other clusters are not pruned.',
+      },
+      { flags: '--prune', doc: 'Remove contexts of clusters that you no longer see.' },
+      { flags: '-w, --watch', doc: 'Keep running, and update the file when clusters change.' },
+      {
+        flags: '--exec-command <command>',
+        doc: 'Program that kubectl runs for a token. Defaults to `clusterpass` if the PATH leads to this program, else its path.',
+      },
+    ],
+    examples: [
+      'clusterpass kubeconfig --as ci/builder',
+      "clusterpass kubeconfig --as ci/builder --context-name '{cluster}-{account}' --prune",
+      'clusterpass kubeconfig --as ci/builder --watch --prune --output ~/.kube/fleet',
+    ],
+  },
+  {
+    path: ['credential'],
+    summary: 'Give kubectl a token, as an exec credential plugin.',
+    details:
+      'Writes only an ExecCredential to stdout, of the version that `KUBERNETES_EXEC_INFO` requests. Tokens are cached in ' +
+      '`$XDG_CACHE_HOME/clusterpass` or `~/.cache/clusterpass` (mode 0600) until shortly before they expire; that time is ' +
+      'the `expirationTimestamp` for kubectl. Processes that start at the same time share one request.',
+    flags: [
+      cluster('Cluster of the service account.'),
+      { ...namespace, doc: 'Namespace of the service account.' },
+      { flags: '--service-account <name>', doc: 'Service account.' },
+      { flags: '--as <namespace/name>', doc: 'Short for `--namespace` and `--service-account`.' },
+      audience,
+      { flags: '--duration <duration>', doc: 'Requested lifetime, e.g. `10m`.' },
+      { flags: '--no-cache', doc: 'Request a new token without using the cache.' },
+    ],
+    examples: ['clusterpass credential --cluster prod-eu-1 --as ci/builder'],
+  },
+];

@@ -1,0 +1,88 @@
+import { createCatalog } from '../../api/catalog.ts';
+import { type ResourceAttributes, reviewAccess, reviewRules } from '../../client/access-reviews.ts';
+import type { Client } from '../../client/create-client.ts';
+import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { findKind } from '../object-path.ts';
+import { renderTable } from '../output/table.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+
+/** Prints `yes` and exits with 0, or `no` and exits with 1. With `--list`, prints all allowed actions. */
+export const run: Run = async (context, invocation) => {
+  const cluster = invocation.text('cluster');
+  if (invocation.is('list')) {
+    if (invocation.args.length > 0) throw new CliError('VERB and TYPE cannot be used with --list');
+    return printRules(context, invocation, await connect(context, invocation));
+  }
+  const [verb, type, name] = invocation.args;
+  if (verb === undefined || type === undefined) throw new CliError('you must specify VERB and TYPE, or --list');
+  const client = await connect(context, invocation);
+  const status = await reviewAccess(
+    client,
+    cluster,
+    type.startsWith('/')
+      ? { nonResourceAttributes: { path: type, verb } }
+      : { resourceAttributes: attributesOf(context, invocation, client, verb, type, name) },
+  );
+  const allowed = status.allowed === true;
+  if (!invocation.is('quiet')) {
+    const reason = !allowed && status.reason ? ` - ${terminalSafe(status.reason)}` : '';
+    const problem = status.evaluationError ? ` - ${terminalSafe(status.evaluationError)}` : '';
+    context.out.write(`${allowed ? 'yes' : 'no'}${reason}${problem}\n`);
+  }
+  return allowed ? 0 : 1;
+};
+
+function attributesOf(
+  context: Context,
+  invocation: Invocation,
+  client: Client,
+  verb: string,
+  type: string,
+  nameArgument: string | undefined,
+): ResourceAttributes {
+  const [resourceText = '', slashed, ...rest] = type.split('/');
+  if (rest.length > 0) throw new CliError(`${JSON.stringify(type)} is not TYPE or TYPE/NAME`);
+  if (slashed !== undefined && nameArgument !== undefined) throw new CliError('TYPE/NAME cannot be combined with NAME');
+  const name = slashed ?? nameArgument;
+  const kind = findKind(createCatalog(client), resourceText);
+  const dot = resourceText.indexOf('.');
+  const resource = kind?.resource ?? (dot < 0 ? resourceText : resourceText.slice(0, dot));
+  const group = kind?.group ?? (dot < 0 ? '' : resourceText.slice(dot + 1));
+  if (kind === undefined && resourceText !== '*') {
+    context.err.write(`Warning: the server doesn't have a resource type ${JSON.stringify(resourceText)}\n`);
+  }
+  const allNamespaces = kind?.namespaced === false || invocation.is('allNamespaces');
+  const subresource = invocation.text('subresource');
+  return {
+    verb,
+    group: resourceText === '*' ? '*' : group,
+    resource,
+    ...(allNamespaces ? {} : { namespace: invocation.text('namespace') ?? 'default' }),
+    ...(name === undefined ? {} : { name }),
+    ...(subresource === undefined ? {} : { subresource }),
+  };
+}
+
+async function printRules(context: Context, invocation: Invocation, client: Client): Promise<number> {
+  const rules = await reviewRules(client, invocation.text('cluster'), invocation.text('namespace') ?? 'default');
+  if (rules.evaluationError)
+    context.err.write(`Warning: the list may be incomplete: ${terminalSafe(rules.evaluationError)}\n`);
+  const cell = (values: readonly string[] | undefined): string => `[${(values ?? []).map(terminalSafe).join(' ')}]`;
+  const rows: string[][] = [];
+  for (const { resources = [], apiGroups = [''], resourceNames, verbs } of rules.resourceRules ?? []) {
+    for (const group of apiGroups) {
+      for (const resource of resources) {
+        const shown = resource === '*' ? `*.${group}` : `${resource}${group === '' ? '' : `.${group}`}`;
+        rows.push([terminalSafe(shown), '[]', cell(resourceNames), cell(verbs)]);
+      }
+    }
+  }
+  rows.sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
+  for (const { nonResourceURLs, verbs } of rules.nonResourceRules ?? []) {
+    rows.push(['', cell(nonResourceURLs), '[]', cell(verbs)]);
+  }
+  const head = invocation.isOff('headers') ? [] : [['Resources', 'Non-Resource URLs', 'Resource Names', 'Verbs']];
+  context.out.write(renderTable([...head, ...rows]));
+  return 0;
+}

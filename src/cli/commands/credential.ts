@@ -1,0 +1,69 @@
+import { isStatus } from '../../client/errors.ts';
+import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { clientFor, resolveConnection } from '../connection/connection.ts';
+import { cachedCredential, fromIssued } from '../connection/credential-cache.ts';
+import { parseServiceAccount, type ServiceAccount } from '../service-account.ts';
+
+/** An exec credential plugin of client-go: writes only an ExecCredential to stdout. */
+export const run: Run = async (context, invocation) => {
+  const apiVersion = requestedVersion(context);
+  const cluster = invocation.required('cluster', '--cluster');
+  const account = accountOf(invocation);
+  const audiences = invocation.list('audience');
+  const expirationSeconds = invocation.seconds('duration', '--duration');
+  const connection = await resolveConnection(context, invocation);
+  const { server } = connection;
+  const client = await clientFor(context, connection);
+  const issue = () =>
+    client.createToken({
+      cluster,
+      ...account,
+      audiences,
+      ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
+    });
+  // The ID of a session stays the same when its token is refreshed.
+  const caller = connection.sessionId ?? (await connection.token?.()) ?? '';
+  const identity = [caller, cluster, account, audiences, expirationSeconds ?? null];
+  try {
+    const { token, refreshAt } = invocation.isOff('cache')
+      ? fromIssued(await issue(), context.now())
+      : await cachedCredential(context, server, identity, issue);
+    // E-05: kubectl requests a new credential only after this time, to the second. So it is the time of the refresh.
+    const expirationTimestamp = new Date(refreshAt).toISOString().replace(/\.\d+Z$/, 'Z');
+    const credential = { kind: 'ExecCredential', apiVersion, spec: {}, status: { expirationTimestamp, token } };
+    context.out.write(`${JSON.stringify(credential)}\n`);
+    return undefined;
+  } catch (error) {
+    if (!isStatus(error, 401)) throw error;
+    throw new CliError(`the server refused the login for ${server}: run clusterpass login --server ${server}`);
+  }
+};
+
+function accountOf(invocation: Invocation): ServiceAccount {
+  const as = invocation.text('as');
+  if (as !== undefined) return parseServiceAccount(as, '--as');
+  const namespace = invocation.required('namespace', '--as (or --namespace and --service-account)');
+  const name = invocation.required('serviceAccount', '--as (or --namespace and --service-account)');
+  return parseServiceAccount(`${namespace}/${name}`, '--namespace and --service-account');
+}
+
+const GROUP = 'client.authentication.k8s.io';
+const VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`];
+
+/** E-03: the response must have the version of the request. Without a request, v1. */
+function requestedVersion({ env }: Context): string {
+  const text = env.KUBERNETES_EXEC_INFO;
+  if (!text) return `${GROUP}/v1`;
+  let requested: unknown;
+  try {
+    requested = (JSON.parse(text) as { apiVersion?: unknown } | null)?.apiVersion;
+  } catch {
+    throw new CliError('KUBERNETES_EXEC_INFO is not JSON');
+  }
+  if (typeof requested !== 'string' || !VERSIONS.includes(requested)) {
+    throw new CliError(
+      `KUBERNETES_EXEC_INFO requests ${JSON.stringify(requested)}; supported are ${VERSIONS.join(' and ')}`,
+    );
+  }
+  return requested;
+}

@@ -1,0 +1,110 @@
+import { MASTERS } from '../../api/caller.ts';
+import { humanAge } from '../../api/codec/go-text/human-duration.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster.ts';
+import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
+import type { Client } from '../../client/create-client.ts';
+import { type Cluster, endpointsOf } from '../../client/types.ts';
+import { clusterNames, fieldSelectorFor, getCluster } from '../clusters.ts';
+import type { Context, Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { describeError, isObjectError } from '../describe-error.ts';
+import { renderTable } from '../output/table.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+
+export const run: Run = async (context, invocation) => {
+  const client = await connect(context, invocation);
+  const problems: unknown[] = [];
+  let shown = 0;
+  for (const name of clusterNames(invocation.args)) {
+    try {
+      const cluster = await publicCluster(client, name);
+      const text = describe(context, cluster, await whyVisible(client, name));
+      context.out.write(shown++ > 0 ? `\n\n${text}` : text);
+    } catch (error) {
+      if (!isObjectError(error)) throw error;
+      problems.push(error);
+    }
+  }
+  for (const problem of problems) context.err.write(`${describeError(problem)}\n`);
+  return problems.length > 0 ? 1 : 0;
+};
+
+async function whyVisible(client: Client, name: string): Promise<string> {
+  const { allowed, reason } = await reviewAccess(client, undefined, {
+    resourceAttributes: { verb: 'get', group: CLUSTER_GROUP, resource: 'clusters', name },
+  });
+  if (reason) return reason;
+  if (allowed !== true) return 'you may list it, but not get it';
+  // RBAC is not evaluated for members of this group, so no rule can be named.
+  const { groups = [] } = (await reviewSelf(client)).status?.userInfo ?? {};
+  return groups.includes(MASTERS) ? `you are in ${MASTERS}` : 'you are allowed, but no rule is named';
+}
+
+/** The public view, which has issuer, audience and maximum lifetime. Fails if the cluster does not exist. */
+async function publicCluster(client: Client, name: string): Promise<Cluster> {
+  const full = await getCluster(client, name);
+  const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });
+  return items[0] ?? full;
+}
+
+/** Annotations that the server computes. They are printed separately. */
+const COMPUTED = 'clusterpass.dev/';
+
+function describe(context: Context, cluster: Cluster, reason: string): string {
+  const { name, labels = {}, annotations = {}, creationTimestamp } = cluster.metadata;
+  const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
+  const { type, version, conditions = [] } = cluster.status ?? {};
+  const age = (time: string | undefined): string => humanAge(time ?? null, context.now());
+  const own = Object.entries(annotations).filter(([key]) => !key.startsWith(COMPUTED));
+  const seconds = Number(annotations[`${COMPUTED}max-expiration-seconds`]);
+  const facts = [
+    ['Name:', name],
+    ...pairs('Labels:', Object.entries(labels), '='),
+    ...pairs('Annotations:', own, ': '),
+    ['Created:', `${creationTimestamp ?? '<unknown>'} (${age(creationTimestamp)} ago)`],
+    ['Type:', type || '<none>'],
+    ['Version:', version || '<none>'],
+    ['Issuer:', annotations[`${COMPUTED}issuer`] ?? '<unknown>'],
+    ['Default audience:', annotations[`${COMPUTED}audience`] ?? '<unknown>'],
+    ['Longest lifetime:', Number.isInteger(seconds) ? `${duration(seconds)} (${seconds} seconds)` : '<unknown>'],
+    ['CA bundle:', caBundle === undefined ? '<none>' : `${Buffer.from(caBundle, 'base64').length} bytes`],
+    ['Visible because:', reason],
+  ];
+  const endpoints = serverEndpoints.map(({ clientCIDR = '', serverAddress = '' }) => [
+    clientCIDR || '*',
+    serverAddress,
+  ]);
+  const states = conditions.map((condition) => [
+    condition.type ?? '',
+    condition.status ?? '',
+    age(condition.lastHeartbeatTime),
+    age(condition.lastTransitionTime),
+    condition.reason ?? '',
+    condition.message ?? '',
+  ]);
+  return [
+    renderTable(facts.map(clean)),
+    section('Endpoints:', ['Client network', 'Address'], endpoints),
+    section('Conditions:', ['Type', 'Status', 'Heartbeat', 'Changed', 'Reason', 'Message'], states),
+  ].join('');
+}
+
+const clean = (row: readonly (string | undefined)[]): string[] => row.map((cell) => terminalSafe(cell ?? ''));
+
+function section(title: string, names: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return renderTable([[title, '<none>']]);
+  const lines = [names, names.map((name) => '-'.repeat(name.length)), ...rows];
+  return `${title}\n${renderTable(lines.map((row) => ['', ...clean(row)].map((cell, index) => (index === 1 ? `  ${cell}` : cell))).map((row) => row.slice(1)))}`;
+}
+
+/** One line per pair, with the title on the first. */
+function pairs(title: string, entries: readonly (readonly [string, string])[], sign: string): string[][] {
+  if (entries.length === 0) return [[title, '<none>']];
+  return entries.map(([key, value], index) => [index === 0 ? title : '', `${key}${sign}${value}`]);
+}
+
+/** `24h`, `1h30m`, `90s`: the syntax of `--duration`. */
+function duration(seconds: number): string {
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), seconds % 60];
+  return `${hours > 0 ? `${hours}h` : ''}${minutes > 0 ? `${minutes}m` : ''}${rest > 0 || seconds === 0 ? `${rest}s` : ''}`;
+}

@@ -1,0 +1,24 @@
+import { type ApiObject, apiVersionOf } from '../../api/kind.ts';
+import { type SigningKeyStatus, signingKeyKind } from '../../api/kinds/signing-key.ts';
+import type { Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { isDryRun } from '../dry-run.ts';
+import { collectionPath } from '../object-path.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+
+export const run: Run = async (context, invocation) => {
+  const dryRun = isDryRun(invocation);
+  const client = await connect(context, invocation);
+  const body = {
+    apiVersion: apiVersionOf(signingKeyKind),
+    kind: signingKeyKind.kind,
+    ...(invocation.is('force') ? { spec: { force: true } } : {}),
+  };
+  const query = dryRun ? { dryRun: 'All' } : {};
+  const { value } = await client.request<ApiObject>('POST', collectionPath(client, signingKeyKind), { body, query });
+  const { state, signsFrom = '' } = (value.status ?? {}) as SigningKeyStatus;
+  const name = terminalSafe(value.metadata.name ?? '');
+  const when = state === 'Current' ? 'signs from now on' : `signs from ${terminalSafe(signsFrom)} on`;
+  context.out.write(`${name} ${when}${dryRun ? ' (server dry run)' : ''}\n`);
+  return undefined;
+};

@@ -1,0 +1,72 @@
+import { reviewSelf } from '../../client/access-reviews.ts';
+import type { Client } from '../../client/create-client.ts';
+import { isStatus } from '../../client/errors.ts';
+import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { type Connection, clientFor, resolveConnection } from '../connection/connection.ts';
+import { changeLogins, type Login, loginFor, readLogins } from '../connection/logins.ts';
+import { clientSettings, signIn } from '../oidc/sign-in.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+
+/** Gets a token, tests it at the server, and stores the login. */
+export const run: Run = async (context, invocation) => {
+  const { connection, session } = await getToken(context, invocation);
+  const { server, certificateAuthority, insecureSkipTlsVerify } = connection;
+  const client = await clientFor(context, connection);
+  const user = await userOf(client);
+  const login: Login = {
+    token: (await connection.token?.()) ?? '',
+    ...(session === undefined ? {} : { session }),
+    ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
+    ...(insecureSkipTlsVerify ? { insecureSkipTlsVerify } : {}),
+    productName: invocation.text('productName') ?? (await findProductName(client)) ?? connection.productName,
+  };
+  await changeLogins(context, ({ logins }) => ({ current: server, logins: { ...logins, [server]: login } }));
+  context.out.write(`Logged in to ${server} as ${JSON.stringify(terminalSafe(user))}.\n`);
+  return undefined;
+};
+
+interface TokenAndSession {
+  /** Its token is the one to test and to store. */
+  readonly connection: Connection;
+  readonly session: Login['session'];
+}
+
+/** Uses the given token, or signs in at an identity provider if a flag names one or no token is given. */
+async function getToken(context: Context, invocation: Invocation): Promise<TokenAndSession> {
+  const hasTokenFlag = [invocation.text('token'), invocation.text('tokenFile')].some((value) => value !== undefined);
+  const hasProviderFlag = invocation.text('issuerUrl') !== undefined || invocation.is('device');
+  if (hasTokenFlag && hasProviderFlag) throw new CliError('cannot use both a token and an identity provider');
+  if (hasTokenFlag || (!hasProviderFlag && context.env.CLUSTERPASS_TOKEN)) {
+    return { connection: await resolveConnection(context, invocation), session: undefined };
+  }
+  const logins = await readLogins(context);
+  const server = invocation.text('server') ?? (context.env.CLUSTERPASS_SERVER || undefined) ?? logins.current;
+  if (server === undefined) throw new CliError(`set --server URL, and ${CREDENTIAL_FLAGS}`);
+  const connection = await resolveConnection(context, invocation);
+  const settings = await clientSettings(context, invocation, loginFor(logins, connection.server)?.session);
+  if (settings === undefined) throw new CliError(`set ${CREDENTIAL_FLAGS}`);
+  const { token, session } = await signIn(context, invocation, settings);
+  return { connection: { ...connection, token: () => token }, session };
+}
+
+const CREDENTIAL_FLAGS =
+  '--issuer-url URL and --client-id ID for an identity provider, or --token-file FILE for a token (- is stdin)';
+
+async function userOf(client: Client): Promise<string> {
+  try {
+    return (await reviewSelf(client)).status?.userInfo?.username ?? '';
+  } catch (error) {
+    // The usual message tells the user to log in.
+    throw isStatus(error, 401) ? new CliError('the server refused this token') : error;
+  }
+}
+
+/** From the issuer of any visible cluster, `<base URL>/<product name>/<cluster>`. */
+async function findProductName(client: Client): Promise<string | undefined> {
+  for await (const { items } of client.clusterPages({ limit: 1 })) {
+    const issuer = items[0]?.metadata.annotations?.['clusterpass.dev/issuer'] ?? '';
+    const name = URL.canParse(issuer) ? new URL(issuer).pathname.split('/').at(-2) : undefined;
+    return name === undefined || !/^[a-z0-9-]+$/i.test(name) ? undefined : name;
+  }
+  return undefined;
+}

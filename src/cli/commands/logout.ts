@@ -1,0 +1,51 @@
+import { CliError, type Context, type Run } from '../command.ts';
+import { serverUrl } from '../connection/connection.ts';
+import { deleteCredentials } from '../connection/credential-cache.ts';
+import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
+
+/** Removes one login, or all. Kubeconfigs are not changed. */
+export const run: Run = async (context, invocation) => {
+  const found = await readLogins(context);
+  const servers = invocation.is('all')
+    ? Object.keys(found.logins)
+    : [selectedServer(invocation.text('server') ?? found.current, found)];
+  for (const server of servers) {
+    const login = loginFor(found, server);
+    if (login === undefined) throw new CliError(`not logged in to ${server}`);
+    await changeLogins(context, ({ current, logins }) => {
+      const { [server]: _, ...rest } = logins;
+      return { ...(current === undefined || current === server ? {} : { current }), logins: rest };
+    });
+    await deleteCredentials(context, server);
+    await revokeSession(context, login);
+    context.out.write(`Logged out of ${server}.\n`);
+  }
+  // No other login becomes the current one: the next command might go to a server that the user did not choose.
+  const { current, logins } = await readLogins(context);
+  const remaining = Object.keys(logins);
+  if (current === undefined && remaining.length > 0) {
+    context.err.write(`Still logged in to ${remaining.join(', ')}: select one with --server URL.\n`);
+  }
+  return undefined;
+};
+
+/** Revokes the refresh token. The login is already removed, so a failure is only a warning. */
+async function revokeSession({ err }: Context, { session }: Login): Promise<void> {
+  if (session?.refreshToken === undefined) return;
+  const { revoke } = await import('../oidc/provider-client.ts');
+  try {
+    await revoke(session, session.refreshToken);
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    err.write(`Warning: could not revoke the refresh token at the identity provider: ${error.message}\n`);
+  }
+}
+
+function selectedServer(server: string | undefined, { logins }: Logins): string {
+  if (server === undefined) {
+    const servers = Object.keys(logins);
+    if (servers.length === 0) throw new CliError('not logged in');
+    throw new CliError(`no current login: select one with --server (${servers.join(', ')}) or use --all`);
+  }
+  return serverUrl(server);
+}

@@ -1,0 +1,124 @@
+import { resolve } from 'node:path';
+import { distributionOf } from '../../api/distribution.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster.ts';
+import { type Client, createClient } from '../../client/create-client.ts';
+import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
+import { createNodeFetch } from '../../client/node.ts';
+import { clusterPath } from '../clusters.ts';
+import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { isDryRun } from '../dry-run.ts';
+import { kubeconfigFile } from '../files/folders.ts';
+import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+import { fetchWithProgress } from '../progress.ts';
+
+const ALL_NETWORKS = ['0.0.0.0/0', '::/0'];
+
+const ID_ANNOTATION = 'clusterpass.dev/cluster-id';
+
+/** Creates a cluster from a context of a kubeconfig, after the cluster has answered at that address. */
+export const run: Run = async (context, invocation) => {
+  const name = invocation.args[0] ?? '';
+  const dryRun = isDryRun(invocation);
+  const file = invocation.text('kubeconfig') ?? kubeconfigFile(context.env);
+  const source = await readContext(resolve(context.cwd, file), invocation.text('context'));
+  const client = await connect(context, invocation);
+  const { version, id } = invocation.is('offline') ? {} : await inspectCluster(context, source);
+  const networks = invocation.list('clientCidr');
+  const cluster: ApiObject = {
+    apiVersion: `${CLUSTER_GROUP}/v1alpha1`,
+    kind: 'Cluster',
+    metadata: {
+      name,
+      labels: labelsFrom(invocation),
+      ...(id === undefined ? {} : { annotations: { [ID_ANNOTATION]: id } }),
+    },
+    spec: {
+      [endpointsField(client.productName)]: {
+        serverEndpoints: (networks.length > 0 ? networks : ALL_NETWORKS).map((clientCIDR) => ({
+          clientCIDR,
+          serverAddress: source.server,
+        })),
+        ...(source.ca === undefined ? {} : { caBundle: Buffer.from(source.ca).toString('base64') }),
+      },
+    },
+  };
+  const query = { fieldManager: 'clusterpass', fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) };
+  await client.request('POST', FULL_CLUSTERS, { query, body: cluster });
+  if (version !== undefined && !dryRun) {
+    const body = { status: { version, type: distributionOf(version) } };
+    const contentType = 'application/merge-patch+json';
+    try {
+      await client.request('PATCH', `${clusterPath(name)}/status`, { body, contentType });
+    } catch (error) {
+      // The cluster exists; the user may lack the permission to update its status.
+      warn(context, `the version of ${name} was not stored: ${(error as Error).message}`);
+    }
+  }
+  const versionNote = version === undefined ? '' : `, which runs ${terminalSafe(version)}`;
+  context.out.write(`cluster.${CLUSTER_GROUP}/${name} created${dryRun ? ' (server dry run)' : versionNote}\n`);
+  return undefined;
+};
+
+const warn = ({ err }: Context, text: string): void => err.write(`Warning: ${terminalSafe(text)}\n`);
+
+interface ClusterFacts {
+  readonly version?: string;
+  readonly id?: string | undefined;
+}
+
+/** Reads version and identity over a connection that trusts exactly the CA that will be registered. */
+async function inspectCluster(context: Context, source: KubeconfigContext): Promise<ClusterFacts> {
+  const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify, token } = source;
+  const fetch = createNodeFetch({
+    insecureSkipTlsVerify,
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined || key === undefined ? {} : { cert, key }),
+    ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+  });
+  const client = createClient({
+    server,
+    ...(token === undefined ? {} : { token }),
+    fetch: fetchWithProgress(context, server, fetch),
+  });
+  const version = await readVersion(client);
+  return { version, id: await readIdentity(context, client) };
+}
+
+async function readVersion(client: Client): Promise<string> {
+  try {
+    const { gitVersion } = (await client.request<{ gitVersion?: unknown }>('GET', '/version')).value;
+    if (typeof gitVersion !== 'string') throw new Error('/version has no gitVersion');
+    return gitVersion;
+  } catch (error) {
+    throw new CliError(
+      `cannot read the version of the cluster: ${terminalSafe((error as Error).message)} (use --offline to register it anyway)`,
+    );
+  }
+}
+
+/** The UID of the namespace kube-system: it is unique, and the namespace exists as long as the cluster. */
+async function readIdentity(context: Context, client: Client): Promise<string | undefined> {
+  try {
+    const path = '/api/v1/namespaces/kube-system';
+    const { metadata } = (await client.request<{ metadata?: { uid?: unknown } }>('GET', path)).value;
+    const uid = metadata?.uid;
+    if (typeof uid !== 'string' || !/^[\w.-]{1,128}$/.test(uid)) throw new Error('it has no UID');
+    return uid;
+  } catch (error) {
+    warn(context, `cannot read the identity of the cluster (namespace kube-system): ${(error as Error).message}`);
+    return undefined;
+  }
+}
+
+function labelsFrom(invocation: Invocation): Record<string, string> {
+  return Object.fromEntries(
+    invocation.list('label').map((label) => {
+      const sign = label.indexOf('=');
+      if (sign <= 0) throw new CliError(`--label: ${JSON.stringify(label)} is not key=value`);
+      return [label.slice(0, sign), label.slice(sign + 1)];
+    }),
+  );
+}

@@ -1,0 +1,23 @@
+import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
+import { fieldSelectorFor } from '../clusters.ts';
+import type { Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { asList, printerFor } from '../output/printer.ts';
+import { cellsOf, renderTable } from '../output/table.ts';
+
+export const run: Run = async (context, invocation) => {
+  const print = await printerFor(invocation.text('output'), ['custom-columns', 'json', 'jsonpath', 'name', 'yaml']);
+  const cluster = invocation.text('cluster');
+  const fieldSelector =
+    invocation.text('fieldSelector') ?? (cluster === undefined ? undefined : fieldSelectorFor('spec.cluster', cluster));
+  const client = await connect(context, invocation);
+  const tokens = await client.listIssuedTokens(fieldSelector === undefined ? {} : { fieldSelector });
+  if (print !== undefined) context.out.write(print(asList(tokens)));
+  else if (tokens.length === 0) context.err.write('No resources found\n');
+  else {
+    const { columns } = issuedTokenKind;
+    const headers = invocation.isOff('headers') ? [] : [columns.map(({ name }) => name.toUpperCase())];
+    context.out.write(renderTable([...headers, ...tokens.map((token) => cellsOf(columns, token, context.now()))]));
+  }
+  return 0;
+};

@@ -1,0 +1,69 @@
+import type { Client } from '../../client/create-client.ts';
+import { StatusError } from '../../client/errors.ts';
+import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { describeError } from '../describe-error.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+import { parseTokenReference, type TokenReference } from '../token-id.ts';
+
+/** How much of an unknown issuer an error repeats. */
+const MAX_ISSUER_LENGTH = 200;
+
+/** Revokes tokens by their IDs, or by a token on stdin. No message repeats the input: it may be a token. */
+export const run: Run = async (context, invocation) => {
+  const tokens = await readTokens(context, invocation);
+  const client = await connect(context, invocation);
+  let failed = false;
+  for (const { id, issuer } of tokens) {
+    try {
+      if (issuer !== undefined && !(await isIssuedHere(client, issuer))) {
+        // This server would accept the revocation of any ID, but the issuer of the token would not know of it.
+        const where = terminalSafe(issuer.slice(0, MAX_ISSUER_LENGTH));
+        throw new CliError(`token ${id} was issued by ${where} and must be revoked there`);
+      }
+      await client.revokeToken(id);
+      context.out.write(`token ${id} revoked\n`);
+    } catch (error) {
+      const text = describeError(error);
+      if (text === undefined) throw error;
+      failed = true;
+      context.err.write(`${text}\n`);
+    }
+  }
+  return failed ? 1 : 0;
+};
+
+/** Whether this server has a discovery document of the issuer at its path, `/<product name>/<cluster>`. */
+async function isIssuedHere(client: Client, issuer: string): Promise<boolean> {
+  const pathname = URL.canParse(issuer) ? new URL(issuer).pathname : '';
+  const [, path] = /((?:\/[a-z0-9.-]+){2})$/.exec(pathname) ?? [];
+  if (path === undefined) return false;
+  try {
+    const { value } = await client.request<{ issuer?: unknown }>('GET', `${path}/.well-known/openid-configuration`);
+    return value.issuer === issuer;
+  } catch (error) {
+    // The server has no issuer at this path.
+    if (error instanceof StatusError && [400, 403, 404].includes(error.code)) return false;
+    throw error;
+  }
+}
+
+async function readTokens(context: Context, invocation: Invocation): Promise<TokenReference[]> {
+  const tokens: TokenReference[] = [];
+  for (const [index, argument] of invocation.args.entries()) {
+    const token = argument === '-' ? await readStdinToken(context, invocation) : parseTokenReference(argument);
+    if (token === undefined) {
+      const which = argument === '-' ? 'stdin' : `argument ${index + 1}`;
+      throw new CliError(`${which} is neither a token nor a token ID (a UUID, the claim jti)`);
+    }
+    tokens.push(token);
+  }
+  return tokens;
+}
+
+function readStdinToken(context: Context, invocation: Invocation): Promise<TokenReference | undefined> {
+  if (invocation.text('tokenFile') === '-') {
+    throw new CliError('stdin cannot be both the token to revoke and --token-file: pass a file to --token-file');
+  }
+  return context.readStdin().then(parseTokenReference);
+}

@@ -1,0 +1,123 @@
+import { resolve } from 'node:path';
+import { type Client, createClient } from '../../client/create-client.ts';
+import type { TokenProvider } from '../../client/transport.ts';
+import { CliError, type Context, type Invocation } from '../command.ts';
+import { readCertificates, readGivenFile } from '../files/files.ts';
+import { fetchWithProgress } from '../progress.ts';
+import { fetchFor, isLoopback } from './fetch-for.ts';
+import { type Login, loginFor, readLogins } from './logins.ts';
+import { sessionToken } from './session-token.ts';
+
+/** A server, the token for it, and the certificates to trust. */
+export interface Connection {
+  readonly server: string;
+  readonly token: TokenProvider | undefined;
+  /** The ID of the session that refreshes the token; undefined if the token is fixed. */
+  readonly sessionId: string | undefined;
+  readonly certificateAuthority: string | undefined;
+  readonly insecureSkipTlsVerify: boolean;
+  readonly productName: string;
+}
+
+/** Flags take precedence over environment variables, and these over the login for the server. */
+export async function resolveConnection(context: Context, invocation: Invocation): Promise<Connection> {
+  const { env } = context;
+  const logins = await readLogins(context);
+  const given = invocation.text('server') ?? (env.CLUSTERPASS_SERVER || undefined) ?? logins.current;
+  if (given === undefined) {
+    const servers = Object.keys(logins.logins);
+    if (servers.length > 0) throw new CliError(`no current login: select one with --server (${servers.join(', ')})`);
+    throw new CliError('no server: run clusterpass login --server URL, or set --server or CLUSTERPASS_SERVER');
+  }
+  const server = serverUrl(given);
+  const login = loginFor(logins, server);
+  const insecureSkipTlsVerify = invocation.is('insecureSkipTlsVerify') || login?.insecureSkipTlsVerify === true;
+  refusePlainHttp(server, insecureSkipTlsVerify);
+  const token = givenToken(context, invocation);
+  const caFile = invocation.text('certificateAuthority') ?? (env.CLUSTERPASS_CA || undefined);
+  return {
+    server,
+    token: token ?? loginToken(context, server, login),
+    sessionId: token === undefined ? login?.session?.id : undefined,
+    certificateAuthority:
+      caFile === undefined ? login?.certificateAuthority : await readCertificates(resolve(context.cwd, caFile)),
+    insecureSkipTlsVerify,
+    productName:
+      invocation.text('productName') ??
+      (env.CLUSTERPASS_PRODUCT_NAME || undefined) ??
+      login?.productName ??
+      'orchestrator',
+  };
+}
+
+/** The client of a command. */
+export async function connect(context: Context, invocation: Invocation): Promise<Client> {
+  return clientFor(context, await resolveConnection(context, invocation));
+}
+
+/** Fails without a token: every request of a command needs one. */
+export async function clientFor(context: Context, connection: Connection): Promise<Client> {
+  const { server, token, productName } = connection;
+  if (token === undefined) {
+    throw new CliError(
+      `not logged in to ${server}: run clusterpass login --server ${server}, or set --token-file or CLUSTERPASS_TOKEN`,
+    );
+  }
+  return createClient({
+    server,
+    tokenProvider: token,
+    productName,
+    fetch: fetchWithProgress(context, server, await fetchFor(connection)),
+    userAgent: `clusterpass/${context.version}`,
+    onWarning: (text) => context.err.write(`Warning: ${text}\n`),
+  });
+}
+
+/** Normalizes the address of a server. Logins are stored under it. */
+export function serverUrl(given: string): string {
+  const text = given.includes('://') ? given : `https://${given}`;
+  if (!URL.canParse(text)) throw new CliError(`--server: ${JSON.stringify(given)} is not a URL`);
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new CliError('--server must be an https URL');
+  if (url.username !== '' || url.password !== '') throw new CliError('--server must not contain credentials');
+  if (url.search !== '' || url.hash !== '') throw new CliError('--server must not have a query or a fragment');
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+function refusePlainHttp(server: string, allowed: boolean): void {
+  const { protocol, hostname } = new URL(server);
+  if (protocol === 'https:' || allowed || isLoopback(hostname)) return;
+  throw new CliError(
+    `${server} is plain HTTP, which exposes the token on the network: use https, or allow it with --insecure-skip-tls-verify`,
+  );
+}
+
+function loginToken(context: Context, server: string, login: Login | undefined): TokenProvider | undefined {
+  if (login === undefined) return undefined;
+  return login.session === undefined ? () => login.token : sessionToken(context, server);
+}
+
+function givenToken(context: Context, invocation: Invocation): TokenProvider | undefined {
+  const given = invocation.text('token');
+  if (given !== undefined) return () => checkedToken(given, '--token');
+  const file = invocation.text('tokenFile');
+  if (file === '-') {
+    // stdin can be read only once.
+    let text: Promise<string> | undefined;
+    return async () => {
+      text ??= context.readStdin();
+      return checkedToken(await text, 'the token on stdin');
+    };
+  }
+  if (file !== undefined) return async () => checkedToken(await readGivenFile(resolve(context.cwd, file)), file);
+  const variable = context.env.CLUSTERPASS_TOKEN;
+  if (variable) return () => checkedToken(variable, 'CLUSTERPASS_TOKEN');
+  return undefined;
+}
+
+/** fetch would repeat a token that is not a valid header value in its error message. */
+function checkedToken(text: string, source: string): string {
+  const token = text.trim();
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new CliError(`${source} is empty or not a bearer token`);
+  return token;
+}

@@ -1,0 +1,19 @@
+import { isIP } from 'node:net';
+import type { Fetch } from '../../client/transport.ts';
+
+export interface TlsTrust {
+  /** PEM */
+  readonly certificateAuthority: string | undefined;
+  readonly insecureSkipTlsVerify: boolean;
+}
+
+/** A fetch with these TLS settings. undici is imported only if they differ from Node's defaults. */
+export async function fetchFor({ certificateAuthority: ca, insecureSkipTlsVerify }: TlsTrust): Promise<Fetch> {
+  if (ca === undefined && !insecureSkipTlsVerify) return (input, init) => globalThis.fetch(input, init);
+  const { createNodeFetch } = await import('../../client/node.ts');
+  return createNodeFetch({ insecureSkipTlsVerify, ...(ca === undefined ? {} : { ca }) });
+}
+
+/** Plain HTTP is only safe to these hosts. `hostname` is from a URL, so IPv6 addresses have brackets. */
+export const isLoopback = (hostname: string): boolean =>
+  hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));

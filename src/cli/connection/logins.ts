@@ -1,0 +1,54 @@
+import { join } from 'node:path';
+import { CliError, type Context } from '../command.ts';
+import { withLock } from '../files/file-lock.ts';
+import { readPrivate, writePrivate } from '../files/files.ts';
+import { configFolder } from '../files/folders.ts';
+import type { Session } from '../oidc/oidc-session.ts';
+
+/** A stored login at one server. */
+export interface Login {
+  readonly token: string;
+  /** How the token is refreshed, if it is from an identity provider. */
+  readonly session?: Session;
+  /** PEM */
+  readonly certificateAuthority?: string;
+  readonly insecureSkipTlsVerify?: boolean;
+  readonly productName?: string;
+}
+
+export interface Logins {
+  /** The server of commands that name none. */
+  readonly current?: string;
+  /** By server: a token is only sent to the server that it was stored for. */
+  readonly logins: Readonly<Record<string, Login>>;
+}
+
+const NO_LOGINS: Logins = { logins: {} };
+const LOCK_WAIT_MS = 10_000;
+
+export const loginsFile = (env: Context['env']): string => join(configFolder(env), 'logins.json');
+
+export async function readLogins({ env }: Context): Promise<Logins> {
+  const file = loginsFile(env);
+  const text = await readPrivate(file);
+  if (text === undefined) return NO_LOGINS;
+  try {
+    const found = JSON.parse(text) as Partial<Logins>;
+    if (typeof found.logins !== 'object' || found.logins === null) throw new Error('no logins');
+    return { ...found, logins: found.logins };
+  } catch {
+    throw new CliError(`${file} is not a file of clusterpass login; remove it and log in again`);
+  }
+}
+
+export const loginFor = ({ logins }: Logins, server: string): Login | undefined =>
+  Object.hasOwn(logins, server) ? logins[server] : undefined;
+
+/** Changes the file under its lock, so that concurrent changes are not lost. */
+export async function changeLogins(context: Context, change: (logins: Logins) => Logins): Promise<void> {
+  const file = loginsFile(context.env);
+  await withLock(file, { waitMs: LOCK_WAIT_MS, err: context.err }, async () => {
+    const changed = change(await readLogins(context));
+    await writePrivate(file, `${JSON.stringify(changed, null, 2)}\n`);
+  });
+}

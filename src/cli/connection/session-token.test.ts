@@ -1,0 +1,88 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fakeContext } from '../cli.fixture.ts';
+import type { Session } from '../oidc/oidc-session.ts';
+import { changeLogins } from './logins.ts';
+import { sessionToken } from './session-token.ts';
+
+const SERVER = 'https://pass.example.com';
+
+let context: ReturnType<typeof fakeContext>;
+let home: string;
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'clusterpass-session-'));
+  context = fakeContext({ HOME: home });
+});
+afterEach(() => rm(home, { recursive: true, force: true }));
+
+/** Stores a login. Nothing listens at the address of its provider. */
+async function store(token: string, changes: Partial<Session> = {}): Promise<void> {
+  const session: Session = {
+    id: 'one',
+    subject: 'jane',
+    issuerUrl: 'https://127.0.0.1:4',
+    clientId: 'clusterpass',
+    refreshToken: 'refresh',
+    refreshAt: context.time + 1_000,
+    expiresAt: context.time + 2_000,
+    ...changes,
+  };
+  await changeLogins(context, ({ logins }) => ({ logins: { ...logins, [SERVER]: { token, session } } }));
+}
+
+const token = (refused?: string): string | Promise<string> => sessionToken(context, SERVER)(refused);
+
+describe('the token of a session', () => {
+  it('is read from the file, and not refreshed while it is fresh', async () => {
+    await store('first');
+    expect(await token()).toBe('first');
+    await store('second');
+    expect(await token('first')).toBe('second');
+  });
+
+  it('is used until it expires when the provider does not answer', async () => {
+    await store('old');
+    context.time += 1_500;
+    expect(await token()).toBe('old');
+    context.time += 500;
+    await expect(token()).rejects.toThrow(/^127\.0\.0\.1:4: .*ECONNREFUSED/);
+  });
+
+  it('is not used again after the server refused it, even if the provider is down', async () => {
+    await store('bad');
+    await expect(token('bad')).rejects.toThrow(/ECONNREFUSED/);
+  });
+
+  it('is used until it expires if there is no refresh token', async () => {
+    await changeLogins(context, () => ({
+      logins: {
+        [SERVER]: {
+          token: 'only',
+          session: {
+            id: 'x',
+            subject: 's',
+            issuerUrl: 'https://127.0.0.1:4',
+            clientId: 'c',
+            refreshAt: 0,
+            expiresAt: context.time + 2_000,
+          },
+        },
+      },
+    }));
+    expect(await token()).toBe('only');
+    // The server's error is the best message then.
+    expect(await token('only')).toBe('only');
+    context.time += 2_000;
+    await expect(token()).rejects.toThrow(`run clusterpass login --server ${SERVER}`);
+  });
+
+  it('is not refreshed after a logout', async () => {
+    await store('first');
+    const provider = sessionToken(context, SERVER);
+    await changeLogins(context, () => ({ logins: {} }));
+    await expect(provider()).rejects.toThrow('no longer logged in to https://pass.example.com');
+  });
+});

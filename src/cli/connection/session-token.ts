@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { TokenProvider } from '../../client/transport.ts';
+import { CliError, type Context } from '../command.ts';
+import { withLock } from '../files/file-lock.ts';
+import { configFolder } from '../files/folders.ts';
+import { type Session, timesOf } from '../oidc/oidc-session.ts';
+import { changeLogins, type Login, loginFor, readLogins } from './logins.ts';
+
+type SessionLogin = Login & { readonly session: Session };
+
+/** The longest time that a refresh in another process takes. */
+const LOCK_WAIT_MS = 60_000;
+
+/**
+ * The ID token of a login, refreshed before it expires or when the server refused it. Reads the stored login each time:
+ * one process refreshes the token, and the others use the result. If two processes used the same refresh token, a
+ * provider that replaces it at every use would end the session.
+ */
+export function sessionToken(context: Context, server: string): TokenProvider {
+  return async (refused) => {
+    const login = await sessionLogin(context, server);
+    return isFresh(login, context.now(), refused) ? login.token : refreshOnce(context, server, refused);
+  };
+}
+
+const isFresh = ({ token, session }: SessionLogin, now: number, refused: string | undefined): boolean =>
+  token !== refused && now < session.refreshAt;
+
+async function sessionLogin(context: Context, server: string): Promise<SessionLogin> {
+  const login = loginFor(await readLogins(context), server);
+  if (login?.session === undefined) throw loginNeeded(server, `no longer logged in to ${server}`);
+  return login as SessionLogin;
+}
+
+const loginNeeded = (server: string, why: string): CliError =>
+  new CliError(`${why}: run clusterpass login --server ${server}`);
+
+const lockFile = ({ env }: Context, server: string): string =>
+  join(configFolder(env), `refresh-${createHash('sha256').update(server).digest('hex').slice(0, 16)}`);
+
+/** Refreshes the token under a lock, or waits for the process that holds the lock and uses its token. */
+async function refreshOnce(context: Context, server: string, refused: string | undefined): Promise<string> {
+  let found: SessionLogin | undefined;
+  const done = async (): Promise<boolean> => {
+    const login = await sessionLogin(context, server);
+    if (!isFresh(login, context.now(), refused)) return false;
+    found = login;
+    return true;
+  };
+  const options = { waitMs: LOCK_WAIT_MS, err: context.err, done };
+  const token = await withLock(lockFile(context, server), options, async () =>
+    (await done()) ? undefined : refreshAndStore(context, server, refused),
+  );
+  const result = token ?? found?.token;
+  if (result === undefined) throw loginNeeded(server, `the login for ${server} cannot be refreshed`);
+  return result;
+}
+
+/** Requires the lock: the new refresh token is stored before another process reads it. */
+async function refreshAndStore(context: Context, server: string, refused: string | undefined): Promise<string> {
+  const { token, session } = await sessionLogin(context, server);
+  const isUsable = token !== refused && context.now() < session.expiresAt;
+  if (session.refreshToken === undefined) {
+    // Returns a refused token again, so that the user sees the server's error.
+    if (isUsable || token === refused) return token;
+    throw loginNeeded(server, `the login for ${server} has expired, and the identity provider gave no refresh token`);
+  }
+  const { refresh, SessionEnded } = await import('../oidc/provider-client.ts');
+  try {
+    const tokens = await refresh(session, session.refreshToken, context.now());
+    // OpenID Connect Core 12.2: the subject must be the same.
+    if (tokens.subject !== session.subject)
+      throw loginNeeded(server, 'the identity provider answered for another user');
+    const { refreshToken = session.refreshToken } = tokens;
+    const next: Session = { ...session, ...timesOf(tokens, context.now()), refreshToken };
+    await changeLogins(context, (all) => {
+      const login = loginFor(all, server);
+      // The user has logged out, or in again, meanwhile.
+      if (login?.session?.id !== session.id) return all;
+      return { ...all, logins: { ...all.logins, [server]: { ...login, token: tokens.idToken, session: next } } };
+    });
+    return tokens.idToken;
+  } catch (error) {
+    if (error instanceof SessionEnded)
+      throw loginNeeded(server, `the login for ${server} has expired (${error.message})`);
+    if (isUsable) return token;
+    throw error;
+  }
+}

@@ -1,0 +1,24 @@
+import { ConnectionError, StatusError } from '../client/errors.ts';
+import { CliError } from './command.ts';
+import { terminalSafe } from './output/terminal-safe.ts';
+
+/** The message for an error, in kubectl's words; undefined for a bug of this program. */
+export function describeError(error: unknown): string | undefined {
+  if (error instanceof CliError) return `error: ${error.message}`;
+  if (error instanceof ConnectionError) {
+    const hint = error.isUntrusted ? '; if you trust it, pass its CA with --certificate-authority FILE' : '';
+    return `Unable to connect to the server: ${terminalSafe(error.message)}${hint}`;
+  }
+  if (!(error instanceof StatusError)) return undefined;
+  if (error.code === 401) return 'error: You must be logged in to the server (Unauthorized)';
+  const reason = error.reason === '' ? '' : ` (${terminalSafe(error.reason)})`;
+  return `Error from server${reason}: ${terminalSafe(error.message)}`;
+}
+
+/** Whether the server refused one object only, so that the command can continue with the next. */
+export const isObjectError = (error: unknown): error is StatusError =>
+  error instanceof StatusError && error.code !== 401;
+
+/** The problem and its position: the first line of a YAML parser's message. An excerpt follows it after a colon. */
+export const yamlProblem = ({ message }: { readonly message: string }): string =>
+  (message.split('\n', 1)[0] ?? '').replace(/:$/, '');

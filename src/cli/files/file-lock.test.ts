@@ -1,0 +1,102 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { withLock } from './file-lock.ts';
+
+let folder: string;
+let written = '';
+const err = {
+  write: (text: string): void => {
+    written += text;
+  },
+};
+beforeEach(async () => {
+  written = '';
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-lock-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+describe('a lock', () => {
+  it('runs one task at a time and removes its file', async () => {
+    const file = join(folder, 'deep/x');
+    let inside = 0;
+    let most = 0;
+    await Promise.all(
+      Array.from({ length: 5 }, () =>
+        withLock(file, { waitMs: 60_000, err }, async () => {
+          most = Math.max(most, ++inside);
+          await delay(5);
+          inside -= 1;
+        }),
+      ),
+    );
+    expect(most).toBe(1);
+    expect(await readdir(join(folder, 'deep'))).toEqual([]);
+  });
+
+  it('is released when the task fails', async () => {
+    const file = join(folder, 'x');
+    const failing = withLock(file, { waitMs: 0, err }, async () => {
+      throw new Error('task');
+    });
+    await expect(failing).rejects.toThrow('task');
+    expect(await withLock(file, { waitMs: 0, err }, async () => 1)).toBe(1);
+  });
+
+  it('of a process that no longer runs is taken over by one process', async () => {
+    const file = join(folder, 'x');
+    const { pid } = spawnSync(process.execPath, ['-e', '0']);
+    for (let round = 0; round < 200; round++) {
+      await writeFile(`${file}.lock`, `${pid} 0123456789abcdef`);
+      let inside = 0;
+      let most = 0;
+      const tries = Array.from({ length: 8 }, () =>
+        withLock(file, { waitMs: 0, err }, async () => {
+          most = Math.max(most, ++inside);
+          await delay(2);
+          inside -= 1;
+        }),
+      );
+      // The others may fail: they do not wait.
+      await Promise.allSettled(tries);
+      expect(most).toBe(1);
+      expect(await readdir(folder)).toEqual([]);
+    }
+  });
+
+  it('with the takeover file of a killed process is an error that names both files', async () => {
+    const file = join(folder, 'x');
+    const { pid } = spawnSync(process.execPath, ['-e', '0']);
+    for (const name of ['x.lock', 'x.lock.takeover']) await writeFile(join(folder, name), `${pid} 0123456789abcdef`);
+    const what = `remove ${file}.lock and ${file}.lock.takeover`;
+    await expect(withLock(file, { waitMs: 0, err }, async () => 1)).rejects.toThrow(what);
+  });
+
+  it.each(['', 'something else'])('of another program (%j) is not removed', async (content) => {
+    const file = join(folder, 'x');
+    await writeFile(`${file}.lock`, content);
+    await expect(withLock(file, { waitMs: 0, err }, async () => 1)).rejects.toThrow(/is locked by another process/);
+    expect(await readdir(folder)).toEqual(['x.lock']);
+  });
+
+  it('prints one message for a long wait', async () => {
+    const file = join(folder, 'x');
+    await writeFile(`${file}.lock`, `${process.pid} 0123456789abcdef`);
+    let polls = 0;
+    const options = { waitMs: 60_000, noticeAfterMs: -1, err, done: async () => ++polls === 4 };
+    await withLock(file, options, async () => 1);
+    expect(written).toBe(`Waiting for another process that has locked ${file}...\n`);
+  });
+
+  it('is not acquired when the work is done meanwhile', async () => {
+    const file = join(folder, 'x');
+    await writeFile(`${file}.lock`, `${process.pid} 0123456789abcdef`);
+    let polls = 0;
+    const options = { waitMs: 60_000, noticeAfterMs: 60_000, err, done: async () => ++polls === 2 };
+    expect(await withLock(file, options, async () => 1)).toBeUndefined();
+    expect(written).toBe('');
+  });
+});

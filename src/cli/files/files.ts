@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { CliError } from '../command.ts';
+
+export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException | undefined)?.code ?? '';
+
+const FILE_PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or directory',
+  ENOTDIR: 'not a directory',
+  EISDIR: 'is a directory',
+  EACCES: 'permission denied',
+  EPERM: 'operation not permitted',
+  EROFS: 'read-only file system',
+  ENOSPC: 'no space left on device',
+  ELOOP: 'is a symbolic link',
+};
+
+export const fileProblem = (error: unknown): string => FILE_PROBLEMS[codeOf(error)] ?? (error as Error).message;
+
+/** Reads a file that the command line names. */
+export async function readGivenFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw new CliError(`cannot read ${path}: ${fileProblem(error)}`);
+  }
+}
+
+export async function readCertificates(path: string): Promise<string> {
+  const text = await readGivenFile(path);
+  if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new CliError(`${path} contains no PEM certificate`);
+  return text;
+}
+
+/** Reads a file; undefined when it does not exist. */
+export async function readText(path: string): Promise<string | undefined> {
+  try {
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      return await handle.readFile('utf8');
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw new CliError(`cannot read ${path}: ${fileProblem(error)}`);
+  }
+}
+
+/**
+ * Reads a file with secrets: logins, cached tokens. Refuses a file that other users can read or own. Checks the open
+ * file, so that it cannot be replaced between the check and the read.
+ */
+export async function readPrivate(path: string): Promise<string | undefined> {
+  let handle: Awaited<ReturnType<typeof open>>;
+  try {
+    handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw new CliError(`cannot read ${path}: ${fileProblem(error)}`);
+  }
+  try {
+    const found = await handle.stat();
+    const self = process.geteuid?.();
+    if (!found.isFile()) throw new CliError(`${path} is not a regular file`);
+    if (self !== undefined && found.uid !== self) throw new CliError(`${path} belongs to another user`);
+    if (self !== undefined && (found.mode & 0o077) !== 0) {
+      throw new CliError(`${path} contains secrets and is readable by other users; run: chmod 600 ${path}`);
+    }
+    return await handle.readFile('utf8');
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Writes a file atomically with mode 0600. Creates missing directories with mode 0700. */
+export async function writePrivate(path: string, text: string): Promise<void> {
+  // A kubeconfig may be a symbolic link, e.g. to dotfiles: replaces its target, not the link.
+  const target = await realpath(path).catch(() => path);
+  const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`);
+  try {
+    await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+    const handle = await open(temporary, 'wx', 0o600);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, target);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw new CliError(`cannot write ${path}: ${fileProblem(error)}`);
+  }
+}

@@ -1,0 +1,73 @@
+import { dirname, resolve } from 'node:path';
+import { parseDocument } from 'yaml';
+import { CliError } from '../command.ts';
+import { readText } from '../files/files.ts';
+
+/** The cluster and the user of one context. Certificates and keys are PEM. */
+export interface KubeconfigContext {
+  readonly server: string;
+  readonly ca: string | undefined;
+  readonly tlsServerName: string | undefined;
+  readonly insecureSkipTlsVerify: boolean;
+  readonly token: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Reads a context (the current one, if `name` is undefined) and the files that it refers to. */
+export async function readContext(file: string, name: string | undefined): Promise<KubeconfigContext> {
+  const text = await readText(file);
+  if (text === undefined) throw new CliError(`the kubeconfig ${file} does not exist`);
+  const document = parseDocument(text);
+  const config: unknown = document.errors.length > 0 ? undefined : document.toJS();
+  if (typeof config !== 'object' || config === null) throw new CliError(`${file} is not a kubeconfig`);
+  const root = config as Fields;
+  const contextName = name ?? textOf(root, 'current-context');
+  if (!contextName) throw new CliError(`${file} has no current context: select one with --context`);
+  const context = entry(root, 'contexts', 'context', contextName);
+  if (context === undefined) throw new CliError(`${file} has no context ${JSON.stringify(contextName)}`);
+  const cluster = entry(root, 'clusters', 'cluster', textOf(context, 'cluster') ?? '');
+  const server = textOf(cluster ?? {}, 'server');
+  if (cluster === undefined || !server)
+    throw new CliError(`the context ${JSON.stringify(contextName)} has no cluster with a server`);
+  const user = entry(root, 'users', 'user', textOf(context, 'user') ?? '') ?? {};
+  const pem = (fields: Fields, field: string): Promise<string | undefined> => readPem(file, fields, field);
+  return {
+    server,
+    ca: await pem(cluster, 'certificate-authority'),
+    tlsServerName: textOf(cluster, 'tls-server-name'),
+    insecureSkipTlsVerify: cluster['insecure-skip-tls-verify'] === true,
+    token: textOf(user, 'token') ?? (await readReferenced(file, textOf(user, 'tokenFile')))?.trim(),
+    cert: await pem(user, 'client-certificate'),
+    key: await pem(user, 'client-key'),
+  };
+}
+
+function entry(root: Fields, section: string, kind: string, name: string): Fields | undefined {
+  const list = root[section];
+  const found = Array.isArray(list) ? (list as Fields[]).find((item) => item?.name === name) : undefined;
+  return found?.[kind] as Fields | undefined;
+}
+
+function textOf(fields: Fields, field: string): string | undefined {
+  const value = fields[field];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** As in kubectl, `x-data` (base64) takes precedence over `x` (a file). */
+async function readPem(file: string, fields: Fields, field: string): Promise<string | undefined> {
+  const data = textOf(fields, `${field}-data`);
+  return data === undefined
+    ? readReferenced(file, textOf(fields, field))
+    : Buffer.from(data, 'base64').toString('utf8');
+}
+
+/** Paths are relative to the kubeconfig. */
+async function readReferenced(file: string, path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  const text = await readText(resolve(dirname(file), path));
+  if (text === undefined) throw new CliError(`${file} refers to ${path}, which does not exist`);
+  return text;
+}

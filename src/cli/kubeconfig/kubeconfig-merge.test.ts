@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
+import { mergeKubeconfig, type WantedContext } from './kubeconfig-merge.ts';
+
+const PASS = 'https://pass';
+
+function wanted(cluster: string, contextName = cluster, server = `https://${cluster}`, baseUrl = PASS): WantedContext {
+  const account = { namespace: 'ci', name: 'builder' };
+  const { clusters, users } = kubeconfigFor({ cluster, server, caBundle: 'Q0E=', baseUrl, account });
+  return {
+    key: { server: baseUrl, cluster, account: 'ci/builder' },
+    contextName,
+    userName: `ci:builder@${contextName}`,
+    cluster: clusters[0]?.cluster ?? { server: '' },
+    exec: users[0]?.user.exec as WantedContext['exec'],
+    namespace: 'ci',
+  };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests read files of every shape
+const read = (text: string): any => parse(text);
+const names = (text: string): string[] => read(text).contexts.map(({ name }: { name: string }) => name);
+
+describe('merging', () => {
+  it('creates a file', () => {
+    const { text, changed, added } = mergeKubeconfig(undefined, [wanted('a'), wanted('b')]);
+    expect({ changed, added }).toEqual({ changed: true, added: ['a', 'b'] });
+    expect(text).toMatch(/^apiVersion: v1\nkind: Config\nclusters:\n- name: a\n/);
+    expect(names(text)).toEqual(['a', 'b']);
+  });
+
+  it('is idempotent', () => {
+    const { text } = mergeKubeconfig(undefined, [wanted('a')]);
+    expect(mergeKubeconfig(text, [wanted('a')])).toEqual({
+      text,
+      changed: false,
+      written: [{ cluster: 'a', contextName: 'a' }],
+      added: [],
+      renamed: [],
+      removed: [],
+      collisions: [],
+    });
+  });
+
+  it('updates address and CA, and keeps what the user added', () => {
+    const { text } = mergeKubeconfig(undefined, [wanted('a')]);
+    const config = read(text);
+    config.clusters[0].cluster['proxy-url'] = 'http://proxy';
+    config.contexts[0].context.namespace = 'mine';
+    config.users[0].user.exec.env = [{ name: 'X', value: 'y' }];
+    config.contexts[0].context.extensions.unshift({ name: 'other', extension: { a: 1 } });
+    const result = read(mergeKubeconfig(JSON.stringify(config), [wanted('a', 'a', 'https://moved')]).text);
+    expect(result.clusters[0].cluster).toMatchObject({ server: 'https://moved', 'proxy-url': 'http://proxy' });
+    expect(result.contexts[0].context).toMatchObject({ namespace: 'mine', cluster: 'a' });
+    expect(result.contexts[0].context.extensions).toHaveLength(2);
+    expect(result.users[0].user.exec.env).toEqual([{ name: 'X', value: 'y' }]);
+  });
+
+  it('removes a CA that the cluster no longer has', () => {
+    const { text } = mergeKubeconfig(undefined, [wanted('a')]);
+    const { cluster, ...rest } = wanted('a');
+    const result = read(mergeKubeconfig(text, [{ ...rest, cluster: { server: cluster.server } }]).text);
+    expect(result.clusters[0].cluster).not.toHaveProperty('certificate-authority-data');
+  });
+
+  it('keeps names that the user chose, renames the others by a new template, and updates current-context', () => {
+    const { text } = mergeKubeconfig(undefined, [wanted('a'), wanted('b')]);
+    const config = read(text);
+    config.contexts[0].name = 'work';
+    config['current-context'] = 'b';
+    const renamed = mergeKubeconfig(JSON.stringify(config), [wanted('a', 'x-a'), wanted('b', 'x-b')]);
+    expect(names(renamed.text)).toEqual(['work', 'x-b']);
+    expect(renamed.renamed).toEqual([{ from: 'b', to: 'x-b' }]);
+    expect(renamed.written.map(({ contextName }) => contextName)).toEqual(['work', 'x-b']);
+    expect(renamed.added).toEqual([]);
+    expect(read(renamed.text)['current-context']).toBe('x-b');
+    expect(read(renamed.text).contexts[0].context).toMatchObject({ cluster: 'x-a', user: 'ci:builder@x-a' });
+    expect(names(mergeKubeconfig(renamed.text, [wanted('a'), wanted('b')]).text)).toEqual(['work', 'b']);
+  });
+
+  it('allows another entry to take the old name of a renamed context', () => {
+    const { text } = mergeKubeconfig(undefined, [wanted('a')]);
+    const config = read(text);
+    config.contexts[0].name = 'work';
+    config.contexts.push({ name: 'a', context: { cluster: 'mine', user: 'me' } });
+    const { collisions, text: after } = mergeKubeconfig(JSON.stringify(config), [wanted('a')]);
+    expect(collisions).toEqual([]);
+    expect(names(after)).toEqual(['work', 'a']);
+  });
+
+  it.each(['contexts', 'clusters', 'users'])(
+    'reports a name that is in use in %s and writes the other contexts',
+    (section) => {
+      const name = section === 'users' ? 'ci:builder@a' : 'a';
+      const { text, collisions } = mergeKubeconfig(JSON.stringify({ [section]: [{ name }] }), [
+        wanted('a'),
+        wanted('b'),
+      ]);
+      expect(collisions).toEqual([
+        expect.stringMatching(/^\w+ ".*" exists already and was not written by clusterpass/),
+      ]);
+      expect(names(text)).toContain('b');
+      expect(read(text)[section][0]).toEqual({ name });
+    },
+  );
+
+  it('does not overwrite the context of another server', () => {
+    const { text } = mergeKubeconfig(undefined, [wanted('a')]);
+    const { collisions } = mergeKubeconfig(text, [wanted('a', 'a', 'https://a', 'https://other')]);
+    expect(collisions).toEqual([expect.stringContaining('is for ci/builder at https://pass')]);
+  });
+});
+
+describe('pruning', () => {
+  const { text } = mergeKubeconfig('contexts: [{name: mine, context: {}}]', [
+    wanted('a'),
+    wanted('b'),
+    wanted('c', 'c', 'https://c', 'https://other'),
+  ]);
+
+  it('removes contexts of this server for clusters that are not visible', () => {
+    const result = mergeKubeconfig(text, [wanted('a')], { server: PASS, visible: new Set(['a']) });
+    expect(result.removed).toEqual(['b']);
+    expect(names(result.text)).toEqual(['mine', 'a', 'c']);
+    expect(read(result.text).users).toHaveLength(2);
+    expect(read(result.text).clusters).toHaveLength(2);
+  });
+
+  it('clears current-context if it is removed', () => {
+    const current = JSON.stringify({ ...read(text), 'current-context': 'b' });
+    const result = mergeKubeconfig(current, [], { server: PASS, visible: new Set(['a']) });
+    expect(read(result.text)['current-context']).toBe('');
+  });
+});
+
+describe('files of every shape', () => {
+  it.each(['', '\n', '{}', 'contexts: null\nusers:\n', 'apiVersion: v1\nkind: Config\nclusters: []\n'])(
+    '%j',
+    (before) => {
+      expect(names(mergeKubeconfig(before, [wanted('a')]).text)).toEqual(['a']);
+    },
+  );
+
+  it('reports the position of a syntax error and no excerpt', () => {
+    expect(() => mergeKubeconfig('a: [', [])).toThrow(/not changed: .* at line 1, column \d+$/);
+  });
+
+  it.each(['[1]', 'text', 'a: [', 'a: 1\na: 2\n', 'a: 1\n---\nb: 2\n'])('%j is refused', (before) => {
+    expect(() => mergeKubeconfig(before, [wanted('a')])).toThrow(/not changed/);
+  });
+});

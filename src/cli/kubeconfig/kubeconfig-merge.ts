@@ -1,0 +1,230 @@
+import { type Document, isMap, isSeq, parseDocument } from 'yaml';
+import type { ExecConfig } from '../../api/kubeconfig-document.ts';
+import { CliError } from '../command.ts';
+import { yamlProblem } from '../describe-error.ts';
+
+/** A context for one cluster, with its cluster and user entries. */
+export interface WantedContext {
+  /** Identifies the entries in the file, even if the user has renamed them. */
+  readonly key: ContextKey;
+  readonly contextName: string;
+  readonly userName: string;
+  readonly cluster: { readonly server: string; readonly 'certificate-authority-data'?: string };
+  readonly exec: ExecConfig;
+  readonly namespace: string;
+}
+
+export interface ContextKey {
+  readonly server: string;
+  readonly cluster: string;
+  /** `namespace/name` */
+  readonly account: string;
+}
+
+export interface MergeResult {
+  readonly text: string;
+  readonly changed: boolean;
+  /** The contexts in the file, by cluster. */
+  readonly written: readonly { readonly cluster: string; readonly contextName: string }[];
+  readonly added: readonly string[];
+  /** Contexts with a new name, after a change of the template. */
+  readonly renamed: readonly { readonly from: string; readonly to: string }[];
+  readonly removed: readonly string[];
+  /** A sentence for each name that another entry has. */
+  readonly collisions: readonly string[];
+}
+
+/** The name of the extension that marks our entries. */
+export const MARK = 'clusterpass.dev';
+
+/** The sections of a kubeconfig. A collision is reported for the first, so contexts come first. */
+const SECTIONS = { contexts: 'context', clusters: 'cluster', users: 'user' } as const;
+type Section = keyof typeof SECTIONS;
+const SECTION_NAMES = Object.keys(SECTIONS) as Section[];
+
+type Fields = Record<string, unknown>;
+
+interface Entry {
+  readonly index: number;
+  readonly name: string;
+  readonly fields: Fields;
+  /** The content of our extension. If its name differs from that of the entry, the user renamed the entry. */
+  readonly mark: (ContextKey & { readonly name: string }) | undefined;
+}
+
+/**
+ * Adds and updates contexts in the text of a kubeconfig, and removes those of `prune.server` for clusters that are not
+ * visible. Other entries, comments and the order stay. In our entries, only our fields are set.
+ */
+export function mergeKubeconfig(
+  text: string | undefined,
+  wanted: readonly WantedContext[],
+  prune?: { readonly server: string; readonly visible: ReadonlySet<string> },
+): MergeResult {
+  const file = new KubeconfigDocument(text);
+  const removed = prune === undefined ? [] : file.prune(prune.server, prune.visible);
+  const written: { cluster: string; contextName: string }[] = [];
+  const added: string[] = [];
+  const renamed: { from: string; to: string }[] = [];
+  const collisions: string[] = [];
+  for (const context of wanted) {
+    const problem = file.collision(context);
+    if (problem !== undefined) {
+      collisions.push(problem);
+      continue;
+    }
+    const { before, name } = file.put(context);
+    written.push({ cluster: context.key.cluster, contextName: name });
+    if (before === undefined) added.push(name);
+    else if (before !== name) renamed.push({ from: before, to: name });
+  }
+  const done = { written, added, renamed, removed, collisions };
+  return { text: file.changed ? file.toString() : (text ?? ''), changed: file.changed, ...done };
+}
+
+const EMPTY = 'apiVersion: v1\nkind: Config\nclusters: []\nusers: []\ncontexts: []\n';
+
+class KubeconfigDocument {
+  readonly #document: Document;
+  changed = false;
+
+  constructor(text: string | undefined) {
+    const document = parseDocument(text === undefined || text.trim() === '' ? EMPTY : text);
+    const [problem] = document.errors;
+    if (problem !== undefined) {
+      throw new CliError(`cannot parse the kubeconfig, which is not changed: ${yamlProblem(problem)}`);
+    }
+    if (!isMap(document.contents)) throw new CliError('the file is not a kubeconfig and is not changed');
+    this.#document = document;
+  }
+
+  toString(): string {
+    return this.#document.toString({ lineWidth: 0, indentSeq: false });
+  }
+
+  #entries(section: Section): Entry[] {
+    const list = (this.#document.toJS() as Record<string, unknown>)[section];
+    if (!Array.isArray(list)) return [];
+    return list.map((item: Record<string, unknown> | null, index) => {
+      const fields = (item?.[SECTIONS[section]] ?? {}) as Fields;
+      return { index, name: String(item?.name ?? ''), fields, mark: markIn(fields) };
+    });
+  }
+
+  #own(section: Section, key: ContextKey): Entry | undefined {
+    return this.#entries(section).find(({ mark }) => mark !== undefined && sameKey(mark, key));
+  }
+
+  /** The reason why a context cannot be written; undefined if it can. */
+  collision(wanted: WantedContext): string | undefined {
+    for (const section of SECTION_NAMES) {
+      const name = nameFor(section, wanted);
+      const other = this.#entries(section).find((entry) => entry.name === name);
+      if (other === undefined || (other.mark !== undefined && sameKey(other.mark, wanted.key))) continue;
+      // An entry that the user renamed keeps its name, so it does not need this one.
+      const own = this.#own(section, wanted.key);
+      if (own !== undefined && isRenamed(own)) continue;
+      const owner =
+        other.mark === undefined
+          ? 'was not written by clusterpass'
+          : `is for ${other.mark.account} at ${other.mark.server}`;
+      return `${SECTIONS[section]} ${JSON.stringify(name)} exists already and ${owner}; it is not changed (see --context-name)`;
+    }
+    return undefined;
+  }
+
+  /** Returns the new and the previous name of the context. */
+  put(wanted: WantedContext): { readonly before: string | undefined; readonly name: string } {
+    const old = this.#own('contexts', wanted.key)?.name;
+    const cluster = this.#set('clusters', wanted, { 'certificate-authority-data': undefined, ...wanted.cluster });
+    const exec = this.#own('users', wanted.key)?.fields.exec as Fields | undefined;
+    const user = this.#set('users', wanted, { exec: { ...(exec ?? {}), ...wanted.exec } });
+    const namespace = old === undefined ? { namespace: wanted.namespace } : {};
+    return { before: old, name: this.#set('contexts', wanted, { cluster, user, ...namespace }) };
+  }
+
+  /** Adds or updates an entry and returns its name. */
+  #set(section: Section, wanted: WantedContext, fields: Fields): string {
+    const own = this.#own(section, wanted.key);
+    const name = own !== undefined && isRenamed(own) ? own.name : nameFor(section, wanted);
+    const mark = { ...wanted.key, name: nameFor(section, wanted) };
+    if (own === undefined) {
+      const defined = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+      const entry = { name, [SECTIONS[section]]: { ...defined, extensions: [{ name: MARK, extension: mark }] } };
+      this.#append(section, entry);
+      return name;
+    }
+    if (own.name !== name) this.#rename(section, own, name);
+    const others = extensionsOf(own.fields).filter((extension) => extension.name !== MARK);
+    // The mark of a renamed entry keeps the old name: that is how it is known to be renamed.
+    const extension = isRenamed(own) ? own.mark : mark;
+    const all: Fields = { ...fields, extensions: [...others, { name: MARK, extension }] };
+    for (const [field, value] of Object.entries(all)) {
+      if (same(own.fields[field], value)) continue;
+      this.#change([section, own.index, SECTIONS[section], field], value);
+    }
+    return name;
+  }
+
+  #append(section: Section, entry: unknown): void {
+    const list = this.#document.get(section);
+    if (!isSeq(list)) this.#document.set(section, this.#document.createNode([]));
+    const sequence = this.#document.get(section);
+    if (!isSeq(sequence)) throw new CliError(`${section} of the kubeconfig is not a list`);
+    // An empty list is in flow style ([]), which would put all entries on one line.
+    if (sequence.items.length === 0) sequence.flow = false;
+    sequence.items.push(this.#document.createNode(entry));
+    this.changed = true;
+  }
+
+  #rename(section: Section, own: Entry, name: string): void {
+    this.#change([section, own.index, 'name'], name);
+    if (section === 'contexts' && this.#document.get('current-context') === own.name) {
+      this.#change(['current-context'], name);
+    }
+  }
+
+  #change(path: readonly (string | number)[], value: unknown): void {
+    if (value === undefined) this.#document.deleteIn(path);
+    else this.#document.setIn(path, this.#document.createNode(value));
+    this.changed = true;
+  }
+
+  prune(server: string, visible: ReadonlySet<string>): string[] {
+    const removed: string[] = [];
+    for (const section of SECTION_NAMES) {
+      for (const { index, name, mark } of this.#entries(section).reverse()) {
+        if (mark === undefined || mark.server !== server || visible.has(mark.cluster)) continue;
+        this.#document.deleteIn([section, index]);
+        this.changed = true;
+        if (section !== 'contexts') continue;
+        removed.push(name);
+        if (this.#document.get('current-context') === name) this.#document.set('current-context', '');
+      }
+    }
+    return removed.reverse();
+  }
+}
+
+const nameFor = (section: Section, { contextName, userName }: WantedContext): string =>
+  section === 'users' ? userName : contextName;
+
+const isRenamed = ({ name, mark }: Entry): boolean => mark !== undefined && mark.name !== name;
+
+const sameKey = (a: ContextKey, b: ContextKey): boolean =>
+  a.server === b.server && a.cluster === b.cluster && a.account === b.account;
+
+const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+function extensionsOf(fields: Fields): { name?: unknown; extension?: unknown }[] {
+  return Array.isArray(fields.extensions) ? fields.extensions : [];
+}
+
+function markIn(fields: Fields): Entry['mark'] {
+  const found = extensionsOf(fields).find(({ name }) => name === MARK)?.extension as
+    | Partial<NonNullable<Entry['mark']>>
+    | undefined;
+  const { server, cluster, account, name } = found ?? {};
+  if (server === undefined || cluster === undefined || account === undefined || name === undefined) return undefined;
+  return { server, cluster, account, name };
+}

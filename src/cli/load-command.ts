@@ -1,0 +1,38 @@
+import type { Command, Run } from './command.ts';
+
+type Load = () => Promise<{ readonly run: Run }>;
+
+/**
+ * The code of each command, by its path. Imported when the command runs: every kubectl starts `credential` and must not
+ * wait for the modules of the other commands.
+ */
+const LOADERS: Readonly<Record<string, Load>> = {
+  apply: () => import('./commands/apply.ts'),
+  'auth can-i': () => import('./commands/can-i.ts'),
+  completion: () => import('./commands/completion.ts'),
+  confirm: () => import('./commands/confirm.ts'),
+  'create token': () => import('./commands/create-token.ts'),
+  credential: () => import('./commands/credential.ts'),
+  delete: () => import('./commands/delete.ts'),
+  'describe cluster': () => import('./commands/describe-cluster.ts'),
+  'get clusters': () => import('./commands/get-clusters.ts'),
+  'keys list': () => import('./commands/keys-list.ts'),
+  'keys revoke': () => import('./commands/keys-revoke.ts'),
+  'keys rotate': () => import('./commands/keys-rotate.ts'),
+  kubeconfig: () => import('./commands/kubeconfig.ts'),
+  login: () => import('./commands/login.ts'),
+  logout: () => import('./commands/logout.ts'),
+  register: () => import('./commands/register.ts'),
+  'token list': () => import('./commands/token-list.ts'),
+  'token revoke': () => import('./commands/token-revoke.ts'),
+  trust: () => import('./commands/trust.ts'),
+  version: () => import('./commands/version.ts'),
+  whoami: () => import('./commands/whoami.ts'),
+};
+
+export async function loadCommand({ path }: Command): Promise<Run> {
+  const name = path.join(' ');
+  const load = LOADERS[name];
+  if (load === undefined) throw new Error(`no code for the command "${name}"`);
+  return (await load()).run;
+}

@@ -1,0 +1,76 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fakeContext } from '../cli.fixture.ts';
+import { Invocation } from '../command.ts';
+import { timesOf } from './oidc-session.ts';
+import { clientSettings } from './sign-in.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-sign-in-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const settings = (
+  flags: Record<string, unknown>,
+  env: Record<string, string> = {},
+  last?: Parameters<typeof clientSettings>[2],
+) => clientSettings({ ...fakeContext(env), cwd: folder }, new Invocation([], flags), last);
+
+const LAST = {
+  issuerUrl: 'https://id.example.com',
+  clientId: 'old',
+  clientSecret: 's3cret',
+  issuerCertificateAuthority: 'PEM',
+  scopes: 'groups',
+};
+
+describe('the settings of the provider', () => {
+  it('come from flags, then variables, then the last login', async () => {
+    const env = { CLUSTERPASS_ISSUER_URL: 'https://env', CLUSTERPASS_CLIENT_ID: 'env' };
+    expect(await settings({})).toBeUndefined();
+    expect(await settings({}, {}, LAST)).toEqual(LAST);
+    expect(await settings({}, env, LAST)).toEqual({ issuerUrl: 'https://env', clientId: 'env' });
+    expect(await settings({ issuerUrl: 'https://flag', clientId: 'flag', scopes: 'a,b' }, env)).toEqual({
+      issuerUrl: 'https://flag',
+      clientId: 'flag',
+      scopes: 'a,b',
+    });
+  });
+
+  it('of one provider are not sent to another', async () => {
+    expect(await settings({ issuerUrl: 'https://other', clientId: 'x' }, {}, LAST)).toEqual({
+      issuerUrl: 'https://other',
+      clientId: 'x',
+    });
+    await expect(settings({ issuerUrl: 'https://other' }, {}, LAST)).rejects.toThrow('--client-id is required');
+  });
+
+  it('include a secret and certificates from files', async () => {
+    await writeFile(join(folder, 'secret'), 'hush\n');
+    await writeFile(join(folder, 'ca'), '-----BEGIN CERTIFICATE-----\n');
+    const flags = {
+      issuerUrl: 'https://a',
+      clientId: 'b',
+      clientSecretFile: 'secret',
+      issuerCertificateAuthority: 'ca',
+    };
+    expect(await settings(flags)).toMatchObject({
+      clientSecret: 'hush',
+      issuerCertificateAuthority: expect.stringContaining('BEGIN'),
+    });
+    await expect(settings({ ...flags, clientSecretFile: 'none' })).rejects.toThrow('no such file');
+    await expect(settings({ ...flags, issuerCertificateAuthority: 'secret' })).rejects.toThrow(
+      'contains no PEM certificate',
+    );
+  });
+});
+
+it('computes times by the local clock, with a margin of a tenth of the lifetime and at most a minute', () => {
+  const tokens = { idToken: '', refreshToken: undefined, subject: '', iat: 1_000, exp: 1_100 };
+  expect(timesOf(tokens, 5_000_000)).toEqual({ refreshAt: 5_090_000, expiresAt: 5_100_000 });
+  expect(timesOf({ ...tokens, exp: 1_000 + 86_400 }, 0)).toEqual({ refreshAt: 86_340_000, expiresAt: 86_400_000 });
+  expect(timesOf({ ...tokens, exp: 0 }, 7)).toEqual({ refreshAt: 7, expiresAt: 7 });
+});

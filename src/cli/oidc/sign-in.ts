@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
+import { CliError, type Context, type Invocation } from '../command.ts';
+import type { Login } from '../connection/logins.ts';
+import { readCertificates, readGivenFile } from '../files/files.ts';
+import { type ClientSettings, type Session, type Tokens, timesOf } from './oidc-session.ts';
+
+/** Signs in at an identity provider. */
+export async function signIn(
+  context: Context,
+  invocation: Invocation,
+  settings: ClientSettings,
+): Promise<Pick<Login, 'token'> & { readonly session: Session }> {
+  const tokens = await requestTokens(context, invocation, settings);
+  const { idToken, refreshToken, subject } = tokens;
+  const session: Session = {
+    ...settings,
+    id: randomUUID(),
+    subject,
+    ...(refreshToken === undefined ? {} : { refreshToken }),
+    ...timesOf(tokens, context.now()),
+  };
+  return { token: idToken, session };
+}
+
+/**
+ * Flags take precedence over environment variables, and these over the last login at the same server. Undefined when
+ * none of them names a provider.
+ */
+export async function clientSettings(
+  { env, cwd }: Context,
+  invocation: Invocation,
+  last: ClientSettings | undefined,
+): Promise<ClientSettings | undefined> {
+  const issuerUrl = invocation.text('issuerUrl') ?? (env.CLUSTERPASS_ISSUER_URL || undefined) ?? last?.issuerUrl;
+  if (issuerUrl === undefined) return undefined;
+  // The client secret of one provider must not be sent to another.
+  const before = last?.issuerUrl === issuerUrl ? last : undefined;
+  const clientId = invocation.text('clientId') ?? (env.CLUSTERPASS_CLIENT_ID || undefined) ?? before?.clientId;
+  if (clientId === undefined || clientId === '') {
+    throw new CliError('--client-id is required: the client ID of this program at the identity provider');
+  }
+  const secretFile = invocation.text('clientSecretFile');
+  const clientSecret =
+    secretFile === undefined ? before?.clientSecret : (await readGivenFile(resolve(cwd, secretFile))).trim();
+  const caFile = invocation.text('issuerCertificateAuthority');
+  const issuerCertificateAuthority =
+    caFile === undefined ? before?.issuerCertificateAuthority : await readCertificates(resolve(cwd, caFile));
+  const scopes = invocation.text('scopes') ?? before?.scopes;
+  return {
+    issuerUrl,
+    clientId,
+    ...(clientSecret === undefined ? {} : { clientSecret }),
+    ...(issuerCertificateAuthority === undefined ? {} : { issuerCertificateAuthority }),
+    ...(scopes === undefined ? {} : { scopes }),
+  };
+}
+
+const SIGN_IN_TIMEOUT_MS = 10 * 60_000;
+
+async function requestTokens(context: Context, invocation: Invocation, settings: ClientSettings): Promise<Tokens> {
+  const port = invocation.number('callbackPort', '--callback-port') ?? 0;
+  if (port > 65_535) throw new CliError('--callback-port must be at most 65535');
+  const stopped = context.stopped();
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(SIGN_IN_TIMEOUT_MS)]);
+  const { findProvider } = await import('./provider-client.ts');
+  const client = await findProvider(settings);
+  try {
+    if (invocation.is('device')) {
+      const { signInOnDevice } = await import('./device-flow.ts');
+      return await signInOnDevice(context, client, signal);
+    }
+    const { signInWithBrowser } = await import('./code-flow.ts');
+    // Without a terminal, a script runs the command: it only prints the address.
+    const browser = context.err.isTerminal && !invocation.isOff('browser');
+    return await signInWithBrowser(context, client, { port, browser, prompt: invocation.text('prompt'), signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new CliError(stopped.aborted ? 'interrupted before the sign-in' : 'no sign-in within ten minutes');
+  }
+}

@@ -1,0 +1,87 @@
+import type { ApiObject } from '../../api/kind.ts';
+import { CliError } from '../command.ts';
+
+/** Formats a value for `-o`. */
+export type Printer = (value: unknown) => string;
+
+/** As kubectl indents. */
+const JSON_INDENT = 4;
+
+const FORMATS = ['custom-columns', 'json', 'jsonpath', 'name', 'wide', 'yaml'];
+const WITH_ARGUMENT = ['custom-columns', 'jsonpath'];
+
+/** The printer of `-o`; undefined for tables, which each command renders itself. */
+export async function printerFor(
+  format: string | undefined,
+  allowed: readonly string[] = FORMATS,
+): Promise<Printer | undefined> {
+  if (format === undefined || format === '') return undefined;
+  const [, name = '', argument] = /^([^=]*)(?:=(.*))?$/s.exec(format) ?? [];
+  if (!allowed.includes(name) || (argument !== undefined && !WITH_ARGUMENT.includes(name))) {
+    throw new CliError(
+      `unable to match a printer suitable for the output format ${JSON.stringify(format)}, allowed formats are: ${allowed.join(',')}`,
+    );
+  }
+  switch (name) {
+    case 'json':
+      return (value) => `${JSON.stringify(value, null, JSON_INDENT)}\n`;
+    case 'yaml': {
+      const { toYaml } = await import('../../api/codec/to-yaml.ts');
+      return toYaml;
+    }
+    case 'name':
+      return (value) => itemsOf(value).map(nameOf).join('');
+    case 'jsonpath': {
+      if (argument === undefined || argument === '') throw new CliError('-o jsonpath=TEMPLATE needs a template');
+      const { parseTemplate } = await import('./jsonpath.ts');
+      return parseTemplate(argument);
+    }
+    case 'custom-columns':
+      return customColumns(argument ?? '');
+    default:
+      // `wide`: a table with more columns.
+      return undefined;
+  }
+}
+
+async function customColumns(spec: string): Promise<Printer> {
+  if (spec === '') throw new CliError('-o custom-columns=HEADER:PATH,... needs columns');
+  const [{ parsePath, show }, { renderTable }] = await Promise.all([import('./jsonpath.ts'), import('./table.ts')]);
+  const columns = spec.split(',').map((column) => {
+    const colon = column.indexOf(':');
+    if (colon <= 0) throw new CliError(`-o custom-columns: ${JSON.stringify(column)} is not HEADER:PATH`);
+    return { header: column.slice(0, colon), path: parsePath(column.slice(colon + 1)) };
+  });
+  return (value) =>
+    renderTable([
+      columns.map(({ header }) => header),
+      ...itemsOf(value).map((item) => columns.map(({ path }) => path(item).map(show).join(',') || '<none>')),
+    ]);
+}
+
+interface ObjectList {
+  readonly kind: 'List';
+  readonly items: readonly ApiObject[];
+}
+
+const isList = (value: unknown): value is ObjectList => (value as { kind?: unknown }).kind === 'List';
+
+const itemsOf = (value: unknown): readonly ApiObject[] => (isList(value) ? value.items : [value as ApiObject]);
+
+/** A List as kubectl prints it. */
+export const asList = (items: readonly ApiObject[]): unknown => ({
+  apiVersion: 'v1',
+  items,
+  kind: 'List',
+  metadata: { resourceVersion: '' },
+});
+
+/** `cluster.clusterregistry.k8s.io/prod-eu-1` */
+export function nameOf({ apiVersion, kind, metadata }: ApiObject): string {
+  return `${qualifiedName(apiVersion, kind)}/${metadata.name}\n`;
+}
+
+export function qualifiedName(apiVersion: string, kind: string): string {
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+  return `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}`;
+}

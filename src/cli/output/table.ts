@@ -1,0 +1,33 @@
+import { humanAge } from '../../api/codec/go-text/human-duration.ts';
+import type { ApiObject, Kind } from '../../api/kind.ts';
+import { terminalSafe } from './terminal-safe.ts';
+
+const GAP = 3;
+
+/** Renders columns as wide as their longest cell, three spaces apart, as kubectl does. */
+export function renderTable(rows: readonly (readonly string[])[], widths = widthsOf(rows)): string {
+  return rows
+    .map((row) =>
+      row
+        .map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd((widths[index] ?? 0) + GAP)))
+        .join('')
+        .trimEnd(),
+    )
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+export function widthsOf(rows: readonly (readonly string[])[]): number[] {
+  const widths: number[] = [];
+  for (const row of rows)
+    for (const [index, cell] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, cell.length);
+  return widths;
+}
+
+/** The cells of an object, in the columns of the server's own tables. */
+export const cellsOf = (columns: Kind['columns'], object: ApiObject, now: number): string[] =>
+  columns.map((column) => {
+    const value = column.cell(object);
+    if (column.type === 'date') return humanAge(value, now);
+    return value === null || value === '' ? '<none>' : terminalSafe(String(value));
+  });

@@ -1,0 +1,53 @@
+import type { Catalog } from '../api/catalog.ts';
+import type { Kind } from '../api/kind.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+import { type ApiError, forbidden, notFound } from '../api/status.ts';
+import type { ObjectReader } from './reader.ts';
+import type { StoredObject } from './stored-object.ts';
+
+/** The cluster or the namespace of an object. Deleting it deletes its dependents, the objects inside it. */
+type Owner = StoredObject | { readonly missing: Kind; readonly name: string };
+
+/** The owners of an object: its cluster, then its namespace. None for the fleet's own objects. */
+export function findOwners(catalog: Catalog, reader: ObjectReader, kind: Kind, objectKey: ObjectKey): Owner[] {
+  if (!kind.inCluster) return [];
+  const find = (owner: Kind, key: ObjectKey): Owner => reader.find(owner, key) ?? { missing: owner, name: key.name };
+  const cluster = find(catalog.clusters, { cluster: '', namespace: '', name: objectKey.cluster });
+  if (!kind.namespaced) return [cluster];
+  return [cluster, find(catalog.namespaces, { cluster: objectKey.cluster, namespace: '', name: objectKey.namespace })];
+}
+
+/**
+ * The cluster and the namespace must exist and must not be terminating. The error names the missing one (T-12i): "no
+ * such account" would be misleading.
+ */
+export async function requireOwners(
+  catalog: Catalog,
+  reader: ObjectReader,
+  kind: Kind,
+  objectKey: ObjectKey,
+): Promise<StoredObject[]> {
+  let owners = findOwners(catalog, reader, kind, objectKey);
+  if (owners.some((owner) => 'missing' in owner)) {
+    await reader.catchUp();
+    owners = findOwners(catalog, reader, kind, objectKey);
+  }
+  return owners.map((owner) => {
+    if ('missing' in owner) throw notFound(owner.missing, owner.name);
+    if (owner.deletionTimestamp !== undefined) throw terminating(kind, objectKey, owner);
+    return owner;
+  });
+}
+
+/** T-12j */
+function terminating(kind: Kind, objectKey: ObjectKey, owner: StoredObject): ApiError {
+  const isNamespace = owner.kind.resource === 'namespaces';
+  const where = `${isNamespace ? 'namespace' : 'cluster'} ${owner.name}`;
+  return forbidden(kind, objectKey.name, `unable to create new content in ${where} because it is being terminated`, [
+    {
+      reason: isNamespace ? 'NamespaceTerminating' : 'ClusterTerminating',
+      message: `${where} is being terminated`,
+      field: isNamespace ? 'metadata.namespace' : 'metadata.cluster',
+    },
+  ]);
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import type { ApiObject } from '../api/kind.ts';
+import { clusterKind } from '../api/kinds/cluster.ts';
+import { prepareForUpdate } from './prepare-object.ts';
+import { validateObject } from './validate-object.ts';
+
+const kind = clusterKind('orchestrator');
+const ENDPOINTS = 'orchestratorApiEndpoints';
+
+/** As it might lie in a store for years: by the rules of today neither its address nor its label would be accepted. */
+const old = (): ApiObject => ({
+  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+  kind: 'Cluster',
+  metadata: {
+    name: 'east',
+    uid: 'u',
+    creationTimestamp: '2026-01-02T03:04:05Z',
+    generation: 3,
+    labels: { 'not a key': 'x' },
+    annotations: { note: 'a' },
+  },
+  spec: { [ENDPOINTS]: { serverEndpoints: [{ serverAddress: 'ftp://east.example' }] } },
+});
+
+const updated = (before: ApiObject, sent: ApiObject): ApiObject =>
+  prepareForUpdate(kind, sent, before, 'object', { computedAnnotations: [] });
+
+const fieldsOf = (before: ApiObject, sent: ApiObject): string[] =>
+  validateObject(kind, updated(before, sent), before).map(({ field }) => field);
+
+describe('an update', () => {
+  it('shares what is the same with the object of before, and is otherwise its own', () => {
+    const before = old();
+    const sent = { ...before, metadata: { ...before.metadata, labels: { env: 'prod' } } };
+    const next = updated(before, sent);
+    expect(next).toEqual(sent);
+    expect(next.spec).toBe(before.spec);
+    expect(next.metadata.annotations).toBe(before.metadata.annotations);
+    expect(next.metadata).not.toBe(sent.metadata);
+    expect(next.metadata.labels).not.toBe(sent.metadata.labels);
+  });
+
+  it('is not held to account for what it leaves alone', () => {
+    const before = old();
+    expect(fieldsOf(before, { ...before, metadata: { ...before.metadata, annotations: { note: 'b' } } })).toEqual([]);
+  });
+
+  it('is judged by all that it brings, also where that says the same again', () => {
+    const before = old();
+    expect(fieldsOf(before, old())).toEqual(['metadata.labels', `spec.${ENDPOINTS}.serverEndpoints[0].serverAddress`]);
+    expect(fieldsOf(before, { ...before, status: { conditions: [{ type: '', status: 'True' }] } })).toEqual([]);
+    const status = { conditions: [{ type: '', status: 'True' }] };
+    const next = prepareForUpdate(kind, { ...before, status }, before, 'status', { computedAnnotations: [] });
+    expect(validateObject(kind, next, before).map(({ field }) => field)).toEqual(['status.conditions[0].type']);
+  });
+
+  it('takes nothing from the prototype of what was there', () => {
+    const before = old();
+    const labels = JSON.parse('{"constructor":"a","toString":"b"}');
+    const next = updated(before, { ...before, metadata: { ...before.metadata, labels } });
+    expect(next.metadata.labels).toEqual({ constructor: 'a', toString: 'b' });
+  });
+});

@@ -1,0 +1,165 @@
+import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta } from '../api/kind.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+import { toTimestamp } from '../lib/utc-second.ts';
+import { equalJson, type JsonValue } from './patches/json-value.ts';
+
+export interface Stamp {
+  readonly uid: string;
+  readonly now: number;
+}
+
+/** Without the fields that clients may not set. Name and namespace come from the path. */
+function withoutSystemFields(metadata: ObjectMeta): ObjectMeta {
+  const {
+    name: _name,
+    namespace: _namespace,
+    uid: _uid,
+    creationTimestamp: _created,
+    deletionTimestamp: _deleted,
+    deletionGracePeriodSeconds: _grace,
+    generation: _generation,
+    selfLink: _selfLink,
+    managedFields: _managed,
+    resourceVersion: _version,
+    ...rest
+  } = metadata;
+  return rest;
+}
+
+/** Without annotations that views compute: a client that sends an object back sends them too. */
+function withoutComputedAnnotations(metadata: ObjectMeta, computed: readonly string[]): ObjectMeta {
+  const { annotations: sent } = metadata;
+  if (sent === undefined || !computed.some((key) => Object.hasOwn(sent, key))) return metadata;
+  const stored = Object.entries(sent).filter(([key]) => !computed.includes(key));
+  const { annotations: _, ...rest } = metadata;
+  return stored.length === 0 ? rest : { ...rest, annotations: Object.fromEntries(stored) };
+}
+
+const typeOf = (kind: Kind): Pick<ApiObject, 'apiVersion' | 'kind'> => ({
+  apiVersion: apiVersionOf(kind),
+  kind: kind.kind,
+});
+
+/** Z-01: drops what the server ignores in a create, and fills in what it sets. */
+export function prepareForCreate(
+  kind: Kind,
+  objectKey: ObjectKey,
+  sent: ApiObject,
+  stamp: Stamp,
+  options: { computedAnnotations: readonly string[]; keepStatus: boolean },
+): ApiObject {
+  const { status, ...rest } = sent;
+  const object: ApiObject = {
+    ...rest,
+    ...typeOf(kind),
+    metadata: {
+      name: objectKey.name,
+      ...(kind.namespaced ? { namespace: objectKey.namespace } : {}),
+      ...withoutComputedAnnotations(withoutSystemFields(sent.metadata), options.computedAnnotations),
+      uid: stamp.uid,
+      creationTimestamp: toTimestamp(stamp.now),
+      ...(kind.countsGenerations ? { generation: 1 } : {}),
+    },
+  };
+  if (status !== undefined && (!kind.hasStatus || options.keepStatus)) object.status = status;
+  return completed(kind, object);
+}
+
+export type UpdatePart = 'object' | 'status' | 'both';
+
+/** An update changes everything but the status and system fields; of the status subresource, only the status. */
+export function prepareForUpdate(
+  kind: Kind,
+  sent: ApiObject,
+  old: ApiObject,
+  part: UpdatePart,
+  options: { computedAnnotations: readonly string[] },
+): ApiObject {
+  const metadata =
+    part === 'status'
+      ? old.metadata
+      : {
+          ...withoutComputedAnnotations(withoutSystemFields(sent.metadata), options.computedAnnotations),
+          ...systemFieldsOf(old.metadata),
+        };
+  const { status: sentStatus, ...sentRest } = sent;
+  const { status: oldStatus, ...oldRest } = old;
+  const object: ApiObject = { ...(part === 'status' ? oldRest : sentRest), ...typeOf(kind), metadata };
+  const status = kind.hasStatus && part === 'object' ? oldStatus : sentStatus;
+  if (status !== undefined) object.status = status;
+  const next = completed(kind, object, old);
+  if (kind.countsGenerations && part !== 'status' && !sameContent(next, old)) {
+    next.metadata.generation = (old.metadata.generation ?? 0) + 1;
+  }
+  return next;
+}
+
+/** The object with a deletionTimestamp. */
+export function markForDeletion(kind: Kind, object: ApiObject, now: number): ApiObject {
+  const marked = { ...object, metadata: { ...object.metadata, deletionTimestamp: toTimestamp(now) } };
+  return completed(kind, marked);
+}
+
+function systemFieldsOf({
+  uid,
+  creationTimestamp,
+  deletionTimestamp,
+  generation,
+  name,
+  namespace,
+}: ObjectMeta): ObjectMeta {
+  const fields: ObjectMeta = {};
+  if (name !== undefined) fields.name = name;
+  if (namespace !== undefined) fields.namespace = namespace;
+  if (uid !== undefined) fields.uid = uid;
+  if (creationTimestamp !== undefined) fields.creationTimestamp = creationTimestamp;
+  if (deletionTimestamp !== undefined) fields.deletionTimestamp = deletionTimestamp;
+  if (generation !== undefined) fields.generation = generation;
+  return fields;
+}
+
+/** Equal in everything whose change increments the generation. */
+function sameContent(a: ApiObject, b: ApiObject): boolean {
+  const { metadata: _a, status: _as, ...restA } = a;
+  const { metadata: _b, status: _bs, ...restB } = b;
+  return isSameJson(restA, restB);
+}
+
+/** Whether an update would change nothing. Both objects are prepared or stored ones. */
+export function isSameObject(a: ApiObject, b: ApiObject): boolean {
+  const { resourceVersion: _a, ...metadataA } = a.metadata;
+  const { resourceVersion: _b, ...metadataB } = b.metadata;
+  return isSameJson(metadataA, metadataB) && sameContent(a, b) && isSameJson(a.status, b.status);
+}
+
+const isSameJson = (a: unknown, b: unknown): boolean => equalJson(a as JsonValue, b as JsonValue);
+
+/**
+ * A copy with defaults, in the form that will be decoded from the store: without undefined members, and without the
+ * prototypes of the decoder's maps. For a kind without defaults, the copy shares unchanged parts with the old object,
+ * so that comparing and validating them is cheap.
+ */
+function completed(kind: Kind, object: ApiObject, old?: ApiObject): ApiObject {
+  const copy = plainValue(object, kind.applyDefaults === undefined ? old : undefined) as ApiObject;
+  kind.applyDefaults?.(copy);
+  return copy;
+}
+
+/** `known` is the old value of the same field. It was decoded from the store, so it is plain. */
+function plainValue(value: unknown, known?: unknown): unknown {
+  if (typeof value !== 'object' || value === null || value === known) return value;
+  if (Array.isArray(value)) return value.map((item) => plainValue(item));
+  const knownObject =
+    typeof known === 'object' && known !== null ? (known as Readonly<Record<string, unknown>>) : undefined;
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) {
+    const inner = (value as Readonly<Record<string, unknown>>)[key];
+    if (inner === undefined) continue;
+    // An assignment would set the prototype.
+    if (key === '__proto__') Object.defineProperty(copy, key, { ...OWN_PROPERTY, value: plainValue(inner) });
+    else copy[key] = plainValue(inner, knownObject?.[key]);
+  }
+  return copy;
+}
+
+const OWN_PROPERTY = { writable: true, enumerable: true, configurable: true } as const;
