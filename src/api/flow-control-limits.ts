@@ -1,12 +1,13 @@
-/** How much is done at once, for each kind of work. */
+/** Limits of flow control, in the words of Kubernetes' API Priority and Fairness. A flow is the requests of one caller. */
 export interface FlowControlLimits {
-  readonly tokensAtOnce: number;
-  readonly readsAtOnce: number;
-  readonly writesAtOnce: number;
-  /** How much of these three, and of the places for large bodies, one caller may have, in percent. */
-  readonly callerShare: number;
-  /** How many requests of one caller may wait for their turn, in each of these. */
-  readonly waitingPerCaller: number;
-  readonly watchesAtOnce: number;
-  readonly watchesPerCaller: number;
+  /** Seats of a priority level: how many of its requests are served at the same time. */
+  readonly tokenSeats: number;
+  readonly readSeats: number;
+  readonly writeSeats: number;
+  readonly watchSeats: number;
+  /** How much of the seats for tokens, reads, writes and large bodies one flow may take, in percent. */
+  readonly seatPercentPerFlow: number;
+  /** How many requests of one flow may wait for a seat, at each of these levels. */
+  readonly queueLengthPerFlow: number;
+  readonly watchSeatsPerFlow: number;
 }

@@ -19,7 +19,7 @@ export interface ServeOptions {
   readonly maxConnectionsPerAddress: number;
   readonly handshakesPerAddress: number;
   readonly keepAliveTimeoutMs: number;
-  readonly load: FlowControlLimits;
+  readonly flowControl: FlowControlLimits;
   /** 0: none. */
   readonly shutdownDelayMs: number;
   readonly tokenAuthFile: string | undefined;
@@ -101,14 +101,14 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     maxConnectionsPerAddress: values.maxConnectionsPerAddress,
     handshakesPerAddress: values.tlsHandshakesPerAddress,
     keepAliveTimeoutMs: values.keepAliveTimeout,
-    load: {
-      tokensAtOnce: values.maxTokenRequestsInflight,
-      readsAtOnce: values.maxRequestsInflight,
-      writesAtOnce: values.maxMutatingRequestsInflight,
-      callerShare: values.callerConcurrencyPercent,
-      waitingPerCaller: values.queueLengthPerCaller,
-      watchesAtOnce: values.maxWatches,
-      watchesPerCaller: values.maxWatchesPerCaller,
+    flowControl: {
+      tokenSeats: values.maxTokenRequestsInflight,
+      readSeats: values.maxRequestsInflight,
+      writeSeats: values.maxMutatingRequestsInflight,
+      seatPercentPerFlow: values.callerConcurrencyPercent,
+      queueLengthPerFlow: values.queueLengthPerCaller,
+      watchSeats: values.maxWatches,
+      watchSeatsPerFlow: values.maxWatchesPerCaller,
     },
     shutdownDelayMs: values.shutdownDelay,
     tokenAuthFile: values.tokenAuthFile,

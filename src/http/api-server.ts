@@ -50,7 +50,7 @@ export interface ApiServerOptions {
   readonly maxConnectionsPerAddress: number;
   readonly handshakesPerAddress: number;
   readonly limits: NonNullable<HttpServerOptions['limits']>;
-  readonly load: FlowControlLimits;
+  readonly flowControl: FlowControlLimits;
   readonly drainDelayMs: number;
   readonly productName: string;
   readonly version: string;
@@ -74,7 +74,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const auditor = createAuditor(audit, Date.now);
   const log = logRequests(logger);
   const counts = createRequestMetrics(metrics, (name) => opened?.isCluster(name) === true);
-  const flowControl = createFlowControl(listener.load);
+  const flowControl = createFlowControl(listener.flowControl);
   observeFlowControl(metrics, flowControl.usage);
   let opened: ApiParts | undefined;
   const parts = (): ApiParts => {

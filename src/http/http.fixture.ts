@@ -58,13 +58,13 @@ export const CREATE: Call = {
 
 /** Limits that a test only meets when it wants to. */
 export const AMPLE: FlowControlLimits = {
-  tokensAtOnce: 100,
-  readsAtOnce: 100,
-  writesAtOnce: 100,
-  callerShare: 100,
-  waitingPerCaller: 100,
-  watchesAtOnce: 100,
-  watchesPerCaller: 100,
+  tokenSeats: 100,
+  readSeats: 100,
+  writeSeats: 100,
+  seatPercentPerFlow: 100,
+  queueLengthPerFlow: 100,
+  watchSeats: 100,
+  watchSeatsPerFlow: 100,
 };
 
 const EVERY_VERB: readonly Verb[] = ['create', 'get', 'list', 'watch', 'update', 'patch', 'delete', 'deletecollection'];

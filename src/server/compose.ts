@@ -99,7 +99,7 @@ export async function compose(
       maxConnectionsPerAddress: options.maxConnectionsPerAddress,
       handshakesPerAddress: options.handshakesPerAddress,
       limits: { keepAliveTimeoutMs: options.keepAliveTimeoutMs },
-      load: options.load,
+      flowControl: options.flowControl,
       drainDelayMs: options.shutdownDelayMs,
       productName: options.productName,
       version,

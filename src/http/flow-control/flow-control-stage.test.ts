@@ -21,7 +21,7 @@ const WATCH: Call = { path: `${CLUSTERS_PATH}?watch=1` };
 
 /** A server whose handlers answer when the test calls `finish`. */
 async function startBusy(limits: Partial<typeof AMPLE>) {
-  const flowControl = createFlowControl({ ...AMPLE, callerShare: 50, waitingPerCaller: 0, ...limits });
+  const flowControl = createFlowControl({ ...AMPLE, seatPercentPerFlow: 50, queueLengthPerFlow: 0, ...limits });
   const answers: ((response: ApiResponse) => void)[] = [];
   const fixture = await startFixture(() => new Promise((resolve) => answers.push(resolve)), { flowControl });
   const underWay = (count: number): Promise<void> => expect.poll(() => answers.length).toBe(count) as Promise<void>;
@@ -33,13 +33,13 @@ async function startBusy(limits: Partial<typeof AMPLE>) {
 
 describe('B15, C-13: a caller past its share', () => {
   it.each([
-    ['tokens', TOKEN],
-    ['reads', LIST],
-    ['writes', CREATE],
+    ['tokens', TOKEN, 'tokenSeats'],
+    ['reads', LIST, 'readSeats'],
+    ['writes', CREATE, 'writeSeats'],
   ] as const)(
     'of %s is rejected with 429; other callers are not, nor is its work at other levels',
-    async (level, call) => {
-      const { send, underWay, finish, handled } = await startBusy({ [`${level}AtOnce`]: 2 });
+    async (level, call, seats) => {
+      const { send, underWay, finish, handled } = await startBusy({ [seats]: 2 });
       const first = send(call);
       await underWay(1);
       const refused = await send(call);
@@ -70,7 +70,7 @@ describe('B15, C-13: a caller past its share', () => {
   );
 
   it('is rejected before its body is read', async () => {
-    const { raw, send, underWay, finish } = await startBusy({ tokensAtOnce: 2 });
+    const { raw, send, underWay, finish } = await startBusy({ tokenSeats: 2 });
     const first = send(TOKEN);
     await underWay(1);
     const head = `POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Type: text/nonsense\r\n`;
@@ -81,7 +81,7 @@ describe('B15, C-13: a caller past its share', () => {
   });
 
   it('of watches is rejected until one of them ends', async () => {
-    const flowControl = createFlowControl({ ...AMPLE, watchesPerCaller: 1 });
+    const flowControl = createFlowControl({ ...AMPLE, watchSeatsPerFlow: 1 });
     const ends: (() => void)[] = [];
     const start = (sink: { end: () => void }): void => void ends.push(() => sink.end());
     const { send } = await startFixture(() => ({ type: 'watch', start }), { flowControl });
@@ -96,7 +96,7 @@ describe('B15, C-13: a caller past its share', () => {
   });
 
   it('waits in its queue if that is not full', async () => {
-    const { send, flowControl, underWay, finish } = await startBusy({ readsAtOnce: 2, waitingPerCaller: 1 });
+    const { send, flowControl, underWay, finish } = await startBusy({ readSeats: 2, queueLengthPerFlow: 1 });
     const first = send(LIST);
     await underWay(1);
     const second = send(LIST);
@@ -111,7 +111,7 @@ describe('B15, C-13: a caller past its share', () => {
   });
 
   it('is rejected also if each of its requests is done at once: requests of one tick count together', async () => {
-    const flowControl = createFlowControl({ ...AMPLE, readsAtOnce: 4, callerShare: 50, waitingPerCaller: 1 });
+    const flowControl = createFlowControl({ ...AMPLE, readSeats: 4, seatPercentPerFlow: 50, queueLengthPerFlow: 1 });
     const { port } = await startFixture(() => ({ type: 'value', code: 200, value: {} }), { flowControl });
     // Many, so that some of them are read in the same tick, whatever the system does.
     const sockets = Array.from({ length: 60 }, () => connect(port, '127.0.0.1').setEncoding('latin1'));
@@ -134,7 +134,7 @@ describe('B15, C-13: a caller past its share', () => {
   });
 
   it('gives its seat back when its client leaves', async () => {
-    const { port, flowControl, underWay } = await startBusy({ readsAtOnce: 2, waitingPerCaller: 5 });
+    const { port, flowControl, underWay } = await startBusy({ readSeats: 2, queueLengthPerFlow: 5 });
     const ask = () => {
       const socket = connect(port, '127.0.0.1');
       socket.write(`GET ${CLUSTERS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`);
@@ -148,7 +148,7 @@ describe('B15, C-13: a caller past its share', () => {
   });
 
   it('gives its seat back when it fails, too', async () => {
-    const { send, flowControl } = await startBusy({ readsAtOnce: 2 });
+    const { send, flowControl } = await startBusy({ readSeats: 2 });
     for (let i = 0; i < 5; i += 1) {
       expect((await send({ path: `${CLUSTERS_PATH}/x`, token: 'nobody' })).code).toBe(403);
       expect((await send({ ...LIST, path: '/nowhere' })).code).toBe(404);

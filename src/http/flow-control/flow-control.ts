@@ -57,16 +57,16 @@ export function createFlowControl(
     createLevel(name, {
       ...(dispatchesPerTick === undefined ? {} : { dispatchesPerTick }),
       seats,
-      seatsPerFlow: Math.max(1, Math.floor((seats * limits.callerShare) / 100)),
-      queueLengthPerFlow: limits.waitingPerCaller,
+      seatsPerFlow: Math.max(1, Math.floor((seats * limits.seatPercentPerFlow) / 100)),
+      queueLengthPerFlow: limits.queueLengthPerFlow,
     });
-  const watches = { seats: limits.watchesAtOnce, seatsPerFlow: limits.watchesPerCaller, queueLengthPerFlow: 0 };
+  const watches = { seats: limits.watchSeats, seatsPerFlow: limits.watchSeatsPerFlow, queueLengthPerFlow: 0 };
   const levels: Readonly<Record<PriorityLevelName, PriorityLevel>> = {
     health: createLevel('health', PUBLIC),
     public: createLevel('public', PUBLIC),
-    tokens: shared('tokens', limits.tokensAtOnce),
-    reads: shared('reads', limits.readsAtOnce),
-    writes: shared('writes', limits.writesAtOnce, WRITES_PER_TICK),
+    tokens: shared('tokens', limits.tokenSeats),
+    reads: shared('reads', limits.readSeats),
+    writes: shared('writes', limits.writeSeats, WRITES_PER_TICK),
     watches: createLevel('watches', watches, RETRY_WATCH_SECONDS),
     bodies: shared('bodies', LARGE_BODIES),
   };

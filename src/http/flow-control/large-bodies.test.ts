@@ -26,9 +26,9 @@ describe('B15: large bodies', () => {
   async function startWith(limits: Partial<typeof AMPLE>, header = LENGTH, overrides: Partial<HttpServerOptions> = {}) {
     const flowControl = createFlowControl({
       ...AMPLE,
-      callerShare: 25,
-      waitingPerCaller: 0,
-      writesAtOnce: 400,
+      seatPercentPerFlow: 25,
+      queueLengthPerFlow: 0,
+      writeSeats: 400,
       ...limits,
     });
     const fixture = await startFixture(undefined, { flowControl, ...overrides });
@@ -69,7 +69,7 @@ describe('B15: large bodies', () => {
     let allowed = true;
     const decide = () => ({ allowed, reason: '' });
     const authorizer = { decide, decidePath: decide };
-    const { begin, holding, send } = await startWith({ waitingPerCaller: 5 }, LENGTH, { authorizer });
+    const { begin, holding, send } = await startWith({ queueLengthPerFlow: 5 }, LENGTH, { authorizer });
     const [first, second] = [begin(), begin()];
     for (let i = 2; i < SHARE; i += 1) begin();
     await holding(SHARE);
@@ -88,7 +88,7 @@ describe('B15: large bodies', () => {
   });
 
   it('give their seat back when their client leaves, whether they had it or waited for it', async () => {
-    const { begin, holding } = await startWith({ waitingPerCaller: 5 });
+    const { begin, holding } = await startWith({ queueLengthPerFlow: 5 });
     const first = Array.from({ length: SHARE }, () => begin());
     await holding(SHARE);
     const waiting = begin();
@@ -111,7 +111,7 @@ describe('B15: large bodies', () => {
     const memory = (): number => kept(0);
 
     it('when their time is up before they have come, and what still comes is dropped', async () => {
-      const { port, flowControl } = await startWith({ callerShare: 100 });
+      const { port, flowControl } = await startWith({ seatPercentPerFlow: 100 });
       const before = memory();
       const open = Array.from({ length: 20 }, async () => {
         const socket = connect(port, '127.0.0.1').setEncoding('latin1');
