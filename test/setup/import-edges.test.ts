@@ -128,7 +128,7 @@ describe('import edges', () => {
   });
 
   it('sockets, SQL and gRPC are used only in their folders', () => {
-    const sockets = ['http', 'cli', 'authn/providers', 'clusters/upstream', 'tokens/external', 'storage/etcd'];
+    const sockets = ['http', 'cli', 'authn/jwt', 'clusters/upstream', 'tokens/external', 'storage/etcd'];
     const homes: Readonly<Record<string, readonly string[]>> = {
       'node:http': [...sockets, 'server/workers'],
       'node:https': [...sockets, 'server/workers'],
