@@ -1,5 +1,5 @@
 import type { Catalog } from '../../api/catalog.ts';
-import { encodeValue } from '../../api/codec/encode.ts';
+import { encodeValue, toJson } from '../../api/codec/encode.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
@@ -50,7 +50,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     if (forward !== undefined) {
       const stored = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: cluster });
       if (stored !== undefined && issuesOwnTokens(stored)) {
-        return respond(request, await forward(stored, request, tokenRequest, options));
+        return respond(request, await forward(stored, request, tokenRequest, options), sent);
       }
     }
     const objectKey = { cluster, namespace, name };
@@ -87,18 +87,23 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
     const token = await issue(parts, request, claims, { dryRun: options.dryRun, tracked: annotations.tracked });
-    return respond(request, answer(sent, { account, claims, token, now }));
+    return respond(request, answer(sent, { account, claims, token, now }), sent);
   };
 }
 
 const CREATED = 201;
 
 /** The whole object, or the metadata if the request asks for no more. */
-function respond({ accept }: ApiRequest, answered: ApiObject): ApiResponse {
+function respond({ accept }: ApiRequest, answered: ApiObject, sent: TokenRequest): ApiResponse {
   const { shape, style } = tokenRequestType;
-  const json = encodeValue(accept.as === 'object' ? answered : partialMetadata(answered), shape, style);
+  const object = accept.as === 'object' ? answered : partialMetadata(answered);
+  // Most answers repeat no field of the request and are in the order of the schema already.
+  const json = repeatsFields(sent) ? encodeValue(object, shape, style) : toJson(object);
   return { type: 'json', code: CREATED, json };
 }
+
+const repeatsFields = ({ metadata = {}, spec }: TokenRequest): boolean =>
+  Object.keys(metadata).length > 0 || spec?.boundObjectRef !== undefined;
 
 /** T-13 */
 function checkUid({ metadata }: TokenRequest, account: StoredObject): void {
