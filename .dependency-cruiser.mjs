@@ -144,7 +144,7 @@ export default {
     ...moduleRules,
     {
       name: 'no-circle',
-      severity: 'warn',
+      severity: 'error',
       comment: 'Two files that import each other are read together: merge them, or move what both need below both.',
       from: { path: '^(src|console/src|bench|scripts)/' },
       to: { circular: true },

@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { call, expectSuccess } from '../support/client.ts';
-import { clusterFleet, LIMITED_READER } from '../support/cluster-fleet.ts';
+import { clusterFleet, HOME, LIMITED_READER } from '../support/cluster-fleet.ts';
 import type { Settings } from '../support/compare.ts';
 import { Driver } from '../support/driver.ts';
 import { median } from '../support/numbers.ts';
-import { BINDINGS_PATH, binding, clusterName, user } from '../support/objects.ts';
+import { BINDINGS_PATH, binding, user } from '../support/objects.ts';
 import { PLOTS, plot } from '../support/plot.ts';
 import { type FleetServer, startFleetServer } from '../support/processes.ts';
 import type { Curve, Report } from '../support/report.ts';
@@ -59,8 +59,8 @@ async function permissionCost(
   };
   for (let round = 0; round <= rounds; round++) {
     const name = `more-${round}`;
-    // This cluster does not carry the label by which the watchers see theirs.
-    const clusters = `kubernetes.io/metadata.name=${clusterName(1)}`;
+    // The watchers see their clusters by a label that this one does not carry.
+    const clusters = `kubernetes.io/metadata.name=${HOME}`;
     const body = binding(name, { role: 'viewer', subjects: [user(userName)], clusters });
     const before = server.cpu();
     await expectSuccess(call(server, 'POST', BINDINGS_PATH, { body }));

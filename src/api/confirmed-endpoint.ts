@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ApiObject } from './kind.ts';
-import { type ApiEndpoints, endpointsField } from './kinds/cluster.ts';
+import { type ApiEndpoints, controllerOf, endpointsField } from './kinds/cluster.ts';
 
 /** Set by an administrator who has checked the endpoints to which the credential of a cluster would be sent. */
 export const CONFIRMED_ANNOTATION = 'clusterpass.dev/confirmed-endpoint';
@@ -8,24 +8,8 @@ export const CONFIRMED_ANNOTATION = 'clusterpass.dev/confirmed-endpoint';
 /** The verb on the cluster that setting the annotation requires. Permission to update the cluster is not enough. */
 export const CONFIRM_VERB = 'confirm';
 
-export interface CredentialReference {
-  readonly namespace: string;
-  readonly name: string;
-}
-
-interface ClusterSpec {
-  readonly authInfo?: { readonly controller?: { readonly namespace?: string; readonly name?: string } };
-  readonly [field: string]: unknown;
-}
-
 export const endpointsOf = (object: ApiObject, productName: string): ApiEndpoints =>
-  ((object.spec as ClusterSpec | undefined)?.[endpointsField(productName)] ?? {}) as ApiEndpoints;
-
-/** The credential that the server uses for this cluster; undefined when the cluster names none. */
-export function controllerOf(object: ApiObject): CredentialReference | undefined {
-  const { namespace = '', name = '' } = (object.spec as ClusterSpec | undefined)?.authInfo?.controller ?? {};
-  return namespace === '' && name === '' ? undefined : { namespace, name };
-}
+  ((object.spec as Record<string, unknown> | undefined)?.[endpointsField(productName)] ?? {}) as ApiEndpoints;
 
 /** Whether the cluster issues its own tokens, and the server forwards token requests to it. */
 export const issuesItself = (object: ApiObject): boolean => controllerOf(object) !== undefined;

@@ -102,6 +102,8 @@ export interface Kind extends ResourceType {
   readonly expiresAt?: (object: ApiObject) => number;
   /** Fields of field selectors besides `metadata.name` and, for namespaced kinds, `metadata.namespace`. */
   readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string>>;
+  /** Fields that handlers read often: computed once for each version of an object. Callers cannot select by them. */
+  readonly derivedFields?: Readonly<Record<string, (object: ApiObject) => string>>;
   /** Sets defaults in the object. */
   readonly applyDefaults?: (object: ApiObject) => void;
   /** The errors of everything but the metadata. `old`: the object before an update. */

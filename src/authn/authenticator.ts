@@ -1,7 +1,7 @@
 import type { Caller } from '../api/caller.ts';
 import type { TokenFindings } from '../api/kinds/token-review.ts';
 import { type ApiError, clipped, unauthorized } from '../api/status.ts';
-import type { ReviewToken } from '../handlers/reviews/review-token.ts';
+import type { ReviewToken } from '../handlers/reviews/review.ts';
 import type { Secret } from '../observability/secret.ts';
 import { TokenRejected } from '../tokens/jws.ts';
 import { bearerToken, MAX_TOKEN_LENGTH } from './bearer.ts';

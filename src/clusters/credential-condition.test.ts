@@ -63,21 +63,21 @@ async function open(file: string) {
   return { ...objects, conditions, stored, conditionsOf, confirm };
 }
 
-it('a start looks at all clusters, and writes on those that name a credential', () =>
+it('checkAll writes the condition of every cluster that names a credential', () =>
   withClusters(250, async ({ conditions, conditionsOf }) => {
-    await conditions.lookAtAll();
+    await conditions.checkAll();
     await expect.poll(() => conditionsOf('c-248')?.[0]?.reason).toBe('NotConfirmed');
     await expect
       .poll(() => Array.from({ length: 250 }, (_, index) => conditionsOf(`c-${index}`)?.length ?? 0))
       .toEqual(Array.from({ length: 250 }, (_, index) => (index % 2 === 0 ? 1 : 0)));
   }));
 
-it('what a use has shown is written once, and only if it is about this state of the cluster', () =>
+it('a finding is written once, and only if it is about this generation of the cluster', () =>
   withClusters(1, async ({ conditions, conditionsOf, confirm, stored, reflector, writer }) => {
     reflector.listen(conditions);
     const before = stored('c-0');
     conditions.report(before, ACCEPTED);
-    // Nobody has confirmed it: whatever was found, that comes first.
+    // The credential is not confirmed, which takes precedence.
     await expect.poll(() => conditionsOf('c-0')?.[0]?.reason).toBe('NotConfirmed');
     await confirm('c-0');
     await expect.poll(() => conditionsOf('c-0')?.[0]?.reason).toBe('NotUsedYet');
@@ -92,7 +92,7 @@ it('what a use has shown is written once, and only if it is about this state of 
       });
     const { revision } = stored('c-0');
     conditions.report(stored('c-0'), REFUSED);
-    // A write of somebody else, after which ours would have been seen.
+    // A write after which a second write of the condition would have been seen.
     await writer.create(catalog.clusters, { cluster: '', namespace: '' }, object({ name: 'z' }), { dryRun: false });
     expect(stored('c-0').revision).toBe(revision);
 

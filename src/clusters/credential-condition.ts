@@ -1,7 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
-import { controllerOf, isConfirmed } from '../api/confirmed-endpoint.ts';
+import { isConfirmed } from '../api/confirmed-endpoint.ts';
 import type { ApiObject } from '../api/kind.ts';
-import type { ClusterCondition, ClusterStatus } from '../api/kinds/cluster.ts';
+import { type ClusterCondition, type ClusterStatus, controllerOf } from '../api/kinds/cluster.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
@@ -11,14 +11,14 @@ import type { ObjectWriter } from '../objects/writer.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
 
-/** The condition that tells whether the desk can use the credential that a cluster names. */
+/** The condition that says whether Clusterpass can use the credential that a cluster names. */
 export const CREDENTIAL_USABLE = 'CredentialUsable';
 
-/** What a use of the credential has shown. */
+/** The outcome of a request with the credential. */
 export interface CredentialFinding {
   readonly status: 'True' | 'False';
   readonly reason: 'Accepted' | 'Refused' | 'Unusable';
-  /** Everybody who may read the cluster can read it. */
+  /** Visible to everyone who may read the cluster. */
   readonly message: string;
 }
 
@@ -31,18 +31,18 @@ export interface CredentialConditionsOptions {
   readonly logger: Logger;
 }
 
-type Standing = Pick<ClusterCondition, 'status' | 'reason' | 'message'>;
+/** The condition without its times. */
+type Conclusion = Pick<ClusterCondition, 'status' | 'reason' | 'message'>;
 
-/** Clusters that are looked at in one turn of the event loop. */
-const AT_ONCE = 100;
+const CLUSTERS_PER_TICK = 100;
 
 /**
- * Keeps the condition in step with what the objects say (is the credential confirmed for this address?) and with
- * what its use has shown. Every replica does: whoever comes second finds nothing to change.
+ * Keeps the condition up to date with the object (is the credential confirmed for this address?) and with the requests
+ * that used the credential. Every replica does this: the second one finds nothing to change.
  */
 export class CredentialConditions implements ReflectorListener<StoredObject> {
   readonly #options: CredentialConditionsOptions;
-  /** One write at a time for each cluster; what is found meanwhile is written after it. */
+  /** The next write of each cluster. There is one write at a time for each cluster. */
   readonly #pending = new Map<string, { finding: CredentialFinding | undefined; uid: string; generation: number }>();
   readonly #busy = new Set<string>();
   #closed = false;
@@ -51,7 +51,7 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
     this.#options = options;
   }
 
-  /** Told after a request with the credential. Costs nothing when it is what the condition says already. */
+  /** Called after each request with the credential. Writes only when the condition changes. */
   report(cluster: StoredObject, finding: CredentialFinding): void {
     const object = cluster.object();
     const { status, reason, message } = conditionOf(object) ?? {};
@@ -60,24 +60,26 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
   }
 
   onEvent({ after }: { readonly after: StoredObject | undefined }): void {
-    if (after?.kind === this.#options.catalog.clusters) this.#look(after);
+    if (after?.kind === this.#options.catalog.clusters) this.#check(after);
   }
 
   onProgress(): void {}
 
   onReset(): void {
-    void this.lookAtAll();
+    void this.checkAll();
   }
 
   /** After a start, or when events may have been missed. */
-  async lookAtAll(): Promise<void> {
+  async checkAll(): Promise<void> {
     const { reader, catalog } = this.#options;
-    // Page by page: the cache may change between two turns.
+    // Page by page, because the cache may change between two ticks.
     for (let last = ''; !this.#closed; ) {
-      const page = [...reader.cache(catalog.clusters).current.scan(kindPrefix(catalog.clusters), last).take(AT_ONCE)];
-      for (const cluster of page) this.#look(cluster);
+      const page = [
+        ...reader.cache(catalog.clusters).current.scan(kindPrefix(catalog.clusters), last).take(CLUSTERS_PER_TICK),
+      ];
+      for (const cluster of page) this.#check(cluster);
       last = page.at(-1)?.key ?? '';
-      if (page.length < AT_ONCE) return;
+      if (page.length < CLUSTERS_PER_TICK) return;
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
@@ -87,10 +89,10 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
     this.#pending.clear();
   }
 
-  #look(cluster: StoredObject): void {
+  #check(cluster: StoredObject): void {
     const object = cluster.object();
     const present = conditionOf(object);
-    if (standingOf(object, present, this.#options.productName)?.reason === present?.reason) return;
+    if (conclusionFor(object, present, this.#options.productName)?.reason === present?.reason) return;
     this.#enqueue(cluster.name, { finding: undefined, uid: cluster.uid, generation: 0 });
   }
 
@@ -109,7 +111,7 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
         await this.#write(name, entry);
       }
     } catch (error) {
-      // Gone, or changed too often: the next event or the next use brings it up again.
+      // Deleted, or changed too often: the next event or the next request checks it again.
       if (!(error instanceof ApiError && [404, 409].includes(error.status.code)) && !this.#closed) {
         this.#options.logger.warn({ err: error, cluster: name }, 'the condition of a cluster was not written');
       }
@@ -127,11 +129,11 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
       catalog.clusters,
       { cluster: '', namespace: '', name },
       (current) => {
-        const standing = standingOf(current, conditionOf(current), productName);
-        // What was found out about an older state of the cluster says nothing about this one.
+        const conclusion = conclusionFor(current, conditionOf(current), productName);
+        // A finding about an older generation says nothing about this one.
         const holds = finding !== undefined && current.metadata.generation === generation;
-        const isOpen = standing !== undefined && standing.reason !== NOT_CONFIRMED;
-        return withCondition(current, holds && isOpen ? finding : standing, toTimestamp(now()));
+        const isUsable = conclusion !== undefined && conclusion.reason !== NOT_CONFIRMED;
+        return withCondition(current, holds && isUsable ? finding : conclusion, toTimestamp(now()));
       },
       { dryRun: false, part: 'status', preconditions: { uid } },
     );
@@ -143,12 +145,12 @@ const NOT_CONFIRMED = 'NotConfirmed';
 const conditionOf = (object: ApiObject): ClusterCondition | undefined =>
   ((object.status ?? {}) as ClusterStatus).conditions?.find(({ type }) => type === CREDENTIAL_USABLE);
 
-/** What the object alone says; a finding stays as long as it is about the same confirmation. */
-function standingOf(
+/** What follows from the object alone; an earlier finding stays as long as the confirmation holds. */
+function conclusionFor(
   object: ApiObject,
   present: ClusterCondition | undefined,
   productName: string,
-): Standing | undefined {
+): Conclusion | undefined {
   if (controllerOf(object) === undefined) return undefined;
   if (!isConfirmed(object, productName)) {
     return {
@@ -156,26 +158,26 @@ function standingOf(
       reason: NOT_CONFIRMED,
       message:
         'No administrator has confirmed that the credential of this cluster may be sent to its present address and ' +
-        `checked against its present caBundle. Look at both, then run: clusterpass confirm ${object.metadata.name}`,
+        `checked against its present caBundle. Check both, then run: clusterpass confirm ${object.metadata.name}`,
     };
   }
   if (present !== undefined && present.reason !== NOT_CONFIRMED) return present;
   return { status: 'Unknown', reason: 'NotUsedYet', message: 'The credential is confirmed and was not used yet.' };
 }
 
-/** Conditions of other types are somebody else's, and stay as they are. */
-function withCondition(object: ApiObject, standing: Standing | undefined, time: string): ApiObject {
+/** Leaves conditions of other types unchanged. */
+function withCondition(object: ApiObject, conclusion: Conclusion | undefined, time: string): ApiObject {
   const status = (object.status ?? {}) as ClusterStatus;
   const { conditions = [] } = status;
   const present = conditionOf(object);
-  if (standing === undefined && present === undefined) return object;
-  if (standing === undefined) {
+  if (conclusion === undefined && present === undefined) return object;
+  if (conclusion === undefined) {
     return { ...object, status: { ...status, conditions: conditions.filter((one) => one !== present) } };
   }
-  const { status: value, reason, message } = standing;
+  const { status: value, reason, message } = conclusion;
   if (present?.status === value && present?.reason === reason && present?.message === message) return object;
   const next: ClusterCondition = {
-    ...standing,
+    ...conclusion,
     type: CREDENTIAL_USABLE,
     lastHeartbeatTime: time,
     lastTransitionTime: present?.status === value ? (present?.lastTransitionTime ?? time) : time,

@@ -15,7 +15,7 @@ const COMPUTED = {
 };
 
 describe('the public view of a cluster', () => {
-  it('has what is on the list', () => {
+  it('has the fields of the allow-list', () => {
     const shown = {
       ...CLUSTER,
       metadata: {
@@ -35,7 +35,7 @@ describe('the public view of a cluster', () => {
     expect(view(shown)).toEqual(expected);
   });
 
-  it('has nothing else, whatever else there is', () => {
+  it('has no other field', () => {
     const hidden = {
       ...CLUSTER,
       metadata: {
@@ -51,7 +51,7 @@ describe('the public view of a cluster', () => {
         annotations: {
           'kubectl.kubernetes.io/last-applied-configuration': 'hidden',
           'clusterpass.dev/anything': 'hidden',
-          // What is computed can not be pretended.
+          // Computed annotations cannot be forged.
           'clusterpass.dev/issuer': 'hidden',
         },
         inventedLater: 'hidden',
@@ -62,14 +62,14 @@ describe('the public view of a cluster', () => {
     expect(view(hidden)).toEqual({ ...CLUSTER, metadata: { name: 'a', annotations: COMPUTED } });
   });
 
-  it('does not say which issuer and audience tokens have that are not ours', () => {
+  it('omits issuer and audience of a cluster that issues its own tokens', () => {
     const spec = { authInfo: { controller: { namespace: 'a', name: 'b' } } };
     expect(view({ ...CLUSTER, metadata: { name: 'a' }, spec }).metadata.annotations).toEqual({
       'clusterpass.dev/max-expiration-seconds': '3600',
     });
   });
 
-  it('leaves the object as it was', () => {
+  it('does not change the object', () => {
     const object = { ...CLUSTER, metadata: { name: 'a', annotations: { note: 'x' } }, spec: { authInfo: {} } };
     const before = structuredClone(object);
     view(object);

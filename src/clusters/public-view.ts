@@ -1,27 +1,27 @@
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
 import { endpointsField } from '../api/kinds/cluster.ts';
 
-/** Annotations that describe how tokens of a cluster are made; computed for each view, never stored. */
+/** Annotations that describe the tokens of a cluster; computed for each view, never stored. */
 export const COMPUTED_ANNOTATIONS = {
   issuer: 'clusterpass.dev/issuer',
   audience: 'clusterpass.dev/audience',
   maxExpiration: 'clusterpass.dev/max-expiration-seconds',
 } as const;
 
-/** Annotations whose prefix says that they are tools' or our own bookkeeping: they can hold whole manifests. */
+/** Prefixes of annotations that kubectl or Clusterpass use internally: they can hold whole manifests. */
 const HIDDEN_PREFIXES = ['kubectl.kubernetes.io/', 'clusterpass.dev/'];
 
 export interface PublicViewOptions {
   readonly productName: string;
   readonly issuerOf: (cluster: string) => string;
   readonly maxExpirationSeconds: number;
-  /** Whether the tokens of this cluster are its own, under an issuer and an audience that only it knows. */
+  /** Whether this cluster issues its own tokens: then only it knows their issuer and audience. */
   readonly issuesItself: (object: ApiObject) => boolean;
 }
 
 /**
- * The one place that decides what leaves: an allow-list, so that a field added later stays inside until
- * someone decides otherwise. Used for get, list, watch, deletions, tables and every cache of bytes.
+ * The one place that decides which fields every caller may see. It is an allow-list: a new field is hidden until it is
+ * added here. Used for get, list, watch, deletions, tables and every cache of bytes.
  */
 export function createPublicView(options: PublicViewOptions): (object: ApiObject) => ApiObject {
   const endpoints = endpointsField(options.productName);

@@ -20,7 +20,7 @@ function refusal(token: string, scope = SCOPE): string {
 
 const REFUSED = '400 BadRequest invalid continue token: continue key is not valid: it was not issued for this list';
 
-describe('what is sealed can be opened', () => {
+describe('a sealed token can be opened', () => {
   test.each<ContinueState>([
     state,
     { revision: -1, after: 'x' },
@@ -48,7 +48,7 @@ describe('keys', () => {
   const saltOf = (token: string): string => Buffer.from(token, 'base64url').toString('hex', 1, 17);
   const nonceOf = (token: string): string => Buffer.from(token, 'base64url').toString('hex', 17, 29);
 
-  test('are shared by so many tokens and no more, and all of them can be opened', () => {
+  test('are shared by tokensPerKey tokens, and all of them can be opened', () => {
     const few = createContinueTokens({ key, tokensPerKey: 3 });
     const made = Array.from({ length: 9 }, () => few.seal(state, SCOPE));
     const salts = made.map(saltOf);
@@ -57,13 +57,13 @@ describe('keys', () => {
     for (const token of made) expect(few.open(token, SCOPE)).toEqual(state);
   });
 
-  test('never meet a nonce twice', () => {
+  test('never use a nonce twice', () => {
     const made = Array.from({ length: 1_000 }, () => tokens.seal(state, SCOPE));
     expect(new Set(made.map(nonceOf)).size).toBe(made.length);
   });
 });
 
-describe('a token tells nothing', () => {
+describe('a token reveals nothing', () => {
   test('it is base64url, never the same twice, and as long for a short key as for a long one', () => {
     const made = [
       tokens.seal(state, SCOPE),
@@ -82,7 +82,7 @@ describe('a token tells nothing', () => {
   });
 });
 
-describe('L-31: any other token is 400, always in the same words', () => {
+describe('L-31: any other token is 400, always with the same message', () => {
   const token = createContinueTokens({ key, random: (bytes) => Buffer.alloc(bytes, 1) }).seal(state, SCOPE);
   const bytes = Buffer.from(token, 'base64url');
 
@@ -136,7 +136,7 @@ describe('L-31: any other token is 400, always in the same words', () => {
     ['another selector', '["clusters","","","a=c","","alice"]'],
     ['another resource', '["pods","","","a=b","","alice"]'],
     ['no scope', ''],
-  ])('in the hands of %s', (_, scope) => {
+  ])('of %s', (_, scope) => {
     expect(refusal(token, scope)).toBe(REFUSED);
   });
 
@@ -150,7 +150,7 @@ describe('L-31: any other token is 400, always in the same words', () => {
     { revision: 1 },
     { revision: 1, after: 5 },
     { revision: 1, after: 'a', remaining: 'x' },
-  ])('sealed, but of a form that is not known: %j', (odd) => {
+  ])('sealed, but of an unknown form: %j', (odd) => {
     expect(refusal(tokens.seal(odd as ContinueState, SCOPE))).toBe(REFUSED);
   });
 });

@@ -8,9 +8,9 @@ import {
 } from 'node:crypto';
 import { type ApiError, badRequest } from '../api/status.ts';
 
-/** Where the next page starts. */
+/** What a continue token holds. */
 export interface ContinueState {
-  /** The revision that all pages show; -1 means the latest. */
+  /** The revision of all pages; -1 means the latest. */
   readonly revision: number;
   /** The key after which the next page starts. */
   readonly after: string;
@@ -22,31 +22,30 @@ export interface ContinueState {
 
 export interface ContinueTokens {
   /**
-   * `scope` names the list that the token belongs to: what is listed, the selectors, the caller. In any
-   * other list the token is refused: as a position it would mean nothing there, and in the hands of
-   * another caller it would tell something.
+   * `scope` names the list that the token belongs to: path, selectors and caller. Every other list refuses the token:
+   * its position would mean nothing there, and it could reveal something to another caller.
    */
   seal(state: ContinueState, scope: string): string;
   /** @throws ApiError 400 unless `seal` made the token, with the same key and for the same scope. */
   open(token: string, scope: string): ContinueState;
 }
 
-/** One byte that says how the rest is made, so that a later form can be told apart. */
+/** The first byte is the version of the format. */
 const VERSION = 1;
 const VERSION_BYTE = Buffer.of(VERSION);
 const SALT_BYTES = 16;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + SALT_BYTES + NONCE_BYTES;
-/** The text in the token is filled up to a multiple of this, so that its length tells nothing about a key. */
+/** The plaintext is padded to a multiple of this, so that its length reveals nothing about a key. */
 const BLOCK_BYTES = 128;
-/** Longer than any token made here: keys are a few hundred bytes. */
+/** Longer than any token: storage keys have a few hundred bytes. */
 const MAX_TOKEN_LENGTH = 8192;
 
-/** So many tokens share a salt, and with it a key. */
+/** Tokens that share a salt, and so a key. */
 const TOKENS_PER_KEY = 2 ** 20;
-/** Asked for at once: a call for random bytes costs as much as sealing does. Nonces are no secret. */
-const NONCES_AT_ONCE = 256;
+/** Nonces that are drawn at once: a call of randomBytes costs as much as sealing. Nonces need not be secret. */
+const NONCES_PER_DRAW = 256;
 
 interface SealingKey {
   readonly salt: Uint8Array;
@@ -55,10 +54,10 @@ interface SealingKey {
 }
 
 /**
- * Tokens are sealed with AES-256-GCM: upstream's show in clear base64 the key of the last item, which may
- * be one that the caller is not to know of, and can be made up. Keys are derived with a random salt, one for each process
- * and for a million tokens: under one key for all of them random nonces would repeat too soon (NIST SP 800-38D
- * section 8.3: 2^32), and a key for each token cost more than all else of a page.
+ * Tokens are sealed with AES-256-GCM. Those of kube-apiserver show the key of the last item in plain base64, and can be
+ * forged; here the caller may not be allowed to see that item. Keys are derived from a random salt, one for each process
+ * and million tokens: under one key for all tokens random nonces would repeat too soon (NIST SP 800-38D section 8.3:
+ * 2^32), and deriving a key for each token costs more than the rest of a page.
  */
 export function createContinueTokens({
   key,
@@ -87,7 +86,7 @@ export function createContinueTokens({
 
   let nonces = new Uint8Array(0);
   const nextNonce = (): Uint8Array => {
-    if (nonces.length === 0) nonces = Uint8Array.from(random(NONCE_BYTES * NONCES_AT_ONCE));
+    if (nonces.length === 0) nonces = Uint8Array.from(random(NONCE_BYTES * NONCES_PER_DRAW));
     const nonce = nonces.subarray(0, NONCE_BYTES);
     nonces = nonces.subarray(NONCE_BYTES);
     return nonce;
@@ -98,9 +97,9 @@ export function createContinueTokens({
       const { salt, key } = sealingKey();
       const nonce = nextNonce();
       const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
-      cipher.setAAD(boundTo(scope));
+      cipher.setAAD(authenticatedData(scope));
       const sealed = cipher.update(padded(stateText(state)), 'utf8');
-      // GCM has no last block: this makes the tag.
+      // Computes the tag; GCM has no last block.
       cipher.final();
       return Buffer.concat([VERSION_BYTE, salt, nonce, sealed, cipher.getAuthTag()]).toString('base64url');
     },
@@ -111,7 +110,7 @@ export function createContinueTokens({
       const salt = bytes.subarray(1, 1 + SALT_BYTES);
       const nonce = bytes.subarray(1 + SALT_BYTES, HEAD_BYTES);
       const decipher = createDecipheriv('aes-256-gcm', keyFor(salt), nonce, { authTagLength: TAG_BYTES });
-      decipher.setAAD(boundTo(scope));
+      decipher.setAAD(authenticatedData(scope));
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
       try {
         const text = Buffer.concat([decipher.update(bytes.subarray(HEAD_BYTES, -TAG_BYTES)), decipher.final()]);
@@ -123,14 +122,14 @@ export function createContinueTokens({
   };
 }
 
-/** L-31. One text for every fault: which of them it was is nobody's business. */
+/** L-31. One text for every error, so that it reveals nothing about the token. */
 const refused = (): ApiError =>
   badRequest('invalid continue token: continue key is not valid: it was not issued for this list');
 
-/** The version and the list: a token is good for no other. */
-const boundTo = (scope: string): Buffer => Buffer.from(`${String.fromCharCode(VERSION)}${scope}`);
+/** The additional authenticated data: the version and the list. */
+const authenticatedData = (scope: string): Buffer => Buffer.from(`${String.fromCharCode(VERSION)}${scope}`);
 
-/** Node reads junk, both alphabets and unused bits as if nothing were wrong: only what it would write itself counts. */
+/** Node's decoder accepts junk, both alphabets and unused bits, so only the canonical text is accepted. */
 function fromBase64url(token: string): Buffer | undefined {
   if (token.length > MAX_TOKEN_LENGTH) return undefined;
   const bytes = Buffer.from(token, 'base64url');
@@ -141,13 +140,13 @@ function stateText({ revision, after, remaining, policyRevision }: ContinueState
   return JSON.stringify({ revision, after, remaining, policyRevision });
 }
 
-/** Spaces after JSON change nothing when it is read. */
+/** JSON.parse ignores trailing spaces. */
 function padded(text: string): string {
   const length = Buffer.byteLength(text);
   return text + ' '.repeat(Math.ceil(length / BLOCK_BYTES) * BLOCK_BYTES - length);
 }
 
-/** Nobody else can have made the text, but an older release may have: what is in it is checked once more. */
+/** Checks the content, because an older release with the same key may have sealed it. */
 function readState(text: string): ContinueState {
   const { revision, after, remaining, policyRevision } = JSON.parse(text) as Record<string, unknown>;
   const optional = (value: unknown): value is number | undefined => value === undefined || Number.isSafeInteger(value);

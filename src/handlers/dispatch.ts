@@ -9,7 +9,7 @@ import { type GetParts, getObject } from './get.ts';
 import { type ListParts, listObjects } from './list.ts';
 import { type ListOptions, parseListOptions } from './options/list-options.ts';
 import type { CreateReview } from './reviews/create-review.ts';
-import { type WatchParts, watchObjects } from './watch/open-watch.ts';
+import { type WatchParts, watchObjects } from './watch/watch.ts';
 import { createObject } from './write/create.ts';
 import { deleteCollection, deleteObject } from './write/delete.ts';
 import { patchObject } from './write/patch.ts';
@@ -21,23 +21,23 @@ export interface HandlerParts extends GetParts, ListParts, WatchParts, WritePart
   readonly createToken: (request: ApiRequest) => Promise<ApiResponse>;
   readonly createReview: CreateReview;
   readonly getKubeconfig: (request: ApiRequest) => Promise<ApiResponse>;
-  /** Where a verb of a kind means something else than writing the object. */
-  readonly ownVerbs: OwnVerbs;
-  readonly getUsableAccounts: (request: ApiRequest) => Promise<ApiResponse>;
+  /** Handlers of kinds for which a verb does more than read or write the object. */
+  readonly verbOverrides: VerbOverrides;
+  readonly listAccounts: (request: ApiRequest) => Promise<ApiResponse>;
 }
 
-export type OwnVerbs = ReadonlyMap<Kind, Partial<Record<Verb, (request: ApiRequest) => Promise<ApiResponse>>>>;
+export type VerbOverrides = ReadonlyMap<Kind, Partial<Record<Verb, (request: ApiRequest) => Promise<ApiResponse>>>>;
 
-/** Every subresource there is, and '' for the object itself. */
+/** All subresources, and '' for the object itself. */
 export const SUBRESOURCES = ['', 'status', 'token', 'kubeconfig', 'accounts'] as const;
 
-/** What is served at a path: which verbs, for objects of which kind. */
+/** What is served at a path: the verbs, and the kind of the objects. */
 export type Resource = StoredResource | VirtualResource;
 
 export interface StoredResource {
   readonly virtual: false;
   readonly kind: Kind;
-  /** None when the kind exists and this subresource of it does not. */
+  /** Empty when the kind exists and this subresource of it does not. */
   readonly verbs: ReadonlySet<Verb>;
   readonly subresource: (typeof SUBRESOURCES)[number];
 }
@@ -65,12 +65,12 @@ const ACROSS_NAMESPACES_VERBS: Verbs = new Set<Verb>(['list', 'watch']);
 const PUBLIC_LIST_VERBS: Verbs = new Set<Verb>(['list', 'watch']);
 const STATUS_VERBS: Verbs = new Set<Verb>(['get', 'update', 'patch']);
 const TOKEN_VERBS: Verbs = new Set<Verb>(['create']);
-/** What a person needs to use a cluster: read with the right to get the cluster's own entry. */
-const USE_VERBS: Verbs = new Set<Verb>(['get']);
+/** `kubeconfig` and `accounts` of a cluster. They need the permission to get the cluster. */
+const CLIENT_CONFIG_VERBS: Verbs = new Set<Verb>(['get']);
 const VIRTUAL_VERBS: Verbs = new Set<Verb>(['create']);
 const NO_VERBS: Verbs = new Set();
 
-/** The table behind routing and discovery. */
+/** Routing and discovery both use this table. */
 export function findResource(catalog: Catalog, target: Target): Resource | undefined {
   const { group, version, resource, subresource } = target;
   const kind = catalog.find({ group, version, resource, inCluster: target.cluster !== undefined });
@@ -81,14 +81,14 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
     verbs,
     subresource: at,
   });
-  // Scope is part of the match: an object is never reachable by a path that was authorized for another scope.
+  // Scope is part of the match: a path that was authorized for one scope never reaches an object of another.
   if (!kind.namespaced && target.namespace !== '') return undefined;
   if (target.alwaysPublic) {
-    if (subresource === 'kubeconfig' || subresource === 'accounts') return served(USE_VERBS, subresource);
+    if (subresource === 'kubeconfig' || subresource === 'accounts') return served(CLIENT_CONFIG_VERBS, subresource);
     return served(PUBLIC_LIST_VERBS);
   }
   if (kind.namespaced && target.namespace === '') {
-    // R-02: without a namespace it can be listed and watched, nothing else.
+    // R-02: across namespaces there is only list and watch.
     return target.name === '' ? served(ACROSS_NAMESPACES_VERBS) : undefined;
   }
   if (subresource === 'token' && kind === catalog.serviceAccounts) return served(TOKEN_VERBS, subresource);
@@ -97,14 +97,14 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
   return served(kind.verbs ?? (kind === catalog.namespaces ? NAMESPACE_VERBS : OBJECT_VERBS));
 }
 
-/** There are no items to name: only the collection has a path. */
+/** Virtual types have no items: only the collection has a path. */
 function findVirtual(catalog: Catalog, target: Target): VirtualResource | undefined {
   if (target.namespace !== '' || target.name !== '' || target.subresource !== '') return undefined;
   const kind = catalog.findVirtual(target);
   return kind && { virtual: true, kind, verbs: VIRTUAL_VERBS, subresource: '' };
 }
 
-/** One verb, one function. The request is authorized, and its path and verb are known to exist. */
+/** One verb, one function. The request is authorized, and its path and verb exist. */
 export function createDispatcher(
   parts: HandlerParts,
 ): (request: ApiRequest, resource: Resource) => Promise<ApiResponse> {
@@ -113,9 +113,9 @@ export function createDispatcher(
     const { kind, subresource } = resource;
     if (subresource === 'token') return parts.createToken(request);
     if (subresource === 'kubeconfig') return parts.getKubeconfig(request);
-    const own = parts.ownVerbs.get(kind)?.[request.target.verb];
-    if (own !== undefined) return own(request);
-    if (subresource === 'accounts') return parts.getUsableAccounts(request);
+    const override = parts.verbOverrides.get(kind)?.[request.target.verb];
+    if (override !== undefined) return override(request);
+    if (subresource === 'accounts') return parts.listAccounts(request);
     switch (request.target.verb) {
       case 'get':
         return getObject(parts, request, kind);
@@ -137,7 +137,7 @@ export function createDispatcher(
   };
 }
 
-/** L-22: what can not be read comes before what is not allowed, and both before fields that are not offered. */
+/** L-22: syntax errors come before forbidden combinations, and both before fields that the kind does not offer. */
 function listOptions(request: ApiRequest, kind: Kind): ListOptions {
   const options = parseListOptions(request.query);
   try {

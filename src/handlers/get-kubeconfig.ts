@@ -15,7 +15,7 @@ export interface KubeconfigParts {
   readonly baseUrl: string;
 }
 
-/** Everything a client needs for one cluster, and no secret: whether the account exists shows when a token is asked for. */
+/** A kubeconfig for one cluster and account, without secrets. A missing account shows at the first token request. */
 export function createKubeconfigHandler({
   catalog,
   reader,
@@ -25,7 +25,7 @@ export function createKubeconfigHandler({
   const { clusters } = catalog;
   return async ({ target: { name }, query, clientAddress }) => {
     const account = readAccount(query.get('as') ?? '');
-    // As fresh as the store, like a get: an address that was replaced must not be handed out again.
+    // As fresh as the store, like a get: a replaced address must not be returned.
     await reader.catchUp();
     const cluster = reader.find(clusters, { cluster: '', namespace: '', name });
     if (cluster === undefined) throw notFound(clusters, name);
@@ -41,7 +41,7 @@ export function createKubeconfigHandler({
 const EXPECTED = 'the service account to get tokens for, as namespace/name';
 const ABOUT = { group: CLUSTER_GROUP, kind: 'KubeconfigOptions' };
 
-/** The names end up as arguments of a program, so nothing but a name may pass. */
+/** The names become arguments of a command line, so only valid names pass. */
 function readAccount(text: string): KubeconfigFacts['account'] {
   const slash = text.indexOf('/');
   const account = { namespace: text.slice(0, Math.max(slash, 0)), name: text.slice(slash + 1) };

@@ -26,7 +26,7 @@ export async function getObject({ reader, views }: GetParts, request: ApiRequest
   return { type: 'value', code: 200, value };
 }
 
-/** As fresh as was asked for: without a version as fresh as the store, with 0 whatever is at hand. */
+/** Without a version as fresh as the store; with 0 any state of the cache; else at least that version. */
 async function reachVersion(reader: ObjectReader, text: string): Promise<void> {
   const version = parseResourceVersion(text);
   if (version === undefined) await reader.catchUp();

@@ -1,12 +1,12 @@
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
-import type { ApiObject } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import type { ApiRequest } from '../api/request.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
+import type { StoredObject } from '../objects/stored-object.ts';
 import { keySetAddress } from '../tokens/issuer-documents.ts';
 import { selectAll } from './selection.ts';
 import type { Views } from './views.ts';
@@ -16,22 +16,20 @@ export interface IssuerIndexParts {
   readonly reader: ObjectReader;
   readonly views: Pick<Views, 'rule'>;
   readonly issuerOf: (cluster: string) => string;
-  /** Undefined when the desk issues for every cluster. */
-  readonly issuesItself: ((object: ApiObject) => boolean) | undefined;
+  readonly issuesOwnTokens: (cluster: StoredObject) => boolean;
 }
 
-/** For this caller, as JSON. */
+/** The index that this caller may see, as JSON. */
 export type IssuerIndex = (caller: Caller, request: Pick<ApiRequest, 'signal'>) => Promise<Uint8Array>;
 
-/** How many clusters are put into one piece, before a look at the clock. */
-const IN_A_PIECE = 64;
+const CLUSTERS_PER_CLOCK_READ = 64;
 
 /**
- * Which issuers a relying party of the whole fleet may meet: those of the clusters that the caller sees. Clusters that
- * issue for themselves are left out: their tokens name an issuer that only they know, and nobody is to expect ours.
+ * The issuers of the clusters that the caller may see, for a relying party of the whole fleet. Clusters that issue their
+ * own tokens are left out: only they know the issuer in their tokens.
  */
 export function createIssuerIndex(parts: IssuerIndexParts): IssuerIndex {
-  const { catalog, reader, views, issuerOf, issuesItself } = parts;
+  const { catalog, reader, views, issuerOf, issuesOwnTokens } = parts;
   return async (caller, request) => {
     await reader.catchUp();
     const kind = catalog.clusters;
@@ -42,24 +40,16 @@ export function createIssuerIndex(parts: IssuerIndexParts): IssuerIndex {
       fields: parseFieldSelector(''),
       rule: views.rule(kind, caller, 'list'),
     };
-    const turn = new TimeSlice(request);
-    const pieces: Buffer[] = [];
-    let piece = '{"issuers":[';
-    let separator = '';
+    const slice = new TimeSlice(request);
+    const issuers: string[] = [];
     let seen = 0;
-    for (const cluster of selectAll(reader.cache(kind).snapshot, selection)) {
-      seen += 1;
-      if (seen % IN_A_PIECE === 0) {
-        pieces.push(Buffer.from(piece));
-        piece = '';
-        if (turn.isOver) await turn.next();
-      }
-      if (issuesItself?.(cluster.object())) continue;
-      const { name } = cluster;
-      const issuer = issuerOf(name);
-      piece += `${separator}${JSON.stringify({ cluster: name, issuer, jwks_uri: keySetAddress(issuer) })}`;
-      separator = ',';
+    for (const cluster of selectAll(reader.cache(kind).current, selection)) {
+      if (++seen % CLUSTERS_PER_CLOCK_READ === 0 && slice.isOver) await slice.next();
+      if (issuesOwnTokens(cluster)) continue;
+      const issuer = issuerOf(cluster.name);
+      issuers.push(JSON.stringify({ cluster: cluster.name, issuer, jwks_uri: keySetAddress(issuer) }));
     }
-    return Buffer.concat([...pieces, Buffer.from(`${piece}]}\n`)]);
+    // Serialized one by one, so that a large fleet does not block the event loop.
+    return Buffer.from(`{"issuers":[${issuers.join()}]}\n`);
   };
 }

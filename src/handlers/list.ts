@@ -1,6 +1,5 @@
 import type { ClusterRule } from '../api/authorization.ts';
 import { apiVersionOf, type Kind } from '../api/kind.ts';
-import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { gone } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
@@ -10,8 +9,8 @@ import type { Snapshot } from '../storage/snapshot.ts';
 import type { ContinueState, ContinueTokens } from './continue-token.ts';
 import type { ListOptions } from './options/list-options.ts';
 import { columnsOf, type Representation, renderItems, TABLE } from './representation.ts';
-import { type Selection, selectPage } from './selection.ts';
-import { assertFormFits, representationFor, stillHolding, type Views } from './views.ts';
+import { selectPage } from './selection.ts';
+import { assertFormFits, inBothStates, representationFor, selectionFor, type Views } from './views.ts';
 
 export interface ListParts {
   readonly reader: ObjectReader;
@@ -19,7 +18,7 @@ export interface ListParts {
   readonly continueTokens: ContinueTokens;
 }
 
-/** The state a list is served from. */
+/** The state that a list shows. */
 interface Source {
   readonly snapshot: Snapshot<StoredObject>;
   readonly revision: number;
@@ -46,42 +45,42 @@ export async function listObjects(
   const scope = (): string => scopeOf(request, options);
   const state = options.continue === '' ? undefined : continueTokens.open(options.continue, scope());
   await reach(reader, options, state);
-  // Nothing waits until all of them are known: the objects, the revision and the rules are those of one moment.
+  // No await from here to `selectPage`: objects, revision and rules must be of one moment.
   const source = sourceOf(parts, kind, options, scope, state);
-  const asked = selectionFor(request, kind, options, views);
-  const inForce = (rule: ClusterRule | undefined): ClusterRule | undefined =>
+  const present = selectionFor(request, kind, options, views);
+  const ruleFor = (rule: ClusterRule | undefined): ClusterRule | undefined =>
     source.revision === reader.revision
       ? rule
-      : stillHolding(rule, (name) => reader.find(kind, { cluster: '', namespace: '', name }));
-  const selection = { ...asked, rule: inForce(asked.rule) };
-  const seen = representationFor(request, kind, views);
-  const representation = { ...seen, whole: inForce(seen.whole) };
+      : inBothStates(rule, (name) => reader.find(kind, { cluster: '', namespace: '', name }));
+  const selection = { ...present, rule: ruleFor(present.rule) };
+  const presentForm = representationFor(request, kind, views);
+  const representation = { ...presentForm, whole: ruleFor(presentForm.whole) };
   const isPaged = source.limit > 0 || state !== undefined;
   const policyRevision = isPaged ? views.changedAt(kind, request.caller) : 0;
-  // What is left of a list depends on the rules, where they ask for labels also on today's labels, and where objects
-  // end by themselves on the time.
+  // The count of the page before holds only if the rules are the same, do not depend on present labels, and no object
+  // expires.
   const countHolds =
     state?.remaining !== undefined &&
     state.policyRevision === policyRevision &&
     state.revision !== -1 &&
-    asked.now === undefined &&
-    (asked.rule === undefined || asked.rule.all);
-  const wanted = {
+    present.now === undefined &&
+    (present.rule === undefined || present.rule.all);
+  const pageRequest = {
     limit: source.limit,
     ...(state === undefined ? {} : { after: state.after }),
-    ...(countHolds ? { left: state.remaining as number } : {}),
+    ...(countHolds ? { knownRemaining: state.remaining as number } : {}),
   };
-  const turn = new TimeSlice(request);
-  const page = await selectPage(source.snapshot, selection, wanted, turn);
+  const slice = new TimeSlice(request);
+  const page = await selectPage(source.snapshot, selection, pageRequest, slice);
   const last = page.items.at(-1);
   let token = '';
   if (page.remaining > 0 && last !== undefined) {
-    // If the cache has gone on meanwhile, it can still tell what was.
+    // The next page needs this state. If the cache has advanced meanwhile, its history still has it.;
     if (source.revision === reader.revision) reader.cache(kind).pin();
     const { remaining } = page;
     token = continueTokens.seal({ revision: source.revision, after: last.key, remaining, policyRevision }, scope());
   }
-  const items = await renderItems(representation, page.items, turn);
+  const items = await renderItems(representation, page.items, slice);
   return respond(representation, items, {
     continue: token,
     remaining: page.remaining,
@@ -90,36 +89,24 @@ export async function listObjects(
   });
 }
 
-export function selectionFor(request: ApiRequest, kind: Kind, options: ListOptions, views: Views): Selection {
-  const { cluster = '', namespace, verb } = request.target;
-  return {
-    prefix: collectionPrefix(kind, kind.inCluster ? cluster : '', namespace),
-    namesAreUnique: !kind.namespaced || namespace !== '',
-    labels: options.labelSelector,
-    fields: options.fieldSelector,
-    rule: views.rule(kind, request.caller, verb === 'watch' ? 'watch' : 'list'),
-    now: kind.expiresAt === undefined ? undefined : views.now,
-  };
-}
-
-/** What a continue token is good for: this list, of this caller, and no other. */
+/** A continue token is valid for this list and this caller only. */
 const scopeOf = ({ path, caller }: ApiRequest, { labelSelector, fieldSelector }: ListOptions): string =>
   JSON.stringify([path, labelSelector.toString(), fieldSelector.toString(), caller.key]);
 
-/** Waits until the cache is as fresh as was asked for. */
+/** Waits until the cache is as fresh as the request asks for. */
 async function reach(
   reader: ObjectReader,
   { resourceVersion }: ListOptions,
   state: ContinueState | undefined,
 ): Promise<void> {
-  // Of a token too: another replica may have served the page before, and be ahead.
+  // Also for a continue token: another replica, which is ahead, may have served the page before.
   const wanted = state === undefined ? resourceVersion : state.revision === -1 ? undefined : state.revision;
   if (wanted === undefined) await reader.catchUp();
   else if (wanted === 0) reader.assertReady();
   else await reader.waitFor(wanted);
 }
 
-/** Which state answers which combination of resourceVersion, match, limit and continue. */
+/** The state that resourceVersion, resourceVersionMatch, limit and continue ask for. */
 function sourceOf(
   { reader, continueTokens }: ListParts,
   kind: Kind,
@@ -136,7 +123,7 @@ function sourceOf(
     throw gone(CONTINUE_TOO_OLD, continueTokens.seal({ revision: -1, after: state.after }, scope()));
   }
   if (resourceVersion === undefined) return present;
-  // L-26: whatever is at hand comes in one piece.
+  // L-26: a list at resourceVersion 0 ignores the limit.
   if (resourceVersion === 0) return { ...present, limit: 0 };
   const exact = resourceVersionMatch === 'Exact' || (resourceVersionMatch === '' && limit > 0);
   if (!exact) return present;
@@ -171,8 +158,7 @@ function respond(
     type: 'list',
     apiVersion: apiVersionOf(kind),
     kind: kind.listKind,
-    // The interface of the list of clusters names these members; the built-in kinds leave empty ones out as
-    // Kubernetes does.
+    // The interface names these fields for the list of clusters; built-in kinds omit empty ones, as Kubernetes does.
     metadata: kind.style === 'custom' ? { continue: '', ...paging, resourceVersion, selfLink: path } : metadata,
     items,
     style: kind.style,

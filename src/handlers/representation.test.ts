@@ -6,7 +6,7 @@ import { type Form, type Representation, renderItems } from './representation.ts
 
 const ENTRIES = 200;
 
-/** Objects that take a while to be shown, which is noted in `shown`. */
+/** Objects that take a while to serialize; `shown` counts them. */
 function slowEntries(shown: string[]): StoredObject[] {
   const seen = (name: string): void => {
     shown.push(name);
@@ -40,22 +40,22 @@ const representation = (form: Form): Representation => ({
 });
 
 describe.each(['object', 'table', 'partial-object-metadata'] as const)('A19: many items as %s', (form) => {
-  it('are made in many turns of the event loop', async () => {
-    let turns = 0;
+  it('are serialized in many ticks of the event loop', async () => {
+    let ticks = 0;
     let done = false;
     const count = (): void => {
-      turns += 1;
+      ticks += 1;
       if (!done) setImmediate(count);
     };
     setImmediate(count);
     const items = await renderItems(representation(form), slowEntries([]), new TimeSlice(new AbortController()));
     done = true;
     expect(items).toHaveLength(ENTRIES);
-    // At most eight in a turn, each of which takes more than a third of its time.
-    expect(turns).toBeGreaterThanOrEqual(ENTRIES / 8 - 2);
+    // At most eight in a tick, each of which takes more than a third of the slice.
+    expect(ticks).toBeGreaterThanOrEqual(ENTRIES / 8 - 2);
   });
 
-  it('are not made for somebody who has left', async () => {
+  it('are not serialized for a client that has disconnected', async () => {
     const shown: string[] = [];
     const controller = new AbortController();
     const rendering = renderItems(representation(form), slowEntries(shown), new TimeSlice(controller));

@@ -5,45 +5,45 @@ import { type ApiObject, apiVersionOf, type Kind, type TableColumn } from '../ap
 import type { TimeSlice } from '../lib/time-slice.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 
-/** The forms in which objects are sent. */
+/** The forms of `Accept: ...;as=`. */
 export type Form = 'object' | 'table' | 'partial-object-metadata';
 export type IncludeObject = 'Metadata' | 'Object' | 'None';
 
-/** How one caller sees objects of a kind: whole or public, and in which form. */
+/** How one caller sees the objects of a kind: whole or as public view, and in which form. */
 export interface Representation {
   readonly kind: Kind;
   readonly form: Form;
   readonly includeObject: IncludeObject;
   /**
-   * Which clusters the caller may change and so sees whole; undefined when everything is shown whole.
-   * A rule with `none` shows only public views.
+   * Which clusters the caller may update, and so sees whole; undefined when every object is shown whole.
+   * With `none` the caller sees only public views.
    */
   readonly whole: ClusterRule | undefined;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** For a table that is streamed: true once, since only the first event names the columns (B-05). */
+  /** For a streamed table: true at the first call, because only the first event names the columns (B-05). */
   readonly namesColumns?: () => boolean;
 }
 
-/** True the first time it is asked. */
+/** A function that returns true at its first call only. */
 export function once(): () => boolean {
-  let asked = false;
+  let isFirst = true;
   return () => {
-    const first = !asked;
-    asked = true;
-    return first;
+    const result = isFirst;
+    isFirst = false;
+    return result;
   };
 }
 
 const seesWhole = ({ whole }: Representation, entry: StoredObject): boolean =>
   whole === undefined || whole.admits(entry.name, entry.labels);
 
-/** The object this caller may see. */
+/** The object as this caller may see it. */
 export function viewOf(representation: Representation, entry: StoredObject): ApiObject {
   return seesWhole(representation, entry) ? entry.object() : entry.publicObject();
 }
 
-/** One item, serialized. The plain form is ready in the cache; the others are made here. */
+/** One serialized item. The cache holds the plain form; the others are made here. */
 export function renderItem(representation: Representation, entry: StoredObject): Uint8Array {
   switch (representation.form) {
     case 'object':
@@ -55,23 +55,22 @@ export function renderItem(representation: Representation, entry: StoredObject):
   }
 }
 
-/** How many items are made before a look at the clock. */
-const BETWEEN_LOOKS = 8;
+const ITEMS_PER_CLOCK_READ = 8;
 
 /**
- * Many items. Most are ready in the cache and only picked up; after a start they are made, and that takes its turns.
- * What is picked up lies all over the memory: in a short loop the processor fetches several at once.
+ * Many serialized items. Most are in the cache; after a start they are made here, in several time slices. The short inner
+ * loops let the processor fetch several items from memory at once.
  */
 export async function renderItems(
   representation: Representation,
   entries: readonly StoredObject[],
-  turn: TimeSlice,
+  slice: TimeSlice,
 ): Promise<Uint8Array[]> {
   const isPublic = representation.form === 'object' && representation.whole?.none === true;
   const items: Uint8Array[] = [];
-  for (let start = 0; start < entries.length; start += BETWEEN_LOOKS) {
-    if (start > 0 && turn.isOver) await turn.next();
-    const some = entries.slice(start, start + BETWEEN_LOOKS);
+  for (let start = 0; start < entries.length; start += ITEMS_PER_CLOCK_READ) {
+    if (start > 0 && slice.isOver) await slice.next();
+    const some = entries.slice(start, start + ITEMS_PER_CLOCK_READ);
     if (isPublic) for (const entry of some) items.push(entry.publicJson);
     else for (const entry of some) items.push(renderListed(representation, entry));
   }
@@ -89,7 +88,7 @@ export function partialMetadata(object: ApiObject): ApiObject {
 
 export const TABLE = { kind: 'Table', apiVersion: 'meta.k8s.io/v1' } as const;
 
-/** B-01..B-04: of one object. */
+/** B-01..B-04: the table of one object. */
 export const tableOf = (
   representation: Representation,
   object: ApiObject,
@@ -112,7 +111,7 @@ function rowOf({ kind, includeObject, now }: Representation, object: ApiObject):
   };
 }
 
-/** B-03: kubectl prints cells as they come, so an age is told in words, as of the moment it is sent. */
+/** B-03: kubectl prints cells unchanged, so an age is text, computed when the table is sent. */
 function cellOf(column: TableColumn, object: ApiObject, now: number): string | number | null {
   const cell = column.cell(object);
   return column.type === 'date' ? humanAge(cell, now) : cell;
@@ -126,7 +125,7 @@ const streamedTable = (representation: Representation, object: ApiObject): objec
     representation.namesColumns?.() ?? true,
   );
 
-/** What a caller is told of an object that it may no longer see: enough to forget it. */
+/** An object that the caller may no longer see: only its name and the revision. */
 export function renderTombstone(representation: Representation, name: string, revision: number): Uint8Array {
   const { kind, form } = representation;
   const object: ApiObject = {
@@ -139,7 +138,7 @@ export function renderTombstone(representation: Representation, name: string, re
   return Buffer.from(encodeValue(object, kind.shape, kind.style));
 }
 
-/** V-06, V-08: a position in the stream, and nothing else. */
+/** V-06, V-08: an object with nothing but a resourceVersion. */
 export function renderBookmark(representation: Representation, revision: number, endOfInitial: boolean): Uint8Array {
   const { kind, form } = representation;
   const object: ApiObject = {
@@ -151,7 +150,7 @@ export function renderBookmark(representation: Representation, revision: number,
     },
   };
   if (form === 'partial-object-metadata') return Buffer.from(toJson(partialMetadata(object)));
-  // The end of the initial events is marked on the row's object, so the row has one even where none was asked for.
+  // The annotation is on the object of the row, so the row has one even with includeObject=None.
   if (form === 'table') {
     return Buffer.from(toJson(streamedTable({ ...representation, includeObject: 'Metadata' }, object)));
   }

@@ -18,7 +18,7 @@ function cluster(name: string, labels: Record<string, string>): StoredObject {
   return new StoredObject(clusters, { key: `${prefix}${name}`, value, modRevision: 1, createRevision: 1 });
 }
 
-/** A rule for names and for one label, with the candidates that lead to them and promise something, or without. */
+/** A rule for names and for one label, with or without candidates. */
 function rule(
   names: string[],
   label: [string, string] | undefined,
@@ -54,9 +54,9 @@ const rules = fc.oneof(
     .map(([names, label, isIndexed, isExact]) => rule(names, label, isIndexed, isExact)),
 );
 const labelSelectors = fc.constantFrom('', 'a', '!a', 'a=1', 'a=', 'a in (0,1),b=1', 'a!=1', 'b notin (0)', 'a=1,a=0');
-const fieldSelectors = fc.constantFrom('', 'metadata.name=c3', 'metadata.name!=c3', 'metadata.name=nobody');
+const fieldSelectors = fc.constantFrom('', 'metadata.name=c3', 'metadata.name!=c3', 'metadata.name=absent');
 
-/** As much of an object as a selection looks at. */
+/** The fields of an object that a selection reads. */
 const LIKE = { name: 'x', field: () => '' };
 
 const nobodyLeaves = new AbortController();
@@ -127,21 +127,21 @@ describe('a selection', () => {
       ['half in (0,1)', LARGE],
       ['half=1,all=yes', LARGE / 2],
       ['half=1,!nothing', LARGE / 2],
-    ])('A19: is gone through in turns, in the state of its beginning (%s)', async (text, found) => {
-      let turns = 0;
-      const turn = {
+    ])('A19: is searched in many ticks, in the state of its beginning (%s)', async (text, found) => {
+      let ticks = 0;
+      const slice = {
         isOver: true,
         next: async () => {
-          turns += 1;
-          // Somebody writes in between.
-          put(keyOf(turns, 'x'), { half: '1', all: 'yes' });
+          ticks += 1;
+          // A write between two ticks.
+          put(keyOf(ticks, 'x'), { half: '1', all: 'yes' });
         },
       } as unknown as TimeSlice;
-      const { items, remaining } = await selectPage(snapshot, selecting(text), { limit: 100 }, turn);
-      for (let index = 1; index <= turns; index++) snapshot.replace(snapshot.get(keyOf(index, 'x')), undefined);
+      const { items, remaining } = await selectPage(snapshot, selecting(text), { limit: 100 }, slice);
+      for (let index = 1; index <= ticks; index++) snapshot.replace(snapshot.get(keyOf(index, 'x')), undefined);
       expect(items.length + remaining).toBe(found);
       expect(items.map(({ key }) => key)).toEqual(items.map(({ key }) => key).toSorted());
-      expect(turns).toBeGreaterThan(100);
+      expect(ticks).toBeGreaterThan(100);
     });
   });
 });

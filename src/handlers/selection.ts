@@ -1,24 +1,24 @@
-import type { ClusterLookup, ClusterRule } from '../api/authorization.ts';
+import type { ClusterRule } from '../api/authorization.ts';
 import type { TimeSlice } from '../lib/time-slice.ts';
 import type { FieldSelector } from '../objects/selectors/field-selector.ts';
 import type { LabelSelector } from '../objects/selectors/label-selector.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 
-/** What a list or a watch is about: a place, what was asked for, and what the caller may see. */
+/** Which objects a list or a watch shows: a key prefix, the selectors, and what the caller may see. */
 export interface Selection {
   readonly prefix: string;
-  /** True when prefix and name make a key: false only for a namespaced kind asked for across namespaces. */
+  /** True when prefix and name make a key: false only for a namespaced kind across namespaces. */
   readonly namesAreUnique: boolean;
   readonly labels: LabelSelector;
   readonly fields: FieldSelector;
-  /** Undefined for kinds whose visibility is decided as a whole, before the handler. */
+  /** Undefined for kinds that are allowed or not as a whole, before the handler. */
   readonly rule: ClusterRule | undefined;
-  /** The clock (epoch milliseconds), for kinds whose objects end by themselves; undefined for the others. */
+  /** Epoch milliseconds, for kinds whose objects expire; undefined for the others. */
   readonly now?: (() => number) | undefined;
 }
 
-/** Not to be shown any more, though still there. What it was is still part of the story that a watch tells. */
+/** An expired object is not listed, though it may still be stored. A watch still sends its deletion. */
 export const isOver = ({ now }: Selection, entry: StoredObject): boolean => now !== undefined && entry.isExpired(now());
 
 export const isVisible = (selection: Selection, entry: StoredObject): boolean =>
@@ -39,31 +39,31 @@ const isListed = (selection: Selection, entry: StoredObject): boolean =>
 
 export interface Page {
   readonly items: readonly StoredObject[];
-  /** How many more the caller may see after this page; exact. */
+  /** The exact number of objects after this page that the caller may see. */
   readonly remaining: number;
 }
 
 export interface PageRequest {
-  /** Key of the last item of the page before. */
+  /** The key of the last item of the page before. */
   readonly after?: string;
   /** 0: no limit. */
   readonly limit: number;
-  /** What the page before said was left, if that still holds: saves counting again. */
-  readonly left?: number;
+  /** The remaining items according to the page before, if that still holds: saves counting them again. */
+  readonly knownRemaining?: number;
 }
 
 /**
- * One page in key order, of the snapshot as it is now. Costs what is selected, not what exists, wherever an index can say what
- * is; and whatever it costs is shared out over turns of the event loop.
+ * One page in key order, of the snapshot as it is now. Where an index knows the selected objects, the cost depends on
+ * their number and not on the size of the fleet. Long work is split over ticks of the event loop.
  */
 export async function selectPage(
   snapshot: Snapshot<StoredObject>,
   selection: Selection,
   request: PageRequest,
-  turn: TimeSlice,
+  slice: TimeSlice,
 ): Promise<Page> {
   const { after, limit } = request;
-  const most = limit === 0 ? Number.POSITIVE_INFINITY : limit;
+  const max = limit === 0 ? Number.POSITIVE_INFINITY : limit;
   const candidates = narrow(snapshot, selection);
   if (candidates !== undefined) {
     const { entries, exact } = candidates;
@@ -73,64 +73,64 @@ export async function selectPage(
     }
     const isWanted = (entry: StoredObject): boolean =>
       (after === undefined || entry.key > after) && (exact || isListed(selection, entry));
-    return pick(entries, isWanted, { most }, turn);
+    return pick(entries, isWanted, { max }, slice);
   }
   if (isEverything(selection)) {
     const items: StoredObject[] = [];
-    snapshot.collect(items, selection.prefix, after, most);
-    const left = items.length < most ? items.length : (request.left ?? snapshot.count(selection.prefix, after));
+    snapshot.collect(items, selection.prefix, after, max);
+    const left =
+      items.length < max ? items.length : (request.knownRemaining ?? snapshot.count(selection.prefix, after));
     return { items, remaining: left - items.length };
   }
   const isWanted = (entry: StoredObject): boolean => isListed(selection, entry);
-  // Others may write to the snapshot before this has gone through all of it.
-  return pick(snapshot.copy().scan(selection.prefix, after), isWanted, { most, left: request.left }, turn);
+  // A copy, because the snapshot may change between two ticks.
+  return pick(snapshot.copy().scan(selection.prefix, after), isWanted, { max, left: request.knownRemaining }, slice);
 }
 
-/** How many objects are asked about before a look at the clock. */
-const BETWEEN_LOOKS = 64;
+const OBJECTS_PER_CLOCK_READ = 64;
 
-/** The first ones of which it is true, and how many more there are, unless that is known. */
+/** The first wanted entries, and the number of further ones unless `left` is known. */
 async function pick(
   entries: Iterable<StoredObject>,
   isWanted: (entry: StoredObject) => boolean,
-  { most, left }: { readonly most: number; readonly left?: number | undefined },
-  turn: TimeSlice,
+  { max, left }: { readonly max: number; readonly left?: number | undefined },
+  slice: TimeSlice,
 ): Promise<Page> {
   const items: StoredObject[] = [];
   let remaining = 0;
-  let asked = 0;
+  let seen = 0;
   for (const entry of entries) {
-    if (++asked % BETWEEN_LOOKS === 0 && turn.isOver) await turn.next();
+    if (++seen % OBJECTS_PER_CLOCK_READ === 0 && slice.isOver) await slice.next();
     if (!isWanted(entry)) continue;
-    if (items.length === most) {
+    if (items.length === max) {
       remaining += 1;
       continue;
     }
     items.push(entry);
-    if (items.length === most && left !== undefined) return { items, remaining: left - most };
+    if (items.length === max && left !== undefined) return { items, remaining: left - max };
   }
   return { items, remaining };
 }
 
 const seesAll = (rule: ClusterRule | undefined): boolean => rule === undefined || rule.all;
 
-/** Nothing that is there is left out, so nothing needs to be looked at. */
+/** Every object is selected, so none needs a check. */
 const isEverything = ({ rule, labels, fields, now }: Selection): boolean =>
   seesAll(rule) && labels.isEmpty && fields.isEmpty && now === undefined;
 
-/** What holds everything that is selected, in key order, and maybe more. */
+/** A superset of the selected objects, in key order. */
 export const candidatesFor = (snapshot: Snapshot<StoredObject>, selection: Selection): Iterable<StoredObject> =>
   narrow(snapshot, selection)?.entries ?? snapshot.scan(selection.prefix);
 
-/** All selected entries in key order, for those who need them one after the other. */
+/** All selected objects, in key order. */
 export function* selectAll(snapshot: Snapshot<StoredObject>, selection: Selection): Generator<StoredObject> {
   for (const entry of candidatesFor(snapshot, selection)) if (includes(selection, entry)) yield entry;
 }
 
-/** More than this from several places is not put in order again: the whole fleet is in order, and is gone through in turns. */
-const MOST_SORTED = 10_000;
+/** Entries of several index lists are sorted up to this number; beyond it, walking the whole fleet in order is better. */
+const MAX_SORTED = 10_000;
 
-/** What is at these places, in key order; undefined when there is no index to look them up, or it would give too much. */
+/** The objects of these names and labels, in key order; undefined without an index, or when there are too many. */
 export function entriesAt(
   snapshot: Snapshot<StoredObject>,
   prefix: string,
@@ -141,29 +141,30 @@ export function entriesAt(
   const isInOrder = lookup.names.length + lookup.labels.length <= 1;
   for (const { key, value } of lookup.labels) {
     snapshot.collectLabel(entries, key, value);
-    if (!isInOrder && entries.length > MOST_SORTED) return undefined;
+    if (!isInOrder && entries.length > MAX_SORTED) return undefined;
   }
-  // What comes from one place of an index is in order already.
+  // One list of an index is in key order already.
   return isInOrder ? entries : inOrder(entries);
 }
 
 interface Candidates {
   /** In key order. */
   readonly entries: StoredObject[];
-  /** They are what is listed, and none needs another look. */
+  /** Every entry is selected, so none needs a check. */
   readonly exact: boolean;
 }
 
-/** A way to narrow: places that together hold everything selected. */
+type ClusterLookup = NonNullable<ClusterRule['candidates']>;
+
+/** Names and labels that together lead to every selected object. */
 interface Way extends ClusterLookup {
-  /** Nothing else is to be asked of what it leads to. */
+  /** Every object that it leads to is selected. */
   readonly exact: boolean;
 }
 
 /**
- * The smallest set that an index can give and that holds everything selected; undefined when none can. The ways to
- * narrow are walked in step, and the first to come to its end is the smallest: the search costs at most as many times
- * the result as there are ways.
+ * The smallest superset of the selected objects that an index knows; undefined when none does. All ways are walked in
+ * lockstep, and the first that ends is the smallest: the cost is at most the result times the number of ways.
  */
 function narrow(snapshot: Snapshot<StoredObject>, selection: Selection): Candidates | undefined {
   if (selection.rule?.none === true) return { entries: [], exact: true };
@@ -177,27 +178,27 @@ function narrow(snapshot: Snapshot<StoredObject>, selection: Selection): Candida
   const [only] = ways;
   if (only === undefined) return undefined;
   const entries =
-    ways.length > 1 ? walkInStep(snapshot, selection.prefix, ways) : entriesAt(snapshot, selection.prefix, only);
+    ways.length > 1 ? walkInLockstep(snapshot, selection.prefix, ways) : entriesAt(snapshot, selection.prefix, only);
   if (entries === undefined) return undefined;
   if (ways.length > 1) return { entries, exact: false };
   return { entries, exact: only.exact && areBelow(entries, selection.prefix) };
 }
 
-/** They are in order, so the first and the last speak for those between them. */
+/** The entries are in key order, so checking the first and the last is enough. */
 const areBelow = (entries: readonly StoredObject[], prefix: string): boolean =>
   entries.length === 0 ||
   (entries[0]?.key.startsWith(prefix) === true && entries.at(-1)?.key.startsWith(prefix) === true);
 
-function walkInStep(
+function walkInLockstep(
   snapshot: Snapshot<StoredObject>,
   prefix: string,
   ways: readonly Way[],
 ): StoredObject[] | undefined {
-  const steps = ways.map((way) => walk(snapshot, prefix, way));
+  const walkers = ways.map((way) => walk(snapshot, prefix, way));
   const found = ways.map((): StoredObject[] => []);
-  for (let taken = 0; taken < MOST_SORTED; taken++) {
-    for (const [index, step] of steps.entries()) {
-      const next = step.next();
+  for (let taken = 0; taken < MAX_SORTED; taken++) {
+    for (const [index, walker] of walkers.entries()) {
+      const next = walker.next();
       if (next.done === true) return inOrder(found[index] ?? []);
       found[index]?.push(next.value);
     }

@@ -9,22 +9,27 @@ import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import type { Kind } from '../api/kind.ts';
+import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, Query } from '../api/request.ts';
 import { ApiError, badRequest, gone } from '../api/status.ts';
 import { visibleTokens } from './issued-tokens/own-tokens.ts';
+import type { ListOptions } from './options/list-options.ts';
 import type { Form, IncludeObject, Representation } from './representation.ts';
+import type { Selection } from './selection.ts';
 
-/** Decides, in one place for get, list and watch, what of a kind a caller is shown. */
+/** Decides for get, list and watch which objects of a kind a caller sees, and how much of each. */
 export interface Views {
-  /** Whether a list of this kind is allowed to everyone, and shows each caller something else. */
+  /** Whether everyone may list this kind, and sees only some of its objects. */
   isFiltered(kind: Kind): boolean;
-  /** Which objects: undefined for kinds that are allowed or not as a whole. */
+  /** Which objects; undefined for kinds that are allowed or not as a whole. */
   rule(kind: Kind, caller: Caller, verb: 'list' | 'watch'): ClusterRule | undefined;
+  /** The rule at a past revision. */
   ruleAt(kind: Kind, caller: Caller, verb: 'list' | 'watch', revision: number): ClusterRule | undefined;
   /** How much of each object: see `Representation.whole`. */
   whole(kind: Kind, caller: Caller, alwaysPublic: boolean): ClusterRule | undefined;
+  /** The revision of the last policy change that may concern the caller. */
   changedAt(kind: Kind, caller: Caller): number;
-  /** Epoch milliseconds: tables tell ages. */
+  /** Epoch milliseconds: tables show ages. */
   now(): number;
 }
 
@@ -45,7 +50,7 @@ export function createViews(
     ruleAt: (kind, caller, verb, revision) => {
       if (kind === clusters) return visibility.ruleAt(caller, verb, revision);
       const changedAt = visibility.changedAt(caller);
-      // What rules said in the past is kept for clusters only: here the client lists anew.
+      // Past rules are known for clusters only: the client has to list again.
       if (isFiltered(kind) && changedAt > revision) throw gone(`too old resource version: ${revision} (${changedAt})`);
       return rule(kind, caller, verb);
     },
@@ -59,10 +64,10 @@ export function createViews(
 }
 
 /**
- * For a state of the past: what the caller may see of it, and still may now. A cluster that has moved out of reach
- * since is not shown as it was before; one that is gone is judged by what it was.
+ * The rule for a list of a past state: the caller must be allowed to see a cluster as it was and as it is now. A cluster
+ * that was deleted since is judged by its past state.
  */
-export function stillHolding(
+export function inBothStates(
   rule: ClusterRule | undefined,
   present: (name: string) => { readonly labels: ClusterLabels | undefined } | undefined,
 ): ClusterRule | undefined {
@@ -76,6 +81,18 @@ export function stillHolding(
       const now = present(name);
       return rule.admits(name, labels) && (now === undefined || rule.admits(name, now.labels));
     },
+  };
+}
+
+export function selectionFor(request: ApiRequest, kind: Kind, options: ListOptions, views: Views): Selection {
+  const { cluster = '', namespace, verb } = request.target;
+  return {
+    prefix: collectionPrefix(kind, kind.inCluster ? cluster : '', namespace),
+    namesAreUnique: !kind.namespaced || namespace !== '',
+    labels: options.labelSelector,
+    fields: options.fieldSelector,
+    rule: views.rule(kind, request.caller, verb === 'watch' ? 'watch' : 'list'),
+    now: kind.expiresAt === undefined ? undefined : views.now,
   };
 }
 
@@ -97,7 +114,7 @@ export function representationFor(request: ApiRequest, kind: Kind, views: Views)
   };
 }
 
-/** B-06: the metadata of a list is asked for by another name than that of one object. */
+/** B-06: `PartialObjectMetadata` is for one object, `PartialObjectMetadataList` for a list. */
 export function assertFormFits({ accept }: ApiRequest, kind: Kind, answer: 'object' | 'list'): void {
   const isList = answer === 'list';
   if (accept.as !== (isList ? 'partial-object-metadata' : 'partial-object-metadata-list')) return;
@@ -106,7 +123,7 @@ export function assertFormFits({ accept }: ApiRequest, kind: Kind, answer: 'obje
   throw new ApiError(406, 'NotAcceptable', message);
 }
 
-/** What Go prints for the type of an object or a list of this kind. */
+/** The Go type of an object or a list of this kind, as kube-apiserver prints it. */
 function goTypeOf({ style, group, kind, listKind }: Kind, isList: boolean): string {
   if (style === 'custom') return isList ? '*unstructured.UnstructuredList' : '*unstructured.Unstructured';
   return `*${group === '' ? 'core' : group.split('.', 1)[0]}.${isList ? listKind : kind}`;

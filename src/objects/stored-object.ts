@@ -143,11 +143,16 @@ function afterSlash(kind: Kind, key: string, from: number): number {
 
 const notAKeyOf = ({ resource }: Kind, key: string): Error => new Error(`${key} is no key of ${resource}`);
 
-function fieldsOf({ selectableFields }: Kind, object: ApiObject): Record<string, string> | undefined {
+function fieldsOf(
+  { selectableFields, derivedFields = {} }: Kind,
+  object: ApiObject,
+): Record<string, string> | undefined {
   let fields: Record<string, string> | undefined;
-  for (const label of Object.keys(selectableFields)) {
-    fields ??= {};
-    fields[label] = selectableFields[label]?.(object) ?? '';
+  for (const table of [selectableFields, derivedFields]) {
+    for (const label of Object.keys(table)) {
+      fields ??= {};
+      fields[label] = table[label]?.(object) ?? '';
+    }
   }
   return fields;
 }

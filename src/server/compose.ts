@@ -8,16 +8,16 @@ import { issuesItself } from '../api/confirmed-endpoint.ts';
 import type { Kind } from '../api/kind.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
 import { openProber } from '../clusters/prober/open-prober.ts';
-import { openUpstream } from '../clusters/upstream/open-upstream.ts';
-import { interfaceAddresses } from '../clusters/upstream/upstream.ts';
+import { interfaceAddresses, openUpstream } from '../clusters/upstream/upstream.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { defaultBaseUrl } from '../config/values.ts';
 import { createIssuerIndex } from '../handlers/issuer-index.ts';
+import { issuesOwnTokens } from '../handlers/token/forward-token.ts';
 import { openForwarding } from '../handlers/token/open-forwarding.ts';
 import { createViews } from '../handlers/views.ts';
+import { createApiServer } from '../http/api-server.ts';
 import type { Tracer } from '../http/records/tracing/tracer.ts';
 import { readConsoleFiles } from '../http/routes/console-files.ts';
-import { createApiServer } from '../http/api-server.ts';
 import { every } from '../lib/interval.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
 import { createLiveLookup } from '../objects/reader.ts';
@@ -48,7 +48,7 @@ export interface Program {
 }
 
 /** In the published package the modules are JavaScript. */
-const PROBER_THREAD = new URL(`../clusters/prober/prober-thread${extname(import.meta.url)}`, import.meta.url);
+const PROBE_WORKER = new URL(`../clusters/prober/probe-worker${extname(import.meta.url)}`, import.meta.url);
 const CONSOLE_FOLDER = fileURLToPath(new URL('../../console/dist', import.meta.url));
 const BOOKMARK_INTERVAL_MS = 60_000;
 const CALLER_CHECK_MS = 5_000;
@@ -268,8 +268,8 @@ export async function compose(
       writer,
       reflector,
       connections: { wanted: options.probeConnections, clients: options.maxConnections },
-      thread: {
-        entry: PROBER_THREAD,
+      worker: {
+        entry: PROBE_WORKER,
         settings: {
           allowedNetworks: options.allowedNetworks.map(({ cidr }) => cidr),
           credentialsDir: options.credentialsDir,
@@ -301,7 +301,7 @@ export async function compose(
         reader,
         views,
         issuerOf: issuers.issuerFor,
-        issuesItself: options.credentialsDir === undefined ? undefined : issuesItself,
+        issuesOwnTokens: options.credentialsDir === undefined ? () => false : issuesOwnTokens,
       }),
       store,
       cache: reflector,

@@ -8,12 +8,12 @@ import { createContinueTokens } from '../handlers/continue-token.ts';
 import { createDispatcher } from '../handlers/dispatch.ts';
 import { createKubeconfigHandler } from '../handlers/get-kubeconfig.ts';
 import { issuedTokenVerbs } from '../handlers/issued-tokens/issued-token-verbs.ts';
+import { createListAccountsHandler } from '../handlers/list-accounts.ts';
 import { createReviewHandler } from '../handlers/reviews/create-review.ts';
-import type { ReviewToken } from '../handlers/reviews/review-token.ts';
+import type { ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
-import { createTokenHandler } from '../handlers/token/create-token.ts';
-import type { Forwarding } from '../handlers/token/forward-token.ts';
-import { createUsableAccountsHandler } from '../handlers/usable-accounts.ts';
+import type { ForwardToken } from '../handlers/token/forward-token.ts';
+import { createIssueTokenHandler } from '../handlers/token/issue-token.ts';
 import type { Views } from '../handlers/views.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
@@ -32,7 +32,7 @@ export interface DispatchParts {
   readonly records: TokenRecords;
   readonly clock: Pick<ClockGuard, 'requireRight'>;
   /** Handles token requests of clusters that issue tokens themselves; undefined without --credentials-dir. */
-  readonly forward: Forwarding | undefined;
+  readonly forward: ForwardToken | undefined;
   readonly reviewToken: ReviewToken;
 }
 
@@ -57,7 +57,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       refuseGrant(policy, caller, kind, object, old) ?? refuseConfirmation(policy, caller, kind, object, old),
     now: Date.now,
     random: Math.random,
-    createToken: createTokenHandler({
+    createToken: createIssueTokenHandler({
       catalog,
       reader,
       signer: signing.signer,
@@ -77,7 +77,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       now: Date.now,
     }),
     getKubeconfig: createKubeconfigHandler({ catalog, reader, productName, baseUrl }),
-    ownVerbs: new Map([
+    verbOverrides: new Map([
       ...signingKeyVerbs({
         kind: catalog.signingKeys,
         reader,
@@ -94,6 +94,6 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
         refusalOf: (request) => refusalOf(policy, request),
       }),
     ]),
-    getUsableAccounts: createUsableAccountsHandler({ catalog, reader, authorizer: policy }),
+    listAccounts: createListAccountsHandler({ catalog, reader, authorizer: policy }),
   });
 }

@@ -21,8 +21,8 @@ const MAX_ENTRIES = 10_000;
 export class VerifiedTokenCache<T extends object | undefined> {
   /**
    * Owned by one verifier. An entry dies when it is the least recently used of MAX_ENTRIES, or at the first use after
-   * its key has left the key set. An expired token is not removed: its time is checked at every use, and dropping the
-   * entry would buy a client that repeats it a signature check for each request.
+   * its key has left the key set. The entry of an expired token stays: its time is checked at every use, and without
+   * the entry every request that repeats the token would cost a signature check.
    */
   readonly #entries = new Cache<string, NonNullable<T>>({ maxEntries: MAX_ENTRIES });
   /** Verifications in flight, so that concurrent requests with one token share one. Bounded by those requests. */

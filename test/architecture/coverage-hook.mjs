@@ -15,8 +15,10 @@ if (isMainThread) {
   createServer(async (socket) => {
     const { result } = await session.post('Profiler.takePreciseCoverage');
     const called = result
-      // The first function is the module's own code, which runs once, at import.
-      .filter(({ functions }) => functions.slice(1).some(({ ranges }) => (ranges[0]?.count ?? 0) > 0))
+      // The function that starts at 0 is the module's own code, which runs once, at import.
+      .filter(({ functions }) =>
+        functions.some(({ ranges: [range] }) => range !== undefined && range.startOffset > 0 && range.count > 0),
+      )
       .map(({ url }) => url)
       .filter((url) => url.startsWith('file:'));
     socket.end(JSON.stringify(called));

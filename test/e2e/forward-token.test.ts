@@ -439,7 +439,7 @@ describe('the credential', () => {
   ])('that holds %s is not sent', async (_, token) => {
     const name = await unusable({ token });
     const answer = await ask(undefined, { path: tokenPath('builder', 'ci', name) });
-    expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining('the log of the desk says why')]);
+    expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining('the log of Clusterpass says why')]);
     expect(await conditionOf(forwarding, name, 'Unusable')).toMatchObject({ status: 'False' });
     expect(cluster.requests).toEqual([]);
   });

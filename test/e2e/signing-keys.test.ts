@@ -154,7 +154,7 @@ describe('rotation', () => {
       code: 422,
       reason: 'Invalid',
       message:
-        'SigningKey.clusterpass.dev "mine" is invalid: metadata.name: Forbidden: a key is named by its id, which the server makes: leave it out',
+        'SigningKey.clusterpass.dev "mine" is invalid: metadata.name: Forbidden: the server names a key by its id: omit the field',
       details: expect.anything() as never,
     });
     const before = (await keySetOf(server)).map(({ kid }) => kid);

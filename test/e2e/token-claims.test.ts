@@ -348,7 +348,7 @@ describe('the documents of an issuer', () => {
       try {
         const { code, stdout, stderr } = await person.run(['trust', 'alpha']);
         expect(code).toBe(0);
-        expect(stderr).toMatch(/^Warning: http:\S+ is plain HTTP, and kube-apiserver accepts https issuers only/);
+        expect(stderr).toMatch(/^Warning: http:\S+ is plain HTTP, but kube-apiserver accepts https issuers only/);
         expect(stdout).toContain('# No certificateAuthority: the issuer has no certificate.');
       } finally {
         await person.leave();

@@ -3,8 +3,7 @@ import { describe, expect } from 'vitest';
 import { createContinueTokens } from '../../src/handlers/continue-token.ts';
 import { parseDeleteOptions } from '../../src/handlers/options/delete-options.ts';
 import { parseListOptions } from '../../src/handlers/options/list-options.ts';
-import { parsePatchOptions } from '../../src/handlers/options/patch-options.ts';
-import { parseWriteOptions } from '../../src/handlers/options/write-parameters.ts';
+import { parseCreateOptions, parsePatchOptions } from '../../src/handlers/options/write-options.ts';
 import { createRequestLineParser } from '../../src/http/request/request-info.ts';
 import { parseFieldSelector } from '../../src/objects/selectors/field-selector.ts';
 import { parseLabelSelector, SelectorSyntaxError } from '../../src/objects/selectors/label-selector.ts';
@@ -107,7 +106,7 @@ describe('C-G: whatever a query says', () => {
     readsOrRefuses(() => parseListOptions(query));
     readsOrRefuses(() => parseDeleteOptions(query));
     readsOrRefuses(() => parsePatchOptions(query));
-    readsOrRefuses(() => parseWriteOptions('CreateOptions', query));
+    readsOrRefuses(() => parseCreateOptions(query));
   });
 
   const tokens = createContinueTokens({ key: Buffer.alloc(32, 7) });

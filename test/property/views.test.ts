@@ -41,7 +41,7 @@ async function clear(): Promise<number> {
 
 /** Watchers are written to in rounds, of which some are still to come when a change is in the caches. */
 async function everybodyServed({ broadcaster }: House): Promise<void> {
-  while (broadcaster.due > 0) await nextTurn();
+  while (broadcaster.scheduled > 0) await nextTurn();
 }
 
 async function play(house: House, scenes: readonly Scene[], first: number, ballast: string): Promise<void> {

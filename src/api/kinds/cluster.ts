@@ -125,6 +125,27 @@ function validateStatus(status: ClusterStatus): FieldError[] {
   });
 }
 
+/** Names a credential in `--credentials-dir`. */
+export interface CredentialReference {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** `spec.authInfo.controller`: a cluster that names a credential issues its tokens itself. Undefined without one. */
+export function controllerOf(object: ApiObject): CredentialReference | undefined {
+  const spec = object.spec as { authInfo?: { controller?: Partial<CredentialReference> } } | undefined;
+  const { namespace = '', name = '' } = spec?.authInfo?.controller ?? {};
+  return namespace === '' && name === '' ? undefined : { namespace, name };
+}
+
+/** The derived field of clusters that holds `namespace/name` of the credential; `""` without one. */
+export const CONTROLLER_FIELD = 'spec.authInfo.controller';
+
+function controllerText(object: ApiObject): string {
+  const controller = controllerOf(object);
+  return controller === undefined ? '' : `${controller.namespace}/${controller.name}`;
+}
+
 const statusOf = (object: ApiObject): ClusterStatus => (object.status ?? {}) as ClusterStatus;
 
 const readyColumn: TableColumn = {
@@ -178,6 +199,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
       'status.type': (object) => statusOf(object).type ?? '',
       'status.version': (object) => statusOf(object).version ?? '',
     },
+    derivedFields: { [CONTROLLER_FIELD]: controllerText },
     ...bodySchema(
       Type.Object(
         {

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { CONFIRMED_ANNOTATION, controllerOf, endpointDigest, endpointsOf } from '../../api/confirmed-endpoint.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster.ts';
+import { CONFIRMED_ANNOTATION, endpointDigest, endpointsOf } from '../../api/confirmed-endpoint.ts';
+import { CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster.ts';
 import type { Cluster } from '../../client/types.ts';
 import { clusterPath, getCluster } from '../clusters.ts';
 import { CliError, type Run } from '../command.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { afterProbe, afterSilence, beginHistory, type History } from './history.ts';
+import { afterMissedProbes, afterProbe, beginHistory, type History } from './history.ts';
 import type { Fault, Outcome } from './outcome.ts';
 
 const READY: Outcome = { ready: true, version: 'v1.36.4' };
 const down = (fault: Fault, message: string = fault): Outcome => ({ ready: false, fault, message });
 
-/** What the condition says after each of the looks, in brief. */
+/** Status and reason after each probe. */
 function verdicts(start: History, ...outcomes: Outcome[]): (string | undefined)[] {
   let history = start;
   return outcomes.map((outcome, index) => {
@@ -35,12 +35,12 @@ describe('the condition Ready', () => {
     expect(new Set(verdicts(UP, ...interrupted))).toEqual(new Set(['True ProbeSucceeded']));
   });
 
-  it('names the last of three different faults, and then holds on to it while they alternate', () => {
+  it('names the last of three different faults, and keeps it while they alternate', () => {
     const faults = [down('network'), down('timeout'), down('unready'), down('network'), down('unready')];
     expect(verdicts(UP, ...faults).slice(2)).toEqual(Array(3).fill('False ProbeServerNotReady'));
   });
 
-  it('changes its reason when another fault has come three times in a row', () => {
+  it('changes its reason after another fault three times in a row', () => {
     const faults = ['tls', 'tls', 'tls', 'credential', 'credential', 'credential'].map((fault) => down(fault as Fault));
     expect(verdicts(UP, ...faults).slice(2)).toEqual([
       'False ProbeTLSFailed',
@@ -50,13 +50,13 @@ describe('the condition Ready', () => {
     ]);
   });
 
-  it('takes up the newest words for the same reason', () => {
+  it('takes the newest message of the same reason', () => {
     let history = UP;
-    for (const words of ['a', 'b', 'c', 'd']) history = afterProbe(history, down('unready', words), 0);
+    for (const message of ['a', 'b', 'c', 'd']) history = afterProbe(history, down('unready', message), 0);
     expect(history.verdict?.message).toBe('d');
   });
 
-  it('goes on from what is stored: a cluster that was down is down, one that was well needs three failures', () => {
+  it('starts from the stored verdict: a cluster that was ready needs three failures', () => {
     const stored = { status: 'False', reason: 'ProbeTLSFailed', message: '' } as const;
     expect(verdicts(beginHistory(stored, 0), down('network'))).toEqual(['False ProbeTLSFailed']);
     const well = { status: 'True', reason: 'ProbeSucceeded', message: '' } as const;
@@ -64,23 +64,23 @@ describe('the condition Ready', () => {
   });
 });
 
-describe('silence', () => {
-  it('makes the condition Unknown after five intervals without any result, not before', () => {
-    expect(afterSilence(UP, 149_999, 30_000)).toBe(UP);
-    const silent = afterSilence(UP, 150_000, 30_000);
-    expect(silent.verdict).toMatchObject({ status: 'Unknown', reason: 'ProbeMissing' });
-    expect(afterSilence(silent, 200_000, 30_000)).toBe(silent);
+describe('missed probes', () => {
+  it('make the condition Unknown after five intervals without any result, not before', () => {
+    expect(afterMissedProbes(UP, 149_999, 30_000)).toBe(UP);
+    const missed = afterMissedProbes(UP, 150_000, 30_000);
+    expect(missed.verdict).toMatchObject({ status: 'Unknown', reason: 'ProbeMissing' });
+    expect(afterMissedProbes(missed, 200_000, 30_000)).toBe(missed);
   });
 
-  it('is not failure: an answer counts from the last look, also from one that failed', () => {
+  it('are counted from the last probe, even if it failed', () => {
     const failed = afterProbe(UP, down('network'), 100_000);
-    expect(afterSilence(failed, 200_000, 30_000)).toBe(failed);
+    expect(afterMissedProbes(failed, 200_000, 30_000)).toBe(failed);
   });
 
-  it('ends a row of failures', () => {
+  it('end a row of failures', () => {
     const failing = afterProbe(afterProbe(UP, down('network'), 0), down('network'), 0);
-    const silent = afterSilence(failing, 150_000, 30_000);
-    expect(verdicts(silent, down('network'), down('network'), down('network'))).toEqual([
+    const missed = afterMissedProbes(failing, 150_000, 30_000);
+    expect(verdicts(missed, down('network'), down('network'), down('network'))).toEqual([
       'Unknown ProbeMissing',
       'Unknown ProbeMissing',
       'False ProbeNetworkFailed',

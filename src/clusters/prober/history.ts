@@ -1,47 +1,47 @@
-import { FAULT_REASONS, type Fault, type Outcome, SILENCE_REASON, SUCCESS_REASON } from './outcome.ts';
+import { FAULT_REASONS, type Fault, MISSING_REASON, type Outcome, SUCCESS_REASON } from './outcome.ts';
 
-/** What the condition `Ready` says. */
+/** The content of the condition `Ready`. */
 export interface Verdict {
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
 }
 
-/** What is remembered of a cluster between two looks. Times are those of a clock that only ever grows. */
+/** What is known of a cluster between two probes. Times are of a monotonic clock. */
 export interface History {
-  /** What is held to be true; undefined as long as nothing is. */
+  /** Undefined until the first verdict. */
   readonly verdict: Verdict | undefined;
-  /** Failed looks since the last one that succeeded. */
+  /** Failed probes since the last successful one. */
   readonly failures: number;
-  /** What the last look found wrong, and how many looks in a row found just that. */
+  /** The fault of the last probe, and how many probes in a row found the same. */
   readonly fault: Fault | undefined;
   readonly sameFault: number;
-  /** When a look last ended, with whatever result. */
-  readonly knownAt: number;
+  /** When the last probe finished, with whatever result. */
+  readonly probedAt: number;
 }
 
-/** A glitch of the network or of a credential is over by then; a cluster that is down is not. */
-const FAILURES_TO_BELIEVE = 3;
-const SILENT_INTERVALS = 5;
+/** Fewer failures can be a glitch of the network or of a credential. */
+const FAILURES_FOR_VERDICT = 3;
+const MISSED_INTERVALS = 5;
 
-/** Starts from what is stored: after a restart the first failure of a cluster that was well is a first failure again. */
+/** Starts from the stored verdict: after a restart a cluster that was ready needs three failures again. */
 export const beginHistory = (stored: Verdict | undefined, now: number): History => ({
   verdict: stored,
   failures: 0,
   fault: undefined,
   sameFault: 0,
-  knownAt: now,
+  probedAt: now,
 });
 
-/** Good news counts at once, bad news when it has come three times in a row. */
+/** One success makes the cluster ready; three failures in a row make it unready. */
 export function afterProbe(history: History, outcome: Outcome, now: number): History {
-  if (outcome.ready) return { ...beginHistory(READY, now) };
+  if (outcome.ready) return beginHistory(READY, now);
   const { fault } = outcome;
   const failures = history.failures + 1;
   const sameFault = fault === history.fault ? history.sameFault + 1 : 1;
-  const next: History = { verdict: history.verdict, failures, fault, sameFault, knownAt: now };
+  const next: History = { verdict: history.verdict, failures, fault, sameFault, probedAt: now };
   const found: Verdict = { status: 'False', reason: FAULT_REASONS[fault], message: outcome.message };
-  return isBelieved(next, found.reason) ? { ...next, verdict: found } : next;
+  return changesVerdict(next, found.reason) ? { ...next, verdict: found } : next;
 }
 
 const READY: Verdict = {
@@ -51,19 +51,19 @@ const READY: Verdict = {
 };
 
 /**
- * While a cluster is down its faults may alternate, between a refusal and a timeout say: another reason counts
- * when it has come three times in a row as well. The words for the same reason may change at any time.
+ * While a cluster is down its faults may alternate, e.g. between a refused connection and a timeout. Another reason also
+ * needs three failures in a row. The message of the same reason may change at any time.
  */
-function isBelieved({ verdict, failures, sameFault }: History, reason: string): boolean {
-  if (verdict?.status !== 'False') return failures >= FAILURES_TO_BELIEVE;
-  return verdict.reason === reason || sameFault >= FAILURES_TO_BELIEVE;
+function changesVerdict({ verdict, failures, sameFault }: History, reason: string): boolean {
+  if (verdict?.status !== 'False') return failures >= FAILURES_FOR_VERDICT;
+  return verdict.reason === reason || sameFault >= FAILURES_FOR_VERDICT;
 }
 
-/** When this prober has not managed to look for too long, it says so rather than repeat what it once knew. */
-export function afterSilence(history: History, now: number, intervalMs: number): History {
-  const isSilent = now - history.knownAt >= SILENT_INTERVALS * intervalMs;
-  if (!isSilent || history.verdict?.reason === SILENCE_REASON) return history;
-  const message = `No look at the cluster has ended for ${SILENT_INTERVALS} intervals: the prober is behind.`;
-  // What failed before the gap is no longer in a row with what comes after it.
-  return { ...beginHistory({ status: 'Unknown', reason: SILENCE_REASON, message }, history.knownAt) };
+/** When no probe has finished for too long, the verdict becomes Unknown. */
+export function afterMissedProbes(history: History, now: number, intervalMs: number): History {
+  const isMissing = now - history.probedAt >= MISSED_INTERVALS * intervalMs;
+  if (!isMissing || history.verdict?.reason === MISSING_REASON) return history;
+  const message = `No probe has finished for ${MISSED_INTERVALS} intervals: the prober is behind.`;
+  // Failures from before the gap do not count any more.
+  return beginHistory({ status: 'Unknown', reason: MISSING_REASON, message }, history.probedAt);
 }

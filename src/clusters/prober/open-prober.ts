@@ -6,25 +6,25 @@ import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import type { Reflector } from '../../storage/reflector.ts';
-import { describeCluster } from '../upstream/upstream-cluster.ts';
-import { keptConnections, memoryLimit, readOpenFileLimit } from './kept-connections.ts';
-import { openProbeThread, type ProbeThreadOptions } from './probe-thread.ts';
+import { describeCluster } from '../upstream/upstream-contract.ts';
+import { keepAliveConnections, memoryLimit, readOpenFileLimit } from './keep-alive-connections.ts';
+import { openProbeWorker, type ProbeWorkerOptions } from './probe-worker-client.ts';
+import type { ProbeWorkerSettings } from './probe-worker-protocol.ts';
 import { Prober, type ProberClock } from './prober.ts';
-import type { ProbeThreadSettings } from './thread-protocol.ts';
 
 export interface ProberParts {
-  /** 0: nobody looks. */
+  /** 0 disables the prober. */
   readonly intervalMs: number;
   readonly productName: string;
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
   readonly reflector: Reflector<StoredObject>;
-  /** `--probe-keepalive-connections`, and how many clients may have. */
+  /** `--probe-keepalive-connections`, and the maximum of client connections. */
   readonly connections: { readonly wanted: number; readonly clients: number };
-  readonly thread: {
-    readonly entry: ProbeThreadOptions['entry'];
-    readonly settings: Omit<ProbeThreadSettings, 'keptConnections'>;
+  readonly worker: {
+    readonly entry: ProbeWorkerOptions['entry'];
+    readonly settings: Omit<ProbeWorkerSettings, 'keepAliveConnections'>;
   };
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly logger: Logger;
@@ -39,19 +39,21 @@ const systemClock: ProberClock = {
   },
 };
 
-/** At most this often, however many clusters there are: when the store is away it is away for all. */
+/** Failed writes are logged at most this often: when the store is down, all of them fail. */
 const REPORT_EVERY_MS = 60_000;
 
-/** Starts to look at the clusters of the store, and to write what it finds. */
+/** Starts to probe the clusters of the store. */
 export function openProber(parts: ProberParts): { stop(): Promise<void> } {
   const { intervalMs, productName, catalog, reader, writer, reflector, leadership, logger } = parts;
   if (intervalMs === 0) return { stop: async () => {} };
-  const { entry, settings } = parts.thread;
+  const { entry, settings } = parts.worker;
   const limits = { openFiles: readOpenFileLimit(), memory: memoryLimit() };
-  const kept = keptConnections({ ...parts.connections, intervalMs, ...limits });
-  const thread = openProbeThread({
+  const worker = openProbeWorker({
     entry,
-    settings: { ...settings, keptConnections: kept },
+    settings: {
+      ...settings,
+      keepAliveConnections: keepAliveConnections({ ...parts.connections, intervalMs, ...limits }),
+    },
     now: systemClock.now,
   });
   let reportedAt = Number.NEGATIVE_INFINITY;
@@ -59,13 +61,13 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
     intervalMs,
     endpointsField: endpointsField(productName),
     clusters: reader.cache(catalog.clusters),
-    probe: (cluster, signal) => thread.probe(describeCluster(cluster, productName), signal),
+    probe: (cluster, signal) => worker.probe(describeCluster(cluster, productName), signal),
     update: async (name, uid, change) =>
       writer.update(catalog.clusters, { cluster: '', namespace: '', name }, change, {
         dryRun: false,
         part: 'status',
         preconditions: { uid },
-        // One that was asleep for too long must not write over what its successor found.
+        // A former leader that slept must not overwrite the status that its successor wrote.
         guards: leaderGuards(leadership),
       }),
     leads: () => leadership.leads(),
@@ -74,7 +76,7 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
     report: (problem) => {
       if (systemClock.now() - reportedAt < REPORT_EVERY_MS) return;
       reportedAt = systemClock.now();
-      logger.warn({ err: problem }, 'what is known of a cluster could not be brought up to date; it is tried again');
+      logger.warn({ err: problem }, 'the status of a cluster could not be written; the next probe tries again');
     },
   });
   reflector.listen(prober);
@@ -82,7 +84,7 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
   return {
     stop: async () => {
       await prober.stop();
-      await thread.close();
+      await worker.close();
     },
   };
 }

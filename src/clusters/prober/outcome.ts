@@ -1,28 +1,28 @@
-/** What can be wrong between us and a cluster. */
+/** Why a probe failed. */
 export type Fault =
   | 'network'
   | 'timeout'
   | 'tls'
-  /** Our credential cannot be used, or the server does not take us for someone who may ask. */
+  /** Our credential cannot be used, or the server refuses it. */
   | 'credential'
   /** The server says that it is not ready. */
   | 'unready'
-  /** Something answers, but not as an API server does. */
+  /** The answer is not one of an API server. */
   | 'answer'
-  /** The address is missing, or one that is not connected to. */
+  /** The cluster has no address, or one that Clusterpass does not connect to. */
   | 'address';
 
-/** What one look at a cluster found. */
+/** The result of one probe. */
 export type Outcome =
   | { readonly ready: true; readonly version: string | undefined }
   | { readonly ready: false; readonly fault: Fault; readonly message: string };
 
-/** Every reason of the prober starts with this word: it is how its conditions are told from those of others. */
-const MARK = 'Probe';
+/** All reasons of the prober start with this word, which distinguishes its conditions from those of other writers. */
+const PREFIX = 'Probe';
 
-export const isOurReason = (reason: string | undefined): boolean => reason?.startsWith(MARK) === true;
+export const isProbeReason = (reason: string | undefined): boolean => reason?.startsWith(PREFIX) === true;
 
-/** One word for each fault, for `reason`: programs may rely on them. docs/operations.md lists them. */
+/** `reason` of the condition for each fault: programs may rely on them. docs/operations.md lists them. */
 export const FAULT_REASONS: Readonly<Record<Fault, string>> = {
   network: 'ProbeNetworkFailed',
   timeout: 'ProbeTimedOut',
@@ -34,7 +34,7 @@ export const FAULT_REASONS: Readonly<Record<Fault, string>> = {
 };
 
 export const SUCCESS_REASON = 'ProbeSucceeded';
-/** Nobody has managed to look for so long that what was known says nothing any more. */
-export const SILENCE_REASON = 'ProbeMissing';
-/** An administrator said that nobody should look. */
+/** No probe has finished for so long that the last result means nothing any more. */
+export const MISSING_REASON = 'ProbeMissing';
+/** An annotation disables probing. */
 export const DISABLED_REASON = 'ProbeDisabled';

@@ -40,7 +40,7 @@ const cluster = (changes: Partial<UpstreamCluster> = {}): UpstreamCluster => ({
   ...changes,
 });
 
-async function look(
+async function probe(
   target = cluster(),
   options: { credentials?: Credentials; allowed?: typeof LOOPBACK; signal?: AbortSignal } = {},
 ) {
@@ -62,9 +62,9 @@ const answers = (status: number, body = ''): void => {
   server.answer = () => ({ status, body });
 };
 
-describe('a look at a cluster', () => {
+describe('a probe of a cluster', () => {
   it('finds it ready and learns its version, over one connection', async () => {
-    expect(await look()).toEqual({ ready: true, version: 'v1.36.4+k3s1' });
+    expect(await probe()).toEqual({ ready: true, version: 'v1.36.4+k3s1' });
     expect(server.requests.map(({ method, path }) => `${method} ${path}`)).toEqual(['GET /readyz', 'GET /version']);
     expect(server.connections).toBe(1);
   });
@@ -80,30 +80,30 @@ describe('a look at a cluster', () => {
     [307, 'answer'],
   ])('takes %i from /readyz for the fault %s', async (status, fault) => {
     answers(status);
-    expect(await look()).toMatchObject({ ready: false, fault });
+    expect(await probe()).toMatchObject({ ready: false, fault });
   });
 
   it('names the checks that failed, and nothing else of what the server wrote', async () => {
     const lines = ['[+]ping ok', '[-]etcd failed: <script>', '[-]<b> failed: x', '[-]poststarthook/x failed: withheld'];
     answers(500, lines.join('\n'));
-    expect(await look()).toMatchObject({
+    expect(await probe()).toMatchObject({
       message: 'The API server says that it is not ready (500 from /readyz); failed checks: etcd, poststarthook/x.',
     });
   });
 
-  it('A11: tells TLS, the network and a forbidden address apart, in words', async () => {
+  it('A11: distinguishes TLS, the network and a refused address', async () => {
     const caBundle = Buffer.from(other.cert).toString('base64');
     const { endpoints } = cluster();
-    expect(await look(cluster({ endpoints: { ...endpoints, caBundle } }))).toEqual({
+    expect(await probe(cluster({ endpoints: { ...endpoints, caBundle } }))).toEqual({
       ready: false,
       fault: 'tls',
       message:
         '/readyz could not be asked: its certificate was signed by an authority that is not in the caBundle of the cluster.',
     });
-    expect(await look(cluster(), { allowed: [] })).toMatchObject({ fault: 'address' });
+    expect(await probe(cluster(), { allowed: [] })).toMatchObject({ fault: 'address' });
     const closed = { ...endpoints, serverEndpoints: [{ serverAddress: 'https://127.0.0.1:1' }] };
-    expect(await look(cluster({ endpoints: closed }))).toMatchObject({ fault: 'network' });
-    expect(await look(cluster({ endpoints: {} }))).toMatchObject({ fault: 'address' });
+    expect(await probe(cluster({ endpoints: closed }))).toMatchObject({ fault: 'network' });
+    expect(await probe(cluster({ endpoints: {} }))).toMatchObject({ fault: 'address' });
     expect(server.requests).toEqual([]);
   });
 
@@ -115,17 +115,17 @@ describe('a look at a cluster', () => {
     ['a line break', '{"gitVersion":"v1\\nv2"}'],
     ['too long', JSON.stringify({ gitVersion: 'v'.repeat(65) })],
     ['too large', JSON.stringify({ gitVersion: 'v1', more: 'x'.repeat(20_000) })],
-  ])('is not put off by a /version that is %s', async (_, body) => {
+  ])('ignores a /version that is %s', async (_, body) => {
     server.answer = ({ path }) => ({ status: 200, body: path === '/version' ? body : 'ok' });
-    expect(await look()).toEqual({ ready: true, version: undefined });
+    expect(await probe()).toEqual({ ready: true, version: undefined });
   });
 
-  it('asks with the credential of the cluster where it is confirmed, and only there', async () => {
+  it('sends the credential of the cluster only if it is confirmed', async () => {
     const credentials: Credentials = { read: async () => ({ type: 'token', token: new Secret('canary') }) };
     const controller = { namespace: 'fleet', name: 'a' };
-    await look(cluster({ controller, confirmed: true }), { credentials });
-    await look(cluster({ controller, confirmed: false }), { credentials });
-    await look(cluster({ controller, confirmed: true }));
+    await probe(cluster({ controller, confirmed: true }), { credentials });
+    await probe(cluster({ controller, confirmed: false }), { credentials });
+    await probe(cluster({ controller, confirmed: true }));
     expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
       'Bearer canary',
       'Bearer canary',
@@ -133,20 +133,20 @@ describe('a look at a cluster', () => {
     ]);
   });
 
-  it('says that the credential is at fault when it cannot be read', async () => {
+  it('has the fault credential when the credential cannot be read', async () => {
     const credentials: Credentials = {
       read: async () => Promise.reject(new UpstreamError('credential', 'it cannot be read')),
     };
     const target = cluster({ controller: { namespace: 'fleet', name: 'a' }, confirmed: true });
-    expect(await look(target, { credentials })).toMatchObject({ fault: 'credential' });
+    expect(await probe(target, { credentials })).toMatchObject({ fault: 'credential' });
   });
 
-  it('ends when it is told to', async () => {
+  it('rejects when its signal aborts', async () => {
     const abort = new AbortController();
     server.answer = () => {
       abort.abort();
       return undefined;
     };
-    await expect(look(cluster(), { signal: abort.signal })).rejects.toThrow('aborted');
+    await expect(probe(cluster(), { signal: abort.signal })).rejects.toThrow('aborted');
   });
 });

@@ -8,28 +8,28 @@ import type { Fault, Outcome } from './outcome.ts';
 
 export interface ProbeOptions {
   readonly upstream: Pick<Upstream, 'request'>;
-  /** Whether the desk has credentials at all. */
+  /** Whether `--credentials-dir` is set. */
   readonly hasCredentials: boolean;
 }
 
-/** For each of the two questions. A server that takes longer than this does not serve people either. */
+/** For each of the two requests. A server that takes longer does not serve people either. */
 const TIMEOUT_MS = 5_000;
-/** Real answers have a few hundred bytes. */
+/** Real answers are a few hundred bytes long. */
 const MAX_VERSION_BYTES = 16 * 1024;
-/** It is shown to everyone who sees the cluster, and it is the cluster that chooses it. */
+/** The cluster chooses the text, and everyone who may see the cluster can read it. */
 const VERSION = /^[\w.+-]{1,64}$/;
 
-/** One look at a cluster: is it ready, and what does it run? Rejects only when the signal aborts. */
+/** Probes a cluster: `/readyz`, then `/version`. Rejects only when the signal aborts. */
 export function createProbe({ upstream, hasCredentials }: ProbeOptions) {
   return async (cluster: UpstreamCluster, signal: AbortSignal): Promise<Outcome> => {
-    // With the credential that tokens are fetched with, where there is one: that it is refused should show here
-    // first, and not in the hands of the next caller.
+    // With the credential of forwarded token requests, so that the condition shows a refused credential before a caller
+    // meets it.
     const credential = hasCredentials && cluster.confirmed;
-    const ask = (path: string, last: boolean): Promise<UpstreamAnswer> =>
+    const get = (path: string, last: boolean): Promise<UpstreamAnswer> =>
       upstream.request(cluster, { method: 'GET', path, credential, timeoutMs: TIMEOUT_MS, signal, last });
     try {
-      const problem = readinessProblem(await ask('/readyz', false), credential);
-      return problem ?? { ready: true, version: await askVersion(() => ask('/version', true), signal) };
+      const problem = readinessProblem(await get('/readyz', false), credential);
+      return problem ?? { ready: true, version: await readVersion(() => get('/version', true), signal) };
     } catch (error) {
       if (signal.aborted || !(error instanceof UpstreamError)) throw error;
       return failed(FAULTS[error.reason], `/readyz could not be asked: ${error.message}.`);
@@ -64,16 +64,16 @@ function readinessProblem({ status, body }: UpstreamAnswer, credential: boolean)
 
 const MAX_CHECKS = 5;
 
-/** kube-apiserver lists its checks one in a line: `[+]ping ok`, `[-]etcd failed: reason withheld`. */
+/** kube-apiserver lists one check per line: `[+]ping ok`, `[-]etcd failed: reason withheld`. */
 function failedChecks(body: Buffer): string[] {
   const text = body.subarray(0, MAX_VERSION_BYTES).toString('latin1');
   return [...text.matchAll(/^\[-\]([\w/.-]{1,64}) failed/gm)].slice(0, MAX_CHECKS).map((match) => match[1] ?? '');
 }
 
-/** A cluster that is ready and does not tell its version is ready. */
-async function askVersion(ask: () => Promise<UpstreamAnswer>, signal: AbortSignal): Promise<string | undefined> {
+/** A cluster without a readable version is still ready. */
+async function readVersion(get: () => Promise<UpstreamAnswer>, signal: AbortSignal): Promise<string | undefined> {
   try {
-    const { status, body } = await ask();
+    const { status, body } = await get();
     if (status !== 200 || body.length > MAX_VERSION_BYTES) return undefined;
     const parsed: unknown = JSON.parse(body.toString());
     const version = typeof parsed === 'object' && parsed !== null && 'gitVersion' in parsed ? parsed.gitVersion : '';

@@ -4,19 +4,26 @@ import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ReflectorListener } from '../../storage/reflector.ts';
 import type { CacheEvent } from '../../storage/watch-cache.ts';
-import { firstHeartbeat, nextHeartbeat } from './heartbeat.ts';
-import { afterProbe, afterSilence, beginHistory, type History, type Verdict } from './history.ts';
+import { afterMissedProbes, afterProbe, beginHistory, type History, type Verdict } from './history.ts';
 import type { Outcome } from './outcome.ts';
-import { ABANDONED, identityOf, isAbandoned, isNews, isProbed, type Observation, storedVerdict } from './readiness.ts';
+import {
+  changesStatus,
+  DISABLED,
+  firstHeartbeat,
+  type HeartbeatClock,
+  isProbed,
+  needsDisabledVerdict,
+  nextHeartbeat,
+  type Observation,
+  probeIdentity,
+  storedVerdict,
+} from './readiness.ts';
 import { ProbeSchedule } from './schedule.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
-export interface ProberClock {
-  /** Milliseconds that only ever grow: a wall clock that is set forward would make every cluster silent. */
-  now(): number;
-  /** Milliseconds since 1970, for what is written. */
-  wall(): number;
-  /** Runs the task after that time, once; gives back how to prevent it. */
+/** `now` is monotonic: a wall clock that is set forward would make every probe appear missed. */
+export interface ProberClock extends HeartbeatClock {
+  /** Runs the task once after that time; returns a function that cancels it. */
   after(ms: number, task: () => void): () => void;
 }
 
@@ -25,54 +32,54 @@ export interface ProberOptions {
   /** The name of the endpoints in `spec`. */
   readonly endpointsField: string;
   readonly clusters: ObjectCache;
-  /** One look at a cluster. Rejects only when the signal aborts. */
+  /** Probes a cluster. Rejects only when the signal aborts. */
   readonly probe: (cluster: ApiObject, signal: AbortSignal) => Promise<Outcome>;
   readonly update: StatusWriterOptions['update'];
-  /** Whether this process is the one that looks. */
+  /** Whether this process is the leader, and so the one that probes. */
   readonly leads: () => boolean;
   readonly clock: ProberClock;
   readonly random: () => number;
   readonly report: (problem: unknown) => void;
 }
 
-interface Memory {
+interface ClusterState {
   history: History;
-  /** What is stored has been read: not before the first look, so that a start costs nothing per cluster. */
-  isRead: boolean;
-  /** When the time of the last look is worth a write of its own. */
+  /** The stored verdict is in `history`. It is parsed at the first probe, so that a start parses no objects. */
+  isLoaded: boolean;
+  /** From then on an unchanged condition is written as well. */
   heartbeatAt: number;
 }
 
-const AT_ONCE = 50;
-/** A look begins with work on this thread; requests have their turn between two handfuls. */
-const STARTS_PER_TURN = 8;
-/** At least so long between two handfuls: each wakes both threads, so a few at a time cost less than one by one. */
-const LEAST_WAIT_MS = 10;
-/** How often a process that does not lead asks whether it does by now. */
+const MAX_CONCURRENT = 50;
+/** A probe starts with work on this thread, so requests run between two handfuls of starts. */
+const STARTS_PER_TICK = 8;
+/** Between two ticks. Each wakes both threads, so a few starts at once cost less than one by one. */
+const MIN_WAIT_MS = 10;
+/** How often a process that is not the leader checks whether it has become the leader. */
 const LEAD_CHECK_MS = 1_000;
-const TAKEN_UP_PER_TURN = 1_000;
-/** Each is parsed, which takes some thirty microseconds. */
-const SILENT_PER_TURN = 100;
-const SWEEP_PAUSE_MS = 100;
+const ADDED_PER_TICK = 1_000;
+/** Each is parsed, which takes about thirty microseconds. */
+const MISSED_PER_TICK = 100;
+const MISSED_PAUSE_MS = 100;
 
 /**
- * Looks at every cluster once in an interval and keeps its condition `Ready`, its version and its type. What is new
- * is written at once. That a cluster was looked at again is written every five minutes at most, because every write
- * wakes everyone who watches the cluster.
+ * Probes every cluster once in an interval and keeps its condition `Ready`, its version and its type. A change is written
+ * at once. An unchanged condition is written every five minutes at most, because every write wakes the watchers of the
+ * cluster.
  */
 export class Prober implements ReflectorListener<StoredObject> {
   readonly #options: ProberOptions;
   readonly #writer: StatusWriter;
   readonly #running = new Set<Promise<void>>();
-  #memory = new Map<string, Memory>();
+  #states = new Map<string, ClusterState>();
   #schedule: ProbeSchedule;
-  /** What the cache held when all of it had to be taken up, as far as that is not done yet. */
-  #unread: Iterator<StoredObject> | undefined;
+  /** The rest of the clusters of the cache that are not scheduled yet, after a start or a reset. */
+  #unscheduled: Iterator<StoredObject> | undefined;
   #abort = new AbortController();
   #cancelTimer: () => void = () => {};
-  #leading = false;
-  #stopped = false;
-  #sweepAt = 0;
+  #isLeading = false;
+  #isStopped = false;
+  #nextMissedCheckAt = 0;
 
   constructor(options: ProberOptions) {
     this.#options = options;
@@ -81,12 +88,12 @@ export class Prober implements ReflectorListener<StoredObject> {
   }
 
   start(): void {
-    this.#turn();
+    this.#tick();
   }
 
-  /** Ends the looks that are under way; resolves when nothing of them is left. */
+  /** Aborts the running probes; resolves when they and the writes have ended. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#isStopped = true;
     this.#cancelTimer();
     this.#abort.abort();
     await Promise.all(this.#running);
@@ -94,96 +101,96 @@ export class Prober implements ReflectorListener<StoredObject> {
   }
 
   onEvent({ cache, before, after }: CacheEvent<StoredObject>): void {
-    if (cache !== this.#options.clusters || !this.#leading || this.#stopped) return;
+    if (cache !== this.#options.clusters || !this.#isLeading || this.#isStopped) return;
     const name = (after ?? before)?.name ?? '';
     const cluster = after?.object();
     if (cluster === undefined || !this.#isProbed(cluster)) {
-      this.#forget(name, cluster);
+      this.#remove(name, cluster);
       return;
     }
-    const isSame = before !== undefined && identityOf(before.object()) === identityOf(cluster);
+    const isSame = before !== undefined && probeIdentity(before.object()) === probeIdentity(cluster);
     if (isSame && this.#schedule.has(name)) return;
-    // What was found out about another address says nothing about this one.
-    this.#remember(name);
-    this.#schedule.addOrHurry(name);
+    // The history of another address does not count.
+    this.#addState(name);
+    this.#schedule.addFirst(name);
     this.#arm();
   }
 
   onProgress(): void {}
 
   onReset(): void {
-    if (this.#leading && !this.#stopped) this.#reload();
+    if (this.#isLeading && !this.#isStopped) this.#reload();
   }
 
   #newSchedule(): ProbeSchedule {
     const { intervalMs, random } = this.#options;
-    return new ProbeSchedule({ intervalMs, atOnce: AT_ONCE, random });
+    return new ProbeSchedule({ intervalMs, maxConcurrent: MAX_CONCURRENT, random });
   }
 
   #isProbed(cluster: ApiObject): boolean {
     return isProbed(cluster, this.#options.endpointsField);
   }
 
-  #remember(name: string): void {
+  #addState(name: string): void {
     const history = beginHistory(undefined, this.#options.clock.now());
-    this.#memory.set(name, { history, isRead: false, heartbeatAt: 0 });
+    this.#states.set(name, { history, isLoaded: false, heartbeatAt: 0 });
   }
 
-  #forget(name: string, cluster: ApiObject | undefined): void {
-    this.#memory.delete(name);
+  #remove(name: string, cluster: ApiObject | undefined): void {
+    this.#states.delete(name);
     this.#schedule.remove(name);
-    if (cluster !== undefined && isAbandoned(cluster)) this.#put(name, cluster, ABANDONED, undefined);
+    if (cluster !== undefined && needsDisabledVerdict(cluster)) this.#write(name, cluster, DISABLED, undefined);
   }
 
-  /** Clusters that are gone without an event are forgotten when it is their turn. */
+  /** Schedules the clusters of the cache. Those that were deleted without an event are removed when they are due. */
   #reload(): void {
     const { clusters } = this.#options;
-    this.#unread = clusters.snapshot.scan(clusters.prefix);
+    this.#unscheduled = clusters.current.scan(clusters.prefix);
     this.#arm();
   }
 
-  /** Takes up some of what the cache holds; a large fleet in several turns, with requests in between. */
-  #takeUp(now: number): void {
-    for (let count = 0; count < TAKEN_UP_PER_TURN; count++) {
-      const next = this.#unread?.next();
+  /** Schedules some of the clusters of the cache; a large fleet takes several ticks. */
+  #addSome(now: number): void {
+    for (let count = 0; count < ADDED_PER_TICK; count++) {
+      const next = this.#unscheduled?.next();
       if (next === undefined || next.done === true) {
-        this.#unread = undefined;
+        this.#unscheduled = undefined;
         return;
       }
       const { name } = next.value;
       if (this.#schedule.has(name)) continue;
-      this.#remember(name);
-      this.#schedule.addSometime(name, now);
+      this.#addState(name);
+      this.#schedule.addWithinInterval(name, now);
     }
   }
 
-  /** Another process may have begun or ceased to look. */
+  /** Starts or stops probing when the leader has changed. */
   #checkLead(): void {
     const leads = this.#options.leads();
-    if (leads === this.#leading) return;
-    this.#leading = leads;
+    if (leads === this.#isLeading) return;
+    this.#isLeading = leads;
     this.#abort.abort();
     this.#abort = new AbortController();
-    this.#memory = new Map();
+    this.#states = new Map();
     this.#schedule = this.#newSchedule();
-    this.#unread = undefined;
-    this.#sweepAt = this.#options.clock.now() + this.#options.intervalMs;
+    this.#unscheduled = undefined;
+    this.#nextMissedCheckAt = this.#options.clock.now() + this.#options.intervalMs;
     if (leads) this.#reload();
   }
 
-  #turn(): void {
-    if (this.#stopped) return;
+  #tick(): void {
+    if (this.#isStopped) return;
     this.#checkLead();
     const now = this.#options.clock.now();
-    this.#takeUp(now);
-    if (this.#leading && now >= this.#sweepAt) this.#sweep(now);
-    for (let started = 0; started < STARTS_PER_TURN; started++) {
+    this.#addSome(now);
+    if (this.#isLeading && now >= this.#nextMissedCheckAt) this.#checkMissed(now);
+    for (let started = 0; started < STARTS_PER_TICK; started++) {
       const taken = this.#schedule.take(now);
       if (taken === undefined) break;
-      const look = this.#look(taken, this.#abort.signal);
-      this.#running.add(look);
-      void look.finally(() => {
-        this.#running.delete(look);
+      const probe = this.#probe(taken, this.#abort.signal);
+      this.#running.add(probe);
+      void probe.finally(() => {
+        this.#running.delete(probe);
         this.#arm();
       });
     }
@@ -191,17 +198,17 @@ export class Prober implements ReflectorListener<StoredObject> {
   }
 
   #arm(): void {
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     const { clock } = this.#options;
     const now = clock.now();
-    const nextLook = this.#unread === undefined ? (this.#schedule.nextAt() ?? Number.POSITIVE_INFINITY) : now;
-    const next = Math.min(nextLook, this.#sweepAt);
-    const wait = this.#leading ? Math.max(next - now, LEAST_WAIT_MS) : LEAD_CHECK_MS;
+    const nextProbe = this.#unscheduled === undefined ? (this.#schedule.nextAt() ?? Number.POSITIVE_INFINITY) : now;
+    const next = Math.min(nextProbe, this.#nextMissedCheckAt);
+    const wait = this.#isLeading ? Math.max(next - now, MIN_WAIT_MS) : LEAD_CHECK_MS;
     this.#cancelTimer();
-    this.#cancelTimer = clock.after(Math.min(wait, LEAD_CHECK_MS), () => this.#turn());
+    this.#cancelTimer = clock.after(Math.min(wait, LEAD_CHECK_MS), () => this.#tick());
   }
 
-  async #look(taken: NonNullable<ReturnType<ProbeSchedule['take']>>, signal: AbortSignal): Promise<void> {
+  async #probe(taken: NonNullable<ReturnType<ProbeSchedule['take']>>, signal: AbortSignal): Promise<void> {
     const { clock, probe, report } = this.#options;
     const { name } = taken;
     let failed = false;
@@ -209,17 +216,17 @@ export class Prober implements ReflectorListener<StoredObject> {
       const stored = this.#stored(name);
       const cluster = stored?.object();
       if (stored === undefined || cluster === undefined || !this.#isProbed(cluster)) {
-        this.#forget(name, cluster);
+        this.#remove(name, cluster);
         return;
       }
       const outcome = await probe(cluster, signal);
       failed = !outcome.ready;
       if (signal.aborted) return;
       const current = this.#stored(name);
-      // Nearly always nothing has happened in between, and what was parsed serves once more.
-      const now = current === stored ? cluster : current?.object();
-      // What was found out about a cluster that has changed is void; the schedule has put it first in the queue.
-      if (now === cluster || (now !== undefined && identityOf(now) === identityOf(cluster))) {
+      // Most clusters have not changed meanwhile, and need not be parsed again.
+      const now = current?.revision === stored.revision ? cluster : current?.object();
+      // The outcome for a cluster that has changed is dropped; its event has scheduled it first.
+      if (now === cluster || (now !== undefined && probeIdentity(now) === probeIdentity(cluster))) {
         this.#conclude(name, now, outcome);
       }
     } catch (error) {
@@ -235,56 +242,56 @@ export class Prober implements ReflectorListener<StoredObject> {
   }
 
   #conclude(name: string, cluster: ApiObject, outcome: Outcome): void {
-    const memory = this.#memory.get(name);
-    if (memory === undefined) return;
+    const state = this.#states.get(name);
+    if (state === undefined) return;
     const now = this.#options.clock.now();
-    this.#read(memory, cluster);
-    memory.history = afterProbe(memory.history, outcome, now);
-    this.#tell(name, cluster, memory, outcome.ready ? outcome.version : undefined);
+    this.#load(state, cluster);
+    state.history = afterProbe(state.history, outcome, now);
+    this.#writeIfNeeded(name, cluster, state, outcome.ready ? outcome.version : undefined);
   }
 
-  #read(memory: Memory, cluster: ApiObject): void {
-    if (memory.isRead) return;
+  #load(state: ClusterState, cluster: ApiObject): void {
+    if (state.isLoaded) return;
     const { clock, random } = this.#options;
-    memory.isRead = true;
-    memory.heartbeatAt = firstHeartbeat(cluster, clock, random);
-    memory.history = beginHistory(storedVerdict(cluster), memory.history.knownAt);
+    state.isLoaded = true;
+    state.heartbeatAt = firstHeartbeat(cluster, clock, random);
+    state.history = beginHistory(storedVerdict(cluster), state.history.probedAt);
   }
 
-  #tell(name: string, cluster: ApiObject, memory: Memory, version: string | undefined): void {
-    const { verdict } = memory.history;
+  #writeIfNeeded(name: string, cluster: ApiObject, state: ClusterState, version: string | undefined): void {
+    const { verdict } = state.history;
     if (verdict === undefined) return;
     const now = this.#options.clock.now();
-    if (now < memory.heartbeatAt && !isNews(cluster, { verdict, version })) return;
-    memory.heartbeatAt = nextHeartbeat(now, this.#options.random);
-    this.#put(name, cluster, verdict, version);
+    if (now < state.heartbeatAt && !changesStatus(cluster, { verdict, version })) return;
+    state.heartbeatAt = nextHeartbeat(now, this.#options.random);
+    this.#write(name, cluster, verdict, version);
   }
 
-  #put(name: string, { metadata }: ApiObject, verdict: Verdict, version: string | undefined): void {
+  #write(name: string, { metadata }: ApiObject, verdict: Verdict, version: string | undefined): void {
     const observed: Observation = { verdict, version, at: toTimestamp(this.#options.clock.wall()) };
     this.#writer.put(name, metadata.uid ?? '', observed);
   }
 
-  /** Says of clusters that it did not manage to look at that it does not know. */
-  #sweep(now: number): void {
+  /** Sets clusters to Unknown whose probes have not finished for too long. */
+  #checkMissed(now: number): void {
     const { intervalMs } = this.#options;
-    this.#sweepAt = now + intervalMs;
+    this.#nextMissedCheckAt = now + intervalMs;
     let found = 0;
-    for (const [name, memory] of this.#memory) {
-      const next = afterSilence(memory.history, now, intervalMs);
-      if (next === memory.history) continue;
-      if (++found > SILENT_PER_TURN) {
-        this.#sweepAt = now + SWEEP_PAUSE_MS;
+    for (const [name, state] of this.#states) {
+      const next = afterMissedProbes(state.history, now, intervalMs);
+      if (next === state.history) continue;
+      if (++found > MISSED_PER_TICK) {
+        this.#nextMissedCheckAt = now + MISSED_PAUSE_MS;
         return;
       }
       const cluster = this.#stored(name)?.object();
       if (cluster === undefined || !this.#isProbed(cluster)) {
-        this.#forget(name, cluster);
+        this.#remove(name, cluster);
         continue;
       }
-      this.#read(memory, cluster);
-      memory.history = next;
-      this.#tell(name, cluster, memory, undefined);
+      this.#load(state, cluster);
+      state.history = next;
+      this.#writeIfNeeded(name, cluster, state, undefined);
     }
   }
 }

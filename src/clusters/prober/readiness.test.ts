@@ -1,7 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../api/kind.ts';
 import type { ClusterCondition, ClusterStatus } from '../../api/kinds/cluster.ts';
-import { ABANDONED, identityOf, isAbandoned, isNews, isProbed, storedVerdict, withObservation } from './readiness.ts';
+import {
+  changesStatus,
+  DISABLED,
+  firstHeartbeat,
+  isProbed,
+  needsDisabledVerdict,
+  nextHeartbeat,
+  probeIdentity,
+  storedVerdict,
+  withObservation,
+} from './readiness.ts';
 
 const FIELD = 'orchestratorApiEndpoints';
 const SPEC = { [FIELD]: { serverEndpoints: [{ serverAddress: 'https://10.0.0.1:6443' }] } };
@@ -33,26 +43,26 @@ const READY = { status: 'True', reason: 'ProbeSucceeded', message: 'fine' } as c
 const seen = (version?: string) => ({ verdict: READY, version, at: '2026-01-02T00:00:00Z' });
 const statusOf = (object: ApiObject): ClusterStatus => object.status as ClusterStatus;
 
-describe('which clusters are looked at', () => {
+describe('which clusters are probed', () => {
   it.each([
-    ['one that nobody has judged', cluster(), true],
-    ['one that the prober has judged', cluster({ conditions: [OURS] }), true],
-    ['one that somebody else judges', cluster({ conditions: [THEIRS] }), false],
+    ['one without a condition', cluster(), true],
+    ['one with a condition of the prober', cluster({ conditions: [OURS] }), true],
+    ['one with a condition of another controller', cluster({ conditions: [THEIRS] }), false],
+    ['one with a condition without a reason', cluster({ conditions: [{ type: 'Ready', status: 'True' }] }), false],
     [
-      'one that somebody else judged without a reason',
-      cluster({ conditions: [{ type: 'Ready', status: 'True' }] }),
-      false,
+      'one with a condition of another controller, enabled by annotation',
+      cluster({ conditions: [THEIRS] }, 'enabled'),
+      true,
     ],
-    ['one that somebody else judges, taken over by annotation', cluster({ conditions: [THEIRS] }, 'enabled'), true],
-    ['one that is left out by annotation', cluster({ conditions: [OURS] }, 'disabled'), false],
+    ['one that is disabled by annotation', cluster({ conditions: [OURS] }, 'disabled'), false],
     ['one without an address', cluster({}, undefined, {}), false],
-    ['one whose address was taken away', cluster({ conditions: [OURS] }, undefined, {}), true],
-    ['one that has other conditions only', cluster({ conditions: [USABLE] }), true],
+    ['one whose address was removed', cluster({ conditions: [OURS] }, undefined, {}), true],
+    ['one with other conditions only', cluster({ conditions: [USABLE] }), true],
   ])('%s', (_, object, expected) => {
     expect(isProbed(object, FIELD)).toBe(expected);
   });
 
-  it('leaves one alone that is being deleted', () => {
+  it('not one that is being deleted', () => {
     const object = cluster();
     object.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
     expect(isProbed(object, FIELD)).toBe(false);
@@ -60,7 +70,7 @@ describe('which clusters are looked at', () => {
 });
 
 describe('what is written', () => {
-  it('takes the place of our own condition and leaves those of others, in their order', () => {
+  it('replaces our own condition and keeps the others, in their order', () => {
     const next = withObservation(
       cluster({ conditions: [USABLE, OURS, { type: 'X', status: 'False' }] }),
       seen('v1.36.4'),
@@ -84,18 +94,18 @@ describe('what is written', () => {
     ]);
   });
 
-  it('does not touch a condition that has come to belong to somebody else', () => {
+  it('does not change a condition of another controller', () => {
     const object = cluster({ conditions: [THEIRS] });
     expect(withObservation(object, seen('v1.36.4'))).toBe(object);
   });
 
-  it('says once that nobody looks any more, and only where the prober had spoken', () => {
-    const left = cluster({ conditions: [OURS] }, 'disabled');
-    expect(isAbandoned(left)).toBe(true);
-    const said = withObservation(left, { ...seen(), verdict: ABANDONED });
-    expect(statusOf(said).conditions?.[0]).toMatchObject({ status: 'Unknown', reason: 'ProbeDisabled' });
-    expect(isAbandoned(said)).toBe(false);
-    expect(isAbandoned(cluster({ conditions: [THEIRS] }, 'disabled'))).toBe(false);
+  it('sets ProbeDisabled once, and only on a condition of the prober', () => {
+    const disabled = cluster({ conditions: [OURS] }, 'disabled');
+    expect(needsDisabledVerdict(disabled)).toBe(true);
+    const written = withObservation(disabled, { ...seen(), verdict: DISABLED });
+    expect(statusOf(written).conditions?.[0]).toMatchObject({ status: 'Unknown', reason: 'ProbeDisabled' });
+    expect(needsDisabledVerdict(written)).toBe(false);
+    expect(needsDisabledVerdict(cluster({ conditions: [THEIRS] }, 'disabled'))).toBe(false);
   });
 
   it.each([
@@ -108,26 +118,26 @@ describe('what is written', () => {
     expect(statusOf(next)).toMatchObject({ version, type: expected });
   });
 
-  it('keeps the version of a cluster that does not tell it', () => {
+  it('keeps the version when the probe did not get it', () => {
     expect(statusOf(withObservation(cluster({ version: 'v1' }), seen()))).toMatchObject({ version: 'v1' });
   });
 });
 
-describe('what is news', () => {
+describe('a change of the status', () => {
   const stored = withObservation(cluster(), seen('v1.36.4'));
 
-  it('is another status, reason, version or type, and not another time or another wording', () => {
-    const later = { verdict: { ...READY, message: 'other words' }, version: 'v1.36.4' };
-    expect(isNews(stored, later)).toBe(false);
-    expect(isNews(stored, { ...later, version: undefined })).toBe(false);
-    expect(isNews(stored, { ...later, version: 'v1.36.5' })).toBe(true);
-    expect(isNews(stored, { ...later, verdict: { ...READY, reason: 'ProbeX' } })).toBe(true);
-    expect(isNews(cluster(), later)).toBe(true);
+  it('is another status, reason, version or type, but not another time or message', () => {
+    const later = { verdict: { ...READY, message: 'another message' }, version: 'v1.36.4' };
+    expect(changesStatus(stored, later)).toBe(false);
+    expect(changesStatus(stored, { ...later, version: undefined })).toBe(false);
+    expect(changesStatus(stored, { ...later, version: 'v1.36.5' })).toBe(true);
+    expect(changesStatus(stored, { ...later, verdict: { ...READY, reason: 'ProbeX' } })).toBe(true);
+    expect(changesStatus(cluster(), later)).toBe(true);
   });
 });
 
-describe('what is known of before', () => {
-  it('is what the prober wrote, and nothing that somebody else did', () => {
+describe('the stored verdict', () => {
+  it('is what the prober wrote, not what another controller wrote', () => {
     expect(storedVerdict(cluster({ conditions: [OURS] }))).toEqual({
       status: 'False',
       reason: 'ProbeTLSFailed',
@@ -136,16 +146,55 @@ describe('what is known of before', () => {
     expect(storedVerdict(cluster({ conditions: [THEIRS] }))).toBeUndefined();
   });
 
-  it('is outdated by a change of the spec or of our annotations, not by labels', () => {
-    const before = identityOf(cluster());
+  it('is outdated by a change of the spec or of our annotations, not of labels', () => {
+    const before = probeIdentity(cluster());
     const relabelled = cluster();
     relabelled.metadata.labels = { a: 'b' };
     const moved = cluster();
     moved.metadata.generation = 2;
-    expect([relabelled, moved, cluster({}, 'enabled')].map((object) => identityOf(object) === before)).toEqual([
+    expect([relabelled, moved, cluster({}, 'enabled')].map((object) => probeIdentity(object) === before)).toEqual([
       true,
       false,
       false,
     ]);
+  });
+});
+
+const MINUTE = 60_000;
+const WALL = Date.parse('2026-01-01T00:10:00Z');
+const CLOCK = { now: () => 1_000, wall: () => WALL };
+
+const first = (lastHeartbeatTime: string | undefined, random = 0.5): number =>
+  firstHeartbeat(
+    {
+      apiVersion: '',
+      kind: '',
+      metadata: {},
+      status: { conditions: [{ type: 'Ready', status: 'True', reason: 'ProbeSucceeded', lastHeartbeatTime }] },
+    },
+    CLOCK,
+    () => random,
+  );
+
+describe('the heartbeat', () => {
+  it('of another process is five minutes old before the next one is due', () => {
+    expect(first('2026-01-01T00:08:00Z')).toBe(1_000 + 3 * MINUTE);
+    expect(first('2026-01-01T00:10:00Z')).toBe(1_000 + 5 * MINUTE);
+  });
+
+  it('that is overdue is due within five minutes', () => {
+    expect(first('2026-01-01T00:00:00Z', 0)).toBe(1_000);
+    expect(first('2026-01-01T00:00:00Z', 0.5)).toBe(1_000 + 2.5 * MINUTE);
+    expect(first(undefined, 0.5)).toBe(1_000 + 2.5 * MINUTE);
+    expect(first('nonsense', 0.5)).toBe(1_000 + 2.5 * MINUTE);
+  });
+
+  it('from a clock that is ahead does not delay the next one', () => {
+    expect(first('2099-01-01T00:00:00Z')).toBe(1_000 + 5 * MINUTE);
+  });
+
+  it('comes no sooner than five minutes after a write', () => {
+    expect(nextHeartbeat(0, () => 0)).toBe(5 * MINUTE);
+    expect(nextHeartbeat(0, () => 0.999_999)).toBeLessThanOrEqual(5.5 * MINUTE);
   });
 });

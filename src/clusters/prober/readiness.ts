@@ -3,18 +3,23 @@ import type { ApiObject } from '../../api/kind.ts';
 import type { ApiEndpoints, ClusterCondition, ClusterStatus } from '../../api/kinds/cluster.ts';
 import { probeChoice } from '../../api/probe-annotation.ts';
 import type { Verdict } from './history.ts';
-import { DISABLED_REASON, isOurReason } from './outcome.ts';
+import { DISABLED_REASON, isProbeReason } from './outcome.ts';
 
-/** What the prober has to say about a cluster. */
+/** What the prober writes to the status of a cluster. */
 export interface Observation {
   readonly verdict: Verdict;
-  /** Undefined when the cluster did not tell. */
+  /** Undefined when the probe did not get it. */
   readonly version: string | undefined;
-  /** When it was looked at, as it is written in the API. */
+  /** The time of the probe, as a timestamp of the API. */
   readonly at: string;
 }
 
 const READY = 'Ready';
+
+/** Every write wakes the watchers of the cluster, so an unchanged condition is written no more often than this. */
+const HEARTBEAT_MS = 5 * 60_000;
+/** Spreads the heartbeats of clusters that were written together. */
+const HEARTBEAT_SPREAD_MS = 30_000;
 
 const statusOf = (cluster: ApiObject): ClusterStatus => (cluster.status ?? {}) as ClusterStatus;
 
@@ -22,60 +27,80 @@ const readyOf = (cluster: ApiObject): ClusterCondition | undefined =>
   statusOf(cluster).conditions?.find(({ type }) => type === READY);
 
 /**
- * Whether the condition `Ready` is for the prober to write. Somebody else may know better how a cluster is; whose
- * condition it is shows in its reason, so that nobody has to be told and no two fight over it. An administrator can
- * decide otherwise with an annotation.
+ * Whether the prober writes the condition `Ready`. Another controller may know the cluster better: the reason shows whose
+ * condition it is, so no setting is needed and two writers do not overwrite each other. An annotation overrides this.
  */
 function isOurs(cluster: ApiObject): boolean {
   const choice = probeChoice(cluster.metadata);
   if (choice !== undefined) return choice === 'enabled';
   const ready = readyOf(cluster);
-  return ready === undefined || isOurReason(ready.reason);
+  return ready === undefined || isProbeReason(ready.reason);
 }
 
-/** Whether the prober looks at it. Without an address there is nothing to look at, unless to take back what was said. */
+/** Whether the cluster is probed. One without an address is probed only to correct a condition that it already has. */
 export function isProbed(cluster: ApiObject, endpointsField: string): boolean {
   if (cluster.metadata.deletionTimestamp !== undefined || !isOurs(cluster)) return false;
   const endpoints = (cluster.spec as Record<string, ApiEndpoints | undefined> | undefined)?.[endpointsField];
   return (endpoints?.serverEndpoints ?? []).length > 0 || readyOf(cluster) !== undefined;
 }
 
-/** Whether the prober has said something that it will not look after any more. */
-export const isAbandoned = (cluster: ApiObject): boolean =>
+/** Whether probing was disabled and the condition still shows the last probe. */
+export const needsDisabledVerdict = (cluster: ApiObject): boolean =>
   probeChoice(cluster.metadata) === 'disabled' &&
-  isOurReason(readyOf(cluster)?.reason) &&
+  isProbeReason(readyOf(cluster)?.reason) &&
   readyOf(cluster)?.reason !== DISABLED_REASON;
 
-export const ABANDONED: Verdict = {
+export const DISABLED: Verdict = {
   status: 'Unknown',
   reason: DISABLED_REASON,
-  message: 'The annotation clusterpass.dev/probe says that the cluster is not to be looked at.',
+  message: 'The annotation clusterpass.dev/probe disables probing.',
 };
 
-/** What the prober said about the cluster before, perhaps in another process. */
+/** The verdict that a prober wrote, perhaps in another process. */
 export function storedVerdict(cluster: ApiObject): Verdict | undefined {
   const { status, reason = '', message = '' } = readyOf(cluster) ?? {};
-  if (!isOurReason(reason)) return undefined;
+  if (!isProbeReason(reason)) return undefined;
   return status === 'True' || status === 'False' || status === 'Unknown' ? { status, reason, message } : undefined;
 }
 
-/** When the prober last said something, in milliseconds since 1970. */
-export function storedHeartbeat(cluster: ApiObject): number | undefined {
+export interface HeartbeatClock {
+  /** Milliseconds on a monotonic clock. */
+  now(): number;
+  /** Epoch milliseconds. */
+  wall(): number;
+}
+
+/**
+ * When the first heartbeat of this process is due. After a pause those of the whole fleet are overdue, and are spread over
+ * one heartbeat interval.
+ */
+export function firstHeartbeat(cluster: ApiObject, clock: HeartbeatClock, random: () => number): number {
+  const stored = storedHeartbeat(cluster);
+  const age = stored === undefined ? HEARTBEAT_MS : Math.max(clock.wall() - stored, 0);
+  return clock.now() + (age < HEARTBEAT_MS ? HEARTBEAT_MS - age : random() * HEARTBEAT_MS);
+}
+
+/** When the heartbeat after a write is due. */
+export const nextHeartbeat = (now: number, random: () => number): number =>
+  now + HEARTBEAT_MS + random() * HEARTBEAT_SPREAD_MS;
+
+/** Epoch milliseconds of the last heartbeat that a prober wrote. */
+function storedHeartbeat(cluster: ApiObject): number | undefined {
   const ready = readyOf(cluster);
-  const at = isOurReason(ready?.reason) ? Date.parse(ready?.lastHeartbeatTime ?? '') : Number.NaN;
+  const at = isProbeReason(ready?.reason) ? Date.parse(ready?.lastHeartbeatTime ?? '') : Number.NaN;
   return Number.isNaN(at) ? undefined : at;
 }
 
-/** What decides whether a look that has ended was at the cluster as it is now. */
-export function identityOf({ metadata }: ApiObject): string {
+/** Two objects with the same text are the same cluster to a probe. */
+export function probeIdentity({ metadata }: ApiObject): string {
   const { uid, generation, annotations = {} } = metadata;
-  // Ours among the annotations decide about probing and about the use of credentials.
+  // Our annotations decide about probing and about the use of credentials.
   const ours = Object.entries(annotations).filter(([key]) => key.startsWith('clusterpass.dev/'));
   return JSON.stringify([uid, generation, ours.sort()]);
 }
 
-/** Whether something is new that somebody may be waiting for; a later time alone is not. */
-export function isNews(cluster: ApiObject, { verdict, version }: Omit<Observation, 'at'>): boolean {
+/** Whether the observation changes more than times and the message. */
+export function changesStatus(cluster: ApiObject, { verdict, version }: Omit<Observation, 'at'>): boolean {
   const { status, reason } = readyOf(cluster) ?? {};
   const stored = statusOf(cluster);
   const { version: nextVersion, type } = withVersion(stored, version);
@@ -84,10 +109,10 @@ export function isNews(cluster: ApiObject, { verdict, version }: Omit<Observatio
   );
 }
 
-/** The cluster with what was found out in its status; everything that others have written there stays as it is. */
+/** The cluster with the observation in its status. The rest of the status stays unchanged. */
 export function withObservation(cluster: ApiObject, observed: Observation): ApiObject {
-  const abandons = observed.verdict === ABANDONED;
-  if (abandons ? !isAbandoned(cluster) : !isOurs(cluster)) return cluster;
+  const isDisabled = observed.verdict.reason === DISABLED_REASON;
+  if (isDisabled ? !needsDisabledVerdict(cluster) : !isOurs(cluster)) return cluster;
   const status = statusOf(cluster);
   const conditions = [...(status.conditions ?? [])];
   const index = conditions.findIndex(({ type }) => type === READY);
@@ -105,7 +130,7 @@ export function withObservation(cluster: ApiObject, observed: Observation): ApiO
   return { ...cluster, status: { ...withVersion(status, observed.version), conditions } };
 }
 
-/** A plain version says nothing about the distribution, and must not wipe out what somebody knew. */
+/** A plain version does not name the distribution, so it does not overwrite a type that is known. */
 function withVersion(status: ClusterStatus, version: string | undefined): ClusterStatus {
   if (version === undefined) return status;
   const found = distributionOf(version);

@@ -1,52 +1,52 @@
 import { createRequire } from 'node:module';
 import type btree from 'sorted-btree';
 
-// CommonJS with a `default`: loaders disagree on what an import of that gives, and agree on `require`.
+// CommonJS with a `default` property: loaders differ in how they import it, but not in how they `require` it.
 const { default: BTree } = createRequire(import.meta.url)('sorted-btree') as typeof btree;
 
 export interface ScheduleOptions {
   readonly intervalMs: number;
-  /** How many may be looked at in the same moment. */
-  readonly atOnce: number;
-  /** From 0 to less than 1. */
+  readonly maxConcurrent: number;
+  /** In [0, 1). */
   readonly random: () => number;
 }
 
 interface Entry {
   readonly name: string;
   dueAt: number;
-  /** Makes the order among equals that in which they came. */
-  turn: number;
-  /** Its last look failed, and so the next one may take long. */
+  /** Orders entries that are due at the same time. */
+  sequence: number;
+  /** The last probe failed, so the next one may take long. */
   failing: boolean;
   startedAt: number | undefined;
-  /** Something about it changed while it was looked at. */
-  again: boolean;
+  /** The cluster changed during its probe. */
+  repeat: boolean;
   removed: boolean;
 }
 
-type PriorityLevel = InstanceType<typeof BTree<Entry, true>>;
+type Queue = InstanceType<typeof BTree<Entry, true>>;
 
-const sooner = (a: Entry, b: Entry): number => (a.dueAt === b.dueAt ? a.turn - b.turn : a.dueAt < b.dueAt ? -1 : 1);
+const byDueTime = (a: Entry, b: Entry): number =>
+  a.dueAt === b.dueAt ? a.sequence - b.sequence : a.dueAt < b.dueAt ? -1 : 1;
 
-/** Before everything that is due. */
-const AT_ONCE = Number.NEGATIVE_INFINITY;
-/** How far an interval may be off, either way: clusters that were due together drift apart. */
+/** Before every entry that is due. */
+const IMMEDIATELY = Number.NEGATIVE_INFINITY;
+/** Intervals vary by this share, so that clusters that were due together drift apart. */
 const JITTER = 0.1;
 
 /**
- * Whose turn it is to be looked at. Knows neither clock nor network: it is told the time. Everything costs the
- * logarithm of the number of clusters, or nothing.
+ * Decides which cluster is probed next. It knows neither clock nor network: callers pass the time. Every operation takes
+ * logarithmic or constant time.
  *
- * Clusters whose last look failed may take half of the places at most. A look at a dead address takes its whole time
- * limit, and a region that went down must not keep the others from being looked at.
+ * Clusters whose last probe failed get at most half of the concurrent probes. A probe of a dead address lasts until its
+ * timeout, and a region that is down must not delay the probes of the others.
  */
 export class ProbeSchedule {
   readonly #options: ScheduleOptions;
   readonly #entries = new Map<string, Entry>();
-  readonly #well: PriorityLevel = new BTree<Entry, true>(undefined, sooner);
-  readonly #failing: PriorityLevel = new BTree<Entry, true>(undefined, sooner);
-  #turns = 0;
+  readonly #healthy: Queue = new BTree<Entry, true>(undefined, byDueTime);
+  readonly #failing: Queue = new BTree<Entry, true>(undefined, byDueTime);
+  #lastSequence = 0;
   #running = 0;
   #failingRunning = 0;
 
@@ -70,22 +70,22 @@ export class ProbeSchedule {
     return this.#entries.keys();
   }
 
-  /** Somewhere within the next interval: a whole fleet that is added in one moment is spread over it. */
-  addSometime(name: string, now: number): void {
+  /** Due at a random time within the next interval: spreads a fleet that is added at once. */
+  addWithinInterval(name: string, now: number): void {
     this.#add(name, now + this.#options.random() * this.#options.intervalMs);
   }
 
-  /** Before everything else that is due. Of one that is being looked at, the look is repeated when it has ended. */
-  addOrHurry(name: string): void {
+  /** Due before every other cluster. A cluster that is being probed is probed again afterwards. */
+  addFirst(name: string): void {
     const entry = this.#entries.get(name);
     if (entry === undefined) {
-      this.#add(name, AT_ONCE);
+      this.#add(name, IMMEDIATELY);
     } else if (entry.startedAt !== undefined) {
-      entry.again = true;
+      entry.repeat = true;
     } else {
-      this.#priorityLevelOf(entry).delete(entry);
-      // What made it fail may just have been mended.
-      this.#enqueue(entry, AT_ONCE, false);
+      this.#queueOf(entry).delete(entry);
+      // The change may have repaired it.
+      this.#enqueue(entry, IMMEDIATELY, false);
     }
   }
 
@@ -94,14 +94,14 @@ export class ProbeSchedule {
     if (entry === undefined) return;
     this.#entries.delete(name);
     entry.removed = true;
-    if (entry.startedAt === undefined) this.#priorityLevelOf(entry).delete(entry);
+    if (entry.startedAt === undefined) this.#queueOf(entry).delete(entry);
   }
 
-  /** The next one that is due, if there is one and a place for it. Every one taken must be finished. */
+  /** The next cluster that is due, if there is one and a free slot. Every cluster that is taken must be finished. */
   take(now: number): { readonly name: string; finish(failed: boolean, now: number): void } | undefined {
     const entry = this.#first();
     if (entry === undefined || entry.dueAt > now) return undefined;
-    this.#priorityLevelOf(entry).delete(entry);
+    this.#queueOf(entry).delete(entry);
     const wasFailing = entry.failing;
     entry.startedAt = now;
     this.#running++;
@@ -112,26 +112,26 @@ export class ProbeSchedule {
         this.#running--;
         if (wasFailing) this.#failingRunning--;
         if (entry.removed) return;
-        const dueAt = entry.again ? AT_ONCE : Math.max(at, now + this.#interval());
+        const dueAt = entry.repeat ? IMMEDIATELY : Math.max(at, now + this.#interval());
         entry.startedAt = undefined;
-        this.#enqueue(entry, dueAt, failed && !entry.again);
-        entry.again = false;
+        this.#enqueue(entry, dueAt, failed && !entry.repeat);
+        entry.repeat = false;
       },
     };
   }
 
-  /** When to ask again; undefined when nothing can start before something ends or is added. */
+  /** When the next cluster is due; undefined when none can start before a probe finishes or a cluster is added. */
   nextAt(): number | undefined {
     return this.#first()?.dueAt;
   }
 
   #first(): Entry | undefined {
-    const { atOnce } = this.#options;
-    if (this.#running >= atOnce) return undefined;
-    const well = this.#well.minKey();
-    const failing = this.#failingRunning < Math.ceil(atOnce / 2) ? this.#failing.minKey() : undefined;
-    if (well === undefined || failing === undefined) return well ?? failing;
-    return sooner(well, failing) < 0 ? well : failing;
+    const { maxConcurrent } = this.#options;
+    if (this.#running >= maxConcurrent) return undefined;
+    const healthy = this.#healthy.minKey();
+    const failing = this.#failingRunning < Math.ceil(maxConcurrent / 2) ? this.#failing.minKey() : undefined;
+    if (healthy === undefined || failing === undefined) return healthy ?? failing;
+    return byDueTime(healthy, failing) < 0 ? healthy : failing;
   }
 
   #add(name: string, dueAt: number): void {
@@ -139,10 +139,10 @@ export class ProbeSchedule {
     const entry: Entry = {
       name,
       dueAt,
-      turn: 0,
+      sequence: 0,
       failing: false,
       startedAt: undefined,
-      again: false,
+      repeat: false,
       removed: false,
     };
     this.#entries.set(name, entry);
@@ -151,13 +151,13 @@ export class ProbeSchedule {
 
   #enqueue(entry: Entry, dueAt: number, failing: boolean): void {
     entry.dueAt = dueAt;
-    entry.turn = this.#turns++;
+    entry.sequence = ++this.#lastSequence;
     entry.failing = failing;
-    this.#priorityLevelOf(entry).set(entry, true);
+    this.#queueOf(entry).set(entry, true);
   }
 
-  #priorityLevelOf({ failing }: Entry): PriorityLevel {
-    return failing ? this.#failing : this.#well;
+  #queueOf({ failing }: Entry): Queue {
+    return failing ? this.#failing : this.#healthy;
   }
 
   #interval(): number {

@@ -3,7 +3,7 @@ import { ApiError } from '../../api/status.ts';
 import { type Observation, withObservation } from './readiness.ts';
 
 export interface StatusWriterOptions {
-  /** Replaces the status of the cluster, compared and swapped; called again when another writer was faster. */
+  /** Updates the status of the cluster by compare-and-swap; `change` runs again after a conflict. */
   readonly update: (name: string, uid: string, change: (current: ApiObject) => ApiObject) => Promise<unknown>;
   readonly report: (problem: unknown) => void;
 }
@@ -13,16 +13,16 @@ interface Waiting {
   readonly observed: Observation;
 }
 
-/** Writers that come together share one commit of the store; more than this would only wait in its queue. */
-const AT_ONCE = 16;
+/** Concurrent writes share one commit of the store; more than this would only wait in its queue. */
+const MAX_CONCURRENT = 16;
 
-/** Brings what was observed into the store. Of what waits for its turn only the newest of each cluster is written. */
+/** Writes observations to the store. Of the observations that wait, only the newest of each cluster is written. */
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #waiting = new Map<string, Waiting>();
   readonly #writing = new Set<string>();
   #stopped = false;
-  #idle: (() => void)[] = [];
+  #onIdle: (() => void)[] = [];
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
@@ -31,21 +31,21 @@ export class StatusWriter {
   put(name: string, uid: string, observed: Observation): void {
     if (this.#stopped) return;
     this.#waiting.set(name, { uid, observed });
-    this.#pump();
+    this.#startWrites();
   }
 
-  /** Nothing more is taken; resolves when what is being written has been. */
+  /** Drops what waits; resolves when the writes in flight have ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#waiting.clear();
-    if (this.#writing.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    if (this.#writing.size > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
-  #pump(): void {
-    if (this.#writing.size >= AT_ONCE) return;
+  #startWrites(): void {
+    if (this.#writing.size >= MAX_CONCURRENT) return;
     for (const [name, waiting] of this.#waiting) {
-      if (this.#writing.size >= AT_ONCE) break;
-      // Its own write before this one would only make this one try twice.
+      if (this.#writing.size >= MAX_CONCURRENT) break;
+      // A second write of the same cluster would conflict with the first.
       if (this.#writing.has(name)) continue;
       this.#waiting.delete(name);
       this.#writing.add(name);
@@ -57,14 +57,14 @@ export class StatusWriter {
     try {
       await this.#options.update(name, uid, (current) => withObservation(current, observed));
     } catch (error) {
-      // Deleted, or deleted and made anew, in the meantime. Anything else is tried again after the next look,
-      // because the store still does not hold what was found.
+      // The cluster was deleted meanwhile, or deleted and created again. Other errors need no retry here: the next probe
+      // finds that the store does not hold its result, and writes it.
       const isGone = error instanceof ApiError && [404, 409].includes(error.status.code ?? 0);
       if (!isGone) this.#options.report(error);
     } finally {
       this.#writing.delete(name);
-      if (this.#writing.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
-      this.#pump();
+      if (this.#writing.size === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
+      this.#startWrites();
     }
   }
 }

@@ -5,17 +5,17 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket, TlsOptions } from 'node:tls';
 import type { Pair } from './certificates.fixture.ts';
 
-/** An API server on loopback that does what a test tells it to, and remembers what it was sent. */
+/** An API server on loopback that records its requests. The test decides its answers. */
 export interface FakeApiServer {
   readonly port: number;
   readonly requests: SeenRequest[];
-  /** Connections that arrived, whether or not TLS came about. */
+  /** Accepted connections, with or without a TLS handshake. */
   connections: number;
-  /** Those that are open now. */
+  /** Open connections. */
   readonly open: number;
-  /** Bytes of requests: what came through TLS. */
+  /** Bytes received through TLS. */
   receivedBytes: number;
-  /** What the next requests are answered with. */
+  /** Answers the next requests. */
   answer: (request: SeenRequest, socket: Socket) => FakeAnswer | undefined | Promise<FakeAnswer>;
   close(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export interface SeenRequest {
   readonly clientName: string | undefined;
 }
 
-/** Undefined: the socket was written to by hand. */
+/** Undefined when the test has written to the socket itself. */
 export interface FakeAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { isIP } from 'node:net';
 
-/** Certificates for tests, made here so that the tests need no openssl and the repository holds no key. */
+/** Certificates for tests: the tests need no openssl, and the repository contains no key. */
 
 export interface Pair {
   /** PEM. */

@@ -33,13 +33,13 @@ afterEach(async () => {
 });
 afterAll(() => server.close());
 
-/** As the prober has it: one connection for a cluster, which is kept when nothing follows. */
+/** With the limits of the prober: one connection for a cluster, which stays open after `release`. */
 function open(limits: Partial<ConnectionLimits> = {}): Upstream {
   const upstream = createUpstream({
     rules: createAddressRules(LOOPBACK),
     credentials: { read: async () => ({ type: 'token', token: new Secret('canary') }) },
-    limits: { connections: 1, resting: 10, clusters: 20, idleMs: HOUR_MS, ageMs: HOUR_MS, ...limits },
-    surroundings: { now: () => time, random: () => 0.5 },
+    limits: { connections: 1, idle: 10, clusters: 20, idleMs: HOUR_MS, maxAgeMs: HOUR_MS, ...limits },
+    environment: { now: () => time, random: () => 0.5 },
   });
   opened.push(upstream);
   return upstream;
@@ -60,29 +60,29 @@ const cluster = (name = 'alpha', generation = 1, port = server.port): UpstreamCl
 const GET: UpstreamRequest = { method: 'GET', path: '/readyz', credential: false, timeoutMs: 5_000, last: true };
 const POST: UpstreamRequest = { ...GET, method: 'POST', path: '/x', body: Buffer.from('{}') };
 
-describe('a connection that is kept', () => {
+describe('an idle connection', () => {
   it('serves the next request', async () => {
     const upstream = open();
-    for (let look = 0; look < 3; look++) await upstream.request(cluster(), GET);
+    for (let count = 0; count < 3; count++) await upstream.request(cluster(), GET);
     expect([server.requests.length, server.connections]).toEqual([3, 1]);
   });
 
-  it('is not kept where there is no room, and takes nobody’s place', async () => {
-    const upstream = open({ resting: 1 });
+  it('is closed when the limit is reached, and closes no other one', async () => {
+    const upstream = open({ idle: 1 });
     for (const name of ['alpha', 'beta', 'beta', 'alpha']) await upstream.request(cluster(name), GET);
     expect(server.connections).toBe(3);
     await expect.poll(() => server.open).toBe(1);
   });
 
-  it('makes room when it ends', async () => {
-    const upstream = open({ resting: 1 });
+  it('counts no longer when it is dropped', async () => {
+    const upstream = open({ idle: 1 });
     await upstream.request(cluster('alpha'), GET);
     upstream.forget(cluster('alpha'));
-    for (let look = 0; look < 2; look++) await upstream.request(cluster('beta'), GET);
+    for (let count = 0; count < 2; count++) await upstream.request(cluster('beta'), GET);
     expect(server.connections).toBe(2);
   });
 
-  it('A14: belongs to one state of one cluster', async () => {
+  it('A14: belongs to one generation of one cluster', async () => {
     const upstream = open();
     await upstream.request(cluster('alpha', 1), GET);
     await upstream.request(cluster('alpha', 2), GET);
@@ -92,7 +92,7 @@ describe('a connection that is kept', () => {
     expect(server.connections).toBe(4);
   });
 
-  it('A13: is made anew when it is old, so that a certificate has to be shown again', async () => {
+  it('A13: is replaced at its maximum age, so that the certificate is verified again', async () => {
     const upstream = open();
     await upstream.request(cluster(), GET);
     time = HOUR_MS - 1;
@@ -103,8 +103,8 @@ describe('a connection that is kept', () => {
     expect(server.connections).toBe(2);
   });
 
-  it('A13: ends with the certificate that was shown', async () => {
-    const upstream = open({ ageMs: 100 * HOUR_MS, idleMs: 100 * HOUR_MS });
+  it('A13: ends when its certificate expires', async () => {
+    const upstream = open({ maxAgeMs: 100 * HOUR_MS, idleMs: 100 * HOUR_MS });
     await upstream.request(cluster(), GET);
     time = 23 * HOUR_MS;
     await upstream.request(cluster(), GET);
@@ -114,7 +114,7 @@ describe('a connection that is kept', () => {
     expect(server.connections).toBe(2);
   });
 
-  it('is closed when nobody uses it any more', async () => {
+  it('is closed when no request uses it any more', async () => {
     const upstream = open({ idleMs: 1_000 });
     await upstream.request(cluster('alpha'), GET);
     time = HOUR_MS / 2;
@@ -131,7 +131,7 @@ describe('a connection that is kept', () => {
     };
   };
 
-  it('was closed by the other side: a GET is sent once more, over a new one', async () => {
+  it('that the server closed: a GET is sent again over a new one', async () => {
     const upstream = open();
     await upstream.request(cluster(), GET);
     hangUpOnce();
@@ -139,7 +139,7 @@ describe('a connection that is kept', () => {
     expect([server.requests.length, server.connections]).toEqual([3, 2]);
   });
 
-  it('was closed by the other side: a POST is not sent again', async () => {
+  it('that the server closed: a POST is not sent again', async () => {
     const upstream = open();
     await upstream.request(cluster(), GET);
     hangUpOnce();

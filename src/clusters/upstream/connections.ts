@@ -5,153 +5,159 @@ import type { Credential } from './credentials.ts';
 import type { Dial } from './dial.ts';
 import { MAX_ANSWER_BYTES, MAX_HEADER_BYTES, type UpstreamCluster, UpstreamError } from './upstream-contract.ts';
 
-/** What one request is sent through. */
+/** The connection of one request. */
 export interface Connection {
   readonly dispatcher: Dispatcher;
-  /** Whether a request went through it before: then the other side may have closed it by now. */
-  readonly isUsed: boolean;
-  /** Nothing follows soon. It stays open if there is room for it. */
-  rest(): void;
-  /** What is under way is finished; nothing else uses it. */
+  /** Whether it has carried a request before: then the server may have closed it meanwhile. */
+  readonly isReused: boolean;
+  /** No request follows soon. The connection stays open if the limit of idle connections allows it. */
+  release(): void;
+  /** Lets the requests in flight finish, and takes no others. */
   drop(): void;
 }
 
 export interface Connections {
-  /** A connection to this cluster and no other. */
+  /** A connection to this cluster and to no other. */
   to(cluster: UpstreamCluster, origin: string, credential: Credential | undefined): Connection;
-  /** The next request to the cluster makes a connection of its own. */
+  /** Drops the connections to the cluster. */
   forget(cluster: UpstreamCluster): void;
   close(): Promise<void>;
 }
 
 export interface ConnectionLimits {
-  /** Clusters for which something is kept. Each has a TLS context, which costs some thirty kilobytes. */
+  /** Clusters with an open connection. Each has a TLS context of about thirty kilobytes. */
   readonly clusters: number;
-  /** Connections to one cluster; what comes while all are busy waits. */
+  /** Connections to one cluster; further requests wait. */
   readonly connections: number;
-  /** How many clusters keep theirs when nothing follows soon. */
-  readonly resting: number;
-  /** Less than API servers wait for the next request, so that hardly one is sent into a connection that just closed. */
+  /** Clusters whose connection stays open after `release`. */
+  readonly idle: number;
+  /** Shorter than the idle timeout of API servers, so that few requests meet a connection that was just closed. */
   readonly idleMs: number;
   /**
-   * How long they are used, half as long to one and a half times: those that were opened together end apart. Who
-   * holds the name now, and by which certificate, shows when a connection is made, and only then.
+   * How long a connection is used, times 0.5 to 1.5, so that connections that were opened together do not end together.
+   * Only a new connection resolves the host name and verifies the certificate again.
    */
-  readonly ageMs: number;
+  readonly maxAgeMs: number;
 }
 
-export interface ConnectionSurroundings {
-  /** Milliseconds that only ever grow. */
+/** For tests. */
+export interface ConnectionEnvironment {
+  /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
   readonly random: () => number;
 }
 
-const LIMITS: ConnectionLimits = { clusters: 1024, connections: 32, resting: 0, idleMs: 4_000, ageMs: 600_000 };
-const SURROUNDINGS: ConnectionSurroundings = { now: () => performance.now(), random: Math.random };
+const LIMITS: ConnectionLimits = { clusters: 1024, connections: 32, idle: 0, idleMs: 4_000, maxAgeMs: 600_000 };
+const ENVIRONMENT: ConnectionEnvironment = { now: () => performance.now(), random: Math.random };
 const CONNECT_MS = 10_000;
-/** Longer than any request takes: what was not used for that long, beyond its idle time, is used by nobody. */
+/** Longer than any request takes. */
 const STALE_MS = 60_000;
 
 interface Entry {
-  readonly slot: string;
-  readonly key: string;
+  /** The cluster, and whether requests carry a credential. */
+  readonly poolKey: string;
+  /** Everything that decides who is at the other end, and as whom we are authenticated there. */
+  readonly identity: string;
   readonly dispatcher: Dispatcher;
-  isUsed: boolean;
-  isKept: boolean;
+  isReused: boolean;
+  isIdle: boolean;
   usedAt: number;
-  /** From then on it is not used any more. */
-  until: number;
+  /** From then on no request uses it. */
+  expiresAt: number;
 }
 
 /**
- * Connections are shared only between requests about the same state of the same cluster: never by host, as two
- * clusters can have one address, and an address can come to belong to another cluster. A connection opened with
- * a certificate speaks for whoever owns it, so those without a credential have their own.
+ * A connection is shared only between requests for the same generation of the same cluster. It is never shared by host:
+ * two clusters can have one address, and an address can pass to another cluster. A connection with a client certificate
+ * is authenticated as its owner, so requests without a credential have a connection of their own.
  */
 export function createConnections(
   dial: Dial,
   given: Partial<ConnectionLimits> = {},
-  { now, random }: ConnectionSurroundings = SURROUNDINGS,
+  { now, random }: ConnectionEnvironment = ENVIRONMENT,
 ): Connections {
   const limits = { ...LIMITS, ...given };
+  /** In the order of their last use. */
   const entries = new Map<string, Entry>();
-  let kept = 0;
+  let idle = 0;
   const drop = (entry: Entry | undefined): void => {
-    if (entry === undefined || entries.get(entry.slot) !== entry) return;
-    entries.delete(entry.slot);
-    if (entry.isKept) kept--;
-    // What is under way is finished. Destroying instead would cut requests that were already answered for.
+    if (entry === undefined || entries.get(entry.poolKey) !== entry) return;
+    entries.delete(entry.poolKey);
+    if (entry.isIdle) idle--;
+    // `close` lets the requests in flight finish; `destroy` would abort them.
     void entry.dispatcher.close().catch(() => {});
   };
-  const rest = (entry: Entry): void => {
-    if (entry.isKept || entries.get(entry.slot) !== entry) return;
-    if (kept >= limits.resting) {
+  const release = (entry: Entry): void => {
+    if (entry.isIdle || entries.get(entry.poolKey) !== entry) return;
+    if (idle >= limits.idle) {
       drop(entry);
       return;
     }
-    entry.isKept = true;
-    kept++;
+    entry.isIdle = true;
+    idle++;
   };
-  /** The first of the map are those that were not used for the longest time. */
   const dropOldest = (): void => {
     for (const entry of entries.values()) {
       if (entries.size <= limits.clusters && now() - entry.usedAt <= limits.idleMs + STALE_MS) return;
       drop(entry);
     }
   };
-  const open = (slot: string, key: string, connectTo: Target): Entry => {
-    const age = limits.ageMs * (0.5 + random());
+  const open = (poolKey: string, identity: string, connectTo: Target): Entry => {
+    const age = limits.maxAgeMs * (0.5 + random());
     const entry: Entry = {
-      slot,
-      key,
+      poolKey,
+      identity,
       dispatcher: openDispatcher(connectTo, dial, limits, (validMs) => {
-        entry.until = Math.min(entry.until, now() + validMs);
+        entry.expiresAt = Math.min(entry.expiresAt, now() + validMs);
       }),
-      isUsed: false,
-      isKept: false,
+      isReused: false,
+      isIdle: false,
       usedAt: now(),
-      until: now() + age,
+      expiresAt: now() + age,
     };
     return entry;
   };
   return {
     to: (cluster, origin, credential) => {
-      const slot = slotOf(cluster, credential !== undefined);
-      const key = keyOf(cluster, origin, credential);
-      const found = entries.get(slot);
-      const isGood = found?.key === key && now() < found.until;
-      if (!isGood) drop(found);
-      const entry = isGood ? found : open(slot, key, { cluster, origin, credential });
-      // Taken out and put back, so that it is the last of the map.
-      entries.delete(slot);
-      entries.set(slot, entry);
+      const poolKey = poolKeyOf(cluster, credential !== undefined);
+      const identity = identityOf(cluster, origin, credential);
+      const found = entries.get(poolKey);
+      const isUsable = found?.identity === identity && now() < found.expiresAt;
+      if (!isUsable) drop(found);
+      const entry = isUsable ? found : open(poolKey, identity, { cluster, origin, credential });
+      // Deleted first, so that it becomes the last of the map.
+      entries.delete(poolKey);
+      entries.set(poolKey, entry);
       entry.usedAt = now();
       dropOldest();
-      const { dispatcher, isUsed } = entry;
-      entry.isUsed = true;
-      return { dispatcher, isUsed, rest: () => rest(entry), drop: () => drop(entry) };
+      const { dispatcher, isReused } = entry;
+      entry.isReused = true;
+      return { dispatcher, isReused, release: () => release(entry), drop: () => drop(entry) };
     },
     forget: (cluster) => {
-      for (const hasCredential of [false, true]) drop(entries.get(slotOf(cluster, hasCredential)));
+      for (const hasCredential of [false, true]) drop(entries.get(poolKeyOf(cluster, hasCredential)));
     },
     close: async () => {
       await Promise.all([...entries.values()].map(({ dispatcher }) => dispatcher.destroy()));
       entries.clear();
-      kept = 0;
+      idle = 0;
     },
   };
 }
 
-const slotOf = ({ uid }: UpstreamCluster, hasCredential: boolean): string =>
-  `${uid} ${hasCredential ? 'with credential' : 'open'}`;
+const poolKeyOf = ({ uid }: UpstreamCluster, hasCredential: boolean): string =>
+  `${uid} ${hasCredential ? 'with credential' : 'without credential'}`;
 
-/** All that decides with whom a connection is, and for whom it speaks. */
-function keyOf({ uid, generation, endpoints }: UpstreamCluster, origin: string, credential: Credential | undefined) {
-  const shown = credential?.type === 'certificate' ? credential.digest : '';
+function identityOf(
+  { uid, generation, endpoints }: UpstreamCluster,
+  origin: string,
+  credential: Credential | undefined,
+): string {
+  const certificate = credential?.type === 'certificate' ? credential.digest : '';
   const ca = createHash('sha256')
     .update(endpoints.caBundle ?? '')
     .digest('hex');
-  return JSON.stringify([uid, generation, ca, origin, shown]);
+  return JSON.stringify([uid, generation, ca, origin, certificate]);
 }
 
 interface Target {
@@ -160,7 +166,7 @@ interface Target {
   readonly credential: Credential | undefined;
 }
 
-/** `onValidity` is told for how long the certificate of a new connection is good. */
+/** `onValidity` receives how long the certificate of a new connection is valid. */
 function openDispatcher(
   { cluster, origin, credential }: Target,
   dial: Dial,
@@ -170,12 +176,12 @@ function openDispatcher(
   const url = new URL(origin);
   const connect = buildConnector({
     secureContext: contextFor(cluster, credential),
-    // Said outright: Node's default can be turned off by a variable in the environment.
+    // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would turn Node's default off.
     rejectUnauthorized: true,
     lookup: dial.lookupFor(url.port === '' ? 443 : Number(url.port)),
     timeout: CONNECT_MS,
     allowH2: false,
-    // Every connection shows its certificate; a resumed session would not.
+    // No session resumption: every connection presents its certificate.
     maxCachedSessions: 0,
   });
   const options: Client.Options = {
@@ -185,21 +191,21 @@ function openDispatcher(
     keepAliveMaxTimeout: idleMs,
     maxHeaderSize: MAX_HEADER_BYTES,
     maxResponseSize: MAX_ANSWER_BYTES,
-    connect: (asked, callback) =>
-      connect(asked, (...answer) => {
-        const [, socket] = answer;
+    connect: (options, callback) =>
+      connect(options, (...result) => {
+        const [, socket] = result;
         const end = socket instanceof TLSSocket ? socket.getPeerX509Certificate()?.validToDate : undefined;
         if (end !== undefined) onValidity(end.getTime() - Date.now());
-        callback(...answer);
+        callback(...result);
       }),
   };
-  // A pool of one is a client, and takes six times the memory.
+  // A Pool of one connection takes six times the memory of a Client.
   return connections === 1 ? new Client(origin, options) : new Pool(origin, { ...options, connections });
 }
 
 function contextFor({ endpoints }: UpstreamCluster, credential: Credential | undefined) {
   const ca = Buffer.from(endpoints.caBundle ?? '', 'base64');
-  // Without authorities of its own Node would take the system's, and so anyone who can buy a certificate.
+  // Without a CA Node would trust the system's authorities, and so everyone who can buy a certificate.
   if (ca.length === 0) throw new UpstreamError('tls', 'it has no caBundle, so nothing can vouch for its certificate');
   let trusted: ReturnType<typeof createSecureContext>;
   try {
@@ -211,7 +217,7 @@ function contextFor({ endpoints }: UpstreamCluster, credential: Credential | und
   try {
     return createSecureContext({ ca, minVersion: 'TLSv1.2', cert: credential.cert, key: credential.key.reveal() });
   } catch {
-    // Without the cause: OpenSSL's errors may quote what they could not read.
+    // Without the cause: OpenSSL's errors may quote the key.
     throw new UpstreamError('credential', 'tls.crt and tls.key of its credential do not make a pair');
   }
 }

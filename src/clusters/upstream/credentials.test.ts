@@ -24,14 +24,14 @@ const write = (name: string, text: string, mode = 0o600) => writeFile(join(dir, 
 const ALPHA = { namespace: 'fleet', name: 'alpha' };
 const refused = { name: 'UpstreamError', reason: 'credential' };
 
-it('a token, without the end of its line', async () => {
+it('a token, without its trailing newline', async () => {
   await write('token', 'abc.DEF-123_~+/==\n');
   const credential = await open().read(ALPHA);
   expect(credential.type === 'token' && credential.token.reveal()).toBe('abc.DEF-123_~+/==');
   expect(JSON.stringify(credential)).not.toContain('abc');
 });
 
-it('a certificate and its key, told apart from another pair', async () => {
+it('a certificate and its key, with a digest of the pair', async () => {
   await write('tls.crt', 'cert');
   await write('tls.key', 'key');
   const first = await open().read(ALPHA);
@@ -42,7 +42,7 @@ it('a certificate and its key, told apart from another pair', async () => {
   expect(first.type === 'certificate' && second.type === 'certificate' && first.digest === second.digest).toBe(false);
 });
 
-it('as Kubernetes mounts a Secret: links to a folder that is swapped', async () => {
+it('as Kubernetes mounts a Secret: links to a directory that is replaced', async () => {
   await mkdir(join(dir, 'fleet/alpha/..data'));
   await write('..data/token', 'mounted');
   await symlink('..data/token', join(dir, 'fleet/alpha/token'));
@@ -56,7 +56,7 @@ it.each([
   ['an empty token', { token: '\n' }],
   ['two tokens', { token: 'canary\ncanary' }],
   ['a token that is none', { token: 'canary canary' }],
-])('%s cannot be used; the report names the place and not the content', async (_, files) => {
+])('%s cannot be used; the report names the path and not the content', async (_, files) => {
   for (const [name, text] of Object.entries(files)) await write(name, text);
   await expect(open().read(ALPHA)).rejects.toMatchObject(refused);
   expect(reports).toHaveLength(1);
@@ -64,7 +64,7 @@ it.each([
   expect(reports[0]).not.toContain('canary');
 });
 
-it('what others can read is not used', async () => {
+it('a file that other users can read is not used', async () => {
   await write('token', 'canary', 0o644);
   await expect(open().read(ALPHA)).rejects.toMatchObject(refused);
   expect(reports[0]).toContain('chmod 600');
@@ -80,11 +80,11 @@ it.each([
   ['fleet', '/etc'],
   ['FLEET', 'alpha'],
   ['fleet\0', 'alpha'],
-])('A16: %j/%j is no name', async (namespace, name) => {
+])('A16: %j/%j is not a valid name', async (namespace, name) => {
   await expect(open().read({ namespace, name })).rejects.toMatchObject(refused);
 });
 
-it('without a folder there is none', async () => {
+it('without --credentials-dir there is no credential', async () => {
   const none = createCredentials({ dir: undefined, readSecret: async () => Buffer.from('x'), report: () => {} });
   await expect(none.read(ALPHA)).rejects.toThrow('--credentials-dir');
 });

@@ -1,37 +1,40 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { CredentialReference } from '../../api/confirmed-endpoint.ts';
+import type { CredentialReference } from '../../api/kinds/cluster.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
 import { Secret } from '../../observability/secret.ts';
 import { UpstreamError } from './upstream-contract.ts';
 
-/** What the desk shows to a cluster: a bearer token, or a certificate with its key (PEM). */
+/** The credential of Clusterpass at a cluster: a bearer token, or a client certificate with its key (PEM). */
 export type Credential =
   | { readonly type: 'token'; readonly token: Secret }
   | { readonly type: 'certificate'; readonly cert: Buffer; readonly key: Secret; readonly digest: string };
 
 export interface Credentials {
-  /** Read anew at each use, so that a renewed one is in use at once and a removed one no longer. */
+  /** Reads the files at each use, so that a renewed credential is used at once and a removed one no longer. */
   read(reference: CredentialReference): Promise<Credential>;
 }
 
 export interface CredentialsOptions {
-  /** Undefined: there are none. */
+  /** `--credentials-dir`; undefined without it. */
   readonly dir: string | undefined;
-  /** The content of a file that only we can read; undefined when there is no such file. Throws when it is unsafe. */
+  /** The content of a file that only this user can read; undefined when it does not exist. Throws when it is unsafe. */
   readonly readSecret: (path: string) => Promise<Buffer | undefined>;
-  /** Where the details go that callers must not see, such as paths. */
+  /** Receives details that callers must not see, such as paths. */
   readonly report: (problem: { message: string; error?: unknown }) => void;
 }
 
-/** RFC 6750 section 2.1. Anything else could not be sent in a header, or would be two. */
+/** RFC 6750 section 2.1. Other characters cannot be sent in this header. */
 const BEARER = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /** Credentials in files: `<dir>/<namespace>/<name>/token`, or `tls.crt` and `tls.key` there. */
 export function createCredentials({ dir, readSecret, report }: CredentialsOptions): Credentials {
   const unusable = (message: string, error?: unknown): UpstreamError => {
     report({ message, error });
-    return new UpstreamError('credential', 'the credential that it names cannot be used; the log of the desk says why');
+    return new UpstreamError(
+      'credential',
+      'the credential that it names cannot be used; the log of Clusterpass says why',
+    );
   };
   const readFile = async (path: string): Promise<Buffer | undefined> => {
     try {
@@ -42,8 +45,8 @@ export function createCredentials({ dir, readSecret, report }: CredentialsOption
   };
   return {
     read: async ({ namespace, name }) => {
-      if (dir === undefined) throw new UpstreamError('credential', 'the desk was started without --credentials-dir');
-      // Names come from an object, so they must not be able to leave the folder.
+      if (dir === undefined) throw new UpstreamError('credential', 'Clusterpass was started without --credentials-dir');
+      // The names come from an object, and must not lead out of the directory.
       if (isDns1123Label(namespace).length > 0 || isDns1123Subdomain(name).length > 0) {
         throw new UpstreamError(
           'credential',

@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import type { AddressRules } from '../../api/address-rules.ts';
 import { UpstreamError } from './upstream-contract.ts';
 
-/** Every address of a name. */
+/** All addresses of a host name. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 export const systemResolve: Resolve = async (hostname) =>
@@ -12,25 +12,25 @@ export const systemResolve: Resolve = async (hostname) =>
 export interface DialOptions {
   readonly rules: AddressRules;
   readonly resolve: Resolve;
-  /** Whether the desk itself listens there. */
+  /** Whether this process listens there. */
   readonly isOwnListener: (address: string, port: number) => boolean;
 }
 
 export interface Dial {
-  /** Throws when this is an IP address that nothing may be sent to. A name is looked at when it is resolved. */
+  /** Throws for an IP address that is not connected to. A host name is checked when it is resolved. */
   checkHost(hostname: string, port: number): void;
   /**
-   * For the socket to find its address with: what it gives was checked, and it is what the socket connects to.
-   * There is no second resolution whose answer could be another one (CVE-2020-8562).
+   * The lookup of the socket. It returns checked addresses, and the socket connects to one of them: there is no second
+   * resolution that could return another address (CVE-2020-8562).
    */
   lookupFor(port: number): LookupFunction;
 }
 
 export function createDial({ rules, resolve, isOwnListener }: DialOptions): Dial {
   const check = (address: string, port: number): void => {
-    const refusal = isOwnListener(address, port) ? 'it is the desk itself' : rules.refusal(address);
+    const refusal = isOwnListener(address, port) ? 'it is Clusterpass itself' : rules.refusal(address);
     if (refusal !== undefined) {
-      throw new UpstreamError('address', `the desk does not connect to ${address}, because ${refusal}`);
+      throw new UpstreamError('address', `Clusterpass does not connect to ${address}, because ${refusal}`);
     }
   };
   return {
@@ -43,7 +43,7 @@ export function createDial({ rules, resolve, isOwnListener }: DialOptions): Dial
       (hostname, { all }, callback) => {
         resolve(hostname)
           .then((found) => {
-            // One bad address spoils the name: an honest one has none, and the socket may try all of them.
+            // One refused address refuses the name, because the socket may try all of them.
             for (const address of found) check(address, port);
             const addresses = found.map((address) => ({ address, family: isIP(address) }));
             const [first] = addresses;

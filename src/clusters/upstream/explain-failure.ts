@@ -1,6 +1,6 @@
 import { UpstreamError } from './upstream-contract.ts';
 
-/** Codes of Node and OpenSSL for a certificate that does not show what it should, in words. */
+/** Messages for Node's and OpenSSL's codes of certificate errors. */
 const CERTIFICATE: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed and not in the caBundle of the cluster',
   SELF_SIGNED_CERT_IN_CHAIN: 'its certificate was signed by an authority that is not in the caBundle of the cluster',
@@ -16,11 +16,11 @@ const CERTIFICATE: Readonly<Record<string, string>> = {
   HOSTNAME_MISMATCH: 'its certificate is for another name',
 };
 
-/** The rest of OpenSSL's verdicts on a certificate: no word of ours would say more than the code. */
+/** OpenSSL's other certificate errors: the message is made of the code. */
 const OTHER_CERTIFICATE =
   /^(?:CERT_\w+|CRL_\w+|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|UNABLE_TO_\w+|ERROR_IN_CERT_\w+)$/;
 
-/** Alerts by which a server refuses the certificate that was shown to it (RFC 8446 section 6.2). */
+/** Alerts with which a server refuses a client certificate (RFC 8446 section 6.2). */
 const REFUSED_CERTIFICATE =
   /ALERT_(?:BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_\w+|UNKNOWN_CA|ACCESS_DENIED)$/;
 
@@ -43,16 +43,16 @@ const SERVER: Readonly<Record<string, string>> = {
 
 const TIMEOUT = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']);
 
-/** What went wrong on the way, told apart by who can mend it. */
-export function explainFailure(error: unknown, showedCertificate: boolean): UpstreamError {
+/** Sorts failures by who can fix them. */
+export function explainFailure(error: unknown, sentCertificate: boolean): UpstreamError {
   const cause = innermost(error);
   if (cause instanceof UpstreamError) return cause;
   const { code = '', name } = cause as { code?: string; name: string };
   const failed = (reason: UpstreamError['reason'], message: string) => new UpstreamError(reason, message, { cause });
 
   if (name === 'TimeoutError' || TIMEOUT.has(code)) return failed('timeout', 'it did not answer in time');
-  if (showedCertificate && REFUSED_CERTIFICATE.test(code)) {
-    return failed('credential', 'it did not take the certificate that was shown to it');
+  if (sentCertificate && REFUSED_CERTIFICATE.test(code)) {
+    return failed('credential', 'it refused the client certificate');
   }
   const certificate = CERTIFICATE[code];
   if (certificate !== undefined) return failed('tls', certificate);

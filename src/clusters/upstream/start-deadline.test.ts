@@ -5,7 +5,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('a deadline', () => {
-  it('ends the work when the time is over, and says so', () => {
+  it('aborts at the deadline, with isOver', () => {
     const { signal, isOver } = startDeadline(1_000, undefined);
     vi.advanceTimersByTime(999);
     expect([signal.aborted, isOver()]).toEqual([false, false]);
@@ -13,7 +13,7 @@ describe('a deadline', () => {
     expect([signal.aborted, isOver(), (signal.reason as Error).name]).toEqual([true, true, 'TimeoutError']);
   });
 
-  it('ends it when nobody wants it any more, for their reason', () => {
+  it('aborts with the signal of the caller, for its reason', () => {
     const by = new AbortController();
     const { signal, isOver } = startDeadline(1_000, by.signal);
     const reason = new Error('gone');
@@ -22,12 +22,12 @@ describe('a deadline', () => {
     expect([signal.reason, isOver()]).toEqual([reason, false]);
   });
 
-  it('has ended when nobody wanted it from the start', () => {
+  it('is aborted from the start with an aborted signal', () => {
     const { signal } = startDeadline(1_000, AbortSignal.abort(new Error('gone')));
     expect(signal.aborted).toBe(true);
   });
 
-  it('leaves nothing when the work is done', () => {
+  it('leaves no timer and no listener when the work is done', () => {
     const by = new AbortController();
     const { signal, clear } = startDeadline(1_000, by.signal);
     clear();

@@ -1,15 +1,15 @@
 export interface Deadline {
-  /** Aborts at the deadline, or when whoever asked no longer wants the answer. */
+  /** Aborts at the deadline, or with the caller's signal. */
   readonly signal: AbortSignal;
-  /** Whether it was the time that ended it. */
+  /** Whether it aborted because of the deadline. */
   isOver(): boolean;
-  /** What was waited for is there. */
+  /** The work is done. */
   clear(): void;
 }
 
 /**
- * As `AbortSignal.any` with `AbortSignal.timeout`, but nothing is left when the work is done: those two go on until the
- * time is over, and then make an error for nobody.
+ * As `AbortSignal.any` with `AbortSignal.timeout`, but without a timer after the work is done: those two run until the
+ * timeout, and then create an error that nothing uses.
  */
 export function startDeadline(ms: number, by: AbortSignal | undefined): Deadline {
   const controller = new AbortController();
@@ -17,7 +17,7 @@ export function startDeadline(ms: number, by: AbortSignal | undefined): Deadline
   const abort = (): void => controller.abort(by?.reason);
   const timer = setTimeout(() => {
     isOver = !controller.signal.aborted;
-    controller.abort(new DOMException('the time is over', 'TimeoutError'));
+    controller.abort(new DOMException('the deadline has passed', 'TimeoutError'));
   }, ms);
   if (by?.aborted === true) abort();
   by?.addEventListener('abort', abort);

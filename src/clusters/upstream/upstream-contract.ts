@@ -1,13 +1,14 @@
-import type { CredentialReference } from '../../api/confirmed-endpoint.ts';
-import type { ApiEndpoints } from '../../api/kinds/cluster.ts';
+import { endpointsOf, isConfirmed } from '../../api/confirmed-endpoint.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import { type ApiEndpoints, type CredentialReference, controllerOf } from '../../api/kinds/cluster.ts';
 
-/** The API server of a registered cluster, as the desk talks to it. */
+/** The client of the API servers of registered clusters. */
 
-/** What of a cluster decides where and how it is reached. Plain data. */
+/** How a cluster is reached. Plain data: it is sent to the probe worker. */
 export interface UpstreamCluster {
   readonly name: string;
   readonly uid: string;
-  /** Moves with every change of the spec. */
+  /** Counts the changes of the spec. */
   readonly generation: number;
   readonly endpoints: ApiEndpoints;
   readonly controller: CredentialReference | undefined;
@@ -15,18 +16,31 @@ export interface UpstreamCluster {
   readonly confirmed: boolean;
 }
 
+export function describeCluster(object: ApiObject, productName: string): UpstreamCluster {
+  const { name = '', uid = '', generation = 0 } = object.metadata;
+  const controller = controllerOf(object);
+  return {
+    name,
+    uid,
+    generation,
+    endpoints: endpointsOf(object, productName),
+    controller,
+    confirmed: controller !== undefined && isConfirmed(object, productName),
+  };
+}
+
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST';
-  /** Absolute, in the one form the URL standard gives it: dot segments and the like are refused. */
+  /** Absolute and in the canonical form of the URL standard: dot segments, for example, are refused. */
   readonly path: string;
   /** JSON. */
   readonly body?: Uint8Array;
-  /** True: with the credential that the cluster names, which must be confirmed. */
+  /** True: send the credential that the cluster names. It must be confirmed. */
   readonly credential: boolean;
-  /** For all of it, from the look-up of the name to the last byte of the answer. */
+  /** From the DNS lookup to the last byte of the answer. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-  /** True: nothing follows soon. The connection is closed, or kept if that was provided for. */
+  /** True: no request to this cluster follows soon. The connection is closed, unless it may be kept alive. */
   readonly last?: boolean;
 }
 
@@ -39,29 +53,29 @@ export interface UpstreamAnswer {
 
 export interface Upstream {
   /**
-   * One request, sent at most once: nothing is retried and no redirect is followed. Only a GET whose connection was
-   * kept, and had been closed by the other side, is sent again over a new one (RFC 9112 section 9.3.1). It goes to
-   * an address that was checked, over TLS that only the cluster's own authorities can vouch for, and carries no
-   * header but those made here. Any status except a redirect is an answer; everything else is an `UpstreamError`.
+   * Sends one request at most once: it retries nothing and follows no redirect. The one exception is a GET over a reused
+   * connection that the server had closed: it is sent again over a new one (RFC 9112 section 9.3.1). The request goes to
+   * an address that was checked, over TLS that only the authorities of the cluster's caBundle can certify, and has no
+   * headers but those made here. Any status except a redirect is an answer; everything else is an `UpstreamError`.
    */
   request(cluster: UpstreamCluster, request: UpstreamRequest): Promise<UpstreamAnswer>;
-  /** The next request to the cluster does not use a connection that there is now. */
+  /** Drops the connections to the cluster: the next request opens a new one. */
   forget(cluster: UpstreamCluster): void;
-  /** Ends what is under way. */
+  /** Aborts the requests in flight. */
   close(): Promise<void>;
 }
 
 /**
- * `address`     there is none, or the desk may not connect to it
- * `network`     nobody answers there
- * `tls`         whoever answers cannot show that it is this cluster
- * `credential`  the credential is missing, unsafe, not confirmed or not taken
- * `server`      the answer is none: too large, not HTTP, a redirect
- * `timeout`     no whole answer in time
+ * `address`     the cluster has no address, or one that Clusterpass does not connect to
+ * `network`     the address cannot be reached
+ * `tls`         the certificate does not prove that this is the cluster
+ * `credential`  the credential is missing, unsafe, not confirmed or refused
+ * `server`      the answer is too large, not HTTP or a redirect
+ * `timeout`     no complete answer in time
  */
 export type UpstreamFailure = 'address' | 'network' | 'tls' | 'credential' | 'server' | 'timeout';
 
-/** The message is a clause for people, which fits after "cluster alpha: ". It holds no secret. */
+/** The message is a clause for people that fits after "cluster alpha: ". It contains no secret. */
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';
   readonly reason: UpstreamFailure;

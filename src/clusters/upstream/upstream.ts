@@ -1,13 +1,14 @@
 import { networkInterfaces } from 'node:os';
 import { type AddressRules, isThisMachine } from '../../api/address-rules.ts';
 import { chooseEndpoint } from '../../api/choose-endpoint.ts';
+import type { Logger } from '../../observability/logger.ts';
 import {
   type Connection,
+  type ConnectionEnvironment,
   type ConnectionLimits,
-  type ConnectionSurroundings,
   createConnections,
 } from './connections.ts';
-import type { Credential, Credentials } from './credentials.ts';
+import { type Credential, type Credentials, createCredentials } from './credentials.ts';
 import { createDial, type Resolve, systemResolve } from './dial.ts';
 import { explainFailure } from './explain-failure.ts';
 import { startDeadline } from './start-deadline.ts';
@@ -22,17 +23,35 @@ import {
 export interface UpstreamOptions {
   readonly rules: AddressRules;
   readonly credentials: Credentials;
-  /** The port that the desk itself listens on. */
+  /** The port that this process listens on. */
   readonly ownPort?: number;
   readonly resolve?: Resolve;
-  /** The addresses of the machine that the desk runs on. */
+  /** The addresses of this machine. */
   readonly ownAddresses?: () => readonly string[];
-  /** For a client with another rhythm than that of requests that come when they come. */
+  /** The prober has other limits than forwarded requests. */
   readonly limits?: Partial<ConnectionLimits>;
-  readonly surroundings?: ConnectionSurroundings;
+  readonly environment?: ConnectionEnvironment;
 }
 
-/** The desk's way to the API servers of registered clusters; its promises are on the contract. */
+export interface OpenUpstreamOptions {
+  readonly rules: AddressRules;
+  readonly credentialsDir: string | undefined;
+  readonly readSecret: (path: string) => Promise<Buffer | undefined>;
+  readonly ownPort: number;
+  readonly logger: Logger;
+}
+
+/** The upstream client of the main thread. */
+export function openUpstream({ rules, credentialsDir, readSecret, ownPort, logger }: OpenUpstreamOptions): Upstream {
+  const credentials = createCredentials({
+    dir: credentialsDir,
+    readSecret,
+    report: ({ message, error }) => logger.warn(error === undefined ? {} : { err: error }, message),
+  });
+  return createUpstream({ rules, credentials, ownPort });
+}
+
+/** See `Upstream` for what it promises. */
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { rules, credentials, ownPort, resolve = systemResolve, ownAddresses = interfaceAddresses, limits } = options;
   const dial = createDial({
@@ -40,7 +59,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     resolve,
     isOwnListener: (address, port) => port === ownPort && isThisMachine(address, ownAddresses()),
   });
-  const connections = createConnections(dial, limits, options.surroundings);
+  const connections = createConnections(dial, limits, options.environment);
   return {
     request: async (cluster, request) => {
       const origin = originOf(cluster, ownAddresses());
@@ -49,22 +68,22 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       const { hostname, port } = new URL(origin);
       dial.checkHost(hostname, port === '' ? 443 : Number(port));
       const deadline = startDeadline(request.timeoutMs, request.signal);
-      const send = async (isRepeated: boolean): Promise<UpstreamAnswer> => {
+      const send = async (isRetry: boolean): Promise<UpstreamAnswer> => {
         const connection = connections.to(cluster, origin, credential);
         try {
-          return await exchange(connection, request, credential, deadline.signal);
+          return await roundTrip(connection, request, credential, deadline.signal);
         } catch (error) {
-          // The caller's own end is not the cluster's failure.
+          // An abort by the caller is not a failure of the cluster.
           if (request.signal?.aborted === true && !deadline.isOver()) throw request.signal.reason;
           const failure = explainFailure(error, credential?.type === 'certificate');
-          const wasClosed = failure.reason === 'network' && connection.isUsed;
-          if (!wasClosed || isRepeated || request.method !== 'GET') throw failure;
+          const wasClosed = failure.reason === 'network' && connection.isReused;
+          if (!wasClosed || isRetry || request.method !== 'GET') throw failure;
           connection.drop();
           return send(true);
         }
       };
       try {
-        return notRevealing(notRedirect(await send(false)), credential);
+        return withoutCredential(notRedirect(await send(false)), credential);
       } finally {
         deadline.clear();
       }
@@ -74,8 +93,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   };
 }
 
-async function exchange(
-  { dispatcher, rest }: Connection,
+async function roundTrip(
+  { dispatcher, release }: Connection,
   request: UpstreamRequest,
   credential: Credential | undefined,
   signal: AbortSignal,
@@ -83,27 +102,27 @@ async function exchange(
   const { method, path, body, last = false } = request;
   const headers = headersFor(request, credential);
   const answer = await dispatcher.request({ method, path, headers, ...(body === undefined ? {} : { body }), signal });
-  const whole = Buffer.from(await answer.body.arrayBuffer());
-  if (last) rest();
-  return { status: answer.statusCode, headers: answer.headers, body: whole };
+  const bytes = Buffer.from(await answer.body.arrayBuffer());
+  if (last) release();
+  return { status: answer.statusCode, headers: answer.headers, body: bytes };
 }
 
 export const interfaceAddresses = (): string[] =>
   Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 
-/** Here the desk is the client: the endpoint is the one meant for a client at one of its own addresses. */
+/** The endpoint for a client at one of this machine's addresses. */
 function originOf({ endpoints }: UpstreamCluster, ownAddresses: readonly string[]): string {
   const address = chooseEndpoint(endpoints.serverEndpoints ?? [], ownAddresses)?.serverAddress ?? '';
   if (address === '') throw new UpstreamError('address', 'it has no address');
   const url = URL.canParse(address) ? new URL(address) : undefined;
-  // Registration refuses these; an object that was stored before is looked at again.
+  // Validation refuses these, but the object may be older than the validation.
   if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.pathname !== '/') {
     throw new UpstreamError('address', 'its address is no https URL of a host and a port');
   }
   return url.origin;
 }
 
-/** `..` and its spellings would be resolved on the way, and the request would be another one. */
+/** `..` and its other spellings would be resolved by the client, which would then send another path. */
 function checkPath(origin: string, path: string): void {
   const url = path.startsWith('/') && URL.canParse(`${origin}${path}`) ? new URL(`${origin}${path}`) : undefined;
   if (url?.origin !== origin || `${url.pathname}${url.search}` !== path || path.includes('//')) {
@@ -122,7 +141,7 @@ async function readCredential(credentials: Credentials, cluster: UpstreamCluster
   return credentials.read(cluster.controller);
 }
 
-/** Made from nothing: no header of whoever asked the desk can come along. */
+/** No header of the caller's request is forwarded. */
 function headersFor({ body }: UpstreamRequest, credential: Credential | undefined): Record<string, string> {
   return {
     accept: 'application/json',
@@ -140,12 +159,12 @@ function notRedirect(answer: UpstreamAnswer): UpstreamAnswer {
 }
 
 /**
- * Some gateways repeat the headers of what they refuse. What a cluster says of a request is passed on to whoever made it,
- * and that must never be the desk's own credential.
+ * Some gateways repeat the headers of a request that they refuse. Parts of the answer go to the caller, who must never get
+ * the credential.
  */
-function notRevealing(answer: UpstreamAnswer, credential: Credential | undefined): UpstreamAnswer {
+function withoutCredential(answer: UpstreamAnswer, credential: Credential | undefined): UpstreamAnswer {
   if (credential?.type === 'token' && answer.body.includes(credential.token.reveal())) {
-    throw new UpstreamError('server', `its answer (${answer.status}) repeats the credential of the desk`);
+    throw new UpstreamError('server', `its answer (${answer.status}) repeats the credential of Clusterpass`);
   }
   return answer;
 }

@@ -1,6 +1,6 @@
 import type { ServedResource, ServedVersion } from './served-resources.ts';
 
-/** X-05: everything in two documents, `/api` for the core group and `/apis` for the others. */
+/** X-05: aggregated discovery: `/api` for the core group and `/apis` for the others. */
 export function aggregatedDocuments(versions: readonly ServedVersion[]): Map<string, object> {
   const isCore = ({ group }: ServedVersion): boolean => group === '';
   return new Map([

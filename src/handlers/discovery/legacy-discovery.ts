@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { apiVersionOf } from '../../api/kind.ts';
 import type { ServedResource, ServedVersion } from './served-resources.ts';
 
-/** X-07: one document per path, in the shape that every client since the first can read. */
+/** X-07: one document per path, which every version of kubectl can read. */
 export function legacyDocuments(versions: readonly ServedVersion[]): Map<string, object> {
   const documents = new Map<string, object>();
   const core = versions.filter(({ group }) => group === '');
   documents.set('/api', {
     kind: 'APIVersions',
     versions: core.map(({ version }) => version),
-    // A client is here already, by an address that works for it.
+    // The client has found a working address already.
     serverAddressByClientCIDRs: [],
   });
   const groups = groupsOf(versions);
@@ -34,19 +34,19 @@ function groupsOf(versions: readonly ServedVersion[]) {
 
 const resourceList = (served: ServedVersion): object => ({
   kind: 'APIResourceList',
-  // X-07: the list of the core group is the one without.
+  // X-07: the list of the core group has no apiVersion.
   ...(served.group === '' ? {} : { apiVersion: 'v1' }),
   groupVersion: apiVersionOf(served),
   resources: served.resources.map((resource) => entryOf(resource)),
 });
 
 function entryOf({ kind, subresource, body, verbs }: ServedResource): object {
-  const foreign = body.group !== kind.group || body.version !== kind.version;
+  const isForeign = body.group !== kind.group || body.version !== kind.version;
   const head = {
     name: subresource === '' ? kind.resource : `${kind.resource}/${subresource}`,
     singularName: subresource === '' ? kind.singular : '',
     namespaced: kind.namespaced,
-    ...(foreign ? { group: body.group, version: body.version } : {}),
+    ...(isForeign ? { group: body.group, version: body.version } : {}),
     kind: body.kind,
     verbs,
   };

@@ -4,15 +4,15 @@ import { tokenRequestType } from '../../api/kinds/token-request.ts';
 import type { Target, Verb } from '../../api/request.ts';
 import { findResource, type Resource, SUBRESOURCES } from '../dispatch.ts';
 
-/** Where paths lead: the fleet's own, or those below the prefix of a cluster. */
+/** The paths of the fleet, or those under the prefix of a cluster. */
 export type Realm = 'fleet' | 'cluster';
 
-/** What discovery and OpenAPI tell of one resource or subresource. */
+/** A resource or subresource in discovery and OpenAPI. */
 export interface ServedResource {
-  /** Kinds that can be listed have a name for their lists. */
+  /** Virtual types have no lists. */
   readonly kind: ResourceType & { readonly listKind?: string };
   readonly subresource: Resource['subresource'];
-  /** What is sent and answered here; the kind itself, but for a token. */
+  /** The type of the bodies: the kind itself, except for `token`. */
   readonly body: Pick<BodyType, 'group' | 'version' | 'kind' | 'schema'>;
   readonly verbs: readonly Verb[];
 }
@@ -20,11 +20,11 @@ export interface ServedResource {
 export interface ServedVersion {
   readonly group: string;
   readonly version: string;
-  /** By name, each followed by its subresources. */
+  /** Sorted by name, each followed by its subresources. */
   readonly resources: readonly ServedResource[];
 }
 
-/** X-09: the order in which kube-apiserver lists the verbs of custom resources. Built-in ones come sorted. */
+/** X-09: kube-apiserver's order of the verbs of custom resources. Those of built-in resources are sorted. */
 const CUSTOM_ORDER: readonly Verb[] = [
   'delete',
   'deletecollection',
@@ -37,8 +37,8 @@ const CUSTOM_ORDER: readonly Verb[] = [
 ];
 
 /**
- * Asks the router what it serves, so that discovery cannot promise anything else. A version of a group is
- * named when something of it is served in this realm.
+ * Uses the table of the router, so that discovery and routing cannot disagree. A group version is listed when this realm
+ * serves a resource of it.
  */
 export function servedVersions(catalog: Catalog, realm: Realm): ServedVersion[] {
   const versions = new Map<string, { group: string; version: string; resources: ServedResource[] }>();
@@ -64,7 +64,7 @@ function inOrder({ style }: ResourceType, subresource: string, verbs: ReadonlySe
   return custom ? CUSTOM_ORDER.filter((verb) => verbs.has(verb)) : [...verbs].sort();
 }
 
-/** A path to an object of this kind, whatever its name: scope decides what is found there. */
+/** A path to any object of this kind. */
 function targetOf(
   { group, version, resource, namespaced }: ResourceType,
   realm: Realm,

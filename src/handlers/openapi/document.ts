@@ -6,7 +6,7 @@ import { patchMediaTypes } from '../write/patch.ts';
 import { pathParameter, queryParameters } from './operation-parameters.ts';
 import { gvk, type Json, SchemaComponents } from './schemas.ts';
 
-/** The OpenAPI 3.0 description of one version of one group, from the schemas that requests are checked with. */
+/** The OpenAPI 3.0 document of one group version, made from the schemas that validate requests. */
 export function openApiDocument(served: ServedVersion, productVersion: string): Json {
   const components = new SchemaComponents();
   const paths: Record<string, Json> = {};
@@ -25,7 +25,7 @@ export function openApiDocument(served: ServedVersion, productVersion: string): 
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** On the collection, and on the item. A watch is a list with a parameter. */
+/** Methods of the collection and of the item. A watch is a list with a parameter. */
 const COLLECTION: readonly [Method, Verb][] = [
   ['get', 'list'],
   ['post', 'create'],
@@ -37,7 +37,7 @@ const ITEM: readonly [Method, Verb][] = [
   ['patch', 'patch'],
   ['delete', 'delete'],
 ];
-/** A token is created at the account that it is for. */
+/** With `create` for `token`. */
 const SUBRESOURCE: readonly [Method, Verb][] = [...ITEM, ['post', 'create']];
 
 function pathsOf(served: ServedVersion, resource: ServedResource, components: SchemaComponents): Record<string, Json> {
@@ -76,7 +76,7 @@ const ACTIONS: Readonly<Record<Verb, string>> = {
   delete: 'delete',
   deletecollection: 'deletecollection',
 };
-const WORDS: Readonly<Record<Verb, string>> = {
+const DESCRIPTIONS: Readonly<Record<Verb, string>> = {
   get: 'Read one',
   list: 'List or watch objects of kind',
   watch: 'Watch objects of kind',
@@ -84,7 +84,7 @@ const WORDS: Readonly<Record<Verb, string>> = {
   update: 'Replace one',
   patch: 'Change parts of one',
   delete: 'Delete one',
-  deletecollection: 'Delete all, or those that are selected, of kind',
+  deletecollection: 'Delete all or the selected objects of kind',
 };
 
 const JSON_TYPE = 'application/json';
@@ -100,7 +100,7 @@ function operation({ kind, subresource, body }: ServedResource, verb: Verb, comp
         : schema;
   const code = verb === 'create' ? '201' : '200';
   return {
-    description: `${WORDS[verb]} ${body.kind}${subresource === '' || subresource === 'token' ? '' : ` (${subresource})`}`,
+    description: `${DESCRIPTIONS[verb]} ${body.kind}${subresource === '' || subresource === 'token' ? '' : ` (${subresource})`}`,
     parameters: queryParameters(verb),
     ...requestBody(kind.style, verb, schema, components),
     responses: {
@@ -136,20 +136,20 @@ const content = (types: readonly string[], schema: Json): Json =>
   Object.fromEntries(types.map((type) => [type, { schema }]));
 
 const PATCH = (components: SchemaComponents): Json =>
-  components.named('Patch', { type: 'object', description: 'A change, in the language that its media type names.' });
+  components.named('Patch', { type: 'object', description: 'A patch in the format of its media type.' });
 
 const STATUS = (components: SchemaComponents): Json =>
   components.named('Status', {
     type: 'object',
-    description: 'What came of a request that has no object as its answer.',
+    description: 'The result of a request that returns no object.',
     properties: {
       apiVersion: { type: 'string' },
       code: { type: 'integer', format: 'int32', description: 'The HTTP status code.' },
-      details: { type: 'object', description: 'What the answer is about, and every cause of a failure.' },
+      details: { type: 'object', description: 'The object that the status is about, and the causes of a failure.' },
       kind: { type: 'string' },
-      message: { type: 'string', description: 'For people.' },
+      message: { type: 'string', description: 'A message for people.' },
       metadata: { type: 'object' },
-      reason: { type: 'string', description: 'For programs: one word.' },
+      reason: { type: 'string', description: 'A reason for programs, as one word.' },
       status: { type: 'string', description: '`Success` or `Failure`.' },
     },
     ...gvk([{ group: '', version: 'v1', kind: 'Status' }]),

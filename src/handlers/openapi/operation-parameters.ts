@@ -1,7 +1,7 @@
 import type { Verb } from '../../api/request.ts';
 import type { Json } from './schemas.ts';
 
-/** The parameters of every verb, as OpenAPI describes them. */
+/** The query parameters of each verb in OpenAPI. */
 
 const query = (name: string, type: 'string' | 'integer' | 'boolean', description: string): Json => ({
   name,
@@ -18,34 +18,39 @@ export const pathParameter = (name: 'name' | 'namespace', description: string): 
   schema: { type: 'string', uniqueItems: true },
 });
 
-const PRETTY = query('pretty', 'string', 'If `true`, the answer is indented. The default for browsers and curl.');
-const DRY_RUN = query('dryRun', 'string', '`All`: every check is made, and nothing is stored.');
-const FIELD_MANAGER = query('fieldManager', 'string', 'Who makes the change: fewer than 128 printable characters.');
+const PRETTY = query('pretty', 'string', 'If `true`, the response is indented. The default for browsers and curl.');
+const DRY_RUN = query('dryRun', 'string', '`All` runs every check and stores nothing.');
+const FIELD_MANAGER = query(
+  'fieldManager',
+  'string',
+  'The name of the actor that makes the change, fewer than 128 printable characters.',
+);
 const FIELD_VALIDATION = query(
   'fieldValidation',
   'string',
-  'What happens to unknown and repeated fields: `Ignore` drops them, `Warn` (the default) also says so, `Strict` refuses the request.',
+  'How unknown and duplicate fields are handled: `Ignore` drops them, `Warn` (the default) drops them with a warning, ' +
+    '`Strict` refuses the request.',
 );
 const SELECTION: readonly Json[] = [
-  query('labelSelector', 'string', 'Only objects whose labels match.'),
-  query('fieldSelector', 'string', 'Only objects whose fields match, e.g. `metadata.name=x`.'),
+  query('labelSelector', 'string', 'Selects objects by their labels.'),
+  query('fieldSelector', 'string', 'Selects objects by their fields, e.g. `metadata.name=x`.'),
 ];
 const LISTING: readonly Json[] = [
   ...SELECTION,
-  query('limit', 'integer', 'The most objects in one answer; the rest is asked for with `continue`.'),
-  query('continue', 'string', 'The next page of a list, from `metadata.continue` of the page before.'),
-  query('resourceVersion', 'string', 'How fresh the answer must be, or where a watch starts.'),
-  query('resourceVersionMatch', 'string', 'How `resourceVersion` is meant: `Exact` or `NotOlderThan`.'),
-  query('timeoutSeconds', 'integer', 'When the call ends at the latest.'),
-  query('watch', 'boolean', 'Instead of a list, a stream of changes: one JSON object per line.'),
-  query('allowWatchBookmarks', 'boolean', 'A watch may also tell how far it has come when nothing happens.'),
-  query('sendInitialEvents', 'boolean', 'A watch starts with what is there already.'),
+  query('limit', 'integer', 'The maximum number of objects in one response. `continue` returns the rest.'),
+  query('continue', 'string', 'The token of the next page, from `metadata.continue` of the previous page.'),
+  query('resourceVersion', 'string', 'The minimum version of a list, or the version after which a watch starts.'),
+  query('resourceVersionMatch', 'string', 'How `resourceVersion` applies to a list: `Exact` or `NotOlderThan`.'),
+  query('timeoutSeconds', 'integer', 'The maximum duration of the request.'),
+  query('watch', 'boolean', 'Returns a stream of changes instead of a list, one JSON object per line.'),
+  query('allowWatchBookmarks', 'boolean', 'Lets a watch send BOOKMARK events, which carry only a resourceVersion.'),
+  query('sendInitialEvents', 'boolean', 'Starts a watch with the present objects as ADDED events.'),
 ];
 const DELETION: readonly Json[] = [
   DRY_RUN,
-  query('gracePeriodSeconds', 'integer', 'Accepted, and without effect: objects here end at once.'),
-  query('orphanDependents', 'boolean', 'Use `propagationPolicy` instead.'),
-  query('propagationPolicy', 'string', '`Orphan`, `Background` or `Foreground`.'),
+  query('gracePeriodSeconds', 'integer', 'Accepted and ignored: objects are deleted at once.'),
+  query('orphanDependents', 'boolean', 'Deprecated: use `propagationPolicy`.'),
+  query('propagationPolicy', 'string', '`Orphan`, `Background` or `Foreground`. Accepted and ignored.'),
 ];
 const WRITING: readonly Json[] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
 

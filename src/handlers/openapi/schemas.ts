@@ -1,9 +1,9 @@
 import type { BodyType } from '../../api/kind.ts';
 
-/** JSON as OpenAPI 3.0 has it. */
+/** JSON of an OpenAPI document. */
 export type Json = { readonly [key: string]: unknown };
 
-/** The keywords that our schemas use; see BodyType for those that are no JSON Schema. */
+/** The keywords of our schemas; BodyType explains those that are not JSON Schema. */
 interface SchemaNode {
   readonly type?: string;
   readonly description?: string;
@@ -34,30 +34,30 @@ const META_TYPES: ReadonlySet<string> = new Set([
   'StatusDetails',
 ]);
 
-/** What the head of an object means is the same in all of them. */
+/** Descriptions of the fields that every object has. */
 const HEAD: Readonly<Record<string, string>> = {
   kind: 'The kind of the object.',
   apiVersion: 'The group and version of the API that this representation belongs to.',
-  metadata: 'What every object has: its name, labels, annotations and versions.',
+  metadata: 'The name, labels, annotations and versions of the object.',
 };
 
 /**
- * Collects the named schemas of one document. Types of built-in kinds are named one by one, as kube-apiserver
- * does; a custom kind is one schema with everything but its metadata written out in place.
+ * Collects the named schemas of one document. As in kube-apiserver, every type of a built-in kind is a schema of its own,
+ * and a custom kind is one schema with everything but its metadata inline.
  */
 export class SchemaComponents {
   readonly #schemas = new Map<string, Json>();
 
-  /** By name, so that the same program always writes the same bytes. */
+  /** Sorted by name, so that the document is deterministic. */
   get all(): Json {
     return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** A reference to the type of a body, which is described if it was not yet. */
+  /** A reference to the type of a body; adds the type if it is new. */
   body(type: Pick<BodyType, 'group' | 'version' | 'kind' | 'schema'> & { readonly style?: BodyType['style'] }): Json {
     const name = componentName(type, type.kind);
     if (!this.#schemas.has(name)) {
-      // Reserved first: a type may mention itself.
+      // Reserved first, because a type may refer to itself.
       this.#schemas.set(name, {});
       const owner = { ...type, inline: type.style === 'custom' };
       this.#schemas.set(name, { ...this.#object(type.schema as SchemaNode, owner, HEAD), ...gvk([type]) });
@@ -82,7 +82,7 @@ export class SchemaComponents {
     return ref(name);
   }
 
-  /** A schema that is written down here and shared by all groups. */
+  /** Adds a schema that all groups share. */
   named(name: string, schema: Json): Json {
     const full = `${META_PREFIX}.${name}`;
     this.#schemas.set(full, schema);
@@ -138,7 +138,7 @@ export class SchemaComponents {
       const { description: _, ...bare } = this.#object(node, owner);
       this.#schemas.set(name, { ...bare, ...described });
     }
-    // A reference has no room for words beside it.
+    // A `$ref` cannot have a description beside it.
     return node.description === undefined ? ref(name) : { allOf: [ref(name)], ...described };
   }
 }
@@ -160,12 +160,12 @@ export const gvk = (types: readonly { group: string; version: string; kind: stri
   'x-kubernetes-group-version-kind': types.map(({ group, version, kind }) => ({ group, kind, version })),
 });
 
-/** `io.k8s.api.core.v1.Pod`; a group that is not Kubernetes' own is written backwards, as for every custom kind. */
+/** `io.k8s.api.core.v1.Pod`; a custom group is reversed, as for every custom resource. */
 function componentName({ group, version }: { group: string; version: string }, goType: string): string {
   if (META_TYPES.has(goType)) return `${META_PREFIX}.${goType}`;
   const first = group === '' ? 'core' : (group.split('.', 1)[0] ?? '');
   const builtin = BUILTIN_GROUPS.has(group);
-  return builtin ? `io.k8s.api.${first}.${version}.${goType}` : `${backwards(group)}.${version}.${goType}`;
+  return builtin ? `io.k8s.api.${first}.${version}.${goType}` : `${reversed(group)}.${version}.${goType}`;
 }
 
 const BUILTIN_GROUPS: ReadonlySet<string> = new Set([
@@ -174,9 +174,9 @@ const BUILTIN_GROUPS: ReadonlySet<string> = new Set([
   'authorization.k8s.io',
   'rbac.authorization.k8s.io',
 ]);
-const backwards = (group: string): string => group.split('.').reverse().join('.');
+const reversed = (group: string): string => group.split('.').reverse().join('.');
 
-/** How lists are merged by patches: the annotations that the patches themselves follow. */
+/** How patches merge lists, from the same annotations that the patches use. */
 function listRules({ patchStrategy, patchMergeKey }: SchemaNode, { inline }: Owner): Json {
   if (inline) return {};
   if (patchStrategy !== 'merge') return { 'x-kubernetes-list-type': 'atomic' };
@@ -193,11 +193,15 @@ function listRules({ patchStrategy, patchMergeKey }: SchemaNode, { inline }: Own
 
 const LIST_META: Json = {
   type: 'object',
-  description: 'What every list has.',
+  description: 'Metadata of a list.',
   properties: {
-    continue: { type: 'string', description: 'Asks for the next page; empty on the last.' },
-    remainingItemCount: { type: 'integer', format: 'int64', description: 'How many follow, of those you may see.' },
-    resourceVersion: { type: 'string', description: 'The state that was listed; a watch can start from it.' },
-    selfLink: { type: 'string', description: 'The path that was asked.' },
+    continue: { type: 'string', description: 'The token of the next page; empty on the last page.' },
+    remainingItemCount: {
+      type: 'integer',
+      format: 'int64',
+      description: 'How many objects follow that the caller may see.',
+    },
+    resourceVersion: { type: 'string', description: 'The version of the list; a watch can start from it.' },
+    selfLink: { type: 'string', description: 'The path of the request.' },
   },
 };

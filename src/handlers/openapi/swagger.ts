@@ -3,10 +3,9 @@ import type { ServedResource, ServedVersion } from '../discovery/served-resource
 import { type Json, SchemaComponents } from './schemas.ts';
 
 /**
- * The OpenAPI 2.0 description of what can be created and not patched. kubectl learns from the PATCH of a kind whether
- * the server checks fields itself (X-13). A kind without one it checks on its own, and reads schemas for that from
- * `/openapi/v2` alone: without this, `kubectl create -f` of a review or a key fails. Everything else is left out, as
- * nobody asks for it here.
+ * The OpenAPI 2.0 document of the kinds that can be created but not patched. kubectl learns from the PATCH operation of
+ * a kind whether the server validates fields (X-13). A kind without PATCH it validates itself, with schemas of
+ * `/openapi/v2` only: without this document `kubectl create -f` of a review or a key fails. It contains no other kinds.
  */
 export function swaggerDocument(served: readonly ServedVersion[], productVersion: string): Json {
   const components = new SchemaComponents();
@@ -26,7 +25,7 @@ const isCheckedByClients = ({ subresource, verbs }: ServedResource): boolean =>
 
 const OPENAPI_3 = '#/components/schemas/';
 
-/** OpenAPI 2.0 keeps schemas elsewhere, and clients of it do not look into `allOf`. */
+/** OpenAPI 2.0 has schemas under `definitions`, and its clients ignore `allOf`. */
 function asSwagger(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asSwagger);
   if (typeof value === 'string')
@@ -37,13 +36,13 @@ function asSwagger(value: unknown): unknown {
   return Object.fromEntries(Object.entries({ ...rest, ...only }).map(([key, inner]) => [key, asSwagger(inner)]));
 }
 
-/** client-go asks for it with an at sign, which is no letter of media types, and would not read that in an answer. */
+/** client-go sends an at sign in Accept, which media types cannot contain, and does not accept it in the response. */
 export const SWAGGER_PROTOBUF = {
   asked: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
   answered: 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
 } as const;
 
-/** The same document as protobuf. The numbers are those of the fields in gnostic's `OpenAPIv2.proto`. */
+/** The same document as protobuf. The field numbers are those of gnostic's `OpenAPIv2.proto`. */
 export function swaggerProtobuf({ swagger, info, definitions }: Json): Uint8Array {
   const { title, version } = info as Json;
   return message(
@@ -78,7 +77,7 @@ const inner =
 const given = (value: unknown, field: (value: Json) => Field): Field =>
   typeof value === 'object' && value !== null ? field(value as Json) : nothing;
 
-/** A map is a list of pairs. */
+/** Protobuf encodes a map as a list of pairs. */
 const named = (number: number, schemas: unknown): Uint8Array =>
   message(
     ...Object.entries(schemas as Json).map(([name, schema]) =>
@@ -99,7 +98,7 @@ function schemaMessage(schema: Json): Uint8Array {
     type === undefined ? nothing : inner(22, message(text(1, type))),
     given(items, (value) => inner(23, message(inner(1, schemaMessage(value))))),
     given(schema.properties, (value) => inner(25, named(1, value))),
-    // JSON is YAML, which is what an extension is kept in.
+    // The value of an extension is YAML, and JSON is YAML.
     ...Object.entries(schema)
       .filter(([name]) => name.startsWith('x-'))
       .map(([name, value]) => inner(31, message(text(1, name), inner(2, message(text(2, JSON.stringify(value))))))),

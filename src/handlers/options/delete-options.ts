@@ -5,18 +5,18 @@ import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../
 import type { BodyType } from '../../api/kind.ts';
 import type { Query, RequestBody } from '../../api/request.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
-import { dryRunErrors, isDryRun } from './write-parameters.ts';
+import { dryRunErrors, isDryRun } from './write-options.ts';
 
 export interface DeleteOptions {
   readonly dryRun: boolean;
-  /** What the object must still be for the deletion to go ahead. */
+  /** The object is deleted only if it still has these. */
   readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string };
-  /** Accepted, as clients send them; objects here have no dependents and no graceful end. */
+  /** Accepted because clients send them, and ignored: objects have no dependents and are deleted at once. */
   readonly gracePeriodSeconds: number | undefined;
   readonly propagationPolicy: 'Foreground' | 'Background' | 'Orphan' | undefined;
 }
 
-/** As in the body, and with the same names in the query. */
+/** The fields of the body; the query has parameters of the same names. */
 interface RawDeleteOptions {
   readonly gracePeriodSeconds?: number;
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
@@ -27,7 +27,7 @@ interface RawDeleteOptions {
 
 const text = () => Type.Optional(Type.String({ goType: 'string' }));
 
-/** Every API group has this type, and clients send it in the version of the object that they delete. */
+/** Every API group has this type: clients send it in the group and version of the object that they delete. */
 export const deleteOptionsType: BodyType = {
   group: META_GROUP,
   version: 'v1',
@@ -52,19 +52,19 @@ export const deleteOptionsType: BodyType = {
 };
 
 /**
- * The options come from the body if there is one, else from the query. Stricter than kube-apiserver in one
- * point: `dryRun` in the query counts beside a body too, because ignoring it would delete for real.
+ * The options of the body if there is one, else those of the query. Stricter than kube-apiserver in one point:
+ * `dryRun` in the query also counts beside a body, because ignoring it would delete the object.
  */
 export function parseDeleteOptions(query: Query, body?: RequestBody): DeleteOptions {
-  const asked = body === undefined || body.bytes.length === 0 ? fromQuery(query) : fromBody(body);
-  const dryRun = [...(asked.dryRun ?? []), ...query.getAll('dryRun')];
-  const errors = [...propagationErrors(asked), ...dryRunErrors(dryRun)];
+  const raw = body === undefined || body.bytes.length === 0 ? fromQuery(query) : fromBody(body);
+  const dryRun = [...(raw.dryRun ?? []), ...query.getAll('dryRun')];
+  const errors = [...propagationErrors(raw), ...dryRunErrors(dryRun)];
   if (errors.length > 0) throw invalid({ group: META_GROUP, kind: 'DeleteOptions' }, '', errors);
   return {
     dryRun: isDryRun(dryRun),
-    preconditions: asked.preconditions ?? {},
-    gracePeriodSeconds: asked.gracePeriodSeconds,
-    propagationPolicy: asked.propagationPolicy as DeleteOptions['propagationPolicy'],
+    preconditions: raw.preconditions ?? {},
+    gracePeriodSeconds: raw.gracePeriodSeconds,
+    propagationPolicy: raw.propagationPolicy as DeleteOptions['propagationPolicy'],
   };
 }
 

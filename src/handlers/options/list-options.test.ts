@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ApiError, type Status } from '../../api/status.ts';
+import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
+import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import { parseListOptions, parseResourceVersion } from './list-options.ts';
 
 const parse = (text: string) => parseListOptions(new URLSearchParams(text));
@@ -197,5 +199,39 @@ test('no query makes anything but an ApiError', () => {
       }
     }),
     { numRuns: 2_000 },
+  );
+});
+
+test('a selector from the cache equals one that is parsed, whatever was parsed before', () => {
+  const name = fc.constantFrom('a', 'b', 'c.d/e', 'zone');
+  const value = fc.constantFrom('', 'x', 'y', '1', '=', '(');
+  const term = fc.oneof(
+    fc.tuple(name, fc.constantFrom('=', '==', '!=', ' in ', ' notin '), value).map((parts) => parts.join('')),
+    fc.tuple(name, value, value).map(([key, one, two]) => `${key} in (${one},${two})`),
+    name,
+    name.map((key) => `!${key}`),
+  );
+  const text = fc.array(term, { maxLength: 3 }).map((terms) => terms.join(','));
+  const outcomeOf = (parse: () => { toString(): string }): string => {
+    try {
+      return `parsed ${parse()}`;
+    } catch (error) {
+      return `refused ${error instanceof ApiError ? error.status.message : (error as Error).message}`;
+    }
+  };
+  fc.assert(
+    fc.property(fc.array(text, { minLength: 1, maxLength: 600 }), (texts) => {
+      for (const selector of texts) {
+        const query = new URLSearchParams({ labelSelector: selector });
+        expect(outcomeOf(() => parseListOptions(query).labelSelector)).toBe(
+          outcomeOf(() => parseLabelSelector(selector)),
+        );
+        const byField = new URLSearchParams({ fieldSelector: selector });
+        expect(outcomeOf(() => parseListOptions(byField).fieldSelector)).toBe(
+          outcomeOf(() => parseFieldSelector(selector)),
+        );
+      }
+    }),
+    { numRuns: 30 },
   );
 });

@@ -3,7 +3,7 @@ import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { type FieldError, forbiddenField, invalid, unsupportedValue } from '../../api/field-error.ts';
 import type { Query } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
-import { remembering } from '../../lib/remember.ts';
+import { cached } from '../../lib/cache.ts';
 import { type FieldSelector, parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { type LabelSelector, parseLabelSelector, SelectorSyntaxError } from '../../objects/selectors/label-selector.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
@@ -14,10 +14,10 @@ export interface ListOptions {
   readonly fieldSelector: FieldSelector;
   readonly watch: boolean;
   readonly allowWatchBookmarks: boolean;
-  /** Undefined: as fresh as the store. 0: whatever is at hand. Clamped to 2^53 - 1, which is in the future. */
+  /** Undefined: as fresh as the store. 0: any state of the cache. Clamped to 2^53 - 1, which is in the future. */
   readonly resourceVersion: number | undefined;
   readonly resourceVersionMatch: '' | 'Exact' | 'NotOlderThan';
-  /** 0: the server's choice. */
+  /** 0: the server chooses. */
   readonly timeoutSeconds: number;
   /** 0: no limit. */
   readonly limit: number;
@@ -31,27 +31,32 @@ interface RawOptions extends Omit<ListOptions, 'resourceVersion' | 'resourceVers
 }
 
 /**
- * The options of list and watch. L-22: what cannot be read (400) comes before what cannot be combined
- * (422), which comes before what the storage would refuse (400).
+ * The options of list and watch. L-22: values that cannot be parsed (400) are reported before values that cannot be
+ * combined (422), and those before values that the storage would refuse (400).
  */
 export function parseListOptions(query: Query): ListOptions {
   const options = withDefaults(read(query));
   const errors = options.watch ? watchErrors(options) : listErrors(options);
   if (errors.length > 0) throw invalid({ group: META_GROUP, kind: 'ListOptions' }, '', errors);
-  // L-32: a page is of the version that its token names.
+  // L-32: the token names the version of its page.
   if (!options.watch && options.continue !== '' && !isAny(options.resourceVersion)) {
     throw badRequest('specifying resource version is not allowed when using continue');
   }
   return {
     ...options,
     resourceVersion: parseResourceVersion(options.resourceVersion),
-    // The validation above leaves no other text.
+    // The validation above refuses every other text.
     resourceVersionMatch: options.resourceVersionMatch as ListOptions['resourceVersionMatch'],
   };
 }
 
-const readLabelSelector = remembering(parseLabelSelector);
-const readFieldSelector = remembering(parseFieldSelector);
+/**
+ * Parsed selectors of list and watch, by their text. Controllers repeat a few of them. A selector is a pure function of
+ * its text, so an entry is never stale: it dies by eviction.
+ */
+const SELECTOR_CACHE = { maxEntries: 256, maxKeyLength: 256 };
+const labelSelectorOf = cached(parseLabelSelector, SELECTOR_CACHE);
+const fieldSelectorOf = cached(parseFieldSelector, SELECTOR_CACHE);
 
 function read(query: Query): RawOptions {
   const timeoutSeconds = countParameter(query, 'timeoutSeconds') ?? 0;
@@ -59,8 +64,8 @@ function read(query: Query): RawOptions {
   return {
     timeoutSeconds,
     limit,
-    labelSelector: selector(() => readLabelSelector(query.get('labelSelector') ?? '')),
-    fieldSelector: selector(() => readFieldSelector(query.get('fieldSelector') ?? '')),
+    labelSelector: selector(() => labelSelectorOf(query.get('labelSelector') ?? '')),
+    fieldSelector: selector(() => fieldSelectorOf(query.get('fieldSelector') ?? '')),
     watch: booleanParameter(query, 'watch') ?? false,
     allowWatchBookmarks: booleanParameter(query, 'allowWatchBookmarks') ?? false,
     resourceVersion: query.get('resourceVersion') ?? '',
@@ -79,14 +84,14 @@ function selector<T>(parse: () => T): T {
   }
 }
 
-/** Zero may be written with any number of digits. */
+/** Zero may have any number of digits. */
 const isZero = (version: string): boolean => /^0+$/.test(version);
 const isAny = (version: string): boolean => version === '' || isZero(version);
 
-/** L-24: a watch from nowhere in particular starts with what there is. */
+/** L-24: a watch without a resourceVersion, or from 0, starts with the present state. */
 function withDefaults(options: RawOptions): RawOptions {
-  const untold = options.sendInitialEvents === undefined && options.resourceVersionMatch === '';
-  if (!options.watch || !untold || !isAny(options.resourceVersion)) return options;
+  const unset = options.sendInitialEvents === undefined && options.resourceVersionMatch === '';
+  if (!options.watch || !unset || !isAny(options.resourceVersion)) return options;
   return { ...options, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' };
 }
 
@@ -126,7 +131,7 @@ function watchErrors({ resourceVersionMatch: match, sendInitialEvents, ...option
   return errors;
 }
 
-/** L-25, for watches too: kube-apiserver answers those with a 500, but the mistake is the caller's. */
+/** L-25, also for watches: kube-apiserver answers those with a 500, but the mistake is the caller's. */
 export function parseResourceVersion(text: string): number | undefined {
   if (text === '') return undefined;
   const parsed = parseGoUint64(text);

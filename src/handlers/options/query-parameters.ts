@@ -2,18 +2,18 @@ import { type IntegerResult, parseGoInt64 } from '../../api/codec/go-text/go-par
 import type { Query } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 
-/** The group that errors about options name. */
+/** The API group in errors about options. */
 export const META_GROUP = 'meta.k8s.io';
 
-/** L-21: only `0` and `false` are false. `?watch=` and `?watch=no` are true. Undefined when not given. */
+/** L-21: only `0` and `false` are false. `?watch=` and `?watch=no` are true. Undefined when absent. */
 export function booleanParameter(query: Query, name: string): boolean | undefined {
   const value = query.get(name);
   return value === null ? undefined : value !== '0' && value.toLowerCase() !== 'false';
 }
 
 /**
- * L-20: a parameter that is there must be a number, also when it is empty. Stricter than kube-apiserver,
- * where a negative limit means none: a mistake must not turn into the most expensive request there is.
+ * L-20: a parameter that is present must be a number, even when it is empty. Stricter than kube-apiserver, where a
+ * negative limit means no limit: a mistake must not become the most expensive request.
  */
 export function countParameter(query: Query, name: string): number | undefined {
   const text = query.get(name);
@@ -23,7 +23,7 @@ export function countParameter(query: Query, name: string): number | undefined {
   return value;
 }
 
-/** Values beyond 2^53 are clamped to it: nothing here tells them apart. */
+/** Values above 2^53 - 1 are clamped to it. */
 function integer(result: IntegerResult): number {
   if (!result.ok) throw badRequest(result.message);
   return result.value;

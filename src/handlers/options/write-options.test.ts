@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { refusal } from '../../api/refusal.fixture.ts';
-import { parseCreateOptions } from './create-options.ts';
-import { parsePatchOptions } from './patch-options.ts';
-import { parseUpdateOptions } from './update-options.ts';
+import { parseCreateOptions, parsePatchOptions, parseUpdateOptions } from './write-options.ts';
 
 const query = (text: string): URLSearchParams => new URLSearchParams(text);
 

@@ -11,11 +11,11 @@ import {
   selfSubjectAccessReviewType,
 } from '../../api/kinds/reviews.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import type { Review, ReviewParts } from './create-review.ts';
+import type { Review, ReviewParts } from './review.ts';
 
 /**
- * Whether a request would be allowed. At the fleet the question is about no cluster, unless it is about a
- * cluster's entry in the registry; below the prefix of a cluster it is about that one.
+ * Whether a request would be allowed. Under the path of a cluster the question is about that cluster; at the fleet it is
+ * about no cluster, unless it names a Cluster object.
  */
 export const reviewAccess: Review = (parts, request, sent) => {
   const { metadata = {}, spec = {} } = sent as SelfSubjectAccessReview;
@@ -48,7 +48,7 @@ function resourceStatus(
   const cluster = clusterAskedAbout({ group, resource, name }, target.cluster);
   const question: ResourceQuestion = { verb, group, resource, subresource, namespace, name, cluster };
   const decision = authorizer.decide(caller, question);
-  // The answer is about the request, and that one is let through to be filtered.
+  // The request itself would be allowed, and its result filtered.
   if (!decision.allowed && name === '' && isFilteredList(question)) {
     return { allowed: true, reason: `everyone may list ${resource}, and is shown those that they may see` };
   }
@@ -90,10 +90,10 @@ function selectorErrors(selector: SelectorAttributes | undefined, at: string): F
 }
 
 function metadataErrors({ managedFields: _, ...metadata }: ObjectMeta): FieldError[] {
-  const said = Object.entries(metadata).filter(([, value]) => !isZero(value));
-  return said.length === 0 ? [] : [invalidValue('metadata', Object.fromEntries(said), 'must be empty')];
+  const set = Object.entries(metadata).filter(([, value]) => !isZero(value));
+  return set.length === 0 ? [] : [invalidValue('metadata', Object.fromEntries(set), 'must be empty')];
 }
 
-/** Clients in Go write fields out that nobody has set: kubectl sends a generation of 0. */
+/** Go clients send unset fields as zero values: kubectl sends a generation of 0. */
 const isZero = (value: unknown): boolean =>
   typeof value === 'object' && value !== null ? Object.keys(value).length === 0 : !value;

@@ -1,12 +1,12 @@
 import type { SelfSubjectRulesReview } from '../../api/kinds/reviews.ts';
 import { badRequest } from '../../api/status.ts';
-import type { Review } from './create-review.ts';
+import type { Review } from './review.ts';
 
 const RESTRICTED = 'rules that hold in some clusters only are not listed here, but below the path of each cluster';
 
 const SHORTENED = 'there are more rules than are listed';
 
-/** Everything the caller may do in one namespace: of the cluster asked, or of those it may do everything in. */
+/** The rules of the caller in one namespace: of the cluster of the path, or rules that hold in all clusters. */
 export const reviewRules: Review = ({ authorizer }, { caller, target }, sent) => {
   const { namespace = '' } = (sent as SelfSubjectRulesReview).spec ?? {};
   if (namespace === '') throw badRequest('no namespace on request');
@@ -15,7 +15,7 @@ export const reviewRules: Review = ({ authorizer }, { caller, target }, sent) =>
   const problems = texts.filter((text) => text !== '');
   return {
     metadata: {},
-    // Kubernetes does not repeat the question.
+    // Kubernetes does not repeat the spec.
     spec: {},
     status: {
       resourceRules: rules.resourceRules.map(({ verbs, apiGroups, resources, resourceNames }) => ({

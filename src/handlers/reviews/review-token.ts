@@ -2,22 +2,11 @@ import type { ObjectMeta } from '../../api/kind.ts';
 import type { TokenFindings, TokenReview } from '../../api/kinds/token-review.ts';
 import { badRequest, notFound } from '../../api/status.ts';
 import { Secret } from '../../observability/secret.ts';
-import type { Review } from './create-review.ts';
-import { userInfo } from './user-info.ts';
-
-export interface TokenQuestion {
-  /** Only tokens of this cluster, and users by their names in it; undefined at the fleet. */
-  readonly cluster: string | undefined;
-  /** None means the API itself. */
-  readonly audiences: readonly string[];
-}
-
-export type ReviewToken = (token: Secret, asked: TokenQuestion) => Promise<TokenFindings>;
+import { type Review, userInfo } from './review.ts';
 
 /**
- * K-40, K-41, K-43: a token that is not accepted is an answer, not an error. What can not be known is an error: while
- * the store does not answer, or the caches are behind it, the token may have been revoked, or its pod deleted,
- * and nobody is told that it is good, nor that it is bad (B12).
+ * K-40, K-41, K-43: a refused token is an answer, not an error. It is an error when the answer is unknown: while the
+ * store does not answer, or the caches are behind it, the token may have been revoked or its pod deleted (B12).
  */
 export const reviewToken: Review = async ({ catalog, reader, reviewToken: review }, { target }, sent) => {
   const { metadata = {}, spec = {} } = sent as TokenReview;
@@ -31,21 +20,21 @@ export const reviewToken: Review = async ({ catalog, reader, reviewToken: review
   )
     throw notFound(catalog.clusters, cluster);
   return {
-    metadata: ownWords(metadata),
+    metadata: callerFields(metadata),
     spec,
     status: statusOf(await review(new Secret(token), { cluster, audiences })),
   };
 };
 
-/** K-41: what is false is left out, and a user that is not known is an empty one. */
+/** K-41: false fields are omitted, and an unknown user is an empty object. */
 function statusOf(findings: TokenFindings): object {
   if (!findings.authenticated) return { user: {}, error: findings.error };
   const { user, audiences } = findings;
   return { authenticated: true, user: userInfo(user), ...(audiences.length === 0 ? {} : { audiences }) };
 }
 
-/** What the caller may say of an object comes back; what only a server can know of one does not. */
-const ownWords = ({ name, generateName, labels, annotations }: ObjectMeta): ObjectMeta => ({
+/** Returns the metadata that callers may set, not the fields that a server sets. */
+const callerFields = ({ name, generateName, labels, annotations }: ObjectMeta): ObjectMeta => ({
   ...(name === undefined ? {} : { name }),
   ...(generateName === undefined ? {} : { generateName }),
   ...(labels === undefined ? {} : { labels }),

@@ -1,5 +1,5 @@
 import { forbiddenField, invalid } from '../../api/field-error.ts';
-import type { ApiObject, Kind } from '../../api/kind.ts';
+import type { Kind } from '../../api/kind.ts';
 import type { SigningKeySpec } from '../../api/kinds/signing-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { conflict, notFound } from '../../api/status.ts';
@@ -9,9 +9,9 @@ import { checkPreconditions } from '../../objects/writer.ts';
 import { KeysAreExternal, type StoredKeyRing } from '../../tokens/keys/key-ring.ts';
 import { TooManyKeys } from '../../tokens/keys/ring-state.ts';
 import { type SigningKeyPublisher, signingKeyObject } from '../../tokens/keys/signing-key-publisher.ts';
-import type { OwnVerbs } from '../dispatch.ts';
-import { parseCreateOptions } from '../options/create-options.ts';
+import type { VerbOverrides } from '../dispatch.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
+import { parseCreateOptions } from '../options/write-options.ts';
 import { deleted } from '../write/delete.ts';
 import { readObject } from '../write/read-body.ts';
 
@@ -20,12 +20,12 @@ export interface SigningKeyParts {
   readonly reader: ObjectReader;
   readonly keyRing: Pick<StoredKeyRing, 'rotate' | 'revoke'>;
   readonly publisher: Pick<SigningKeyPublisher, 'sync'>;
-  /** Throws while the clock is known to be wrong: a new key is told when to sign. */
+  /** Throws while the clock is known to be wrong: a new key gets the time from which it signs. */
   readonly requireRightClock: () => void;
 }
 
-/** To create a key is to ask for a rotation, to delete one is to revoke it. */
-export const signingKeyVerbs = (parts: SigningKeyParts): OwnVerbs =>
+/** Creating a key rotates the keys; deleting one revokes it. */
+export const signingKeyVerbs = (parts: SigningKeyParts): VerbOverrides =>
   new Map([
     [
       parts.kind,
@@ -36,26 +36,24 @@ export const signingKeyVerbs = (parts: SigningKeyParts): OwnVerbs =>
     ],
   ]);
 
-/** Answers with the key that signs now, or that will. */
+/** Returns the key that signs now, or the one that will sign next. */
 async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<ApiResponse> {
   const { kind, reader, keyRing, publisher } = parts;
   const { dryRun, fieldValidation } = parseCreateOptions(request.query);
   const sent = readObject(request, kind, fieldValidation);
   const name = sent.metadata.name ?? '';
   if (name !== '') {
-    throw invalid(kind, name, [
-      forbiddenField('metadata.name', 'a key is named by its id, which the server makes: leave it out'),
-    ]);
+    throw invalid(kind, name, [forbiddenField('metadata.name', 'the server names a key by its id: omit the field')]);
   }
   parts.requireRightClock();
   const { force = false } = (sent.spec ?? {}) as SigningKeySpec;
-  const chosen = await asConflict(kind, () => keyRing.rotate({ force, dryRun }));
+  const key = await asConflict(kind, () => keyRing.rotate({ force, dryRun }));
   if (!dryRun) {
-    request.annotate('clusterpass.dev/signing-key', chosen.kid);
+    request.annotate('clusterpass.dev/signing-key', key.kid);
     await publisher.sync();
   }
-  const stored = dryRun ? undefined : reader.find(kind, { cluster: '', namespace: '', name: chosen.kid });
-  return { type: 'json', code: 201, json: encode(kind, stored?.object() ?? signingKeyObject(kind, chosen)) };
+  const stored = dryRun ? undefined : reader.find(kind, { cluster: '', namespace: '', name: key.kid });
+  return { type: 'json', code: 201, json: encode(kind, stored?.object() ?? signingKeyObject(kind, key)) };
 }
 
 async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<ApiResponse> {
@@ -63,16 +61,15 @@ async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<A
   const { name } = request.target;
   const { dryRun, preconditions } = parseDeleteOptions(request.query, request.body);
   await reader.catchUp();
-  const shown = reader.find(kind, { cluster: '', namespace: '', name });
-  if (shown === undefined) throw notFound(kind, name);
-  const object: ApiObject = shown.object();
-  checkPreconditions(kind, object, preconditions);
+  const stored = reader.find(kind, { cluster: '', namespace: '', name });
+  if (stored === undefined) throw notFound(kind, name);
+  checkPreconditions(kind, stored.object(), preconditions);
   if (!dryRun) {
     await asConflict(kind, () => keyRing.revoke(name));
     request.annotate('clusterpass.dev/signing-key', name);
     await publisher.sync();
   }
-  return deleted(kind, name, shown.uid);
+  return deleted(kind, name, stored.uid);
 }
 
 async function asConflict<T>(kind: Kind, change: () => Promise<T>): Promise<T> {

@@ -7,7 +7,7 @@ import { badRequest, conflict, notFound } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 
-/** What a token is bound to, for its claims. */
+/** The bound object, as claims of the token. */
 export interface Binding {
   readonly pod?: { name: string; uid: string };
   readonly secret?: { name: string; uid: string };
@@ -21,37 +21,37 @@ export interface BindingRequest {
   readonly serviceAccount: string;
 }
 
-/** Looks the referent up and checks that this account may be bound to it, in Kubernetes' order (T-17 to T-21, T-24). */
+/** Finds the object and checks that a token of this account may be bound to it, in Kubernetes' order (T-17 to T-21, T-24). */
 export async function resolveBinding(
   { catalog, reader }: { catalog: Catalog; reader: ObjectReader },
   { reference, cluster, namespace, serviceAccount }: BindingRequest,
 ): Promise<Binding> {
   const kind = bindableKind(catalog, reference);
-  const name = referentName(reference);
-  const referent = await reader.findFresh(kind, { cluster, namespace, name });
-  if (referent === undefined) throw notFound(kind, name);
+  const name = boundName(reference);
+  const bound = await reader.findFresh(kind, { cluster, namespace, name });
+  if (bound === undefined) throw notFound(kind, name);
   if (kind === catalog.secrets) {
-    checkUid(reference, referent);
-    return { secret: { name, uid: referent.uid } };
+    checkUid(reference, bound);
+    return { secret: { name, uid: bound.uid } };
   }
-  if (referent.field('spec.serviceAccountName') !== serviceAccount) {
+  if (bound.field('spec.serviceAccountName') !== serviceAccount) {
     throw badRequest(
       `cannot bind token for serviceaccount "${serviceAccount}" to pod running with different serviceaccount name.`,
     );
   }
-  checkUid(reference, referent);
-  const nodeName = referent.field('spec.nodeName');
-  return { pod: { name, uid: referent.uid }, ...(nodeName === '' ? {} : { node: { name: nodeName } }) };
+  checkUid(reference, bound);
+  const nodeName = bound.field('spec.nodeName');
+  return { pod: { name, uid: bound.uid }, ...(nodeName === '' ? {} : { node: { name: nodeName } }) };
 }
 
-/** What can be said of a reference without looking anything up. */
+/** The checks that need no lookup. */
 export function checkReference(catalog: Catalog, reference: BoundObjectReference): void {
   bindableKind(catalog, reference);
-  referentName(reference);
+  boundName(reference);
 }
 
-/** T-18, T-12m. Unlike the names in a path nobody has looked at this one yet, and it becomes part of a key. */
-function referentName({ name = '' }: BoundObjectReference): string {
+/** T-18, T-12m. The name becomes part of a storage key, and unlike the names of the path it is not validated yet. */
+function boundName({ name = '' }: BoundObjectReference): string {
   if (name === '') throw badRequest('Name parameter required.');
   const problems = isPathSegmentName(name);
   if (problems.length > 0) throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problems.join(';')}`);
@@ -65,7 +65,7 @@ function bindableKind(catalog: Catalog, { apiVersion = '', kind = '' }: BoundObj
   throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
 }
 
-/** T-30: only the group matters; what can not be read counts as none. */
+/** T-30: only the group matters; an apiVersion that cannot be parsed has none. */
 function parseApiVersion(apiVersion: string): { group: string; version: string } {
   const parts = apiVersion.split('/');
   if (parts.length === 1) return { group: '', version: apiVersion };
@@ -73,12 +73,12 @@ function parseApiVersion(apiVersion: string): { group: string; version: string }
   return { group: '', version: '' };
 }
 
-function checkUid({ uid = '', kind = '' }: BoundObjectReference, referent: StoredObject): void {
-  if (uid === '' || uid === referent.uid) return;
+function checkUid({ uid = '', kind = '' }: BoundObjectReference, bound: StoredObject): void {
+  if (uid === '' || uid === bound.uid) return;
   // Here `details.kind` is the Kind, not the resource (F-04).
   throw conflict(
     { group: '', resource: kind },
-    referent.name,
+    bound.name,
     `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`,
   );
 }

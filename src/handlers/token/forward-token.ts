@@ -1,6 +1,7 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { forbiddenField } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
+import { CONTROLLER_FIELD } from '../../api/kinds/cluster.ts';
 import {
   type BoundObjectReference,
   TOKEN_ANNOTATIONS,
@@ -11,9 +12,9 @@ import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { badGateway, notFound } from '../../api/status.ts';
 import {
+  describeCluster,
   type Upstream,
   type UpstreamAnswer,
-  type UpstreamCluster,
   UpstreamError,
 } from '../../clusters/upstream/upstream-contract.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -22,35 +23,38 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../tokens/forwarding/token-response.ts';
 import { checkReference } from './bound-object.ts';
-import type { AskedToken } from './read-token-request.ts';
-import { checkName, refuseIfInvalid } from './request-checks.ts';
+import { type ParsedTokenRequest, warnOfUnknownAnnotations } from './parse-token-request.ts';
 import { annotationField, lifetimeErrors, type TokenRequestAnnotations } from './token-request-annotations.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
+import { checkName, refuseIfInvalid } from './validate-token-request.ts';
 
-/** How a use of a cluster's credential went. */
+/** The outcome of a request with a cluster's credential. */
 export type CredentialOutcome = 'accepted' | 'refused' | 'unusable';
 
 export interface ForwardTokenParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly upstream: Pick<Upstream, 'request'>;
-  /** Undefined when the desk issues the tokens of this cluster. */
-  readonly issuingCluster: (cluster: StoredObject) => UpstreamCluster | undefined;
-  /** Told how the credential fared; must not throw. */
+  readonly productName: string;
+  /** Called after each request with a credential; must not throw. */
   readonly report: (cluster: StoredObject, outcome: CredentialOutcome, why: string) => void;
   readonly maxExpirationSeconds: number;
   readonly now: () => number;
 }
 
-/** The answer of a cluster that issues its tokens itself; undefined when this one does not. */
-export type Forwarding = (
+/** Whether a cluster names a credential for the server: then it issues its own tokens, and requests are forwarded. */
+export const issuesOwnTokens = (cluster: StoredObject): boolean => cluster.field(CONTROLLER_FIELD) !== '';
+
+/** The TokenRequest that a cluster answers which issues its own tokens. */
+export type ForwardToken = (
+  cluster: StoredObject,
   request: ApiRequest,
-  asked: AskedToken,
+  tokenRequest: ParsedTokenRequest,
   options: { readonly dryRun: boolean },
-) => Promise<ApiObject | undefined>;
+) => Promise<ApiObject>;
 
 const TIMEOUT_MS = 10_000;
-/** kube-apiserver takes this number for its own kubelets and grants a year instead; nobody here gets that. */
+/** kube-apiserver grants a year for this value, which its kubelets send. No caller gets that here. */
 const EXTENDED_SECONDS = 3607;
 
 const NOT_TRACKED = forbiddenField(
@@ -59,53 +63,51 @@ const NOT_TRACKED = forbiddenField(
 );
 
 /**
- * The token request of a cluster that issues for itself. The caller was authorized here; what is sent is made anew
- * from what was understood of the request, with the desk's own credential; and what comes back is looked at
- * before it is given away. The accounts of such a cluster need not exist here: the cluster knows them.
+ * A token request for a cluster that issues its own tokens. The caller was authorized here. The forwarded request is
+ * built from the parsed one and carries the server's credential; the answer is checked before the caller gets it. The
+ * service accounts of such a cluster need not exist here.
  */
-export function createForwarding(parts: ForwardTokenParts): Forwarding {
+export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
   const { catalog, reader } = parts;
-  return async (request, asked, { dryRun }) => {
-    const { sent, wishes, audiences } = asked;
-    const { cluster: clusterName = '', namespace, name } = request.target;
-    const stored = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: clusterName });
-    const cluster = stored === undefined ? undefined : parts.issuingCluster(stored);
-    if (stored === undefined || cluster === undefined) return undefined;
-    await requireOwners(catalog, reader, catalog.namespaces, { cluster: clusterName, namespace: '', name: namespace });
-    // They become parts of a path. What cannot be a name does not exist anywhere.
+  return async (cluster, request, tokenRequest, { dryRun }) => {
+    const { sent, annotations, audiences } = tokenRequest;
+    const { namespace, name } = request.target;
+    const objectKey = { cluster: cluster.name, namespace: '', name: namespace };
+    await requireOwners(catalog, reader, catalog.namespaces, objectKey);
+    // Both become segments of a path. An invalid name cannot exist in any cluster.
     if (isDns1123Label(namespace).length > 0) throw notFound(catalog.namespaces, namespace);
     if (isDns1123Subdomain(name).length > 0) throw notFound(catalog.serviceAccounts, name);
     checkName(sent, name);
-    refuseIfInvalid(wishes.tracked ? [...asked.errors, NOT_TRACKED] : asked.errors);
+    refuseIfInvalid(annotations.tracked ? [...tokenRequest.errors, NOT_TRACKED] : tokenRequest.errors);
     const boundTo = sent.spec?.boundObjectRef;
     if (boundTo !== undefined) checkReference(catalog, boundTo);
-    const wanted = asked.expirationSeconds;
-    const limit = Math.min(wanted, parts.maxExpirationSeconds);
-    const allowed = limit === EXTENDED_SECONDS ? limit - 1 : limit;
-    refuseIfInvalid(lifetimeErrors(wishes, { asked: wanted, granted: allowed }));
-    for (const annotation of asked.unknown) request.warn(`unknown annotation ${JSON.stringify(annotation)} is ignored`);
+    const requested = tokenRequest.expirationSeconds;
+    const limit = Math.min(requested, parts.maxExpirationSeconds);
+    const expirationSeconds = limit === EXTENDED_SECONDS ? limit - 1 : limit;
+    refuseIfInvalid(lifetimeErrors(annotations, { requested, granted: expirationSeconds }));
+    warnOfUnknownAnnotations(request, tokenRequest);
 
     const now = parts.now();
     if (dryRun) {
-      // The cluster could not be asked without signing: kube-apiserver signs for a dry run, too.
+      // The cluster is not asked: kube-apiserver signs for a dry run, too.
       const issuedAt = Math.floor(now / 1000);
-      const predicted = { ...UNISSUED, audiences, issuedAt, expiresAt: issuedAt + allowed };
-      warnOfLess(request, wishes, { asked: wanted, audiences, granted: predicted });
+      const predicted = { ...UNISSUED, audiences, issuedAt, expiresAt: issuedAt + expirationSeconds };
+      warnOfLess(request, annotations, { requested, audiences, granted: predicted });
       return answer(sent, request, predicted, now);
     }
-    const body = requestBody(request, sent, { audiences, expirationSeconds: allowed, boundTo });
-    const answered = await ask(parts, stored, cluster, request, body);
+    const body = requestBody(request, sent, { audiences, expirationSeconds, boundTo });
+    const answered = await send(parts, cluster, request, body);
     const expected = {
       namespace,
       serviceAccount: name,
       audiences,
       boundTo,
-      expirationSeconds: allowed,
+      expirationSeconds,
       now: parts.now(),
     };
-    const granted = readGranted(clusterName, answered, expected);
-    refuseIfInvalid(lifetimeErrors(wishes, { asked: wanted, granted: secondsOf(granted) }));
-    warnOfLess(request, wishes, { asked: wanted, audiences, granted });
+    const granted = readGranted(cluster.name, answered, expected);
+    refuseIfInvalid(lifetimeErrors(annotations, { requested, granted: secondsOf(granted) }));
+    warnOfLess(request, annotations, { requested, audiences, granted });
     if (granted.id !== undefined) {
       request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${granted.id}`);
     }
@@ -117,15 +119,15 @@ const UNISSUED = { token: '', accountUid: '', issuer: undefined, id: undefined }
 
 const secondsOf = ({ issuedAt, expiresAt }: GrantedToken): number => expiresAt - issuedAt;
 
-/** T-27: never silently. */
+/** T-27: a token never grants less than requested without a warning. */
 function warnOfLess(
   { target, warn }: ApiRequest,
   { forCluster }: TokenRequestAnnotations,
-  { asked, audiences, granted }: { asked: number; audiences: readonly string[]; granted: GrantedToken },
+  { requested, audiences, granted }: { requested: number; audiences: readonly string[]; granted: GrantedToken },
 ): void {
   const seconds = secondsOf(granted);
-  if (seconds < asked) warn(`requested expiration of ${asked} seconds shortened to ${seconds} seconds`);
-  // What its API goes by is known to the cluster alone. Without other settings it is its issuer.
+  if (seconds < requested) warn(`requested expiration of ${requested} seconds shortened to ${seconds} seconds`);
+  // Only the cluster knows the audience of its API. By default it is its issuer.
   const { issuer } = granted;
   const opens = audiences.length === 0 || (issuer !== undefined && audiences.includes(issuer));
   if (forCluster && !opens) {
@@ -136,7 +138,7 @@ function warnOfLess(
   }
 }
 
-/** Nothing of the request goes on that was not read and checked here. */
+/** Only fields that were parsed and checked here are forwarded. */
 function requestBody(
   { target }: ApiRequest,
   { metadata }: TokenRequest,
@@ -159,16 +161,15 @@ function requestBody(
   );
 }
 
-async function ask(
-  { upstream, report }: ForwardTokenParts,
+async function send(
+  { upstream, productName, report }: ForwardTokenParts,
   stored: StoredObject,
-  cluster: UpstreamCluster,
   { target, signal, annotate }: ApiRequest,
   body: Buffer,
 ): Promise<UpstreamAnswer> {
   const path = `/api/v1/namespaces/${target.namespace}/serviceaccounts/${target.name}/token`;
   try {
-    const answered = await upstream.request(cluster, {
+    const answered = await upstream.request(describeCluster(stored.object(), productName), {
       method: 'POST',
       path,
       body,
@@ -184,7 +185,7 @@ async function ask(
     if (!(error instanceof UpstreamError)) throw error;
     annotate('clusterpass.dev/upstream-failure', error.reason);
     if (error.reason === 'credential') report(stored, 'unusable', error.message);
-    throw fromFailure(cluster.name, error);
+    throw fromFailure(stored.name, error);
   }
 }
 
@@ -202,7 +203,7 @@ function readGranted(
   }
 }
 
-/** T-04, T-05, T-07: the request comes back with what was granted. */
+/** T-04, T-05, T-07: the request with what was granted. */
 function answer(sent: TokenRequest, { target }: ApiRequest, granted: GrantedToken, now: number): ApiObject {
   const { managedFields: _, uid: _uid, ...metadata }: ObjectMeta = sent.metadata ?? {};
   const { accountUid } = granted;

@@ -1,24 +1,24 @@
 import { describe, expect, test } from 'vitest';
 import { invalid } from '../../api/field-error.ts';
-import { lifetimeErrors, readTokenRequestAnnotations } from './token-request-annotations.ts';
+import { lifetimeErrors, parseTokenRequestAnnotations } from './token-request-annotations.ts';
 
 const MIN = 'clusterpass.dev/min-expiration-seconds';
 const FOR = 'clusterpass.dev/for';
 const TRACKED = 'clusterpass.dev/tracked';
 const read = (annotations?: Record<string, string>) =>
-  readTokenRequestAnnotations(annotations === undefined ? {} : { annotations });
+  parseTokenRequestAnnotations(annotations === undefined ? {} : { annotations });
 const text = (errors: ReturnType<typeof lifetimeErrors>) => invalid({ group: 'g', kind: 'K' }, '', errors).message;
 
-describe('wishes', () => {
+describe('annotations', () => {
   test('none, and all of them', () => {
     const none = {
-      wishes: { minExpirationSeconds: undefined, forCluster: false, tracked: false },
+      annotations: { minExpirationSeconds: undefined, forCluster: false, tracked: false },
       errors: [],
       unknown: [],
     };
     expect(read()).toEqual(none);
     expect(read({ other: 'x', 'example.com/for': 'x' })).toEqual(none);
-    expect(read({ [MIN]: '4294967296', [FOR]: 'cluster', [TRACKED]: 'true' }).wishes).toEqual({
+    expect(read({ [MIN]: '4294967296', [FOR]: 'cluster', [TRACKED]: 'true' }).annotations).toEqual({
       minExpirationSeconds: 2 ** 32,
       forCluster: true,
       tracked: true,
@@ -27,7 +27,7 @@ describe('wishes', () => {
   });
 
   test.each(['', '0', '-1', '+1', '1.5', '1e3', ' 600', '600s', '0600', '4294967297', '9'.repeat(400), '٣'])(
-    'a least lifetime of %j is an error that names the field',
+    'a minimum lifetime of %j is an error that names the field',
     (value) => {
       const { errors } = read({ [MIN]: value });
       expect(errors).toHaveLength(1);
@@ -35,15 +35,15 @@ describe('wishes', () => {
     },
   );
 
-  test.each(['', 'Cluster', 'cluster ', 'true'])('a purpose of %j is one, too', (value) => {
+  test.each(['', 'Cluster', 'cluster ', 'true'])('a purpose of %j is an error', (value) => {
     expect(read({ [FOR]: value }).errors).toMatchObject([{ field: `metadata.annotations[${FOR}]` }]);
   });
 
-  test.each(['', 'True', 'yes', '1'])('tracked %j is one, too', (value) => {
+  test.each(['', 'True', 'yes', '1'])('tracked %j is an error', (value) => {
     expect(read({ [TRACKED]: value }).errors).toMatchObject([{ field: `metadata.annotations[${TRACKED}]` }]);
   });
 
-  test('what looks like a wish and is none is named, briefly', () => {
+  test('an unknown annotation is named, and a long name is cut', () => {
     const { unknown, errors } = read({
       'clusterpass.dev/min-expiration': '1',
       [`clusterpass.dev/${'x'.repeat(500)}`]: '',
@@ -58,11 +58,11 @@ describe('wishes', () => {
   });
 });
 
-describe('the least lifetime', () => {
-  const errors = (minExpirationSeconds: number | undefined, asked: number, granted: number) =>
-    lifetimeErrors({ minExpirationSeconds, forCluster: false, tracked: false }, { asked, granted });
+describe('the minimum lifetime', () => {
+  const errors = (minExpirationSeconds: number | undefined, requested: number, granted: number) =>
+    lifetimeErrors({ minExpirationSeconds, forCluster: false, tracked: false }, { requested, granted });
 
-  test('is met, or it is said what stands against it', () => {
+  test('is met, or the error says why not', () => {
     expect(errors(undefined, 7200, 600)).toEqual([]);
     expect(errors(600, 7200, 600)).toEqual([]);
     expect(text(errors(601, 7200, 600))).toContain(

@@ -13,19 +13,19 @@ describe('C-I: failures of a cluster', () => {
     ['credential', 502, 'BadGateway'],
     ['server', 502, 'BadGateway'],
   ] as const)('%s is a %i', (reason, code, word) => {
-    const { status } = fromFailure('alpha', new UpstreamError(reason, 'so it was'));
+    const { status } = fromFailure('alpha', new UpstreamError(reason, 'it failed'));
     expect([status.code, status.reason]).toEqual([code, word]);
-    expect(status.message).toContain('cluster "alpha" did not issue a token: so it was');
+    expect(status.message).toContain('cluster "alpha" did not issue a token: it failed');
   });
 
-  it('words of the cluster are cut and made harmless', () => {
+  it('text of the cluster is cut, without control characters', () => {
     const message = `\u001b]0;x\u0007\r\n\u202e${'a'.repeat(100_000)}`;
     const { status } = fromAnswer('alpha', answered(404, JSON.stringify({ message })));
     expect(status.message).toMatch(/^cluster "alpha": {2}\]0;x {4}a{900,1100}$/);
   });
 
   it.each(['', 'null', '[]', '{"message":{}}', '{"__proto__":{"message":"x"}}', '<html>'])(
-    'a refusal without words is still one: %j',
+    'an error without a Status is still an error: %j',
     (body) => {
       expect(fromAnswer('alpha', answered(404, body)).status).toMatchObject({
         code: 404,
@@ -35,7 +35,7 @@ describe('C-I: failures of a cluster', () => {
     },
   );
 
-  it.each(['-1', 'soon', '1e9', '0'])('a pause of %j is none that is passed on', (retryAfter) => {
+  it.each(['-1', 'soon', '1e9', '0'])('a Retry-After of %j is not passed on', (retryAfter) => {
     const answer = { status: 429, headers: { 'retry-after': retryAfter }, body: Buffer.from('') };
     expect(fromAnswer('alpha', answer).status.details?.retryAfterSeconds).toSatisfy((s: number) => s >= 1 && s <= 60);
   });

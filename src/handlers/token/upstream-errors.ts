@@ -4,9 +4,9 @@ import { ApiError, badGateway, timeout, tooManyRequests } from '../../api/status
 import type { UpstreamAnswer, UpstreamError } from '../../clusters/upstream/upstream-contract.ts';
 import { parseUpstreamJson } from '../../tokens/forwarding/token-response.ts';
 
-/** A refusal of the cluster, or none at all, in the desk's own words and codes. */
+/** Errors of a cluster as errors of this API: its headers, and codes that are about our credential, are not passed on. */
 
-/** About the request, and so for whoever made it: passed on in meaning. */
+/** Codes that are about the caller's request. */
 const PASSED_ON: Readonly<Record<number, string>> = {
   400: 'BadRequest',
   404: 'NotFound',
@@ -19,7 +19,7 @@ const MAX_RETRY_SECONDS = 60;
 
 const named = (cluster: string): string => `cluster ${goQuote(cluster)}`;
 
-/** Whether the cluster refuses the desk's credential, rather than what was asked with it. */
+/** Whether the cluster refuses our credential, rather than the request. */
 export function refusesCredential({ status, body }: UpstreamAnswer): boolean {
   return status === 401 || (status === 403 && !isTerminating(readStatus(body)));
 }
@@ -27,12 +27,12 @@ export function refusesCredential({ status, body }: UpstreamAnswer): boolean {
 export function fromAnswer(cluster: string, answer: UpstreamAnswer): ApiError {
   const { status, headers, body } = answer;
   if (refusesCredential(answer)) {
-    return badGateway(`${named(cluster)} does not accept the credential of the desk (it answered ${status})`);
+    return badGateway(`${named(cluster)} does not accept the credential of Clusterpass (it answered ${status})`);
   }
-  const said = readStatus(body);
+  const { message } = readStatus(body);
   const reason = status === 403 ? 'Forbidden' : PASSED_ON[status];
   if (reason !== undefined) {
-    const text = textOf(said.message);
+    const text = printable(message);
     return new ApiError(status, reason, `${named(cluster)}: ${text === '' ? `it answered ${status}` : text}`);
   }
   if (status === 429) {
@@ -48,13 +48,13 @@ export function fromFailure(cluster: string, error: UpstreamError): ApiError {
   return error.reason === 'timeout' ? timeout(message) : badGateway(message, error);
 }
 
-interface SaidStatus {
+interface ForeignStatus {
   readonly message: unknown;
   readonly causes: readonly unknown[];
 }
 
-/** Whatever can be read of a Status in an answer that may be anything. */
-function readStatus(body: Buffer): SaidStatus {
+/** The parts of a Status that an arbitrary body has. */
+function readStatus(body: Buffer): ForeignStatus {
   const status = members(parseUpstreamJson(body));
   const { causes } = members(status.details);
   return { message: status.message, causes: Array.isArray(causes) ? causes : [] };
@@ -63,12 +63,12 @@ function readStatus(body: Buffer): SaidStatus {
 const members = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
-/** T-12j: a 403 that is about the namespace and not about who asks. */
-const isTerminating = ({ causes }: SaidStatus): boolean =>
+/** T-12j: a 403 that is about the namespace, not about the credential. */
+const isTerminating = ({ causes }: ForeignStatus): boolean =>
   causes.some((cause) => members(cause).reason === 'NamespaceTerminating');
 
-/** Somebody else's text: one line of it, without anything that a terminal would obey. */
-function textOf(value: unknown): string {
+/** Text of another server: one line, without control characters that a terminal would interpret. */
+function printable(value: unknown): string {
   if (typeof value !== 'string') return '';
   return [...value.slice(0, MAX_TEXT)].map((rune) => (isPrint(rune) ? rune : ' ')).join('');
 }

@@ -1,100 +1,134 @@
+import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
 import { lastInTick } from '../../lib/event-loop.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ReflectorListener } from '../../storage/reflector.ts';
 import type { CacheEvent } from '../../storage/watch-cache.ts';
-import type { Representation } from '../representation.ts';
-import type { Selection } from '../selection.ts';
 import { frameFor } from './frames.ts';
-import { partsOf, pieceBytes } from './send-buffer.ts';
+import { type Batch, batchesOf, createJoinCache, writeBytesFor } from './send-buffer.ts';
 import type { ViewChange } from './view-change.ts';
-import type { Watcher } from './watcher.ts';
+import type { WatchView } from './watch-view.ts';
 
-/** Watchers who see the same: each event is looked at and serialized once for all of them. */
+/** A change of the rules, between two events. */
+export interface PolicyChange {
+  /** The revision of the first write that is part of the change. */
+  readonly since: number;
+  /** The last revision before the next event. */
+  readonly revision: number;
+  /** By the groups before and after: watchers that move from one group to the same other one share a difference. */
+  readonly differences: Map<string, ViewChange>;
+}
+
+/** What the broadcaster needs of an open watch; see `Watcher`. */
+export interface Subscriber {
+  readonly caller: Caller;
+  readonly view: WatchView;
+  enqueue(batches: readonly Batch[]): void;
+  /** Writes about `writeBytes`, in this watcher's slot. */
+  writeSome(): void;
+  onBroadcasterProgress(): void;
+  beforePolicyChange(): void;
+  onPolicyChange(change: PolicyChange): void;
+  checkAllowed(): boolean;
+  checkCaller(): void;
+  sendBookmark(): void;
+  finish(): void;
+  cut(): void;
+}
+
+/** Watchers that show the same bytes: an event is selected and serialized once for all of them. */
 interface Group {
-  readonly id: string;
-  readonly selection: Selection;
-  readonly representation: Representation;
-  readonly watchers: Set<Watcher>;
+  readonly view: WatchView;
+  readonly watchers: Set<Subscriber>;
   frames: Buffer[];
 }
 
 export interface BroadcasterOptions {
   readonly clusters: Kind;
-  /** True for kinds whose changes can change what callers may see. */
+  /** True for the kinds that RBAC rules are made of. */
   readonly isPolicy: (kind: Kind) => boolean;
   readonly bookmarkIntervalMs: number;
-  /** Calls back in another turn of the event loop. */
-  readonly later?: (run: () => void) => void;
+  /** Runs the function in another tick of the event loop. */
+  readonly defer?: (run: () => void) => void;
   /** Milliseconds on a monotonic clock. */
-  readonly clock?: () => number;
+  readonly now?: () => number;
 }
 
 /**
- * How long watchers are written to before other work has its turn: as long as that work just took. So requests wait for
- * little while they are few, and whoever makes changes without end does not leave those who watch behind.
+ * How long watchers are written to in one tick: as long as other work took in the last one, within these bounds. Requests
+ * wait little while they are few, and an endless stream of requests does not starve the watchers.
  */
-const SLICE_MS = { least: 1, most: 2 };
+const SLICE_MS = { min: 1, max: 2 };
 
-/** Far more than anyone is taken through one by one. */
+/** Far more than `MAX_GENERATIONS` of one watch. */
 const MAX_POLICY_REVISIONS = 1_000;
 
 /**
- * Hands events to open watches. Permission changes take effect between the events where they happened. Watchers are
- * written to in rounds, some of them in each turn of the event loop: what has come since a watcher's last turn goes out
- * in one write, so the faster events come, the less each of them costs, and however many watch, nobody else waits long.
+ * Sends events to the open watches. A permission change takes effect between the events where it happened. Each tick of
+ * the event loop writes to some of the watchers, in the order in which they were scheduled: everything that came since a
+ * watcher's last slot goes out in one write. So the faster events come, the less each of them costs, and the number of
+ * watchers does not delay other requests.
  */
 export class Broadcaster implements ReflectorListener<StoredObject> {
   readonly #options: BroadcasterOptions;
+  readonly #now: () => number;
+  readonly #defer: (run: () => void) => void;
   readonly #groups = new Map<Kind, Map<string, Group>>();
-  /** Those that have events waiting to be rendered. */
+  /** Groups with frames that are not in the send buffers yet. */
   readonly #dirty = new Set<Group>();
-  readonly #watchers = new Set<Watcher>();
-  /** Those that have not caught up. */
-  readonly #behind = new Set<Watcher>();
-  /** Those that have something to be written, in the order of their turns. */
-  readonly #due = new Set<Watcher>();
-  #serving = false;
-  /** Since when other work has had the event loop. */
-  #servedUntil = 0;
-  /** Watchers by the storage keys that their caller's credential hangs on. */
-  readonly #dependents = new Map<string, Set<Watcher>>();
+  readonly #watchers = new Set<Subscriber>();
+  /** Watchers that have not caught up: they are in no group. */
+  readonly #behind = new Set<Subscriber>();
+  /** Watchers that have something to write, in the order of their slots. */
+  readonly #scheduled = new Set<Subscriber>();
+  #isWriting = false;
+  /** When the last slice of writes ended. */
+  #sliceEndedAt = 0;
+  /** Watchers by the storage keys of the objects that their caller's credential depends on. */
+  readonly #dependents = new Map<string, Set<Subscriber>>();
   readonly #bookmarks: NodeJS.Timeout;
-  /** Revisions of changes to the rules, all that came after `#policyKnownFrom`. */
+  /** Revisions of policy changes after `#policyKnownFrom`. */
   #policyRevisions: number[] = [];
   #policyKnownFrom = 0;
-  /** The first change to the rules that has not taken effect yet. */
+  /** The first policy change that has not taken effect yet. */
   #policyChangedAt: number | undefined;
   #revision = 0;
+  #lastId = 0;
+  readonly joinBatches = createJoinCache();
 
   constructor(options: BroadcasterOptions) {
     this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+    this.#defer = options.defer ?? lastInTick;
     this.#bookmarks = setInterval(() => this.#sendBookmarks(), options.bookmarkIntervalMs);
     this.#bookmarks.unref();
   }
 
-  /** How many watches are open. */
+  /** The number of open watches. */
   get size(): number {
     return this.#watchers.size;
   }
 
-  /** Everything up to here has been handed out. */
+  /** Every event up to this revision has been sent to the groups. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** How much is given to each of those who watch at once. */
-  get pieceBytes(): number {
-    return pieceBytes(this.#watchers.size);
+  /** Bytes of one write to one watcher. */
+  get writeBytes(): number {
+    return writeBytesFor(this.#watchers.size);
   }
 
-  /** How many watchers have something waiting for their turn. */
-  get due(): number {
-    return this.#due.size;
+  /** The number of watchers that wait for their slot. */
+  get scheduled(): number {
+    return this.#scheduled.size;
   }
 
-  open(watcher: Watcher): void {
+  /** A number for a batch or a watch, different from all before it. */
+  readonly nextId = (): number => ++this.#lastId;
+
+  add(watcher: Subscriber): void {
     this.#watchers.add(watcher);
     this.#behind.add(watcher);
     for (const key of watcher.caller.dependsOn) {
@@ -104,11 +138,11 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     }
   }
 
-  closed(watcher: Watcher): void {
-    this.leave(watcher);
+  remove(watcher: Subscriber): void {
+    this.leaveGroup(watcher);
     this.#watchers.delete(watcher);
     this.#behind.delete(watcher);
-    this.#due.delete(watcher);
+    this.#scheduled.delete(watcher);
     for (const key of watcher.caller.dependsOn) {
       const dependents = this.#dependents.get(key);
       dependents?.delete(watcher);
@@ -116,54 +150,53 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     }
   }
 
-  /** From now on the watcher gets what its group gets. It must be at the hub's revision. */
-  join(watcher: Watcher): void {
-    const { selection, representation } = watcher.view;
-    const groups = this.#groups.get(representation.kind) ?? new Map<string, Group>();
-    this.#groups.set(representation.kind, groups);
-    const id = watcher.groupId;
-    const group = groups.get(id) ?? { id, selection, representation, watchers: new Set(), frames: [] };
-    groups.set(id, group);
+  /** From now on the watcher gets the frames of its group. It must have caught up to `revision`. */
+  joinGroup(watcher: Subscriber): void {
+    const { view } = watcher;
+    const { kind } = view.representation;
+    const groups = this.#groups.get(kind) ?? new Map<string, Group>();
+    this.#groups.set(kind, groups);
+    const group = groups.get(view.groupId) ?? { view, watchers: new Set(), frames: [] };
+    groups.set(view.groupId, group);
     group.watchers.add(watcher);
     this.#behind.delete(watcher);
   }
 
-  leave(watcher: Watcher): void {
-    const groups = this.#groups.get(watcher.view.representation.kind);
-    const group = groups?.get(watcher.groupId);
+  leaveGroup(watcher: Subscriber): void {
+    const { groupId, representation } = watcher.view;
+    const groups = this.#groups.get(representation.kind);
+    const group = groups?.get(groupId);
     group?.watchers.delete(watcher);
-    if (group?.watchers.size === 0) groups?.delete(watcher.groupId);
+    if (group?.watchers.size === 0) groups?.delete(groupId);
     this.#behind.add(watcher);
   }
 
-  /** The watcher has something to write, and waits for its turn. */
-  queue(watcher: Watcher): void {
-    this.#due.add(watcher);
-    if (this.#serving) return;
-    this.#serving = true;
-    this.#servedUntil = this.#clock();
-    (this.#options.later ?? lastInTick)(this.#serve);
+  /** The watcher has something to write, and waits for its slot. */
+  schedule(watcher: Subscriber): void {
+    this.#scheduled.add(watcher);
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    this.#sliceEndedAt = this.#now();
+    this.#defer(this.#writeSlice);
   }
 
-  readonly #clock = (): number => (this.#options.clock ?? (() => performance.now()))();
-
-  /** Some of those that are due, and the rest in the next turn; nobody twice in one. */
-  readonly #serve = (): void => {
-    const begun = this.#clock();
-    const end = begun + Math.min(Math.max(begun - this.#servedUntil, SLICE_MS.least), SLICE_MS.most);
-    let left = this.#due.size;
-    for (const watcher of this.#due) {
-      this.#due.delete(watcher);
-      watcher.serve();
+  /** Writes to some of the scheduled watchers, and to the rest in the next tick; to none twice in one. */
+  readonly #writeSlice = (): void => {
+    const startedAt = this.#now();
+    const end = startedAt + Math.min(Math.max(startedAt - this.#sliceEndedAt, SLICE_MS.min), SLICE_MS.max);
+    let left = this.#scheduled.size;
+    for (const watcher of this.#scheduled) {
+      this.#scheduled.delete(watcher);
+      watcher.writeSome();
       left -= 1;
-      if (left === 0 || this.#clock() >= end) break;
+      if (left === 0 || this.#now() >= end) break;
     }
-    this.#servedUntil = this.#clock();
-    this.#serving = this.#due.size > 0;
-    if (this.#serving) (this.#options.later ?? lastInTick)(this.#serve);
+    this.#sliceEndedAt = this.#now();
+    this.#isWriting = this.#scheduled.size > 0;
+    if (this.#isWriting) this.#defer(this.#writeSlice);
   };
 
-  /** When the rules changed after one revision, up to another; undefined when that is too long ago. */
+  /** Revisions of the policy changes after one revision, up to another; undefined when they are no longer known. */
   policyChangesBetween(after: number, upTo: number): readonly number[] | undefined {
     if (after < this.#policyKnownFrom) return undefined;
     return this.#policyRevisions.filter((revision) => revision > after && revision <= upTo);
@@ -174,29 +207,29 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     const { kind, key } = after ?? before ?? {};
     if (kind === undefined || key === undefined) return;
     const isPolicy = this.#options.isPolicy(kind);
-    // What the events before this one changed takes effect before it. Rules come in bunches: once for all of them,
-    // unless somebody watches the rules, who may be losing the permission to.
-    if (!isPolicy || (this.#groups.get(kind)?.size ?? 0) > 0) this.#settle(revision - 1);
+    // A policy change takes effect before the next event. Writes of rules come in bunches, which take effect together,
+    // unless this kind of rule is watched: then its watcher may just have lost the permission to see this event.
+    if (!isPolicy || (this.#groups.get(kind)?.size ?? 0) > 0) this.#applyPolicyChange(revision - 1);
     this.#checkDependents(key);
-    // The four kinds of rules can be watched like any other.
+    // Rules can be watched like every other kind.
     for (const group of this.#groups.get(kind)?.values() ?? []) {
-      const frame = frameFor(group.selection, group.representation, event);
+      const frame = frameFor(group.view.selection, group.view.representation, event);
       if (frame === undefined) continue;
       group.frames.push(frame);
       this.#dirty.add(group);
     }
-    if (isPolicy) this.#rememberPolicyChange(revision);
-    else if (kind === this.#options.clusters && !sameLabels(before, after)) this.#checkInside(key);
+    if (isPolicy) this.#recordPolicyChange(revision);
+    else if (kind === this.#options.clusters && !sameLabels(before, after)) this.#checkWatchesIn(key);
   }
 
   onProgress(revision: number): void {
-    this.#settle(revision);
+    this.#applyPolicyChange(revision);
     this.#flush();
     this.#revision = revision;
-    for (const watcher of [...this.#behind]) watcher.onHubProgress();
+    for (const watcher of [...this.#behind]) watcher.onBroadcasterProgress();
   }
 
-  /** The caches were filled anew: nobody can be told what happened in between, so everybody starts over. */
+  /** The caches were read again from the store. The events in between are unknown, so every client has to start over. */
   onReset(revision: number): void {
     for (const watcher of [...this.#watchers]) watcher.cut();
     this.#policyChangedAt = undefined;
@@ -205,7 +238,7 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     this.#revision = revision;
   }
 
-  /** Credentials may have been revoked outside of the store, e.g. in the token file. */
+  /** For revocations outside of the store, e.g. in the token file. */
   checkCallers(): void {
     for (const watcher of [...this.#watchers]) watcher.checkCaller();
   }
@@ -216,7 +249,7 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     for (const watcher of [...this.#watchers]) watcher.finish();
   }
 
-  /** Those whose credential hangs on this object are let go before they hear of anything after it. */
+  /** Ends the watches whose credential depends on this object and is no longer valid, before they get its event. */
   #checkDependents(key: string): void {
     const dependents = this.#dependents.get(key);
     if (dependents === undefined) return;
@@ -225,10 +258,10 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
   }
 
   /**
-   * Bindings hold where a cluster's labels say so, also for what lives inside it. Watches of clusters need no look:
-   * their rules are put to each cluster with the labels of the moment, and many clusters may change at once.
+   * A binding can select clusters by label, also for the objects inside them: new labels can end the permission of a
+   * watch inside this cluster. Watches of clusters need no check: their rules see the labels of each cluster.
    */
-  #checkInside(clusterKey: string): void {
+  #checkWatchesIn(clusterKey: string): void {
     const name = clusterKey.slice(kindPrefix(this.#options.clusters).length);
     for (const watcher of this.#watchers) {
       const { selection, representation } = watcher.view;
@@ -239,35 +272,34 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     }
   }
 
-  #rememberPolicyChange(revision: number): void {
+  #recordPolicyChange(revision: number): void {
     this.#policyChangedAt ??= revision;
     this.#policyRevisions.push(revision);
-    // In bulk, as the caches do.
+    // Old revisions are dropped in bulk: removing them one by one would copy the array each time.
     const surplus = this.#policyRevisions.length - MAX_POLICY_REVISIONS;
     if (surplus < MAX_POLICY_REVISIONS / 4) return;
     this.#policyKnownFrom = this.#policyRevisions[surplus - 1] ?? revision;
     this.#policyRevisions = this.#policyRevisions.slice(surplus);
   }
 
-  /** Makes changes to what callers may see take effect, at a revision between events. */
-  #settle(revision: number): void {
+  #applyPolicyChange(revision: number): void {
     const since = this.#policyChangedAt;
     if (since === undefined) return;
     this.#policyChangedAt = undefined;
     this.#flush();
-    // What was allowed before goes out before: after the change nobody is sent what it took away.
+    // Events from before the change are written under the old rules.
     for (const watcher of [...this.#watchers]) watcher.beforePolicyChange();
     this.#revision = Math.max(this.#revision, revision);
     const change = { since, revision, differences: new Map<string, ViewChange>() };
     for (const watcher of [...this.#watchers]) watcher.onPolicyChange(change);
   }
 
-  /** Puts what has come into the queues of the watchers. */
+  /** Moves the frames of the groups to the send buffers of their watchers. */
   #flush(): void {
     for (const group of this.#dirty) {
-      const parts = partsOf(group.frames, this.pieceBytes);
+      const batches = batchesOf(group.frames, this.writeBytes, this.nextId);
       group.frames = [];
-      for (const watcher of group.watchers) watcher.enqueue(parts);
+      for (const watcher of group.watchers) watcher.enqueue(batches);
     }
     this.#dirty.clear();
   }

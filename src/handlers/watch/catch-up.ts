@@ -2,62 +2,112 @@ import { type ApiError, gone } from '../../api/status.ts';
 import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Snapshot } from '../../storage/snapshot.ts';
+import type { CacheEvent } from '../../storage/watch-cache.ts';
 import { candidatesFor, includes, isOver, isVisible, type Selection } from '../selection.ts';
-import { bookmarkFrame, NOTHING, type Told, tellAdded } from './frames.ts';
-import { replay, type Turn, type WatchView } from './replay.ts';
+import { addedFrame, bookmarkFrame, type Frame, frameFor, hiddenFrame, NO_FRAME } from './frames.ts';
+import { ViewChange } from './view-change.ts';
+import type { PolicyGeneration, WatchView, WatchViews } from './watch-view.ts';
 
-/** What a watcher that is not live has yet to be told: made bit by bit, as its client takes it. */
+/** The frames of a watch that is not live yet. They are made one by one, as fast as the client reads. */
 export interface CatchUpParts {
   readonly cache: ObjectCache;
-  /** The view under the rules in force now; the same object while nothing changed. */
-  readonly currentView: () => WatchView;
-  /** What the caller could see after one revision, up to another. Throws a 410 when that is no longer known. */
-  readonly turns: (from: number, upTo: number) => readonly Turn[];
+  readonly views: WatchViews;
+  /** `allowWatchBookmarks`. */
   readonly bookmarks: boolean;
 }
 
-/** All that could be seen when it began, as ADDED events; then a mark that it was all, if one is wanted. */
+/** The state of `selection` as ADDED events, then the bookmark that ends the initial events, if one was asked for. */
 export function* framesOfState(
-  { currentView }: CatchUpParts,
+  { views }: CatchUpParts,
   snapshot: Snapshot<StoredObject>,
-  then: Selection,
-  markedRevision: number | undefined,
-): Generator<Told> {
-  for (const entry of candidatesFor(snapshot, then)) {
-    // A slow client may still be reading this when it is no longer allowed to.
-    const { selection, representation } = currentView();
-    const isShown = includes(then, entry) && isVisible(selection, entry) && !isOver(selection, entry);
-    yield isShown ? tellAdded(representation, entry) : NOTHING;
+  selection: Selection,
+  bookmarkRevision: number | undefined,
+): Generator<Frame> {
+  for (const entry of candidatesFor(snapshot, selection)) {
+    // A slow client may lose a permission while it reads, so the present view decides as well.
+    const now = views.current();
+    const isShown = includes(selection, entry) && isVisible(now.selection, entry) && !isOver(now.selection, entry);
+    yield isShown ? addedFrame(now.representation, entry) : NO_FRAME;
   }
-  if (markedRevision !== undefined) yield [bookmarkFrame(currentView().representation, markedRevision, true)];
+  if (bookmarkRevision !== undefined) {
+    yield [bookmarkFrame(views.current().representation, bookmarkRevision, true)];
+  }
 }
 
-/** What happened after one revision, up to another. Throws a 410 at once when that is no longer known. */
-export function framesBetween(parts: CatchUpParts, from: number, upTo: number): Iterator<Told> {
-  const { cache, turns, currentView } = parts;
+/** The events after one revision, up to another. Throws a 410 at once when they are no longer known. */
+export function framesBetween(parts: CatchUpParts, from: number, upTo: number): Iterator<Frame> {
+  const { cache, views } = parts;
   const tooOld = (): ApiError => gone(`too old resource version: ${from} (${cache.windowStart})`);
   const events = cache.eventsAfter(from);
   if (events === undefined) throw tooOld();
-  const firstState = (): Snapshot<StoredObject> => {
-    const state = cache.at(from);
-    if (state === undefined) throw tooOld();
-    return state.copy();
-  };
-  const past = { events, turns: turns(from, upTo), upTo, firstState };
-  const frames = replay(past, currentView);
-  return past.turns.length === 1 ? frames : thenBookmark(parts, frames, upTo);
+  const generations = views.generations(from, upTo);
+  if (generations.length === 1) return replay({ events, generations, upTo, state: undefined }, views.current);
+  const state = cache.at(from);
+  if (state === undefined) throw tooOld();
+  const frames = replay({ events, generations, upTo, state: state.copy() }, views.current);
+  return withBookmark(parts, frames, upTo);
 }
 
-/** Objects that became visible carry versions of their own; a bookmark moves the client on to where it is. */
-export function* thenBookmark(
-  { bookmarks, currentView }: CatchUpParts,
-  frames: Iterable<Told>,
+interface Past {
+  /** In order; may go on beyond `upTo`. */
+  readonly events: readonly CacheEvent<StoredObject>[];
+  readonly generations: readonly PolicyGeneration[];
+  readonly upTo: number;
+  /** A copy of the state at the revision of the first generation; needed when there are several. */
+  readonly state: Snapshot<StoredObject> | undefined;
+}
+
+/**
+ * What a watch that was open all the time would have been sent. Every generation is replayed, not only the difference
+ * between the first and the last: objects that became visible carry older versions, so a client may come back with a
+ * version that is older than its state, and needs every deletion since then. The view of the moment in which a frame is
+ * made decides how much of an object it shows.
+ */
+function* replay({ events, generations, upTo, state }: Past, now: () => WatchView): Generator<Frame> {
+  let next = 0;
+  for (const [index, { revision, selection }] of generations.entries()) {
+    const before = generations[index - 1]?.selection;
+    if (before !== undefined && state !== undefined) {
+      yield* framesOfChange(new ViewChange(state, before, selection), revision, now);
+    }
+    const end = generations[index + 1]?.revision ?? upTo;
+    for (let event = events[next]; event !== undefined && event.revision <= end; event = events[++next]) {
+      const view = now();
+      const frame = frameFor(selection, view.representation, event, view.selection);
+      yield frame === undefined ? NO_FRAME : [frame];
+      state?.replace(event.before, event.after);
+    }
+  }
+}
+
+/**
+ * The frames of a permission change. They carry revisions from before the change: a client that loses its connection
+ * between them comes back with such a revision, and gets all of them again.
+ */
+export function* framesOfChange(change: ViewChange, changedAt: number, now: () => WatchView): Generator<Frame> {
+  const revision = changedAt - 1;
+  for (const difference of change.differences()) {
+    if (difference === undefined) {
+      yield NO_FRAME;
+      continue;
+    }
+    const { selection, representation } = now();
+    if (typeof difference === 'string') yield [hiddenFrame(representation, difference, revision)];
+    else if (isVisible(selection, difference)) yield addedFrame(representation, difference);
+    else yield [hiddenFrame(representation, difference.name, revision)];
+  }
+}
+
+/** Objects that became visible carry older versions: a bookmark at the end moves the client on to `revision`. */
+export function* withBookmark(
+  { bookmarks, views }: CatchUpParts,
+  frames: Iterable<Frame>,
   revision: number,
-): Generator<Told> {
-  let any = false;
+): Generator<Frame> {
+  let hasFrames = false;
   for (const frame of frames) {
-    any ||= frame !== NOTHING;
+    hasFrames ||= frame !== NO_FRAME;
     yield frame;
   }
-  if (any && bookmarks) yield [bookmarkFrame(currentView().representation, revision)];
+  if (hasFrames && bookmarks) yield [bookmarkFrame(views.current().representation, revision)];
 }

@@ -17,31 +17,30 @@ const TAIL = Buffer.from('}\n');
 
 const frame = (type: keyof typeof HEADS, object: Uint8Array): Buffer => Buffer.concat([HEADS[type], object, TAIL]);
 
-/** One frame for one watcher, in the pieces that are at hand. */
-export type Told = readonly Uint8Array[];
+/** One frame in pieces: the object's bytes are those of the cache, and are copied once, into the chunk that is sent. */
+export type Frame = readonly Uint8Array[];
 
-/** In place of one, where a step of telling has nothing to tell: whoever goes through many may pause between steps. */
-export const NOTHING: Told = [];
+/** Yielded for an object or event that this watch does not show, so that a long search can pause between two of them. */
+export const NO_FRAME: Frame = [];
 
 export const errorFrame = (status: Status): Buffer => frame('ERROR', Buffer.from(toJson(status)));
 
 export const bookmarkFrame = (representation: Representation, revision: number, endOfInitial = false): Buffer =>
   frame('BOOKMARK', renderBookmark(representation, revision, endOfInitial));
 
-export const tellAdded = (representation: Representation, entry: StoredObject): Told => [
+export const addedFrame = (representation: Representation, entry: StoredObject): Frame => [
   HEADS.ADDED,
   renderItem(representation, entry),
   TAIL,
 ];
 
-/** It was there and is gone for this caller, who is told no more than its name. */
+/** DELETED for an object that the caller may no longer see: only its name, not its content. */
 export const hiddenFrame = (representation: Representation, name: string, revision: number): Buffer =>
   frame('DELETED', renderTombstone(representation, name, revision));
 
 /**
- * V-13: what an event is to someone who watches this selection; undefined when it is nothing. When the past
- * is told, `selection` is that of then and `now` that of today: what is hidden today is not shown once more,
- * only taken back by its name.
+ * V-13: the frame of an event in this selection; undefined when the event is not in it. A replay passes the selection of
+ * that time, and as `now` the present one: an object that is hidden by now is shown as DELETED, without its content.
  */
 export function frameFor(
   selection: Selection,
@@ -52,10 +51,10 @@ export function frameFor(
   const was = before !== undefined && includes(selection, before);
   const is = after !== undefined && includes(selection, after);
   if (!was && !is) return undefined;
-  const known = after ?? before;
-  const hidden = (is ? [after] : [before, after]).some((entry) => entry !== undefined && !isVisible(now, entry));
-  if (hidden && known !== undefined) return hiddenFrame(representation, known.name, revision);
+  const entry = after ?? before;
+  const isHidden = (is ? [after] : [before, after]).some((state) => state !== undefined && !isVisible(now, state));
+  if (isHidden && entry !== undefined) return hiddenFrame(representation, entry.name, revision);
   if (is) return frame(was ? 'MODIFIED' : 'ADDED', renderItem(representation, after));
-  // Deleted, or left the selection: the last content the caller knew, under the revision of what happened.
+  // Deleted, or no longer selected: the last content that the caller knew, with the revision of this event.
   return was ? frame('DELETED', renderItem(representation, before.withRevision(revision))) : undefined;
 }

@@ -1,128 +1,149 @@
 import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
+import { Cache } from '../../lib/cache.ts';
 
-/** Whole frames, and how many. The same object waits for everybody who sees the same. */
-export class Part extends SharedFrames {
+/** Whole frames. The watchers of a group have the same batches in their buffers. */
+export interface Batch {
+  /** A number that no other batch of the process has. */
+  readonly id: number;
+  readonly frames: SharedFrames;
   readonly events: number;
-
-  constructor(bytes: Uint8Array, events: number) {
-    super(bytes);
-    this.events = events;
-  }
 }
 
 /**
- * How much is given to a connection at once. What has been given is encrypted for this one client, and is its own; what
- * waits is shared. So however many are behind, together they hold little, and V8's collector, which is told of it, has no
- * reason to run. A record of TLS is the least that is worth it.
+ * Bytes of one write. TLS encrypts them for one connection, so they are memory of this client alone, while batches in
+ * the buffer are shared. `total` bounds the memory of all clients that are behind. A TLS record holds 16 KiB.
  */
-const PIECE = { most: 128 * 1024, least: 16 * 1024, together: 64 * 1024 * 1024 };
+const WRITE_BYTES = { max: 128 * 1024, min: 16 * 1024, total: 64 * 1024 * 1024 };
 
-/** For each of so many. */
-export const pieceBytes = (watchers: number): number =>
-  Math.min(Math.max(Math.floor(PIECE.together / watchers), PIECE.least), PIECE.most);
+export const writeBytesFor = (watchers: number): number =>
+  Math.min(Math.max(Math.floor(WRITE_BYTES.total / watchers), WRITE_BYTES.min), WRITE_BYTES.max);
 
-/** How far a client may fall behind before it is cut: it is never waited for. */
+/** A client that is further behind is cut: the server does not wait for slow clients. */
 const MAX_BEHIND = { bytes: 1024 * 1024, events: 1_000 };
-/** The same where it is not the client that is slow, but we have too much to tell: memory is bounded all the same. */
+/** The same while the connection accepts writes, so that the server is late and not the client. Bounds the memory. */
 const MAX_LATE = { bytes: 8 * 1024 * 1024, events: 8_000 };
 
-/** Frames joined to parts of about the size that is written at once. */
-export function partsOf(frames: readonly Buffer[], most: number): Part[] {
-  const parts: Part[] = [];
+/** Joins frames to batches of about `maxBytes`. */
+export function batchesOf(frames: readonly Buffer[], maxBytes: number, nextId: () => number): Batch[] {
+  const batches: Batch[] = [];
   let [from, size] = [0, 0];
+  const add = (end: number): void => {
+    batches.push({ id: nextId(), frames: new SharedFrames(concat(frames.slice(from, end))), events: end - from });
+  };
   frames.forEach(({ length }, index) => {
-    if (index > from && size + length > most) {
-      parts.push(new Part(concat(frames.slice(from, index)), index - from));
+    if (index > from && size + length > maxBytes) {
+      add(index);
       [from, size] = [index, 0];
     }
     size += length;
   });
-  if (from < frames.length) parts.push(new Part(concat(frames.slice(from)), frames.length - from));
-  return parts;
+  if (from < frames.length) add(frames.length);
+  return batches;
 }
 
-/** What one live watch has yet to be told. */
+/** The frames of several batches in a row. */
+export type JoinBatches = (batches: readonly Batch[]) => SharedFrames;
+
+/**
+ * Batches joined for one write, by the ids of the batches. The watchers of a group that are written to between two
+ * events have the same batches waiting, and share the joined bytes. Owned by the broadcaster. Batches never change and
+ * ids are not used twice, so an entry dies by eviction only.
+ */
+export function createJoinCache(maxEntries = 8): JoinBatches {
+  const joined = new Cache<string, SharedFrames>({ maxEntries });
+  return (batches) => {
+    const [only] = batches;
+    if (batches.length === 1 && only !== undefined) return only.frames;
+    const join = (): SharedFrames => new SharedFrames(concat(batches.map(({ frames }) => frames.bytes)));
+    const size = batches.reduce((sum, { frames }) => sum + frames.bytes.length, 0);
+    return size > WRITE_BYTES.max ? join() : joined.getOrCompute(batches.map(({ id }) => id).join(), join);
+  };
+}
+
+/** The batches that one live watch has not written yet. */
 export class SendBuffer {
   readonly #sink: WatchSink;
-  #parts: Part[] = [];
+  readonly #join: JoinBatches;
+  #batches: Batch[] = [];
   #bytes = 0;
   #events = 0;
-  /** Of these, what has come since the last look at how far the client is. */
+  /** The share of `#bytes` and `#events` that was added since the last `isTooFarBehind`. */
   #fresh = { bytes: 0, events: 0 };
-  /** The connection has not taken all it was given, and will say when it has. */
-  #full = false;
-  /** Events that it was given meanwhile. */
-  #given = 0;
+  /** The connection has not accepted the last write entirely; `drained` follows. */
+  #isFull = false;
+  /** Events written since the connection was last drained. */
+  #writtenEvents = 0;
 
-  constructor(sink: WatchSink) {
+  constructor(sink: WatchSink, join: JoinBatches) {
     this.#sink = sink;
+    this.#join = join;
   }
 
   get isEmpty(): boolean {
-    return this.#parts.length === 0;
+    return this.#batches.length === 0;
   }
 
-  add(part: Part): void {
-    this.#parts.push(part);
-    this.#bytes += part.bytes.length;
-    this.#events += part.events;
-    this.#fresh.bytes += part.bytes.length;
-    this.#fresh.events += part.events;
+  add(batch: Batch): void {
+    this.#batches.push(batch);
+    this.#bytes += batch.frames.bytes.length;
+    this.#events += batch.events;
+    this.#fresh.bytes += batch.frames.bytes.length;
+    this.#fresh.events += batch.events;
   }
 
-  /** The connection has taken everything. */
+  /** The connection has accepted everything. */
   drained(): void {
-    this.#full = false;
-    this.#given = 0;
+    this.#isFull = false;
+    this.#writtenEvents = 0;
   }
 
   /**
-   * True when the client must be cut. It is judged by what it had not taken before the newest came: how much comes at
-   * once is not its fault. To be called in a turn of the watcher's own, when a connection that can take more has.
+   * True when the client must be cut. The newest batches do not count: a burst of events is not the client's fault. Called
+   * in the watcher's write slot, by which time a connection that could accept more has done so.
    */
   isTooFarBehind(): boolean {
     if (this.#fresh.events === 0) return false;
-    const limit = this.#full ? MAX_BEHIND : MAX_LATE;
+    const limit = this.#isFull ? MAX_BEHIND : MAX_LATE;
     const bytes = this.#sink.pending + this.#bytes - this.#fresh.bytes;
-    const events = this.#given + this.#events - this.#fresh.events;
+    const events = this.#writtenEvents + this.#events - this.#fresh.events;
     this.#fresh = { bytes: 0, events: 0 };
     return bytes > limit.bytes || events > limit.events;
   }
 
-  /** Writes a piece, if the connection can take one. True when there is more that it can take. */
-  writeSome(most: number): boolean {
-    if (this.#full || this.isEmpty) return false;
+  /** Writes about `maxBytes` if the connection is not full. True when it can accept more and there is more. */
+  writeSome(maxBytes: number): boolean {
+    if (this.#isFull || this.isEmpty) return false;
     let [count, size] = [0, 0];
-    for (const { bytes } of this.#parts) {
-      if (count > 0 && size + bytes.length > most) break;
-      size += bytes.length;
+    for (const { frames } of this.#batches) {
+      if (count > 0 && size + frames.bytes.length > maxBytes) break;
+      size += frames.bytes.length;
       count += 1;
     }
-    this.#write(this.#parts.splice(0, count));
-    return !this.#full && !this.isEmpty;
+    this.#write(this.#batches.splice(0, count));
+    return !this.#isFull && !this.isEmpty;
   }
 
-  /** Writes all of it, whether the connection can take it or not: something else is to follow. */
+  /** Writes everything, even to a full connection, because another frame has to follow it. */
   writeAll(): void {
-    if (!this.isEmpty) this.#write(this.#parts.splice(0));
+    if (!this.isEmpty) this.#write(this.#batches.splice(0));
   }
 
   clear(): void {
-    this.#parts = [];
+    this.#batches = [];
     this.#bytes = 0;
     this.#events = 0;
     this.#fresh = { bytes: 0, events: 0 };
   }
 
-  #write(parts: readonly Part[]): void {
-    for (const { bytes, events } of parts) {
-      this.#bytes -= bytes.length;
+  #write(batches: readonly Batch[]): void {
+    for (const { frames, events } of batches) {
+      this.#bytes -= frames.bytes.length;
       this.#events -= events;
-      this.#given += events;
+      this.#writtenEvents += events;
     }
-    this.#full = !this.#sink.writeShared(joined(parts));
-    if (!this.#full) this.#given = 0;
+    this.#isFull = !this.#sink.writeShared(this.#join(batches));
+    if (!this.#isFull) this.#writtenEvents = 0;
   }
 }
 
@@ -130,17 +151,3 @@ const concat = (frames: readonly Uint8Array[]): Uint8Array => {
   const [only] = frames;
   return frames.length === 1 && only !== undefined ? only : Buffer.concat(frames);
 };
-
-let lastParts: readonly Part[] = [];
-let lastJoined = new SharedFrames(Buffer.alloc(0));
-
-/** Watchers of one group have the same waiting, and come one after the other: it is put together once. */
-function joined(parts: readonly Part[]): SharedFrames {
-  const [only] = parts;
-  if (parts.length === 1 && only !== undefined) return only;
-  if (parts.length !== lastParts.length || !parts.every((part, index) => part === lastParts[index])) {
-    lastJoined = new SharedFrames(concat(parts.map(({ bytes }) => bytes)));
-    lastParts = parts;
-  }
-  return lastJoined;
-}

@@ -19,9 +19,12 @@ function fleetOf(size: number): Snapshot<StoredObject> {
   return state;
 }
 
-/** Who may see what; each question is counted. */
+let rules = 0;
+
+/** A selection by name that counts its decisions. */
 function seeing(admits: (name: string) => boolean, asked: { count: number } = { count: 0 }): Selection {
   const rule = {
+    fingerprint: `rule ${++rules}`,
     all: false,
     none: false,
     admits: (name: string) => {
@@ -34,31 +37,31 @@ function seeing(admits: (name: string) => boolean, asked: { count: number } = { 
   return { prefix: PREFIX, namesAreUnique: true, labels, fields, rule };
 }
 
-const told = (step: Difference | undefined): string[] =>
-  step === undefined ? [] : [typeof step === 'string' ? `-${step}` : `+${step.name}`];
+const textOf = (difference: Difference | undefined): string[] =>
+  difference === undefined ? [] : [typeof difference === 'string' ? `-${difference}` : `+${difference.name}`];
 const odd = (name: string): boolean => Number(name.slice(2)) % 2 === 1;
 const inOrder = (size: number, sign: string, wanted: (name: string) => boolean): string[] =>
   Array.from({ length: size }, (_, index) => nameOf(index))
     .filter(wanted)
     .map((name) => `${sign}${name}`);
 
-describe('a change of view', () => {
-  it('is nothing where the same is seen by another rule', () => {
+describe('ViewChange', () => {
+  it('is empty when two rules admit the same clusters', () => {
     const change = new ViewChange(fleetOf(100), seeing(odd), seeing(odd));
-    expect(change.isNothing).toBe(true);
-    expect([...change.steps()]).toEqual([]);
+    expect(change.isEmpty).toBe(true);
+    expect([...change.differences()]).toEqual([]);
   });
 
-  it('tells what is new, and then what is gone', () => {
+  it('yields what became visible, then what is no longer visible', () => {
     const first = (name: string): boolean => name < nameOf(6);
     const change = new ViewChange(fleetOf(8), seeing(odd), seeing(first));
-    expect(change.isNothing).toBe(false);
+    expect(change.isEmpty).toBe(false);
     const expected = ['+c-00000', '+c-00002', '+c-00004', '-c-00007'];
-    expect([...change.steps()].flatMap(told)).toEqual(expected);
-    expect([...change.steps()].flatMap(told)).toEqual(expected);
+    expect([...change.differences()].flatMap(textOf)).toEqual(expected);
+    expect([...change.differences()].flatMap(textOf)).toEqual(expected);
   });
 
-  it('A18: of a large fleet is found in steps, once for all who take them', () => {
+  it('A18: compares a large fleet step by step, once for all iterators', () => {
     const SIZE = 5_000;
     const asked = { count: 0 };
     const change = new ViewChange(
@@ -67,25 +70,25 @@ describe('a change of view', () => {
       seeing((name) => !odd(name), asked),
     );
     expect(asked.count).toBeLessThanOrEqual(2_000);
-    expect(change.isNothing).toBe(false);
-    const [one, other] = [change.steps(), change.steps()];
-    const heard: [string[], string[]] = [[], []];
+    expect(change.isEmpty).toBe(false);
+    const [one, other] = [change.differences(), change.differences()];
+    const seen: [string[], string[]] = [[], []];
     for (let open = 2; open > 0; ) {
       open = 0;
-      // One of them goes faster.
-      for (const [steps, list] of [
-        [one, heard[0]],
-        [one, heard[0]],
-        [other, heard[1]],
+      // One of them is faster.
+      for (const [iterator, list] of [
+        [one, seen[0]],
+        [one, seen[0]],
+        [other, seen[1]],
       ] as const) {
-        const { done, value } = steps.next();
+        const { done, value } = iterator.next();
         if (done === true) continue;
         open += 1;
-        list.push(...told(value ?? undefined));
+        list.push(...textOf(value ?? undefined));
       }
     }
     const expected = [...inOrder(SIZE, '+', (name) => !odd(name)), ...inOrder(SIZE, '-', odd)];
-    expect(heard).toEqual([expected, expected]);
+    expect(seen).toEqual([expected, expected]);
     expect(asked.count).toBeLessThanOrEqual(4 * SIZE);
   });
 });

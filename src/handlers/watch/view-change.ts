@@ -2,56 +2,56 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Snapshot } from '../../storage/snapshot.ts';
 import { candidatesFor, entriesAt, includes, isOver, type Selection } from '../selection.ts';
 
-/** An object that is visible now, or the name of one that is no longer. */
+/** An object that became visible, or the name of one that is no longer visible. */
 export type Difference = StoredObject | string;
 
-/** How many objects are looked at before anybody waits: about a millisecond. Nearly every change of the rules is smaller. */
-const AT_ONCE = 1_000;
+/** Objects that are compared at once, in about a millisecond. Nearly every permission change concerns fewer. */
+const COMPARED_AT_ONCE = 1_000;
 
 /**
- * What takes a caller from one view of a state to another. Found step by step, and once for all who go the same way: a rule
- * for everything may concern a whole fleet, and nobody is to wait until all of that has been looked at.
+ * The difference between two views of one state. It is computed object by object as frames are written, because a
+ * permission change can concern a whole fleet, and it is computed once for all watchers that have both views.
  */
 export class ViewChange {
   readonly #search: Iterator<Difference | undefined>;
   readonly #found: Difference[] = [];
-  #isDone = false;
+  #isComplete = false;
 
-  /** The state must not be written to as long as steps are taken. */
+  /** The state must not change until all differences are found. */
   constructor(state: Snapshot<StoredObject>, before: Selection, after: Selection) {
-    this.#search = differences(state, before, after);
-    for (let looks = 0; looks < AT_ONCE && !this.#isDone; looks++) this.#look();
+    this.#search = compare(state, before, after);
+    for (let compared = 0; compared < COMPARED_AT_ONCE && !this.#isComplete; compared++) this.#compareNext();
   }
 
-  /** True when there is none for certain. */
-  get isNothing(): boolean {
-    return this.#isDone && this.#found.length === 0;
+  /** True when there is no difference; false also when the search has not ended. */
+  get isEmpty(): boolean {
+    return this.#isComplete && this.#found.length === 0;
   }
 
-  /** What became visible, then what no longer is; in between steps on which there was nothing. */
-  *steps(): Generator<Difference | undefined> {
-    for (let told = 0; ; ) {
-      while (told < this.#found.length) yield this.#found[told++];
-      if (this.#isDone) return;
-      this.#look();
-      if (told === this.#found.length) yield undefined;
+  /** Objects that became visible, then names of those that no longer are; undefined for a compared object without one. */
+  *differences(): Generator<Difference | undefined> {
+    for (let index = 0; ; ) {
+      while (index < this.#found.length) yield this.#found[index++];
+      if (this.#isComplete) return;
+      this.#compareNext();
+      if (index === this.#found.length) yield undefined;
     }
   }
 
-  #look(): void {
+  #compareNext(): void {
     const { done, value } = this.#search.next();
-    if (done === true) this.#isDone = true;
+    if (done === true) this.#isComplete = true;
     else if (value !== undefined) this.#found.push(value);
   }
 }
 
-/** Costs what may have changed, where the rules can tell, and otherwise what the two views hold; not what the fleet does. */
-function* differences(
+/** Visits only the objects that the two rules can treat differently, where the rules know them, else both views. */
+function* compare(
   state: Snapshot<StoredObject>,
   before: Selection,
   after: Selection,
 ): Generator<Difference | undefined> {
-  if (before.rule === after.rule) return;
+  if (before.rule?.fingerprint === after.rule?.fingerprint) return;
   const lookup = before.rule && after.rule?.differsFrom?.(before.rule);
   const entries = lookup && entriesAt(state, after.prefix, lookup);
   for (const entry of entries ?? candidatesFor(state, after)) {

@@ -10,30 +10,31 @@ import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
 import { WatchCache } from '../../storage/watch-cache.ts';
 import type { Representation } from '../representation.ts';
+import type { Selection } from '../selection.ts';
 import { Broadcaster } from './broadcaster.ts';
-import type { WatchView } from './replay.ts';
+import type { WatchViews } from './watch-view.ts';
 import { Watcher, type WatcherOptions } from './watcher.ts';
 
-/** A stage for watches and a client that can be made to wait, for tests. Nothing else may import this. */
+/** A broadcaster with caches that tests write to, and a client that can refuse to read. */
 
 const catalog = createCatalog({ productName: 'orchestrator' });
 export const NOTHING = (name: string): boolean => name === '';
 export const EVERYTHING = (): boolean => true;
 
-/** The client's end: takes what is written at once, or not until it is told to. */
+/** The client of a watch: reads what is written at once, or when `read` is called. */
 export class Client implements WatchSink {
-  taken = '';
-  waiting: Buffer[] = [];
+  received = '';
+  unread: Buffer[] = [];
   reads = true;
   ending: 'open' | 'ended' | 'cut' = 'open';
   #drained = (): void => {};
 
   get pending(): number {
-    return this.waiting.reduce((sum, { length }) => sum + length, 0);
+    return this.unread.reduce((sum, { length }) => sum + length, 0);
   }
   write(frames: Uint8Array): boolean {
-    this.waiting.push(Buffer.from(frames));
-    if (this.reads) this.taken += Buffer.concat(this.waiting.splice(0)).toString();
+    this.unread.push(Buffer.from(frames));
+    if (this.reads) this.received += Buffer.concat(this.unread.splice(0)).toString();
     return this.reads;
   }
   writeShared({ bytes }: SharedFrames): boolean {
@@ -53,15 +54,15 @@ export class Client implements WatchSink {
   cut(): void {
     this.ending = 'cut';
   }
-  /** Takes all there is, until there is no more. */
+  /** Reads until nothing is left. */
   read(): void {
-    while (this.waiting.length > 0) {
-      this.taken += Buffer.concat(this.waiting.splice(0)).toString();
+    while (this.unread.length > 0) {
+      this.received += Buffer.concat(this.unread.splice(0)).toString();
       this.#drained();
     }
   }
   get events(): string[] {
-    const lines = [this.taken, ...this.waiting.map(String)].join('').split('\n').filter(Boolean);
+    const lines = [this.received, ...this.unread.map(String)].join('').split('\n').filter(Boolean);
     return lines.map((line) => {
       const { type, object } = JSON.parse(line);
       return type === 'ERROR'
@@ -71,8 +72,8 @@ export class Client implements WatchSink {
   }
 }
 
-/** A hub with caches of clusters and bindings, fed by hand, batch by batch. */
-export class Stage {
+/** A broadcaster with caches of clusters and bindings. */
+export class WatchHarness {
   readonly broadcaster: Broadcaster;
   readonly cache = this.#cacheOf(catalog.clusters);
   readonly #bindings = this.#cacheOf(catalog.clusterRoleBindings);
@@ -80,9 +81,9 @@ export class Stage {
   readonly #rules: { revision: number; rule: ClusterRule }[] = [{ revision: 0, rule: this.#rule }];
   refusal: ApiError | undefined;
   live = true;
-  /** Everything at once, unless a test has another idea. */
-  later = (run: () => void): void => run();
-  clock = (): number => 0;
+  /** Runs everything at once; a subclass may hold it back. */
+  defer = (run: () => void): void => run();
+  now = (): number => 0;
   #revision = 0;
 
   constructor(bookmarkIntervalMs: number) {
@@ -90,8 +91,8 @@ export class Stage {
       clusters: catalog.clusters,
       isPolicy: (kind) => kind === catalog.clusterRoleBindings,
       bookmarkIntervalMs,
-      later: (run) => this.later(run),
-      clock: () => this.clock(),
+      defer: (run) => this.defer(run),
+      now: () => this.now(),
     });
   }
 
@@ -116,33 +117,42 @@ export class Stage {
   writeAll(names: readonly string[], note?: string): void {
     for (const name of names) this.write(name, note);
   }
-  /** A binding that lets the caller see only these. */
+  /** Writes a binding that lets the caller see only these clusters. */
   allow(admits: (name: string) => boolean): void {
     this.#rule = ruleFor(admits);
     this.#rules.push({ revision: this.#revision + 1, rule: this.#rule });
     this.#change(this.#bindings, 'binding');
   }
-  /** All changes made in between arrive together. */
+  /** The events of these changes arrive together. */
   batch(changes: () => void): void {
     changes();
     this.broadcaster.onProgress(this.#revision);
   }
 
+  readonly #selectionOf = (rule: ClusterRule | undefined): Selection => ({
+    prefix: this.cache.prefix,
+    namesAreUnique: true,
+    labels: parseLabelSelector(''),
+    fields: parseFieldSelector(''),
+    rule,
+  });
+  readonly views: WatchViews = {
+    current: () => ({
+      groupId: this.#rule.fingerprint,
+      selection: this.#selectionOf(this.#rule),
+      representation: REPRESENTATION,
+    }),
+    generations: (from, upTo) => {
+      const before = this.#rules.findLast(({ revision }) => revision <= from);
+      const later = this.#rules.filter(({ revision }) => revision > from && revision <= upTo);
+      return [{ revision: from, rule: before?.rule }, ...later].map(({ revision, rule }) => ({
+        revision,
+        selection: this.#selectionOf(rule),
+      }));
+    },
+  };
+
   watch(client: Client, options: Partial<WatcherOptions> = {}): Watcher {
-    const base = {
-      prefix: this.cache.prefix,
-      namesAreUnique: true,
-      labels: parseLabelSelector(''),
-      fields: parseFieldSelector(''),
-    };
-    const representation: Representation = {
-      kind: catalog.clusters,
-      form: 'object',
-      includeObject: 'Metadata',
-      whole: undefined,
-      now: () => 0,
-    };
-    let view: WatchView = { selection: { ...base, rule: this.#rule }, representation };
     return new Watcher({
       broadcaster: this.broadcaster,
       cache: this.cache,
@@ -155,20 +165,8 @@ export class Stage {
         dependsOn: [`${this.cache.prefix}home`],
         isLive: () => this.live,
       },
-      currentView: () => {
-        if (view.selection.rule !== this.#rule) view = { selection: { ...base, rule: this.#rule }, representation };
-        return view;
-      },
-      turns: (from, upTo) => {
-        const before = this.#rules.findLast(({ revision }) => revision <= from);
-        const later = this.#rules.filter(({ revision }) => revision > from && revision <= upTo);
-        return [{ revision: from, rule: before?.rule }, ...later].map(({ revision, rule }) => ({
-          revision,
-          selection: { ...base, rule },
-        }));
-      },
-      groupIdOf: ({ selection }) => String(this.#rules.findIndex(({ rule }) => rule === selection.rule)),
-      refused: () => this.refusal,
+      views: this.views,
+      refusal: () => this.refusal,
       bookmarks: false,
       timeoutMs: 3_600_000,
       now: () => 0,
@@ -176,6 +174,14 @@ export class Stage {
     });
   }
 }
+
+const REPRESENTATION: Representation = {
+  kind: catalog.clusters,
+  form: 'object',
+  includeObject: 'Metadata',
+  whole: undefined,
+  now: () => 0,
+};
 
 let rules = 0;
 

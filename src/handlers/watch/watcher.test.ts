@@ -1,32 +1,32 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { gone, unauthorized } from '../../api/status.ts';
-import { Client, EVERYTHING, NOTHING, Stage } from './watch.fixture.ts';
+import { Client, EVERYTHING, NOTHING, WatchHarness } from './watch.fixture.ts';
 
-let stages: Stage[] = [];
-function newStage(bookmarkIntervalMs = 3_600_000): Stage {
-  const stage = new Stage(bookmarkIntervalMs);
-  stages.push(stage);
-  return stage;
+let harnesses: WatchHarness[] = [];
+function newHarness(bookmarkIntervalMs = 3_600_000): WatchHarness {
+  const harness = new WatchHarness(bookmarkIntervalMs);
+  harnesses.push(harness);
+  return harness;
 }
 afterEach(() => {
-  for (const { broadcaster } of stages) broadcaster.shutDown();
-  stages = [];
+  for (const { broadcaster } of harnesses) broadcaster.shutDown();
+  harnesses = [];
 });
 
 describe('events that arrive together', () => {
-  it('are told in order, each under the rules of its moment', () => {
-    const stage = newStage();
+  it('are sent in order, each under the rules of its revision', () => {
+    const harness = newHarness();
     const client = new Client();
-    stage.watch(client).startAfter(0);
-    stage.batch(() => {
-      stage.write('a');
-      stage.write('b');
-      stage.allow((name) => name === 'b');
-      stage.write('a');
-      stage.write('b');
-      stage.allow(EVERYTHING);
-      stage.write('c');
-      stage.allow(NOTHING);
+    harness.watch(client).startAfter(0);
+    harness.batch(() => {
+      harness.write('a');
+      harness.write('b');
+      harness.allow((name) => name === 'b');
+      harness.write('a');
+      harness.write('b');
+      harness.allow(EVERYTHING);
+      harness.write('c');
+      harness.allow(NOTHING);
     });
     expect(client.events).toEqual([
       'ADDED a 1',
@@ -41,80 +41,80 @@ describe('events that arrive together', () => {
     ]);
   });
 
-  it('are told from the middle on to who knows the first of them', () => {
-    const stage = newStage();
-    stage.batch(() => stage.writeAll(['a', 'b', 'c', 'd', 'e']));
+  it('are sent from the resource version of the client on', () => {
+    const harness = newHarness();
+    harness.batch(() => harness.writeAll(['a', 'b', 'c', 'd', 'e']));
     const client = new Client();
-    stage.watch(client).startAfter(3);
+    harness.watch(client).startAfter(3);
     expect(client.events).toEqual(['ADDED d 4', 'ADDED e 5']);
-    stage.batch(() => stage.write('a'));
+    harness.batch(() => harness.write('a'));
     expect(client.events.slice(2)).toEqual(['MODIFIED a 6']);
   });
 
-  it('V-11: are told from the middle on to who waited for it', () => {
-    const stage = newStage();
+  it('V-11: are sent from a resource version in the future on', () => {
+    const harness = newHarness();
     const client = new Client();
-    stage.watch(client).startAfter(3);
-    stage.batch(() => stage.write('a'));
-    stage.batch(() => stage.writeAll(['b', 'c', 'd', 'e']));
+    harness.watch(client).startAfter(3);
+    harness.batch(() => harness.write('a'));
+    harness.batch(() => harness.writeAll(['b', 'c', 'd', 'e']));
     expect(client.events).toEqual(['ADDED d 4', 'ADDED e 5']);
   });
 
-  it('end with the credential: what comes after is not heard', () => {
-    const stage = newStage();
+  it('end with the credential: later events are not sent', () => {
+    const harness = newHarness();
     const client = new Client();
-    stage.watch(client).startAfter(0);
-    stage.batch(() => {
-      stage.write('a');
-      stage.live = false;
-      stage.write('home');
-      stage.write('b');
+    harness.watch(client).startAfter(0);
+    harness.batch(() => {
+      harness.write('a');
+      harness.live = false;
+      harness.write('home');
+      harness.write('b');
     });
     expect(client.events).toEqual(['ADDED a 1', 'ERROR 401']);
     expect(client.ending).toBe('ended');
-    expect(stage.broadcaster.size).toBe(0);
+    expect(harness.broadcaster.size).toBe(0);
   });
 
-  it('end with the permission: what comes after is not heard', () => {
-    const stage = newStage();
+  it('end with the permission: later events are not sent', () => {
+    const harness = newHarness();
     const client = new Client();
-    stage.watch(client).startAfter(0);
-    stage.batch(() => {
-      stage.write('a');
-      stage.refusal = unauthorized();
-      stage.allow(EVERYTHING);
-      stage.write('b');
+    harness.watch(client).startAfter(0);
+    harness.batch(() => {
+      harness.write('a');
+      harness.refusal = unauthorized();
+      harness.allow(EVERYTHING);
+      harness.write('b');
     });
     expect(client.events).toEqual(['ADDED a 1', 'ERROR 401']);
   });
 });
 
-it('many clusters that come at once go out in one write', () => {
-  const stage = newStage();
+it('events of one batch go out in one write', () => {
+  const harness = newHarness();
   const client = new Client();
-  stage.watch(client).startAfter(0);
+  harness.watch(client).startAfter(0);
   const write = vi.spyOn(client, 'write');
-  stage.batch(() => stage.writeAll(['a', 'b', 'c']));
+  harness.batch(() => harness.writeAll(['a', 'b', 'c']));
   expect(client.events).toEqual(['ADDED a 1', 'ADDED b 2', 'ADDED c 3']);
   expect(write).toHaveBeenCalledTimes(1);
 });
 
-describe('B14: a client that is slow', () => {
-  it('and takes nothing for half a minute while it catches up is cut', () => {
+describe('B14: a slow client', () => {
+  it('is cut when it reads nothing for half a minute while it catches up', () => {
     vi.useFakeTimers();
     try {
-      const stage = newStage();
-      stage.batch(() => stage.writeAll(['a', 'b', 'c', 'd'], 'x'.repeat(100_000)));
+      const harness = newHarness();
+      harness.batch(() => harness.writeAll(['a', 'b', 'c', 'd'], 'x'.repeat(100_000)));
       const [still, slow] = [new Client(), new Client()];
       for (const client of [still, slow]) {
         client.reads = false;
-        stage.watch(client).startAfter(0);
+        harness.watch(client).startAfter(0);
       }
       vi.advanceTimersByTime(29_000);
       slow.read();
       vi.advanceTimersByTime(2_000);
       expect([still.ending, slow.ending]).toEqual(['cut', 'open']);
-      expect(stage.broadcaster.size).toBe(1);
+      expect(harness.broadcaster.size).toBe(1);
       vi.advanceTimersByTime(60_000);
       expect(slow.ending).toBe('open');
     } finally {
@@ -122,16 +122,16 @@ describe('B14: a client that is slow', () => {
     }
   });
 
-  it('is not judged by how much comes at once', () => {
-    const stage = newStage();
+  it('is not cut because of a burst', () => {
+    const harness = newHarness();
     const client = new Client();
-    stage.watch(client).startAfter(0);
+    harness.watch(client).startAfter(0);
     client.reads = false;
-    stage.batch(() => {
-      for (let count = 0; count < 3_000; count++) stage.write('a', 'x'.repeat(1_000));
+    harness.batch(() => {
+      for (let count = 0; count < 3_000; count++) harness.write('a', 'x'.repeat(1_000));
     });
     client.read();
-    stage.batch(() => stage.write('a'));
+    harness.batch(() => harness.write('a'));
     expect(client.ending).toBe('open');
     expect(client.events).toHaveLength(3_001);
   });
@@ -139,76 +139,81 @@ describe('B14: a client that is slow', () => {
   it.each([
     ['a thousand events', 1_001, ''],
     ['a mebibyte', 18, 'x'.repeat(60_000)],
-  ])('is cut when it is more than %s behind, and costs no more from then on', (_, writes, note) => {
-    const stage = newStage();
+  ])('is cut when it is more than %s behind, and is sent nothing from then on', (_, writes, note) => {
+    const harness = newHarness();
     const [slow, quick] = [new Client(), new Client()];
-    for (const client of [slow, quick]) stage.watch(client).startAfter(0);
+    for (const client of [slow, quick]) harness.watch(client).startAfter(0);
     slow.reads = false;
-    for (let count = 0; count < writes; count++) stage.batch(() => stage.write('a', note));
+    for (let count = 0; count < writes; count++) harness.batch(() => harness.write('a', note));
     expect(slow.ending).toBe('open');
-    stage.batch(() => stage.write('a', note));
+    harness.batch(() => harness.write('a', note));
     expect(slow.ending).toBe('cut');
-    expect(stage.broadcaster.size).toBe(1);
-    stage.batch(() => stage.write('a', note));
-    // Of all the rest it was given nothing: that waited where it is shared.
+    expect(harness.broadcaster.size).toBe(1);
+    harness.batch(() => harness.write('a', note));
+    // The rest was never written: it waited in the shared batches.
     expect(slow.events).toHaveLength(1);
     expect(quick.events).toHaveLength(writes + 2);
   });
 
-  it('reads the past at its own pace, and joins the present without gap or repetition', () => {
-    const stage = newStage();
+  it('catches up as fast as it reads, and goes live without gap or repetition', () => {
+    const harness = newHarness();
     const note = 'x'.repeat(50_000);
-    stage.batch(() => {
-      for (let count = 0; count < 100; count++) stage.write('a', note);
+    harness.batch(() => {
+      for (let count = 0; count < 100; count++) harness.write('a', note);
     });
     const client = new Client();
     client.reads = false;
-    stage.watch(client).startAfter(0);
+    harness.watch(client).startAfter(0);
     expect(client.pending).toBeLessThan(300_000);
-    stage.batch(() => stage.write('a', note));
+    harness.batch(() => harness.write('a', note));
     client.read();
-    stage.batch(() => stage.write('a'));
+    harness.batch(() => harness.write('a'));
     expect(client.ending).toBe('open');
     const versions = client.events.map((event) => Number(event.split(' ')[2]));
     expect(versions).toEqual(Array.from({ length: 102 }, (_, index) => index + 1));
   });
 
-  it('is not shown what was hidden while it was reading', () => {
-    const stage = newStage();
+  it('is not shown objects that were hidden while it read', () => {
+    const harness = newHarness();
     const note = 'x'.repeat(50_000);
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
-    stage.batch(() => stage.writeAll(names, note));
+    harness.batch(() => harness.writeAll(names, note));
     const client = new Client();
     client.reads = false;
-    stage.watch(client).startWithState(stage.cache.current.copy(), 6, false);
+    harness.watch(client).startWithState(harness.cache.current.copy(), 6, false);
     expect(client.events).toEqual(['ADDED a 1', 'ADDED b 2', 'ADDED c 3']);
-    stage.batch(() => stage.allow((name) => name === 'a' || name === 'f'));
+    harness.batch(() => harness.allow((name) => name === 'a' || name === 'f'));
     client.read();
     expect(client.events.slice(3)).toEqual(['ADDED f 6', 'DELETED b 6', 'DELETED c 6', 'DELETED d 6', 'DELETED e 6']);
-    stage.batch(() => stage.writeAll(names));
+    harness.batch(() => harness.writeAll(names));
     expect(client.events.slice(8)).toEqual(['MODIFIED a 8', 'MODIFIED f 13']);
   });
 });
 
-it('V-08: bookmarks come from time to time, to who wants them', async () => {
-  const stage = newStage(1);
+it('V-08: bookmarks are sent in intervals to watches that allow them', async () => {
+  const harness = newHarness(1);
   const [plain, marked] = [new Client(), new Client()];
-  stage.watch(plain).startAfter(0);
-  stage.watch(marked, { bookmarks: true }).startAfter(0);
-  stage.batch(() => stage.write('a'));
+  harness.watch(plain).startAfter(0);
+  harness.watch(marked, { bookmarks: true }).startAfter(0);
+  harness.batch(() => harness.write('a'));
   await vi.waitUntil(() => marked.events.includes('BOOKMARK undefined 1'));
   expect(plain.events).toEqual(['ADDED a 1']);
 });
 
-it('V-10: what is no longer known can not be resumed from', () => {
-  const stage = newStage();
-  stage.batch(() => stage.write('a'));
+it('V-10: a watch from a resource version that is too old ends with 410', () => {
+  const harness = newHarness();
+  harness.batch(() => harness.write('a'));
   const client = new Client();
-  const turns = (): never => {
-    throw gone('too old resource version');
-  };
-  stage.watch(client, { turns }).startAfter(0);
+  const watcher = harness.watch(client, {
+    views: {
+      ...harness.views,
+      generations: () => {
+        throw gone('too old resource version');
+      },
+    },
+  });
+  watcher.startAfter(0);
   expect(client.events).toEqual(['ERROR 410']);
   expect(client.ending).toBe('ended');
-  expect(stage.broadcaster.size).toBe(0);
+  expect(harness.broadcaster.size).toBe(0);
 });

@@ -1,80 +1,72 @@
 import type { Caller } from '../../api/caller.ts';
 import type { WatchSink } from '../../api/request.ts';
+import { SharedFrames } from '../../api/shared-frames.ts';
 import { ApiError, unauthorized } from '../../api/status.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Snapshot } from '../../storage/snapshot.ts';
-import type { Broadcaster } from './broadcaster.ts';
-import { type CatchUpParts, framesBetween, framesOfState, thenBookmark } from './catch-up.ts';
-import { bookmarkFrame, errorFrame, type Told } from './frames.ts';
-import { framesOfChange, type WatchView } from './replay.ts';
-import { Part, SendBuffer } from './send-buffer.ts';
+import type { Broadcaster, PolicyChange, Subscriber } from './broadcaster.ts';
+import { type CatchUpParts, framesBetween, framesOfChange, framesOfState, withBookmark } from './catch-up.ts';
+import { bookmarkFrame, errorFrame, type Frame } from './frames.ts';
+import { type Batch, SendBuffer } from './send-buffer.ts';
 import { ViewChange } from './view-change.ts';
+import type { WatchView } from './watch-view.ts';
 
 export interface WatcherOptions extends CatchUpParts {
   readonly broadcaster: Broadcaster;
   readonly sink: WatchSink;
   readonly caller: Caller;
-  readonly groupIdOf: (view: WatchView) => string;
-  /** For kinds that are allowed or not as a whole: an error when it is no longer allowed. */
-  readonly refused: () => ApiError | undefined;
+  /** For kinds that are allowed or not as a whole: the error when the watch is no longer allowed. */
+  readonly refusal: () => ApiError | undefined;
   readonly timeoutMs: number;
   readonly now: () => number;
 }
 
-/** What is made and written in one turn while a watcher catches up. */
+/** How much a watcher that catches up makes and writes in one slot. */
 const CHUNK_BYTES = 128 * 1024;
 const CHUNK_MS = 1;
-/** How many frames are made before a look at the clock. */
-const BETWEEN_LOOKS = 8;
-/** A client that takes nothing for this long while it catches up is cut: what it has yet to read is kept in memory. */
+const FRAMES_PER_CLOCK_READ = 8;
+/** A client that reads nothing for this long while it catches up is cut: its watch holds a past state in memory. */
 const STALL_MS = 30_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** A change of what callers may see, as the hub tells it: its first revision, and the last before what follows. */
-export interface PolicyChange {
-  readonly since: number;
-  readonly revision: number;
-  /** What it means to all who see the same before and after: found once. */
-  readonly differences: Map<string, ViewChange>;
-}
-
 /**
- * One open watch. It is either catching up, pulling frames at the pace of its client, or live, in a group
- * of the hub. Between the two there is no gap: it joins only at the hub's revision.
+ * One open watch. It either catches up, and makes frames as fast as its client reads them, or it is live, in a group of
+ * the broadcaster. It goes live only at the broadcaster's revision, so no event is lost or repeated.
  */
-export class Watcher {
+export class Watcher implements Subscriber {
   readonly #options: WatcherOptions;
   readonly caller: Caller;
-  /** What its group is shown; of no meaning while it is not in one. */
+  /** The view of its group; outdated while the watcher is not live. */
   #view: WatchView;
-  /** While it is not live: everything up to here has been written, or will be by the source. */
+  /** While it catches up: every event up to this revision has been written, or is in `#source`. */
   #position = 0;
-  #live = false;
-  #ended = false;
-  #waiting = false;
-  /** Live events that wait for their turn. */
+  #isLive = false;
+  #isClosed = false;
+  /** The client has not accepted the last chunk while it catches up. */
+  #isWaiting = false;
+  /** Live events that wait for the watcher's slot. */
   readonly #sendBuffer: SendBuffer;
-  #source: Iterator<Told> | undefined;
+  #source: Iterator<Frame> | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
-  #stalled: NodeJS.Timeout | undefined;
+  #stallTimer: NodeJS.Timeout | undefined;
 
   constructor(options: WatcherOptions) {
     this.#options = options;
     this.caller = options.caller;
-    this.#view = options.currentView();
+    this.#view = options.views.current();
     const { sink, broadcaster } = options;
-    this.#sendBuffer = new SendBuffer(sink);
-    broadcaster.open(this);
+    this.#sendBuffer = new SendBuffer(sink, broadcaster.joinBatches);
+    broadcaster.add(this);
     this.#startTimers();
     sink.onDrain(() => {
       this.#sendBuffer.drained();
-      this.#waiting = false;
-      clearTimeout(this.#stalled);
-      // Not at once: a fast client takes each chunk in the turn in which it is written, and would be given the next one in it.
-      if (!this.#live || !this.#sendBuffer.isEmpty) broadcaster.queue(this);
+      this.#isWaiting = false;
+      clearTimeout(this.#stallTimer);
+      // In a later tick: a fast client drains in the tick of the write, and would take every chunk in this one.
+      if (!this.#isLive || !this.#sendBuffer.isEmpty) broadcaster.schedule(this);
     });
-    // Last: a sink that is closed already says so at once, and everything above is undone.
+    // Last, because a sink that is closed already calls back at once, and that undoes everything above.
     sink.onClose(() => this.#close());
   }
 
@@ -82,48 +74,44 @@ export class Watcher {
     return this.#view;
   }
 
-  get groupId(): string {
-    return this.#options.groupIdOf(this.#view);
-  }
-
-  /** The present state as ADDED events, a mark at their end if one is wanted, then what follows. */
-  startWithState(snapshot: Snapshot<StoredObject>, revision: number, marked: boolean): void {
+  /** Writes the state as ADDED events, the bookmark that ends them if `marksEnd`, then the events that follow. */
+  startWithState(snapshot: Snapshot<StoredObject>, revision: number, marksEnd: boolean): void {
     this.#position = revision;
-    this.#source = framesOfState(this.#options, snapshot, this.#view.selection, marked ? revision : undefined);
-    this.#pump();
+    this.#source = framesOfState(this.#options, snapshot, this.#view.selection, marksEnd ? revision : undefined);
+    this.#catchUp();
   }
 
-  /** What happened after this revision, then what follows. */
+  /** Writes the events after this revision. */
   startAfter(revision: number): void {
     this.#position = revision;
-    this.#pump();
+    this.#catchUp();
   }
 
-  /** Writes until the client is behind, the source is dry and the watcher is live, or the watch is over. */
-  #pump(): void {
-    const { broadcaster, currentView } = this.#options;
-    while (!this.#ended && !this.#live && !this.#waiting) {
+  /** Writes until the connection is full, the watcher is live or the watch is closed. */
+  #catchUp(): void {
+    const { broadcaster, views } = this.#options;
+    while (!this.#isClosed && !this.#isLive && !this.#isWaiting) {
       if (this.#source !== undefined) {
         this.#writeChunk(this.#source);
-        if (this.#source === undefined || this.#waiting) continue;
-        // There is more, and a client that could take all of it at once: others have their turn in between.
-        broadcaster.queue(this);
+        if (this.#source === undefined || this.#isWaiting) continue;
+        // More frames, and a client that could accept them at once: other watchers write in between.
+        broadcaster.schedule(this);
         return;
       }
-      // V-11: a revision that has not happened yet; what comes before it is not shown.
+      // V-11: a revision in the future; events before it are not shown.
       if (this.#position > broadcaster.revision) return;
       if (this.#position === broadcaster.revision) {
-        this.#view = currentView();
-        this.#live = true;
-        broadcaster.join(this);
+        this.#view = views.current();
+        this.#isLive = true;
+        broadcaster.joinGroup(this);
         return;
       }
-      this.#source = this.#missed();
+      this.#source = this.#missedFrames();
     }
   }
 
-  /** Frames from the watcher's position to the hub's. */
-  #missed(): Iterator<Told> | undefined {
+  /** The frames from the watcher's position to the broadcaster's revision. */
+  #missedFrames(): Iterator<Frame> | undefined {
     const upTo = this.#options.broadcaster.revision;
     try {
       const frames = framesBetween(this.#options, this.#position, upTo);
@@ -136,11 +124,11 @@ export class Watcher {
     }
   }
 
-  #writeChunk(source: Iterator<Told>): void {
+  #writeChunk(source: Iterator<Frame>): void {
     const pieces: Uint8Array[] = [];
     const end = performance.now() + CHUNK_MS;
     let size = 0;
-    for (let steps = 1; size < CHUNK_BYTES; steps++) {
+    for (let count = 1; size < CHUNK_BYTES; count++) {
       const next = source.next();
       if (next.done === true) {
         this.#source = undefined;
@@ -150,125 +138,126 @@ export class Watcher {
         pieces.push(piece);
         size += piece.length;
       }
-      if (steps % BETWEEN_LOOKS === 0 && performance.now() >= end) break;
+      if (count % FRAMES_PER_CLOCK_READ === 0 && performance.now() >= end) break;
     }
     if (size === 0 || this.#options.sink.writeOwn(pieces)) return;
-    this.#waiting = true;
-    this.#stalled = setTimeout(() => this.cut(), STALL_MS);
+    this.#isWaiting = true;
+    this.#stallTimer = setTimeout(() => this.cut(), STALL_MS);
   }
 
-  /** Live events. They are written when it is this watcher's turn. */
-  enqueue(parts: readonly Part[]): void {
-    if (this.#ended) return;
-    for (const part of parts) this.#sendBuffer.add(part);
-    this.#options.broadcaster.queue(this);
+  enqueue(batches: readonly Batch[]): void {
+    if (this.#isClosed) return;
+    for (const batch of batches) this.#sendBuffer.add(batch);
+    this.#options.broadcaster.schedule(this);
   }
 
-  /** It is this watcher's turn. */
-  serve(): void {
+  writeSome(): void {
     const { broadcaster } = this.#options;
-    if (!this.#live) this.#pump();
+    if (!this.#isLive) this.#catchUp();
     else if (this.#sendBuffer.isTooFarBehind()) this.cut();
-    else if (this.#sendBuffer.writeSome(broadcaster.pieceBytes)) broadcaster.queue(this);
+    else if (this.#sendBuffer.writeSome(broadcaster.writeBytes)) broadcaster.schedule(this);
   }
 
-  /** Writes what waits, which comes before anything else that is written. */
+  /** Writes the send buffer before a frame that must follow it. */
   #flush(): void {
     if (this.#sendBuffer.isTooFarBehind()) this.cut();
     else this.#sendBuffer.writeAll();
   }
 
-  /** The hub has gone on, and this watcher was not with it. */
-  onHubProgress(): void {
-    if (this.#source === undefined) this.#pump();
+  /** The broadcaster's revision has changed, and this watcher is in no group. */
+  onBroadcasterProgress(): void {
+    if (this.#source === undefined) this.#catchUp();
   }
 
-  /** Whoever will see something else hears first of all that came until now. */
+  /** A watcher whose view changes writes the events from before the change first. */
   beforePolicyChange(): void {
-    if (!this.#live || this.#sendBuffer.isEmpty) return;
-    if (this.#options.currentView() !== this.#view || this.#options.refused() !== undefined) this.#flush();
+    if (!this.#isLive || this.#sendBuffer.isEmpty) return;
+    const { views, refusal } = this.#options;
+    if (views.current().groupId !== this.#view.groupId || refusal() !== undefined) this.#flush();
   }
 
-  /** The hub is between events: a live watcher is taken from what was visible to what is, at its client's pace. */
+  /** The broadcaster is between two events: a live watcher writes the difference between its old and its new view. */
   onPolicyChange({ since, revision, differences }: PolicyChange): void {
-    if (this.checkAllowed() || this.#ended || !this.#live) return;
-    const { broadcaster, cache, currentView, groupIdOf } = this.#options;
+    if (this.checkAllowed() || this.#isClosed || !this.#isLive) return;
+    const { broadcaster, cache, views } = this.#options;
     const before = this.#view;
-    const after = currentView();
-    if (after === before) return;
-    broadcaster.leave(this);
-    this.#live = false;
+    const after = views.current();
+    if (after.groupId === before.groupId) return;
+    broadcaster.leaveGroup(this);
+    this.#isLive = false;
     const state = cache.at(revision);
     if (state === undefined) {
       this.cut();
       return;
     }
     this.#position = revision;
-    const who = `${groupIdOf(before)}\n\n${groupIdOf(after)}`;
-    const change = differences.get(who) ?? new ViewChange(state, before.selection, after.selection);
-    differences.set(who, change);
-    if (change.isNothing) {
-      // It goes on at once: in a queue it would miss what comes next, and be told of it under later rules.
-      this.#pump();
+    const groups = JSON.stringify([before.groupId, after.groupId]);
+    const change = differences.get(groups) ?? new ViewChange(state, before.selection, after.selection);
+    differences.set(groups, change);
+    if (change.isEmpty) {
+      // It goes live at once: waiting for a slot, it would miss the next events and replay them under later rules.
+      this.#catchUp();
       return;
     }
-    this.#source = thenBookmark(this.#options, framesOfChange(change, since, currentView), revision);
-    broadcaster.queue(this);
+    this.#source = withBookmark(this.#options, framesOfChange(change, since, views.current), revision);
+    broadcaster.schedule(this);
   }
 
   /** Ends the watch when it is no longer allowed; true if it did. */
   checkAllowed(): boolean {
-    const refusal = this.#ended ? undefined : this.#options.refused();
+    const refusal = this.#isClosed ? undefined : this.#options.refusal();
     if (refusal === undefined) return false;
     this.#fail(refusal);
     return true;
   }
 
-  /** Ends the watch when the caller's credential is no longer good. */
+  /** Ends the watch when the caller's credential is no longer valid. */
   checkCaller(): void {
-    if (!this.#ended && !this.caller.isLive()) this.#fail(unauthorized());
+    if (!this.#isClosed && !this.caller.isLive()) this.#fail(unauthorized());
   }
 
   sendBookmark(): void {
-    if (this.#ended || !this.#live || !this.#options.bookmarks) return;
-    this.enqueue([new Part(bookmarkFrame(this.#view.representation, this.#options.broadcaster.revision), 1)]);
+    if (this.#isClosed || !this.#isLive || !this.#options.bookmarks) return;
+    const { broadcaster } = this.#options;
+    const frames = new SharedFrames(bookmarkFrame(this.#view.representation, broadcaster.revision));
+    this.enqueue([{ id: broadcaster.nextId(), frames, events: 1 }]);
   }
 
-  /** The server goes away: ends cleanly, and tells where the client may go on. */
+  /** The server shuts down: ends cleanly, with a bookmark from which the client can resume. */
   finish(): void {
     this.sendBookmark();
     this.#end();
   }
 
-  /** Ends at once: the client is too slow, or can not be told what happened. */
+  /** Closes the connection at once: the client is too slow, or the events that it missed are unknown. */
   cut(): void {
-    if (this.#ended) return;
+    if (this.#isClosed) return;
     this.#close();
     this.#options.sink.cut();
   }
 
   #fail(error: ApiError): void {
     this.#flush();
-    if (this.#ended) return;
+    if (this.#isClosed) return;
     this.#options.sink.write(errorFrame(error.status));
     this.#end();
   }
 
   #end(): void {
     this.#flush();
-    if (this.#ended) return;
+    if (this.#isClosed) return;
     this.#close();
     this.#options.sink.end();
   }
 
   #close(): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#source = undefined;
     this.#sendBuffer.clear();
-    clearTimeout(this.#stalled);
+    clearTimeout(this.#stallTimer);
     for (const timer of this.#timers) clearTimeout(timer);
-    this.#options.broadcaster.closed(this);
+    this.#options.broadcaster.remove(this);
   }
 
   #startTimers(): void {
@@ -276,10 +265,10 @@ export class Watcher {
     const after = (ms: number, action: () => void): void => {
       this.#timers.push(setTimeout(action, Math.min(Math.max(ms, 0), MAX_TIMER_MS)));
     };
-    // V-04: the time is up, and no more is said than the bookmark before it.
+    // V-04: at the timeout the stream ends without an error event.
     after(timeoutMs, () => this.#end());
     if (timeoutMs > BOOKMARK_BEFORE_END_MS) after(timeoutMs - BOOKMARK_BEFORE_END_MS, () => this.sendBookmark());
-    // One millisecond later than the last moment at which the credential is good.
+    // The credential is valid up to and including `expiresAt`.
     if (this.caller.expiresAt !== undefined) after(this.caller.expiresAt - now() + 1, () => this.checkCaller());
   }
 }

@@ -1,6 +1,6 @@
 import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { parseCreateOptions } from '../options/create-options.ts';
+import { parseCreateOptions } from '../options/write-options.ts';
 import { checkNamespace, readObject } from './read-body.ts';
 import { grantsOnlyHeld, objectKeyOf, type WriteParts, written } from './write-parts.ts';
 

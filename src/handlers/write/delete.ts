@@ -3,12 +3,11 @@ import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, type Status } from '../../api/status.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
-import { selectionFor } from '../list.ts';
 import { type DeleteOptions, parseDeleteOptions } from '../options/delete-options.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { renderItem } from '../representation.ts';
 import { selectPage } from '../selection.ts';
-import { representationFor } from '../views.ts';
+import { representationFor, selectionFor } from '../views.ts';
 import { objectKeyOf, type WriteParts, written } from './write-parts.ts';
 
 export async function deleteObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
@@ -19,7 +18,7 @@ export async function deleteObject(parts: WriteParts, request: ApiRequest, kind:
   return deleted(kind, objectKey.name, uid);
 }
 
-/** The object is no more. */
+/** The Status of a completed deletion. */
 export function deleted(kind: Kind, name: string, uid?: string): ApiResponse {
   const status: Omit<Status, 'code'> = {
     kind: 'Status',
@@ -41,12 +40,12 @@ async function remove(parts: WriteParts, kind: Kind, objectKey: ObjectKey, optio
   const removed = await parts.writer.remove(kind, objectKey, { dryRun, preconditions });
   if (dryRun) return removed;
   await parts.propagation.settle(kind, objectKey);
-  // Still there when it or something inside it has finalizers: somebody else must agree first.
+  // Still stored when it, or an object inside it, has finalizers: another controller has to remove them.
   const left = parts.reader.find(kind, objectKey);
   return left?.uid === removed.uid ? { ...removed, object: left.object() } : { ...removed, gone: true };
 }
 
-/** False when someone else deleted it first, which is what was wanted. */
+/** False when another request deleted it first. */
 async function removeIfThere(parts: WriteParts, kind: Kind, objectKey: ObjectKey, options: DeleteOptions) {
   try {
     await remove(parts, kind, objectKey, options);
@@ -57,10 +56,10 @@ async function removeIfThere(parts: WriteParts, kind: Kind, objectKey: ObjectKey
   }
 }
 
-/** Deletions under way at once: the store commits them together. */
-const AT_ONCE = 64;
+/** Concurrent deletions: the store commits them together. */
+const MAX_CONCURRENT = 64;
 
-/** Deletes what a list with the same selectors and limit shows, and answers with that list. */
+/** Deletes the objects that a list with the same selectors and limit shows, and returns that list. */
 export async function deleteCollection(
   parts: WriteParts,
   request: ApiRequest,
@@ -73,20 +72,20 @@ export async function deleteCollection(
   const selection = selectionFor(request, kind, listOptions, parts.views);
   const representation = { ...representationFor(request, kind, parts.views), form: 'object' as const };
   const { limit } = listOptions;
-  const turn = new TimeSlice(request);
-  const { items: entries } = await selectPage(parts.reader.cache(kind).current, selection, { limit }, turn);
+  const slice = new TimeSlice(request);
+  const { items: entries } = await selectPage(parts.reader.cache(kind).current, selection, { limit }, slice);
   const items: Uint8Array[] = [];
-  for (let start = 0; start < entries.length; start += AT_ONCE) {
+  for (let start = 0; start < entries.length; start += MAX_CONCURRENT) {
     const removed = await Promise.all(
-      entries.slice(start, start + AT_ONCE).map(async (entry) => {
+      entries.slice(start, start + MAX_CONCURRENT).map(async (entry) => {
         const preconditions = { uid: entry.uid, ...options.preconditions };
         return (await removeIfThere(parts, kind, entry, { ...options, preconditions })) ? [entry] : [];
       }),
     );
     items.push(...removed.flat().map((entry) => renderItem(representation, entry)));
-    // A rehearsal waits for no store, so nothing else would let others have their turn. What is really deleted is deleted to
-    // the end, also when nobody waits for the answer any more.
-    if (options.dryRun && turn.isOver) await turn.next();
+    // A dry run does not wait for the store, so it yields here. A real deletion runs to its end, even when the client has
+    // disconnected: `slice.next` would throw then.
+    if (options.dryRun && slice.isOver) await slice.next();
   }
   const resourceVersion = String(parts.reader.revision);
   return {

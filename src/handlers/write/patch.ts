@@ -9,14 +9,14 @@ import { isJsonObject, type JsonValue } from '../../objects/patches/json-value.t
 import { applyMergePatch } from '../../objects/patches/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../objects/patches/strategic-merge-patch.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
-import { parsePatchOptions } from '../options/patch-options.ts';
+import { parsePatchOptions } from '../options/write-options.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, preconditionsIn } from './read-body.ts';
 import { grantsOnlyHeld, objectKeyOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
 
-/** How each type of patch is applied to a custom resource; the keys are what a 415 lists (X-16). */
+/** The patch types of custom resources; a 415 lists the keys (X-16). */
 const CUSTOM_PATCHES: Readonly<Record<string, ApplyPatch>> = {
   'application/json-patch+json': applyJsonPatch,
   'application/merge-patch+json': (document, patch) => {
@@ -25,7 +25,7 @@ const CUSTOM_PATCHES: Readonly<Record<string, ApplyPatch>> = {
   },
 };
 
-/** By the style of the kind. kubectl knows by heart how lists of the built-in kinds are merged, and relies on it. */
+/** By the style of the kind. kubectl sends strategic merge patches for the built-in kinds. */
 const PATCHES: Readonly<Record<Kind['style'], Readonly<Record<string, ApplyPatch>>>> = {
   custom: CUSTOM_PATCHES,
   builtin: {
@@ -40,7 +40,7 @@ const MEDIA_TYPES: Readonly<Record<Kind['style'], readonly string[]>> = {
   builtin: Object.keys(PATCHES.builtin),
 };
 
-/** The types of patches that objects of this style take, in the order error messages list them. */
+/** In the order in which error messages list them. */
 export const patchMediaTypes = (style: Kind['style']): readonly string[] => MEDIA_TYPES[style];
 
 export async function patchObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
@@ -57,7 +57,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
     objectKey,
     (current) => {
       before = current;
-      // What the caller may not see is not there for the patch either: it could be copied to where all can read it.
+      // The patch applies to what the caller sees: `copy` could move a hidden field to where all can read it.
       const shown = seesWhole(parts, request, kind, current) ? current : parts.publicView(current);
       const known = shown as unknown as JsonValue;
       const patched = readPatched(

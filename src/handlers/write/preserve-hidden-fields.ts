@@ -1,14 +1,13 @@
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { WriteParts } from './write-parts.ts';
 
-/** Whether what was sent was made from the public view rather than from the whole object. */
+/** Whether the body was made from the public view rather than from the whole object. */
 type IsPublicView = (sent: ApiObject, current: ApiObject, view: ApiObject) => boolean;
 
 /**
- * Whoever read a public view and sends it back has not asked for what was hidden to be erased. Of the spec
- * that holds for everyone, as an object without its credentials' reference would be a trap: an empty
- * `authInfo` asks for it to go. Of the metadata it holds for what was made from a public view: others must
- * be able to take away a finalizer.
+ * A client that reads a public view and sends it back must not erase the hidden fields. The spec keeps them for every
+ * client, so that no client loses the reference to the credential by accident: an empty `authInfo` removes it. The metadata
+ * keeps them only for a body that was made from a public view: other clients must be able to remove a finalizer.
  */
 export function preserveHiddenFields(
   { publicView }: Pick<WriteParts, 'publicView'>,
@@ -20,18 +19,18 @@ export function preserveHiddenFields(
   if (kind.resource !== 'clusters') return sent;
   const view = publicView(current);
   const spec = withHidden(sent.spec, current.spec, view.spec);
-  const kept = spec === undefined ? sent : { ...sent, spec };
-  if (!isPublicView(sent, current, view)) return kept;
+  const preserved = spec === undefined ? sent : { ...sent, spec };
+  if (!isPublicView(sent, current, view)) return preserved;
   const metadata = withHidden(sent.metadata, current.metadata, view.metadata) ?? {};
   const annotations = withHidden(
     sent.metadata.annotations,
     current.metadata.annotations,
     view.metadata.annotations,
   ) as Record<string, string>;
-  return { ...kept, metadata: { ...metadata, annotations } };
+  return { ...preserved, metadata: { ...metadata, annotations } };
 }
 
-/** What was sent, and besides it what there is and the view does not show. */
+/** The sent fields, and the present fields that the view hides. */
 function withHidden(sent: unknown, current: unknown, view: unknown): Record<string, unknown> | undefined {
   const members = (value: unknown): Record<string, unknown> => ({ ...(value as Record<string, unknown> | undefined) });
   const shown = members(view);
@@ -39,10 +38,10 @@ function withHidden(sent: unknown, current: unknown, view: unknown): Record<stri
   return sent === undefined && hidden.length === 0 ? undefined : { ...Object.fromEntries(hidden), ...members(sent) };
 }
 
-/** What an object says of itself: it has an annotation that only the view makes. */
+/** True for a body with an annotation that only the view has. */
 export const looksPublic: IsPublicView = (sent, current, view) => {
-  const made = Object.keys(view.metadata.annotations ?? {}).filter(
+  const computed = Object.keys(view.metadata.annotations ?? {}).filter(
     (key) => !Object.hasOwn(current.metadata.annotations ?? {}, key),
   );
-  return made.some((key) => Object.hasOwn(sent.metadata.annotations ?? {}, key));
+  return computed.some((key) => Object.hasOwn(sent.metadata.annotations ?? {}, key));
 };

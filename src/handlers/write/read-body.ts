@@ -5,7 +5,7 @@ import type { ApiRequest, RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 import type { Preconditions } from '../../objects/writer.ts';
 
-/** The object in the body; what is odd about it goes to the caller as warnings. */
+/** The object of the body. Unknown and duplicate fields become warnings. */
 export function readObject(request: ApiRequest, kind: Kind, mode: FieldValidation): ApiObject {
   const { value, violations } = decodeBody(bodyOf(request), kind, mode);
   for (const violation of violations) request.warn(violation);
@@ -15,7 +15,7 @@ export function readObject(request: ApiRequest, kind: Kind, mode: FieldValidatio
 export const bodyOf = (request: ApiRequest): RequestBody =>
   request.body ?? { bytes: new Uint8Array(), mediaType: 'application/json' };
 
-/** T-12h. What a caller says of a namespace is dropped where the kind has none, as kube-apiserver does. */
+/** T-12h. The namespace is ignored for kinds without one, as kube-apiserver does. */
 export function checkNamespace(object: ApiObject, kind: Kind, namespace: string): void {
   const sent = object.metadata.namespace ?? '';
   if (kind.namespaced && sent !== '' && sent !== namespace) {
@@ -23,7 +23,7 @@ export function checkNamespace(object: ApiObject, kind: Kind, namespace: string)
   }
 }
 
-/** M-09: an update is about the object in the URL, and the body may not say otherwise. */
+/** M-09: name and namespace of the body must be those of the URL. */
 export function checkSameObject(object: ApiObject, kind: Kind, { name, namespace }: ObjectKey): void {
   const sent = object.metadata;
   if ((sent.name ?? '') === '') {
@@ -40,8 +40,8 @@ export function checkSameObject(object: ApiObject, kind: Kind, { name, namespace
 }
 
 /**
- * An object that is sent with a uid or a version means that one and no other. An empty text and the version
- * 0 stand for none, as in kube-apiserver.
+ * `uid` and `resourceVersion` of the body are preconditions. An empty text and version 0 mean none, as in
+ * kube-apiserver.
  */
 export function preconditionsIn({ metadata }: ApiObject): Preconditions {
   const { uid = '', resourceVersion = '' } = metadata;

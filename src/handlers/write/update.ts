@@ -1,7 +1,7 @@
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { parseUpdateOptions } from '../options/update-options.ts';
+import { parseUpdateOptions } from '../options/write-options.ts';
 import { looksPublic, preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { checkSameObject, preconditionsIn, readObject } from './read-body.ts';
 import { grantsOnlyHeld, objectKeyOf, type WriteParts, written } from './write-parts.ts';
@@ -18,7 +18,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
     objectKey,
     (current) => {
       before = current;
-      if (preconditions.resourceVersion === undefined) refuseBlind(kind, objectKey.name);
+      if (preconditions.resourceVersion === undefined) refuseUnversioned(kind, objectKey.name);
       return preserveHiddenFields(parts, kind, sent, current, looksPublic);
     },
     {
@@ -32,8 +32,8 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
   return written(parts, request, kind, object, { code: 200, before });
 }
 
-/** Z-05: a custom resource is never overwritten blindly. Here `details.kind` is the resource. */
-function refuseBlind(kind: Kind, name: string): void {
+/** Z-05: an update of a custom resource needs a resourceVersion. Here `details.kind` is the resource. */
+function refuseUnversioned(kind: Kind, name: string): void {
   if (kind.style !== 'custom') return;
   throw invalid({ group: kind.group, kind: kind.resource }, name, [
     invalidValue('metadata.resourceVersion', 0, 'must be specified for an update'),

@@ -16,7 +16,7 @@ export interface WriteParts {
   readonly propagation: DeletionPropagation;
   readonly views: Views;
   readonly publicView: PublicView;
-  /** Refuses rules and bindings that would give more than the caller has itself. */
+  /** Refuses roles and bindings that grant more than the caller has. */
   readonly escalation: (
     caller: Caller,
     kind: Kind,
@@ -30,7 +30,7 @@ export function objectKeyOf({ target }: ApiRequest, kind: Kind): ObjectKey {
   return { cluster: kind.inCluster ? cluster : '', namespace, name };
 }
 
-/** Nobody gives away more than they hold; asked of exactly what would be stored. */
+/** Checks the object that would be stored: a caller cannot grant permissions that it does not have. */
 export function grantsOnlyHeld(parts: WriteParts, { caller }: ApiRequest, kind: Kind): Admit {
   return (object, old) => {
     const refusal = parts.escalation(caller, kind, object, old);
@@ -38,7 +38,7 @@ export function grantsOnlyHeld(parts: WriteParts, { caller }: ApiRequest, kind: 
   };
 }
 
-/** Whether the caller is shown all of this object. */
+/** Whether the caller sees the whole object, not only its public view. */
 export function seesWhole(
   { views }: Pick<WriteParts, 'views'>,
   { caller, target }: ApiRequest,
@@ -50,8 +50,8 @@ export function seesWhole(
 }
 
 /**
- * Whoever may write an object is not thereby shown all of it: the answer is the caller's usual view, of the object
- * before the write as much as after. A change of labels must not open what it was made from.
+ * The permission to write an object does not include to see all of it: the answer is the caller's view. It is the whole
+ * object only if the caller may see it whole before and after the write: new labels must not reveal hidden fields.
  */
 export function written(
   parts: WriteParts,

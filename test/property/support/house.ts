@@ -97,9 +97,9 @@ export async function openHouse(store: Store, windowSize: number): Promise<House
     random: () => 0,
     createToken: () => Promise.reject(new Error('no tokens are asked for here')),
     createReview: () => Promise.reject(new Error('no reviews are asked for here')),
-    ownVerbs: new Map(),
+    verbOverrides: new Map(),
     getKubeconfig: () => Promise.reject(new Error('no kubeconfigs are asked for here')),
-    getUsableAccounts: () => Promise.reject(new Error('no accounts are asked for here')),
+    listAccounts: () => Promise.reject(new Error('no accounts are asked for here')),
   });
   await reflector.start();
 

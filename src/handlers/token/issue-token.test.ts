@@ -21,9 +21,9 @@ import { WatchCache } from '../../storage/watch-cache.ts';
 import type { TokenClaims } from '../../tokens/claims.ts';
 import { createTrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Signer } from '../../tokens/signer.ts';
-import { createTokenHandler } from './create-token.ts';
+import { createIssueTokenHandler } from './issue-token.ts';
 
-/** The operation over a real store, with a clock that stands still and a signer that shows what it is given. */
+/** The handler over a real store, with a fixed clock and a signer that records the claims. */
 
 const catalog = createCatalog({ productName: 'orchestrator' });
 const JTI = '2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d';
@@ -80,7 +80,7 @@ beforeAll(async () => {
 afterAll(() => close());
 
 interface Outcome {
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   readonly json: any;
   readonly text: string;
   readonly annotations: Map<string, string>;
@@ -117,7 +117,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     willAnswer: asked.willAnswer ?? (() => {}),
     accept: { mediaType: 'application/json', as: 'object' },
   } as unknown as ApiRequest;
-  const handle = createTokenHandler({
+  const handle = createIssueTokenHandler({
     catalog,
     reader,
     signer,
@@ -149,8 +149,8 @@ function recorder(): { signer: Signer; signed: TokenClaims[] } {
 
 describe('the answer', () => {
   test.each([
-    ['of one who sends nothing but what is wanted', undefined],
-    ['of one who sends metadata', { uid: '', name: 'builder' }],
+    ['for a request without metadata', undefined],
+    ['for a request with metadata', { uid: '', name: 'builder' }],
   ])('F-12: is in the order of the schema, %s', async (_, metadata) => {
     const { text, json } = await ask(recorder().signer, { metadata, spec: { audiences: ['a<b', 'c'] } });
     const { shape, style } = tokenRequestType;
@@ -168,7 +168,7 @@ describe('time', () => {
         throw new ApiError(503, 'ServiceUnavailable', 'the clock is wrong');
       };
       await expect(ask(signer, { query, requireRightClock })).rejects.toThrow('the clock is wrong');
-      // What is wrong with the request is said first: coming back later would not help.
+      // Errors of the request come first: trying again later would not help.
       const spec = { audiences: [], expirationSeconds: 1 };
       await expect(ask(signer, { query, spec, requireRightClock })).rejects.toMatchObject({ status: { code: 422 } });
       expect(signed).toEqual([]);
@@ -200,12 +200,12 @@ test('T-12k, T-16: no admission plugin: a node gets an unbound token like any ot
 });
 
 describe('signing', () => {
-  test('the audit trail names the credential by its id, never by itself', async () => {
+  test('the audit event names the id of the credential, never the credential', async () => {
     const { annotations } = await ask(recorder().signer);
     expect([...annotations]).toEqual([['authentication.kubernetes.io/issued-credential-id', `JTI=${JTI}`]]);
   });
 
-  test('decision 3: a dry run does not come near the key', async () => {
+  test('decision 3: a dry run signs nothing', async () => {
     const { signer, signed } = recorder();
     const { json, annotations } = await ask(signer, { query: 'dryRun=All' });
     expect(signed).toEqual([]);
@@ -213,7 +213,7 @@ describe('signing', () => {
     expect(json.status).toEqual({ token: '', expirationTimestamp: '2026-08-01T13:00:00Z' });
   });
 
-  test('T-25: a failure is a 500 that keeps its reason to itself', async () => {
+  test('T-25: a failure is a 500 without its cause', async () => {
     const cause = new Error('/data/keys/es256.pem is gone');
     const failing: Signer = { isSure: true, sign: () => Promise.reject(cause) };
     const error = (await ask(failing).catch((thrown: unknown) => thrown)) as ApiError;
@@ -231,7 +231,7 @@ describe('signing', () => {
   });
 });
 
-describe('A9: the line of the audit log', () => {
+describe('A9: the audit event', () => {
   const steps: string[] = [];
   const willAnswer = (code: number) => steps.push(`${code} to be written`);
   const signer: Signer = {
@@ -245,12 +245,12 @@ describe('A9: the line of the audit log', () => {
     steps.length = 0;
   });
 
-  test('is on its way while the token is signed', async () => {
+  test('is written while the token is signed', async () => {
     await ask(signer, { willAnswer });
     expect(steps).toEqual(['201 to be written', 'to be signed']);
   });
 
-  test('waits where something else can still go wrong', async () => {
+  test('is not written early when the request can still fail', async () => {
     await ask(signer, { willAnswer, query: 'dryRun=All' });
     const create = () => Promise.reject(new Error('the disk is full'));
     const tracked = { annotations: { 'clusterpass.dev/tracked': 'true' }, create };

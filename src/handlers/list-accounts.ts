@@ -6,24 +6,23 @@ import { notFound } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 
-export interface UsableAccountsParts {
+export interface ListAccountsParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly authorizer: Authorizer;
 }
 
-/** More than a person can choose from. Whoever has more is told that there are more. */
-const MOST_LISTED = 1_000;
-/** However many accounts a cluster has, so many are looked at. */
-const MOST_LOOKED_AT = 20_000;
-/** How many decisions are made before a look at the clock. */
-const BETWEEN_LOOKS = 32;
+/** More than a person can choose from. A longer list is cut and says `incomplete`. */
+const MAX_LISTED = 1_000;
+/** Bounds the decisions of one request in a cluster with many accounts. */
+const MAX_CHECKED = 20_000;
+const CHECKS_PER_CLOCK_READ = 32;
 
 /**
- * The service accounts of a cluster that the caller may ask a token of. It tells only of those: each of them the
- * caller could find by asking for a token, and of the others nobody learns whether they exist.
+ * The service accounts of a cluster for which the caller may create tokens. The list reveals no other account: the
+ * caller could find each of these with a token request.
  */
-export function createUsableAccountsHandler(parts: UsableAccountsParts): (request: ApiRequest) => Promise<ApiResponse> {
+export function createListAccountsHandler(parts: ListAccountsParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader, authorizer } = parts;
   return async (request) => {
     const { caller, target } = request;
@@ -33,16 +32,16 @@ export function createUsableAccountsHandler(parts: UsableAccountsParts): (reques
       throw notFound(catalog.clusters, cluster);
     }
     const items: { namespace: string; name: string }[] = [];
-    const turn = new TimeSlice(request);
-    let lookedAt = 0;
+    const slice = new TimeSlice(request);
+    let checked = 0;
     let incomplete = false;
     const accounts = reader.cache(catalog.serviceAccounts).snapshot;
     for (const { namespace, name } of accounts.scan(collectionPrefix(catalog.serviceAccounts, cluster, ''))) {
-      if (items.length >= MOST_LISTED || lookedAt >= MOST_LOOKED_AT) {
+      if (items.length >= MAX_LISTED || checked >= MAX_CHECKED) {
         incomplete = true;
         break;
       }
-      if (++lookedAt % BETWEEN_LOOKS === 0 && turn.isOver) await turn.next();
+      if (++checked % CHECKS_PER_CLOCK_READ === 0 && slice.isOver) await slice.next();
       const decision = authorizer.decide(caller, {
         verb: 'create',
         group: '',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { foldAudiences, validateSpec } from './validate-spec.ts';
+import { validateSpec, withoutDuplicates } from './validate-token-request.ts';
 
 const fieldsOf = (spec: Parameters<typeof validateSpec>[0]): string[] => validateSpec(spec).map(({ field }) => field);
 
@@ -16,10 +16,10 @@ describe('audiences', () => {
     const many = Array.from({ length: 32 }, (_, index) => String(index));
     expect(fieldsOf({ audiences: [...many, ...many] })).toEqual([]);
     expect(fieldsOf({ audiences: [...many, 'one more'] })).toEqual(['spec.audiences']);
-    expect(foldAudiences(['b', 'a', 'b'])).toEqual(['b', 'a']);
+    expect(withoutDuplicates(['b', 'a', 'b'])).toEqual(['b', 'a']);
   });
 
-  test('are named by their place in what was sent', () => {
+  test('are named by their index in the request', () => {
     expect(fieldsOf({ audiences: ['a', 'a', '', 'b\n'] })).toEqual(['spec.audiences[2]', 'spec.audiences[3]']);
   });
 

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../api/catalog.ts';
-import { encodeValue, toJson } from '../../api/codec/encode.ts';
+import { encodeValue } from '../../api/codec/encode.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
@@ -11,54 +11,58 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import { buildClaims, type TokenClaims } from '../../tokens/claims.ts';
 import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Signer } from '../../tokens/signer.ts';
-import { parseCreateOptions } from '../options/create-options.ts';
+import { parseCreateOptions } from '../options/write-options.ts';
 import { partialMetadata } from '../representation.ts';
 import { resolveBinding } from './bound-object.ts';
-import type { Forwarding } from './forward-token.ts';
-import { type AskedToken, readTokenRequest } from './read-token-request.ts';
-import { ABOUT, checkName, checkNamespace, refuseIfInvalid } from './request-checks.ts';
+import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
+import { parseTokenRequest, warnOfUnknownAnnotations } from './parse-token-request.ts';
 import { lifetimeErrors } from './token-request-annotations.ts';
+import { checkName, checkNamespace, refuseIfInvalid, TOKEN_REQUEST } from './validate-token-request.ts';
 
-export interface CreateTokenParts {
+export interface IssueTokenParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly signer: Signer;
-  /** Throws while nothing is to be signed because the time that it would say is known to be wrong. */
+  /** Throws while the clock is known to be wrong: a token would carry wrong times. */
   readonly requireRightClock: () => void;
   readonly tracked: TrackedTokens;
-  /** The issuer of a cluster's tokens, which is also its API audience. */
+  /** The issuer of a cluster's tokens, which is also the audience of its API. */
   readonly issuerOf: (cluster: string) => string;
-  /** Answers for the clusters that issue their tokens themselves; undefined when there are none. */
-  readonly forward: Forwarding | undefined;
+  /** For clusters that issue their own tokens; undefined when all tokens are signed here. */
+  readonly forward: ForwardToken | undefined;
   readonly maxExpirationSeconds: number;
   readonly now: () => number;
   readonly randomUuid: () => string;
 }
 
 /**
- * Operation 1: a short-lived token for a service account. The order of the checks is part of the contract
- * (T-12): the first that fails decides the answer. Nothing here waits for the store, unless a record is to be kept.
+ * Operation 1: a short-lived token for a service account. The order of the checks is part of the contract (T-12): the
+ * first that fails decides the answer. Without a record (`tracked`) nothing here waits for the store.
  */
-export function createTokenHandler(parts: CreateTokenParts): (request: ApiRequest) => Promise<ApiResponse> {
-  const { catalog, reader } = parts;
+export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRequest) => Promise<ApiResponse> {
+  const { catalog, reader, forward } = parts;
   return async (request) => {
     const { cluster = '', namespace, name } = request.target;
     const options = parseCreateOptions(request.query);
-    const asked = readTokenRequest(request, options.fieldValidation);
-    const { sent, wishes } = asked;
+    const tokenRequest = parseTokenRequest(request, options.fieldValidation);
+    const { sent, annotations } = tokenRequest;
     checkNamespace(sent, namespace);
+    if (forward !== undefined) {
+      const stored = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+      if (stored !== undefined && issuesOwnTokens(stored)) {
+        return respond(request, await forward(stored, request, tokenRequest, options));
+      }
+    }
     const objectKey = { cluster, namespace, name };
-    const forwarded = await parts.forward?.(request, asked, options);
-    if (forwarded !== undefined) return respond(encodeFor(request, forwarded));
     await requireOwners(catalog, reader, catalog.serviceAccounts, objectKey);
     checkName(sent, name);
     const account = await reader.findFresh(catalog.serviceAccounts, objectKey);
     if (account === undefined) throw notFound(catalog.serviceAccounts, name);
     checkUid(sent, account);
-    refuseIfInvalid(asked.errors);
-    const wanted = asked.expirationSeconds;
-    const granted = Math.min(wanted, parts.maxExpirationSeconds);
-    refuseIfInvalid(lifetimeErrors(wishes, { asked: wanted, granted }));
+    refuseIfInvalid(tokenRequest.errors);
+    const requested = tokenRequest.expirationSeconds;
+    const granted = Math.min(requested, parts.maxExpirationSeconds);
+    refuseIfInvalid(lifetimeErrors(annotations, { requested, granted }));
     const reference = sent.spec?.boundObjectRef;
     const binding = reference && (await resolveBinding(parts, { reference, cluster, namespace, serviceAccount: name }));
 
@@ -67,7 +71,7 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
     const now = parts.now();
     const claims = buildClaims({
       issuer,
-      audiences: asked.audiences.length === 0 ? [issuer] : asked.audiences,
+      audiences: tokenRequest.audiences.length === 0 ? [issuer] : tokenRequest.audiences,
       namespace,
       serviceAccount: { name, uid: account.uid },
       ...binding,
@@ -75,56 +79,57 @@ export function createTokenHandler(parts: CreateTokenParts): (request: ApiReques
       expirationSeconds: granted,
       randomUUID: parts.randomUuid,
     });
-    for (const name of asked.unknown) request.warn(`unknown annotation ${JSON.stringify(name)} is ignored`);
-    // T-27: never silently.
-    if (granted < wanted) request.warn(`requested expiration of ${wanted} seconds shortened to ${granted} seconds`);
-    if (wishes.forCluster && !claims.aud.includes(issuer)) request.warn(doesNotOpen(cluster, issuer));
+    warnOfUnknownAnnotations(request, tokenRequest);
+    // T-27: a token never expires earlier than requested without a warning.
+    if (granted < requested) {
+      request.warn(`requested expiration of ${requested} seconds shortened to ${granted} seconds`);
+    }
+    if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
-    const token = await issue(parts, request, claims, { ...options, tracked: wishes.tracked });
-    return answer(request, asked, { account, claims, token, now });
+    const token = await issue(parts, request, claims, { dryRun: options.dryRun, tracked: annotations.tracked });
+    return respond(request, answer(sent, { account, claims, token, now }));
   };
 }
 
 const CREATED = 201;
 
-const respond = (json: string): ApiResponse => ({ type: 'json', code: CREATED, json });
-
-const { shape, style } = tokenRequestType;
-
-/** The whole of it, or as much of it as the request asks for. */
-const encodeFor = ({ accept }: ApiRequest, answered: ApiObject): string =>
-  encodeValue(accept.as === 'object' ? answered : partialMetadata(answered), shape, style);
+/** The whole object, or the metadata if the request asks for no more. */
+function respond({ accept }: ApiRequest, answered: ApiObject): ApiResponse {
+  const { shape, style } = tokenRequestType;
+  const json = encodeValue(accept.as === 'object' ? answered : partialMetadata(answered), shape, style);
+  return { type: 'json', code: CREATED, json };
+}
 
 /** T-13 */
 function checkUid({ metadata }: TokenRequest, account: StoredObject): void {
   const sent = metadata?.uid ?? '';
   if (sent === '' || sent === account.uid) return;
   throw conflict(
-    ABOUT,
+    TOKEN_REQUEST,
     account.name,
     `the UID in the token request (${sent}) does not match the UID of the service account (${account.uid})`,
   );
 }
 
-const doesNotOpen = (cluster: string, audience: string): string =>
+const audienceWarning = (cluster: string, audience: string): string =>
   `this token will not open the API of cluster "${cluster}": its audiences do not include "${audience}"`;
 
-/** A9: what is to be known of a token is durable before anybody has it. */
+/** A9: the records of a token are durable before the caller gets it. */
 function issue(
-  parts: CreateTokenParts,
+  parts: IssueTokenParts,
   request: ApiRequest,
   claims: TokenClaims,
-  how: { readonly dryRun: boolean; readonly tracked: boolean },
+  { dryRun, tracked }: { readonly dryRun: boolean; readonly tracked: boolean },
 ): Promise<string> {
-  if (how.tracked) return issueTracked(parts, request, claims, how.dryRun);
-  if (how.dryRun) return Promise.resolve('');
-  // From here on only signing could fail, and then a second line would say so.
+  if (tracked) return issueTracked(parts, request, claims, dryRun);
+  if (dryRun) return Promise.resolve('');
+  // From here on only signing could fail, and a second line of the audit log would say so.
   if (parts.signer.isSure) request.willAnswer(CREATED);
   return sign(parts.signer, claims);
 }
 
 async function issueTracked(
-  { signer, tracked }: CreateTokenParts,
+  { signer, tracked }: IssueTokenParts,
   { caller, target }: ApiRequest,
   claims: TokenClaims,
   dryRun: boolean,
@@ -150,18 +155,17 @@ const sign = (signer: Signer, claims: TokenClaims): Promise<string> =>
     });
   });
 
-interface Issued {
+interface IssuedToken {
   readonly account: StoredObject;
   readonly claims: TokenClaims;
   readonly token: string;
   readonly now: number;
 }
 
-/** T-04, T-05, T-07: the request comes back with what was granted. */
-function answer(request: ApiRequest, { sent, isBare }: AskedToken, issued: Issued): ApiResponse {
-  const { account, claims, token, now } = issued;
+/** T-04, T-05, T-07: the request with what was granted. */
+function answer(sent: TokenRequest, { account, claims, token, now }: IssuedToken): ApiObject {
   const { managedFields: _, ...metadata }: ObjectMeta = sent.metadata ?? {};
-  const answered = {
+  return {
     kind: tokenRequestType.kind,
     apiVersion: `${tokenRequestType.group}/${tokenRequestType.version}`,
     metadata: {
@@ -176,16 +180,6 @@ function answer(request: ApiRequest, { sent, isBare }: AskedToken, issued: Issue
       expirationSeconds: claims.exp - claims.iat,
       boundObjectRef: sent.spec?.boundObjectRef ?? null,
     },
+    status: { token, expirationTimestamp: toTimestamp(claims.exp * 1000) },
   };
-  const isWhole = request.accept.as === 'object';
-  // What is bare is written here in the order of the schema already.
-  const json = isWhole && isBare ? toJson(answered) : encodeFor(request, answered);
-  return respond(isWhole ? withStatus(json, token, toTimestamp(claims.exp * 1000)) : json);
 }
-
-/**
- * The last member of all. A token has no character that JSON escapes: to look at each of them takes as long as the rest of the
- * answer.
- */
-const withStatus = (json: string, token: string, expirationTimestamp: string): string =>
-  `${json.slice(0, -1)},"status":{"token":"${token}","expirationTimestamp":"${expirationTimestamp}"}}`;

@@ -1,5 +1,15 @@
-import { type FieldError, invalidValue, required, tooMany } from '../../api/field-error.ts';
-import type { TokenRequest } from '../../api/kinds/token-request.ts';
+import { type FieldError, invalid, invalidValue, required, tooMany } from '../../api/field-error.ts';
+import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
+import { badRequest } from '../../api/status.ts';
+
+/** Checks of a token request that hold for local and for forwarded requests. */
+
+/** The kind and group in errors about the request itself. */
+export const TOKEN_REQUEST = {
+  group: tokenRequestType.group,
+  kind: tokenRequestType.kind,
+  resource: tokenRequestType.kind,
+};
 
 const MIN_SECONDS = 10 * 60;
 export const MAX_SECONDS = 2 ** 32;
@@ -7,21 +17,41 @@ export const DEFAULT_SECONDS = 3600;
 
 const MAX_AUDIENCES = 32;
 const MAX_AUDIENCE_CHARACTERS = 1024;
-/** Of an audience that is refused, in the message. */
+/** Characters of a refused audience that the error message repeats. */
 const SHOWN_CHARACTERS = 64;
 
-/** Everything that can be said of the request without looking anything up. */
+/** T-12h */
+export function checkNamespace({ metadata }: TokenRequest, namespace: string): void {
+  if ((metadata?.namespace ?? '') !== '' && metadata?.namespace !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+}
+
+/** T-12l */
+export function checkName({ metadata }: TokenRequest, name: string): void {
+  const sent = metadata?.name ?? '';
+  if (sent === '' || sent === name) return;
+  throw invalid(TOKEN_REQUEST, name, [
+    invalidValue('metadata.name', sent, 'must match the service account name if specified'),
+  ]);
+}
+
+/** T-14: Kubernetes leaves the name of the invalid request empty. */
+export function refuseIfInvalid(errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalid(TOKEN_REQUEST, '', [...errors]);
+}
+
 export function validateSpec(spec: TokenRequest['spec']): FieldError[] {
   return [...validateAudiences(spec), ...validateExpiration(spec?.expirationSeconds ?? DEFAULT_SECONDS)];
 }
 
 /**
- * The list must be there: a token without audience is a mistake, not a wish for all. Null or empty is
- * how `kubectl create token` asks for the cluster's own API.
+ * The field must be present: a request without audiences is a mistake, not a request for all of them. Null or empty is
+ * how `kubectl create token` asks for the audience of the cluster's API.
  */
 function validateAudiences(spec: TokenRequest['spec']): FieldError[] {
   if (spec?.audiences === undefined) return [required('spec.audiences')];
-  const audiences = foldAudiences(spec.audiences ?? []);
+  const audiences = withoutDuplicates(spec.audiences ?? []);
   if (audiences.length > MAX_AUDIENCES) return [tooMany('spec.audiences', audiences.length, MAX_AUDIENCES)];
   return audiences.flatMap((audience) => {
     const problem = audienceProblem(audience);
@@ -39,13 +69,13 @@ function audienceProblem(audience: string): string | undefined {
   return undefined;
 }
 
-/** An error message is no place for a kilobyte of somebody's text. */
+/** Error messages do not repeat a kilobyte of the request. */
 function shorten(text: string): string {
   if (!hasMoreThan(SHOWN_CHARACTERS, text)) return text;
   return `${[...text.slice(0, 2 * SHOWN_CHARACTERS)].slice(0, SHOWN_CHARACTERS).join('')}...`;
 }
 
-/** Characters are code points, of at most two code units each: a text of megabytes is not taken apart to see it is long. */
+/** Counts code points. Each has at most two code units, so a text of megabytes is not split. */
 const hasMoreThan = (characters: number, text: string): boolean =>
   text.length > characters && (text.length > 2 * characters || [...text].length > characters);
 
@@ -60,4 +90,4 @@ function validateExpiration(seconds: number): FieldError[] {
   return [];
 }
 
-export const foldAudiences = (audiences: readonly string[]): string[] => [...new Set(audiences)];
+export const withoutDuplicates = (audiences: readonly string[]): string[] => [...new Set(audiences)];

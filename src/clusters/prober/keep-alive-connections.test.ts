@@ -2,25 +2,25 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { keptConnections, memoryLimit, readOpenFileLimit } from './kept-connections.ts';
+import { keepAliveConnections, memoryLimit, readOpenFileLimit } from './keep-alive-connections.ts';
 
-describe('how many connections stay open between two looks', () => {
-  const asked = { wanted: 10_000, intervalMs: 30_000, clients: 10_000, openFiles: 100_000, memory: 8 * 2 ** 30 };
+describe('the number of connections that stay open between two probes', () => {
+  const options = { wanted: 10_000, intervalMs: 30_000, clients: 10_000, openFiles: 100_000, memory: 8 * 2 ** 30 };
 
   it.each([
-    ['as many as were asked for', {}, 10_000],
-    ['none, when none were asked for', { wanted: 0 }, 0],
-    ['no more than files can be open beside the connections of clients', { openFiles: 20_000 }, 9_488],
-    ['none, when clients need all of them', { openFiles: 1_024 }, 0],
-    ['few, when nobody knows how many files can be open', { openFiles: undefined }, 256],
-    ['no more than fit into a quarter of the memory', { memory: 512 * 2 ** 20 }, 1_310],
-    ['none, when looks are far apart', { intervalMs: 60_001 }, 0],
+    ['is the option', {}, 10_000],
+    ['is 0 when the option is 0', { wanted: 0 }, 0],
+    ['leaves files for the connections of clients', { openFiles: 20_000 }, 9_488],
+    ['is 0 when clients need all files', { openFiles: 1_024 }, 0],
+    ['is small when the limit of open files is unknown', { openFiles: undefined }, 256],
+    ['fits into a quarter of the memory', { memory: 512 * 2 ** 20 }, 1_310],
+    ['is 0 when probes are far apart', { intervalMs: 60_001 }, 0],
   ])('%s', (_, changes, expected) => {
-    expect(keptConnections({ ...asked, ...changes })).toBe(expected);
+    expect(keepAliveConnections({ ...options, ...changes })).toBe(expected);
   });
 });
 
-describe('how many files can be open', () => {
+describe('the limit of open files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'clusterpass-limits-'));
   afterAll(() => rmSync(folder, { recursive: true }));
   const limits = (text: string): number | undefined => {
@@ -38,13 +38,13 @@ describe('how many files can be open', () => {
     );
   });
 
-  it('is not known where there is no such file, or no such line in it', () => {
+  it('is unknown without the file, or without its line', () => {
     expect(readOpenFileLimit(join(folder, 'absent'))).toBeUndefined();
     expect(limits('nothing of the kind\n')).toBeUndefined();
   });
 });
 
-it('the memory that there is at most is known everywhere', () => {
+it('the memory limit is known on every system', () => {
   expect(memoryLimit()).toBeGreaterThan(2 ** 20);
   expect(memoryLimit()).toBeLessThanOrEqual(totalmem());
 });

@@ -13,11 +13,11 @@ import { getObject } from '../get.ts';
 import type { Representation } from '../representation.ts';
 import { type Selection, selectPage } from '../selection.ts';
 import type { Views } from '../views.ts';
+import { framesOfChange } from '../watch/catch-up.ts';
 import { frameFor } from '../watch/frames.ts';
-import { framesOfChange } from '../watch/replay.ts';
 import { ViewChange } from '../watch/view-change.ts';
 
-/** A token that has ended is not shown any more, whether or not the store has let go of its record. */
+/** An expired token is not shown, whether or not the store has deleted its record. */
 
 const prefix = kindPrefix(kind);
 const END = '2026-08-01T12:00:00Z';
@@ -28,11 +28,11 @@ function token(name: string, expirationTimestamp: string | undefined): StoredObj
   return new StoredObject(kind, { key: `${prefix}${name}`, value, modRevision: 7, createRevision: 7 });
 }
 
-const ended = token('a-ended', END);
-const out = [token('b-out', '2026-08-01T12:00:01Z'), token('d-out', '2026-08-02T12:00:00Z')];
+const expired = token('a-expired', END);
+const valid = [token('b-valid', '2026-08-01T12:00:01Z'), token('d-valid', '2026-08-02T12:00:00Z')];
 const unreadable = token('c-unreadable', undefined);
 const snapshot = Snapshot.empty<StoredObject>({ indexLabels: true });
-for (const entry of [ended, unreadable, ...out]) snapshot.replace(undefined, entry);
+for (const entry of [expired, unreadable, ...valid]) snapshot.replace(undefined, entry);
 
 const selection: Selection = {
   prefix,
@@ -50,19 +50,19 @@ const representation: Representation = {
   now: () => NOW,
 };
 
-describe('a token that has ended', () => {
+describe('an expired token', () => {
   it('is not listed and not counted, by index or without', async () => {
     const names = async (limit: number, chosen: Selection) => {
       const { items, remaining } = await selectPage(snapshot, chosen, { limit }, new TimeSlice(new AbortController()));
       return [items.map(({ name }) => name), remaining];
     };
-    expect(await names(0, selection)).toEqual([['b-out', 'd-out'], 0]);
-    expect(await names(1, selection)).toEqual([['b-out'], 1]);
-    expect(await names(0, { ...selection, fields: parseFieldSelector('metadata.name=a-ended') })).toEqual([[], 0]);
-    expect(await names(1, { ...selection, now: () => NOW - 1 })).toEqual([['a-ended'], 2]);
+    expect(await names(0, selection)).toEqual([['b-valid', 'd-valid'], 0]);
+    expect(await names(1, selection)).toEqual([['b-valid'], 1]);
+    expect(await names(0, { ...selection, fields: parseFieldSelector('metadata.name=a-expired') })).toEqual([[], 0]);
+    expect(await names(1, { ...selection, now: () => NOW - 1 })).toEqual([['a-expired'], 2]);
   });
 
-  it('is not found, from the second on in which it ends', async () => {
+  it('is not found from its expiration time on', async () => {
     const get = (name: string, now: number) =>
       getObject(
         {
@@ -76,24 +76,24 @@ describe('a token that has ended', () => {
         } as unknown as ApiRequest,
         kind,
       );
-    await expect(get('a-ended', NOW)).rejects.toMatchObject({ status: { code: 404 } });
+    await expect(get('a-expired', NOW)).rejects.toMatchObject({ status: { code: 404 } });
     await expect(get('c-unreadable', NOW)).rejects.toMatchObject({ status: { code: 404 } });
-    expect(await get('a-ended', NOW - 1)).toMatchObject({ code: 200 });
-    expect(await get('b-out', NOW)).toMatchObject({ code: 200 });
+    expect(await get('a-expired', NOW - 1)).toMatchObject({ code: 200 });
+    expect(await get('b-valid', NOW)).toMatchObject({ code: 200 });
   });
 
-  it('is not told of to a watcher who gains sight of it, and is taken back from one who knew it', () => {
-    const view = { selection, representation };
+  it('is not sent to a watcher who may see it now, and its deletion is sent to one who knew it', () => {
+    const view = { groupId: '', selection, representation };
     const change = new ViewChange(snapshot, { ...selection, rule: NO_CLUSTERS }, selection);
     const gained = [...framesOfChange(change, 9, () => view)].filter(({ length }) => length > 0);
     expect(gained.map((pieces) => JSON.parse(Buffer.concat(pieces).toString()).object.metadata.name)).toEqual([
-      'b-out',
-      'd-out',
+      'b-valid',
+      'd-valid',
     ]);
-    const event = { cache: undefined as never, revision: 9, before: ended, after: undefined };
+    const event = { cache: undefined as never, revision: 9, before: expired, after: undefined };
     expect(JSON.parse(String(frameFor(selection, representation, event)))).toMatchObject({
       type: 'DELETED',
-      object: { metadata: { name: 'a-ended' } },
+      object: { metadata: { name: 'a-expired' } },
     });
   });
 });

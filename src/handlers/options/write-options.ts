@@ -1,0 +1,95 @@
+import type { FieldValidation } from '../../api/codec/decode.ts';
+import { printableErrors } from '../../api/codec/go-text/go-unicode.ts';
+import {
+  type FieldError,
+  forbiddenField,
+  invalid,
+  invalidValue,
+  tooLong,
+  unsupportedValue,
+} from '../../api/field-error.ts';
+import type { Query } from '../../api/request.ts';
+import { booleanParameter, META_GROUP } from './query-parameters.ts';
+
+/** CreateOptions, UpdateOptions and PatchOptions (Q-01). Other query parameters are ignored. */
+export interface WriteOptions {
+  /** Run every check, store nothing. */
+  readonly dryRun: boolean;
+  /** Validated; `""` when absent. `metadata.managedFields` is not maintained. */
+  readonly fieldManager: string;
+  readonly fieldValidation: FieldValidation;
+}
+
+const DEFAULTS: WriteOptions = { dryRun: false, fieldManager: '', fieldValidation: 'Warn' };
+
+/** @throws ApiError 422 with every error (Q-02). */
+export const parseCreateOptions = (query: Query): WriteOptions => parseWriteOptions('CreateOptions', query);
+
+/** @throws ApiError 422 with every error (Q-02). */
+export const parseUpdateOptions = (query: Query): WriteOptions => parseWriteOptions('UpdateOptions', query);
+
+/**
+ * `force` belongs to server-side apply, which is not served: any other patch refuses it.
+ *
+ * @throws ApiError 422 with every error (Q-02).
+ */
+export function parsePatchOptions(query: Query): WriteOptions {
+  const hasForce = booleanParameter(query, 'force') !== undefined;
+  const errors = hasForce ? [forbiddenField('force', 'may not be specified for non-apply patch')] : [];
+  return parseWriteOptions('PatchOptions', query, errors);
+}
+
+/** Q-02: all errors in one response, in this order. `verbErrors` are those of parameters that only one verb has. */
+function parseWriteOptions(kind: string, query: Query, verbErrors: readonly FieldError[] = []): WriteOptions {
+  if (query.size === 0 && verbErrors.length === 0) return DEFAULTS;
+  const fieldManager = query.get('fieldManager') ?? '';
+  const dryRun = query.getAll('dryRun');
+  const fieldValidation = query.get('fieldValidation') ?? '';
+  const errors = [
+    ...verbErrors,
+    ...fieldManagerErrors(fieldManager),
+    ...dryRunErrors(dryRun),
+    ...fieldValidationErrors(fieldValidation),
+  ];
+  if (errors.length > 0) throw invalid({ group: META_GROUP, kind }, '', errors);
+  return {
+    dryRun: isDryRun(dryRun),
+    fieldManager,
+    // Q-07
+    fieldValidation: FIELD_VALIDATION.get(fieldValidation) ?? 'Warn',
+  };
+}
+
+const MAX_FIELD_MANAGER = 127;
+
+/**
+ * The interface allows fewer than 128 characters, where kube-apiserver allows 128 bytes. Code points are counted, so
+ * that no name that the interface allows is refused. The error text is kube-apiserver's.
+ */
+function fieldManagerErrors(name: string): FieldError[] {
+  // Every further error would repeat the whole name, so a name that is too long gets this error only.
+  if (name.length > 2 * MAX_FIELD_MANAGER || [...name].length > MAX_FIELD_MANAGER) {
+    return [tooLong('fieldManager', MAX_FIELD_MANAGER)];
+  }
+  return printableErrors(name).map((detail) => invalidValue('fieldManager', name, detail));
+}
+
+/** Q-03: every value must be `All`; an empty value counts as a value. */
+export function dryRunErrors(values: readonly string[]): FieldError[] {
+  return values.every((value) => value === 'All') ? [] : [unsupportedValue('dryRun', values, ['All'])];
+}
+
+export const isDryRun = (values: readonly string[]): boolean => values.length > 0;
+
+const FIELD_VALIDATION: ReadonlyMap<string, FieldValidation> = new Map([
+  ['', 'Warn'],
+  ['Ignore', 'Ignore'],
+  ['Strict', 'Strict'],
+  ['Warn', 'Warn'],
+]);
+
+/** Q-06 */
+function fieldValidationErrors(value: string): FieldError[] {
+  if (FIELD_VALIDATION.has(value)) return [];
+  return [unsupportedValue('fieldValidation', value, [...FIELD_VALIDATION.keys()])];
+}

@@ -1,0 +1,44 @@
+import type { Authorizer, RuleLister } from '../../api/authorization.ts';
+import type { User } from '../../api/caller.ts';
+import type { Catalog } from '../../api/catalog.ts';
+import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
+import type { TokenFindings } from '../../api/kinds/token-review.ts';
+import type { ApiRequest } from '../../api/request.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import type { Secret } from '../../observability/secret.ts';
+
+/** What the four reviews share. */
+export interface ReviewParts {
+  readonly authorizer: Authorizer & RuleLister;
+  readonly catalog: Pick<Catalog, 'clusters'>;
+  readonly reader: Pick<ObjectReader, 'catchUp' | 'find'>;
+  readonly reviewToken: ReviewToken;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+export interface TokenQuestion {
+  /** Only tokens of this cluster, and users by their names in it; undefined at the fleet. */
+  readonly cluster: string | undefined;
+  /** None means the API itself. */
+  readonly audiences: readonly string[];
+}
+
+export type ReviewToken = (token: Secret, asked: TokenQuestion) => Promise<TokenFindings>;
+
+/** A review without `apiVersion` and `kind`. */
+export interface Reviewed {
+  readonly metadata: ObjectMeta;
+  readonly [field: string]: unknown;
+}
+
+/** Answers one type of review: the body that was sent to the body that is returned. */
+export type Review = (parts: ReviewParts, request: ApiRequest, sent: ApiObject) => Reviewed | Promise<Reviewed>;
+
+/** `status.user` and `status.userInfo`: Kubernetes omits empty fields. */
+export const userInfo = ({ name, uid, groups, extra }: User): object => ({
+  username: name,
+  ...(uid === '' ? {} : { uid }),
+  ...(groups.length === 0 ? {} : { groups }),
+  ...(Object.keys(extra).length === 0 ? {} : { extra }),
+});

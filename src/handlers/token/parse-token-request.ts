@@ -1,0 +1,39 @@
+import { decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
+import type { ApiRequest } from '../../api/request.ts';
+import { bodyOf } from '../write/read-body.ts';
+import { parseTokenRequestAnnotations, type TokenRequestAnnotations } from './token-request-annotations.ts';
+import { DEFAULT_SECONDS, validateSpec, withoutDuplicates } from './validate-token-request.ts';
+
+/** A token request, with everything that follows from its body alone. */
+export interface ParsedTokenRequest {
+  readonly sent: TokenRequest;
+  readonly audiences: readonly string[];
+  readonly expirationSeconds: number;
+  readonly annotations: TokenRequestAnnotations;
+  /** Annotations of our domain that do not exist. */
+  readonly unknownAnnotations: readonly string[];
+  /** Errors in the spec and the annotations. The handler reports them in the order of T-12. */
+  readonly errors: readonly FieldError[];
+}
+
+/** Sends unknown and duplicate fields of the body to the caller as warnings. */
+export function parseTokenRequest(request: ApiRequest, mode: FieldValidation): ParsedTokenRequest {
+  const { value: sent, violations } = decodeBody<TokenRequest>(bodyOf(request), tokenRequestType, mode);
+  for (const violation of violations) request.warn(violation);
+  const { annotations, errors, unknown } = parseTokenRequestAnnotations(sent.metadata ?? {});
+  return {
+    sent,
+    audiences: withoutDuplicates(sent.spec?.audiences ?? []),
+    expirationSeconds: sent.spec?.expirationSeconds ?? DEFAULT_SECONDS,
+    annotations,
+    unknownAnnotations: unknown,
+    errors: [...validateSpec(sent.spec), ...errors],
+  };
+}
+
+/** T-27: warns about annotations that are ignored. */
+export function warnOfUnknownAnnotations({ warn }: ApiRequest, { unknownAnnotations }: ParsedTokenRequest): void {
+  for (const name of unknownAnnotations) warn(`unknown annotation ${JSON.stringify(name)} is ignored`);
+}

@@ -1,0 +1,84 @@
+import type { Kind } from '../../api/kind.ts';
+import type { ApiRequest } from '../../api/request.ts';
+import { gone } from '../../api/status.ts';
+import type { ListOptions } from '../options/list-options.ts';
+import { once, type Representation } from '../representation.ts';
+import type { Selection } from '../selection.ts';
+import { representationFor, selectionFor, type Views } from '../views.ts';
+
+/** What one watch shows. Replaced as a whole when a permission change affects the caller. */
+export interface WatchView {
+  /** Views of the same group show the same events as the same bytes. */
+  readonly groupId: string;
+  readonly selection: Selection;
+  readonly representation: Representation;
+}
+
+/** What the caller could see from this revision on, until the revision of the next generation. */
+export interface PolicyGeneration {
+  readonly revision: number;
+  readonly selection: Selection;
+}
+
+export interface WatchViews {
+  /** The view under the rules in force now. */
+  readonly current: () => WatchView;
+  /** The generations between two revisions, at least one. Throws a 410 when they are no longer known. */
+  readonly generations: (from: number, upTo: number) => readonly PolicyGeneration[];
+}
+
+export interface WatchViewsParts {
+  readonly views: Views;
+  /** Revisions of policy changes; undefined when they are no longer known. */
+  readonly policyChangesBetween: (after: number, upTo: number) => readonly number[] | undefined;
+  /** A number that no other watch has. */
+  readonly watchId: number;
+}
+
+/** The rules of a past revision are compiled from all bindings. A client that missed more changes has to list again. */
+const MAX_GENERATIONS = 8;
+
+export function createWatchViews(
+  { views, policyChangesBetween, watchId }: WatchViewsParts,
+  request: ApiRequest,
+  kind: Kind,
+  options: ListOptions,
+): WatchViews {
+  const { caller, target } = request;
+  const base = selectionFor(request, kind, options, views);
+  const form = representationFor(request, kind, views);
+  const streamed: Representation = form.form === 'table' ? { ...form, namesColumns: once() } : form;
+  const viewOf = (rule: Selection['rule'], whole: Representation['whole']): WatchView => {
+    const { prefix, labels, fields } = base;
+    // The first event of a table names its columns, so a table has a group to itself.
+    const table = form.form === 'table' ? watchId : 0;
+    const rules = [rule?.fingerprint, whole?.fingerprint];
+    return {
+      groupId: JSON.stringify([prefix, labels.toString(), fields.toString(), ...rules, form.form, table]),
+      selection: { ...base, rule },
+      representation: { ...streamed, whole },
+    };
+  };
+  let current = viewOf(base.rule, form.whole);
+  return {
+    current: () => {
+      const rule = views.rule(kind, caller, 'watch');
+      const whole = views.whole(kind, caller, target.alwaysPublic);
+      const isSame =
+        rule?.fingerprint === current.selection.rule?.fingerprint &&
+        whole?.fingerprint === current.representation.whole?.fingerprint;
+      if (!isSame) current = viewOf(rule, whole);
+      return current;
+    },
+    generations: (from, upTo) => {
+      const changes = views.changedAt(kind, caller) <= from ? [] : policyChangesBetween(from, upTo);
+      if (changes === undefined || changes.length > MAX_GENERATIONS) {
+        throw gone(`too old resource version: ${from} (${changes?.at(-MAX_GENERATIONS) ?? upTo})`);
+      }
+      return [from, ...changes].map((revision) => ({
+        revision,
+        selection: { ...base, rule: views.ruleAt(kind, caller, 'watch', revision) },
+      }));
+    },
+  };
+}
