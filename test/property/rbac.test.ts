@@ -7,8 +7,8 @@ import { plainDecide } from '../../src/authz/plain-evaluator.ts';
 import { account, ask, askCluster, binding, Fleet, person, type Rules, role } from '../../src/authz/rbac.fixture.ts';
 
 /**
- * Random histories of roles, bindings and cluster labels. After each step the compiled policy, which
- * learns of changes one by one, must say what a plain walk over all objects says.
+ * Random histories of roles, bindings and cluster labels. After each step the compiled policy, which is updated change by
+ * change, must decide as an evaluator that reads all objects.
  */
 
 const CLUSTERS = ['a', 'b', 'c'];
@@ -23,7 +23,7 @@ const CALLERS: readonly Caller[] = [
   person('root', 'system:masters'),
   account('a', 'n1', 's1'),
   account('b', 'n1', 's1'),
-  // A cluster that is not registered, and an account nobody bound.
+  // An account of a cluster that is not registered, without a binding.
   account('gone', 'n2', 's2'),
 ];
 
@@ -148,7 +148,7 @@ const roleBinding = fc
 
 type Step =
   | { put: ApiObject }
-  /** Takes everything but name and subjects from `like`: only an edit of what exists shows what is remembered of it. */
+  /** Takes everything but name and subjects from `like`: an update tests what the policy derives from an object. */
   | { edit: number; like: ApiObject }
   | { remove: ApiObject }
   | { cluster: string; labels: Record<string, string> | undefined };
@@ -167,7 +167,7 @@ const relabelled: fc.Arbitrary<Step> = fc.record({
       { env: 'prod' },
       { env: 'prod', tier: '1' },
       { env: 'dev' },
-      // A cluster that pretends to be another.
+      // A cluster with the name label of another.
       { 'kubernetes.io/metadata.name': 'a', env: 'dev' },
     ),
     { nil: undefined },
@@ -181,7 +181,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: relabelled },
 );
 
-/** So many roles for one subject that they are found through an index and no longer one by one. */
+/** So many roles for one subject that the policy uses an index. */
 function crowd(fleet: Fleet): void {
   for (let i = 0; i < 20; i++) {
     fleet.put(role(`crowd${i}`, [{ verbs: ['get'], apiGroups: ['x'], resources: [`r${i}`], resourceNames: ['a'] }]));
@@ -212,16 +212,16 @@ function take(fleet: Fleet, change: Step): void {
 }
 
 const histories = fc.array(step, { minLength: 1, maxLength: 14 });
-/** Seldom, because the plain walk takes its time. */
+/** Rare, because the plain evaluator is slow. */
 const crowded = fc.constantFrom(false, false, false, true);
 
-/** After the last step everything is asked, before it some. */
+/** All questions after the last step, some after the others. */
 const sample = fc.subarray([...QUESTIONS], { minLength: 8, maxLength: 12 });
 
 const print = (value: unknown): string => JSON.stringify(value);
 
 describe('compiled policy', () => {
-  it('P-10..P-19: decides as a plain walk over all objects does, after every change', () => {
+  it('P-10..P-19: decides as the plain evaluator does, after every change', () => {
     fc.assert(
       fc.property(histories, crowded, sample, (history, isCrowded, questions) => {
         const fleet = new Fleet({ maxRules: 3, maxIdleSubjects: 2 });
@@ -322,7 +322,7 @@ describe('compiled policy', () => {
     );
   });
 
-  it('forgets nothing it needs: after everything is removed nobody but system:masters may do anything', () => {
+  it('after all objects are deleted, only system:masters may do anything', () => {
     fc.assert(
       fc.property(fc.array(anyObject, { maxLength: 20 }), (objects) => {
         const fleet = new Fleet({ maxIdleSubjects: 1 });
