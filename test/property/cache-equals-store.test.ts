@@ -10,24 +10,24 @@ import { type StoredObject, toStoredBytes } from '../../src/objects/stored-objec
 import type { KeyValue, Store } from '../../src/storage/contract.ts';
 import type { Snapshot } from '../../src/storage/snapshot.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
-import { type House, openHouse } from './support/house.ts';
+import { type ApiCore, openApiCore } from './support/api-core.ts';
 
-/** Whatever was written, compacted and opened again: the caches hold what the store holds, now and then. */
+/** After random writes, compactions and restarts, the caches equal the store, at the current and at past revisions. */
 
 const CATALOG = createCatalog({ productName: 'orchestrator' });
 
-/** Names that begin alike, so that one place could be taken for another. Rules may have almost any name. */
+/** Names with common prefixes, which a wrong key could mix up. RBAC rules may have almost any name. */
 const NAMES = ['a', 'a-b', 'a.b', 'ab', 'b'];
 const RULE_NAMES = [...NAMES, 'system:x', 'A', 'é', '～', '🚀'];
 
-interface Deed {
+interface Mutation {
   readonly kind: Kind;
   readonly objectKey: ObjectKey;
   readonly label: string | undefined;
   readonly remove: boolean;
 }
 
-const deed: fc.Arbitrary<Deed> = fc.constantFrom(...CATALOG.kinds).chain((kind) =>
+const mutation: fc.Arbitrary<Mutation> = fc.constantFrom(...CATALOG.kinds).chain((kind) =>
   fc.record({
     kind: fc.constant(kind),
     objectKey: fc.record({
@@ -40,27 +40,27 @@ const deed: fc.Arbitrary<Deed> = fc.constantFrom(...CATALOG.kinds).chain((kind) 
   }),
 );
 
-type Scene =
-  | { readonly scene: 'write'; readonly deeds: readonly Deed[] }
-  | { readonly scene: 'compact'; readonly back: number }
-  | { readonly scene: 'reopen'; readonly windowSize: number };
+type Step =
+  | { readonly step: 'write'; readonly mutations: readonly Mutation[] }
+  | { readonly step: 'compact'; readonly back: number }
+  | { readonly step: 'reopen'; readonly windowSize: number };
 
-const scene: fc.Arbitrary<Scene> = fc.oneof(
+const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 12,
     arbitrary: fc.record({
-      scene: fc.constant('write' as const),
-      deeds: fc.array(deed, { minLength: 1, maxLength: 12 }),
+      step: fc.constant('write' as const),
+      mutations: fc.array(mutation, { minLength: 1, maxLength: 12 }),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ scene: fc.constant('compact' as const), back: fc.nat({ max: 20 }) }) },
+  { weight: 3, arbitrary: fc.record({ step: fc.constant('compact' as const), back: fc.nat({ max: 20 }) }) },
   {
     weight: 1,
-    arbitrary: fc.record({ scene: fc.constant('reopen' as const), windowSize: fc.constantFrom(0, 3, 20, 10_000) }),
+    arbitrary: fc.record({ step: fc.constant('reopen' as const), windowSize: fc.constantFrom(0, 3, 20, 10_000) }),
   },
 );
 
-function objectOf({ kind, objectKey, label }: Deed, serial: number): ApiObject {
+function objectOf({ kind, objectKey, label }: Mutation, serial: number): ApiObject {
   return {
     apiVersion: apiVersionOf(kind),
     kind: kind.kind,
@@ -92,7 +92,7 @@ async function expectSame(store: Store, kind: Kind, snapshot: Snapshot<StoredObj
   const { items } = await store.list({ prefix, revision });
   const cached = [...(snapshot?.scan(prefix) ?? [])].map(fromCache);
   const stored = items.map(fromStore);
-  // The store orders by UTF-8 and the cache by UTF-16, which differ for rare characters that only rules may have.
+  // The store has UTF-8 order and the cache UTF-16 order. They differ for rare characters that only rules may have.
   if (kind.nameRule === 'path-segment') stored.sort((a, b) => (a.key < b.key ? -1 : 1));
   expect(cached).toEqual(stored);
   expect(snapshot?.count(prefix)).toBe(stored.length);
@@ -103,42 +103,42 @@ async function expectSame(store: Store, kind: Kind, snapshot: Snapshot<StoredObj
   }
 }
 
-async function compare(store: Store, house: House): Promise<void> {
-  await house.reader.catchUp();
+async function compare(store: Store, core: ApiCore): Promise<void> {
+  await core.reader.catchUp();
   const now = await store.revision();
   const readable = (await store.compactedRevision()) + 1;
-  for (const kind of house.catalog.kinds) {
-    const cache = house.reader.cache(kind);
+  for (const kind of core.catalog.kinds) {
+    const cache = core.reader.cache(kind);
     await expectSame(store, kind, cache.current, now);
     for (let revision = Math.max(readable, now - 30); revision <= now; revision++) {
       if (revision < cache.windowStart) expect(cache.at(revision)).toBeUndefined();
       else await expectSame(store, kind, cache.at(revision), revision);
     }
   }
-  expect(house.errors).toEqual([]);
+  expect(core.errors).toEqual([]);
 }
 
 describe('B7: the caches', () => {
-  it('hold what the store holds, for every kind and every revision both can tell', async () => {
+  it('equal the store, for every kind and every revision that both have', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'clusterpass-cache-'));
     let serial = 0;
     let run = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(scene, { minLength: 3, maxLength: 15 }), async (scenes) => {
+      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 15 }), async (steps) => {
         const file = join(dir, `${run++}.db`);
         let store = await openSqliteStore({ file });
-        let house = await openHouse(store, 20);
+        let core = await openApiCore(store, 20);
         try {
-          for (const each of scenes) {
-            if (each.scene === 'write') {
+          for (const each of steps) {
+            if (each.step === 'write') {
               await Promise.all(
-                each.deeds.map(async (what) => {
+                each.mutations.map(async (what) => {
                   const key = storageKey(what.kind, what.objectKey);
                   const current = await store.get(key);
                   if (current === undefined && what.remove) return;
                   const value = what.remove ? null : toStoredBytes(what.kind, objectOf(what, serial++));
                   const modRevision = current?.modRevision;
-                  // Of two that change the same key at once, one is refused: that is no matter here.
+                  // Of two concurrent writes to one key, one is refused.
                   await store.write({
                     key,
                     value,
@@ -146,18 +146,18 @@ describe('B7: the caches', () => {
                   });
                 }),
               );
-            } else if (each.scene === 'compact') {
+            } else if (each.step === 'compact') {
               await store.compact(Math.max((await store.revision()) - each.back, 0));
             } else {
-              await house.close();
+              await core.close();
               await store.close();
               store = await openSqliteStore({ file });
-              house = await openHouse(store, each.windowSize);
+              core = await openApiCore(store, each.windowSize);
             }
           }
-          await compare(store, house);
+          await compare(store, core);
         } finally {
-          await house.close();
+          await core.close();
           await store.close();
         }
       }),

@@ -1,32 +1,32 @@
 import { expect, it } from 'vitest';
 import { role } from '../../src/authz/rbac.fixture.ts';
-import { houseOnDisk, ROOT } from './support/house.ts';
+import { ROOT, sqliteApiCore } from './support/api-core.ts';
 
-/** More than are deleted at once, so that somebody else could have a turn in between. */
+/** More than one time slice deletes. */
 const COUNT = 600;
 
-const house = houseOnDisk(1_000);
+const core = sqliteApiCore(1_000);
 
-it('a collection is deleted to its end also when nobody waits for the answer any more', async () => {
-  const kind = house().catalog.clusterRoles;
+it('a collection is deleted completely after its client has disconnected', async () => {
+  const kind = core().catalog.clusterRoles;
   const names = Array.from({ length: COUNT }, (_, index) => `r-${index}`);
-  await Promise.all(names.map((name) => house().ask({ caller: ROOT, verb: 'create', kind, body: role(name, []) })));
-  await house().reader.catchUp();
-  const left = (): number => house().reader.cache(kind).current.size;
+  await Promise.all(names.map((name) => core().request({ caller: ROOT, verb: 'create', kind, body: role(name, []) })));
+  await core().reader.catchUp();
+  const left = (): number => core().reader.cache(kind).current.size;
   expect(left()).toBe(COUNT);
   const signal = AbortSignal.abort();
-  const rehearsed = house().ask({ caller: ROOT, verb: 'deletecollection', kind, query: { dryRun: 'All' }, signal });
-  await expect(rehearsed).rejects.toMatchObject({ name: 'AbortError' });
+  const dryRun = core().request({ caller: ROOT, verb: 'deletecollection', kind, query: { dryRun: 'All' }, signal });
+  await expect(dryRun).rejects.toMatchObject({ name: 'AbortError' });
   expect(left()).toBe(COUNT);
-  await house().ask({ caller: ROOT, verb: 'deletecollection', kind, signal });
+  await core().request({ caller: ROOT, verb: 'deletecollection', kind, signal });
   expect(left()).toBe(0);
 });
 
 it('a collection is not deleted from the middle: continue is 400', async () => {
-  const kind = house().catalog.clusterRoles;
-  await house().ask({ caller: ROOT, verb: 'create', kind, body: role('kept', []) });
-  await house().reader.catchUp();
-  const asked = house().ask({ caller: ROOT, verb: 'deletecollection', kind, query: { continue: 'x' } });
+  const kind = core().catalog.clusterRoles;
+  await core().request({ caller: ROOT, verb: 'create', kind, body: role('kept', []) });
+  await core().reader.catchUp();
+  const asked = core().request({ caller: ROOT, verb: 'deletecollection', kind, query: { continue: 'x' } });
   await expect(asked).rejects.toMatchObject({ status: { code: 400, reason: 'BadRequest' } });
-  expect(house().reader.cache(kind).current.size).toBe(1);
+  expect(core().reader.cache(kind).current.size).toBe(1);
 });

@@ -25,7 +25,7 @@ const CALLERS: readonly Caller[] = [
   person('root', 'system:masters'),
   account('a', 'n1', 's1'),
   account('b', 'n1', 's1'),
-  // A cluster that is not registered, and an account nobody bound.
+  // An account of a cluster that is not registered, without a binding.
   account('gone', 'n2', 's2'),
 ];
 
@@ -169,7 +169,7 @@ const relabelled: fc.Arbitrary<Step> = fc.record({
       { env: 'prod' },
       { env: 'prod', tier: '1' },
       { env: 'dev' },
-      // A cluster that pretends to be another.
+      // A cluster with the name label of another.
       { 'kubernetes.io/metadata.name': 'a', env: 'dev' },
     ),
     { nil: undefined },

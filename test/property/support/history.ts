@@ -5,10 +5,10 @@ import { CLUSTER_GROUP } from '../../../src/api/kinds/cluster.ts';
 import { CLUSTERS_ANNOTATION } from '../../../src/api/kinds/rbac.ts';
 import { ApiError } from '../../../src/api/status.ts';
 import { account, binding, person, role } from '../../../src/authz/rbac.fixture.ts';
-import { type Asked, type House, ROOT } from './house.ts';
+import { type ApiCore, type CoreRequest, ROOT } from './api-core.ts';
 import { SELECTORS, type Selector } from './selectors.ts';
 
-/** Who looks on. Two accounts of the same name, at home in different clusters. */
+/** The callers of lists and watches. Two accounts have the same name, in different clusters. */
 export const CALLERS: readonly Caller[] = [
   person('u1'),
   person('u2', 'g1', 'system:authenticated'),
@@ -63,109 +63,112 @@ const reach = fc.option(
   { nil: undefined },
 );
 
-/** One thing that happens to the fleet or its rules. */
-export type Deed =
-  | { readonly deed: 'cluster'; readonly name: string; readonly labels: Record<string, string> }
-  | { readonly deed: 'status'; readonly name: string; readonly version: string }
-  | { readonly deed: 'role'; readonly name: string; readonly rules: Parameters<typeof role>[1] }
+/** One change of the fleet or its rules. */
+export type Mutation =
+  | { readonly mutation: 'cluster'; readonly name: string; readonly labels: Record<string, string> }
+  | { readonly mutation: 'status'; readonly name: string; readonly version: string }
+  | { readonly mutation: 'role'; readonly name: string; readonly rules: Parameters<typeof role>[1] }
   | {
-      readonly deed: 'binding';
+      readonly mutation: 'binding';
       readonly name: string;
       readonly role: string;
       readonly subjects: string[];
       readonly reach: string | undefined;
     }
   | {
-      readonly deed: 'delete';
+      readonly mutation: 'delete';
       readonly what: 'clusters' | 'clusterRoles' | 'clusterRoleBindings';
       readonly name: string;
     };
 
-const is = <T extends string>(deed: T): fc.Arbitrary<T> => fc.constant(deed);
+const is = <T extends string>(mutation: T): fc.Arbitrary<T> => fc.constant(mutation);
 
-export const deed: fc.Arbitrary<Deed> = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ deed: is('cluster'), name: clusterName, labels }) },
-  { weight: 3, arbitrary: fc.record({ deed: is('status'), name: clusterName, version: fc.constantFrom('v1', 'v2') }) },
-  { weight: 2, arbitrary: fc.record({ deed: is('role'), name: roleName, rules: fc.array(rule, { maxLength: 2 }) }) },
+export const mutation: fc.Arbitrary<Mutation> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ mutation: is('cluster'), name: clusterName, labels }) },
   {
     weight: 3,
-    arbitrary: fc.record({ deed: is('binding'), name: bindingName, role: roleName, subjects, reach }),
+    arbitrary: fc.record({ mutation: is('status'), name: clusterName, version: fc.constantFrom('v1', 'v2') }),
   },
-  { weight: 2, arbitrary: fc.record({ deed: is('delete'), what: is('clusters'), name: clusterName }) },
-  { weight: 1, arbitrary: fc.record({ deed: is('delete'), what: is('clusterRoles'), name: roleName }) },
-  { weight: 1, arbitrary: fc.record({ deed: is('delete'), what: is('clusterRoleBindings'), name: bindingName }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ mutation: is('role'), name: roleName, rules: fc.array(rule, { maxLength: 2 }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ mutation: is('binding'), name: bindingName, role: roleName, subjects, reach }),
+  },
+  { weight: 2, arbitrary: fc.record({ mutation: is('delete'), what: is('clusters'), name: clusterName }) },
+  { weight: 1, arbitrary: fc.record({ mutation: is('delete'), what: is('clusterRoles'), name: roleName }) },
+  { weight: 1, arbitrary: fc.record({ mutation: is('delete'), what: is('clusterRoleBindings'), name: bindingName }) },
 );
 
-/** A fleet with somebody to look at it: histories that begin with nothing spend most of their length on making it. */
-export const setting: fc.Arbitrary<Deed[]> = fc
+/** Clusters, roles and bindings to start with: otherwise a history would spend most of its length on creating them. */
+export const initialFleet: fc.Arbitrary<Mutation[]> = fc
   .record({
     clusters: fc.array(labels, { maxLength: CLUSTERS.length }),
     rules: fc.array(rule, { maxLength: 2 }),
     bindings: fc.array(fc.record({ subjects, reach }), { maxLength: 2 }),
   })
   .map(({ clusters, rules, bindings }) => [
-    ...clusters.map((own, index): Deed => ({ deed: 'cluster', name: CLUSTERS[index] ?? '', labels: own })),
-    { deed: 'role', name: 'r1', rules: [{ ...EVERY_CLUSTER, verbs: ['list', 'watch'] }] },
-    { deed: 'role', name: 'r2', rules },
+    ...clusters.map((own, index): Mutation => ({ mutation: 'cluster', name: CLUSTERS[index] ?? '', labels: own })),
+    { mutation: 'role', name: 'r1', rules: [{ ...EVERY_CLUSTER, verbs: ['list', 'watch'] }] },
+    { mutation: 'role', name: 'r2', rules },
     ...bindings.map(
-      (each, index): Deed => ({ deed: 'binding', name: `b${index + 1}`, role: `r${index + 1}`, ...each }),
+      (each, index): Mutation => ({ mutation: 'binding', name: `b${index + 1}`, role: `r${index + 1}`, ...each }),
     ),
   ]);
 
-/**
- * Does it as a request; with ballast, new clusters are that much larger. What cannot be done (it is not there, or somebody
- * was faster) does not happen.
- */
-export async function perform(house: House, deed: Deed, ballast = ''): Promise<void> {
+/** Applies a mutation as a request. Not-found and conflict errors are ignored. `ballast` makes new clusters larger. */
+export async function applyMutation(core: ApiCore, mutation: Mutation, ballast = ''): Promise<void> {
   try {
-    for (const asked of requestsFor(house, deed, ballast)) {
-      if (await attempt(house, asked)) return;
+    for (const request of requestsFor(core, mutation, ballast)) {
+      if (await attempt(core, request)) return;
     }
   } catch (error) {
     if (!(error instanceof ApiError) || ![404, 409].includes(error.status.code)) throw error;
   }
 }
 
-/** False when it exists already, so that the next request changes it. */
-async function attempt(house: House, asked: Asked): Promise<boolean> {
+/** False when the object exists already: the next request changes it. */
+async function attempt(core: ApiCore, request: CoreRequest): Promise<boolean> {
   try {
-    await house.ask(asked);
+    await core.request(request);
     return true;
   } catch (error) {
-    if (asked.verb === 'create' && error instanceof ApiError && error.status.reason === 'AlreadyExists') return false;
+    if (request.verb === 'create' && error instanceof ApiError && error.status.reason === 'AlreadyExists') return false;
     throw error;
   }
 }
 
-function requestsFor({ catalog }: House, deed: Deed, ballast: string): Asked[] {
+function requestsFor({ catalog }: ApiCore, mutation: Mutation, ballast: string): CoreRequest[] {
   const { clusters, clusterRoles, clusterRoleBindings } = catalog;
   const mediaType = 'application/merge-patch+json';
   const by = { caller: ROOT };
-  const put = (kind: Asked['kind'], object: ApiObject, patch: object): Asked[] => [
+  const put = (kind: CoreRequest['kind'], object: ApiObject, patch: object): CoreRequest[] => [
     { ...by, kind, verb: 'create', body: object },
     { ...by, kind, verb: 'patch', name: object.metadata.name ?? '', body: patch, mediaType },
   ];
-  switch (deed.deed) {
+  switch (mutation.mutation) {
     case 'cluster': {
-      // In a merge patch, null takes away.
-      const all = Object.fromEntries(LABEL_KEYS.map((key) => [key, deed.labels[key] ?? null]));
-      return put(clusters, clusterObject(deed.name, deed.labels, ballast), { metadata: { labels: all } });
+      // In a merge patch, null removes a member.
+      const all = Object.fromEntries(LABEL_KEYS.map((key) => [key, mutation.labels[key] ?? null]));
+      return put(clusters, clusterObject(mutation.name, mutation.labels, ballast), { metadata: { labels: all } });
     }
     case 'status': {
-      const body = { status: { version: deed.version } };
-      return [{ ...by, kind: clusters, verb: 'patch', name: deed.name, subresource: 'status', body, mediaType }];
+      const body = { status: { version: mutation.version } };
+      return [{ ...by, kind: clusters, verb: 'patch', name: mutation.name, subresource: 'status', body, mediaType }];
     }
     case 'role':
-      return put(clusterRoles, role(deed.name, deed.rules), { rules: deed.rules });
+      return put(clusterRoles, role(mutation.name, mutation.rules), { rules: mutation.rules });
     case 'binding': {
-      const restricted = deed.reach === undefined ? {} : { clusters: deed.reach };
-      const object = binding(deed.name, `ClusterRole/${deed.role}`, deed.subjects, restricted);
-      const annotations = { [CLUSTERS_ANNOTATION]: deed.reach ?? null };
-      // roleRef never changes: what is bound stays bound to what it was.
+      const restricted = mutation.reach === undefined ? {} : { clusters: mutation.reach };
+      const object = binding(mutation.name, `ClusterRole/${mutation.role}`, mutation.subjects, restricted);
+      const annotations = { [CLUSTERS_ANNOTATION]: mutation.reach ?? null };
+      // roleRef is immutable.
       return put(clusterRoleBindings, object, { subjects: object.subjects, metadata: { annotations } });
     }
     case 'delete':
-      return [{ ...by, kind: catalog[deed.what], verb: 'delete', name: deed.name }];
+      return [{ ...by, kind: catalog[mutation.what], verb: 'delete', name: mutation.name }];
   }
 }
 
@@ -179,67 +182,67 @@ const clusterObject = (name: string, own: Record<string, string>, ballast: strin
   },
 });
 
-export interface Looking {
+export interface Viewer {
   readonly caller: Caller;
   readonly selector: Selector;
   readonly alwaysPublic: boolean;
 }
 
-const looking = {
+const viewer = {
   caller: fc.constantFrom(...CALLERS),
   selector: fc.oneof(fc.constant(SELECTORS[0] as Selector), fc.constantFrom(...SELECTORS)),
   alwaysPublic: fc.boolean(),
 };
 
-/** What happens next. Numbers that choose among what there is at that moment are taken modulo how much there is. */
-export type Scene =
-  /** All at once, and somebody lists meanwhile. */
-  | { readonly scene: 'deeds'; readonly deeds: readonly Deed[]; readonly meanwhile: Looking | undefined }
-  | (Looking & {
-      readonly scene: 'list';
+/** One step of a history. `which` and `back` are taken modulo the number of candidates. */
+export type Step =
+  /** Concurrent mutations, and a concurrent list. */
+  | { readonly step: 'mutations'; readonly mutations: readonly Mutation[]; readonly meanwhile: Viewer | undefined }
+  | (Viewer & {
+      readonly step: 'list';
       readonly limit: number;
       readonly version: 'newest' | 'any' | 'not-older' | 'exact';
       readonly back: number;
-      /** What happens before each of the next pages. */
-      readonly between: readonly Deed[];
+      /** Applied before each of the next pages. */
+      readonly between: readonly Mutation[];
     })
-  | { readonly scene: 'continue'; readonly which: number }
-  | (Looking & {
-      readonly scene: 'watch';
+  | { readonly step: 'continue'; readonly which: number }
+  | (Viewer & {
+      readonly step: 'watch';
       readonly back: number | 'initial';
       readonly bookmarks: boolean;
       readonly stalled: boolean;
     })
-  | { readonly scene: 'stall' | 'drain' | 'leave' | 'return'; readonly which: number };
+  | { readonly step: 'stall' | 'drain' | 'disconnect' | 'reconnect'; readonly which: number };
 
 const which = fc.nat({ max: 1_000 });
 
-export const scene: fc.Arbitrary<Scene> = fc.oneof(
+export const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 8,
     arbitrary: fc.record({
-      scene: is('deeds'),
-      deeds: fc.array(deed, { minLength: 1, maxLength: 5 }),
-      meanwhile: fc.option(fc.record(looking), { nil: undefined, freq: 2 }),
+      step: is('mutations'),
+      mutations: fc.array(mutation, { minLength: 1, maxLength: 5 }),
+      meanwhile: fc.option(fc.record(viewer), { nil: undefined, freq: 2 }),
     }),
   },
   {
     weight: 3,
     arbitrary: fc.record({
-      scene: is('list'),
-      ...looking,
+      step: is('list'),
+      ...viewer,
       limit: fc.constantFrom(0, 1, 1, 2),
       version: fc.constantFrom('newest', 'newest', 'any', 'not-older', 'exact'),
       back: which,
-      between: fc.array(deed, { maxLength: 3 }),
+      between: fc.array(mutation, { maxLength: 3 }),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ scene: is('continue'), which }) },
+  { weight: 3, arbitrary: fc.record({ step: is('continue'), which }) },
   {
     weight: 4,
     arbitrary: fc.record({
-      scene: is('watch'),
-      ...looking,
+      step: is('watch'),
+      ...viewer,
       back: fc.oneof(is('initial'), which),
       bookmarks: fc.boolean(),
       stalled: fc.constantFrom(false, false, true),
@@ -247,6 +250,6 @@ export const scene: fc.Arbitrary<Scene> = fc.oneof(
   },
   {
     weight: 3,
-    arbitrary: fc.record({ scene: fc.constantFrom('stall', 'drain', 'leave', 'return'), which }),
+    arbitrary: fc.record({ step: fc.constantFrom('stall', 'drain', 'disconnect', 'reconnect'), which }),
   },
 );

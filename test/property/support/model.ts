@@ -7,10 +7,10 @@ import { type NamespacedRbacSnapshot, referenceDecide } from '../../../src/authz
 import type { Store } from '../../../src/storage/contract.ts';
 import type { Selector } from './selectors.ts';
 
-/** An object as it was stored, with the version of that write. */
+/** Objects by key, with the resourceVersion of their write. */
 export type State = ReadonlyMap<string, ApiObject>;
 
-export interface Step {
+export interface ModelChange {
   readonly revision: number;
   readonly key: string;
   readonly before: ApiObject | undefined;
@@ -19,14 +19,16 @@ export interface Step {
 
 export type Permission = 'list' | 'watch' | 'update';
 
-/** Every state there was since a revision, each kept whole, and questions answered by looking at everything. */
+/** All states since a revision, and the expected answers, computed without caches and indexes. */
 export class Model {
   readonly #catalog: Catalog;
   readonly #states = new Map<number, State>();
-  /** By revision: when the rules in force then were made. */
+  /** By revision: the revision of the last change of the rules. */
   readonly #rulesSince = new Map<number, number>();
   readonly #decided = new Map<string, boolean>();
-  readonly steps: Step[] = [];
+  /** Texts that tests derive from this model, by their own keys. */
+  readonly derived = new Map<string, string>();
+  readonly changes: ModelChange[] = [];
   readonly first: number;
   last: number;
 
@@ -38,7 +40,7 @@ export class Model {
     this.#rulesSince.set(first, first);
   }
 
-  /** Reads the history from the store itself: caches and handlers have no part in it. */
+  /** Reads the history from the store, without caches and handlers. */
   static async read(store: Store, catalog: Catalog, first: number): Promise<Model> {
     const start = await store.list({ prefix: REGISTRY_PREFIX, revision: first });
     const parse = (key: string, value: Uint8Array, revision: number): ApiObject => {
@@ -65,7 +67,7 @@ export class Model {
 
   #apply(key: string, object: ApiObject | undefined, revision: number): void {
     const state = new Map(this.at(this.last));
-    this.steps.push({ revision, key, before: state.get(key), after: object });
+    this.changes.push({ revision, key, before: state.get(key), after: object });
     if (object === undefined) state.delete(key);
     else state.set(key, object);
     const rulesSince = this.isCluster(key) ? this.rulesSince(this.last) : revision;
@@ -80,7 +82,7 @@ export class Model {
     return state;
   }
 
-  /** Revisions for which this is the same have the same rules. */
+  /** Revisions with the same value have the same rules. */
   rulesSince(revision: number): number {
     return this.#rulesSince.get(revision) ?? revision;
   }
@@ -93,7 +95,7 @@ export class Model {
     return this.at(revision).get(`${kindPrefix(this.#catalog.clusters)}${name}`);
   }
 
-  /** Of one kind, in the order of their names. */
+  /** The objects of one kind, sorted by name. */
   objects(kind: Kind, revision: number): ApiObject[] {
     return [...this.at(revision)]
       .filter(([key]) => key.startsWith(kindPrefix(kind)))
@@ -113,11 +115,11 @@ export class Model {
     };
   }
 
-  /** Whether the caller may, under the rules of a revision, with a cluster that looks like this. */
+  /** Whether the rules of a revision permit the verb on this version of a cluster. */
   may(caller: Caller, verb: Permission, cluster: ApiObject, rulesOf: number): boolean {
     const name = cluster.metadata.name ?? '';
     const labels = cluster.metadata.labels ?? {};
-    // The only thing that is remembered: the same question under the same rules is asked thousands of times.
+    // Decisions are cached: the same question under the same rules is asked thousands of times.
     const question = JSON.stringify([caller.key, verb, name, labels, this.rulesSince(rulesOf)]);
     const allowed =
       this.#decided.get(question) ??
@@ -126,7 +128,7 @@ export class Model {
     return allowed;
   }
 
-  /** The clusters of a state that are selected and may be seen under the rules of a revision. */
+  /** The clusters of a revision that match the selector and are visible under the rules of `rulesOf`. */
   visible(caller: Caller, verb: Permission, selector: Selector, revision: number, rulesOf: number): ApiObject[] {
     return this.objects(this.#catalog.clusters, revision).filter(
       (cluster) => selector.matches(cluster) && this.may(caller, verb, cluster, rulesOf),

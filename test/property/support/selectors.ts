@@ -1,6 +1,6 @@
 import type { ApiObject } from '../../../src/api/kind.ts';
 
-/** A selector as it is asked for, and what it means in plain words. */
+/** A selector as query parameters, and as a predicate. */
 export interface Selector {
   readonly query: Readonly<Record<string, string>>;
   readonly matches: (cluster: ApiObject) => boolean;

@@ -18,10 +18,10 @@ import { createObjects } from '../../../src/server/create-objects.ts';
 import type { Store } from '../../../src/storage/contract.ts';
 import { openSqliteStore } from '../../../src/storage/sqlite/sqlite-store.ts';
 
-/** May do everything; makes the history. */
+/** May do everything; applies the mutations. */
 export const ROOT = person('root', 'system:masters');
 
-export interface Asked {
+export interface CoreRequest {
   readonly caller: Caller;
   readonly verb: Verb;
   readonly kind: Kind;
@@ -31,43 +31,43 @@ export interface Asked {
   readonly body?: unknown;
   readonly mediaType?: string;
   readonly alwaysPublic?: boolean;
-  /** Aborted when the client has left. */
+  /** Aborted when the client disconnects. */
   readonly signal?: AbortSignal;
 }
 
-/** The parts between HTTP and the store, wired as the program wires them. */
-export interface House {
+/** The parts between HTTP and the store, composed as in the program. */
+export interface ApiCore {
   readonly catalog: Catalog;
   readonly store: Store;
   readonly reader: ObjectReader;
   readonly broadcaster: Broadcaster;
-  /** Errors that nobody was there to hear. */
+  /** Errors of the reflector. */
   readonly errors: readonly unknown[];
   readonly publicView: (object: ApiObject) => ApiObject;
-  /** One request, as the handlers get it. */
-  ask(asked: Asked): Promise<ApiResponse>;
+  /** Dispatches one request to its handler. */
+  request(request: CoreRequest): Promise<ApiResponse>;
   close(): Promise<void>;
 }
 
-/** One on SQLite for all tests of a file; it is there while they run. */
-export function houseOnDisk(windowSize: number): () => House {
+/** One with a SQLite store for all tests of a file. */
+export function sqliteApiCore(windowSize: number): () => ApiCore {
   let dir: string;
   let store: Store;
-  let house: House;
+  let core: ApiCore;
   beforeAll(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'clusterpass-house-'));
+    dir = await mkdtemp(join(tmpdir(), 'clusterpass-property-'));
     store = await openSqliteStore({ file: join(dir, 'store.db') });
-    house = await openHouse(store, windowSize);
+    core = await openApiCore(store, windowSize);
   });
   afterAll(async () => {
-    await house.close();
+    await core.close();
     await store.close();
     await rm(dir, { recursive: true });
   });
-  return () => house;
+  return () => core;
 }
 
-export async function openHouse(store: Store, windowSize: number): Promise<House> {
+export async function openApiCore(store: Store, windowSize: number): Promise<ApiCore> {
   const catalog = createCatalog({ productName: 'orchestrator' });
   const errors: unknown[] = [];
   const { publicView, reflector, reader, writer, policy, broadcaster, propagation } = createObjects({
@@ -110,8 +110,8 @@ export async function openHouse(store: Store, windowSize: number): Promise<House
     broadcaster,
     errors,
     publicView,
-    ask: (asked) => {
-      const request = requestOf(asked);
+    request: (coreRequest) => {
+      const request = toApiRequest(coreRequest);
       const resource = findResource(catalog, request.target);
       if (resource === undefined) throw new Error(`nothing is served at ${request.path}`);
       return dispatch(request, resource);
@@ -123,15 +123,15 @@ export async function openHouse(store: Store, windowSize: number): Promise<House
   };
 }
 
-function requestOf({
+function toApiRequest({
   caller,
   verb,
   kind,
   name = '',
   subresource = '',
   alwaysPublic = false,
-  ...asked
-}: Asked): ApiRequest {
+  ...rest
+}: CoreRequest): ApiRequest {
   const { group, version, resource } = kind;
   const target: Target = {
     verb,
@@ -144,16 +144,16 @@ function requestOf({
     name,
     alwaysPublic,
   };
-  const { body, mediaType = 'application/json' } = asked;
+  const { body, mediaType = 'application/json' } = rest;
   return {
     caller,
     target,
-    query: new URLSearchParams(asked.query),
+    query: new URLSearchParams(rest.query),
     body: body === undefined ? undefined : { bytes: Buffer.from(JSON.stringify(body)), mediaType },
     warn: () => {},
     clientAddress: '127.0.0.1',
     path: `/apis/${group}/${version}/${resource}`,
-    signal: asked.signal ?? new AbortController().signal,
+    signal: rest.signal ?? new AbortController().signal,
     accept: { mediaType: 'application/json', as: 'object' },
     auditId: '',
     annotate: () => {},

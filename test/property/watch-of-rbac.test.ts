@@ -3,45 +3,45 @@ import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { kindPrefix } from '../../src/api/object-key.ts';
 import { binding, person, role } from '../../src/authz/rbac.fixture.ts';
-import { houseOnDisk, ROOT } from './support/house.ts';
-import { MemorySink } from './support/watch-client.ts';
+import { ROOT, sqliteApiCore } from './support/api-core.ts';
+import { MemorySink } from './support/memory-sink.ts';
 
 /**
- * Whoever watches the rules is watching what decides whether they may. Changes that the store commits together
- * arrive together, and still each takes effect before the next is shown.
+ * A watch of RBAC rules depends on the rules that it shows. Changes that are committed together arrive together, and
+ * still each takes effect before the next is shown.
  */
 
 const U1 = person('u1');
 const RBAC = 'rbac.authorization.k8s.io';
 
-const house = houseOnDisk(1_000);
+const core = sqliteApiCore(1_000);
 
 async function put(object: ApiObject): Promise<void> {
-  const { clusterRoles, clusterRoleBindings } = house().catalog;
+  const { clusterRoles, clusterRoleBindings } = core().catalog;
   const kind = object.kind === 'ClusterRole' ? clusterRoles : clusterRoleBindings;
-  await house().ask({ caller: ROOT, verb: 'create', kind, body: object });
+  await core().request({ caller: ROOT, verb: 'create', kind, body: object });
 }
 
 async function clear(): Promise<void> {
-  const { items } = await house().store.list({ prefix: '/registry/' });
+  const { items } = await core().store.list({ prefix: '/registry/' });
   await Promise.all(
-    items.map(({ key, modRevision }) => house().store.write({ key, value: null, expect: { modRevision } })),
+    items.map(({ key, modRevision }) => core().store.write({ key, value: null, expect: { modRevision } })),
   );
-  await house().reader.catchUp();
+  await core().reader.catchUp();
 }
 
-/** `revoke` takes the permission away, anything else changes the role of that name. All in one tick of the store. */
-async function atOnce(deeds: readonly string[]): Promise<{ revokedAt: number; changedAt: number[] }> {
-  const { clusterRoles, clusterRoleBindings } = house().catalog;
+/** `revoke` deletes the binding, any other name changes the role of that name. All in one transaction. */
+async function applyTogether(mutations: readonly string[]): Promise<{ revokedAt: number; changedAt: number[] }> {
+  const { clusterRoles, clusterRoleBindings } = core().catalog;
   const revisions = await Promise.all(
-    deeds.map(async (deed) => {
-      const revokes = deed === 'revoke';
-      const key = revokes ? `${kindPrefix(clusterRoleBindings)}watcher` : `${kindPrefix(clusterRoles)}${deed}`;
+    mutations.map(async (mutation) => {
+      const revokes = mutation === 'revoke';
+      const key = revokes ? `${kindPrefix(clusterRoleBindings)}watcher` : `${kindPrefix(clusterRoles)}${mutation}`;
       const current = before.get(key);
       if (current === undefined) throw new Error(`there is no ${key}`);
-      // By the key's creation and not by its version: the same role may change more than once.
+      // createRevision and not modRevision: the same role may change more than once.
       const { createRevision } = current;
-      const result = await house().store.write({
+      const result = await core().store.write({
         key,
         value: revokes ? null : current.value,
         expect: { createRevision },
@@ -50,8 +50,8 @@ async function atOnce(deeds: readonly string[]): Promise<{ revokedAt: number; ch
       return result.revision;
     }),
   );
-  await house().reader.catchUp();
-  const revokedAt = revisions[deeds.indexOf('revoke')] ?? 0;
+  await core().reader.catchUp();
+  const revokedAt = revisions[mutations.indexOf('revoke')] ?? 0;
   return { revokedAt, changedAt: revisions.filter((revision) => revision !== revokedAt) };
 }
 
@@ -67,22 +67,22 @@ describe('a watch of the rules themselves', () => {
         await put(role('x', []));
         await put(role('y', []));
         await put(binding('watcher', 'ClusterRole/watcher', ['User:u1']));
-        const { items } = await house().store.list({ prefix: '/registry/' });
+        const { items } = await core().store.list({ prefix: '/registry/' });
         before = new Map(items.map((item) => [item.key, item]));
 
-        const answer = await house().ask({
+        const response = await core().request({
           caller: U1,
           verb: 'watch',
-          kind: house().catalog.clusterRoles,
-          query: { watch: 'true', resourceVersion: String(house().reader.revision) },
+          kind: core().catalog.clusterRoles,
+          query: { watch: 'true', resourceVersion: String(core().reader.revision) },
         });
-        if (answer.type !== 'watch') throw new Error(`a watch is answered with a ${answer.type}`);
+        if (response.type !== 'watch') throw new Error(`unexpected response: ${response.type}`);
         const sink = new MemorySink(
-          () => ({ handedOut: 0, newest: 0 }),
+          () => ({ broadcast: 0, newest: 0 }),
           () => {},
         );
-        answer.start(sink);
-        const { revokedAt, changedAt } = await atOnce([...first, 'revoke', ...second]);
+        response.start(sink);
+        const { revokedAt, changedAt } = await applyTogether([...first, 'revoke', ...second]);
 
         expect(sink.ending).toBe('ended');
         expect(sink.frames.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 403 } });
@@ -92,7 +92,7 @@ describe('a watch of the rules themselves', () => {
       }),
       { numRuns: 30 },
     );
-    expect(house().broadcaster.size).toBe(0);
-    expect(house().errors).toEqual([]);
+    expect(core().broadcaster.size).toBe(0);
+    expect(core().errors).toEqual([]);
   });
 });

@@ -1,20 +1,20 @@
 import { expect } from 'vitest';
 import type { ApiObject } from '../../../src/api/kind.ts';
-import type { Looking } from './history.ts';
-import type { House } from './house.ts';
+import type { ApiCore } from './api-core.ts';
+import type { Viewer } from './history.ts';
+import { MemorySink, type Received, type WatchFrame } from './memory-sink.ts';
 import type { Model } from './model.ts';
-import { MemorySink, type Received, type WatchFrame } from './watch-client.ts';
 
-/** One stream from its beginning to its end. */
+/** One watch request. */
 interface Connection {
-  /** From a state of its own (`initial`), or after a revision up to which the client knows everything. */
+  /** With initial events, or after a revision up to which the client knows the state. */
   readonly start: 'initial' | { readonly after: number };
-  /** True when the client had been watching before and keeps what it knows. */
+  /** True when the client resumes and keeps its state. */
   readonly resumed: boolean;
   readonly sink: MemorySink;
   readonly received: Received[];
-  /** True when the client always took at once what was sent. */
-  quick: boolean;
+  /** True when the client never stalled. */
+  neverStalled: boolean;
   readonly openedAt: number;
 }
 
@@ -24,18 +24,18 @@ const isEndOfInitial = ({ type, object }: WatchFrame): boolean =>
   type === 'BOOKMARK' && object.metadata.annotations?.['k8s.io/initial-events-end'] === 'true';
 
 /**
- * Watches as a careful client does: keeps what it was told, comes back with the last version it saw, and
- * starts over when that is too old. At the end it must know exactly what its caller may see.
+ * Watches as a client-go reflector does: it keeps the state, resumes from the last resourceVersion, and starts over when
+ * that has expired. At the end its state must be exactly what its caller may see.
  */
-export class Onlooker {
-  readonly #house: House;
-  readonly #looking: Looking;
+export class WatchingClient {
+  readonly #core: ApiCore;
+  readonly #viewer: Viewer;
   readonly #bookmarks: boolean;
   readonly #connections: Connection[] = [];
 
-  constructor(house: House, looking: Looking, bookmarks: boolean) {
-    this.#house = house;
-    this.#looking = looking;
+  constructor(core: ApiCore, viewer: Viewer, bookmarks: boolean) {
+    this.#core = core;
+    this.#viewer = viewer;
     this.#bookmarks = bookmarks;
   }
 
@@ -48,9 +48,9 @@ export class Onlooker {
   }
 
   async open(start: Connection['start'], stalled: boolean, resumed = false): Promise<void> {
-    const { catalog, reader, broadcaster } = this.#house;
-    const { caller, selector, alwaysPublic } = this.#looking;
-    const answer = await this.#house.ask({
+    const { catalog, reader, broadcaster } = this.#core;
+    const { caller, selector, alwaysPublic } = this.#viewer;
+    const response = await this.#core.request({
       caller,
       verb: 'watch',
       kind: catalog.clusters,
@@ -64,35 +64,35 @@ export class Onlooker {
           : { resourceVersion: String(start.after) }),
       },
     });
-    if (answer.type !== 'watch') throw new Error(`a watch is answered with a ${answer.type}`);
+    if (response.type !== 'watch') throw new Error(`unexpected response: ${response.type}`);
     const received: Received[] = [];
     const newest = (): number =>
       Math.max(reader.revision, ...catalog.kinds.map((k) => reader.cache(k).lastEventRevision));
     const sink = new MemorySink(
-      () => ({ handedOut: broadcaster.revision, newest: newest() }),
+      () => ({ broadcast: broadcaster.revision, newest: newest() }),
       (each) => received.push(each),
     );
     sink.stalled = stalled;
-    this.#connections.push({ start, resumed, sink, received, quick: !stalled, openedAt: broadcaster.revision });
-    answer.start(sink);
+    this.#connections.push({ start, resumed, sink, received, neverStalled: !stalled, openedAt: broadcaster.revision });
+    response.start(sink);
   }
 
   stall(): void {
     if (this.#last === undefined || !this.isOpen) return;
     this.#last.sink.stalled = true;
-    this.#last.quick = false;
+    this.#last.neverStalled = false;
   }
 
   drain(): void {
     this.#last?.sink.drain();
   }
 
-  leave(): void {
-    this.#last?.sink.leave();
+  disconnect(): void {
+    this.#last?.sink.disconnect();
   }
 
-  /** Until a stream stands: the first one may only tell that the client has to start over. */
-  async comeBack(): Promise<void> {
+  /** Reconnects until a watch is open: the first one may end with 410. */
+  async reconnect(): Promise<void> {
     for (let attempt = 1; !this.isOpen; attempt++) {
       expect(attempt).toBeLessThanOrEqual(2);
       const after = this.#resumeAfter();
@@ -101,20 +101,20 @@ export class Onlooker {
     }
   }
 
-  /** Undefined when the client does not know, or was told that it is too late. */
+  /** Undefined when the client has no complete state, or its revision has expired. */
   #resumeAfter(): number | undefined {
     let after: number | undefined;
     for (const { start, received } of this.#connections) {
       after = start === 'initial' ? undefined : start.after;
-      let whole = start !== 'initial';
+      let complete = start !== 'initial';
       for (const { frame } of received) {
         if (frame.type === 'ERROR') {
           after = undefined;
-          whole = false;
+          complete = false;
           continue;
         }
-        whole ||= isEndOfInitial(frame);
-        if (whole) after = versionOf(frame.object);
+        complete ||= isEndOfInitial(frame);
+        if (complete) after = versionOf(frame.object);
       }
     }
     return after;
@@ -123,17 +123,17 @@ export class Onlooker {
   verify(model: Model): void {
     for (const connection of this.#connections) {
       for (const received of connection.received) this.#verifyAllowed(model, received);
-      const until = this.#undisturbedUntil(model, connection);
+      const until = this.#unchangedUntil(model, connection);
       if (until !== undefined) this.#verifyExact(model, connection, until);
     }
-    const { caller, selector } = this.#looking;
+    const { caller, selector } = this.#viewer;
     const visible = model.visible(caller, 'watch', selector, model.last, model.last);
     expect(this.#known(model)).toEqual(new Map(visible.map((cluster) => [cluster.metadata.name, versionOf(cluster)])));
   }
 
-  /** What the client has in its hands after all it was told: names and versions. */
+  /** The state of the client: names and versions. */
   #known(model: Model): Map<string, number> {
-    const { caller, selector } = this.#looking;
+    const { caller, selector } = this.#viewer;
     let known = new Map<string, number>();
     for (const { start, resumed, received } of this.#connections) {
       if (start === 'initial') known = new Map();
@@ -152,8 +152,8 @@ export class Onlooker {
     return known;
   }
 
-  /** Nothing is shown that the caller may not see at that moment, and no more of it than the caller may. */
-  #verifyAllowed(model: Model, { frame, handedOut, newest }: Received): void {
+  /** A frame shows only objects and fields that the caller may see at that time. */
+  #verifyAllowed(model: Model, { frame, broadcast, newest }: Received): void {
     if (frame.type === 'ERROR') {
       expect(frame.object).toMatchObject({ code: 410, reason: 'Expired' });
       return;
@@ -169,56 +169,57 @@ export class Onlooker {
       return;
     }
     const version = versionOf(object);
-    const moments = version > handedOut ? [version] : range(Math.max(handedOut, model.first), newest);
-    const { caller, alwaysPublic } = this.#looking;
-    const allowed = moments.filter((moment) => model.may(caller, 'watch', object, moment));
-    expect(allowed, `${JSON.stringify(frame)} at ${moments} to ${caller.key}`).not.toEqual([]);
-    const shown = allowed.flatMap((moment) => {
-      const stored = contentOf(model, frame, moment);
+    const revisions = version > broadcast ? [version] : range(Math.max(broadcast, model.first), newest);
+    const { caller, alwaysPublic } = this.#viewer;
+    const allowed = revisions.filter((revision) => model.may(caller, 'watch', object, revision));
+    expect(allowed, `${JSON.stringify(frame)} at ${revisions} to ${caller.key}`).not.toEqual([]);
+    const shown = allowed.flatMap((revision) => {
+      const stored = contentOf(model, frame, revision);
       if (stored === undefined) return [];
-      return !alwaysPublic && model.may(caller, 'update', stored, moment) ? [stored] : [this.#house.publicView(stored)];
+      return !alwaysPublic && model.may(caller, 'update', stored, revision)
+        ? [stored]
+        : [this.#core.publicView(stored)];
     });
     expect(shown).toContainEqual(object);
   }
 
   /**
-   * The last revision up to which the caller's rules said what they said when the stream began, and the client was
-   * not behind; undefined when there is no such time. What comes later depends on how changes fell together.
+   * The last revision up to which the caller's permissions were the same as at the start, for a client that never stalled;
+   * undefined when there is none. Later events depend on how changes were batched.
    */
-  #undisturbedUntil(model: Model, { start, quick, openedAt, sink }: Connection): number | undefined {
-    if (!quick || sink.frames.some(({ type }) => type === 'ERROR')) return undefined;
+  #unchangedUntil(model: Model, { start, neverStalled, openedAt, sink }: Connection): number | undefined {
+    if (!neverStalled || sink.frames.some(({ type }) => type === 'ERROR')) return undefined;
     const from = start === 'initial' ? openedAt : start.after;
-    const rules = this.#signature(model, from);
-    const changed = range(from, model.last).find((revision) => this.#signature(model, revision) !== rules);
+    const rules = this.#permissions(model, from);
+    const changed = range(from, model.last).find((revision) => this.#permissions(model, revision) !== rules);
     if (changed === undefined) return model.last;
-    // What happened before it opened is told under the rules of when it opened.
+    // Events from before the watch was opened are filtered by the rules at that time.
     return changed > openedAt ? changed - 1 : undefined;
   }
 
-  /** What the caller may watch at all, of every cluster there ever was in every state it ever had. */
-  #signature(model: Model, rulesOf: number): string {
-    const known = signatures.get(model) ?? new Map<string, string>();
-    signatures.set(model, known);
-    const key = `${model.rulesSince(rulesOf)} ${this.#looking.caller.key}`;
+  /** What the caller may watch of every version of every cluster, as text. */
+  #permissions(model: Model, rulesOf: number): string {
+    const computed = model.derived;
+    const key = `${model.rulesSince(rulesOf)} ${this.#viewer.caller.key}`;
     const text =
-      known.get(key) ??
-      model.steps
+      computed.get(key) ??
+      model.changes
         .flatMap(({ key: where, after }) => (after !== undefined && model.isCluster(where) ? [after] : []))
-        .map((cluster) => (model.may(this.#looking.caller, 'watch', cluster, rulesOf) ? '1' : '0'))
+        .map((cluster) => (model.may(this.#viewer.caller, 'watch', cluster, rulesOf) ? '1' : '0'))
         .join('');
-    known.set(key, text);
+    computed.set(key, text);
     return text;
   }
 
   /** Each event once, in order, none missing, and each of the right type. */
   #verifyExact(model: Model, { start, received, openedAt, sink }: Connection, until: number): void {
-    const { caller, selector } = this.#looking;
+    const { caller, selector } = this.#viewer;
     const from = start === 'initial' ? openedAt : start.after;
     const sees = (cluster: ApiObject | undefined): boolean =>
       cluster !== undefined && selector.matches(cluster) && model.may(caller, 'watch', cluster, from);
     const initial = start === 'initial' ? model.visible(caller, 'watch', selector, from, from) : [];
     const expected = initial.map((cluster) => `ADDED ${cluster.metadata.name} ${versionOf(cluster)}`);
-    for (const { revision, key, before, after } of model.steps) {
+    for (const { revision, key, before, after } of model.changes) {
       if (revision <= from || revision > until || !model.isCluster(key)) continue;
       const name = (after ?? before)?.metadata.name;
       if (sees(after)) expected.push(`${sees(before) ? 'MODIFIED' : 'ADDED'} ${name} ${revision}`);
@@ -230,25 +231,23 @@ export class Onlooker {
         ({ frame: { type, object } }) =>
           `${type} ${(object as ApiObject).metadata.name} ${versionOf(object as ApiObject)}`,
       );
-    const told = until === model.last ? got : got.slice(0, expected.length);
-    // A client that left did not hear the end of it.
-    expect(told).toEqual(sink.ending === 'left' ? expected.slice(0, told.length) : expected);
+    const compared = until === model.last ? got : got.slice(0, expected.length);
+    // A client that disconnected has not received the last events.
+    expect(compared).toEqual(sink.ending === 'disconnected' ? expected.slice(0, compared.length) : expected);
     exact.count += expected.length;
   }
 }
 
-/** How many events were compared one by one: a property that compares nothing proves nothing. */
+/** The number of events compared one by one: a property that compares none proves nothing. */
 export const exact = { count: 0 };
-
-const signatures = new WeakMap<Model, Map<string, string>>();
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 
-/** What was stored, as the frame should show it. A deletion shows the last content under its own version. */
-function contentOf(model: Model, { type, object }: WatchFrame, moment: number): ApiObject | undefined {
+/** The stored object that the frame should show. A deletion shows the last content with its own version. */
+function contentOf(model: Model, { type, object }: WatchFrame, at: number): ApiObject | undefined {
   const version = versionOf(object as ApiObject);
   const { uid } = (object as ApiObject).metadata;
-  const before = model.steps.filter(({ after, revision }) => after?.metadata.uid === uid && revision <= moment);
+  const before = model.changes.filter(({ after, revision }) => after?.metadata.uid === uid && revision <= at);
   if (type !== 'DELETED') return before.find(({ revision }) => revision === version)?.after;
   const last = before.findLast(({ revision }) => revision < version)?.after;
   return last && { ...last, metadata: { ...last.metadata, resourceVersion: String(version) } };

@@ -7,44 +7,41 @@ export type WatchFrame =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: ApiObject }
   | { readonly type: 'ERROR'; readonly object: Status };
 
-/** A frame, and between which revisions the server was when it sent it. */
+/** A frame, and the revisions of the server when it was sent. */
 export interface Received {
   readonly frame: WatchFrame;
-  /** What had been handed out to everybody before. */
-  readonly handedOut: number;
-  /** The newest that the caches held. */
+  /** The revision that all watches had received. */
+  readonly broadcast: number;
+  /** The newest revision of the caches. */
   readonly newest: number;
 }
 
-export interface Clock {
-  readonly handedOut: number;
-  readonly newest: number;
-}
+type Revisions = Omit<Received, 'frame'>;
 
-/** One connection of a client that reads as fast as it is let. Keeps every frame it got. */
+/** The connection of a watch: records every frame, and can stall. */
 export class MemorySink implements WatchSink {
   readonly frames: WatchFrame[] = [];
-  ending: 'open' | 'ended' | 'cut' | 'left' = 'open';
+  ending: 'open' | 'ended' | 'cut' | 'disconnected' = 'open';
   stalled = false;
   pending = 0;
   readonly #onFrame: (received: Received) => void;
-  readonly #clock: () => Clock;
+  readonly #revisions: () => Revisions;
   #drained = (): void => {};
   #closed = (): void => {};
 
-  constructor(clock: () => Clock, onFrame: (received: Received) => void) {
-    this.#clock = clock;
+  constructor(revisions: () => Revisions, onFrame: (received: Received) => void) {
+    this.#revisions = revisions;
     this.#onFrame = onFrame;
   }
 
   write(frames: Uint8Array): boolean {
-    if (this.ending !== 'open') throw new Error('written to after the end');
+    if (this.ending !== 'open') throw new Error('write after end');
     const text = Buffer.from(frames).toString();
-    if (!text.endsWith('\n')) throw new Error('not whole frames');
+    if (!text.endsWith('\n')) throw new Error('incomplete frames');
     for (const line of text.slice(0, -1).split('\n')) {
       const frame = JSON.parse(line) as WatchFrame;
       this.frames.push(frame);
-      this.#onFrame({ frame, ...this.#clock() });
+      this.#onFrame({ frame, ...this.#revisions() });
     }
     if (this.stalled) this.pending += frames.length;
     return !this.stalled;
@@ -74,17 +71,16 @@ export class MemorySink implements WatchSink {
     this.ending = 'cut';
   }
 
-  /** The client takes what waits for it. */
+  /** The client reads everything. */
   drain(): void {
     this.stalled = false;
     this.pending = 0;
     if (this.ending === 'open') this.#drained();
   }
 
-  /** The client goes away. */
-  leave(): void {
+  disconnect(): void {
     if (this.ending !== 'open') return;
-    this.ending = 'left';
+    this.ending = 'disconnected';
     this.#closed();
   }
 }

@@ -1,70 +1,70 @@
 import { expect } from 'vitest';
 import type { ApiObject } from '../../../src/api/kind.ts';
 import { ApiError } from '../../../src/api/status.ts';
-import type { Looking, Scene } from './history.ts';
-import type { House } from './house.ts';
+import type { ApiCore } from './api-core.ts';
+import type { Step, Viewer } from './history.ts';
 import type { Model } from './model.ts';
 
-interface Page extends Looking {
+interface Page extends Viewer {
   readonly items: readonly ApiObject[];
   readonly remaining: number | undefined;
   readonly continue: string;
   readonly revision: number;
   /** The last name of the page before. */
   readonly after: string;
-  /** 0: everything. */
+  /** 0: no limit. */
   readonly limit: number;
-  /** The rules in force when it was answered. */
+  /** The revision of the rules that applied to the response. */
   readonly rulesOf: number;
 }
 
-interface OpenList extends Looking {
+interface OpenList extends Viewer {
   readonly limit: number;
   readonly token: string;
   readonly after: string;
-  /** Undefined: its own is gone, and the next page is of the newest state. */
+  /** Undefined when the list's revision has expired: the next page is of the newest state. */
   readonly revision: number | undefined;
 }
 
-type ListScene = Extract<Scene, { scene: 'list' }>;
+type ListStep = Extract<Step, { step: 'list' }>;
 
-/** Asks for lists and pages, remembers the answers, and compares them all with the model at the end. */
-export class Lister {
-  readonly #house: House;
+/** Requests lists and pages, records the responses, and compares all of them with the model at the end. */
+export class ListingClient {
+  readonly #core: ApiCore;
   readonly #pages: Page[] = [];
   readonly #open: OpenList[] = [];
 
-  constructor(house: House) {
-    this.#house = house;
+  constructor(core: ApiCore) {
+    this.#core = core;
   }
 
-  /** While others write. Objects, revision and rules must still be of one moment. */
-  async listMeanwhile(looking: Looking): Promise<void> {
-    const before = await this.#house.store.revision();
-    const page = await this.#ask(looking, { limit: 0, after: '' }, {});
+  /** Lists during concurrent writes. Objects, revision and rules must be of one revision. */
+  async listConcurrently(viewer: Viewer): Promise<void> {
+    const before = await this.#core.store.revision();
+    const page = await this.#request(viewer, { limit: 0, after: '' }, {});
     expect(page.revision).toBeGreaterThanOrEqual(before);
     this.#pages.push({ ...page, rulesOf: page.revision });
   }
 
   /** The first page. False when there is no second. */
-  async list(scene: ListScene, first: number): Promise<boolean> {
-    const { reader, catalog } = this.#house;
+  async list(step: ListStep, first: number): Promise<boolean> {
+    const { reader, catalog } = this.#core;
     const now = reader.revision;
-    const revision = first + (scene.back % (now - first + 1));
+    const revision = first + (step.back % (now - first + 1));
     const query = {
       newest: {},
       any: { resourceVersion: '0' },
       'not-older': { resourceVersion: String(revision), resourceVersionMatch: 'NotOlderThan' },
       exact: { resourceVersion: String(revision), resourceVersionMatch: 'Exact' },
-    }[scene.version];
-    // L-24: from whatever is at hand, the list is whole.
-    const limit = scene.version === 'any' ? 0 : scene.limit;
-    const isGone = scene.version === 'exact' && revision < reader.cache(catalog.clusters).windowStart;
+    }[step.version];
+    // L-24: a list with resourceVersion=0 ignores the limit.
+    const limit = step.version === 'any' ? 0 : step.limit;
+    const isGone = step.version === 'exact' && revision < reader.cache(catalog.clusters).windowStart;
     try {
-      const page = await this.#ask(scene, { limit, after: '' }, { ...query, limit: String(scene.limit) });
+      const page = await this.#request(step, { limit, after: '' }, { ...query, limit: String(step.limit) });
       expect(isGone).toBe(false);
-      expect(page.revision).toBe(scene.version === 'exact' ? revision : now);
-      return this.#take({ ...page, rulesOf: now });
+      expect(page.revision).toBe(step.version === 'exact' ? revision : now);
+      return this.#record({ ...page, rulesOf: now });
     } catch (error) {
       if (!(error instanceof ApiError) || error.status.code !== 410) throw error;
       expect(isGone).toBe(true);
@@ -72,18 +72,18 @@ export class Lister {
     }
   }
 
-  /** The next page of a list that was left open: the one chosen, or the last. False when none follows. */
+  /** The next page of an open list. False when no page follows. */
   async continue(which: number | 'last'): Promise<boolean> {
     const [list] = this.#open.splice(which === 'last' ? -1 : which % Math.max(this.#open.length, 1), 1);
     if (list === undefined) return false;
-    const { reader, catalog } = this.#house;
+    const { reader, catalog } = this.#core;
     const now = reader.revision;
     const isGone = list.revision !== undefined && list.revision < reader.cache(catalog.clusters).windowStart;
     try {
-      const page = await this.#ask(list, list, { limit: String(list.limit), continue: list.token });
+      const page = await this.#request(list, list, { limit: String(list.limit), continue: list.token });
       expect(isGone).toBe(false);
       expect(page.revision).toBe(list.revision ?? now);
-      return this.#take({ ...page, rulesOf: now });
+      return this.#record({ ...page, rulesOf: now });
     } catch (error) {
       if (!(error instanceof ApiError) || error.status.code !== 410) throw error;
       expect(isGone).toBe(true);
@@ -94,7 +94,7 @@ export class Lister {
     }
   }
 
-  #take(page: Page): boolean {
+  #record(page: Page): boolean {
     this.#pages.push(page);
     if (page.continue === '') return false;
     const { caller, selector, alwaysPublic, limit, revision } = page;
@@ -103,39 +103,39 @@ export class Lister {
     return true;
   }
 
-  async #ask(
-    { caller, selector, alwaysPublic }: Looking,
+  async #request(
+    { caller, selector, alwaysPublic }: Viewer,
     { limit, after }: { limit: number; after: string },
     query: Record<string, string>,
   ): Promise<Omit<Page, 'rulesOf'>> {
-    const { catalog } = this.#house;
-    const answer = await this.#house.ask({
+    const { catalog } = this.#core;
+    const response = await this.#core.request({
       caller,
       verb: 'list',
       kind: catalog.clusters,
       alwaysPublic,
       query: { ...selector.query, ...query },
     });
-    if (answer.type !== 'list') throw new Error(`a list is answered with a ${answer.type}`);
-    const metadata = answer.metadata as { continue: string; remainingItemCount?: number; resourceVersion: string };
+    if (response.type !== 'list') throw new Error(`unexpected response: ${response.type}`);
+    const metadata = response.metadata as { continue: string; remainingItemCount?: number; resourceVersion: string };
     return {
       caller,
       selector,
       alwaysPublic,
       limit,
       after,
-      items: answer.items.map((item) => JSON.parse(Buffer.from(item).toString()) as ApiObject),
+      items: response.items.map((item) => JSON.parse(Buffer.from(item).toString()) as ApiObject),
       remaining: metadata.remainingItemCount,
       continue: metadata.continue,
       revision: Number(metadata.resourceVersion),
     };
   }
 
-  /** Every page is what a look at everything gives: these items, in this order, and so many left. */
+  /** Every page has the items of the model, in their order, and the right remainingItemCount. */
   verify(model: Model): void {
     for (const page of this.#pages) {
       const { caller, selector, revision, rulesOf, after, limit, alwaysPublic } = page;
-      // What was visible in that state and, if it is still there, has not moved out of reach since.
+      // A cluster that was visible at the revision and exists now must still be visible.
       const stillMay = (verb: 'list' | 'update', { metadata }: ApiObject): boolean => {
         const now = model.cluster(metadata.name ?? '', rulesOf);
         return now === undefined || model.may(caller, verb, now, rulesOf);
@@ -148,7 +148,7 @@ export class Lister {
         expected.map((cluster) =>
           !alwaysPublic && model.may(caller, 'update', cluster, rulesOf) && stillMay('update', cluster)
             ? cluster
-            : this.#house.publicView(cluster),
+            : this.#core.publicView(cluster),
         ),
       );
       const left = all.length - expected.length;
