@@ -4,9 +4,10 @@
  *
  *   npm run bench -- drain [requests a second] [watches]
  */
+
+import { createObjects } from '../../test/e2e/support/objects.ts';
 import { startServer } from '../../test/e2e/support/server.ts';
 import { stopUnderLoad } from '../../test/e2e/support/stop-under-load.ts';
-import { createObjects } from '../../test/e2e/support/objects.ts';
 
 const [rate = '500', watches = '200'] = process.argv.slice(2);
 const SECONDS = 10;

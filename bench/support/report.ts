@@ -32,8 +32,8 @@ export interface Report {
 export const HEADER = [
   'Floor: the least that any Node server could do for the same work, in a separate process over the same TLS.',
   'Share by CPU: CPU time of the floor for one unit of work, divided by that of Clusterpass. At 1.00 Clusterpass costs',
-  'as much as the floor, at 0.50 twice as much. It counts all threads of the server process, so other load on the',
-  'machine changes it little.',
+  'as much as the floor, at 0.50 twice as much. It counts all threads of the server process. Other load on the machine',
+  'changes it far less than the rate.',
   'Share by rate: units a second of Clusterpass, divided by those of the floor.',
   'Each share is the median of the rounds, with the lowest and the highest round in brackets.',
 ].join('\n');

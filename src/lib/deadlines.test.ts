@@ -92,7 +92,7 @@ test('what is started again has all its time again', () => {
   expect(expired).toEqual(['a']);
 });
 
-test('what is started anew when it has run out needs no timer of its own', () => {
+test('a deadline that is started again when it expires needs no second timer', () => {
   const expired: number[] = [];
   const row = new Deadlines<Named>({
     afterMs: 100,

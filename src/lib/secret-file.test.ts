@@ -53,7 +53,7 @@ test.each([
   ["0440, root's, in a group of ours: a secret that Kubernetes mounts", { uid: 0, gid: 65532, mode: 0o100440 }, false],
   ['0440, our own: we could close it', { uid: 65532, gid: 65532, mode: 0o100440 }, true],
   ["0440, root's, in a group that is not ours", { uid: 0, gid: 100, mode: 0o100440 }, true],
-  ["0440, root's group: whoever is in it is somebody else", { uid: 0, gid: 0, mode: 0o100440 }, true],
+  ["0440, root's group: its members are other users", { uid: 0, gid: 0, mode: 0o100440 }, true],
   ['0460: the group could change it', { uid: 0, gid: 65532, mode: 0o100460 }, true],
   ['0444: everybody can read it', { uid: 0, gid: 65532, mode: 0o100444 }, true],
 ])('A1: %s', (_, found, open) => {

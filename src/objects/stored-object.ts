@@ -1,7 +1,6 @@
 import { encodeValue } from '../api/codec/encode.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
-import { slabText } from '../lib/slab.ts';
 import type { KeyValue } from '../storage/contract.ts';
 import type { CacheEntry } from '../storage/snapshot.ts';
 
@@ -85,13 +84,13 @@ export class StoredObject implements CacheEntry, ObjectKey {
   /** The public view as JSON; the whole object for kinds without one. */
   get publicJson(): Buffer {
     if (this.#publicView === undefined) return this.fullJson;
-    this.#publicJson ??= slabText(encode(this.kind, this.#publicView(this.object())));
+    this.#publicJson ??= ownBuffer(encode(this.kind, this.#publicView(this.object())));
     return this.#publicJson;
   }
 
   /** The whole object as JSON. */
   get fullJson(): Buffer {
-    this.#fullJson ??= slabText(encode(this.kind, this.object()));
+    this.#fullJson ??= ownBuffer(encode(this.kind, this.object()));
     return this.#fullJson;
   }
 
@@ -107,6 +106,13 @@ export class StoredObject implements CacheEntry, ObjectKey {
     if (label === 'metadata.namespace') return this.namespace;
     return this.#fields?.[label] ?? '';
   }
+}
+
+/** With its own memory: a small buffer of Node's pool would keep the whole pool alive, several times its size. */
+function ownBuffer(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
 }
 
 /** The JSON of a response. */

@@ -33,6 +33,6 @@ test('A24: equal texts have one digest, and it says nothing of them', () => {
   expect(digest).not.toBe(hash('sha256', CANARY, 'base64'));
 });
 
-test('the text is there for whoever asks by name', () => {
+test('the text is returned by `reveal` only', () => {
   expect(new Secret(CANARY).reveal()).toBe(CANARY);
 });

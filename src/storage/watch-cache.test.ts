@@ -102,7 +102,7 @@ describe('WatchCache', () => {
             const change = action === 'put' ? put(name, revision, `v${revision}`) : del(name, revision);
             cache.apply(change);
             model.apply(change);
-            // What is kept because somebody looked must be as right as what is made on demand.
+            // A pinned snapshot must equal one that is computed on demand.
             if (afterwards === 'pin') cache.pin();
             if (afterwards === 'look') stateAt(cache, where % (revision + 1));
           }

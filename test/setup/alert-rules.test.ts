@@ -64,7 +64,7 @@ const FIRES: Readonly<Record<string, Case>> = {
     severity: 'warning',
     summary: 'The p99 of token requests is above one second.',
   },
-  ClusterpassRefusing: {
+  ClusterpassRequestsRejected: {
     series: {
       [`apiserver_flowcontrol_rejected_requests_total{${AT},priority_level="tokens",reason="queue-full"}`]: grows(20),
       [`apiserver_flowcontrol_dispatched_requests_total{${AT},priority_level="tokens"}`]: grows(80),
@@ -100,7 +100,7 @@ const FIRES: Readonly<Record<string, Case>> = {
     severity: 'critical',
     summary: 'The watch cache of replica-1 is behind the store.',
   },
-  ClusterpassCacheDiffers: {
+  ClusterpassCacheInconsistent: {
     series: {
       [`apiserver_storage_consistency_checks_total{${AT},group="",resource="pods",status="failure"}`]: grows(1),
       [`apiserver_storage_consistency_checks_total{${AT},group="",resource="pods",status="success"}`]: grows(1),
@@ -126,13 +126,13 @@ const FIRES: Readonly<Record<string, Case>> = {
     severity: 'warning',
     summary: 'The signing key is older than 200 days.',
   },
-  ClusterpassFilesRunningOut: {
+  ClusterpassFileDescriptorsLow: {
     series: { [`process_open_fds{${AT}}`]: stays(900), [`process_max_fds{${AT}}`]: stays(1000) },
     labels: instance,
     severity: 'warning',
     summary: 'replica-1 is running out of file descriptors.',
   },
-  ClusterpassClocksApart: {
+  ClusterpassClockSkew: {
     series: { [`clusterpass_clock_skew_seconds{${AT}}`]: stays(31) },
     labels: instance,
     severity: 'critical',

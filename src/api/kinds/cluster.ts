@@ -227,6 +227,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
         { goType: 'Cluster', description: 'A cluster of the fleet, with what clients need to connect to it.' },
       ),
     ),
+    // A part that the update shares with the stored object was validated when it was stored.
     validate: (object, old) => [
       ...(old !== undefined && object.spec === old.spec
         ? []

@@ -1,4 +1,3 @@
-import { slabCopy } from '../../lib/slab.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
@@ -102,7 +101,7 @@ class SqliteStore implements Store {
     checkWrite(write);
     this.#requireOpen();
     // Copied: the caller may reuse its buffer, and watches deliver these bytes.
-    const owned = write.value === null ? write : { ...write, value: slabCopy(write.value) };
+    const owned = write.value === null ? write : { ...write, value: new Uint8Array(write.value) };
     const outcome = await new Promise<Revision | WriteFailure>((resolve, reject) => {
       this.#channel.write({ write: owned, resolve, reject });
     });

@@ -9,7 +9,7 @@ import { LogTable } from './log-table.ts';
 import { Sweeper } from './sweep.ts';
 
 /**
- * In the program nobody else can lock the file: it is held for one process. So that SQLite can say "locked" at all, these
+ * In the program no other connection can lock the file: one process holds it. So that SQLite can say "locked" at all, these
  * tests give that up, and use a second connection.
  */
 let directory: string;
