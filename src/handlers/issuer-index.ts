@@ -43,7 +43,7 @@ export function createIssuerIndex(parts: IssuerIndexParts): IssuerIndex {
     const slice = new TimeSlice(request);
     const issuers: string[] = [];
     let seen = 0;
-    for (const cluster of selectAll(reader.cache(kind).current, selection)) {
+    for (const cluster of selectAll(reader.cache(kind).snapshot, selection)) {
       if (++seen % CLUSTERS_PER_CLOCK_READ === 0 && slice.isOver) await slice.next();
       if (issuesOwnTokens(cluster)) continue;
       const issuer = issuerOf(cluster.name);

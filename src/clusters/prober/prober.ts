@@ -145,7 +145,7 @@ export class Prober implements ReflectorListener<StoredObject> {
   /** Schedules the clusters of the cache. Those that were deleted without an event are removed when they are due. */
   #reload(): void {
     const { clusters } = this.#options;
-    this.#unscheduled = clusters.current.scan(clusters.prefix);
+    this.#unscheduled = clusters.snapshot.scan(clusters.prefix);
     this.#arm();
   }
 
