@@ -34,7 +34,7 @@ export interface StageParts {
   readonly paths: PathRoutes;
   readonly flowControl: FlowControl;
   /**
-   * Resolves when the audit event of an answer with a credential is durable; rejects when it can not be. Commits one event
+   * Resolves when the audit event of an answer with a credential is durable; rejects when it cannot be. Commits one event
    * for a code, however often it is called.
    */
   readonly beforeRelease: (exchange: Exchange, code: number) => Promise<void>;

@@ -342,7 +342,7 @@ describe('Reflector', () => {
     expect(diary.events).toEqual([`event ${next} y > z`]);
   });
 
-  it('leaves out what can not be read, says so, and takes it back in when it has been mended', async () => {
+  it('leaves out what cannot be read, says so, and takes it back in when it has been mended', async () => {
     await put(`${APPLES}a`, 'good');
     await put(`${APPLES}bad`, Buffer.from('{'));
     const loaded = newReflector({ historyRevisions: 0 });

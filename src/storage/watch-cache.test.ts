@@ -196,7 +196,7 @@ describe('WatchCache', () => {
     expect([...cache.snapshot.withLabel('text', 'new')].map(brief)).toEqual(['c@7=new']);
   });
 
-  it('is as it was when an object can not be read', () => {
+  it('is as it was when an object cannot be read', () => {
     const cache = newCache();
     cache.apply(put('a', 1, 'one'));
     expect(() => cache.apply(put('a', 2, 'damaged'))).toThrow('damaged');
