@@ -67,7 +67,7 @@ export const readRequestInfo: StageRun = (x, { parseRequestLine }) => {
 /** C-07: a bad `timeout` is reported before authentication. A watch ends by itself (V-17). */
 export const applyTimeout: StageRun = (x) => {
   if (x.info.type === 'resource' && x.info.target.verb === 'watch') {
-    x.deadline.lift();
+    x.deadline.setUnbounded();
     return;
   }
   const wanted = timeoutOf(x);
