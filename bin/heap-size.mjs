@@ -5,7 +5,7 @@
 const YOUNG_GENERATION = '--max-semi-space-size=8';
 
 /**
- * The options of Node with which a server is started. V8 reads them when it starts, so a program can not set them for
+ * The options of Node with which a server is started. V8 reads them when it starts, so a program cannot set them for
  * itself. An operator's own setting is left as it is.
  * @param {readonly string[]} args of the program
  * @param {{ execArgv?: readonly string[], env?: NodeJS.ProcessEnv }} [given]

@@ -32,7 +32,7 @@ export interface Decision {
   readonly reason: string;
 }
 
-/** A binding: the role, and the subjects to whom it is granted. */
+/** A binding: a role, and the subjects that it is granted to. */
 export interface Grant {
   readonly kind: 'ClusterRoleBinding' | 'RoleBinding';
   /** `""` for a ClusterRoleBinding. */

@@ -70,7 +70,7 @@ describe('identity', () => {
 });
 
 describe('the end of a credential', () => {
-  test('dependsOn names every object it hangs on', async () => {
+  test('dependsOn names every object that the credential depends on', async () => {
     const common = [
       `/registry/revokedtokens/${JTI}`,
       '/registry/clusters/alpha',

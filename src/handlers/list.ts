@@ -75,7 +75,7 @@ export async function listObjects(
   const last = page.items.at(-1);
   let token = '';
   if (page.remaining > 0 && last !== undefined) {
-    // The next page needs this state. If the cache has advanced meanwhile, its history still has it.;
+    // The next page needs this state. If the cache has advanced meanwhile, its history still has it.
     if (source.revision === reader.revision) reader.cache(kind).pin();
     const { remaining } = page;
     token = continueTokens.seal({ revision: source.revision, after: last.key, remaining, policyRevision }, scope());

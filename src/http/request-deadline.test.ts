@@ -57,9 +57,9 @@ describe('the deadline of a request', () => {
     expect(timeouts()).toBe(0);
   });
 
-  it('V-17: is lifted for a watch, and bounds what is left of it when it has ended', () => {
+  it('V-17: is removed for a watch, and bounds what is left of it when it has ended', () => {
     const { deadline, res, socket, timeouts } = start();
-    deadline.lift();
+    deadline.setUnbounded();
     vi.advanceTimersByTime(1_000);
     expect([deadline.state, deadline.respond({ isWatch: true }), deadline.state]).toEqual([
       'unbounded',

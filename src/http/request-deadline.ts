@@ -75,7 +75,7 @@ export class RequestDeadline implements Timed<RequestDeadline> {
   }
 
   /** The request is a watch. */
-  lift(): void {
+  setUnbounded(): void {
     this.#state = 'unbounded';
     this.#list.stop(this);
   }
@@ -85,7 +85,7 @@ export class RequestDeadline implements Timed<RequestDeadline> {
     if (!this.isOpen) return false;
     clearTimeout(this.#clientTimeout);
     if (isWatch) {
-      this.lift();
+      this.setUnbounded();
       // A watch is bounded again when it has ended: what is left of it may never be read.
       this.#res.once('prefinish', () => this.#boundReading());
     } else this.#boundReading();

@@ -34,7 +34,7 @@ export interface StageParts {
   readonly paths: PathRoutes;
   readonly flowControl: FlowControl;
   /**
-   * Resolves when the audit event of an answer with a credential is durable; rejects when it can not be. Commits one event
+   * Resolves when the audit event of an answer with a credential is durable; rejects when it cannot be. Commits one event
    * for a code, however often it is called.
    */
   readonly beforeRelease: (exchange: Exchange, code: number) => Promise<void>;
@@ -67,7 +67,7 @@ export const readRequestInfo: StageRun = (x, { parseRequestLine }) => {
 /** C-07: a bad `timeout` is reported before authentication. A watch ends by itself (V-17). */
 export const applyTimeout: StageRun = (x) => {
   if (x.info.type === 'resource' && x.info.target.verb === 'watch') {
-    x.deadline.lift();
+    x.deadline.setUnbounded();
     return;
   }
   const wanted = timeoutOf(x);

@@ -29,7 +29,7 @@ test('A24: equal texts have one digest, and it says nothing of them', () => {
   const digest = new Secret(CANARY).digest();
   expect(new Secret(CANARY).digest()).toBe(digest);
   expect(new Secret(`${CANARY}x`).digest()).not.toBe(digest);
-  // Keyed: a table of digests can not be held against a list of likely texts.
+  // Keyed: a table of digests cannot be held against a list of likely texts.
   expect(digest).not.toBe(hash('sha256', CANARY, 'base64'));
 });
 

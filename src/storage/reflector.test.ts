@@ -20,7 +20,7 @@ function project({ key, value, modRevision }: KeyValue): Thing {
   return { key, revision: modRevision, labels: undefined, text };
 }
 
-/** Writes down what it is told, and what the caches say at that moment. */
+/** Records each call, and the state of the caches at that moment. */
 class Diary implements ReflectorListener<Thing> {
   readonly lines: string[] = [];
   readonly #name: string;
@@ -39,7 +39,7 @@ class Diary implements ReflectorListener<Thing> {
   onEvent({ cache, revision, before, after }: Parameters<ReflectorListener<Thing>['onEvent']>[0]): void {
     const key = (after ?? before)?.key ?? '';
     const cached = cache.current.get(key);
-    if (cached !== after) throw new Error('told before the cache had it');
+    if (cached !== after) throw new Error('called before the cache had the change');
     this.#note(`event ${revision} ${before?.text ?? '-'} > ${after?.text ?? '-'}`);
   }
 
@@ -219,7 +219,7 @@ describe('Reflector', () => {
     const writes = ['a', 'b', 'c', 'd'].map((name) =>
       store.write({ key: `${APPLES}${name}`, value: bytes(name), expect: { absent: true } }),
     );
-    // Of no kind that is cached: no event, and progress all the same.
+    // A kind that is not cached: no event, but progress.
     const other = store.write({ key: '/registry/plums/x', value: bytes('x'), expect: { absent: true } });
     const last = Math.max(...(await Promise.all([...writes, other])).map(({ revision }) => revision));
     expect(await reflector.waitFor(last)).toBe(true);
@@ -276,7 +276,7 @@ describe('Reflector', () => {
     await expect(reflector.start()).rejects.toMatchObject({ code: 'closed' });
   });
 
-  it('goes on where it was when the connection comes back: nothing is missed and nothing told twice', async () => {
+  it('resumes after a reconnect: no event is missed and none is delivered twice', async () => {
     const cuttable = new CuttableStore();
     let restored = (): void => {};
     const { reflector, apples, errors } = newReflector({
@@ -342,7 +342,7 @@ describe('Reflector', () => {
     expect(diary.events).toEqual([`event ${next} y > z`]);
   });
 
-  it('leaves out what can not be read, says so, and takes it back in when it has been mended', async () => {
+  it('leaves out what cannot be read, says so, and takes it back in when it has been mended', async () => {
     await put(`${APPLES}a`, 'good');
     await put(`${APPLES}bad`, Buffer.from('{'));
     const loaded = newReflector({ historyRevisions: 0 });

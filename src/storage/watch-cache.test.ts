@@ -196,7 +196,7 @@ describe('WatchCache', () => {
     expect([...cache.snapshot.withLabel('text', 'new')].map(brief)).toEqual(['c@7=new']);
   });
 
-  it('is as it was when an object can not be read', () => {
+  it('is as it was when an object cannot be read', () => {
     const cache = newCache();
     cache.apply(put('a', 1, 'one'));
     expect(() => cache.apply(put('a', 2, 'damaged'))).toThrow('damaged');
@@ -211,25 +211,25 @@ describe('WatchCache', () => {
 });
 
 it('tells those that are no longer current, and no others', () => {
-  const told: string[] = [];
+  const replaced: string[] = [];
   const cache = new WatchCache<Thing>({
     prefix: PREFIX,
     project: (value) => {
       const thing = project(value);
-      return { ...thing, onReplaced: () => told.push(brief(thing)) };
+      return { ...thing, onReplaced: () => replaced.push(brief(thing)) };
     },
   });
   cache.apply(put('a', 1, 'x'));
   cache.apply(put('b', 2, 'x'));
   expect(() => cache.apply(put('a', 3, 'damaged'))).toThrow('damaged');
-  expect(told).toEqual([]);
+  expect(replaced).toEqual([]);
   cache.apply(put('a', 4, 'y'));
   cache.apply(del('b', 5));
   cache.apply(del('c', 6));
-  expect(told).toEqual(['a@1=x', 'b@2=x']);
+  expect(replaced).toEqual(['a@1=x', 'b@2=x']);
   const refill = cache.refill();
   refill.add(stored('a', 4, 'y'));
-  expect(told).toHaveLength(2);
+  expect(replaced).toHaveLength(2);
   refill.finish(7);
-  expect(told).toEqual(['a@1=x', 'b@2=x', 'a@4=y']);
+  expect(replaced).toEqual(['a@1=x', 'b@2=x', 'a@4=y']);
 });

@@ -54,7 +54,7 @@ test('an issued token is who it was issued for', async () => {
 });
 
 describe('revocation', () => {
-  test('goes by the id: another spelling of the signature does not get around it, another token is not hit', async () => {
+  test('is by id: another spelling of the signature does not get around it, another token is not hit', async () => {
     const token = await fixture.issue();
     // Signed again: the same claims in other bytes.
     const twin = forge(fixture);

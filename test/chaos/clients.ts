@@ -25,7 +25,7 @@ const pick = ({ replicas }: World): { server: Server; index: number } => {
 const get = (server: Server, path: string): Promise<Answer> =>
   server.call('GET', path, { signal: AbortSignal.timeout(CALL_MS) });
 
-/** On top of a version, so that a write that arrives late can not undo what came after it. */
+/** On top of a version, so that a write that arrives late cannot undo what came after it. */
 const put = (server: Server, name: string, base: number, content: string): Promise<Answer> =>
   server.call('PATCH', `${CLUSTERS}/${name}`, {
     body: { metadata: { resourceVersion: `${base}`, annotations: { n: content } } },

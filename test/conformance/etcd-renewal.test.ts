@@ -173,7 +173,7 @@ describe('an etcd that is too old', () => {
       const error = await openEtcdStore({ endpoints: [endpoint], prefix: '/fleet', openWithinMs: 30_000 }).catch(
         (reason: Error) => reason,
       );
-      // One that is new enough is asked for more, which this one can not do.
+      // One that is new enough is asked for more, which this one cannot do.
       expect(error).toMatchObject({ code: isRefused ? 'unreadable' : 'unavailable' });
       if (isRefused) expect(String(error)).toContain(`etcd ${version} can report progress that has not happened`);
     } finally {

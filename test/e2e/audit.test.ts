@@ -204,7 +204,7 @@ test('A9: a full disk stops tokens and nothing else, and what follows needs no r
   expect(refused.code).toBe(503);
   expect(refused.json).toMatchObject({
     reason: 'ServiceUnavailable',
-    message: 'the audit log can not be written, so no token is issued; please try again',
+    message: 'the audit log cannot be written, so no token is issued; please try again',
   });
   expect(refused.headers.get('retry-after')).toBe('5');
   expect(refused.text).not.toContain('eyJ');
@@ -223,6 +223,6 @@ test('A9: a full disk stops tokens and nothing else, and what follows needs no r
   // What was refused is recorded as refused, and what happened meanwhile was kept.
   const [event] = await eventsOf(next, refused.headers.get('audit-id'));
   expect(event).toMatchObject({ responseStatus: { code: 503, reason: 'ServiceUnavailable' } });
-  expect(server.output.stderr).toContain('the audit log can not be written');
+  expect(server.output.stderr).toContain('the audit log cannot be written');
   expect(server.output.stderr).toContain('the audit log can be written again');
 });

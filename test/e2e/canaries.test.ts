@@ -138,7 +138,7 @@ it.each(REVEALING)('a cluster that answers with %s', async (_, answer) => {
   expect(code).toBeGreaterThanOrEqual(400);
 });
 
-it('a credential that can not be used, a provider that fails, and every kind of work', async () => {
+it('a credential that cannot be used, a provider that fails, and every kind of work', async () => {
   cluster.answer = goodAnswer;
   await writeCredential(forwarding, 'real', { token: `${credential}\nsecond line ${upstream}\n` });
   await call('POST', REAL, { body: ASK });
@@ -204,7 +204,7 @@ describe('nothing of it', () => {
       const data = join(folder, `data-${index}`);
       const { code, stdout, stderr } = await run(['serve', '--data-dir', data, '--listen', '127.0.0.1:0', ...args]);
       expect(code, args[0]).toBeGreaterThan(0);
-      // Not in hexadecimal either, as the beginning of what can not be read is shown to callers.
+      // Not in hexadecimal either, as the beginning of what cannot be read is shown to callers.
       for (const form of [secret, Buffer.from(secret.slice(0, 12)).toString('hex')]) {
         expect(`${stdout}${stderr}`, args[0]).not.toContain(form);
       }

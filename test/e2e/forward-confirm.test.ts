@@ -198,7 +198,7 @@ describe('a cluster that changes who issues its tokens', () => {
       await issue(server, path);
       await issue(server, path);
       expect((await patchSpec(server, 'turning', { spec: { authInfo: { controller } } })).code).toBe(200);
-      // Nobody has said how it is reached, so it can not be asked.
+      // Nobody has said how it is reached, so it cannot be asked.
       for (let again = 0; again < 2; again++)
         expect((await post(server, ASK, { path })).code).toBeGreaterThanOrEqual(400);
       expect((await patchSpec(server, 'turning', { spec: { authInfo: null } })).code).toBe(200);

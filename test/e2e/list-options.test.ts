@@ -431,7 +431,7 @@ describe('forms', () => {
       watch.close();
     });
 
-    it('V-03: YAML can not be streamed', async () => {
+    it('V-03: YAML cannot be streamed', async () => {
       const headers = { Accept: 'application/yaml' };
       expectStatus(await server.call('GET', `${CLUSTERS}?watch=true`, { headers }), {
         code: 406,

@@ -106,7 +106,7 @@ describe('C-G, L-41, L-42: field selectors that cannot be understood are 400', (
     ['metadata.name=\\x', 'invalid field selector: invalid escape sequence: \\x'],
     ['metadata.name=a=b', 'invalid field selector: unescaped character in value: 61'],
     ['spec.foo=x', 'field label not supported: spec.foo'],
-    // A17: fields that are not shown can not be asked about.
+    // A17: fields that are not shown cannot be asked about.
     ['spec.authInfo.user.name=x', 'field label not supported: spec.authInfo.user.name'],
     ['metadata.uid=x', 'field label not supported: metadata.uid'],
     // Clusters have no namespace here.

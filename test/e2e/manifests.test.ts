@@ -127,7 +127,7 @@ it('a bad document is reported with its place and its field, and the others appl
   ]);
 });
 
-it('a file that can not be read in full removes nothing', async () => {
+it('a file that cannot be read in full removes nothing', async () => {
   await afterChange(() => write('mixed.yaml', cluster('good-1'), 'kind: [\n'));
   expect(await clusterIs('good-2')).toBe(true);
   await unlink(join(folder, 'mixed.yaml'));

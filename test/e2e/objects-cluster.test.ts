@@ -211,7 +211,7 @@ describe('the fields of a Cluster', () => {
       }
     });
 
-    it('can not be copied into sight, nor guessed, by a patch of those who may not update', async () => {
+    it('cannot be copied into sight, nor guessed, by a patch of those who may not update', async () => {
       const made = await create(server, of.path, secretive('guarded'));
       const headers = { 'Content-Type': 'application/json-patch+json' };
       const from = '/spec/authInfo/user/name';
@@ -332,7 +332,7 @@ describe('the fields of a Cluster', () => {
     });
 
     it.each(['insecureSkipTLSVerify', 'insecure-skip-tls-verify'])(
-      'A13: the check of certificates can not be turned off by %s',
+      'A13: the check of certificates cannot be turned off by %s',
       async (field) => {
         const at = 'spec.orchestratorApiEndpoints';
         const create = (endpoints: object, query = '') => {

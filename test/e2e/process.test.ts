@@ -171,7 +171,7 @@ describe('a running server', () => {
     }
   });
 
-  it('A10: a caller can not write lines of its own', async () => {
+  it('A10: a caller cannot write lines of its own', async () => {
     const before = logLines(server.output.stderr).length;
     const name = '\u001b[31m{"level":"info"}\u2028x';
     await server.call('GET', `/orchestrator/x/${encodeURIComponent('{"msg":"forged"}')}`, {

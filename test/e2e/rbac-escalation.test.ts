@@ -235,7 +235,7 @@ describe('escalation', () => {
 });
 
 describe('default roles', () => {
-  /** P-20: the roles that come with the program, by what their holders can and can not do. */
+  /** P-20: the roles that come with the program, by what their holders can and cannot do. */
 
   beforeAll(async () => {
     for (const [user, role] of [

@@ -168,7 +168,7 @@ describe('rules, subjects and bindings', () => {
       expect((await server.call('POST', CLUSTERS, { body, ...asUser('jane') })).code).toBe(403);
     });
 
-    it('a selector that can not be read is refused', async () => {
+    it('a selector that cannot be read is refused', async () => {
       for (const bindings of ['clusterrolebindings', 'namespaces/ci/rolebindings']) {
         const answer = await server.call('POST', `${RBAC}/${bindings}`, {
           body: {

@@ -132,7 +132,7 @@ describe('B12: a disk on which each operation takes a second longer', () => {
   });
 });
 
-describe('a data directory that can not be used ends the start with one sentence', () => {
+describe('a data directory that cannot be used ends the start with one sentence', () => {
   let copies = 0;
   /** A stopped server's directory, to be spoiled. */
   const spoil = async (

@@ -293,7 +293,7 @@ describe('permissions and identity', () => {
     it.each<[string, Parameters<typeof post>[1], string]>([
       ['a uid', { metadata: { uid: 'x' }, ...ASK }, ''],
       ['a bound object', { spec: { audiences: [], boundObjectRef: { kind: 'Pod', name: 'web-0', uid: 'x' } } }, ''],
-      ['a body that can not be read', '{', ''],
+      ['a body that cannot be read', '{', ''],
       ['unknown fields', '{"x":1}', ''],
       ['bad options', ASK, '?dryRun=x&fieldManager=%01'],
       ['a dry run', ASK, '?dryRun=All'],

@@ -292,7 +292,7 @@ describe('the documents of an issuer', () => {
       expect(json).toBeTypeOf('object');
     });
 
-    it('O-04: what they are not is 406, and what can not be done with them 405', async () => {
+    it('O-04: what they are not is 406, and what cannot be done with them 405', async () => {
       for (const path of [CONFIGURATION, KEY_SET]) {
         expect((await open(path, { Accept: 'text/html' })).code).toBe(406);
         expect((await open(path, {}, 'POST')).code).toBe(405);

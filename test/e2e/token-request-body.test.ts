@@ -138,7 +138,7 @@ describe('C-B: formats', () => {
     ['N-06: q=0 is only the last choice', 'application/yaml;q=0', 'application/yaml'],
     ['N-06: named before wildcard', '*/*, application/yaml', 'application/yaml'],
     [
-      'N-07: a clause that can not be met is passed over',
+      'N-07: a clause that cannot be met is passed over',
       'application/json;as=Table;g=meta.k8s.io;v=v1, application/json',
       'application/json',
     ],
@@ -293,7 +293,7 @@ describe('protobuf', () => {
 });
 
 describe('JSON and YAML', () => {
-  /** Bodies that can not be read, and bodies meant to hurt. */
+  /** Bodies that cannot be read, and bodies meant to hurt. */
 
   afterAll(async () => {
     expect((await post(server, ASK)).code, 'the server still serves').toBe(201);
@@ -310,7 +310,7 @@ describe('JSON and YAML', () => {
   const wrongType = (what: string, field: string, type: string) =>
     unhandled(`json: cannot unmarshal ${what} into Go struct field ${field} of type ${type}`);
 
-  describe('bodies that can not be read', () => {
+  describe('bodies that cannot be read', () => {
     it.each<[string, string, ReturnType<typeof badRequest>]>([
       ['D-01: none', '', unrecognized(`${NO_TYPE}unexpected end of JSON input (<empty>)`)],
       [

@@ -97,7 +97,7 @@ describe('query parameters and unknown fields', () => {
       expect((await ask(query)).code).toBe(201);
     });
 
-    it('C-07: a timeout that can not be read is 400, before anyone asks who is calling', async () => {
+    it('C-07: a timeout that cannot be read is 400, before anyone asks who is calling', async () => {
       const answer = await post(server, ASK, { path: `${tokenPath()}?timeout=abc`, token: null });
       expectStatus(answer, {
         code: 400,

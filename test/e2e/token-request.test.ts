@@ -289,7 +289,7 @@ describe('what is refused, and in which order', () => {
       expectStatus(answer, notFound('serviceaccounts', 'No_Body'));
     });
 
-    it('F-04: a name from the path can not end its own quotation', async () => {
+    it('F-04: a name from the path cannot end its own quotation', async () => {
       expectStatus(await post(server, ASK, { path: tokenPath('a%22%20b%C3%BC%E2%80%A8') }), {
         code: 404,
         reason: 'NotFound',

@@ -304,7 +304,7 @@ describe('errors and upgrades', () => {
       });
     });
 
-    it('a form that can not be streamed', async () => {
+    it('a form that cannot be streamed', async () => {
       for (const accept of ['application/yaml', 'text/html']) {
         const answer = await watch('', { headers: { Accept: accept } });
         expect([answer.code, answer.json.reason]).toEqual([406, 'NotAcceptable']);

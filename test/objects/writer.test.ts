@@ -42,7 +42,7 @@ it('what was checked before its namespace went is not written after', async () =
   });
 });
 
-it('M-05: a name that can not be generated is a conflict that is worth another try', async () => {
+it('M-05: a name that cannot be generated is a conflict that is worth another try', async () => {
   await inFolder(async (file) => {
     let writes = 0;
     const objects = await openObjects(file, (_, next) => {

@@ -115,7 +115,7 @@ export const issuedTokenKind: Kind = {
               issuedTimestamp: timestamp('When the token was issued.'),
               expirationTimestamp: timestamp('When the token expires.'),
             },
-            { goType: 'IssuedTokenSpec', description: 'What was granted, and to whom.' },
+            { goType: 'IssuedTokenSpec', description: 'What was granted, and to which account.' },
           ),
         ),
       },

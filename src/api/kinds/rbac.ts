@@ -68,7 +68,7 @@ const SubjectsSchema = Type.Optional(
     ),
     {
       goType: '[]Subject',
-      description: 'The subjects to whom the role is granted.',
+      description: 'The subjects that the role is granted to.',
     },
   ),
 );

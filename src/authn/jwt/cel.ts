@@ -31,7 +31,7 @@ export const BUDGET = 10_000;
 const MATCH_UNITS = 20;
 const MAX_SOURCE = 8 * 1024;
 
-/** Of the evaluation in progress. An evaluation is synchronous, so there is one at a time. */
+/** State of the evaluation in progress, reset when one starts. Evaluations are synchronous, so they never overlap. */
 let budget = 0;
 let patterns = new Map<string, RE2JS>();
 

@@ -38,7 +38,7 @@ const get = (path: string, { ca = authority.cert, ms = 5_000 }: { ca?: string | 
   );
 
 describe('a document of another server', () => {
-  it('is read over TLS that the configured authority vouches for', async () => {
+  it('is read over TLS with a certificate of the configured authority', async () => {
     expect(await get('/good')).toEqual({ a: 1 });
     expect(server.requests.at(-1)?.headers).toMatchObject({ 'user-agent': 'test/1', accept: 'application/json' });
   });

@@ -69,7 +69,7 @@ export type PresentedRoot =
 
 const TIMEOUT_MS = 10_000;
 
-/** Verifies the chain with the CAs that this machine trusts: a server cannot vouch for itself. */
+/** Verifies the chain with the CAs that this machine trusts: a server cannot confirm its own identity. */
 export function presentedRoot({ host, port }: { host: string; port: number }): Promise<PresentedRoot> {
   const address = host.replace(/^\[|\]$/g, '');
   return new Promise((resolve) => {

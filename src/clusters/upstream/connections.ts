@@ -56,7 +56,7 @@ const STALE_MS = 60_000;
 interface Entry {
   /** The cluster, and whether requests carry a credential. */
   readonly poolKey: string;
-  /** Everything that decides who is at the other end, and as whom we are authenticated there. */
+  /** The identity of the server at the other end, and the credential with which it authenticates us. */
   readonly identity: string;
   readonly dispatcher: Dispatcher;
   isReused: boolean;
@@ -69,7 +69,7 @@ interface Entry {
 /**
  * A connection is shared only between requests for the same generation of the same cluster. It is never shared by host:
  * two clusters can have one address, and an address can pass to another cluster. A connection with a client certificate
- * is authenticated as its owner, so requests without a credential have a connection of their own.
+ * is authenticated as its owner, so requests without a credential have a separate connection.
  */
 export function createConnections(
   dial: Dial,
@@ -206,7 +206,7 @@ function openDispatcher(
 function contextFor({ endpoints }: UpstreamCluster, credential: Credential | undefined) {
   const ca = Buffer.from(endpoints.caBundle ?? '', 'base64');
   // Without a CA Node would trust the system's authorities, and so everyone who can buy a certificate.
-  if (ca.length === 0) throw new UpstreamError('tls', 'it has no caBundle, so nothing can vouch for its certificate');
+  if (ca.length === 0) throw new UpstreamError('tls', 'it has no caBundle, so its certificate cannot be verified');
   let trusted: ReturnType<typeof createSecureContext>;
   try {
     trusted = createSecureContext({ ca, minVersion: 'TLSv1.2' });

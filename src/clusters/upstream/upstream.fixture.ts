@@ -3,7 +3,7 @@ import type { UpstreamCluster, UpstreamRequest } from './upstream-contract.ts';
 
 export const bundle = ({ cert }: Pair): string => Buffer.from(cert).toString('base64');
 
-/** A cluster at this port, with an identity of its own. */
+/** A cluster at this port, with its own identity. */
 export const clusterAt = (port: number, ca: Pair, host = 'api.example.com'): UpstreamCluster => ({
   name: 'alpha',
   uid: `uid-${port}-${host}`,

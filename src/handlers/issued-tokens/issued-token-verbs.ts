@@ -54,7 +54,7 @@ async function findForCaller(
 }
 
 /**
- * Deleting an issued token revokes it. Callers whom a rule allows it may also revoke a token without a record: most
+ * Deleting an issued token revokes it. A caller with a rule that allows it may also revoke a token without a record: most
  * tokens are not tracked, and an id can come from a log. The revocation is stored before the record is deleted, so a
  * crash in between leaves a token that is listed, not one that is accepted.
  */

@@ -21,7 +21,7 @@ function ownTokens(caller: Caller): ClusterRule {
   };
 }
 
-/** All issued tokens for callers whom a rule lets list or watch them; for everyone else, their own. */
+/** All issued tokens, if a rule allows the caller to list or watch them; otherwise the tokens of the caller. */
 export function visibleTokens(
   authorizer: Pick<Authorizer, 'decide'>,
   caller: Caller,

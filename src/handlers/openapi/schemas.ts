@@ -42,7 +42,7 @@ const HEAD: Readonly<Record<string, string>> = {
 };
 
 /**
- * Collects the named schemas of one document. As in kube-apiserver, every type of a built-in kind is a schema of its own,
+ * Collects the named schemas of one document. As in kube-apiserver, every type of a built-in kind is a separate schema,
  * and a custom kind is one schema with everything but its metadata inline.
  */
 export class SchemaComponents {

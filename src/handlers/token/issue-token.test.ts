@@ -299,7 +299,7 @@ describe('a tracked token', () => {
     expect(JSON.stringify(record)).not.toContain('the-token');
   });
 
-  test('A9: is not released when the record can not be written', async () => {
+  test('A9: is not released when the record cannot be written', async () => {
     const create = () => Promise.reject(new Error('the disk is full'));
     await expect(ask(recorder().signer, { annotations, create, jti: idOf(2) })).rejects.toThrow('the disk is full');
     expect(recorded(idOf(2))).toBeUndefined();

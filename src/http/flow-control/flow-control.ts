@@ -4,7 +4,7 @@ import type { RequestInfo } from '../request/request-info.ts';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelUsage, type Seat } from './priority-level.ts';
 import { RejectionLimiter } from './rejection-limiter.ts';
 
-/** Each priority level has seats of its own, so that much work of one kind never displaces another kind. */
+/** Each priority level has its own seats, so that much work of one kind never displaces another kind. */
 export type PriorityLevelName = 'health' | 'public' | 'tokens' | 'reads' | 'writes' | 'watches' | 'bodies';
 
 export interface FlowControl {

@@ -5,7 +5,7 @@ import { addressKey } from './address-limit.ts';
 
 closeServersAfterEach();
 
-describe('whom a connection counts for', () => {
+describe('the address that a connection counts for', () => {
   it.each([
     ['192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', '192.0.2.7'],

@@ -36,7 +36,7 @@ export const tlsOptions = (handshakeTimeout: number): TlsOptions => ({
   handshakeTimeout,
 });
 
-/** Reads a certificate and its key. Throws when they can not be used, e.g. when they do not belong together. */
+/** Reads a certificate and its key. Throws when they cannot be used, e.g. when they do not belong together. */
 export async function readKeyPair({ certFile, keyFile }: TlsFiles): Promise<KeyPair> {
   const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
   createSecureContext({ cert, key });
@@ -52,7 +52,7 @@ export interface ReloadOptions {
 
 /**
  * Loads a renewed certificate. It compares contents, not times: secrets mounted by Kubernetes change when a symbolic link
- * is replaced, which file watchers miss. A pair that can not be used is reported once and the one in use stays: perhaps
+ * is replaced, which file watchers miss. A pair that cannot be used is reported once and the one in use stays: perhaps
  * only half of the renewal has been written.
  */
 export function createReloader({ files, current, use, logger }: ReloadOptions): () => Promise<void> {

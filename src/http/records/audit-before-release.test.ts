@@ -58,12 +58,12 @@ describe('A9: a credential', () => {
     expect(begun).toEqual([201]);
   });
 
-  it('does not leave when its line can not be written, whichever of the two is known first', async () => {
+  it('does not leave when its line cannot be written, whichever of the two is known first', async () => {
     const { promise: made, resolve: make } = Promise.withResolvers<ApiResponse>();
     const { send, begun, fail } = await startRecording(saying(201, made));
     const answered = send(TOKEN);
     await expect.poll(() => begun).toEqual([201]);
-    fail(unavailable('the audit log can not be written', 5));
+    fail(unavailable('the audit log cannot be written', 5));
     make(ISSUED);
     const reply = await answered;
     expect(reply.code).toBe(503);

@@ -34,7 +34,7 @@ export function createAuditor(log: Pick<AuditLog, 'write' | 'commit'>, now: () =
 
 /** The log has the cause. */
 function rejectUnaudited(): never {
-  throw unavailable('the audit log can not be written, so no token is issued; please try again', RETRY_SECONDS);
+  throw unavailable('the audit log cannot be written, so no token is issued; please try again', RETRY_SECONDS);
 }
 
 /**

@@ -29,7 +29,7 @@ const VERBS: ReadonlyMap<string, string> = new Map(
     put: 'PUT',
   }),
 );
-/** Paths with a label of their own. All others share one label, or callers could make as many as they like. */
+/** Paths with a separate label. All others share one label, or callers could create any number of labels. */
 const PATHS: ReadonlySet<string> = new Set(['/livez', '/readyz', '/healthz', '/metrics', '/version', '/api', '/apis']);
 
 /**

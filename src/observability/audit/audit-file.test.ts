@@ -95,7 +95,7 @@ describe('putting aside', () => {
     expect(texts).toEqual([3, 4, 5, 6].map((day) => `morning ${day}\nevening ${day}\n`));
   });
 
-  test('a file that can not be rotated is still written to, and reported', async () => {
+  test('a file that cannot be rotated is still written to, and reported', async () => {
     const file = fileWith();
     await file.append(line('a'.repeat(90)));
     await rename(path, join(dir, 'moved'));

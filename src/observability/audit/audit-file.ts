@@ -52,7 +52,7 @@ export class AuditFile {
     let written = 0;
     try {
       while (written < bytes.length) written += await writeFrom(handle, bytes, written);
-      // Pipes and devices can not be synchronized.
+      // Pipes and devices cannot be synchronized.
       if (DSYNC === undefined && this.#isRegular) await handle.datasync();
     } catch (error) {
       await this.#undo(handle, written);

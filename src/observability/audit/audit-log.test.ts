@@ -133,7 +133,7 @@ test('A9: a full disk rejects commits, keeps other lines, and is tried again', a
   await expect(log.commit('token')).rejects.toMatchObject({ code: 'ENOSPC' });
   await expect(log.commit('token')).rejects.toMatchObject({ code: 'ENOSPC' });
   expect(log.counts).toEqual({ written: 0, lost: 0, failing: true });
-  expect(messages).toEqual(['the audit log can not be written: no tokens are issued until it can']);
+  expect(messages).toEqual(['the audit log cannot be written: no tokens are issued until it can']);
   setBroken(false);
   await expect.poll(() => timers.length).toBeGreaterThan(0);
   tick();
@@ -143,7 +143,7 @@ test('A9: a full disk rejects commits, keeps other lines, and is tried again', a
   expect(messages.at(-1)).toBe('the audit log can be written again');
 });
 
-test('while it can not be written, its memory is bounded', async () => {
+test('while it cannot be written, its memory is bounded', async () => {
   const { log, break: setBroken } = setUp(100);
   setBroken(true);
   for (let count = 0; count < 50; count++) log.write('x'.repeat(10));

@@ -34,7 +34,7 @@ const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
 /**
  * The queue of lines before the file, in order. Promises: `commit` resolves when its line, and every line before it, is
- * durable, and rejects when it can not be; commits at the same time share one write to the disk. `write` never fails and
+ * durable, and rejects when it cannot be; commits at the same time share one write to the disk. `write` never fails and
  * never waits. After a failure every commit tries again, and so does a timer every second: no restart is needed.
  */
 export class AuditLog {
@@ -155,7 +155,7 @@ export class AuditLog {
     if (!this.#failing) {
       this.#failing = true;
       this.#lostBefore = this.#lost;
-      this.#logger.error({ err: error }, 'the audit log can not be written: no tokens are issued until it can');
+      this.#logger.error({ err: error }, 'the audit log cannot be written: no tokens are issued until it can');
     }
     const commits = this.#waiting.filter(({ durable }) => durable !== undefined);
     this.#waiting = this.#waiting.filter(({ durable }) => durable === undefined);
@@ -180,7 +180,7 @@ function laterUnref(task: () => void, ms: number): void {
 /** A full disk may have room later: it stops tokens, not the start of the server. */
 const TEMPORARY: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EIO']);
 
-/** Throws the system's error when the path can not be used. */
+/** Throws the system's error when the path cannot be used. */
 export async function openAudit(
   options: Omit<AuditFileOptions, 'now' | 'onProblem'>,
   logger: Logger,
@@ -192,7 +192,7 @@ export async function openAudit(
   });
   await file.open().catch((error: NodeJS.ErrnoException) => {
     if (!TEMPORARY.has(error.code)) throw error;
-    logger.error({ err: error }, 'the audit log can not be opened: no tokens are issued until it can');
+    logger.error({ err: error }, 'the audit log cannot be opened: no tokens are issued until it can');
   });
   return new AuditLog({ file, logger });
 }

@@ -83,7 +83,7 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
       this.set(parts.clockSkew());
     },
   );
-  gauge('clusterpass_audit_log_failing', 'Whether the audit log can not be written.', [], function () {
+  gauge('clusterpass_audit_log_failing', 'Whether the audit log cannot be written.', [], function () {
     this.set(parts.audit().failing ? 1 : 0);
   });
   counter(registers, 'apiserver_audit_event_total', 'Events written to the audit log.', () => parts.audit().written);

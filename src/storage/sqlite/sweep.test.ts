@@ -49,7 +49,7 @@ function compact(revision: number): void {
 
 describe('B17: a database that is locked', () => {
   it('by a writer: that compaction fails, and the next one does the work of both', async () => {
-    const told: string[] = [];
+    const warnings: string[] = [];
     let now = 0;
     let wake: (() => void) | undefined;
     const rounds: number[] = [];
@@ -73,7 +73,7 @@ describe('B17: a database that is locked', () => {
       },
       retainMs: 60_000,
       retainRevisions: 0,
-      logger: { warn: (fields, message) => told.push(`${message} ${String((fields as { err: unknown }).err)}`) },
+      logger: { warn: (fields, message) => warnings.push(`${message} ${String((fields as { err: unknown }).err)}`) },
     });
     const round = async (): Promise<void> => {
       const before = rounds.length;
@@ -84,10 +84,10 @@ describe('B17: a database that is locked', () => {
     await expect.poll(() => rounds).toEqual([WRITES]);
     other.exec('BEGIN IMMEDIATE');
     await round();
-    expect(told).toEqual([expect.stringMatching(/tried again.*database is locked/)]);
+    expect(warnings).toEqual([expect.stringMatching(/tried again.*database is locked/)]);
     other.exec('ROLLBACK');
     await round();
-    expect([rounds, told.length]).toEqual([[WRITES, WRITES, 1], 1]);
+    expect([rounds, warnings.length]).toEqual([[WRITES, WRITES, 1], 1]);
     await compactor.stop();
   });
 

@@ -20,7 +20,7 @@ const MAX_WAITING = 2_048;
 
 /**
  * Sends spans to a collector by OTLP over HTTP, in JSON: that is one POST, so the packages of OpenTelemetry are not needed.
- * Spans that can not be sent are dropped.
+ * Spans that cannot be sent are dropped.
  */
 export class SpanExporter {
   readonly #options: SpanExporterOptions;
@@ -67,7 +67,7 @@ export class SpanExporter {
         this.#dropped += spans.length + this.#waiting.length;
         this.#waiting = [];
         // Once per outage: there is a batch every few seconds.
-        if (!this.#failing) this.#options.logger.warn({ err: error, dropped: this.#dropped }, 'spans can not be sent');
+        if (!this.#failing) this.#options.logger.warn({ err: error, dropped: this.#dropped }, 'spans cannot be sent');
         this.#failing = true;
       }
     }

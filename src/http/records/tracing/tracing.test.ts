@@ -108,7 +108,7 @@ test.each([
   expect((await send({ path: CLUSTERS_PATH })).code).toBe(200);
   await spans(1);
   expect(lines).toHaveLength(1);
-  expect(JSON.parse(lines[0] ?? '').msg).toBe('spans can not be sent');
+  expect(JSON.parse(lines[0] ?? '').msg).toBe('spans cannot be sent');
 });
 
 test('W3C Trace Context: what is not well formed is as if it was not there', () => {
