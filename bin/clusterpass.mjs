@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The launcher. Plain JavaScript, because it must start on any Node from 20 on: it runs the program where this Node is new
- * enough, and otherwise starts itself again on the Node that is pinned for the project.
+ * The launcher. Plain JavaScript, because it must start on any Node from 20 on: it runs the program where this Node is
+ * new enough, and otherwise starts itself again on the Node that is pinned for the project.
  */
 import cluster from 'node:cluster';
 import { existsSync } from 'node:fs';
@@ -30,8 +30,8 @@ if (entry === undefined) {
     process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
     process.channel.unref();
   }
-  // Replaces this process under the same id, for process managers. Not where another program has imported this one, or has
-  // a channel to it, which would be lost.
+  // Replaces this process under the same id, for process managers. Not where another program has imported this one, or
+  // has a channel to it, which would be lost.
   if (flags.length > 0 && import.meta.main && process.execve && !process.channel) {
     process.execve(process.execPath, [process.execPath, ...process.execArgv, ...flags, ...itself], process.env);
   }

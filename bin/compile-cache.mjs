@@ -4,9 +4,9 @@ import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
 /**
- * Enables Node's compile cache, with which a command starts in a fifth of the time: a credential plugin starts with every
- * kubectl. Not in Node's default folder, which all users of the machine share: a user who can write to it could have
- * code run as another.
+ * Enables Node's compile cache, with which a command starts in a fifth of the time: a credential plugin starts with
+ * every kubectl. Not in Node's default folder, which all users of the machine share: a user who can write to it could
+ * have code run as another.
  */
 export function enableCompileCache(env = process.env) {
   try {

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 const FORWARDED = /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP']);
 
 /**
- * Runs a Node program in place of this process: same terminal, signals forwarded, same exit code. With `lifeline` there is
- * an IPC channel: when this process is killed (SIGKILL), the channel closes and the child knows.
+ * Runs a Node program in place of this process: same terminal, signals forwarded, same exit code. With `lifeline` there
+ * is an IPC channel: when this process is killed (SIGKILL), the channel closes and the child knows.
  * @param {string} command
  * @param {readonly string[]} args
  * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, lifeline?: boolean }} [options]
@@ -17,7 +17,8 @@ export function runChild(command, args, { cwd, env, lifeline = false } = {}) {
       ...(cwd === undefined ? {} : { cwd }),
       ...(env === undefined ? {} : { env }),
     });
-    // A terminal sends Ctrl-C to the whole foreground group, the child included. Forwarded, it would be a second Ctrl-C.
+    // A terminal sends Ctrl-C to the whole foreground group, the child included. Forwarded, it would be a second
+    // Ctrl-C.
     const onTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
     /** @param {NodeJS.Signals} signal */
     const forward = (signal) => {

@@ -1,4 +1,6 @@
-/** Limits of flow control, in the words of Kubernetes' API Priority and Fairness. A flow is the requests of one caller. */
+/**
+ * Limits of flow control, in the words of Kubernetes' API Priority and Fairness. A flow is the requests of one caller.
+ */
 export interface FlowControlLimits {
   /** Seats of a priority level: how many of its requests are served at the same time. */
   readonly tokenSeats: number;

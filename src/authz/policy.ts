@@ -167,8 +167,8 @@ class CompiledPolicy implements Policy {
   }
 
   ruleFor(caller: Caller, verb: VisibilityVerb): ClusterRule {
-    // By the contract of Caller, `home` is the only cluster for which `as` returns another user: the user of no cluster is
-    // the user of every other cluster.
+    // By the contract of Caller, `home` is the only cluster for which `as` returns another user: the user of no cluster
+    // is the user of every other cluster.
     const { home } = caller;
     const elsewhere = this.#grantees(caller.as(undefined));
     const local = home === undefined ? undefined : this.#grantees(caller.as(home));

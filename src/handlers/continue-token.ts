@@ -55,9 +55,9 @@ interface SealingKey {
 
 /**
  * Tokens are sealed with AES-256-GCM. Those of kube-apiserver show the key of the last item in plain base64, and can be
- * forged; here the caller may not be allowed to see that item. Keys are derived from a random salt, one for each process
- * and million tokens: under one key for all tokens random nonces would repeat too soon (NIST SP 800-38D section 8.3:
- * 2^32), and deriving a key for each token costs more than the rest of a page.
+ * forged; here the caller may not be allowed to see that item. Keys are derived from a random salt, one for each
+ * process and million tokens: under one key for all tokens random nonces would repeat too soon (NIST SP 800-38D section
+ * 8.3: 2^32), and deriving a key for each token costs more than the rest of a page.
  */
 export function createContinueTokens({
   key,

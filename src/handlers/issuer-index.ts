@@ -25,8 +25,8 @@ export type IssuerIndex = (caller: Caller, request: Pick<ApiRequest, 'signal'>) 
 const CLUSTERS_PER_CLOCK_READ = 64;
 
 /**
- * The issuers of the clusters that the caller may see, for a relying party of the whole fleet. Clusters that issue their
- * own tokens are left out: only they know the issuer in their tokens.
+ * The issuers of the clusters that the caller may see, for a relying party of the whole fleet. Clusters that issue
+ * their own tokens are left out: only they know the issuer in their tokens.
  */
 export function createIssuerIndex(parts: IssuerIndexParts): IssuerIndex {
   const { catalog, reader, views, issuerOf, issuesOwnTokens } = parts;

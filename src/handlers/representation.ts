@@ -58,8 +58,8 @@ export function renderItem(representation: Representation, entry: StoredObject):
 const ITEMS_PER_CLOCK_READ = 8;
 
 /**
- * Many serialized items. Most are in the cache; after a start they are made here, in several time slices. The short inner
- * loops let the processor fetch several items from memory at once.
+ * Many serialized items. Most are in the cache; after a start they are made here, in several time slices. The short
+ * inner loops let the processor fetch several items from memory at once.
  */
 export async function renderItems(
   representation: Representation,

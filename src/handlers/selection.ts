@@ -127,7 +127,9 @@ export function* selectAll(snapshot: Snapshot<StoredObject>, selection: Selectio
   for (const entry of candidatesFor(snapshot, selection)) if (includes(selection, entry)) yield entry;
 }
 
-/** Entries of several index lists are sorted up to this number; beyond it, walking the whole fleet in order is better. */
+/**
+ * Entries of several index lists are sorted up to this number; beyond it, walking the whole fleet in order is better.
+ */
 const MAX_SORTED = 10_000;
 
 /** The objects of these names and labels, in key order; undefined without an index, or when there are too many. */

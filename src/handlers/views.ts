@@ -64,8 +64,8 @@ export function createViews(
 }
 
 /**
- * The rule for a list of a past state: the caller must be allowed to see a cluster as it was and as it is now. A cluster
- * that was deleted since is judged by its past state.
+ * The rule for a list of a past state: the caller must be allowed to see a cluster as it was and as it is now. A
+ * cluster that was deleted since is judged by its past state.
  */
 export function inBothStates(
   rule: ClusterRule | undefined,

@@ -34,10 +34,10 @@ import {
 } from './stages.ts';
 
 /**
- * What happens to a request, in order. The first stage that throws, or that sets an answer, is the last; then the answer
- * is written. The order is a promise: a malformed request is refused before authentication, a caller is authenticated
- * before it is authorized, it is authorized before anything is looked up, and no handler runs before the whole body has
- * arrived.
+ * What happens to a request, in order. The first stage that throws, or that sets an answer, is the last; then the
+ * answer is written. The order is a promise: a malformed request is refused before authentication, a caller is
+ * authenticated before it is authorized, it is authorized before anything is looked up, and no handler runs before the
+ * whole body has arrived.
  */
 const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
   { name: 'audit id', run: assignAuditId },
@@ -196,8 +196,8 @@ export function createPipeline(options: PipelineOptions): Serve {
     const deadline = deadlines.start(res, () => timeOut(x));
     const x = new Exchange(req, res, arrival, deadline, now());
     observeArrival(req.method);
-    // A broken connection is seen as `close`. Without a listener an error of the answer would end the process; Node emits
-    // an error of the request only where there is a listener.
+    // A broken connection is seen as `close`. Without a listener an error of the answer would end the process; Node
+    // emits an error of the request only where there is a listener.
     res.on('error', ignore);
     res.on('close', () => {
       deadline.end();

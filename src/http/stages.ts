@@ -34,15 +34,15 @@ export interface StageParts {
   readonly paths: PathRoutes;
   readonly flowControl: FlowControl;
   /**
-   * Resolves when the audit event of an answer with a credential is durable; rejects when it cannot be. Commits one event
-   * for a code, however often it is called.
+   * Resolves when the audit event of an answer with a credential is durable; rejects when it cannot be. Commits one
+   * event for a code, however often it is called.
    */
   readonly beforeRelease: (exchange: Exchange, code: number) => Promise<void>;
 }
 
 /**
- * Does one thing, throws an ApiError, or sets `answer`, which ends the pipeline. A stage that does not apply to a request
- * returns at once. A stage returns a promise only when it has to wait.
+ * Does one thing, throws an ApiError, or sets `answer`, which ends the pipeline. A stage that does not apply to a
+ * request returns at once. A stage returns a promise only when it has to wait.
  */
 export type StageRun = (exchange: Exchange, parts: StageParts) => void | Promise<void>;
 

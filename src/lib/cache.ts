@@ -11,8 +11,8 @@ export interface CacheOptions {
 }
 
 /**
- * The one cache of the program: bounded, least recently used first out, keyed by text or number. An entry is found by the
- * value of its key, never because two parts hold the same object.
+ * The one cache of the program: bounded, least recently used first out, keyed by text or number. An entry is found by
+ * the value of its key, never because two parts hold the same object.
  */
 export class Cache<K extends string | number, V extends NonNullable<unknown>> {
   readonly #entries: LRUCache<K, V>;
@@ -64,8 +64,8 @@ export interface CachedFunctionOptions extends CacheOptions {
 }
 
 /**
- * A pure function of a text, cached by that text. Callers share the result, so they must not change it. A text for which
- * `compute` throws is not cached.
+ * A pure function of a text, cached by that text. Callers share the result, so they must not change it. A text for
+ * which `compute` throws is not cached.
  */
 export function cached<V extends NonNullable<unknown>>(
   compute: (text: string) => V,

@@ -6,8 +6,8 @@ export interface Timed<T> {
 }
 
 /**
- * Deadlines of equal length expire in the order in which they were started, so one timer for the oldest item is enough. A
- * timer per request would cost more than most stages of a request.
+ * Deadlines of equal length expire in the order in which they were started, so one timer for the oldest item is enough.
+ * A timer per request would cost more than most stages of a request.
  */
 export class Deadlines<T extends Timed<T>> {
   readonly #afterMs: number;

@@ -1,7 +1,7 @@
 /**
- * Work at the end of an event-loop tick, after the callbacks of all sockets that were readable in it. Work that hands a batch to
- * another thread runs first, then work that occupies this thread: the other thread computes meanwhile, and its result is
- * there in the next tick instead of the one after.
+ * Work at the end of an event-loop tick, after the callbacks of all sockets that were readable in it. Work that hands a
+ * batch to another thread runs first, then work that occupies this thread: the other thread computes meanwhile, and its
+ * result is there in the next tick instead of the one after.
  */
 let first: (() => void)[] = [];
 let last: (() => void)[] = [];

@@ -6,10 +6,10 @@ export interface LinkedListNode<T> {
 }
 
 /**
- * A queue from which any item can be removed in constant time. It is used for requests in flight in place of a Map or a Set:
- * V8 rehashes those into a new table as entries come and go, and an old table that survived a minor collection keeps every
- * entry it held reachable until the next major one. For requests that is several kilobytes each. For the same reason
- * `remove` clears the links of the node.
+ * A queue from which any item can be removed in constant time. It is used for requests in flight in place of a Map or a
+ * Set: V8 rehashes those into a new table as entries come and go, and an old table that survived a minor collection
+ * keeps every entry it held reachable until the next major one. For requests that is several kilobytes each. For the
+ * same reason `remove` clears the links of the node.
  */
 export class LinkedList<T> {
   #first: LinkedListNode<T> | undefined;

@@ -4,8 +4,8 @@ import { link, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * Files that hold a secret: keys, generated tokens. A process that can read one can forge what it protects, so a file that
- * other users may read is refused at start rather than used with a warning.
+ * Files that hold a secret: keys, generated tokens. A process that can read one can forge what it protects, so a file
+ * that other users may read is refused at start rather than used with a warning.
  */
 
 /** The file's mode, owner or type is unsafe. The message is for the operator and never quotes the content. */
@@ -33,8 +33,8 @@ export async function ensurePrivateDirectory(dir: string): Promise<void> {
 }
 
 /**
- * The content, or undefined when there is no such file. All checks are made on the open descriptor, so the file that was
- * checked is the file that is read. O_NONBLOCK keeps a FIFO of that name from blocking the start.
+ * The content, or undefined when there is no such file. All checks are made on the open descriptor, so the file that
+ * was checked is the file that is read. O_NONBLOCK keeps a FIFO of that name from blocking the start.
  */
 export async function readSecretFile(
   path: string,
@@ -73,8 +73,8 @@ export async function readSecretFile(
 const ownGroups = (): readonly number[] => [...(process.getgroups?.() ?? []), process.getegid?.() ?? 0];
 
 /**
- * One exception: a file of root's that is readable by a group of this process. Kubernetes mounts Secrets like that for a
- * process that is not root (`fsGroup`); the group is the pod's, and the process could not narrow it.
+ * One exception: a file of root's that is readable by a group of this process. Kubernetes mounts Secrets like that for
+ * a process that is not root (`fsGroup`); the group is the pod's, and the process could not narrow it.
  */
 export function isOpenToOthers(
   { uid, gid, mode }: { readonly uid: number; readonly gid: number; readonly mode: number },
@@ -90,8 +90,8 @@ export const readMountedSecret = (path: string): Promise<Buffer | undefined> =>
   readSecretFile(path, { followLink: true });
 
 /**
- * Creates the file, complete and durable or not at all. False when another process created it first: `link` never replaces a
- * file, so two processes that start together end up with the same content.
+ * Creates the file, complete and durable or not at all. False when another process created it first: `link` never
+ * replaces a file, so two processes that start together end up with the same content.
  */
 async function createSecretFile(path: string, content: Uint8Array): Promise<boolean> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`);

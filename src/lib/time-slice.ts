@@ -4,8 +4,8 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 const SLICE_MS = 0.5;
 
 /**
- * Bounds how long a loop over many objects holds the event loop: the loop checks `isOver` now and then and awaits `next()`
- * before it goes on.
+ * Bounds how long a loop over many objects holds the event loop: the loop checks `isOver` now and then and awaits
+ * `next()` before it goes on.
  */
 export class TimeSlice {
   readonly #signal: () => AbortSignal;

@@ -27,8 +27,8 @@ interface Options<T> extends WatchParts {
 const REFRESH_MS = 5_000;
 
 /**
- * Rejects when the first read fails: a server must not start with fewer callers than it was configured with. The file is
- * polled, because file system notifications are lost when Kubernetes swaps a mounted Secret.
+ * Rejects when the first read fails: a server must not start with fewer callers than it was configured with. The file
+ * is polled, because file system notifications are lost when Kubernetes swaps a mounted Secret.
  */
 export async function openWatchedFile<T>({ file, read, every, report, onChange }: Options<T>): Promise<WatchedFile<T>> {
   // Taken before the read: a change during the read is then seen by the next poll.

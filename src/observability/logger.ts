@@ -20,7 +20,10 @@ export interface LoggerOptions {
   readonly write?: (line: string) => void;
 }
 
-/** A caller decides how long a name or a path is. Longer texts are cut, so that a caller does not decide how much is logged. */
+/**
+ * A caller decides how long a name or a path is. Longer texts are cut, so that a caller does not decide how much is
+ * logged.
+ */
 const MAX_TEXT = 256;
 const MAX_STACK = 4096;
 const MAX_DEPTH = 3;

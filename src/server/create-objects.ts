@@ -37,8 +37,9 @@ export interface Objects {
 }
 
 /**
- * The parts between HTTP and the store: watch caches, reader, writer, policy, watch broadcaster, deletion propagation. Called by
- * `compose`, and by tests that need them connected as the program connects them. The caller starts the reflector.
+ * The parts between HTTP and the store: watch caches, reader, writer, policy, watch broadcaster, deletion propagation.
+ * Called by `compose`, and by tests that need them connected as the program connects them. The caller starts the
+ * reflector.
  */
 export function createObjects(options: ObjectsOptions): Objects {
   const { catalog, store, historyRevisions } = options;

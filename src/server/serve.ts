@@ -54,8 +54,8 @@ export async function serve(flags: Record<string, unknown>, version: string): Pr
 }
 
 /**
- * A debugger reads all memory, signing keys included, and Node opens one on SIGUSR1 for every user of the machine. So SIGUSR1
- * is ignored. A debugger that was requested with --inspect is the operator's choice, and logged.
+ * A debugger reads all memory, signing keys included, and Node opens one on SIGUSR1 for every user of the machine. So
+ * SIGUSR1 is ignored. A debugger that was requested with --inspect is the operator's choice, and logged.
  */
 function keepDebuggersOut(logger: Logger): void {
   process.on('SIGUSR1', () => logger.warn({ signal: 'SIGUSR1' }, 'SIGUSR1 ignored: the debugger stays closed'));

@@ -1,6 +1,6 @@
 /**
- * Preloaded into a server by walks.test.ts (`--import`). On the Unix socket COVERAGE_SOCKET it answers each connection with
- * the URLs of the modules of which a function was called since the connection before.
+ * Preloaded into a server by walks.test.ts (`--import`). On the Unix socket COVERAGE_SOCKET it answers each connection
+ * with the URLs of the modules of which a function was called since the connection before.
  */
 import { Session } from 'node:inspector/promises';
 import { createServer } from 'node:net';

@@ -5,9 +5,9 @@ const CHECK_EVERY_MS = 200;
 const CHECK_MS = 2_000;
 
 /**
- * Sends requests to replicas as a load balancer in front of them would: to one of those that say at /readyz that they are
- * ready, and to another when the connection fails. An answer is an answer, whatever it says, and who takes too long has
- * failed the client.
+ * Sends requests to replicas as a load balancer in front of them would: to one of those that say at /readyz that they
+ * are ready, and to another when the connection fails. An answer is an answer, whatever it says, and who takes too long
+ * has failed the client.
  */
 export class Balancer {
   readonly #replicas: readonly Server[];

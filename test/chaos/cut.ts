@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A cable between a replica and a member of etcd, which can be pulled: nothing arrives any more, and nobody is told. */
+/**
+ * A cable between a replica and a member of etcd, which can be pulled: nothing arrives any more, and nobody is told.
+ */
 export class Cable {
   readonly endpoint: string;
   readonly #server: Server;

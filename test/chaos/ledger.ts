@@ -1,6 +1,6 @@
 /**
- * What clients did and saw while things broke, and whether that can have been one store. It is judged as it happens: one
- * entry is kept for each write, and nothing for each watcher of it, so that a long run fits into memory.
+ * What clients did and saw while things broke, and whether that can have been one store. It is judged as it happens:
+ * one entry is kept for each write, and nothing for each watcher of it, so that a long run fits into memory.
  */
 
 /** What can be wrong. A run that is right has none of these. */
@@ -33,7 +33,9 @@ export interface Acknowledged extends Shown {
   readonly base: number;
 }
 
-/** A read that began after a write to the same object had been acknowledged. Each writer counts up in its own object. */
+/**
+ * A read that began after a write to the same object had been acknowledged. Each writer counts up in its own object.
+ */
 export interface FreshRead {
   readonly name: string;
   /** The newest that was acknowledged before the read began, and the newest that was tried before it ended. */

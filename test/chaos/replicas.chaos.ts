@@ -1,6 +1,6 @@
 /**
- * `npm run test:chaos [-- --seconds S --reads N --seed X]`. The seed chooses the same faults again; what they meet is up to
- * the machine.
+ * `npm run test:chaos [-- --seconds S --reads N --seed X]`. The seed chooses the same faults again; what they meet is
+ * up to the machine.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';

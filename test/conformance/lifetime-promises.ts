@@ -87,7 +87,8 @@ export function lifetimePromises(fixture: Fixture): void {
       const { engine } = fixture;
       const before = await fixture.store.revision();
       const source = before + 1_000_000;
-      // Twice, as when what follows was cut off; and what is lower than where it is leaves no revision to be given again.
+      // Twice, as when what follows was cut off; and what is lower than where it is leaves no revision to be given
+      // again.
       for (const revision of [source, source, before]) {
         fixture.store = await engine.seedRevision(fixture.store, revision);
         expect(await fixture.store.revision()).toBeGreaterThan(source);

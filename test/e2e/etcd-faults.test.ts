@@ -156,8 +156,8 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
     expect(await took(() => answered(CLUSTERS))).toBeGreaterThanOrEqual(SECOND);
     expect(await took(() => write(slow, 'slow'))).toBeGreaterThanOrEqual(SECOND);
     await eventually(async () => expect(await took(() => answered('/readyz', null))).toBeGreaterThanOrEqual(SECOND));
-    // The others do not: all of these are done while one question to etcd is still under way. More than once, should this
-    // machine itself have been slower than that.
+    // The others do not: all of these are done while one question to etcd is still under way. More than once, should
+    // this machine itself have been slower than that.
     await eventually(async () => {
       let over = false;
       const waiting = answered(CLUSTERS).finally(() => {

@@ -8,9 +8,9 @@ import { account, ask, askCluster, binding, Fleet, person, type Rules, role } fr
 import { referenceDecide, referenceRuleSource } from '../../src/authz/reference-evaluator.ts';
 
 /**
- * Random histories of roles, bindings and cluster labels. After each change the compiled policy, which is updated by one
- * change at a time and caches rules, must agree with the reference evaluator, which scans all objects. Every question is
- * asked several times between two changes, so an entry of a cache that outlives its change is found.
+ * Random histories of roles, bindings and cluster labels. After each change the compiled policy, which is updated by
+ * one change at a time and caches rules, must agree with the reference evaluator, which scans all objects. Every
+ * question is asked several times between two changes, so an entry of a cache that outlives its change is found.
  */
 
 const CLUSTERS = ['a', 'b', 'c'];

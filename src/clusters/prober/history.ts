@@ -51,8 +51,8 @@ const READY: Verdict = {
 };
 
 /**
- * While a cluster is down its faults may alternate, e.g. between a refused connection and a timeout. Another reason also
- * needs three failures in a row. The message of the same reason may change at any time.
+ * While a cluster is down its faults may alternate, e.g. between a refused connection and a timeout. Another reason
+ * also needs three failures in a row. The message of the same reason may change at any time.
  */
 function changesVerdict({ verdict, failures, sameFault }: History, reason: string): boolean {
   if (verdict?.status !== 'False') return failures >= FAILURES_FOR_VERDICT;

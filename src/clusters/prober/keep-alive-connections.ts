@@ -13,7 +13,9 @@ export interface KeepAliveOptions {
   readonly memory: number;
 }
 
-/** Load balancers and NAT forget a connection that is idle for longer, and a handshake every few minutes costs little. */
+/**
+ * Load balancers and NAT forget a connection that is idle for longer, and a handshake every few minutes costs little.
+ */
 const MAX_INTERVAL_MS = 60_000;
 /** The database, the audit log, connections to etcd, probes over new connections. */
 const OTHER_FILES = 512;

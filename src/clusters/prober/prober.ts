@@ -63,9 +63,9 @@ const MISSED_PER_TICK = 100;
 const MISSED_PAUSE_MS = 100;
 
 /**
- * Probes every cluster once in an interval and keeps its condition `Ready`, its version and its type. A change is written
- * at once. An unchanged condition is written every five minutes at most, because every write wakes the watchers of the
- * cluster.
+ * Probes every cluster once in an interval and keeps its condition `Ready`, its version and its type. A change is
+ * written at once. An unchanged condition is written every five minutes at most, because every write wakes the watchers
+ * of the cluster.
  */
 export class Prober implements ReflectorListener<StoredObject> {
   readonly #options: ProberOptions;

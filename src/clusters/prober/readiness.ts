@@ -27,8 +27,9 @@ const readyOf = (cluster: ApiObject): ClusterCondition | undefined =>
   statusOf(cluster).conditions?.find(({ type }) => type === READY);
 
 /**
- * Whether the prober writes the condition `Ready`. Another controller may know the cluster better: the reason shows whose
- * condition it is, so no setting is needed and two writers do not overwrite each other. An annotation overrides this.
+ * Whether the prober writes the condition `Ready`. Another controller may know the cluster better: the reason shows
+ * whose condition it is, so no setting is needed and two writers do not overwrite each other. An annotation overrides
+ * this.
  */
 function isOurs(cluster: ApiObject): boolean {
   const choice = probeChoice(cluster.metadata);
@@ -71,8 +72,8 @@ export interface HeartbeatClock {
 }
 
 /**
- * When the first heartbeat of this process is due. After a pause those of the whole fleet are overdue, and are spread over
- * one heartbeat interval.
+ * When the first heartbeat of this process is due. After a pause those of the whole fleet are overdue, and are spread
+ * over one heartbeat interval.
  */
 export function firstHeartbeat(cluster: ApiObject, clock: HeartbeatClock, random: () => number): number {
   const stored = storedHeartbeat(cluster);

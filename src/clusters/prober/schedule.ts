@@ -35,8 +35,8 @@ const IMMEDIATELY = Number.NEGATIVE_INFINITY;
 const JITTER = 0.1;
 
 /**
- * Decides which cluster is probed next. It knows neither clock nor network: callers pass the time. Every operation takes
- * logarithmic or constant time.
+ * Decides which cluster is probed next. It knows neither clock nor network: callers pass the time. Every operation
+ * takes logarithmic or constant time.
  *
  * Clusters whose last probe failed get at most half of the concurrent probes. A probe of a dead address lasts until its
  * timeout, and a region that is down must not delay the probes of the others.

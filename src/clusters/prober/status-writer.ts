@@ -57,8 +57,8 @@ export class StatusWriter {
     try {
       await this.#options.update(name, uid, (current) => withObservation(current, observed));
     } catch (error) {
-      // The cluster was deleted meanwhile, or deleted and created again. Other errors need no retry here: the next probe
-      // finds that the store does not hold its result, and writes it.
+      // The cluster was deleted meanwhile, or deleted and created again. Other errors need no retry here: the next
+      // probe finds that the store does not hold its result, and writes it.
       const isGone = error instanceof ApiError && [404, 409].includes(error.status.code ?? 0);
       if (!isGone) this.#options.report(error);
     } finally {

@@ -53,10 +53,11 @@ export interface UpstreamAnswer {
 
 export interface Upstream {
   /**
-   * Sends one request at most once: it retries nothing and follows no redirect. The one exception is a GET over a reused
-   * connection that the server had closed: it is sent again over a new one (RFC 9112 section 9.3.1). The request goes to
-   * an address that was checked, over TLS that only the authorities of the cluster's caBundle can certify, and has no
-   * headers but those made here. Any status except a redirect is an answer; everything else is an `UpstreamError`.
+   * Sends one request at most once: it retries nothing and follows no redirect. The one exception is a GET over a
+   * reused connection that the server had closed: it is sent again over a new one (RFC 9112 section 9.3.1). The request
+   * goes to an address that was checked, over TLS that only the authorities of the cluster's caBundle can certify, and
+   * has no headers but those made here. Any status except a redirect is an answer; everything else is an
+   * `UpstreamError`.
    */
   request(cluster: UpstreamCluster, request: UpstreamRequest): Promise<UpstreamAnswer>;
   /** Drops the connections to the cluster: the next request opens a new one. */

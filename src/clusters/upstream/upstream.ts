@@ -159,8 +159,8 @@ function notRedirect(answer: UpstreamAnswer): UpstreamAnswer {
 }
 
 /**
- * Some gateways repeat the headers of a request that they refuse. Parts of the answer go to the caller, who must never get
- * the credential.
+ * Some gateways repeat the headers of a request that they refuse. Parts of the answer go to the caller, who must never
+ * get the credential.
  */
 function withoutCredential(answer: UpstreamAnswer, credential: Credential | undefined): UpstreamAnswer {
   if (credential?.type === 'token' && answer.body.includes(credential.token.reveal())) {

@@ -37,8 +37,8 @@ const CUSTOM_ORDER: readonly Verb[] = [
 ];
 
 /**
- * Uses the table of the router, so that discovery and routing cannot disagree. A group version is listed when this realm
- * serves a resource of it.
+ * Uses the table of the router, so that discovery and routing cannot disagree. A group version is listed when this
+ * realm serves a resource of it.
  */
 export function servedVersions(catalog: Catalog, realm: Realm): ServedVersion[] {
   const versions = new Map<string, { group: string; version: string; resources: ServedResource[] }>();

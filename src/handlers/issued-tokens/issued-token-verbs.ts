@@ -38,8 +38,8 @@ async function getIssuedToken(parts: IssuedTokenParts, request: ApiRequest): Pro
 }
 
 /**
- * The record that the request names, if there is one. Without a rule callers can name only their own tokens: the refusal
- * is the same for a token of another caller and for one that does not exist (decision 12).
+ * The record that the request names, if there is one. Without a rule callers can name only their own tokens: the
+ * refusal is the same for a token of another caller and for one that does not exist (decision 12).
  */
 async function findForCaller(
   { kind, reader, views, refusalOf }: IssuedTokenParts,
@@ -54,9 +54,9 @@ async function findForCaller(
 }
 
 /**
- * Deleting an issued token revokes it. A caller with a rule that allows it may also revoke a token without a record: most
- * tokens are not tracked, and an id can come from a log. The revocation is stored before the record is deleted, so a
- * crash in between leaves a token that is listed, not one that is accepted.
+ * Deleting an issued token revokes it. A caller with a rule that allows it may also revoke a token without a record:
+ * most tokens are not tracked, and an id can come from a log. The revocation is stored before the record is deleted, so
+ * a crash in between leaves a token that is listed, not one that is accepted.
  */
 async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promise<ApiResponse> {
   const { kind } = parts;

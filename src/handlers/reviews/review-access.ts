@@ -14,8 +14,8 @@ import type { ApiRequest } from '../../api/request.ts';
 import type { Review, ReviewParts } from './review.ts';
 
 /**
- * Whether a request would be allowed. Under the path of a cluster the question is about that cluster; at the fleet it is
- * about no cluster, unless it names a Cluster object.
+ * Whether a request would be allowed. Under the path of a cluster the question is about that cluster; at the fleet it
+ * is about no cluster, unless it names a Cluster object.
  */
 export const reviewAccess: Review = (parts, request, sent) => {
   const { metadata = {}, spec = {} } = sent as SelfSubjectAccessReview;

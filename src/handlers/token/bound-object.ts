@@ -21,7 +21,10 @@ export interface BindingRequest {
   readonly serviceAccount: string;
 }
 
-/** Finds the object and checks that a token of this account may be bound to it, in Kubernetes' order (T-17 to T-21, T-24). */
+/**
+ * Finds the object and checks that a token of this account may be bound to it, in Kubernetes' order (T-17 to T-21,
+ * T-24).
+ */
 export async function resolveBinding(
   { catalog, reader }: { catalog: Catalog; reader: ObjectReader },
   { reference, cluster, namespace, serviceAccount }: BindingRequest,

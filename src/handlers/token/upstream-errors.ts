@@ -4,7 +4,9 @@ import { ApiError, badGateway, timeout, tooManyRequests } from '../../api/status
 import type { UpstreamAnswer, UpstreamError } from '../../clusters/upstream/upstream-contract.ts';
 import { parseUpstreamJson } from '../../tokens/forwarding/token-response.ts';
 
-/** Errors of a cluster as errors of this API: its headers, and codes that are about our credential, are not passed on. */
+/**
+ * Errors of a cluster as errors of this API: its headers, and codes that are about our credential, are not passed on.
+ */
 
 /** Codes that are about the caller's request. */
 const PASSED_ON: Readonly<Record<number, string>> = {

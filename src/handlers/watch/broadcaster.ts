@@ -56,8 +56,8 @@ export interface BroadcasterOptions {
 }
 
 /**
- * How long watchers are written to in one tick: as long as other work took in the last one, within these bounds. Requests
- * wait little while they are few, and an endless stream of requests does not starve the watchers.
+ * How long watchers are written to in one tick: as long as other work took in the last one, within these bounds.
+ * Requests wait little while they are few, and an endless stream of requests does not starve the watchers.
  */
 const SLICE_MS = { min: 1, max: 2 };
 
@@ -66,9 +66,9 @@ const MAX_POLICY_REVISIONS = 1_000;
 
 /**
  * Sends events to the open watches. A permission change takes effect between the events where it happened. Each tick of
- * the event loop writes to some of the watchers, in the order in which they were scheduled: everything that came since a
- * watcher's last slot goes out in one write. So the faster events come, the less each of them costs, and the number of
- * watchers does not delay other requests.
+ * the event loop writes to some of the watchers, in the order in which they were scheduled: everything that came since
+ * a watcher's last slot goes out in one write. So the faster events come, the less each of them costs, and the number
+ * of watchers does not delay other requests.
  */
 export class Broadcaster implements ReflectorListener<StoredObject> {
   readonly #options: BroadcasterOptions;
@@ -229,7 +229,9 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     for (const watcher of [...this.#behind]) watcher.onBroadcasterProgress();
   }
 
-  /** The caches were read again from the store. The events in between are unknown, so every client has to start over. */
+  /**
+   * The caches were read again from the store. The events in between are unknown, so every client has to start over.
+   */
   onReset(revision: number): void {
     for (const watcher of [...this.#watchers]) watcher.cut();
     this.#policyChangedAt = undefined;

@@ -20,7 +20,9 @@ const frame = (type: keyof typeof HEADS, object: Uint8Array): Buffer => Buffer.c
 /** One frame in pieces: the object's bytes are those of the cache, and are copied once, into the chunk that is sent. */
 export type Frame = readonly Uint8Array[];
 
-/** Yielded for an object or event that this watch does not show, so that a long search can pause between two of them. */
+/**
+ * Yielded for an object or event that this watch does not show, so that a long search can pause between two of them.
+ */
 export const NO_FRAME: Frame = [];
 
 export const errorFrame = (status: Status): Buffer => frame('ERROR', Buffer.from(toJson(status)));
@@ -39,8 +41,8 @@ export const hiddenFrame = (representation: Representation, name: string, revisi
   frame('DELETED', renderTombstone(representation, name, revision));
 
 /**
- * V-13: the frame of an event in this selection; undefined when the event is not in it. A replay passes the selection of
- * that time, and as `now` the present one: an object that is hidden by now is shown as DELETED, without its content.
+ * V-13: the frame of an event in this selection; undefined when the event is not in it. A replay passes the selection
+ * of that time, and as `now` the present one: an object that is hidden by now is shown as DELETED, without its content.
  */
 export function frameFor(
   selection: Selection,

@@ -99,8 +99,8 @@ export class SendBuffer {
   }
 
   /**
-   * True when the client must be cut. The newest batches do not count: a burst of events is not the client's fault. Called
-   * in the watcher's write slot, by which time a connection that could accept more has done so.
+   * True when the client must be cut. The newest batches do not count: a burst of events is not the client's fault.
+   * Called in the watcher's write slot, by which time a connection that could accept more has done so.
    */
   isTooFarBehind(): boolean {
     if (this.#fresh.events === 0) return false;

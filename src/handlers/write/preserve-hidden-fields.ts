@@ -6,8 +6,9 @@ type IsPublicView = (sent: ApiObject, current: ApiObject, view: ApiObject) => bo
 
 /**
  * A client that reads a public view and sends it back must not erase the hidden fields. The spec keeps them for every
- * client, so that no client loses the reference to the credential by accident: an empty `authInfo` removes it. The metadata
- * keeps them only for a body that was made from a public view: other clients must be able to remove a finalizer.
+ * client, so that no client loses the reference to the credential by accident: an empty `authInfo` removes it. The
+ * metadata keeps them only for a body that was made from a public view: other clients must be able to remove a
+ * finalizer.
  */
 export function preserveHiddenFields(
   { publicView }: Pick<WriteParts, 'publicView'>,

@@ -14,7 +14,9 @@ export interface PriorityLevelLimits {
 
 /** A seat of a priority level. */
 export interface Seat {
-  /** Resolves when the request is dispatched, rejects when it waited too long; undefined when it did not have to wait. */
+  /**
+   * Resolves when the request is dispatched, rejects when it waited too long; undefined when it did not have to wait.
+   */
   readonly queued: Promise<void> | undefined;
   /** Gives the seat back, or leaves the queue. May be called again. */
   release(): void;
@@ -59,15 +61,15 @@ interface QueuedRequest extends Timed<QueuedRequest> {
 }
 
 /**
- * A bounded number of requests at once, shared out fairly, after API Priority and Fairness. No flow may take every seat, so
- * a newcomer executes at once even beside a flow that asks without end. Each flow has a queue, and the queues are served
- * round-robin: a flow with a thousand requests waits for its own thousand, and delays no other flow.
+ * A bounded number of requests at once, shared out fairly, after API Priority and Fairness. No flow may take every
+ * seat, so a newcomer executes at once even beside a flow that asks without end. Each flow has a queue, and the queues
+ * are served round-robin: a flow with a thousand requests waits for its own thousand, and delays no other flow.
  *
- * A seat is free again when the tick of the event loop is over in which it was released. Many requests are done within one
- * tick. Were their seats free at once, a caller with a thousand connections would never have two requests at once: all
- * would be read and answered in one long tick, and everyone else would wait for its end. So a tick has no more work than
- * the level has seats. Where the work of one request is long, `dispatchesPerTick` bounds it further: a request with a seat
- * then waits for the next tick, and does not count for the length of its queue.
+ * A seat is free again when the tick of the event loop is over in which it was released. Many requests are done within
+ * one tick. Were their seats free at once, a caller with a thousand connections would never have two requests at once:
+ * all would be read and answered in one long tick, and everyone else would wait for its end. So a tick has no more work
+ * than the level has seats. Where the work of one request is long, `dispatchesPerTick` bounds it further: a request
+ * with a seat then waits for the next tick, and does not count for the length of its queue.
  */
 export class PriorityLevel {
   readonly #options: PriorityLevelOptions;

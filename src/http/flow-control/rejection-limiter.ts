@@ -21,10 +21,10 @@ interface Bucket {
 }
 
 /**
- * A rate limiter (token bucket for each flow) for rejections. A rejection is cheap, but a client that ignores it and asks
- * again at once, over a thousand connections, would keep the server busy with nothing else. So rejections are delayed: a
- * connection that waits for its answer sends no request. They are sent one after the other, so that more connections do
- * not get more rejections, nor many of them in one tick of the event loop.
+ * A rate limiter (token bucket for each flow) for rejections. A rejection is cheap, but a client that ignores it and
+ * asks again at once, over a thousand connections, would keep the server busy with nothing else. So rejections are
+ * delayed: a connection that waits for its answer sends no request. They are sent one after the other, so that more
+ * connections do not get more rejections, nor many of them in one tick of the event loop.
  */
 export class RejectionLimiter {
   readonly #options: Required<RejectionLimiterOptions>;

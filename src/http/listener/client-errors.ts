@@ -8,10 +8,10 @@ import type { ClientConnections } from './client-connections.ts';
 type ParserError = Error & { code?: string; rawPacket?: Buffer };
 
 /**
- * Answers what Node's parser rejects: there is only a socket then, and no request. Every such connection is closed, because
- * after a parse error it is unknown where the next request starts. `lingerMs` is how long a client has to read the answer
- * and to close its side. Were the socket destroyed at once, with bytes that were not read, the system would discard the
- * answer as well.
+ * Answers what Node's parser rejects: there is only a socket then, and no request. Every such connection is closed,
+ * because after a parse error it is unknown where the next request starts. `lingerMs` is how long a client has to read
+ * the answer and to close its side. Were the socket destroyed at once, with bytes that were not read, the system would
+ * discard the answer as well.
  */
 export function answerClientErrors(
   connections: Pick<ClientConnections, 'find'>,

@@ -33,15 +33,18 @@ interface Bucket {
   readonly queue: Set<QueuedConnection>;
 }
 
-/** The size of a bucket, in seconds of its rate: a page, a deployment or a set of jobs opens its connections at once. */
+/**
+ * The size of a bucket, in seconds of its rate: a page, a deployment or a set of jobs opens its connections at once.
+ */
 const BURST_SECONDS = 2;
 /** No connection waits longer, and clients wait longer than this. */
 const MAX_WAIT_SECONDS = 10;
 
 /**
  * A rate limiter (token bucket for each address) for TLS handshakes. A handshake costs more than most requests, and any
- * client can ask for one. Further connections wait, unread, in the order in which they came. A connection on which a caller
- * authenticates gives its token back: callers with valid credentials delay no other, however many share an address.
+ * client can ask for one. Further connections wait, unread, in the order in which they came. A connection on which a
+ * caller authenticates gives its token back: callers with valid credentials delay no other, however many share an
+ * address.
  */
 export class HandshakeLimiter {
   readonly #options: HandshakeLimiterOptions;

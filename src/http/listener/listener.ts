@@ -45,7 +45,9 @@ export interface ListenerOptions {
   readonly maxConnections?: number;
   /** The same for those from one address. */
   readonly maxConnectionsPerAddress?: number;
-  /** With TLS, how many handshakes a second begin for one address without a caller who authenticates; 0 for no limit. */
+  /**
+   * With TLS, how many handshakes a second begin for one address without a caller who authenticates; 0 for no limit.
+   */
   readonly handshakesPerAddress?: number;
   /** Between failing readiness and refusing connections, so that load balancers notice in time. */
   readonly drainDelayMs?: number;

@@ -51,9 +51,9 @@ export interface ReloadOptions {
 }
 
 /**
- * Loads a renewed certificate. It compares contents, not times: secrets mounted by Kubernetes change when a symbolic link
- * is replaced, which file watchers miss. A pair that cannot be used is reported once and the one in use stays: perhaps
- * only half of the renewal has been written.
+ * Loads a renewed certificate. It compares contents, not times: secrets mounted by Kubernetes change when a symbolic
+ * link is replaced, which file watchers miss. A pair that cannot be used is reported once and the one in use stays:
+ * perhaps only half of the renewal has been written.
  */
 export function createReloader({ files, current, use, logger }: ReloadOptions): () => Promise<void> {
   let inUse = current;

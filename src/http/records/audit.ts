@@ -39,7 +39,8 @@ function rejectUnaudited(): never {
 
 /**
  * One event of `audit.k8s.io/v1` at the level Metadata, as kube-apiserver writes it, with less in it: no query, no free
- * text of a user agent, and of an error its reason but not its message. All of these can hold what a caller sent by mistake.
+ * text of a user agent, and of an error its reason but not its message. All of these can hold what a caller sent by
+ * mistake.
  */
 export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'ResponseComplete', now: number): string {
   const { clientAddress, userAgent, target, userInfo } = record;
@@ -103,8 +104,8 @@ const cut = (text: string, limit: number): string =>
   text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}...`;
 
 /**
- * `metav1.MicroTime`: six digits, also when fewer are known. Joined, because `+` makes a string of strings, and one of those
- * in an event makes JSON.stringify three times as slow.
+ * `metav1.MicroTime`: six digits, also when fewer are known. Joined, because `+` makes a string of strings, and one of
+ * those in an event makes JSON.stringify three times as slow.
  */
 function microTime(milliseconds: number): string {
   const second = Math.floor(milliseconds / 1000);

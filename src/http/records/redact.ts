@@ -6,8 +6,9 @@ const REDACTED = '<redacted>';
 
 /**
  * Removes tokens from a path or a name. People do send a token as a name, as in `kubectl delete issuedtoken TOKEN`, and
- * it must not be recorded. A segment is redacted when it is long and looks like a JWT or like random characters (capitals,
- * small letters and digits; names in Kubernetes have no capitals), or when it holds the credential of the request itself.
+ * it must not be recorded. A segment is redacted when it is long and looks like a JWT or like random characters
+ * (capitals, small letters and digits; names in Kubernetes have no capitals), or when it holds the credential of the
+ * request itself.
  */
 export function withoutTokens(text: string, credential: string | undefined): string {
   // Nearly every text is neither: found out cheaply.

@@ -5,7 +5,10 @@ import type { AuditedDecision, Exchange } from '../exchange.ts';
 import { credentialOf, productOf, withoutTokens } from './redact.ts';
 import { readTraceparent, type TraceContext } from './tracing/trace-context.ts';
 
-/** What logs, metrics, audit events and spans know of a request. Never its query, its headers or its body: they may hold secrets. */
+/**
+ * What logs, metrics, audit events and spans know of a request. Never its query, its headers or its body: they may hold
+ * secrets.
+ */
 export interface RequestRecord {
   readonly auditId: string;
   readonly method: string;
@@ -143,8 +146,8 @@ function resourceName({ group, resource, subresource }: Target): string {
 }
 
 /**
- * One line per request that was rejected (`info`) or failed (`warn`). Requests that succeeded are in the audit log; here
- * they are `debug`. So is a 429: under overload it would fill the log with what the metrics count.
+ * One line per request that was rejected (`info`) or failed (`warn`). Requests that succeeded are in the audit log;
+ * here they are `debug`. So is a 429: under overload it would fill the log with what the metrics count.
  */
 export function logRequests(logger: Logger): (record: RequestRecord) => void {
   return (record) => {

@@ -45,8 +45,8 @@ const REGISTRY_VERSION = 'v1alpha1';
 
 /**
  * Parses request lines. Only this code interprets the raw path, and nothing decodes it a second time: a path that two
- * layers could read differently is rejected, not repaired. A line is parsed for every request: with 10,000 accounts lines
- * hardly repeat, and a cache of those that do saves less than one per cent of a request.
+ * layers could read differently is rejected, not repaired. A line is parsed for every request: with 10,000 accounts
+ * lines hardly repeat, and a cache of those that do saves less than one per cent of a request.
  */
 export function createRequestLineParser({ productName }: { readonly productName: string }): RequestLineParser {
   return (method, requestTarget) => {
@@ -228,8 +228,8 @@ const selectedName = (verb: Verb, name: string, query: Query): string =>
   name === '' && (verb === 'list' || verb === 'watch') ? nameBySelector(query) : '';
 
 /**
- * The name in `fieldSelector=metadata.name=X`, or `""`. If the list options cannot be decoded there is no name (P-03): the
- * handler will refuse them, and until then the question is about the whole collection.
+ * The name in `fieldSelector=metadata.name=X`, or `""`. If the list options cannot be decoded there is no name (P-03):
+ * the handler will refuse them, and until then the question is about the whole collection.
  */
 function nameBySelector(query: Query): string {
   const selector = query.get('fieldSelector');

@@ -3,12 +3,18 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { constants, createGzip, type Gzip } from 'node:zlib';
 import { CHUNK_BYTES, CHUNKS, type Chunk } from './chunk-pool.ts';
 
-/** Writes bodies after `res.writeHead`. A large one never has more than a few chunks in memory, and never blocks the loop. */
+/**
+ * Writes bodies after `res.writeHead`. A large one never has more than a few chunks in memory, and never blocks the
+ * loop.
+ */
 
 /** The connection of a client that takes nothing for this long is closed. */
 const STALL_MS = 30_000;
 
-/** A body up to this length gets a buffer of exactly its size, so that many small answers do not hold many large buffers. */
+/**
+ * A body up to this length gets a buffer of exactly its size, so that many small answers do not hold many large
+ * buffers.
+ */
 const SMALL_BYTES = 65_536;
 
 /** Bytes that exist, to be copied into the buffers that are sent. */
@@ -45,8 +51,8 @@ export async function writeReady(res: ServerResponse, bytes: ReadyBytes): Promis
 }
 
 /**
- * A body that fits into one buffer. Always bytes: Node would join a text with the headers and encode both as UTF-8, which
- * spoils the Latin-1 of a `Warning` header.
+ * A body that fits into one buffer. Always bytes: Node would join a text with the headers and encode both as UTF-8,
+ * which spoils the Latin-1 of a `Warning` header.
  */
 export function endWith(res: ServerResponse, body: Uint8Array | string, ending = ''): void {
   const length = Buffer.byteLength(body);

@@ -26,8 +26,8 @@ export function unlessKnown(
 }
 
 /**
- * Whether `If-None-Match` has one of these tags (RFC 9110 section 13.1.2). The comparison is weak: a proxy that compresses
- * marks the tag with `W/`.
+ * Whether `If-None-Match` has one of these tags (RFC 9110 section 13.1.2). The comparison is weak: a proxy that
+ * compresses marks the tag with `W/`.
  */
 export const isKnown = (ifNoneMatch: string | undefined, tags: readonly string[]): boolean =>
   ifNoneMatch?.split(',').some((part) => {

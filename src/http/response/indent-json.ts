@@ -8,9 +8,9 @@ const SPACE = 0x20;
 const NEWLINE = 0x0a;
 
 /**
- * Indents JSON by two spaces, as Go's json.Indent does: numbers and escapes keep their bytes and keys their order, which a
- * round trip through JavaScript values would not guarantee. `depth` is the nesting at which the result is inserted; its
- * first line is not indented.
+ * Indents JSON by two spaces, as Go's json.Indent does: numbers and escapes keep their bytes and keys their order,
+ * which a round trip through JavaScript values would not guarantee. `depth` is the nesting at which the result is
+ * inserted; its first line is not indented.
  */
 export function indentJson(json: Uint8Array, depth = 0): Buffer {
   const out = new GrowingBuffer(json.length * 2 + 64);

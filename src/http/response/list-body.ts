@@ -93,7 +93,9 @@ function* gather(pieces: Iterable<Uint8Array>, size: number): Generator<Uint8Arr
 
 const COMMA = 0x2c;
 
-/** The compact form of a list. Its items are serialized already, so to write it is to copy them into the buffers given. */
+/**
+ * The compact form of a list. Its items are serialized already, so to write it is to copy them into the buffers given.
+ */
 export class CompactList {
   /** Of the whole list, in bytes. */
   readonly length: number;

@@ -6,8 +6,8 @@ const TRUNCATED_TEXT = 256;
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 /**
- * Collects the `Warning` headers of one answer. Their texts repeat what callers sent (field names, values), so a text that
- * could break out of a header is dropped, and their number and size are bounded.
+ * Collects the `Warning` headers of one answer. Their texts repeat what callers sent (field names, values), so a text
+ * that could break out of a header is dropped, and their number and size are bounded.
  */
 export class Warnings {
   #texts: string[] = [];

@@ -5,8 +5,8 @@ import type { SharedFrames } from '../../api/shared-frames.ts';
 import { ChunkPool } from './chunk-pool.ts';
 
 /**
- * The response of one watch. Frames are sent chunked and never compressed. It does not wait for a slow client: `pending` and
- * `write` say how far behind it is, and the sender decides.
+ * The response of one watch. Frames are sent chunked and never compressed. It does not wait for a slow client:
+ * `pending` and `write` say how far behind it is, and the sender decides.
  */
 export class WatchStream implements WatchSink {
   readonly #res: ServerResponse;
@@ -17,8 +17,8 @@ export class WatchStream implements WatchSink {
   #closed = false;
 
   /**
-   * The headers must have been written to `res`. Listeners run inside events of the socket, where an exception would end the
-   * process: `onFailure` gets it instead.
+   * The headers must have been written to `res`. Listeners run inside events of the socket, where an exception would
+   * end the process: `onFailure` gets it instead.
    */
   constructor(res: ServerResponse, onFailure: (error: unknown) => void) {
     this.#res = res;
@@ -126,5 +126,7 @@ const toHttpChunk = (bytes: Uint8Array): Buffer => Buffer.concat([sizeLine(bytes
 const sizeLine = (length: number): Buffer => Buffer.from(`${length.toString(16)}\r\n`, 'latin1');
 const CRLF = Buffer.from('\r\n');
 
-/** For the frames of a watcher that catches up. Fresh memory for each would make V8 collect its whole heap to free it. */
+/**
+ * For the frames of a watcher that catches up. Fresh memory for each would make V8 collect its whole heap to free it.
+ */
 const CATCH_UP = new ChunkPool({ size: 160 * 1024, maxFree: 32 });

@@ -1,8 +1,8 @@
 import { toYaml } from '../../api/codec/encode.ts';
 
 /**
- * The YAML library needs 10 microseconds for each part of a value, so a large object would block the event loop for half a
- * second. An object of a fleet has a hundred parts; this many take 10 ms, and 30 the first time.
+ * The YAML library needs 10 microseconds for each part of a value, so a large object would block the event loop for
+ * half a second. An object of a fleet has a hundred parts; this many take 10 ms, and 30 the first time.
  */
 const MAX_PARTS = 1_000;
 const MAX_BYTES = 64 * 1024;

@@ -24,8 +24,9 @@ const SETTINGS = 'settings.json';
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
 /**
- * The page runs and shows only our own files, and connects only to this server and the identity provider. No other page may
- * frame it, and text cannot become markup or code where the browser has Trusted Types. It may write to the clipboard.
+ * The page runs and shows only our own files, and connects only to this server and the identity provider. No other page
+ * may frame it, and text cannot become markup or code where the browser has Trusted Types. It may write to the
+ * clipboard.
  */
 const headersFor = (origins: readonly string[]): Readonly<Record<string, string>> => ({
   'Content-Security-Policy': [

@@ -20,8 +20,8 @@ interface Document {
 }
 
 /**
- * `/api`, `/apis` and the paths below them, at the fleet and below the prefix of a cluster. The answer is the same for every
- * cluster, also for one that does not exist.
+ * `/api`, `/apis` and the paths below them, at the fleet and below the prefix of a cluster. The answer is the same for
+ * every cluster, also for one that does not exist.
  */
 export function discoveryRoutes(catalog: Catalog): PathRoutes {
   const realms: Readonly<Record<Realm, ReadonlyMap<string, PathRoute>>> = {

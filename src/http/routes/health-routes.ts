@@ -17,9 +17,9 @@ export interface HealthOptions {
 }
 
 /**
- * `/livez`: the process answers. `/healthz`: and its checks pass. `/readyz`: and it is not draining. One check alone is at
- * `/readyz/<check>`. Texts and parameters (`verbose`, `exclude`) are kube-apiserver's; a failure is 503, so that load
- * balancers send traffic elsewhere.
+ * `/livez`: the process answers. `/healthz`: and its checks pass. `/readyz`: and it is not draining. One check alone is
+ * at `/readyz/<check>`. Texts and parameters (`verbose`, `exclude`) are kube-apiserver's; a failure is 503, so that
+ * load balancers send traffic elsewhere.
  */
 export function healthRoutes({ checks, isDraining, onFailure, checkTimeoutMs = 2_000 }: HealthOptions): PathRoutes {
   const ping: HealthCheck = () => {};

@@ -13,8 +13,8 @@ const KEY_SET_TYPE = 'application/jwk-set+json';
 const ISSUER_INDEX = '/openid/v1/issuers';
 
 /**
- * The documents of each cluster's issuer (OpenID Connect Discovery), below the prefix of the cluster. They are public, and
- * served for every valid name of a cluster: they do not reveal which clusters exist.
+ * The documents of each cluster's issuer (OpenID Connect Discovery), below the prefix of the cluster. They are public,
+ * and served for every valid name of a cluster: they do not reveal which clusters exist.
  */
 export function issuerRoutes(documents: () => IssuerDocuments, index: IssuerIndex): PathRoutes {
   const route = (

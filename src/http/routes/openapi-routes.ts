@@ -26,9 +26,9 @@ const YEAR_MS = 365 * 24 * 60 * 60 * 1000;
 const JSON_TYPE = 'application/json';
 
 /**
- * `/openapi/v3`: an index, and a document for each group version (X-17). The index names each document with its hash, so
- * that clients can cache a document for good and still see that of a new program at once. Clients validate objects with
- * `/openapi/v2`.
+ * `/openapi/v3`: an index, and a document for each group version (X-17). The index names each document with its hash,
+ * so that clients can cache a document for good and still see that of a new program at once. Clients validate objects
+ * with `/openapi/v2`.
  */
 export function openApiRoutes({ catalog, productName, version, now }: OpenApiOptions): PathRoutes {
   const documentsOf = (realm: Realm): ReadonlyMap<string, TaggedBytes> =>

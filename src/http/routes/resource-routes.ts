@@ -55,8 +55,8 @@ export function servedRoute(resources: ResourceRoutes, target: Target, method: M
 }
 
 /**
- * The fleet has roles in namespaces of any name, but no namespace objects: those are in clusters. When kubectl does not find
- * a role it asks for the role's namespace, and if that is a 404 too, it reports the namespace as missing.
+ * The fleet has roles in namespaces of any name, but no namespace objects: those are in clusters. When kubectl does not
+ * find a role it asks for the role's namespace, and if that is a 404 too, it reports the namespace as missing.
  */
 const isFleetNamespace = ({ cluster, group, resource, name, subresource }: Target): boolean =>
   cluster === undefined && group === '' && resource === 'namespaces' && name !== '' && subresource === '';

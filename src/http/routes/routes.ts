@@ -8,8 +8,8 @@ import type { RawAnswer } from '../response/respond.ts';
 
 export interface ResourceRoutes {
   /**
-   * What serves this resource; undefined when there is none of this group, version, resource and scope. Scope is part of
-   * the match: a cluster-scoped kind has no namespaced path (CVE-2019-11247).
+   * What serves this resource; undefined when there is none of this group, version, resource and scope. Scope is part
+   * of the match: a cluster-scoped kind has no namespaced path (CVE-2019-11247).
    */
   find(target: Target): ResourceRoute | undefined;
 }

@@ -150,8 +150,8 @@ export class AuditFile {
   }
 
   /**
-   * Creates the empty target of a rotation. Otherwise two processes that find the log full at the same moment could choose
-   * the same name, and the second would overwrite the file of the first.
+   * Creates the empty target of a rotation. Otherwise two processes that find the log full at the same moment could
+   * choose the same name, and the second would overwrite the file of the first.
    */
   async #reserveBackup(): Promise<string> {
     const { dir, name, ext } = parse(this.#realPath);

@@ -118,10 +118,10 @@ export class AuditLog {
     let isDue = true;
     let isNext = false;
     while (isDue && this.#waiting.length > 0) {
-      // Lines of the same tick of the event loop share the write. After a write, lines of a second tick do, too: in the first
-      // tick the requests that waited are answered, and in the second most of their clients have sent the next one.
-      // Otherwise clients fall into two halves that wait for each other, and there are twice as many writes. Not while
-      // watchers are sent a burst of events, when ticks are long.
+      // Lines of the same tick of the event loop share the write. After a write, lines of a second tick do, too: in the
+      // first tick the requests that waited are answered, and in the second most of their clients have sent the next
+      // one. Otherwise clients fall into two halves that wait for each other, and there are twice as many writes. Not
+      // while watchers are sent a burst of events, when ticks are long.
       await endOfTick();
       if (isNext && !endsWithWork()) await endOfTick();
       isNext = true;
@@ -144,8 +144,8 @@ export class AuditLog {
       }
       this.#written += batch.length;
       this.#succeeded();
-      // Further lines without a commit are collected again. Otherwise, in a flood of rejected requests, each commit would
-      // find that a write of such lines has just begun.
+      // Further lines without a commit are collected again. Otherwise, in a flood of rejected requests, each commit
+      // would find that a write of such lines has just begun.
       isDue = this.#commits > 0 || this.#waiting.length >= MAX_BATCH_LINES || this.#closed;
     }
   }

@@ -6,8 +6,9 @@ export type MetricsReport = readonly Omit<MetricObjectWithValues<MetricValue<str
 type Rule = 'sum' | 'min' | 'max';
 
 /**
- * How the values of several processes become one. Counters are summed, and so are gauges that count requests. Of the other
- * gauges it is the worst value: one process that is behind or stuck must be seen. Every gauge of ours is in this table.
+ * How the values of several processes become one. Counters are summed, and so are gauges that count requests. Of the
+ * other gauges it is the worst value: one process that is behind or stuck must be seen. Every gauge of ours is in this
+ * table.
  */
 export const RULES: Readonly<Record<string, Rule>> = {
   apiserver_longrunning_requests: 'sum',
@@ -38,7 +39,10 @@ const ruleFor = ({ name }: MetricsReport[number]): Rule =>
 /** The text for Prometheus of all processes that serve one address. */
 export const mergeMetrics = (reports: readonly MetricsReport[]): Promise<string> => merge(reports).metrics();
 
-/** What of a process outlives it. Prometheus takes a counter that falls for one that was reset, and would count it twice. */
+/**
+ * What of a process outlives it. Prometheus takes a counter that falls for one that was reset, and would count it
+ * twice.
+ */
 export async function countsOf(reports: readonly MetricsReport[]): Promise<MetricsReport> {
   const counts = reports.map((report) => report.filter(({ type }) => COUNTED.includes(String(type))));
   return merge(counts).getMetricsAsJSON();

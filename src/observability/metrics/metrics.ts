@@ -18,7 +18,9 @@ export type Metrics = ReturnType<typeof createMetrics>;
 /** Given the metrics of this process, returns how to ask for those of all processes that serve the same address. */
 export type JoinMetrics = (own: () => Promise<MetricsReport>) => () => Promise<readonly MetricsReport[]>;
 
-/** The metrics of the program, besides the library's own (`process_*`, `nodejs_*`, the event loop's delay among them). */
+/**
+ * The metrics of the program, besides the library's own (`process_*`, `nodejs_*`, the event loop's delay among them).
+ */
 export function createMetrics(join?: JoinMetrics) {
   const registry = new Registry();
   const reportsOfAll = join?.(() => registry.getMetricsAsJSON());

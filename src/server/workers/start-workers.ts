@@ -21,8 +21,8 @@ const STOP_MS = 35_000;
 const BACKOFF_MS = [100, 1_000, 5_000, 30_000];
 
 /**
- * Starts several processes that serve one address (`--workers`). This primary process serves no requests: it owns the listening
- * socket, owns an SQLite store, and replaces a worker that exits.
+ * Starts several processes that serve one address (`--workers`). This primary process serves no requests: it owns the
+ * listening socket, owns an SQLite store, and replaces a worker that exits.
  */
 export async function startWorkers(options: ServeOptions, logger: Logger): Promise<Program> {
   const opened = options.store.engine === 'sqlite' ? await openStore(options.store, logger) : undefined;
@@ -33,8 +33,8 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
   let failures = 0;
   const timers = new Set<NodeJS.Timeout>();
 
-  // Every worker accepts from the one socket. With round robin a connection that was handed to a worker hangs when that worker
-  // exits; with SO_REUSEPORT the connections in its backlog are lost (docs/adr/0016).
+  // Every worker accepts from the one socket. With round robin a connection that was handed to a worker hangs when that
+  // worker exits; with SO_REUSEPORT the connections in its backlog are lost (docs/adr/0016).
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   const args = [...process.argv.slice(2), '--listen', await addressOf(options.listen)];
   cluster.setupPrimary({ exec: process.argv[1] ?? '', args, serialization: 'advanced' });

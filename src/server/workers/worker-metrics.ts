@@ -6,8 +6,8 @@ import type { FromWorker, ToWorker } from './worker-messages.ts';
 const RESPONSE_TIMEOUT_MS = 4_000;
 
 /**
- * The primary's side: a scraped worker receives the metrics of all workers, and the counters of those that have exited. For a
- * worker that does not respond, its last report counts.
+ * The primary's side: a scraped worker receives the metrics of all workers, and the counters of those that have exited.
+ * For a worker that does not respond, its last report counts.
  */
 export class WorkerMetrics {
   readonly #send: (worker: Worker, message: ToWorker) => void;

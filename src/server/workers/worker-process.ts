@@ -47,8 +47,9 @@ export async function runWorker(
 }
 
 /**
- * A terminal and systemd signal every process of a group, so a worker may receive both a signal and the primary's message: that
- * must not count as the second signal that exits at once. SIGTERM to one worker drains that worker; the primary replaces it.
+ * A terminal and systemd signal every process of a group, so a worker may receive both a signal and the primary's
+ * message: that must not count as the second signal that exits at once. SIGTERM to one worker drains that worker; the
+ * primary replaces it.
  */
 function stopRequest(worker: Worker): Promise<void> {
   process.on('SIGINT', () => {});

@@ -9,8 +9,8 @@ import { LogTable } from './log-table.ts';
 import { Sweeper } from './sweep.ts';
 
 /**
- * In the program no other connection can lock the file: one process holds it. So that SQLite can say "locked" at all, these
- * tests give that up, and use a second connection.
+ * In the program no other connection can lock the file: one process holds it. So that SQLite can say "locked" at all,
+ * these tests give that up, and use a second connection.
  */
 let directory: string;
 let db: DatabaseSync;

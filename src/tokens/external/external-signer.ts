@@ -27,7 +27,9 @@ export interface ExternalSignerOptions {
 }
 
 const REFRESH_MS = 60_000;
-/** For signatures with an unknown key: a signer that uses an unpublished key must not cause a fetch for each of them. */
+/**
+ * For signatures with an unknown key: a signer that uses an unpublished key must not cause a fetch for each of them.
+ */
 const REFRESH_AT_MOST_MS = 10_000;
 
 /** Rejects with SignerFailed when the signer does not respond: a server that cannot issue tokens should not start. */

@@ -1,4 +1,7 @@
-/** What floods are made of: A20, and what of A18, A19 and A21 comes as one. `npm run bench -- floods` sends them for long. */
+/**
+ * What floods are made of: A20, and what of A18, A19 and A21 comes as one. `npm run bench -- floods` sends them for
+ * long.
+ */
 import { clientHello } from './client-hello.ts';
 import { refusedRequests } from './hostile-wire.ts';
 

@@ -1,7 +1,7 @@
 /**
- * For `node --import`: the clock of the process is off by what a file says, in milliseconds, if there is one at the start;
- * at SIGUSR2 it is read again, and the process says so. The file is named by CLUSTERPASS_TEST_CLOCK. Timers go on as they
- * do when the clock of a machine is set.
+ * For `node --import`: the clock of the process is off by what a file says, in milliseconds, if there is one at the
+ * start; at SIGUSR2 it is read again, and the process says so. The file is named by CLUSTERPASS_TEST_CLOCK. Timers go
+ * on as they do when the clock of a machine is set.
  */
 import { existsSync, readFileSync } from 'node:fs';
 

@@ -36,8 +36,8 @@ const WRITE_EVERY = 20;
 const MOST_AT_ONCE = 64;
 
 /**
- * Stops a server that is asked all the time, as behind a load balancer: requests come over kept connections for as long as
- * it says that it is ready.
+ * Stops a server that is asked all the time, as behind a load balancer: requests come over kept connections for as long
+ * as it says that it is ready.
  */
 export async function stopUnderLoad(
   server: Server,

@@ -19,8 +19,8 @@ const MAX_BATCH = 512;
 const MAX_WAITING = 2_048;
 
 /**
- * Sends spans to a collector by OTLP over HTTP, in JSON: that is one POST, so the packages of OpenTelemetry are not needed.
- * Spans that cannot be sent are dropped.
+ * Sends spans to a collector by OTLP over HTTP, in JSON: that is one POST, so the packages of OpenTelemetry are not
+ * needed. Spans that cannot be sent are dropped.
  */
 export class SpanExporter {
   readonly #options: SpanExporterOptions;
