@@ -7,8 +7,8 @@ import { plainDecide } from '../../src/authz/plain-evaluator.ts';
 import { account, ask, askCluster, binding, Fleet, person, type Rules, role } from '../../src/authz/rbac.fixture.ts';
 
 /**
- * Random histories of roles, bindings and cluster labels. After each step the compiled policy, which is updated change by
- * change, must decide as an evaluator that reads all objects.
+ * Random histories of roles, bindings and cluster labels. After each step the compiled policy, which is updated change
+ * by change, must decide as an evaluator that reads all objects.
  */
 
 const CLUSTERS = ['a', 'b', 'c'];

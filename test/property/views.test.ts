@@ -15,8 +15,8 @@ import { RARE_HISTORIES } from './support/rare-histories.ts';
 import { exact, WatchingClient } from './support/watching-client.ts';
 
 /**
- * Random histories of clusters, roles and bindings, with callers that list and watch at the same time. The handlers over
- * a real store must show each caller what a model without caches and indexes computes.
+ * Random histories of clusters, roles and bindings, with callers that list and watch at the same time. The handlers
+ * over a real store must show each caller what a model without caches and indexes computes.
  */
 
 let dir: string;

@@ -24,8 +24,8 @@ const isEndOfInitial = ({ type, object }: WatchFrame): boolean =>
   type === 'BOOKMARK' && object.metadata.annotations?.['k8s.io/initial-events-end'] === 'true';
 
 /**
- * Watches as a client-go reflector does: it keeps the state, resumes from the last resourceVersion, and starts over when
- * that has expired. At the end its state must be exactly what its caller may see.
+ * Watches as a client-go reflector does: it keeps the state, resumes from the last resourceVersion, and starts over
+ * when that has expired. At the end its state must be exactly what its caller may see.
  */
 export class WatchingClient {
   readonly #core: ApiCore;
@@ -184,8 +184,8 @@ export class WatchingClient {
   }
 
   /**
-   * The last revision up to which the caller's permissions were the same as at the start, for a client that never stalled;
-   * undefined when there is none. Later events depend on how changes were batched.
+   * The last revision up to which the caller's permissions were the same as at the start, for a client that never
+   * stalled; undefined when there is none. Later events depend on how changes were batched.
    */
   #unchangedUntil(model: Model, { start, neverStalled, openedAt, sink }: Connection): number | undefined {
     if (!neverStalled || sink.frames.some(({ type }) => type === 'ERROR')) return undefined;
