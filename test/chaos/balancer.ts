@@ -5,20 +5,19 @@ const CHECK_EVERY_MS = 200;
 const CHECK_MS = 2_000;
 
 /**
- * Sends requests to replicas as a load balancer in front of them would: to one of those that say at /readyz that they
- * are ready, and to another when the connection fails. An answer is an answer, whatever it says, and who takes too long
- * has failed the client.
+ * A load balancer: sends a request to a replica that is ready according to /readyz, and to another one when the
+ * connection fails. It does not retry after a response or a timeout.
  */
 export class Balancer {
   readonly #replicas: readonly Server[];
   readonly #unready = new Set<number>();
 
-  /** The replicas may be replaced in their array. */
+  /** The elements of the array may be replaced during the run. */
   constructor(replicas: readonly Server[]) {
     this.#replicas = replicas;
   }
 
-  /** Looks who is ready for as long as that is wanted. */
+  /** Polls /readyz of the replicas while `running`. */
   async check(running: () => boolean): Promise<void> {
     await Promise.all(
       this.#replicas.map(async (_, index) => {
@@ -52,7 +51,7 @@ export class Balancer {
   #choose(tried: ReadonlySet<number>): number {
     const left = this.#replicas.map((_, index) => index).filter((index) => !tried.has(index));
     const ready = left.filter((index) => !this.#unready.has(index));
-    // With nobody ready anybody is better than nobody.
+    // When no replica is ready, any is tried.
     const from = ready.length > 0 ? ready : left;
     return from[Math.floor(Math.random() * from.length)] ?? 0;
   }

@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CLUSTERS } from '../e2e/support/fleet.ts';
 import type { Answer, Server } from '../e2e/support/server.ts';
-import type { Ledger, WatcherLog } from './ledger.ts';
+import type { HistoryChecker, WatchHistory } from './history-checker.ts';
 
-/** A set of replicas that may be replaced while clients use them. */
+/** The replicas, which may be replaced during the run, and the checker. */
 export interface World {
   readonly replicas: Server[];
-  readonly ledger: Ledger;
+  readonly checker: HistoryChecker;
   readonly running: () => boolean;
 }
 
-/** No client waits for ever: what hangs is tried elsewhere. */
+/** The timeout of a request. It is then retried at another replica. */
 export const CALL_MS = 8_000;
-/** What watchers see carries this label. */
+/** The label of the watched objects. */
 export const LABELS = { chaos: 'yes' };
 const SELECTOR = `labelSelector=${encodeURIComponent('chaos=yes')}`;
 const MERGE = { 'Content-Type': 'application/merge-patch+json' };
@@ -25,7 +25,7 @@ const pick = ({ replicas }: World): { server: Server; index: number } => {
 const get = (server: Server, path: string): Promise<Answer> =>
   server.call('GET', path, { signal: AbortSignal.timeout(CALL_MS) });
 
-/** On top of a version, so that a write that arrives late cannot undo what came after it. */
+/** With a resourceVersion, so that a late write cannot undo a newer one. */
 const put = (server: Server, name: string, base: number, content: string): Promise<Answer> =>
   server.call('PATCH', `${CLUSTERS}/${name}`, {
     body: { metadata: { resourceVersion: `${base}`, annotations: { n: content } } },
@@ -35,7 +35,7 @@ const put = (server: Server, name: string, base: number, content: string): Promi
 
 const versionOf = ({ json }: Answer): number => Number(json.metadata.resourceVersion);
 
-/** Counts up in an object of its own, at one replica after the other, and looks for each count at another one. */
+/** Counts up in its own object, at random replicas, and reads each count at another replica. */
 export async function write(world: World, name: string): Promise<{ unknown: number }> {
   let acknowledged = 0;
   let unknown = 0;
@@ -46,7 +46,7 @@ export async function write(world: World, name: string): Promise<{ unknown: numb
       const answer = await put(pick(world).server, name, base, `${n}`);
       if (answer.code !== 200) throw new Error(`${answer.code}`);
       const version = versionOf(answer);
-      world.ledger.acknowledged({ name, content: `${n}`, base, version });
+      world.checker.acknowledged({ name, content: `${n}`, base, version });
       base = version;
       acknowledged = n;
     } catch {
@@ -59,12 +59,12 @@ export async function write(world: World, name: string): Promise<{ unknown: numb
     const got = await get(server, `${CLUSTERS}/${name}`).catch(() => undefined);
     if (got?.code !== 200) continue;
     const seen = Number(got.json.metadata.annotations?.n ?? 0);
-    world.ledger.read({ name, acknowledged: before, tried: n, seen, replica: index });
+    world.checker.read({ name, acknowledged: before, tried: n, seen, replica: index });
   }
   return { unknown };
 }
 
-/** Several write on top of the same version at the same time, each at another replica: one may win. */
+/** Concurrent writes on top of one version, each at another replica: at most one may succeed. */
 export async function contend(world: World, name: string, contenders: number): Promise<void> {
   for (let round = 0; world.running(); round++) {
     const seen = await get(pick(world).server, `${CLUSTERS}/${name}`).catch(() => undefined);
@@ -78,23 +78,23 @@ export async function contend(world: World, name: string, contenders: number): P
         const content = `${round}.${i}`;
         const server = world.replicas[(round + i) % world.replicas.length] as Server;
         const answer = await put(server, name, base, content).catch(() => undefined);
-        if (answer?.code === 200) world.ledger.acknowledged({ name, content, base, version: versionOf(answer) });
+        if (answer?.code === 200) world.checker.acknowledged({ name, content, base, version: versionOf(answer) });
         return answer?.code;
       }),
     );
-    world.ledger.contested();
-    // Only where nobody is in doubt: a write that got no answer may be the one that won.
-    if (answers.every((code) => code === 409)) world.ledger.allRefused(name, base);
+    world.checker.contended();
+    // A write without an answer may have succeeded.
+    if (answers.every((code) => code === 409)) world.checker.allRefused(name, base);
     await delay(20);
   }
 }
 
 /**
- * Watches everything, resumes where it was when it is cut, and lists anew when it must. The first of them begin at one
- * replica each: whichever dies, somebody watched there.
+ * Watches all objects, resumes when the connection is cut, and lists again after 410. The first watches start at one
+ * replica each, so that every replica has a watch.
  */
-export async function watch({ ledger, ...world }: World, id: number, goal: () => number | undefined): Promise<void> {
-  const log = ledger.watcher();
+export async function watch({ checker, ...world }: World, id: number, goal: () => number | undefined): Promise<void> {
+  const log = checker.watcher();
   const done = (): boolean => {
     const end = goal();
     return end !== undefined && log.position >= end;
@@ -102,7 +102,7 @@ export async function watch({ ledger, ...world }: World, id: number, goal: () =>
   let mustList = true;
   let first = world.replicas[id];
   while (!done()) {
-    const server = first ?? pick({ ...world, ledger }).server;
+    const server = first ?? pick({ ...world, checker }).server;
     first = undefined;
     try {
       if (mustList) {
@@ -110,7 +110,7 @@ export async function watch({ ledger, ...world }: World, id: number, goal: () =>
         if (list.code !== 200) throw new Error(`${list.code}`);
         log.listed(versionOf(list));
         mustList = false;
-      } else ledger.resumed();
+      } else checker.resumed();
       mustList = (await follow(server, log, done)) === 'gone';
     } catch {
       await delay(100);
@@ -118,7 +118,7 @@ export async function watch({ ledger, ...world }: World, id: number, goal: () =>
   }
 }
 
-async function follow(server: Server, log: WatcherLog, done: () => boolean): Promise<'gone' | 'cut'> {
+async function follow(server: Server, log: WatchHistory, done: () => boolean): Promise<'gone' | 'cut'> {
   const query = `?watch=1&allowWatchBookmarks=true&${SELECTOR}&resourceVersion=${log.position}`;
   const stop = new AbortController();
   // A replica that hangs says nothing: after a while somebody else is asked.

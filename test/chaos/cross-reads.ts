@@ -1,10 +1,10 @@
 import { addCluster, CLUSTERS, touch } from '../e2e/support/fleet.ts';
 import type { Server } from '../e2e/support/server.ts';
 
-const LANES = 24;
-const AT_ONCE = 4;
+const WRITERS = 24;
+const READS_PER_REPLICA = 4;
 
-/** Writes at one replica, and reads at all others as soon as the write is acknowledged: lists and gets by turns. */
+/** Writes at one replica, and reads at all others as soon as the write is acknowledged: lists and gets alternate. */
 export async function crossReads(
   replicas: readonly Server[],
   reads: number,
@@ -15,7 +15,7 @@ export async function crossReads(
   const readOne = async (server: Server, name: string, version: number, asList: boolean): Promise<void> => {
     const path = asList ? `${CLUSTERS}?fieldSelector=metadata.name=${name}` : `${CLUSTERS}/${name}`;
     const { code, json, text } = await server.call('GET', path);
-    // A machine that is too busy for etcd's heartbeats: nobody was told anything wrong.
+    // On a busy machine etcd may lose its leader. A 503 is not a stale read.
     if (code === 503) {
       done.unanswered += 1;
       return;
@@ -24,14 +24,14 @@ export async function crossReads(
     const { metadata } = asList ? json.items[0] : json;
     done.reads += 1;
     if (asList) done.lists += 1;
-    // A write that got no answer may have happened since: then it is newer.
+    // An unanswered write may have happened since, so a newer version is fine.
     if (Number(metadata.resourceVersion) >= version) return;
     done.stale += 1;
     if (stale.length < 20) stale.push(`${name} was ${metadata.resourceVersion} at ${server.url}, after ${version}`);
   };
   await Promise.all(
-    Array.from({ length: LANES }, async (_, lane) => {
-      const name = `lane-${lane}`;
+    Array.from({ length: WRITERS }, async (_, writer) => {
+      const name = `writer-${writer}`;
       await addCluster(replicas[0] as Server, name);
       for (let round = 0; done.reads < reads; round++) {
         const at = round % replicas.length;
@@ -43,7 +43,7 @@ export async function crossReads(
         done.writes += 1;
         const others = replicas.filter((_, i) => i !== at);
         const each = (other: Server) =>
-          Array.from({ length: AT_ONCE }, (_, i) => readOne(other, name, version, i % 2 === 0));
+          Array.from({ length: READS_PER_REPLICA }, (_, i) => readOne(other, name, version, i % 2 === 0));
         await Promise.all(others.flatMap(each));
       }
     }),

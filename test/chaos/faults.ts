@@ -1,17 +1,17 @@
 import type { EtcdMember } from '../conformance/etcd-process.ts';
 import type { Server } from '../e2e/support/server.ts';
-import type { Cable } from './cut.ts';
+import type { TcpProxy } from './tcp-proxy.ts';
 
 export interface Machines {
   readonly members: readonly EtcdMember[];
   /** Replaced when a replica is started again. */
   readonly replicas: Server[];
-  /** The cables of each replica. */
-  readonly cables: readonly (readonly Cable[])[];
+  /** By replica: its proxies to the members. */
+  readonly proxies: readonly (readonly TcpProxy[])[];
 }
 
 export interface Fault {
-  /** To whom it happens. */
+  /** The target of the fault. */
   readonly name: string;
   begin(): Promise<void> | void;
   end(): Promise<void> | void;
@@ -26,9 +26,9 @@ export type FaultKind =
   | 'etcd member hangs'
   | 'etcd without quorum';
 
-/** Everything that can happen to one of each kind; two members at once are more than etcd bears. */
+/** The faults by kind; each call picks a random target. */
 export function faultsOf(
-  { members, replicas, cables }: Machines,
+  { members, replicas, proxies }: Machines,
   random: () => number,
 ): Readonly<Record<FaultKind, () => Fault>> {
   const at = (count: number): number => Math.floor(random() * count);
@@ -58,19 +58,19 @@ export function faultsOf(
       };
     },
     'replica cut off': () => {
-      const i = at(cables.length);
-      const all = cables[i] ?? [];
+      const i = at(proxies.length);
+      const all = proxies[i] ?? [];
       return {
         name: `replica ${i}`,
-        begin: () => each(all, (cable) => cable.pull()),
-        end: () => each(all, (cable) => cable.mend()),
+        begin: () => each(all, (proxy) => proxy.partition()),
+        end: () => each(all, (proxy) => proxy.heal()),
       };
     },
     'replica cut off from one member': () => {
-      const i = at(cables.length);
+      const i = at(proxies.length);
       const j = at(members.length);
-      const cable = cables[i]?.[j];
-      return { name: `replica ${i} from member ${j}`, begin: () => cable?.pull(), end: () => cable?.mend() };
+      const proxy = proxies[i]?.[j];
+      return { name: `replica ${i} from member ${j}`, begin: () => proxy?.partition(), end: () => proxy?.heal() };
     },
     'etcd member killed': () => {
       const one = member();

@@ -1,21 +1,20 @@
 /**
- * `npm run test:chaos [-- --seconds S --reads N --seed X]`. The seed chooses the same faults again; what they meet is
- * up to the machine.
+ * `npm run test:chaos [-- --seconds S --reads N --seed X]`. The seed repeats the sequence of faults, not their timing.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { describeWithEtcd } from '../conformance/etcd-process.ts';
 import { seededRandom } from '../crash/random.ts';
 import { crossReads } from './cross-reads.ts';
+import { type Deployment, startDeployment } from './deployment.ts';
 import type { FaultKind } from './faults.ts';
 import { runChaos } from './run.ts';
-import { openStage, type Stage } from './stage.ts';
 import { problemsIn, summaryOf } from './summary.ts';
 
 const SECONDS = Number(process.env.CLUSTERPASS_CHAOS_SECONDS);
 const READS = Number(process.env.CLUSTERPASS_CHAOS_READS ?? 0);
 const SEED = Number(process.env.CLUSTERPASS_CHAOS_SEED ?? Math.floor(Math.random() * 1e6));
-/** Deaths are what tokens are judged by, so they come twice as often. */
+/** Killed replicas come twice as often, because the checks of tokens need them. */
 const KINDS: readonly FaultKind[] = [
   'etcd member killed',
   'replica killed',
@@ -33,26 +32,26 @@ const report = (text: string): void => {
 };
 
 describeWithEtcd('replicas under faults', () => {
-  let stage: Stage;
+  let deployment: Deployment;
   beforeEach(async () => {
-    stage = await openStage();
+    deployment = await startDeployment();
   });
-  afterEach(() => stage?.close());
+  afterEach(() => deployment?.close());
 
   it.runIf(READS > 0)(
-    `${READS} reads across replicas, none older than what was acknowledged`,
+    `${READS} reads across replicas, none stale`,
     {
       timeout: LONG_MS,
     },
     async () => {
-      const { summary, stale } = await crossReads(stage.replicas, READS);
+      const { summary, stale } = await crossReads(deployment.replicas, READS);
       report(summary);
       expect(stale).toEqual([]);
     },
   );
 
   it.runIf(SECONDS > 0)(
-    `${SECONDS} seconds of faults: nothing acknowledged is lost, no event missed or doubled`,
+    `${SECONDS} seconds of faults: no acknowledged write is lost, no event missed or doubled`,
     {
       timeout: LONG_MS,
     },
@@ -60,20 +59,20 @@ describeWithEtcd('replicas under faults', () => {
       const random = seededRandom(SEED);
       report(`seed ${SEED}`);
       const end = performance.now() + SECONDS * 1_000;
-      let turn = 0;
-      const outcome = await runChaos(stage, {
+      let count = 0;
+      const outcome = await runChaos(deployment, {
         watchers: 100,
         writers: 6,
         tokenClients: 4,
         random,
         next: () => {
           if (performance.now() >= end) return undefined;
-          const i = turn < KINDS.length ? turn : Math.floor(random() * KINDS.length);
-          turn += 1;
+          const i = count < KINDS.length ? count : Math.floor(random() * KINDS.length);
+          count += 1;
           return KINDS[i];
         },
         calm: () => delay(1_000 + random() * 2_000),
-        // Long enough for requests to be judged that come after a death was noticed.
+        // Long enough for requests after a death has been noticed.
         during: (kind) => delay((kind === 'replica killed' ? 5_000 : 1_000) + random() * 5_000),
         recoveryMs: 10_000,
         report,
@@ -81,7 +80,7 @@ describeWithEtcd('replicas under faults', () => {
       report(`\n${summaryOf(outcome)}\n`);
       expect(problemsIn(outcome)).toEqual([]);
       expect(outcome.tokens.askedAfterDeath).toBeGreaterThan(0);
-      for (const [what, count] of Object.entries(outcome.ledger.checked)) expect(count, what).toBeGreaterThan(0);
+      for (const [what, count] of Object.entries(outcome.checker.checked)) expect(count, what).toBeGreaterThan(0);
     },
   );
 });

@@ -5,7 +5,7 @@ import { createAccount, createNamespace } from '../e2e/support/objects.ts';
 import type { Server } from '../e2e/support/server.ts';
 import { contend, LABELS, type World, watch, write } from './clients.ts';
 import { type FaultKind, faultsOf, type Machines } from './faults.ts';
-import { Ledger } from './ledger.ts';
+import { HistoryChecker } from './history-checker.ts';
 import { TokenClients } from './token-clients.ts';
 
 export interface Plan {
@@ -13,17 +13,17 @@ export interface Plan {
   readonly writers: number;
   readonly tokenClients: number;
   readonly random: () => number;
-  /** Which fault comes next; undefined ends the run. */
+  /** The next fault; undefined ends the run. */
   readonly next: () => FaultKind | undefined;
-  /** While nothing is broken, before each fault, and while one lasts. */
+  /** Awaited before each fault, and during it. */
   readonly calm: (progress: Progress) => Promise<void>;
   readonly during: (kind: FaultKind, progress: Progress) => Promise<void>;
-  /** All replicas write again so soon after a fault; without it, that they do at all is enough. */
+  /** All replicas must accept writes this soon after a fault. Default: no limit. */
   readonly recoveryMs?: number;
   readonly report: (line: string) => void;
 }
 
-/** What happened so far. */
+/** Counts so far. */
 export interface Progress {
   readonly writes: number;
   readonly reads: number;
@@ -32,15 +32,15 @@ export interface Progress {
 }
 
 export interface Outcome {
-  readonly ledger: Ledger;
+  readonly checker: HistoryChecker;
   readonly tokens: TokenClients['counts'];
-  /** Answers to writes that left open whether it happened. */
+  /** Writes with an unknown outcome. */
   readonly unknown: number;
-  /** How often each came, and the slowest recovery from it. */
+  /** The number of each fault, and the slowest recovery. */
   readonly faults: ReadonlyMap<FaultKind, { readonly count: number; readonly slowestMs: number }>;
   readonly seconds: number;
-  /** Of the largest replica, and of the process that judges: at the beginning and at the end, in MB. */
-  readonly memory: { readonly replica: readonly [number, number]; readonly judge: readonly [number, number] };
+  /** MB of the largest replica and of the test, at the start and at the end. */
+  readonly memory: { readonly replica: readonly [number, number]; readonly test: readonly [number, number] };
 }
 
 const CONTENDED = 'contended';
@@ -48,20 +48,20 @@ const CONTENDERS = 3;
 const SETTLE_MS = 1_000;
 const GIVE_UP_MS = 60_000;
 
-/** Lets clients work while one thing after the other breaks, and judges what they were told. */
+/** Runs clients during one fault after the other, and checks the history of what they saw. */
 export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome> {
   const { replicas } = machines;
   const { random, report } = plan;
   const first = replicas[0] as Server;
-  const ledger = new Ledger();
+  const checker = new HistoryChecker();
   let running = true;
   let goal: number | undefined;
-  const world: World = { replicas, ledger, running: () => running };
+  const world: World = { replicas, checker, running: () => running };
   await addCluster(first, 'alpha');
   await createNamespace(first, 'ci');
   await createAccount(first, 'builder');
   const names = Array.from({ length: plan.writers }, (_, i) => `w-${i}`);
-  for (const name of [...names, CONTENDED]) ledger.born(name, await addCluster(first, name, { labels: LABELS }));
+  for (const name of [...names, CONTENDED]) checker.created(name, await addCluster(first, name, { labels: LABELS }));
 
   const begun = performance.now();
   const memoryBefore = memory(replicas);
@@ -69,13 +69,13 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   const watchers = Promise.all(Array.from({ length: plan.watchers }, (_, id) => watch(world, id, () => goal)));
   const writers = Promise.all(names.map((name) => write(world, name)));
   const others = [contend(world, CONTENDED, CONTENDERS), tokens.run(plan.tokenClients)];
-  const settling = setInterval(() => ledger.settle(), SETTLE_MS);
+  const settling = setInterval(() => checker.settle(), SETTLE_MS);
   const progress: Progress = {
     get writes() {
-      return ledger.checked.writes ?? 0;
+      return checker.checked.writes ?? 0;
     },
     get reads() {
-      return ledger.checked.reads ?? 0;
+      return checker.checked.reads ?? 0;
     },
     get tokens() {
       return tokens.counts.asked;
@@ -91,7 +91,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
     await plan.calm(progress);
     for (let kind = plan.next(); kind !== undefined; kind = plan.next()) {
       const fault = make[kind]();
-      tokens.somethingElse();
+      tokens.otherFault();
       await fault.begin();
       if (kind === 'replica killed') tokens.died();
       await plan.during(kind, progress);
@@ -101,31 +101,31 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
       faults.set(kind, { count: known.count + 1, slowestMs: Math.max(known.slowestMs, took) });
       report(`${kind} (${fault.name}): all replicas write again after ${Math.round(took)} ms`);
       if (took > (plan.recoveryMs ?? Number.POSITIVE_INFINITY))
-        ledger.problem('slow recovery', `${Math.round(took)} ms after: ${kind} (${fault.name})`);
+        checker.problem('slow recovery', `${Math.round(took)} ms after: ${kind} (${fault.name})`);
       await plan.calm(progress);
     }
   } finally {
     running = false;
     await Promise.all([writers, ...others]);
-    // Also when something went wrong: whoever watches must come to an end.
+    // Also after an error: the watches end at this version.
     goal = await touch(replicas[0] as Server, names[0] ?? '', 'the end').catch(() => 0);
     await watchers;
     clearInterval(settling);
   }
   const seconds = (performance.now() - begun) / 1_000;
-  ledger.close();
-  tokens.judge();
-  ledger.compare(await Promise.all(replicas.map(listed)));
+  checker.close();
+  tokens.check();
+  checker.compare(await Promise.all(replicas.map(listed)));
   const memoryAfter = memory(replicas);
   return {
-    ledger,
+    checker,
     tokens: tokens.counts,
     unknown: (await writers).reduce((sum, one) => sum + one.unknown, 0),
     faults,
     seconds,
     memory: {
       replica: [memoryBefore.replica, memoryAfter.replica],
-      judge: [memoryBefore.judge, memoryAfter.judge],
+      test: [memoryBefore.test, memoryAfter.test],
     },
   };
 }
@@ -138,13 +138,13 @@ async function listed(replica: Server): Promise<{ name: string; version: number 
   }));
 }
 
-function memory(replicas: readonly Server[]): { replica: number; judge: number } {
+function memory(replicas: readonly Server[]): { replica: number; test: number } {
   const residentMb = ({ pid }: { pid: number }): number =>
     Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024);
-  return { replica: Math.max(...replicas.map(residentMb)), judge: residentMb(process) };
+  return { replica: Math.max(...replicas.map(residentMb)), test: residentMb(process) };
 }
 
-/** Until every replica takes a write; how long that took. */
+/** Waits until every replica accepts a write; returns the time that it took. */
 async function recovery(replicas: readonly Server[]): Promise<number> {
   const begun = performance.now();
   await Promise.all(

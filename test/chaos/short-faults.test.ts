@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeWithEtcd } from '../conformance/etcd-process.ts';
+import { type Deployment, startDeployment } from './deployment.ts';
 import type { FaultKind } from './faults.ts';
 import { type Progress, runChaos } from './run.ts';
-import { openStage, type Stage } from './stage.ts';
 import { problemsIn, summaryOf } from './summary.ts';
 
-/** Each once, whatever the time it takes: `npm run test:chaos` is the long form. */
+/** Each once. `npm run test:chaos` runs for longer. */
 const FAULTS: readonly FaultKind[] = ['replica killed', 'etcd member killed', 'etcd member hangs', 'replica cut off'];
 
-/** Clients get on with their work, however slow the machine is. */
-async function goesOn(progress: Progress, more: Partial<Progress>): Promise<void> {
+/** Waits until the clients have done so much more, however slow the machine is. */
+async function waitForProgress(progress: Progress, more: Partial<Progress>): Promise<void> {
   const goals = Object.entries(more).map(
     ([key, n]) => [key as keyof Progress, progress[key as keyof Progress] + n] as const,
   );
@@ -18,32 +18,37 @@ async function goesOn(progress: Progress, more: Partial<Progress>): Promise<void
     .toEqual([]);
 }
 
-describeWithEtcd('B2, B3, B8, B11: three replicas on three members of etcd, a short run of faults', () => {
-  let stage: Stage;
+describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members, a short run of faults', () => {
+  let deployment: Deployment;
   beforeAll(async () => {
-    stage = await openStage();
+    deployment = await startDeployment();
   });
-  afterAll(() => stage?.close());
+  afterAll(() => deployment?.close());
 
-  it('no acknowledged write is lost, no event missed or doubled, each swap has one winner, and tokens go on', {
+  it('no acknowledged write is lost, no event missed or doubled, each compare-and-swap has one winner, and tokens are issued', {
     timeout: 240_000,
   }, async () => {
     const left = [...FAULTS];
     const lines: string[] = [];
-    const outcome = await runChaos(stage, {
+    const outcome = await runChaos(deployment, {
       watchers: 12,
       writers: 3,
       tokenClients: 3,
       random: Math.random,
       next: () => left.shift(),
-      calm: (progress) => goesOn(progress, { writes: 3, reads: 3, tokens: 3 }),
+      calm: (progress) => waitForProgress(progress, { writes: 3, reads: 3, tokens: 3 }),
       during: (kind, progress) =>
-        goesOn(progress, { writes: 4, reads: 4, tokens: 10, tokensAfterDeath: kind === 'replica killed' ? 50 : 0 }),
+        waitForProgress(progress, {
+          writes: 4,
+          reads: 4,
+          tokens: 10,
+          tokensAfterDeath: kind === 'replica killed' ? 50 : 0,
+        }),
       report: (line) => lines.push(line),
     });
     const summary = [...lines, summaryOf(outcome)].join('\n');
     expect(problemsIn(outcome), summary).toEqual([]);
     expect([...outcome.faults.keys()]).toEqual(FAULTS);
-    for (const [what, count] of Object.entries(outcome.ledger.checked)) expect(count, what).toBeGreaterThan(0);
+    for (const [what, count] of Object.entries(outcome.checker.checked)) expect(count, what).toBeGreaterThan(0);
   });
 });

@@ -3,13 +3,13 @@ import { tokenPath } from '../e2e/support/objects.ts';
 import { Balancer } from './balancer.ts';
 import { CALL_MS, type World } from './clients.ts';
 
-/** From then on after the death of a replica nobody may notice it any more. */
+/** From this time after the death of a replica, requests must not fail. */
 export const NOTICED_MS = 2_000;
-const MOST_ERRORS = 0.001;
+const MAX_ERROR_RATE = 0.001;
 const PAUSE_MS = 5;
 const BODY = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [] } };
 
-/** Asks for tokens through a load balancer, and shows what it gets to any replica. Counts whom a death has hurt. */
+/** Requests tokens through a load balancer, and uses them at random replicas. Counts failures after a death. */
 export class TokenClients {
   readonly #world: World;
   readonly #balancer: Balancer;
@@ -17,14 +17,14 @@ export class TokenClients {
   readonly counts = {
     asked: 0,
     failed: 0,
-    /** Of these: in the time after a death in which no request may fail. */
+    /** Requests in the time after a death in which none may fail. */
     askedAfterDeath: 0,
     failedAfterDeath: 0,
     deaths: 0,
     accepted: 0,
   };
-  /** What those who asked too late after a death got instead of a token. */
-  readonly #answers = new Map<string, number>();
+  /** Errors of those requests, with their number. */
+  readonly #errors = new Map<string, number>();
 
   constructor(world: World) {
     this.#world = world;
@@ -36,8 +36,8 @@ export class TokenClients {
     this.counts.deaths += 1;
   }
 
-  /** Something else happens now, and what fails may be due to that. */
-  somethingElse(): void {
+  /** Another fault begins: later failures may be due to it. */
+  otherFault(): void {
     this.#diedAt = undefined;
   }
 
@@ -52,12 +52,12 @@ export class TokenClients {
     await Promise.all([this.#balancer.check(running), ...Array.from({ length: clients }, ask)]);
   }
 
-  judge(): void {
+  check(): void {
     const { askedAfterDeath, failedAfterDeath } = this.counts;
-    if (failedAfterDeath < MOST_ERRORS * askedAfterDeath || failedAfterDeath === 0) return;
-    this.#world.ledger.problem(
+    if (failedAfterDeath < MAX_ERROR_RATE * askedAfterDeath || failedAfterDeath === 0) return;
+    this.#world.checker.problem(
       'token errors after a death',
-      `${failedAfterDeath} of ${askedAfterDeath} requests failed more than ${NOTICED_MS} ms after a death: ${JSON.stringify([...this.#answers])}`,
+      `${failedAfterDeath} of ${askedAfterDeath} requests failed more than ${NOTICED_MS} ms after a death: ${JSON.stringify([...this.#errors])}`,
     );
   }
 
@@ -74,22 +74,22 @@ export class TokenClients {
     if (failed && issued !== undefined) reason = `${issued.code} ${issued.text.slice(0, 200)}`;
     this.counts.asked += 1;
     if (failed) this.counts.failed += 1;
-    // What another fault began to break meanwhile is not due to the death.
+    // Not counted when another fault has begun in the meantime.
     if (isLater && this.#diedAt === diedAt) {
       this.counts.askedAfterDeath += 1;
       if (failed) {
         this.counts.failedAfterDeath += 1;
-        this.#answers.set(reason, (this.#answers.get(reason) ?? 0) + 1);
+        this.#errors.set(reason, (this.#errors.get(reason) ?? 0) + 1);
       }
     }
     if (issued === undefined || issued.code >= 500) return;
-    if (failed) return this.#world.ledger.problem('token refused', `${issued.code} ${issued.text}`);
+    if (failed) return this.#world.checker.problem('token refused', `${issued.code} ${issued.text}`);
     const token: string = issued.json.status.token;
-    const { replicas, ledger } = this.#world;
+    const { replicas, checker } = this.#world;
     const shown = await replicas[Math.floor(Math.random() * replicas.length)]
       ?.call('GET', '/auth/v1/clusters?resourceVersion=0', { token, signal: AbortSignal.timeout(CALL_MS) })
       .catch(() => undefined);
     if (shown?.code === 200) this.counts.accepted += 1;
-    else if (shown?.code === 401) ledger.problem('token refused', 'a replica refused a token of another');
+    else if (shown?.code === 401) checker.problem('token refused', 'a replica refused a token of another');
   }
 }

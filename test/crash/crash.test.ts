@@ -1,7 +1,7 @@
 /**
- * What was acknowledged before `kill -9` is there after it, and nothing is there by halves.
- * The file is used again from round to round, so that damage would add up. Set CLUSTERPASS_CRASH_ROUNDS for
- * more rounds, CLUSTERPASS_CRASH_SEED to repeat a run as far as a race can be repeated.
+ * Writes acknowledged before `kill -9` exist after it, and no write exists in part. All rounds use one file, so that
+ * damage would accumulate. CLUSTERPASS_CRASH_ROUNDS sets the number of rounds, CLUSTERPASS_CRASH_SEED repeats a run as
+ * far as races can be repeated.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,21 +24,21 @@ const SEED = Number(process.env.CLUSTERPASS_CRASH_SEED ?? Math.floor(Math.random
 const WRITER = fileURLToPath(new URL('./writer.ts', import.meta.url));
 
 interface Kill {
-  /** Acknowledged writes to wait for, and then some time to land between any two instructions. */
+  /** Kills after so many acknowledged writes, and a random time. */
   readonly afterAcks: number;
   readonly thenMs: number;
 }
 
-/** Runs the writer on the file, kills it, and has the journal read all that it said. */
+/** Runs the writer on the file, kills it, and records its output in the journal. */
 async function runAndKill(file: string, seed: number, kill: Kill, journal: Journal, floor: Revision): Promise<void> {
   const child = spawn(process.execPath, [WRITER, file, String(seed)], { stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = once(child, 'exit');
-  let complaints = '';
+  let stderr = '';
   child.stderr.on('data', (chunk) => {
-    complaints += chunk;
+    stderr += chunk;
   });
   const round = { floor, revisions: new Set<Revision>() };
-  let broken: unknown;
+  let failure: unknown;
   let killing: Promise<void> | undefined;
   const killSoon = async () => {
     await delay(kill.thenMs);
@@ -47,18 +47,18 @@ async function runAndKill(file: string, seed: number, kill: Kill, journal: Journ
   if (kill.afterAcks === 0) killing = killSoon();
   for await (const text of createInterface({ input: child.stdout })) {
     try {
-      // The last line may have been cut off in the middle; then its write was never acknowledged to us.
+      // The last line may be cut off; its write counts as not acknowledged.
       const line = parseLine(text);
       if (line !== undefined) journal.read(line, round);
     } catch (error) {
-      broken ??= error;
+      failure ??= error;
     }
     if (round.revisions.size >= kill.afterAcks) killing ??= killSoon();
   }
   const [code, signal] = await exited;
   await killing;
-  if (broken !== undefined) throw broken;
-  expect({ code, signal, complaints }).toEqual({ code: null, signal: 'SIGKILL', complaints: '' });
+  if (failure !== undefined) throw failure;
+  expect({ code, signal, stderr }).toEqual({ code: null, signal: 'SIGKILL', stderr: '' });
 }
 
 function parseLine(text: string): Line | undefined {
@@ -69,18 +69,18 @@ function parseLine(text: string): Line | undefined {
   }
 }
 
-/** Every key is as it was acknowledged last, or as the one write on its way would have made it. Nothing else exists. */
+/** Every key has its last acknowledged value, or that of its one pending write. No other keys exist. */
 async function checkState(store: Store, journal: Journal): Promise<void> {
   expect(await store.revision()).toBeGreaterThanOrEqual(journal.newest);
   expect(await store.compactedRevision()).toBeGreaterThanOrEqual(journal.compacted);
   const { items } = await store.list({ prefix: '/' });
   const stored = new Map(items.map((item) => [item.key, item]));
-  for (const key of new Set([...stored.keys(), ...journal.acked.keys(), ...journal.open.keys()])) {
+  for (const key of new Set([...stored.keys(), ...journal.acked.keys(), ...journal.pending.keys()])) {
     const item = stored.get(key);
     const nonce = item === undefined ? null : nonceOf(key, item.value);
-    expect(nonce, `${key} holds a whole value of its own`).toBeDefined();
+    expect(nonce, `${key} holds a complete value of this key`).toBeDefined();
     const acked = journal.acked.get(key) ?? { nonce: null, revision: 0 };
-    const pending = journal.open.get(key);
+    const pending = journal.pending.get(key);
     if (nonce === acked.nonce) {
       if (item !== undefined)
         expect(item.modRevision, `${key} has the revision that was acknowledged`).toBe(acked.revision);
@@ -88,10 +88,10 @@ async function checkState(store: Store, journal: Journal): Promise<void> {
       expect(nonce, `${key} was last acknowledged as ${acked.nonce} at ${acked.revision}`).toBe(pending);
       if (item !== undefined) expect(item.modRevision).toBeGreaterThan(acked.revision);
     }
-    // Whatever became of the write on its way is known now, and must stay so.
+    // The outcome of the pending write is known now, and must not change.
     journal.acked.set(key, { nonce: nonce ?? null, revision: item?.modRevision ?? acked.revision });
   }
-  journal.open.clear();
+  journal.pending.clear();
 }
 
 function checkFile(file: string): void {
@@ -114,13 +114,13 @@ it(
     let floor: Revision = 0;
     let undecided = 0;
     for (let round = 1; round <= ROUNDS; round++) {
-      // One in eight is killed while it starts, which is when it recovers from the kill before.
+      // One in eight is killed during its start, when it recovers from the previous kill.
       const starting = random() < 1 / 8;
       const kill = starting
         ? { afterAcks: 0, thenMs: Math.floor(random() * 300) }
         : { afterAcks: 1 + Math.floor(random() * 600), thenMs: Math.floor(random() * 20) };
       await runAndKill(file, SEED + round, kill, journal, floor);
-      undecided += journal.open.size;
+      undecided += journal.pending.size;
       const store = await openSqliteStore({ file });
       try {
         await checkState(store, journal);
@@ -134,8 +134,8 @@ it(
     }
     rmSync(directory, { recursive: true });
     console.log(
-      `crash: ${ROUNDS} kills, ${journal.writes} acknowledged writes, none lost; ${undecided} on their way, each whole or ` +
-        `not there; ${journal.compactions} compactions; revision ${floor}, never reused; integrity_check ok each time`,
+      `crash: ${ROUNDS} kills, ${journal.writes} acknowledged writes, none lost; ${undecided} pending, each complete or ` +
+        `absent; ${journal.compactions} compactions; revision ${floor}, never reused; integrity_check ok each time`,
     );
     expect(journal.writes).toBeGreaterThan(0);
   },

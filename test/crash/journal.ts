@@ -1,12 +1,12 @@
-/** What the writer tells the test, one JSON line each, and what the test concludes from it. */
+/** The output of the writer, as JSON lines, and the state that follows from it. */
 import type { Revision } from '../../src/storage/contract.ts';
 
 export type Line =
-  /** Before a write is asked for: it may happen from now on. A nonce of null deletes. */
+  /** Before a write: it may happen from now on. A nonce of null deletes. */
   | { readonly type: 'intent'; readonly key: string; readonly nonce: string | null }
-  /** After it was acknowledged: it must never be lost. */
+  /** After the write was acknowledged: it must not be lost. */
   | { readonly type: 'ack'; readonly key: string; readonly nonce: string | null; readonly revision: Revision }
-  /** After a compaction has ended: older revisions must stay unreadable. */
+  /** After a compaction: older revisions must stay unreadable. */
   | { readonly type: 'compacted'; readonly revision: Revision };
 
 export interface Known {
@@ -14,28 +14,28 @@ export interface Known {
   readonly revision: Revision;
 }
 
-/** Each key has one writer with one write at a time, so there is at most one write whose fate is open. */
+/** Each key has one writer with one write at a time, so at most one write of a key is pending. */
 export class Journal {
   readonly acked = new Map<string, Known>();
-  readonly open = new Map<string, string | null>();
+  readonly pending = new Map<string, string | null>();
   compacted: Revision = 0;
   newest: Revision = 0;
   writes = 0;
   compactions = 0;
 
-  /** Throws when the line shows a broken promise. */
+  /** Throws when the line violates the contract. */
   read(line: Line, round: { floor: Revision; revisions: Set<Revision> }): void {
     switch (line.type) {
       case 'intent':
-        this.open.set(line.key, line.nonce);
+        this.pending.set(line.key, line.nonce);
         return;
       case 'ack': {
         if (line.revision <= round.floor) {
-          throw new Error(`revision ${line.revision} was given although the store had been at ${round.floor}`);
+          throw new Error(`revision ${line.revision} was assigned after the store had been at ${round.floor}`);
         }
-        if (round.revisions.has(line.revision)) throw new Error(`revision ${line.revision} was given twice`);
+        if (round.revisions.has(line.revision)) throw new Error(`revision ${line.revision} was assigned twice`);
         round.revisions.add(line.revision);
-        this.open.delete(line.key);
+        this.pending.delete(line.key);
         this.acked.set(line.key, { nonce: line.nonce, revision: line.revision });
         this.newest = Math.max(this.newest, line.revision);
         this.writes++;

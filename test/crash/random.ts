@@ -1,4 +1,4 @@
-/** mulberry32: small, and the same numbers for the same seed. */
+/** mulberry32, a small seeded generator. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,6 +1,6 @@
 /**
- * The process that is killed: several writers on a real store that create, change and delete, one that compacts,
- * each telling what it is about to do and what was acknowledged. Never ends by itself.
+ * The process that is killed: several writers that create, change and delete keys of a real store, and one that
+ * compacts. Each prints its intents and acknowledgements. It never ends by itself.
  */
 import { writeSync } from 'node:fs';
 import type { Revision } from '../../src/storage/contract.ts';
@@ -15,14 +15,14 @@ const KEYS_EACH = 12;
 const [file = '', seedText = '0'] = process.argv.slice(2);
 const seed = Number(seedText);
 
-/** Straight to the pipe: what was said must not be lost in a buffer of a process that is killed. */
-function say(line: Line): void {
+/** Synchronously to the pipe: a buffer of the process would be lost by the kill. */
+function print(line: Line): void {
   let rest = Buffer.from(`${JSON.stringify(line)}\n`);
   while (rest.length > 0) {
     try {
       rest = rest.subarray(writeSync(1, rest));
     } catch (error) {
-      // The pipe is full and does not block: its reader is behind.
+      // The non-blocking pipe is full.
       if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error;
     }
   }
@@ -39,16 +39,16 @@ async function write(writer: number): Promise<never> {
     const modRevision = current.get(key);
     const deletes = modRevision !== undefined && random() < 0.3;
     const nonce = deletes ? null : `${seed}-${writer}-${count}`;
-    // Mostly small; now and then many pages, which is where a write could be torn.
+    // Mostly small; sometimes many pages, where a write could be torn.
     const padding = Math.floor(random() ** 4 * 60_000);
-    say({ type: 'intent', key, nonce });
+    print({ type: 'intent', key, nonce });
     const result = await store.write({
       key,
       value: nonce === null ? null : checkedValue(key, nonce, padding),
       expect: modRevision === undefined ? { absent: true } : { modRevision },
     });
-    if (!result.ok) throw new Error(`${key} is not as its only writer left it`);
-    say({ type: 'ack', key, nonce, revision: result.revision });
+    if (!result.ok) throw new Error(`${key} was changed by another writer`);
+    print({ type: 'ack', key, nonce, revision: result.revision });
     if (deletes) current.delete(key);
     else current.set(key, result.revision);
   }
@@ -59,8 +59,8 @@ async function compact(): Promise<never> {
   for (;;) {
     const revision = Math.max(1, (await store.revision()) - Math.floor(random() * 50));
     await store.compact(revision);
-    say({ type: 'compacted', revision });
-    // Let some writes happen in between.
+    print({ type: 'compacted', revision });
+    // Some writes happen in between.
     for (let i = 0; i < 10; i++) await store.get('/none');
   }
 }

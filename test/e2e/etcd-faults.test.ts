@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Cable } from '../chaos/cut.ts';
+import { TcpProxy } from '../chaos/tcp-proxy.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
 import { addCluster, CLUSTERS, touch } from './support/fleet.ts';
 import { createAccount, createNamespace, tokenPath } from './support/objects.ts';
@@ -43,7 +43,7 @@ async function eventually(action: () => Promise<unknown>): Promise<number> {
 describeWithEtcd('B12: replicas while etcd is in trouble', () => {
   let etcd: Etcd;
   /** Between the first replica and each member. */
-  let cables: readonly Cable[] = [];
+  let proxies: readonly TcpProxy[] = [];
   let started: Replicas;
   let replicas: readonly [Server, Server];
   let followers: readonly Follower[];
@@ -73,8 +73,8 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
 
   beforeAll(async () => {
     etcd = await startEtcd({ size: 3 });
-    cables = await Promise.all(etcd.endpoints.map((endpoint) => Cable.to(endpoint)));
-    const slowable = cables.map(({ endpoint }) => endpoint);
+    proxies = await Promise.all(etcd.endpoints.map((endpoint) => TcpProxy.to(endpoint)));
+    const slowable = proxies.map(({ endpoint }) => endpoint);
     started = await startReplicas(etcd, { endpointsOf: (replica) => (replica === 0 ? slowable : etcd.endpoints) });
     replicas = [started.servers[0], started.servers[1]];
     const version = await addCluster(replicas[0], 'steady');
@@ -90,7 +90,7 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
     for (const watch of watches ?? []) watch.close();
     for (const member of etcd?.members ?? []) member.signal('SIGCONT');
     await started?.destroy();
-    for (const cable of cables) cable.close();
+    for (const proxy of proxies) proxy.close();
     await etcd?.destroy();
   });
 
@@ -141,7 +141,7 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
   it('every answer of etcd takes a second: what asks it is a second later, and nothing is refused', async () => {
     const [slow] = replicas;
     const SECOND = 1_000;
-    for (const cable of cables) cable.slow(SECOND);
+    for (const proxy of proxies) proxy.slow(SECOND);
     const took = async (action: () => Promise<unknown>): Promise<number> => {
       const from = performance.now();
       await action();
@@ -179,9 +179,9 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
     const metrics = (await slow.call('GET', '/metrics')).text;
     expect(Number(/^clusterpass_cache_lag_seconds (\S+)$/m.exec(metrics)?.[1])).toBeGreaterThanOrEqual(1);
     // New connections, without the delay.
-    for (const cable of cables) {
-      cable.slow(0);
-      cable.mend();
+    for (const proxy of proxies) {
+      proxy.slow(0);
+      proxy.heal();
     }
     await eventually(() => write(slow, 'fast again'));
     await expectAllSeen();

@@ -5,8 +5,8 @@ import { at, catalog, type Gate, inFolder, make, type Objects, openObjects } fro
 
 const { clusters, namespaces, serviceAccounts, pods } = catalog;
 
-/** Two clusters alike, so that it shows when the wrong one is touched. */
-async function furnish(objects: Objects): Promise<void> {
+/** Two clusters whose names share a prefix, so that the test detects a deletion in the wrong one. */
+async function createFleet(objects: Objects): Promise<void> {
   for (const cluster of ['a', 'ab']) {
     await make(objects, clusters, at('', '', cluster));
     for (const namespace of ['n', 'nn']) {
@@ -24,9 +24,9 @@ const isOf =
   (key: string): boolean =>
     new RegExp(`^/registry/(clusters/${cluster}$|[a-z]+/${cluster}/)`).test(key);
 
-const CRASH = new Error('the process is gone');
+const CRASH = new Error('the process was killed');
 
-/** Lets so many writes through, then none, as if the process had been killed in between. */
+/** Lets so many writes pass, then fails all, as if the process was killed. */
 function dieAfter(count: number): Gate {
   let left = count;
   return async (_, next) => {
@@ -40,13 +40,13 @@ const deleteCluster = async ({ writer, propagation }: Objects): Promise<void> =>
   await propagation.settle(clusters, at('', '', 'a'));
 };
 
-it('a deletion that is cut short at any write is finished at the next start', async () => {
+it('a deletion that is interrupted at any write is completed at the next start', async () => {
   await inFolder(async (file) => {
     const first = await openObjects(file);
-    await furnish(first);
+    await createFleet(first);
     const others = (await first.keys()).filter(isOf('ab'));
     await first.close();
-    let cutShort = 0;
+    let interrupted = 0;
     for (let count = 0; ; count++) {
       const copy = `${file}-${count}`;
       await copyFile(file, copy);
@@ -69,16 +69,16 @@ it('a deletion that is cut short at any write is finished at the next start', as
       }
       expect(outcome).toBe(CRASH);
       expect(left.length).toBeGreaterThan(0);
-      // Nothing was promised before the first write: the cluster is as it was.
+      // Before the first write the deletion was not acknowledged: the cluster is unchanged.
       expect(keys.filter(isOf('a')).length, `after ${count} writes`).toBe(count === 0 ? left.length : 0);
-      cutShort++;
+      interrupted++;
     }
-    // The cluster and both namespaces are marked, then eleven keys go.
-    expect(cutShort).toBe(3 + 11);
+    // The cluster and both namespaces are marked, then eleven keys are deleted.
+    expect(interrupted).toBe(3 + 11);
   });
 });
 
-/** A promise and the way to keep it. */
+/** A promise, and the function that resolves it. */
 function signal(): { readonly given: Promise<void>; give(): void } {
   let give = (): void => {};
   const given = new Promise<void>((resolve) => {
@@ -87,13 +87,13 @@ function signal(): { readonly given: Promise<void>; give(): void } {
   return { given, give };
 }
 
-it('what slips in while its namespace goes is swept, also when a namesake is there already', async () => {
+it('an object created while its namespace is deleted is swept, also when the namespace exists again', async () => {
   await inFolder(async (file) => {
     const objectKey = at('a', '', 'n');
     const [arrived, mayWrite, written] = [signal(), signal(), signal()];
     const objects = await openObjects(file, async ({ key, value }, next) => {
       if (key === '/registry/serviceaccounts/a/n/late') {
-        // It has seen a namespace that was not marked yet.
+        // It was validated against a namespace that was not marked yet.
         arrived.give();
         await mayWrite.given;
         const result = await next();
@@ -104,7 +104,7 @@ it('what slips in while its namespace goes is swept, also when a namesake is the
       mayWrite.give();
       await written.given;
       const result = await next();
-      // Made anew before the sweep: what was in the old one is not in the new one.
+      // Created again before the sweep: objects of the old namespace are not in the new one.
       await make(objects, namespaces, objectKey);
       await make(objects, serviceAccounts, at('a', 'n', 'new'));
       return result;
@@ -125,7 +125,7 @@ it('what slips in while its namespace goes is swept, also when a namesake is the
   });
 });
 
-it('an orphan is swept at the start, whatever holds it, and so is what a younger namesake did not make', async () => {
+it('orphans are swept at the start, with finalizers and with a younger owner of the same name', async () => {
   await inFolder(async (file) => {
     const objects = await openObjects(file);
     await make(objects, clusters, at('', '', 'a'));
@@ -136,7 +136,7 @@ it('an orphan is swept at the start, whatever holds it, and so is what a younger
     await make(objects, serviceAccounts, at('a', 'n', 'held'), { finalizers: ['example.com/a'] });
     await objects.close();
 
-    // Deleted without what is inside, as when the process dies before the sweep.
+    // Deleted without their dependents, as when the process is killed before the sweep.
     const bare = await openSqliteStore({ file });
     const stored = await bare.get('/registry/namespaces/a/n');
     const younger = await bare.get('/registry/namespaces/a/m');

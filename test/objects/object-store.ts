@@ -17,7 +17,7 @@ import { WatchCache } from '../../src/storage/watch-cache.ts';
 
 export const catalog = createCatalog({ productName: 'orchestrator' });
 
-/** Objects over a real database, with a say in which writes get through. */
+/** Objects over a real database, with a gate for writes. */
 export interface Objects {
   readonly store: Store;
   readonly reflector: Reflector<StoredObject>;
@@ -55,7 +55,7 @@ export async function openObjects(file: string, gate: Gate = (_, next) => next()
   };
 }
 
-/** One of several programs that share a store: caches of its own, which follow the store's watch. */
+/** A replica on a shared store, with its own caches. */
 export async function openReplica(store: Store) {
   const caches = new Map(
     catalog.storedKinds.map((kind) => [
@@ -91,7 +91,7 @@ export async function openReplica(store: Store) {
   return { reflector, reader, writer, propagation, stop: () => reflector.stop() };
 }
 
-/** A folder for a database, removed when the test is done with it. */
+/** A folder for a database, removed after the test. */
 export async function inFolder(test: (file: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-objects-'));
   try {

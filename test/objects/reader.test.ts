@@ -12,8 +12,8 @@ import { at, catalog, inFolder } from './object-store.ts';
 
 const { clusters } = catalog;
 
-/** A real store whose news reach the caches only while the gate is open. */
-interface SlowNews {
+/** A real store whose watch is delivered only while the gate is open. */
+interface DelayedWatch {
   readonly reader: ObjectReader;
   readonly reflector: Reflector<StoredObject>;
   put(name: string): Promise<void>;
@@ -21,7 +21,7 @@ interface SlowNews {
   release(): void;
 }
 
-async function withSlowNews(test: (parts: SlowNews) => Promise<void>): Promise<void> {
+async function withDelayedWatch(test: (parts: DelayedWatch) => Promise<void>): Promise<void> {
   await inFolder(async (file) => {
     const sqlite = await openSqliteStore({ file });
     let gate = Promise.resolve();
@@ -87,9 +87,9 @@ async function statusOf(work: Promise<unknown>): Promise<Status> {
   return error.status;
 }
 
-describe('K-25: what the cache does not have is looked for again', () => {
-  it('and found, though it was written after the cache last heard of anything', async () => {
-    await withSlowNews(async ({ reader, reflector, put, hold, release }) => {
+describe('K-25: an object that the cache does not have', () => {
+  it('is found after catching up', async () => {
+    await withDelayedWatch(async ({ reader, reflector, put, hold, release }) => {
       await reflector.start();
       hold();
       await put('new');
@@ -101,8 +101,8 @@ describe('K-25: what the cache does not have is looked for again', () => {
     });
   });
 
-  it('and is not said to be absent by a cache that stays behind', async () => {
-    await withSlowNews(async ({ reader, reflector, put, hold }) => {
+  it('is not reported as absent by a cache that stays behind', async () => {
+    await withDelayedWatch(async ({ reader, reflector, put, hold }) => {
       await reflector.start();
       hold();
       await put('new');
@@ -114,17 +114,17 @@ describe('K-25: what the cache does not have is looked for again', () => {
     });
   });
 
-  it('and is absent when the store says so too', async () => {
-    await withSlowNews(async ({ reader, reflector }) => {
+  it('is absent when the store does not have it either', async () => {
+    await withDelayedWatch(async ({ reader, reflector }) => {
       await reflector.start();
       expect(await reader.findFresh(clusters, at('', '', 'gone'))).toBeUndefined();
     });
   });
 });
 
-describe('L-38: while the caches are being filled', () => {
-  it('every read is told to try again', async () => {
-    await withSlowNews(async ({ reader, reflector, put }) => {
+describe('L-38: while the caches are filled', () => {
+  it('every read fails with 429 and Retry-After', async () => {
+    await withDelayedWatch(async ({ reader, reflector, put }) => {
       await put('old');
       const warming = {
         kind: 'Status',

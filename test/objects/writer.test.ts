@@ -13,7 +13,7 @@ const statusOf = async (work: Promise<unknown>): Promise<Status> => {
   return error.status;
 };
 
-it('what was checked before its namespace went is not written after', async () => {
+it('a create that was validated before its namespace was deleted is not written after', async () => {
   await inFolder(async (file) => {
     let arrive = (): void => {};
     let release = (): void => {};
@@ -42,7 +42,7 @@ it('what was checked before its namespace went is not written after', async () =
   });
 });
 
-it('M-05: a name that cannot be generated is a conflict that is worth another try', async () => {
+it('M-05: when no unique name can be generated, the error is a retriable conflict', async () => {
   await inFolder(async (file) => {
     let writes = 0;
     const objects = await openObjects(file, (_, next) => {
@@ -67,7 +67,7 @@ it('M-05: a name that cannot be generated is a conflict that is worth another tr
   });
 });
 
-it('a store that fails is a 503, and nothing is believed to be written', async () => {
+it('an error of the store is a 503', async () => {
   await inFolder(async (file) => {
     const objects = await openObjects(file);
     await make(objects, clusters, at('', '', 'a'));
@@ -77,7 +77,7 @@ it('a store that fails is a 503, and nothing is believed to be written', async (
   });
 });
 
-it('an update that is guarded by another key happens only while that key is as it was', async () => {
+it('an update with a guard on another key fails once that key has changed', async () => {
   await inFolder(async (file) => {
     const objects = await openObjects(file);
     await make(objects, clusters, at('', '', 'a'));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Acknowledged, Ledger, type Shown } from './ledger.ts';
+import { type Acknowledged, HistoryChecker, type Shown } from './history-checker.ts';
 
 const WRITES: readonly Acknowledged[] = [
   { name: 'w', content: '1', base: 9, version: 10 },
@@ -11,7 +11,7 @@ const EVENTS: readonly Shown[] = [
   { name: 'w', content: '2', version: 12 },
 ];
 
-/** A ledger of a good history, with one thing changed. */
+/** A checker of a good history, with one thing changed. */
 function ledgerOf({
   writes = WRITES,
   watchers = [EVENTS, EVENTS],
@@ -20,22 +20,22 @@ function ledgerOf({
 }: {
   writes?: readonly Acknowledged[];
   watchers?: readonly (readonly Shown[])[];
-  more?: (ledger: Ledger) => void;
+  more?: (checker: HistoryChecker) => void;
   final?: number;
-} = {}): Ledger {
-  const ledger = new Ledger();
-  ledger.born('w', 9);
-  for (const write of writes) ledger.acknowledged(write);
+} = {}): HistoryChecker {
+  const checker = new HistoryChecker();
+  checker.created('w', 9);
+  for (const write of writes) checker.acknowledged(write);
   for (const events of watchers) {
-    const log = ledger.watcher();
+    const log = checker.watcher();
     log.listed(9);
     for (const event of events) log.shown(event);
     log.reached(13);
   }
-  ledger.read({ name: 'w', acknowledged: 1, tried: 2, seen: 2, replica: 0 });
-  more(ledger);
-  ledger.close();
-  ledger.compare([
+  checker.read({ name: 'w', acknowledged: 1, tried: 2, seen: 2, replica: 0 });
+  more(checker);
+  checker.close();
+  checker.compare([
     [
       { name: 'w', version: 12 },
       { name: 'x', version: 11 },
@@ -45,16 +45,16 @@ function ledgerOf({
       { name: 'x', version: 11 },
     ],
   ]);
-  return ledger;
+  return checker;
 }
 
-const kindsIn = (ledger: Ledger): string[] => [...ledger.problems.keys()];
+const kindsIn = (checker: HistoryChecker): string[] => [...checker.problems.keys()];
 
 describe('the judge of histories', () => {
   it('finds nothing wrong with one that is right, and says how much it looked at', () => {
-    const ledger = ledgerOf();
-    expect([...ledger.problems]).toEqual([]);
-    expect(ledger.checked).toEqual({
+    const checker = ledgerOf();
+    expect([...checker.problems]).toEqual([]);
+    expect(checker.checked).toEqual({
       writes: 2,
       contests: 0,
       reads: 1,
@@ -84,7 +84,7 @@ describe('the judge of histories', () => {
     ],
     [
       'two who wrote on top of one version',
-      { more: (ledger) => ledger.acknowledged({ name: 'w', content: '3', base: 9, version: 13 }) },
+      { more: (checker) => checker.acknowledged({ name: 'w', content: '3', base: 9, version: 13 }) },
       ['two winners', 'lost write', 'missed event', 'lost update', 'replicas differ'],
     ],
     [
@@ -92,25 +92,25 @@ describe('the judge of histories', () => {
       { writes: [{ name: 'w', content: '2', base: 9, version: 12 }] },
       ['lost update'],
     ],
-    ['a contest that nobody won', { more: (ledger) => ledger.allRefused('w', 12) }, ['no winner']],
-    ['a contest that somebody else won', { more: (ledger) => ledger.allRefused('w', 10) }, []],
+    ['a contest that nobody won', { more: (checker) => checker.allRefused('w', 12) }, ['no winner']],
+    ['a contest that somebody else won', { more: (checker) => checker.allRefused('w', 10) }, []],
     [
       'a stale read',
-      { more: (ledger) => ledger.read({ name: 'w', acknowledged: 2, tried: 2, seen: 1, replica: 2 }) },
+      { more: (checker) => checker.read({ name: 'w', acknowledged: 2, tried: 2, seen: 1, replica: 2 }) },
       ['stale read'],
     ],
     [
       'a read of nothing',
-      { more: (ledger) => ledger.read({ name: 'w', acknowledged: 2, tried: 2, seen: 3, replica: 2 }) },
+      { more: (checker) => checker.read({ name: 'w', acknowledged: 2, tried: 2, seen: 3, replica: 2 }) },
       ['read of nothing'],
     ],
     ['a replica that shows something old', { final: 10 }, ['replicas differ']],
     [
       'a write that was acknowledged when all watches were past it',
       {
-        more: (ledger) => {
-          ledger.settle();
-          ledger.acknowledged({ name: 'v', content: '1', base: 5, version: 8 });
+        more: (checker) => {
+          checker.settle();
+          checker.acknowledged({ name: 'v', content: '1', base: 5, version: 8 });
         },
       },
       ['lost write', 'replicas differ'],
@@ -120,29 +120,29 @@ describe('the judge of histories', () => {
   });
 
   it('a watch that had to list anew has a hole, and is not blamed for what is in it a second time', () => {
-    const ledger = new Ledger();
-    const [whole, broken] = [ledger.watcher(), ledger.watcher()];
+    const checker = new HistoryChecker();
+    const [whole, broken] = [checker.watcher(), checker.watcher()];
     for (const log of [whole, broken]) log.listed(9);
     for (const event of EVENTS) whole.shown(event);
     broken.listed(11);
     broken.shown(EVENTS[2] as Shown);
-    ledger.close();
-    expect(kindsIn(ledger)).toEqual(['watch not resumed']);
-    expect(ledger.checked.expectations).toBe(4);
+    checker.close();
+    expect(kindsIn(checker)).toEqual(['watch not resumed']);
+    expect(checker.checked.expectations).toBe(4);
   });
 
   it('judging in between changes nothing, and what was judged is forgotten', () => {
-    const ledger = new Ledger();
-    const [quick, slow] = [ledger.watcher(), ledger.watcher()];
+    const checker = new HistoryChecker();
+    const [quick, slow] = [checker.watcher(), checker.watcher()];
     for (const log of [quick, slow]) log.listed(9);
     for (const event of EVENTS) {
       quick.shown(event);
-      ledger.settle();
+      checker.settle();
     }
     slow.shown(EVENTS[0] as Shown);
-    ledger.settle();
+    checker.settle();
     slow.reached(12);
-    ledger.settle();
-    expect(ledger.problems.get('missed event')?.count).toBe(2);
+    checker.settle();
+    expect(checker.problems.get('missed event')?.count).toBe(2);
   });
 });

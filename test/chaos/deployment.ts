@@ -1,35 +1,37 @@
 import { type Etcd, startEtcd } from '../conformance/etcd-process.ts';
 import { type Replicas, startReplicas } from '../e2e/support/replicas.ts';
-import { Cable } from './cut.ts';
 import type { Machines } from './faults.ts';
+import { TcpProxy } from './tcp-proxy.ts';
 
-export interface Stage extends Machines {
+export interface Deployment extends Machines {
   close(): Promise<void>;
 }
 
-/** Three members of etcd, three replicas, and a cable between each of both. */
-export async function openStage(): Promise<Stage> {
-  let cables: Cable[][] = [];
+/** Three etcd members, three replicas, and a proxy between each pair. */
+export async function startDeployment(): Promise<Deployment> {
+  let proxies: TcpProxy[][] = [];
   let started: Replicas | undefined;
   const etcd: Etcd = await startEtcd({ size: 3 });
   const replicas: Replicas['servers'][number][] = [];
   const close = async (): Promise<void> => {
-    // One that was stopped dies of SIGKILL all the same.
+    // SIGKILL also ends a stopped process.
     for (const replica of replicas) await replica.kill();
     await started?.destroy();
-    for (const cable of cables.flat()) cable.close();
+    for (const proxy of proxies.flat()) proxy.close();
     await etcd.destroy();
   };
   try {
-    cables = await Promise.all([0, 1, 2].map(() => Promise.all(etcd.endpoints.map((endpoint) => Cable.to(endpoint)))));
+    proxies = await Promise.all(
+      [0, 1, 2].map(() => Promise.all(etcd.endpoints.map((endpoint) => TcpProxy.to(endpoint)))),
+    );
     started = await startReplicas(etcd, {
       count: 3,
-      endpointsOf: (i) => (cables[i] ?? []).map(({ endpoint }) => endpoint),
-      // What a replica writes is kept here, and a long run has many requests.
+      endpointsOf: (i) => (proxies[i] ?? []).map(({ endpoint }) => endpoint),
+      // The test holds the log of a replica in memory, and a long run has many requests.
       args: ['--log-level', 'warn'],
     });
     replicas.push(...started.servers);
-    return { members: etcd.members, replicas, cables, close };
+    return { members: etcd.members, replicas, proxies, close };
   } catch (error) {
     await close();
     throw error;

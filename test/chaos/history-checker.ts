@@ -1,9 +1,9 @@
 /**
- * What clients did and saw while things broke, and whether that can have been one store. It is judged as it happens:
- * one entry is kept for each write, and nothing for each watcher of it, so that a long run fits into memory.
+ * Checks the history of what clients wrote and saw during faults: it must be a history of one linearizable store. It is
+ * checked while it happens, with one entry for each write and none for each watch, so that a long run fits into memory.
  */
 
-/** What can be wrong. A run that is right has none of these. */
+/** Violations. A correct run has none. */
 export type ProblemKind =
   | 'lost write'
   | 'version given twice'
@@ -21,24 +21,22 @@ export type ProblemKind =
   | 'token errors after a death'
   | 'slow recovery';
 
-/** What an object became at a version. */
+/** The content of an object at a version. */
 export interface Shown {
   readonly name: string;
   readonly content: string;
   readonly version: number;
 }
 
-/** A write on top of a version, that was acknowledged. */
+/** An acknowledged write, with the version that it replaced. */
 export interface Acknowledged extends Shown {
   readonly base: number;
 }
 
-/**
- * A read that began after a write to the same object had been acknowledged. Each writer counts up in its own object.
- */
+/** A read that began after a write to the same object was acknowledged. Each writer counts up in its own object. */
 export interface FreshRead {
   readonly name: string;
-  /** The newest that was acknowledged before the read began, and the newest that was tried before it ended. */
+  /** The newest count acknowledged before the read began, and the newest tried before it ended. */
   readonly acknowledged: number;
   readonly tried: number;
   readonly seen: number;
@@ -48,26 +46,26 @@ export interface FreshRead {
 interface Entry {
   readonly name: string;
   readonly content: string;
-  /** Of the acknowledgement; undefined while only watches have shown it. */
+  /** Undefined while only watches have shown the version. */
   base?: number;
-  /** By any watch. */
+  /** True when any watch has shown it. */
   shown?: true;
 }
 
 const EXAMPLES = 5;
 
-export class Ledger {
+export class HistoryChecker {
   readonly #entries = new Map<number, Entry>();
   readonly #winners = new Map<string, number>();
   readonly #refused = new Map<string, { readonly name: string; readonly base: number }>();
-  readonly #watchers: WatcherLog[] = [];
+  readonly #watchers: WatchHistory[] = [];
   readonly #problems = new Map<ProblemKind, { count: number; examples: string[] }>();
-  /** Versions that not every watcher was held to yet. */
-  #fresh: number[] = [];
+  /** Versions that have not been checked against every watch yet. */
+  #unchecked: number[] = [];
   #settled = 0;
   readonly #checked = { writes: 0, contests: 0, reads: 0, events: 0, expectations: 0, resumed: 0, finalObjects: 0 };
 
-  /** How much was looked at: a check of nothing finds nothing. */
+  /** How much was checked. A run that checks nothing proves nothing. */
   get checked(): Readonly<Record<string, number>> {
     return { ...this.#checked, watchers: this.#watchers.length };
   }
@@ -83,8 +81,8 @@ export class Ledger {
     this.#problems.set(kind, known);
   }
 
-  /** An object was made, before anybody watched. */
-  born(name: string, version: number): void {
+  /** An object was created, before the watches began. */
+  created(name: string, version: number): void {
     this.#entries.set(version, { name, content: '', base: 0 });
   }
 
@@ -98,7 +96,7 @@ export class Ledger {
     this.#winners.set(slot, version);
     const entry = this.#entries.get(version);
     if (entry === undefined) {
-      if (version <= this.#settled) this.problem('lost write', `${text} at ${version} was shown to nobody`);
+      if (version <= this.#settled) this.problem('lost write', `${text} at ${version} was shown by no watch`);
       this.#enter(version, { name, content, base });
     } else if (entry.base !== undefined)
       this.problem('version given twice', `${version} to ${entry.name} and to ${name}`);
@@ -107,12 +105,12 @@ export class Ledger {
     else entry.base = base;
   }
 
-  /** All who tried to write on top of this version were told that it is not the newest. So another one must be. */
+  /** All concurrent writes on top of this version got a conflict, so another write must have replaced it. */
   allRefused(name: string, base: number): void {
     this.#refused.set(`${name}@${base}`, { name, base });
   }
 
-  contested(): void {
+  contended(): void {
     this.#checked.contests += 1;
   }
 
@@ -120,16 +118,16 @@ export class Ledger {
     this.#checked.reads += 1;
     const text = `replica ${replica} showed ${name} ${seen}`;
     if (seen < acknowledged) this.problem('stale read', `${text} after ${acknowledged} was acknowledged`);
-    if (seen > tried) this.problem('read of nothing', `${text}, which nobody wrote`);
+    if (seen > tried) this.problem('read of nothing', `${text}, which was never written`);
   }
 
-  watcher(): WatcherLog {
-    const log = new WatcherLog(this, this.#watchers.length);
+  watcher(): WatchHistory {
+    const log = new WatchHistory(this, this.#watchers.length);
     this.#watchers.push(log);
     return log;
   }
 
-  /** Called by watchers. What one saw at a version, every other must see there. */
+  /** Called by watches. All watches must show the same content at a version. */
   shown({ name, content, version }: Shown): void {
     this.#checked.events += 1;
     const known = this.#entries.get(version);
@@ -143,21 +141,21 @@ export class Ledger {
     this.#checked.resumed += 1;
   }
 
-  /** Holds every watcher to all that is known up to where the slowest of them is, and forgets what they saw of it. */
+  /** Checks every watch up to the position of the slowest, and drops the checked events. */
   settle(): void {
     const upTo = Math.min(...this.#watchers.map(({ position }) => position));
     if (!(upTo > this.#settled) || upTo === Number.POSITIVE_INFINITY) return;
-    const due = this.#fresh.filter((version) => version <= upTo).toSorted((a, b) => a - b);
-    this.#fresh = this.#fresh.filter((version) => version > upTo);
+    const due = this.#unchecked.filter((version) => version <= upTo).toSorted((a, b) => a - b);
+    this.#unchecked = this.#unchecked.filter((version) => version > upTo);
     this.#settled = upTo;
     for (const version of due) {
       const { name, content, shown } = this.#entries.get(version) ?? {};
-      if (shown !== true) this.problem('lost write', `${name} ${content} at ${version} was shown to nobody`);
+      if (shown !== true) this.problem('lost write', `${name} ${content} at ${version} was shown by no watch`);
     }
     for (const watcher of this.#watchers) this.#checked.expectations += watcher.account(due, upTo);
   }
 
-  /** What each replica shows when all is over. */
+  /** Compares the final lists of the replicas. */
   compare(lists: readonly (readonly { readonly name: string; readonly version: number }[])[]): void {
     const newest = new Map<string, number>();
     for (const [version, { name }] of this.#entries) newest.set(name, Math.max(newest.get(name) ?? 0, version));
@@ -171,7 +169,7 @@ export class Ledger {
     }
   }
 
-  /** What only the whole history shows: each acknowledged write is the next after the one that it was made on. */
+  /** Checks the whole history: each acknowledged write directly follows the version that it replaced. */
   close(): void {
     this.settle();
     const previous = new Map<string, number>();
@@ -181,7 +179,7 @@ export class Ledger {
       if (before !== undefined) {
         followed.add(`${name}@${before}`);
         if (base !== undefined && base !== before)
-          this.problem('lost update', `${name} at ${version} was made of ${base}, over ${before}`);
+          this.problem('lost update', `${name} at ${version} was based on ${base}, and replaced ${before}`);
       }
       previous.set(name, version);
     }
@@ -192,33 +190,33 @@ export class Ledger {
 
   #enter(version: number, entry: Entry): void {
     this.#entries.set(version, entry);
-    this.#fresh.push(version);
+    this.#unchecked.push(version);
   }
 }
 
-/** One watch over all of its connections. */
-export class WatcherLog {
-  readonly #ledger: Ledger;
+/** The history of one watch over all its connections. */
+export class WatchHistory {
+  readonly #checker: HistoryChecker;
   readonly #id: number;
   #seen: number[] = [];
-  /** Versions that a list has jumped over: up to the first of each pair was shown, and after the second. */
+  /** Versions that a list skipped: those after the first and up to the second of each pair. */
   #gaps: [number, number][] = [];
   #position: number | undefined;
 
-  constructor(ledger: Ledger, id: number) {
-    this.#ledger = ledger;
+  constructor(checker: HistoryChecker, id: number) {
+    this.#checker = checker;
     this.#id = id;
   }
 
-  /** Everything up to here was shown; 0 before the first list. */
+  /** All events up to this version were shown; 0 before the first list. */
   get position(): number {
     return this.#position ?? 0;
   }
 
-  /** Begins after a list. Not the first time, that is a history with a hole: the watch could not be resumed. */
+  /** The watch starts after a list. Any but the first list means that the watch could not be resumed. */
   listed(version: number): void {
     if (this.#position !== undefined)
-      this.#ledger.problem('watch not resumed', `watch ${this.#id} had to list anew at ${this.#position}`);
+      this.#checker.problem('watch not resumed', `watch ${this.#id} had to list again at ${this.#position}`);
     this.#gaps.push([this.#position ?? 0, version]);
     this.#position = version;
   }
@@ -226,20 +224,20 @@ export class WatcherLog {
   shown(event: Shown): void {
     const { position } = this;
     if (event.version <= position)
-      this.#ledger.problem('event twice or out of order', `watch ${this.#id}: ${event.version} after ${position}`);
+      this.#checker.problem('event twice or out of order', `watch ${this.#id}: ${event.version} after ${position}`);
     this.#seen.push(event.version);
     this.#position = Math.max(position, event.version);
-    this.#ledger.shown(event);
+    this.#checker.shown(event);
   }
 
-  /** A bookmark: nothing more will come up to here. */
+  /** A bookmark: no further events up to this version. */
   reached(version: number): void {
     if (version < this.position)
-      this.#ledger.problem('event twice or out of order', `watch ${this.#id}: back to ${version}`);
+      this.#checker.problem('event twice or out of order', `watch ${this.#id}: back to ${version}`);
     this.#position = Math.max(this.position, version);
   }
 
-  /** Whether all that was due has been seen; how much that was. */
+  /** Reports the due versions that were not shown; returns how many were due. */
   account(due: readonly number[], upTo: number): number {
     const seen = new Set(this.#seen);
     this.#seen = this.#seen.filter((version) => version > upTo);
@@ -247,7 +245,7 @@ export class WatcherLog {
     for (const version of due) {
       if (this.#gaps.some(([from, to]) => version > from && version <= to)) continue;
       expected += 1;
-      if (!seen.has(version)) this.#ledger.problem('missed event', `watch ${this.#id} missed ${version}`);
+      if (!seen.has(version)) this.#checker.problem('missed event', `watch ${this.#id} missed ${version}`);
     }
     this.#gaps = this.#gaps.filter(([, to]) => to > upTo);
     return expected;
