@@ -17,6 +17,9 @@ const STALL_MS = 30_000;
  */
 const SMALL_BYTES = 65_536;
 
+/** A body up to this length is sent together with the headers: one write costs less than two. */
+const ONE_WRITE_BYTES = 4_096;
+
 /** Bytes that exist, to be copied into the buffers that are sent. */
 export interface ReadyBytes {
   readonly length: number;
@@ -51,16 +54,13 @@ export async function writeReady(res: ServerResponse, bytes: ReadyBytes): Promis
 }
 
 /**
- * A body that fits into one buffer. Always bytes: Node would join a text with the headers and encode both as UTF-8,
- * which spoils the Latin-1 of a `Warning` header.
+ * A whole body. Node sends headers and body in one write only when both are text of one encoding, and headers are
+ * Latin-1. So a short body is given as Latin-1 text, in which each byte is one character.
  */
 export function endWith(res: ServerResponse, body: Uint8Array | string, ending = ''): void {
-  const length = Buffer.byteLength(body);
-  const whole = Buffer.allocUnsafe(length + ending.length);
-  if (typeof body === 'string') whole.write(body);
-  else whole.set(body);
-  whole.write(ending, length, 'latin1');
-  res.end(whole);
+  const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length);
+  if (bytes.length <= ONE_WRITE_BYTES) res.end(bytes.toString('latin1') + ending, 'latin1');
+  else res.end(ending === '' ? bytes : Buffer.concat([bytes, Buffer.from(ending)]));
 }
 
 /** Resolves when the bytes have left, or never will. */
