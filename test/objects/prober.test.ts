@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import type { ClusterStatus } from '../../src/api/kinds/cluster.ts';
@@ -10,7 +10,7 @@ const MINUTE = 60_000;
 const OK: Outcome = { ready: true, version: 'v1.36.4+k3s1' };
 const DOWN: Outcome = { ready: false, fault: 'network', message: 'gone' };
 
-/** Time that passes when it is told to. */
+/** A clock that the test advances. */
 class ManualClock {
   time = 0;
   #tasks: { readonly at: number; readonly task: () => void }[] = [];
@@ -24,11 +24,11 @@ class ManualClock {
     };
   };
 
-  /** Step by step, with pauses in which what was started can end. */
+  /** Runs the due tasks one after the other, with a tick for each. */
   async pass(ms: number): Promise<void> {
     const end = this.time + ms;
     for (;;) {
-      await turn();
+      await nextTick();
       const next = this.#tasks.reduce((least, { at: due }) => Math.min(least, due), Number.POSITIVE_INFINITY);
       if (next > end) break;
       this.time = Math.max(this.time, next);
@@ -44,13 +44,14 @@ interface World {
   readonly objects: Objects;
   readonly clock: ManualClock;
   readonly prober: Prober;
-  /** What the next looks find; by name, or for all. */
+  /** The outcome of the next probes. */
   outcome: Outcome | ((cluster: ApiObject, signal: AbortSignal) => Promise<Outcome>);
   leads: boolean;
-  looks: string[];
+  /** The names of the probed clusters. */
+  probes: string[];
   ready(name: string): { status?: string; reason?: string; lastHeartbeatTime?: string } | undefined;
   status(name: string): ClusterStatus;
-  /** Waits until this holds, however long the store takes. */
+  /** Waits until the condition holds. */
   until(holds: () => boolean): Promise<void>;
 }
 
@@ -65,7 +66,7 @@ async function inWorld(test: (world: World) => Promise<void>, gate?: Gate): Prom
       endpointsField: 'orchestratorApiEndpoints',
       clusters: objects.reader.cache(catalog.clusters),
       probe: async (cluster, signal) => {
-        world.looks.push(cluster.metadata.name ?? '');
+        world.probes.push(cluster.metadata.name ?? '');
         return typeof world.outcome === 'function' ? world.outcome(cluster, signal) : world.outcome;
       },
       update: (name, uid, change) =>
@@ -89,11 +90,11 @@ async function inWorld(test: (world: World) => Promise<void>, gate?: Gate): Prom
       prober,
       outcome: OK,
       leads: true,
-      looks: [],
+      probes: [],
       status,
       ready: (name) => status(name).conditions?.find(({ type }) => type === 'Ready'),
       until: async (holds) => {
-        while (!holds()) await turn();
+        while (!holds()) await nextTick();
       },
     };
     try {
@@ -118,7 +119,7 @@ async function register({ objects }: World, name: string, address = 'https://10.
 const change = ({ objects }: World, name: string, part: 'object' | 'status', edit: (cluster: ApiObject) => ApiObject) =>
   objects.writer.update(catalog.clusters, at('', '', name), edit, { dryRun: false, part });
 
-const judge = (world: World, name: string, conditions: ClusterStatus['conditions']) =>
+const setConditions = (world: World, name: string, conditions: ClusterStatus['conditions']) =>
   change(world, name, 'status', (cluster) => ({ ...cluster, status: { ...(cluster.status as object), conditions } }));
 
 const annotate = (world: World, name: string, value: string) =>
@@ -128,7 +129,7 @@ const annotate = (world: World, name: string, value: string) =>
   }));
 
 describe('the prober', () => {
-  it('looks at a new cluster at once, and writes condition, version and type', async () => {
+  it('probes a new cluster at once, and writes condition, version and type', async () => {
     await inWorld(async (world) => {
       world.prober.start();
       await register(world, 'a');
@@ -138,24 +139,24 @@ describe('the prober', () => {
     });
   });
 
-  it('spreads the fleet it finds at the start, and looks at each cluster once in an interval', async () => {
+  it('spreads the existing clusters over the interval, and probes each once in an interval', async () => {
     await inWorld(async (world) => {
       for (const name of ['a', 'b', 'c']) await register(world, name);
       world.prober.start();
       await world.clock.pass(14_900);
-      expect(world.looks).toEqual([]);
+      expect(world.probes).toEqual([]);
       await world.clock.pass(10 * 30_000);
-      expect(world.looks).toHaveLength(30);
+      expect(world.probes).toHaveLength(30);
     });
   });
 
-  it('says False after three failures and True after one success', async () => {
+  it('sets False after three failures and True after one success', async () => {
     await inWorld(async (world) => {
       world.outcome = DOWN;
       world.prober.start();
       await register(world, 'a');
       await world.clock.pass(59_000);
-      expect([world.looks.length, world.ready('a')]).toEqual([2, undefined]);
+      expect([world.probes.length, world.ready('a')]).toEqual([2, undefined]);
       await world.clock.pass(2_000);
       await world.until(() => world.ready('a')?.status === 'False');
       expect(world.ready('a')).toMatchObject({ reason: 'ProbeNetworkFailed', message: 'gone' });
@@ -165,7 +166,7 @@ describe('the prober', () => {
     });
   });
 
-  it('writes nothing for looks that find what is known, but the time of the last one after five minutes', async () => {
+  it('does not write unchanged results, except the heartbeat after five minutes', async () => {
     await inWorld(async (world) => {
       world.prober.start();
       await register(world, 'a');
@@ -174,7 +175,7 @@ describe('the prober', () => {
       const first = world.ready('a');
       const { revision } = world.objects.reader;
       await world.clock.pass(4.9 * MINUTE);
-      expect([world.looks.length, world.objects.reader.revision]).toEqual([10, revision]);
+      expect([world.probes.length, world.objects.reader.revision]).toEqual([10, revision]);
       await world.clock.pass(1.1 * MINUTE);
       await world.until(() => world.ready('a')?.lastHeartbeatTime !== first?.lastHeartbeatTime);
       expect(world.objects.reader.revision).toBe(revision + 1);
@@ -182,7 +183,7 @@ describe('the prober', () => {
     });
   });
 
-  it('leaves conditions of other types alone, also one that is written in the same moment', async () => {
+  it('keeps conditions of other types, also one that is written concurrently', async () => {
     let between: (() => Promise<unknown>) | undefined;
     const gate: Gate = async (_, next) => {
       const first = between;
@@ -193,27 +194,27 @@ describe('the prober', () => {
     await inWorld(async (world) => {
       world.prober.start();
       await register(world, 'a');
-      between = () => judge(world, 'a', [{ type: 'CredentialUsable', status: 'False', reason: 'Unconfirmed' }]);
+      between = () => setConditions(world, 'a', [{ type: 'CredentialUsable', status: 'False', reason: 'Unconfirmed' }]);
       await world.clock.pass(10);
       await world.until(() => world.status('a').conditions?.length === 2);
       expect(world.status('a').conditions?.map(({ type }) => type)).toEqual(['CredentialUsable', 'Ready']);
     }, gate);
   });
 
-  it('leaves a cluster to whoever else judges it, until it is told to take it over', async () => {
+  it('does not probe a cluster with a Ready condition of another program, until it is enabled', async () => {
     await inWorld(async (world) => {
       await register(world, 'a');
-      await judge(world, 'a', [{ type: 'Ready', status: 'False', reason: 'NodesLost' }]);
+      await setConditions(world, 'a', [{ type: 'Ready', status: 'False', reason: 'NodesLost' }]);
       world.prober.start();
       await world.clock.pass(2 * MINUTE);
-      expect([world.looks, world.ready('a')?.reason]).toEqual([[], 'NodesLost']);
+      expect([world.probes, world.ready('a')?.reason]).toEqual([[], 'NodesLost']);
       await annotate(world, 'a', 'enabled');
       await world.clock.pass(10);
       await world.until(() => world.ready('a')?.reason === 'ProbeSucceeded');
     });
   });
 
-  it('stops looking when told so, and says that it does not know', async () => {
+  it('stops probing when disabled, and sets Unknown', async () => {
     await inWorld(async (world) => {
       world.prober.start();
       await register(world, 'a');
@@ -221,13 +222,13 @@ describe('the prober', () => {
       await world.until(() => world.ready('a')?.status === 'True');
       await annotate(world, 'a', 'disabled');
       await world.until(() => world.ready('a')?.reason === 'ProbeDisabled');
-      const looks = world.looks.length;
+      const probes = world.probes.length;
       await world.clock.pass(2 * MINUTE);
-      expect([world.looks.length, world.ready('a')?.status]).toEqual([looks, 'Unknown']);
+      expect([world.probes.length, world.ready('a')?.status]).toEqual([probes, 'Unknown']);
     });
   });
 
-  it('looks at once at a changed address, and drops what it was finding out about the old one', async () => {
+  it('probes a changed address at once, and drops the running probe of the old one', async () => {
     await inWorld(async (world) => {
       const old = Promise.withResolvers<Outcome>();
       world.outcome = () => old.promise;
@@ -242,11 +243,11 @@ describe('the prober', () => {
       old.resolve({ ready: true, version: 'v1' });
       await world.clock.pass(10);
       await world.until(() => world.status('a').version !== undefined);
-      expect([world.looks, world.status('a').version]).toEqual([['a', 'a'], 'v2']);
+      expect([world.probes, world.status('a').version]).toEqual([['a', 'a'], 'v2']);
     });
   });
 
-  it('says Unknown when no look ends for five intervals', async () => {
+  it('sets Unknown when no probe ends for five intervals', async () => {
     await inWorld(async (world) => {
       world.prober.start();
       await register(world, 'a');
@@ -262,23 +263,23 @@ describe('the prober', () => {
     });
   });
 
-  it('looks only while it leads', async () => {
+  it('probes only while it leads', async () => {
     await inWorld(async (world) => {
       world.leads = false;
       world.prober.start();
       await register(world, 'a');
       await world.clock.pass(2 * MINUTE);
-      expect(world.looks).toEqual([]);
+      expect(world.probes).toEqual([]);
       world.leads = true;
       await world.clock.pass(40_000);
-      expect(world.looks).toEqual(['a']);
+      expect(world.probes).toEqual(['a']);
       world.leads = false;
       await world.clock.pass(2 * MINUTE);
-      expect(world.looks).toEqual(['a']);
+      expect(world.probes).toEqual(['a']);
     });
   });
 
-  it('forgets a deleted cluster, and ends the looks under way when it stops', async () => {
+  it('drops a deleted cluster, and aborts running probes when it stops', async () => {
     await inWorld(async (world) => {
       const signals: AbortSignal[] = [];
       world.outcome = (_, signal) => {
@@ -293,7 +294,7 @@ describe('the prober', () => {
       await world.prober.stop();
       expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
       await world.clock.pass(2 * MINUTE);
-      expect(world.looks).toEqual(['a']);
+      expect(world.probes).toEqual(['a']);
     });
   });
 });

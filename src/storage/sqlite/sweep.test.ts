@@ -9,8 +9,8 @@ import { LogTable } from './log-table.ts';
 import { Sweeper } from './sweep.ts';
 
 /**
- * In the program nobody else can lock the file: it is held for one process. So that SQLite can say "locked" at all, these
- * tests give that up, and use a second connection.
+ * In the program no other connection can lock the file, because it is locked exclusively. These tests open it without
+ * that lock and use a second connection.
  */
 let directory: string;
 let db: DatabaseSync;
@@ -48,8 +48,8 @@ function compact(revision: number): void {
 }
 
 describe('B17: a database that is locked', () => {
-  it('by a writer: that compaction fails, and the next one does the work of both', async () => {
-    const told: string[] = [];
+  it('by a writer: the compaction fails, and the next one does its work too', async () => {
+    const warnings: string[] = [];
     let now = 0;
     let wake: (() => void) | undefined;
     const rounds: number[] = [];
@@ -73,7 +73,7 @@ describe('B17: a database that is locked', () => {
       },
       retainMs: 60_000,
       retainRevisions: 0,
-      logger: { warn: (fields, message) => told.push(`${message} ${String((fields as { err: unknown }).err)}`) },
+      logger: { warn: (fields, message) => warnings.push(`${message} ${String((fields as { err: unknown }).err)}`) },
     });
     const round = async (): Promise<void> => {
       const before = rounds.length;
@@ -84,14 +84,14 @@ describe('B17: a database that is locked', () => {
     await expect.poll(() => rounds).toEqual([WRITES]);
     other.exec('BEGIN IMMEDIATE');
     await round();
-    expect(told).toEqual([expect.stringMatching(/tried again.*database is locked/)]);
+    expect(warnings).toEqual([expect.stringMatching(/tried again.*database is locked/)]);
     other.exec('ROLLBACK');
     await round();
-    expect([rounds, told.length]).toEqual([[WRITES, WRITES, 1], 1]);
+    expect([rounds, warnings.length]).toEqual([[WRITES, WRITES, 1], 1]);
     await compactor.stop();
   });
 
-  it('by a reader: rows are removed, the log stays, and is emptied by the next one', () => {
+  it('by a reader: rows are removed, the WAL is emptied by the next compaction', () => {
     other.exec('BEGIN');
     other.prepare('SELECT count(*) FROM log').get();
     expect(() => compact(log.revision)).toThrow('the write-ahead log could not be emptied');
