@@ -7,7 +7,7 @@ import { validateObject } from './validate-object.ts';
 const kind = clusterKind('orchestrator');
 const ENDPOINTS = 'orchestratorApiEndpoints';
 
-/** As it might lie in a store for years: by the rules of today neither its address nor its label would be accepted. */
+/** As an earlier release stored it: the address and the label are no longer valid. */
 const old = (): ApiObject => ({
   apiVersion: 'clusterregistry.k8s.io/v1alpha1',
   kind: 'Cluster',
@@ -29,7 +29,7 @@ const fieldsOf = (before: ApiObject, sent: ApiObject): string[] =>
   validateObject(kind, updated(before, sent), before).map(({ field }) => field);
 
 describe('an update', () => {
-  it('shares what is the same with the object of before, and is otherwise its own', () => {
+  it('shares unchanged parts with the old object, and copies the others', () => {
     const before = old();
     const sent = { ...before, metadata: { ...before.metadata, labels: { env: 'prod' } } };
     const next = updated(before, sent);
@@ -40,12 +40,12 @@ describe('an update', () => {
     expect(next.metadata.labels).not.toBe(sent.metadata.labels);
   });
 
-  it('is not held to account for what it leaves alone', () => {
+  it('is not validated where it leaves the old object unchanged', () => {
     const before = old();
     expect(fieldsOf(before, { ...before, metadata: { ...before.metadata, annotations: { note: 'b' } } })).toEqual([]);
   });
 
-  it('is judged by all that it brings, also where that says the same again', () => {
+  it('is validated in all parts that it sends, also when they are equal to the old ones', () => {
     const before = old();
     expect(fieldsOf(before, old())).toEqual(['metadata.labels', `spec.${ENDPOINTS}.serverEndpoints[0].serverAddress`]);
     expect(fieldsOf(before, { ...before, status: { conditions: [{ type: '', status: 'True' }] } })).toEqual([]);
@@ -54,7 +54,7 @@ describe('an update', () => {
     expect(validateObject(kind, next, before).map(({ field }) => field)).toEqual(['status.conditions[0].type']);
   });
 
-  it('takes nothing from the prototype of what was there', () => {
+  it('does not read from the prototype of the old object', () => {
     const before = old();
     const labels = JSON.parse('{"constructor":"a","toString":"b"}');
     const next = updated(before, { ...before, metadata: { ...before.metadata, labels } });

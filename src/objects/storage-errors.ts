@@ -16,8 +16,8 @@ export function asApiError(error: unknown): unknown {
 }
 
 /** L-37 */
-export function resourceVersionTooLarge(asked: number, current: number): ApiError {
-  return timeout(`Too large resource version: ${asked}, current: ${current}`, {
+export function resourceVersionTooLarge(requested: number, current: number): ApiError {
+  return timeout(`Too large resource version: ${requested}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
     retryAfterSeconds: 1,
   });

@@ -246,9 +246,13 @@ function refuseIfInvalid(kind: Kind, name: string, errors: FieldError[]): void {
   if (errors.length > 0) throw invalid(kind, name, errors);
 }
 
-export function checkPreconditions(kind: Kind, { metadata }: ApiObject, asked: Preconditions | undefined): void {
+export function checkPreconditions(
+  kind: Kind,
+  { metadata }: ApiObject,
+  preconditions: Preconditions | undefined,
+): void {
   const { name = '', uid, resourceVersion } = metadata;
-  const wanted = { uid: asked?.uid ?? '', resourceVersion: asked?.resourceVersion ?? '' };
+  const wanted = { uid: preconditions?.uid ?? '', resourceVersion: preconditions?.resourceVersion ?? '' };
   if (wanted.uid !== '' && wanted.uid !== uid) {
     const why = `Precondition failed: UID in precondition: ${wanted.uid}, UID in object meta: ${uid}`;
     throw conflict(kind, name, why);

@@ -6,7 +6,7 @@ import { type Compactor, type CompactorClock, startCompactor } from './compactor
 import { LEADER_KEY, type Store } from './contract.ts';
 import { openSqliteStore } from './sqlite/sqlite-store.ts';
 
-/** Time stands still until the test moves it, and the test learns when a round is over. */
+/** A clock that the test advances. `round` resolves when a round is done. */
 class FakeClock implements CompactorClock {
   #now = 1_000_000;
   #sleeper: { ms: number; wake: () => void } | undefined;
@@ -24,7 +24,7 @@ class FakeClock implements CompactorClock {
     });
   }
 
-  /** Sleeps through one interval and the round after it. */
+  /** Advances by one interval, and waits for the round after it. */
   async round(): Promise<void> {
     await this.#asleep.promise;
     this.#asleep = Promise.withResolvers();
@@ -59,7 +59,7 @@ async function write(count: number): Promise<number> {
 }
 
 describe('B17: the compactor', () => {
-  it('keeps what is younger than retainMs', async () => {
+  it('keeps revisions younger than retainMs', async () => {
     const early = await write(10);
     compactor = startCompactor({ store, clock, retainMs: 300_000, retainRevisions: 0, intervalMs: 60_000 });
     await clock.round();
@@ -91,7 +91,7 @@ describe('B17: the compactor', () => {
     expect(await store.compactedRevision()).toBe(first - 1);
   });
 
-  it('goes on after a compaction that failed, and says so', async () => {
+  it('continues after a compaction that failed, and logs it', async () => {
     const warnings: string[] = [];
     let fail = true;
     const flaky: Parameters<typeof startCompactor>[0]['store'] = {
@@ -118,7 +118,7 @@ describe('B17: the compactor', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it('one that led, was asleep, and still believes that it leads forgets nothing', async () => {
+  it('a former leader that has not noticed does not compact', async () => {
     const put = async (): Promise<number> =>
       (await store.write({ key: LEADER_KEY, value: new Uint8Array(1), expect: { absent: true } })).revision;
     const created = await put();
@@ -128,7 +128,7 @@ describe('B17: the compactor', () => {
     await clock.round();
     await clock.round();
     expect(await store.compactedRevision()).toBe(first - 1);
-    // Its lease ends, and another is elected.
+    // Its lease expires, and another process is elected.
     await store.write({ key: LEADER_KEY, value: null, expect: { modRevision: created } });
     await put();
     await write(10);

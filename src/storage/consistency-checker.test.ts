@@ -202,17 +202,17 @@ describe('B7: the checks at an interval', () => {
   });
 
   it('run one at a time, and are silent once stopped', async () => {
-    let asked = 0;
+    let lists = 0;
     let answer = (): void => {};
     const checks = start(() => {
-      asked += 1;
+      lists += 1;
       return new Promise((_, reject) => {
         answer = () => reject(new Error('closed'));
       });
     });
     checks.tick();
     checks.tick();
-    expect(asked).toBe(1);
+    expect(lists).toBe(1);
     const ended = checks.stop();
     answer();
     await ended;

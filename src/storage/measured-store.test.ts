@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { StorageError, type Store } from './contract.ts';
 import { measuredStore } from './measured-store.ts';
 
-test('every call is reported, and its result is passed on unchanged', async () => {
-  const reported: [string, boolean][] = [];
+test('reports every call, and returns its result or error unchanged', async () => {
+  const observed: [string, boolean][] = [];
   const failure = new StorageError('unavailable', 'gone');
   const engine = {
     get: async () => undefined,
@@ -12,12 +12,12 @@ test('every call is reported, and its result is passed on unchanged', async () =
   } as unknown as Store;
   const store = measuredStore(engine, (operation, seconds, failed) => {
     expect(seconds).toBeGreaterThanOrEqual(0);
-    reported.push([operation, failed]);
+    observed.push([operation, failed]);
   });
   expect(await store.revision()).toBe(7);
   expect(await store.get('/registry/')).toBeUndefined();
   await expect(store.write({ key: '/registry/x', value: null, expect: { absent: true } })).rejects.toBe(failure);
-  expect(reported).toEqual([
+  expect(observed).toEqual([
     ['revision', false],
     ['get', false],
     ['write', true],

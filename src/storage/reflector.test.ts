@@ -20,8 +20,8 @@ function project({ key, value, modRevision }: KeyValue): Thing {
   return { key, revision: modRevision, labels: undefined, text };
 }
 
-/** Records each call, and the state of the caches at that moment. */
-class Diary implements ReflectorListener<Thing> {
+/** Records the calls, and checks that the caches already have each event. */
+class Recorder implements ReflectorListener<Thing> {
   readonly lines: string[] = [];
   readonly #name: string;
   readonly #shared: string[];
@@ -39,7 +39,7 @@ class Diary implements ReflectorListener<Thing> {
   onEvent({ cache, revision, before, after }: Parameters<ReflectorListener<Thing>['onEvent']>[0]): void {
     const key = (after ?? before)?.key ?? '';
     const cached = cache.current.get(key);
-    if (cached !== after) throw new Error('called before the cache had the change');
+    if (cached !== after) throw new Error('called before the cache had the event');
     this.#note(`event ${revision} ${before?.text ?? '-'} > ${after?.text ?? '-'}`);
   }
 
@@ -58,15 +58,15 @@ class Diary implements ReflectorListener<Thing> {
 
 let dir: string;
 let store: Store;
-const feeds: Reflector<Thing>[] = [];
+const reflectors: Reflector<Thing>[] = [];
 
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'clusterpass-feed-'));
+  dir = await mkdtemp(join(tmpdir(), 'clusterpass-reflector-'));
   store = await openSqliteStore({ file: join(dir, 'store.db') });
 });
 
 afterEach(async () => {
-  for (const feed of feeds.splice(0)) await feed.stop();
+  for (const reflector of reflectors.splice(0)) await reflector.stop();
   await store.close();
   await rm(dir, { recursive: true });
 });
@@ -100,14 +100,14 @@ function newReflector(options: Partial<ReflectorOptions<Thing>> = {}) {
     onError: (error) => errors.push(error),
     ...options,
   });
-  feeds.push(reflector);
+  reflectors.push(reflector);
   return { reflector, apples, pears, errors };
 }
 
 const contents = (cache: WatchCache<Thing>): string[] =>
   [...cache.current.scan(cache.prefix)].map(({ key, text }) => `${key.slice(cache.prefix.length)}=${text}`);
 
-/** The store as seen over a connection that can be cut; everything else about it is real. */
+/** A real store whose watch can be cut. */
 class CuttableStore implements Store {
   readonly get = store.get.bind(store);
   readonly list = store.list.bind(store);
@@ -131,7 +131,7 @@ class CuttableStore implements Store {
 }
 
 describe('Reflector', () => {
-  it('is ready at the revision of the store when it has started, with an empty store too', async () => {
+  it('is ready at the revision of the store after start, also with an empty store', async () => {
     const { reflector, apples } = newReflector();
     expect(reflector.ready).toBe(false);
     await reflector.start();
@@ -140,21 +140,21 @@ describe('Reflector', () => {
     expect(contents(apples)).toEqual([]);
   });
 
-  it('begins in the past, so that a restart keeps the window of watches', async () => {
+  it('starts in the past, so that watches can resume after a restart', async () => {
     const first = await put(`${APPLES}a`, 'one');
     await put(`${APPLES}b`, 'two');
     await put(`${PEARS}p`, 'three');
     await put(`${APPLES}a`, 'four');
     const last = await del(`${APPLES}b`);
     const { reflector, apples, pears } = newReflector({ historyRevisions: 4 });
-    const diary = new Diary('one');
-    reflector.listen(diary);
+    const recorder = new Recorder('one');
+    reflector.listen(recorder);
     await reflector.start();
 
     expect(apples.windowStart).toBe(first);
     expect(pears.windowStart).toBe(first);
-    expect(diary.lines[0]).toBe(`reset ${first}`);
-    expect(diary.events).toEqual([
+    expect(recorder.lines[0]).toBe(`reset ${first}`);
+    expect(recorder.events).toEqual([
       `event ${first + 1} - > two`,
       `event ${first + 2} - > three`,
       `event ${first + 3} one > four`,
@@ -166,52 +166,52 @@ describe('Reflector', () => {
     expect(contents(apples)).toEqual(['a=four']);
   });
 
-  it('begins after what is compacted when less than the history is left', async () => {
+  it('starts at the oldest revision when less than the history is left', async () => {
     for (let i = 0; i < 10; i++) await put(`${APPLES}a`, `v${i}`);
-    const kept = (await store.revision()) - 2;
-    await store.compact(kept);
+    const oldest = (await store.revision()) - 2;
+    await store.compact(oldest);
     const { reflector, apples } = newReflector({ historyRevisions: 1_000 });
     await reflector.start();
     expect(reflector.ready).toBe(true);
-    expect(apples.windowStart).toBe(kept);
-    expect(apples.eventsAfter(kept)).toHaveLength(2);
+    expect(apples.windowStart).toBe(oldest);
+    expect(apples.eventsAfter(oldest)).toHaveLength(2);
     expect(contents(apples)).toEqual(['a=v9']);
   });
 
-  it('loads everything, in turns that leave room for other work', async () => {
+  it('loads all objects over several ticks', async () => {
     await Promise.all(
       Array.from({ length: 2_500 }, (_, i) =>
         store.write({ key: `${APPLES}${i}`, value: bytes(`${i}`), expect: { absent: true } }),
       ),
     );
-    let turns = 0;
-    let turning = true;
-    const turn = (): void => {
-      turns++;
-      if (turning) setImmediate(turn);
+    let ticks = 0;
+    let counting = true;
+    const tick = (): void => {
+      ticks++;
+      if (counting) setImmediate(tick);
     };
-    setImmediate(turn);
-    const parsedInTurns = new Set<number>();
+    setImmediate(tick);
+    const decodedInTicks = new Set<number>();
     const apples = new WatchCache<Thing>({
       prefix: APPLES,
       project: (stored) => {
-        parsedInTurns.add(turns);
+        decodedInTicks.add(ticks);
         return project(stored);
       },
     });
     const { reflector } = newReflector({ caches: [apples], historyRevisions: 0 });
     await reflector.start();
-    turning = false;
+    counting = false;
     expect(apples.current.size).toBe(2_500);
     expect(apples.windowStart).toBe(await store.revision());
-    expect(parsedInTurns.size).toBeGreaterThan(3);
+    expect(decodedInTicks.size).toBeGreaterThan(3);
   });
 
-  it('tells every listener every event in order, in the order in which they came to listen', async () => {
+  it('calls the listeners in their order, with every event in order', async () => {
     const { reflector, apples } = newReflector();
     const shared: string[] = [];
-    const one = new Diary('one', shared);
-    const two = new Diary('two', shared);
+    const one = new Recorder('one', shared);
+    const two = new Recorder('two', shared);
     reflector.listen(one);
     reflector.listen(two);
     await reflector.start();
@@ -219,7 +219,7 @@ describe('Reflector', () => {
     const writes = ['a', 'b', 'c', 'd'].map((name) =>
       store.write({ key: `${APPLES}${name}`, value: bytes(name), expect: { absent: true } }),
     );
-    // A kind that is not cached: no event, but progress.
+    // A kind without a cache: no event, but progress.
     const other = store.write({ key: '/registry/plums/x', value: bytes('x'), expect: { absent: true } });
     const last = Math.max(...(await Promise.all([...writes, other])).map(({ revision }) => revision));
     expect(await reflector.waitFor(last)).toBe(true);
@@ -242,7 +242,7 @@ describe('Reflector', () => {
     }
   });
 
-  it('waits for a revision, for a time or until it ends', async () => {
+  it('waits for a revision, until a timeout or until it is stopped', async () => {
     const { reflector } = newReflector();
     await reflector.start();
     const next = reflector.revision + 1;
@@ -257,7 +257,7 @@ describe('Reflector', () => {
     expect(await reflector.waitFor(next + 1)).toBe(false);
   });
 
-  it('waits for each no longer than that one wanted to, in whatever order they came', async () => {
+  it('each waiter has its own timeout, in any order of calls', async () => {
     const { reflector } = newReflector();
     await reflector.start();
     const next = reflector.revision + 1;
@@ -276,7 +276,7 @@ describe('Reflector', () => {
     await expect(reflector.start()).rejects.toMatchObject({ code: 'closed' });
   });
 
-  it('resumes after a reconnect: no event is missed and none is delivered twice', async () => {
+  it('resumes after the connection was lost: no event is missed or repeated', async () => {
     const cuttable = new CuttableStore();
     let restored = (): void => {};
     const { reflector, apples, errors } = newReflector({
@@ -286,8 +286,8 @@ describe('Reflector', () => {
           restored = resolve;
         }),
     });
-    const diary = new Diary('one');
-    reflector.listen(diary);
+    const recorder = new Recorder('one');
+    reflector.listen(recorder);
     await reflector.start();
     const first = await put(`${APPLES}a`, 'one');
     await reflector.waitFor(first);
@@ -297,12 +297,16 @@ describe('Reflector', () => {
     await expect.poll(() => errors).toMatchObject([{ code: 'unavailable' }]);
     restored();
     expect(await reflector.waitFor(last)).toBe(true);
-    expect(diary.events).toEqual([`event ${first} - > one`, `event ${first + 1} one > two`, `event ${last} - > three`]);
-    expect(diary.lines.filter((line) => line.startsWith('reset'))).toHaveLength(1);
+    expect(recorder.events).toEqual([
+      `event ${first} - > one`,
+      `event ${first + 1} one > two`,
+      `event ${last} - > three`,
+    ]);
+    expect(recorder.lines.filter((line) => line.startsWith('reset'))).toHaveLength(1);
     expect(contents(apples)).toEqual(['a=two', 'b=three']);
   });
 
-  it('starts over when what it missed is compacted, and wakes who waits', async () => {
+  it('starts over when missed changes are compacted, and resolves waiters', async () => {
     const cuttable = new CuttableStore();
     let restored = (): void => {};
     const { reflector, apples, pears, errors } = newReflector({
@@ -313,8 +317,8 @@ describe('Reflector', () => {
           restored = resolve;
         }),
     });
-    const diary = new Diary('one');
-    reflector.listen(diary);
+    const recorder = new Recorder('one');
+    reflector.listen(recorder);
     await put(`${APPLES}gone`, 'x');
     await put(`${PEARS}p`, 'one');
     await reflector.start();
@@ -327,22 +331,22 @@ describe('Reflector', () => {
     await store.compact(last);
     const waiting = reflector.waitFor(last);
     restored();
-    // No write follows: who waits is woken by the new state itself.
+    // No write follows: the refill resolves the waiter.
     expect(await waiting).toBe(true);
     expect(errors).toMatchObject([{ code: 'unavailable' }, { code: 'compacted' }]);
     expect(reflector.ready).toBe(true);
     expect(reflector.revision).toBe(last);
-    expect(diary.lines).toEqual([`reset ${before}`, `reset ${last}`]);
+    expect(recorder.lines).toEqual([`reset ${before}`, `reset ${last}`]);
     expect(contents(apples)).toEqual(['new=y']);
     expect(contents(pears)).toEqual(['p=two']);
     expect(apples.windowStart).toBe(last);
 
     const next = await put(`${APPLES}new`, 'z');
     await reflector.waitFor(next);
-    expect(diary.events).toEqual([`event ${next} y > z`]);
+    expect(recorder.events).toEqual([`event ${next} y > z`]);
   });
 
-  it('leaves out what cannot be read, says so, and takes it back in when it has been mended', async () => {
+  it('leaves out and reports a value that cannot be decoded, and takes it back when it is repaired', async () => {
     await put(`${APPLES}a`, 'good');
     await put(`${APPLES}bad`, Buffer.from('{'));
     const loaded = newReflector({ historyRevisions: 0 });
@@ -352,8 +356,8 @@ describe('Reflector', () => {
     expect(String(loaded.errors[0])).toContain(`${APPLES}bad`);
 
     const { reflector, apples, errors } = newReflector();
-    const diary = new Diary('one');
-    reflector.listen(diary);
+    const recorder = new Recorder('one');
+    reflector.listen(recorder);
     await reflector.start();
     expect(contents(apples)).toEqual(['a=good']);
     const damaged = await put(`${APPLES}a`, Buffer.from('not JSON'));
@@ -361,25 +365,25 @@ describe('Reflector', () => {
     expect(await reflector.waitFor(other, 10_000)).toBe(true);
     expect(contents(apples)).toEqual(['b=fine']);
     expect(errors).toMatchObject([{ code: 'unreadable' }, { code: 'unreadable' }]);
-    const mended = await put(`${APPLES}a`, 'mended');
-    await reflector.waitFor(mended);
-    expect(contents(apples)).toEqual(['a=mended', 'b=fine']);
-    expect(diary.events.slice(-3)).toEqual([
+    const repaired = await put(`${APPLES}a`, 'repaired');
+    await reflector.waitFor(repaired);
+    expect(contents(apples)).toEqual(['a=repaired', 'b=fine']);
+    expect(recorder.events.slice(-3)).toEqual([
       `event ${damaged} good > -`,
       `event ${other} - > fine`,
-      `event ${mended} - > mended`,
+      `event ${repaired} - > repaired`,
     ]);
   });
 
   it('resets a listener that fails, and only that one', async () => {
     const { reflector, errors } = newReflector();
-    const failing = new (class extends Diary {
-      override onEvent(event: Parameters<Diary['onEvent']>[0]): void {
-        if (event.after?.text === 'trap') throw new Error('caught in the trap');
+    const failing = new (class extends Recorder {
+      override onEvent(event: Parameters<Recorder['onEvent']>[0]): void {
+        if (event.after?.text === 'trap') throw new Error('failed at the trap');
         super.onEvent(event);
       }
     })('failing');
-    const other = new Diary('other');
+    const other = new Recorder('other');
     reflector.listen(failing);
     reflector.listen(other);
     await reflector.start();
@@ -389,6 +393,6 @@ describe('Reflector', () => {
     expect(failing.lines.slice(-3)).toEqual([`reset ${trap}`, `event ${last} - > fine`, `progress ${last}`]);
     expect(other.events).toEqual([`event ${trap} - > trap`, `event ${last} - > fine`]);
     expect(other.lines.filter((line) => line.startsWith('reset'))).toHaveLength(1);
-    expect(errors.map(String)).toEqual(['Error: caught in the trap']);
+    expect(errors.map(String)).toEqual(['Error: failed at the trap']);
   });
 });

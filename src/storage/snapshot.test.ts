@@ -4,7 +4,7 @@ import { type CacheEntry, Snapshot } from './snapshot.ts';
 
 const PREFIX = '/registry/things/';
 
-/** `constructor` is a legal label that every object inherits. */
+/** `constructor` is a valid label, and a property that every object inherits. */
 const LABELS = ['a', 'b', 'constructor'];
 
 const entryOf = (name: string, revision: number, labels?: Record<string, string>): CacheEntry => ({
@@ -26,7 +26,7 @@ const step = fc.record({
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** The same state as a plain map, sorted when looked at. */
+/** The same state as a map, sorted on demand. */
 class Model {
   readonly entries = new Map<string, CacheEntry>();
 
@@ -73,7 +73,7 @@ describe('Snapshot', () => {
     );
   });
 
-  it('never changes as a copy, whichever of the two is written to', () => {
+  it('a copy and its original do not affect each other', () => {
     const phase = fc.array(step, { maxLength: 80 });
     fc.assert(
       fc.property(phase, phase, phase, (first, onOriginal, onCopy) => {
@@ -98,7 +98,7 @@ describe('Snapshot', () => {
     );
   });
 
-  it('goes back exactly when changes are undone in reverse', () => {
+  it('is the same as before when changes are undone in reverse', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), fc.array(step, { maxLength: 60 }), (first, second) => {
         const snapshot = empty();
@@ -130,7 +130,7 @@ describe('Snapshot', () => {
     expect(namesAfter('/registry/aaa')).toEqual(['a', 'c', 'e']);
   });
 
-  it('keeps to its prefix: a listing of cluster a does not reach into ab, a-b or a.b', () => {
+  it('a scan of cluster a does not include ab, a-b or a.b', () => {
     const snapshot = Snapshot.empty<CacheEntry>({ indexLabels: false });
     const keys = ['/registry/pods/a/x', '/registry/pods/a-b/x', '/registry/pods/a.b/x', '/registry/pods/ab/x'];
     for (const key of keys) snapshot.replace(undefined, { key, revision: 1, labels: undefined });
@@ -140,7 +140,7 @@ describe('Snapshot', () => {
     expect(snapshot.count('/registry/pods/b/')).toBe(0);
   });
 
-  it('does not take one label for another that begins alike', () => {
+  it('distinguishes labels with a common prefix', () => {
     const snapshot = empty();
     snapshot.replace(undefined, entryOf('x', 1, { app: '1', 'app.kubernetes.io/name': '1', ap: 'p' }));
     snapshot.replace(undefined, entryOf('y', 2, { app: '12' }));
@@ -152,7 +152,7 @@ describe('Snapshot', () => {
     expect(carriers('ap', 'p')).toEqual(['x']);
   });
 
-  it('refuses to answer by label where there is no index', () => {
+  it('withLabel throws without an index', () => {
     const snapshot = Snapshot.empty<CacheEntry>({ indexLabels: false });
     expect(snapshot.indexed).toBe(false);
     expect(() => [...snapshot.withLabel('a', '1')]).toThrow('no label index');

@@ -43,9 +43,9 @@ const del = (name: string, revision: number): Change => ({
 
 const brief = ({ key, revision, text }: Thing): string => `${key.slice(PREFIX.length)}@${revision}=${text}`;
 
-/** Every state there was, and every event, as plain arrays. */
+/** All states and events, as arrays. */
 class Model {
-  /** By revision; a revision without an event of this kind has the state of the one before. */
+  /** By revision. A revision without an event of this kind has the state of the previous one. */
   readonly states: string[][] = [[]];
   readonly events: { revision: number; before: string | undefined; after: string | undefined }[] = [];
   readonly #now = new Map<string, string>();
@@ -77,18 +77,18 @@ const eventTexts = (events: readonly CacheEvent<Thing>[] | undefined) =>
     after: after && brief(after),
   }));
 
-/** A change of one of a few objects, after so many revisions that belong to other kinds. */
+/** A change of one of a few objects, after some revisions of other kinds. */
 const step = fc.record({
   skip: fc.nat({ max: 3 }),
   name: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
   action: fc.constantFrom('put', 'put', 'delete'),
-  afterwards: fc.constantFrom('nothing', 'nothing', 'pin', 'look'),
+  afterwards: fc.constantFrom('nothing', 'nothing', 'pin', 'read'),
   where: fc.nat(),
 });
 
 describe('WatchCache', () => {
   it.each([0, 1, 3, 10, 1_000])(
-    'with a window of %i has every state and event of it, and none before',
+    'with a window of %i has every state and event of the window, and none before',
     (windowSize) => {
       fc.assert(
         fc.property(fc.array(step, { maxLength: 60 }), fc.nat({ max: 20 }), (steps, base) => {
@@ -102,9 +102,9 @@ describe('WatchCache', () => {
             const change = action === 'put' ? put(name, revision, `v${revision}`) : del(name, revision);
             cache.apply(change);
             model.apply(change);
-            // A pinned snapshot must equal one that is computed on demand.
+            // A pinned state must equal one that is built on demand.
             if (afterwards === 'pin') cache.pin();
-            if (afterwards === 'look') stateAt(cache, where % (revision + 1));
+            if (afterwards === 'read') stateAt(cache, where % (revision + 1));
           }
           model.advance(revision + 5);
           expect(cache.windowStart).toBeGreaterThanOrEqual(base);
@@ -125,14 +125,14 @@ describe('WatchCache', () => {
     const cache = newCache(100);
     for (let revision = 1; revision <= 1_000; revision++) {
       cache.apply(put('a', revision, 'x'));
-      const kept = cache.eventsAfter(cache.windowStart)?.length ?? 0;
-      expect(kept).toBeGreaterThanOrEqual(Math.min(revision, 100));
-      expect(kept).toBeLessThan(125);
-      expect(cache.windowStart).toBe(revision - kept);
+      const count = cache.eventsAfter(cache.windowStart)?.length ?? 0;
+      expect(count).toBeGreaterThanOrEqual(Math.min(revision, 100));
+      expect(count).toBeLessThan(125);
+      expect(cache.windowStart).toBe(revision - count);
     }
   });
 
-  it('has the states around its checkpoints and between them', () => {
+  it('has the states at checkpoints and between them', () => {
     const cache = newCache(10_000);
     const model = new Model();
     for (let revision = 1; revision <= 2_600; revision++) {
@@ -147,22 +147,22 @@ describe('WatchCache', () => {
     }
   });
 
-  it('gives states that stay as they are while it goes on', () => {
+  it('snapshots do not change with later events', () => {
     const cache = newCache();
     cache.apply(put('a', 1, 'one'));
     cache.apply(put('b', 2, 'two'));
-    const present = cache.at(2);
+    const latest = cache.at(2);
     const past = cache.at(1);
-    expect(cache.snapshot).toBe(present);
+    expect(cache.snapshot).toBe(latest);
     cache.apply(del('a', 3));
     cache.apply(put('b', 4, 'new'));
-    expect([...(present?.scan(PREFIX) ?? [])].map(brief)).toEqual(['a@1=one', 'b@2=two']);
+    expect([...(latest?.scan(PREFIX) ?? [])].map(brief)).toEqual(['a@1=one', 'b@2=two']);
     expect([...(past?.scan(PREFIX) ?? [])].map(brief)).toEqual(['a@1=one']);
     expect([...cache.current.scan(PREFIX)].map(brief)).toEqual(['b@4=new']);
     expect([...cache.snapshot.scan(PREFIX)].map(brief)).toEqual(['b@4=new']);
   });
 
-  it('keeps a pinned state at hand until the window has passed it', () => {
+  it('keeps a pinned state until its revision leaves the window', () => {
     const cache = newCache(4);
     cache.apply(put('a', 1, 'x'));
     cache.pin();
@@ -177,7 +177,7 @@ describe('WatchCache', () => {
     expect(cache.at(1)).toBeUndefined();
   });
 
-  it('serves the old state until the new one is whole, and then nothing of the old', () => {
+  it('serves the old state until a refill is finished, and then only the new one', () => {
     const cache = newCache();
     cache.apply(put('a', 1, 'old'));
     cache.apply(put('b', 2, 'old'));
@@ -196,7 +196,7 @@ describe('WatchCache', () => {
     expect([...cache.snapshot.withLabel('text', 'new')].map(brief)).toEqual(['c@7=new']);
   });
 
-  it('is as it was when an object cannot be read', () => {
+  it('is unchanged when an object cannot be decoded', () => {
     const cache = newCache();
     cache.apply(put('a', 1, 'one'));
     expect(() => cache.apply(put('a', 2, 'damaged'))).toThrow('damaged');
@@ -210,7 +210,7 @@ describe('WatchCache', () => {
   });
 });
 
-it('tells those that are no longer current, and no others', () => {
+it('calls onReplaced of entries that are no longer current, and of no others', () => {
   const replaced: string[] = [];
   const cache = new WatchCache<Thing>({
     prefix: PREFIX,

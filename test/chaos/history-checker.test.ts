@@ -11,8 +11,8 @@ const EVENTS: readonly Shown[] = [
   { name: 'w', content: '2', version: 12 },
 ];
 
-/** A checker of a good history, with one thing changed. */
-function ledgerOf({
+/** A checker of a correct history, with one change. */
+function checkerOf({
   writes = WRITES,
   watchers = [EVENTS, EVENTS],
   more = () => {},
@@ -50,9 +50,9 @@ function ledgerOf({
 
 const kindsIn = (checker: HistoryChecker): string[] => [...checker.problems.keys()];
 
-describe('the judge of histories', () => {
-  it('finds nothing wrong with one that is right, and says how much it looked at', () => {
-    const checker = ledgerOf();
+describe('HistoryChecker', () => {
+  it('finds no problem in a correct history, and counts its checks', () => {
+    const checker = checkerOf();
     expect([...checker.problems]).toEqual([]);
     expect(checker.checked).toEqual({
       writes: 2,
@@ -66,7 +66,7 @@ describe('the judge of histories', () => {
     });
   });
 
-  it.each<[string, Parameters<typeof ledgerOf>[0], string[]]>([
+  it.each<[string, Parameters<typeof checkerOf>[0], string[]]>([
     ['a write that no watch shows', { watchers: [EVENTS.slice(0, 2)] }, ['lost write', 'missed event']],
     ['an event that one watch missed', { watchers: [EVENTS, EVENTS.slice(1)] }, ['missed event']],
     ['one that only another watch saw', { watchers: [EVENTS, EVENTS.toSpliced(1, 1)] }, ['missed event']],
@@ -92,8 +92,8 @@ describe('the judge of histories', () => {
       { writes: [{ name: 'w', content: '2', base: 9, version: 12 }] },
       ['lost update'],
     ],
-    ['a contest that nobody won', { more: (checker) => checker.allRefused('w', 12) }, ['no winner']],
-    ['a contest that somebody else won', { more: (checker) => checker.allRefused('w', 10) }, []],
+    ['a contest without a winner', { more: (checker) => checker.allRefused('w', 12) }, ['no winner']],
+    ['a contest that another write won', { more: (checker) => checker.allRefused('w', 10) }, []],
     [
       'a stale read',
       { more: (checker) => checker.read({ name: 'w', acknowledged: 2, tried: 2, seen: 1, replica: 2 }) },
@@ -104,7 +104,7 @@ describe('the judge of histories', () => {
       { more: (checker) => checker.read({ name: 'w', acknowledged: 2, tried: 2, seen: 3, replica: 2 }) },
       ['read of nothing'],
     ],
-    ['a replica that shows something old', { final: 10 }, ['replicas differ']],
+    ['a replica with an old version', { final: 10 }, ['replicas differ']],
     [
       'a write that was acknowledged when all watches were past it',
       {
@@ -116,10 +116,10 @@ describe('the judge of histories', () => {
       ['lost write', 'replicas differ'],
     ],
   ])('%s', (_, change, kinds) => {
-    expect(kindsIn(ledgerOf(change))).toEqual(kinds);
+    expect(kindsIn(checkerOf(change))).toEqual(kinds);
   });
 
-  it('a watch that had to list anew has a hole, and is not blamed for what is in it a second time', () => {
+  it('a watch that had to list again is reported once, not for each event in the gap', () => {
     const checker = new HistoryChecker();
     const [whole, broken] = [checker.watcher(), checker.watcher()];
     for (const log of [whole, broken]) log.listed(9);
@@ -131,7 +131,7 @@ describe('the judge of histories', () => {
     expect(checker.checked.expectations).toBe(4);
   });
 
-  it('judging in between changes nothing, and what was judged is forgotten', () => {
+  it('settling during the run gives the same result, and drops the checked events', () => {
     const checker = new HistoryChecker();
     const [quick, slow] = [checker.watcher(), checker.watcher()];
     for (const log of [quick, slow]) log.listed(9);

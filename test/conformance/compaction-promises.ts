@@ -3,17 +3,17 @@ import type { Change, Revision, Store } from '../../src/storage/contract.ts';
 import { create, failure, readable, readableChange, remove, update, watchUntil } from './harness.ts';
 import type { Fixture } from './store-conformance.ts';
 
-/** Two keys that live on, one of them changed; one that is deleted; one deleted and made anew. */
+/** Two keys that stay, one of them changed; one that is deleted; one that is deleted and created again. */
 async function someHistory(store: Store): Promise<{ revisions: Revision[]; last: Revision }> {
-  const kept = await create(store, '/a/kept', 'one');
+  const stays = await create(store, '/a/stays', 'one');
   const changed = await create(store, '/a/changed', 'one');
   const gone = await create(store, '/a/gone', 'one');
-  const anew = await create(store, '/a/anew', 'one');
+  const again = await create(store, '/a/again', 'one');
   const changedAgain = await update(store, '/a/changed', changed, 'two');
   const deleted = await remove(store, '/a/gone', gone);
-  const anewDeleted = await remove(store, '/a/anew', anew);
-  const last = await create(store, '/a/anew', 'two');
-  return { revisions: [kept, changed, gone, anew, changedAgain, deleted, anewDeleted, last], last };
+  const againDeleted = await remove(store, '/a/again', again);
+  const last = await create(store, '/a/again', 'two');
+  return { revisions: [stays, changed, gone, again, changedAgain, deleted, againDeleted, last], last };
 }
 
 export function compactionPromises(fixture: Fixture): void {
@@ -30,13 +30,13 @@ export function compactionPromises(fixture: Fixture): void {
       expect(await store.get('/a/gone')).toBeUndefined();
     });
 
-    it('older revisions are compacted for get, list and watch, and the error says which', async () => {
+    it('older revisions fail with compacted for get, list and watch, and the error has the revision', async () => {
       const { store } = fixture;
       const { revisions, last } = await someHistory(store);
       await store.compact(last);
       for (const revision of revisions.filter((r) => r < last)) {
         const gone = { code: 'compacted', revision: last - 1 };
-        expect(await failure(store.get('/a/kept', revision))).toEqual(gone);
+        expect(await failure(store.get('/a/stays', revision))).toEqual(gone);
         expect(await failure(store.list({ prefix: '/a/', revision }))).toEqual(gone);
         if (revision < last - 1) expect(await failure(watchUntil(store, '/a/', revision, last))).toMatchObject(gone);
       }
@@ -61,12 +61,12 @@ export function compactionPromises(fixture: Fixture): void {
       }
     });
 
-    it('a watch never skips what compaction took: it shows every change or fails', async () => {
+    it('a watch never skips compacted changes: it shows every change or fails', async () => {
       const { store } = fixture;
       const { revisions, last } = await someHistory(store);
       for (const at of revisions) {
         await store.compact(at);
-        // One short of what is kept. The change it would show first may be a delete that is gone.
+        // One revision before the oldest: the first change may be a deletion that has been removed.
         const outcome = await watchUntil(store, '/a/', at - 1, last).then(
           (changes) => changes.map(({ modRevision }) => modRevision),
           (error: { code: string }) => error.code,
@@ -85,14 +85,14 @@ export function compactionPromises(fixture: Fixture): void {
       expect((await store.list({ prefix: '/a/' })).items.map(readable)).toEqual(before.items.map(readable));
     });
 
-    it('a watch that is up to date goes on through it', async () => {
+    it('a watch that is up to date continues', async () => {
       const { store } = fixture;
       const { last } = await someHistory(store);
       const watching = store.watch('/a/', last, AbortSignal.timeout(50_000))[Symbol.asyncIterator]();
       const seen: number[] = [];
       const take = async (): Promise<void> => {
-        const { value, done: ended } = await watching.next();
-        if (ended) throw new Error('the watch ended');
+        const { value, done: isDone } = await watching.next();
+        if (isDone) throw new Error('the watch ended');
         seen.push(...value.changes.map(({ modRevision }: Change) => modRevision));
       };
       const taken = take();
@@ -106,7 +106,7 @@ export function compactionPromises(fixture: Fixture): void {
       expect(seen).toEqual([first, second]);
     });
 
-    it('a deleted key stays deleted, and may be created', async () => {
+    it('a deleted key stays deleted, and can be created again', async () => {
       const { store } = fixture;
       for (let i = 0; i < 5; i++) {
         const made = await create(store, '/a/x', `${i}`);

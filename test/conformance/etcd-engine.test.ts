@@ -8,7 +8,7 @@ import { type EtcdStoreOptions, type OpenedEtcd, openEtcdStore } from '../../src
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from './etcd-process.ts';
 import { bytes, create, failure, readable, remove, update, watchUntil } from './harness.ts';
 
-/** What only an engine that shares its server with others can go through. */
+/** Conditions of an etcd that other programs use too. */
 
 const opened: OpenedEtcd[] = [];
 async function open(options: EtcdStoreOptions): Promise<OpenedEtcd> {
@@ -21,7 +21,7 @@ const closeAll = () => Promise.all(opened.splice(0).map(({ store }) => store.clo
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const tls = (name: string): string => fileURLToPath(new URL(`../e2e/support/tls/${name}`, import.meta.url));
 
-describeWithEtcd('the engine on an etcd that others use, too', () => {
+describeWithEtcd('the engine on a shared etcd', () => {
   let etcd: Etcd;
   let stores = 0;
   const fresh = async (prefix = `/own-${stores++}`): Promise<Store> =>
@@ -36,9 +36,9 @@ describeWithEtcd('the engine on an etcd that others use, too', () => {
     await etcd.destroy();
   });
 
-  it('B13: each member says what time it is', async () => {
+  it('B13: reads the clock of each member', async () => {
     const [one = ''] = etcd.endpoints;
-    // Nobody is at the last: those who answer are enough.
+    // Nothing listens at the last endpoint, which is left out.
     const { time } = await open({ endpoints: [one, '127.0.0.1:1'], prefix: '/time', openWithinMs: 10_000 });
     const before = Date.now();
     const readings = await time.ask(() => performance.now());
@@ -50,7 +50,7 @@ describeWithEtcd('the engine on an etcd that others use, too', () => {
     }
   });
 
-  it('writes of others leave gaps between revisions, and nothing else', async () => {
+  it('writes of other programs leave gaps between revisions', async () => {
     const store = await fresh();
     const neighbour = await fresh();
     const start = await store.revision();
@@ -65,17 +65,17 @@ describeWithEtcd('the engine on an etcd that others use, too', () => {
     expect((await store.list({ prefix: '/' })).items.map(readable)).toEqual([
       { key: '/a/x', value: 'two', mod: second, created: first },
     ]);
-    // The last of these revisions is none of ours, and the watch gets there all the same.
+    // The watch also reaches a revision of another program.
     expect((await watchUntil(store, '/a/', start, now)).map(({ modRevision }) => modRevision)).toEqual([first, second]);
   });
 
-  it('a prefix that another one begins with is another store', async () => {
+  it('a prefix that begins with another prefix is another store', async () => {
     const [store, ...others] = [await fresh('/pre'), await fresh('/pre-fix'), await fresh('/pre/fix')];
     for (const other of others) await create(other, '/a/x', 'not ours');
     expect((await store?.list({ prefix: '/' }))?.items).toEqual([]);
   });
 
-  it('what others compacted is compacted here: reads and watches say so, and from where', async () => {
+  it('a compaction by another program fails reads and watches with compacted, with the revision', async () => {
     const store = await fresh();
     const first = await create(store, '/a/x', 'one');
     const second = await update(store, '/a/x', first, 'two');
@@ -85,12 +85,12 @@ describeWithEtcd('the engine on an etcd that others use, too', () => {
     expect(await failure(store.get('/a/x', first))).toEqual(gone);
     expect(await failure(watchUntil(await fresh(), '/a/', first, third))).toEqual(gone);
     expect(await store.compactedRevision()).toBe(third - 1);
-    // Less than they did is done already.
+    // An earlier revision is already compacted.
     await store.compact(second);
     expect(readable(await store.get('/a/x', third))).toMatchObject({ value: 'three' });
   });
 
-  it('a deletion at the very revision of a compaction is not skipped by a watch from just before it', async () => {
+  it('a watch from the revision before a compaction does not skip a deletion at that revision', async () => {
     const store = await fresh();
     const made = await create(store, '/a/x', 'one');
     const deleted = await remove(store, '/a/x', made);
@@ -98,7 +98,7 @@ describeWithEtcd('the engine on an etcd that others use, too', () => {
     expect(await failure(watchUntil(await fresh(), '/a/', made, deleted))).toMatchObject({ code: 'compacted' });
   });
 
-  it('a long history comes in pieces and arrives whole', async () => {
+  it('a long history arrives in fragments, complete', async () => {
     const store = await fresh();
     const start = await store.revision();
     const value = new Uint8Array(100_000).fill(0x61);
@@ -111,7 +111,7 @@ describeWithEtcd('the engine on an etcd that others use, too', () => {
     expect(seen.map(({ modRevision }) => modRevision)).toEqual(written);
   });
 
-  it('a value that etcd does not take is too large, and the store goes on', async () => {
+  it('a value above the limit of etcd fails with too-large, and the store stays usable', async () => {
     const store = await fresh();
     const value = new Uint8Array(2_000_000);
     expect(await failure(store.write({ key: '/a/x', value, expect: { absent: true } }))).toMatchObject({
@@ -120,7 +120,7 @@ describeWithEtcd('the engine on an etcd that others use, too', () => {
     await create(store, '/a/x', 'small');
   });
 
-  it('a store that was replaced while it was open takes no more writes', async () => {
+  it('a store that was replaced while open refuses writes', async () => {
     const store = await fresh('/replaced');
     await create(store, '/a/x', 'one');
     await etcdCall(etcd, '/v3/kv/put', {
@@ -130,7 +130,7 @@ describeWithEtcd('the engine on an etcd that others use, too', () => {
     const write = store.write({ key: '/a/y', value: bytes('y'), expect: { absent: true } });
     expect(await failure(write)).toMatchObject({ code: 'unavailable' });
     expect(await failure(store.revision())).toMatchObject({ code: 'unavailable' });
-    // Whoever opens it anew counts from where the other store was.
+    // After opening it again, revisions continue those of the other store.
     const again = await fresh('/replaced');
     expect(await again.revision()).toBeGreaterThan(1_000_000);
     expect(await failure(again.get('/a/x', 5))).toEqual({ code: 'compacted', revision: 999_999 });
@@ -151,7 +151,7 @@ describeWithEtcd('the engine on an etcd that others use, too', () => {
     expect(await failure(fresh(prefix))).toMatchObject({ code: 'unreadable' });
   });
 
-  it('many who ask for the revision at once share a question, and none gets an answer from before it asked', async () => {
+  it('concurrent calls of revision share a request, and none gets a result from before its call', async () => {
     const store = await fresh();
     await Promise.all(
       Array.from({ length: 200 }, async (_, i) => {
@@ -161,17 +161,17 @@ describeWithEtcd('the engine on an etcd that others use, too', () => {
     );
   });
 
-  it('one leads; when it goes another does, and what the first one fenced no longer passes', async () => {
+  it('one process leads; after it resigns another does, and the fence of the first fails', async () => {
     const prefix = '/led';
-    const parties = await Promise.all([1, 2].map(() => open({ endpoints: etcd.endpoints, prefix })));
-    const [first, second] = parties.map((party) => party.campaign());
+    const replicas = await Promise.all([1, 2].map(() => open({ endpoints: etcd.endpoints, prefix })));
+    const [first, second] = replicas.map((replica) => replica.campaign());
     if (first === undefined || second === undefined) throw new Error('there are two');
     await expect.poll(() => Number(first.leads()) + Number(second.leads()), { timeout: 20_000 }).toBe(1);
     const [leader, follower] = first.leads() ? [first, second] : [second, first];
     const fence = leader.fence();
     if (fence === undefined) throw new Error('a leader has a fence');
     expect(follower.fence()).toBeUndefined();
-    const store = parties[0]?.store as Store;
+    const store = replicas[0]?.store as Store;
     const guarded = (key: string) => store.write({ key, value: bytes('x'), expect: { absent: true }, guards: [fence] });
     expect(await guarded('/a/while')).toMatchObject({ ok: true });
     await leader.close();
@@ -184,14 +184,14 @@ describeWithEtcd('the engine on an etcd that others use, too', () => {
   });
 });
 
-describeWithEtcd('who may come in', () => {
+describeWithEtcd('authentication', () => {
   const servers: Etcd[] = [];
   afterAll(async () => {
     await closeAll();
     await Promise.all(servers.map((server) => server.destroy()));
   });
 
-  it('a user with a password, also when the token that it got for it is no longer known', async () => {
+  it('a user with a password, also when etcd no longer knows its token', async () => {
     const etcd = await startEtcd();
     servers.push(etcd);
     const role = {
@@ -201,22 +201,22 @@ describeWithEtcd('who may come in', () => {
     await etcdCall(etcd, '/v3/auth/user/add', { name: 'root', password: 'r' });
     await etcdCall(etcd, '/v3/auth/role/add', { name: 'root' });
     await etcdCall(etcd, '/v3/auth/user/grant', { user: 'root', role: 'root' });
-    await etcdCall(etcd, '/v3/auth/user/add', { name: 'desk', password: 'hunter2' });
+    await etcdCall(etcd, '/v3/auth/user/add', { name: 'clusterpass', password: 'hunter2' });
     await etcdCall(etcd, '/v3/auth/role/add', { name: 'fleet' });
     await etcdCall(etcd, '/v3/auth/role/grant', role);
-    await etcdCall(etcd, '/v3/auth/user/grant', { user: 'desk', role: 'fleet' });
+    await etcdCall(etcd, '/v3/auth/user/grant', { user: 'clusterpass', role: 'fleet' });
     await etcdCall(etcd, '/v3/auth/enable', {});
     const { endpoints } = etcd;
-    const user = { name: 'desk', password: new Secret('hunter2') };
+    const user = { name: 'clusterpass', password: new Secret('hunter2') };
     const { store } = await open({ endpoints, prefix: '/fleet', user, openWithinMs: 10_000 });
     const made = await create(store, '/a/x', 'one');
-    // It keeps them in memory.
+    // etcd keeps tokens in memory.
     await etcd.members[0]?.kill();
     await etcd.members[0]?.restart();
     await update(store, '/a/x', made, 'two');
     expect((await watchUntil(store, '/a/', made - 1, made)).map(({ key }) => key)).toEqual(['/a/x']);
 
-    const wrong = { name: 'desk', password: new Secret('hunter3') };
+    const wrong = { name: 'clusterpass', password: new Secret('hunter3') };
     for (const refused of [
       { endpoints, prefix: '/fleet', user: wrong },
       { endpoints, prefix: '/fleet' },
@@ -228,7 +228,7 @@ describeWithEtcd('who may come in', () => {
     }
   });
 
-  it('a client certificate over TLS, and nobody without', async () => {
+  it('a client certificate over TLS; without one the connection is refused', async () => {
     const etcd = await startEtcd({
       scheme: 'https',
       args: [
@@ -245,19 +245,19 @@ describeWithEtcd('who may come in', () => {
     const { store, time } = await open({ endpoints, prefix: '/fleet', tls: { ca, cert, key }, openWithinMs: 10_000 });
     await create(store, '/a/x', 'one');
     expect(await time.ask(() => performance.now())).toHaveLength(1);
-    // The time is believed from the members only, whoever else may answer there.
+    // The clock is read only from a server with the right certificate.
     const [address = ''] = endpoints;
     expect(await readDateHeader(address, { ca: cert, cert, key }, 5_000)).toBeUndefined();
     expect(await readDateHeader(address, { ca }, 5_000)).toBeUndefined();
-    // Not who it says, from our side and from theirs.
+    // A wrong client certificate, and a wrong server certificate.
     for (const refused of [{ tls: { ca } }, { tls: { ca: cert, cert, key } }, {}]) {
       await expect(open({ endpoints, prefix: '/fleet', ...refused })).rejects.toMatchObject({ code: 'unavailable' });
     }
   });
 });
 
-describe('nobody there', () => {
-  it('is told by name, and without waiting for ever', async () => {
+describe('without a server', () => {
+  it('opening fails within the time, with the address', async () => {
     const failed = await open({ endpoints: ['127.0.0.1:1'], prefix: '/fleet' }).catch((reason: unknown) => reason);
     expect(failed).toMatchObject({ code: 'unavailable' });
     expect(String(failed)).toMatch(/127\.0\.0\.1:1/);

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { ETCD, etcd as program } from '../../scripts/setup-etcd.mjs';
 import { describeWith } from '../describe-with.ts';
 
-/** A real etcd: one process for each member, on ports and in folders of their own. */
+/** A real etcd: one process for each member, each with its own ports and folder. */
 export interface Etcd {
   /** `host:port` of each member. */
   readonly endpoints: readonly string[];
   readonly members: readonly EtcdMember[];
-  /** Ends every member and removes what they stored. */
+  /** Ends every member and removes its data. */
   destroy(): Promise<void>;
 }
 
@@ -20,11 +20,11 @@ export interface EtcdMember {
   readonly endpoint: string;
   signal(name: NodeJS.Signals): void;
   kill(): Promise<void>;
-  /** Starts it again on what it stored. */
+  /** Starts it again with its data. */
   restart(): Promise<void>;
 }
 
-/** Ports that nobody listens on, right now. */
+/** Free ports. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => once(server, 'listening')));
@@ -42,7 +42,7 @@ export async function startEtcd({
   size?: number;
   args?: readonly string[];
   scheme?: 'http' | 'https';
-  /** Waits for the disk, as it should anywhere but in a test. */
+  /** Uses fsync, which tests otherwise disable. */
   fsync?: boolean;
 } = {}): Promise<Etcd> {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-etcd-'));
@@ -54,7 +54,7 @@ export async function startEtcd({
     const command = [
       ...['--name', `m${i}`, '--data-dir', join(folder, `m${i}`), '--log-level', 'error'],
       ...(fsync ? [] : ['--unsafe-no-fsync']),
-      // The least there is: what a password costs to check is not what is tested, and slow machines must pass too.
+      // The cheapest password hash: slow machines must pass too.
       ...['--bcrypt-cost', '4'],
       ...['--listen-client-urls', client, '--advertise-client-urls', client],
       ...['--listen-peer-urls', peers[i] ?? '', '--initial-advertise-peer-urls', peers[i] ?? ''],
@@ -101,7 +101,7 @@ function createMember(endpoint: string, url: string, command: readonly string[])
   };
 }
 
-/** etcd's API as JSON, for what the engine itself never does. */
+/** Calls etcd's JSON API, for what the engine does not do. */
 export async function etcdCall(etcd: Etcd, path: string, body: object): Promise<unknown> {
   const response = await fetch(`http://${etcd.endpoints[0]}${path}`, { method: 'POST', body: JSON.stringify(body) });
   if (!response.ok) throw new Error(`etcd: ${path}: ${await response.text()}`);

@@ -12,7 +12,7 @@ import { openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
 import { describeWithEtcd, type Etcd, startEtcd } from './etcd-process.ts';
 import { create, failure, update } from './harness.ts';
 
-/** What changes on the way to etcd while a store is open, and what is refused there. */
+/** Credentials that change while a store is open, and versions that are refused. */
 
 const RENEW_EVERY_MS = 20;
 
@@ -31,7 +31,7 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
     stores.push(opened);
     return opened.store;
   };
-  /** Until it works: how long etcd takes to come back is not what is tested. */
+  /** Retries until it works: the restart of etcd takes a while. */
   const eventually = async (store: Store, key: string): Promise<void> => {
     await expect.poll(() => create(store, key, 'x').catch(() => 0), { timeout: 60_000, interval: 50 }).not.toBe(0);
   };
@@ -44,11 +44,11 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
     await rm(dir, { recursive: true, force: true });
   });
 
-  it('certificate, key and authority: the old ones stay until the new ones fit together, and watches go on', async () => {
+  it('certificate, key and CA: the old ones are used until the new ones match, and watches continue', async () => {
     const generations = ['old', 'new'].map((name) => {
       const authority = createAuthority(name);
       const issue = (commonName: string): Pair => authority.issue({ commonName, names: ['127.0.0.1'] });
-      return { ca: authority.cert, server: issue('etcd'), client: issue('desk') };
+      return { ca: authority.cert, server: issue('etcd'), client: issue('clusterpass') };
     });
     const [before, after] = generations;
     if (before === undefined || after === undefined) throw new Error('there are two');
@@ -79,7 +79,7 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
         seen.push(...changes.map(({ key }) => key));
     })();
 
-    // Now nobody is known any more who was known before, to either side.
+    // Now both sides refuse the old certificates.
     await installServer(after);
     await etcd.members[0]?.kill();
     await etcd.members[0]?.restart();
@@ -120,7 +120,7 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
     const made = await create(store, '/a/x', 'one');
     const { token } = await call('/v3/auth/authenticate', { name: 'root', password: 'first' });
     await call('/v3/auth/user/changepw', { name: 'root', password: 'second' }, token);
-    // It forgets the tokens that it gave.
+    // etcd loses its tokens in a restart.
     await etcd.members[0]?.kill();
     await etcd.members[0]?.restart();
     expect(await failure(update(store, '/a/x', made, 'two'))).toMatchObject({ code: 'unavailable' });
@@ -131,7 +131,7 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
 });
 
 describe('an etcd that is too old', () => {
-  /** Says which version it is, and nothing else: Maintenance/Status, whose second field is the version. */
+  /** Answers only Maintenance/Status, whose second field is the version. */
   async function startImpostor(version: string): Promise<{ endpoint: string; stop: () => void }> {
     const server = new Server();
     const text = Buffer.from(version);
@@ -173,7 +173,7 @@ describe('an etcd that is too old', () => {
       const error = await openEtcdStore({ endpoints: [endpoint], prefix: '/fleet', openWithinMs: 30_000 }).catch(
         (reason: Error) => reason,
       );
-      // One that is new enough is asked for more, which this one cannot do.
+      // A new version gets further calls, which this server does not answer.
       expect(error).toMatchObject({ code: isRefused ? 'unreadable' : 'unavailable' });
       if (isRefused) expect(String(error)).toContain(`etcd ${version} can report progress that has not happened`);
     } finally {

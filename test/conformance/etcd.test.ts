@@ -32,7 +32,7 @@ describeWithEtcd('one etcd, a prefix for each store', () => {
       await seedEtcdRevision({ endpoints: etcd.endpoints }, prefix, revision);
       return openAt(prefix);
     },
-    // What is left lies below a prefix that no other test uses, and goes with the server.
+    // The data is below a prefix that no other test uses, and is removed with the server.
     destroy: (store) => store.close(),
   });
 });

@@ -9,13 +9,13 @@ import {
 
 /** What the suite needs of an engine. */
 export interface StoreUnderTest {
-  /** A store with nothing in it. Its revision may be anything: an engine may share one with others. */
+  /** An empty store. Its revision may be any: etcd shares its counter. */
   open(): Promise<Store>;
-  /** Closes the store and opens what it stored again. */
+  /** Closes the store and opens it again. */
   reopen(store: Store): Promise<Store>;
-  /** Closes the store, lifts what it stored above a revision, and opens it again. */
+  /** Closes the store, seeds its revision, and opens it again. */
   seedRevision(store: Store, revision: Revision): Promise<Store>;
-  /** Closes the store, if it is open, and removes what it stored. */
+  /** Closes the store, if it is open, and removes its data. */
   destroy(store: Store): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text
 export const text = (value: Uint8Array | undefined): string | undefined =>
   value === undefined ? undefined : new TextDecoder().decode(value);
 
-/** A write that has to succeed; its revision. */
+/** The revision of a write that must succeed. */
 export async function done(store: Store, write: Write): Promise<Revision> {
   const result = await store.write(write);
   if (!result.ok) throw new Error(`the write to ${write.key} was refused because of ${result.key}`);
@@ -39,14 +39,14 @@ export const update = (store: Store, key: string, modRevision: Revision, value: 
 export const remove = (store: Store, key: string, modRevision: Revision): Promise<Revision> =>
   done(store, { key, value: null, expect: { modRevision } });
 
-/** In a form that a failed comparison prints readably. */
+/** In a form that a failed assertion prints well. */
 export const readable = (item: KeyValue | undefined) =>
   item && { key: item.key, value: text(item.value), mod: item.modRevision, created: item.createRevision };
 
 export const readableChange = (change: Change) =>
   change.type === 'put' ? readable(change) : { key: change.key, deleted: change.modRevision };
 
-/** The watch's changes up to a revision that has happened or is going to. */
+/** The changes of a watch up to a revision, which may be in the future. */
 export async function watchUntil(store: Store, prefix: string, after: Revision, until: Revision): Promise<Change[]> {
   const changes: Change[] = [];
   if (after >= until) return changes;
@@ -70,7 +70,7 @@ export async function watchUntil(store: Store, prefix: string, after: Revision, 
   }
 }
 
-/** The code a promise fails with, and the revision that comes along. */
+/** The code and the revision of the StorageError that a promise rejects with. */
 export async function failure(promise: Promise<unknown>): Promise<{ code: string; revision: Revision | undefined }> {
   try {
     await promise;

@@ -4,7 +4,7 @@ import type { Fixture } from './store-conformance.ts';
 
 export function lifetimePromises(fixture: Fixture): void {
   describe('close and open again', () => {
-    it('everything is as it was: values, revisions, history, what was compacted', async () => {
+    it('values, revisions, history and the compacted revision are as before', async () => {
       const { engine, store } = fixture;
       const start = await store.revision();
       const first = await create(store, '/a/x', 'one');
@@ -27,7 +27,7 @@ export function lifetimePromises(fixture: Fixture): void {
       expect(await failure(fixture.store.get('/a/x', first))).toEqual({ code: 'compacted', revision: second - 1 });
     });
 
-    it('whoever knows its revision knows it as soon as a write is answered, and never once it is closed', async () => {
+    it('knownRevision includes every answered write, and is undefined once the store is closed', async () => {
       const { engine, store } = fixture;
       const created = await create(store, '/a/x', 'one');
       expect([created, undefined]).toContain(store.knownRevision?.());
@@ -38,7 +38,7 @@ export function lifetimePromises(fixture: Fixture): void {
       expect([await fixture.store.revision(), undefined]).toContain(fixture.store.knownRevision?.());
     });
 
-    it('a revision is never given again, not even when all that bore one is gone', async () => {
+    it('no revision is used twice, not even when all keys have been deleted and compacted', async () => {
       const { engine } = fixture;
       for (let i = 0; i < 3; i++) {
         const deleted = await remove(fixture.store, '/a/x', await create(fixture.store, '/a/x', 'one'));
@@ -49,13 +49,13 @@ export function lifetimePromises(fixture: Fixture): void {
       }
     });
 
-    it('B17: what lives is older than what was compacted, and after it only keys were deleted: it opens again', async () => {
+    it('B17: a store with one old key, and only deletions after the compacted revision, opens again', async () => {
       const { engine } = fixture;
       const lives = await create(fixture.store, '/a/lives', 'one');
       const made = await Promise.all(Array.from({ length: 20 }, (_, i) => create(fixture.store, `/b/${i}`, 'x')));
       for (const [i, revision] of made.entries()) await remove(fixture.store, `/b/${i}`, revision);
       const last = await fixture.store.revision();
-      // In the middle of the deletions, after them, and once more without anything new.
+      // In the middle of the deletions, after them, and again without changes.
       for (const revision of [last - 10, last, last]) {
         await fixture.store.compact(revision);
         fixture.store = await engine.reopen(fixture.store);
@@ -70,7 +70,7 @@ export function lifetimePromises(fixture: Fixture): void {
       expect(await update(fixture.store, '/a/lives', lives, 'two')).toBeGreaterThan(last);
     });
 
-    it('close finishes the writes that were asked for before it', async () => {
+    it('close finishes the writes that were called before it', async () => {
       const { engine, store } = fixture;
       const writing = Promise.all(Array.from({ length: 50 }, (_, i) => create(store, `/a/${i}`, 'x')));
       const closing = store.close();
@@ -83,12 +83,11 @@ export function lifetimePromises(fixture: Fixture): void {
       );
     });
 
-    it('lifted above a revision, it counts on from there, and what was before is compacted', async () => {
+    it('after seeding a revision, later revisions are greater, and earlier ones are compacted', async () => {
       const { engine } = fixture;
       const before = await fixture.store.revision();
       const source = before + 1_000_000;
-      // Twice, as when what follows was cut off; and what is lower than where it is leaves no revision to be given
-      // again.
+      // Twice, as after an interrupted import; and with a lower revision, which must not lower the counter.
       for (const revision of [source, source, before]) {
         fixture.store = await engine.seedRevision(fixture.store, revision);
         expect(await fixture.store.revision()).toBeGreaterThan(source);

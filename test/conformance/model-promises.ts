@@ -19,7 +19,7 @@ const step = fc.record({ key: fc.constantFrom(...KEYS), remove: fc.boolean(), va
 const history = fc.array(step, { minLength: 1, maxLength: 40 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** What a store is meant to be, in a dozen lines: each state of it, and the change that led there. */
+/** A model of a store: each state, and the change that led to it. */
 class Model {
   readonly states: { revision: Revision; items: Map<string, Item> }[] = [];
   readonly changes: ReturnType<typeof readableChange>[] = [];
@@ -71,7 +71,7 @@ const changesAfter = (model: Model, after: Revision, prefix: string) =>
 
 async function expectWatches(store: Store, model: Model, from: Revision): Promise<void> {
   const last = model.states.at(-1)?.revision ?? 0;
-  // All at once: an engine may look only now and then for watches that begin in the past.
+  // Concurrently: etcd serves watches from the past only at an interval.
   const watches = model.states
     .filter((state) => state.revision >= from)
     .flatMap(({ revision }) => ['/a/', '/ab/', '/'].map((prefix) => ({ revision, prefix })));
@@ -107,7 +107,7 @@ export function modelPromises(engine: StoreUnderTest): void {
       );
     });
 
-    it('a watch can be taken up at every revision: ordered, complete, each change once', async () => {
+    it('a watch can start at every revision: ordered, complete, each change once', async () => {
       await fc.assert(
         fc.asyncProperty(history, (steps) =>
           onFreshStore(async (store) => {
@@ -120,7 +120,7 @@ export function modelPromises(engine: StoreUnderTest): void {
       );
     });
 
-    it('compaction anywhere leaves everything from there on as it was, and nothing before it', async () => {
+    it('a compaction at any revision keeps all states from there on, and none before', async () => {
       await fc.assert(
         fc.asyncProperty(history, history, fc.nat(), fc.nat(), (steps, more, first, second) =>
           onFreshStore(async (store) => {

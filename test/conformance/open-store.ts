@@ -1,4 +1,4 @@
-/** A second process, for sqlite-file.test.ts: tries to open a store and says how that went. */
+/** A second process, for sqlite-file.test.ts: tries to open a store and prints the result. */
 import { StorageError } from '../../src/storage/contract.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 

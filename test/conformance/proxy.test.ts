@@ -12,8 +12,8 @@ import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { bytes, create, failure } from './harness.ts';
 import { storeConformance } from './store-conformance.ts';
 
-/** Two ends that hand each other what processes do: bytes, later. */
-class Ends {
+/** A link within the process: messages are serialized, and arrive in a later tick. */
+class LinkPair {
   readonly #listeners: ((message: unknown) => void)[][] = [[], []];
   readonly #closers: (() => void)[] = [];
   #open = true;
@@ -38,28 +38,28 @@ class Ends {
   }
 }
 
-function lend(owner: StoreOwner): { store: ProxyStore; ends: Ends } {
-  const ends = new Ends();
+function connect(owner: StoreOwner): { store: ProxyStore; ends: LinkPair } {
+  const ends = new LinkPair();
   owner.serve(ends.end(0));
   return { store: new ProxyStore(ends.end(1)), ends };
 }
 
-interface Place {
+interface Opened {
   readonly directory: string;
   readonly engine: Store;
 }
-const places = new WeakMap<Store, Place>();
+const opened = new WeakMap<Store, Opened>();
 
 async function openIn(directory: string): Promise<ProxyStore> {
   const engine = await openSqliteStore({ file: join(directory, 'store.db') });
-  const { store } = lend(new StoreOwner(engine));
-  places.set(store, { directory, engine });
+  const { store } = connect(new StoreOwner(engine));
+  opened.set(store, { directory, engine });
   return store;
 }
 
 async function closed(store: Store): Promise<string> {
   await store.close();
-  const { directory, engine } = places.get(store) as Place;
+  const { directory, engine } = opened.get(store) as Opened;
   await engine.close();
   return directory;
 }
@@ -89,9 +89,9 @@ describe('processes that share a store', () => {
     }
   };
 
-  it('what one has written, the next question of another shows', () =>
+  it('a read at one process sees an acknowledged write of another', () =>
     shared(async (owner) => {
-      const [one, other] = [lend(owner).store, lend(owner).store];
+      const [one, other] = [connect(owner).store, connect(owner).store];
       for (let i = 0; i < 100; i++) {
         const revision = await create(one, `/a/${i}`, 'x');
         expect(await other.revision()).toBeGreaterThanOrEqual(revision);
@@ -102,12 +102,12 @@ describe('processes that share a store', () => {
       expect(results.filter(({ ok }) => ok)).toHaveLength(1);
     }));
 
-  it('one leads: the first, and when it leaves or dies the next, and never two', () =>
+  it('one process leads: the first, and the next when it resigns or ends, and never two', () =>
     shared(async (owner) => {
-      const lent = [lend(owner), lend(owner), lend(owner)] as const;
+      const lent = [connect(owner), connect(owner), connect(owner)] as const;
       const leaderships = lent.map(({ store }) => store.campaign());
       const leaders = async (): Promise<number[]> => {
-        // A question and its answer on each link: whatever was said before has arrived then.
+        // After a round trip on each link, all earlier messages have arrived.
         await Promise.allSettled(lent.map(({ store }) => store.revision()));
         return leaderships.flatMap((leadership, i) => (leadership.leads() ? [i] : []));
       };
@@ -118,9 +118,9 @@ describe('processes that share a store', () => {
       expect(await leaders()).toEqual([2]);
     }));
 
-  it('who loses its link is told: what it asks is unavailable, and its watch fails', () =>
+  it('after its link is closed, requests fail with unavailable, and so does its watch', () =>
     shared(async (owner) => {
-      const { store, ends } = lend(owner);
+      const { store, ends } = connect(owner);
       const watching = (async () => {
         for await (const _ of store.watch('/a/', await store.revision(), new AbortController().signal));
       })();

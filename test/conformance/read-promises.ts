@@ -44,7 +44,7 @@ export function readPromises(fixture: Fixture): void {
     it('values of any bytes and of no bytes survive', async () => {
       const { store } = fixture;
       const all = Uint8Array.from({ length: 256 }, (_, i) => i);
-      // A view into a larger buffer: neither more nor less than the view is stored.
+      // Of a view into a larger buffer, exactly the view is stored.
       const view = Buffer.concat([all, all, all]).subarray(100, 300);
       const large = new Uint8Array(1_000_000).fill(0xab);
       const values = { '/a/all': all, '/a/empty': new Uint8Array(0), '/a/large': large, '/a/view': view };
@@ -59,7 +59,7 @@ export function readPromises(fixture: Fixture): void {
       );
     });
 
-    it('what a writer does to its buffer after the call does not reach the store', async () => {
+    it('a caller may reuse its buffer after the call', async () => {
       const { store } = fixture;
       const value = bytes('before');
       const writing = done(store, { key: '/a/x', value, expect: { absent: true } });
@@ -77,7 +77,7 @@ export function readPromises(fixture: Fixture): void {
       expect((await store.list({ prefix: '/a/' })).items.map(({ key }) => key)).toEqual(sorted);
     });
 
-    it('a prefix shows only what is below it, and one without "/" at its end is refused', async () => {
+    it('a prefix lists only keys below it, and one without "/" at its end is refused', async () => {
       const { store } = fixture;
       for (const key of ['/a/x', '/ab/x', '/a', '/a0', '/a/b/c', '/A/x', '/a.b/x']) await create(store, key, 'x');
       expect((await store.list({ prefix: '/a/' })).items.map(({ key }) => key)).toEqual(['/a/b/c', '/a/x']);
@@ -86,14 +86,14 @@ export function readPromises(fixture: Fixture): void {
       }
     });
 
-    it('a key is no pattern', async () => {
+    it('wildcards in a key have no meaning', async () => {
       const { store } = fixture;
       for (const key of ['/a/%', '/a/_', '/a/x', '/a/*', '/%/x']) await create(store, key, key);
       expect(text((await store.get('/a/%'))?.value)).toBe('/a/%');
       expect((await store.list({ prefix: '/%/' })).items.map(({ key }) => key)).toEqual(['/%/x']);
     });
 
-    it('after and limit page through a list, and more says whether anything is left', async () => {
+    it('after and limit page through a list, and more tells whether items are left', async () => {
       const { store } = fixture;
       const keys = Array.from({ length: 10 }, (_, i) => `/a/${i}`);
       for (const key of keys) await create(store, key, 'x');
@@ -103,14 +103,14 @@ export function readPromises(fixture: Fixture): void {
       const page = await store.list({ prefix: '/a/', after: '/a/3', limit: 3 });
       expect(page.items.map(({ key }) => key)).toEqual(['/a/4', '/a/5', '/a/6']);
       expect(page.more).toBe(true);
-      // A key that is not there, one before the prefix and one behind it.
+      // After a key that does not exist, one before the prefix and one behind it.
       expect((await store.list({ prefix: '/a/', after: '/a/55' })).items.map(({ key }) => key)).toEqual(keys.slice(6));
       expect((await store.list({ prefix: '/a/', after: '/' })).items).toHaveLength(10);
       expect(await store.list({ prefix: '/a/', after: '/b/' })).toMatchObject({ items: [], more: false });
       await expect(store.list({ prefix: '/a/', limit: 0 })).rejects.toThrow(RangeError);
     });
 
-    it('pages at one revision are one snapshot, whatever is written meanwhile', async () => {
+    it('pages at one revision are one snapshot, while others write', async () => {
       const { store } = fixture;
       const mods = new Map<string, number>();
       for (let i = 0; i < 20; i++) mods.set(`/a/${i}`, await create(store, `/a/${i}`, 'old'));
@@ -133,7 +133,7 @@ export function readPromises(fixture: Fixture): void {
       expect(seen).toEqual(expected);
     });
 
-    it('a deleted key is not listed, and limit counts only what is there', async () => {
+    it('a deleted key is not listed and does not count for limit', async () => {
       const { store } = fixture;
       for (let i = 0; i < 6; i++) {
         const made = await create(store, `/a/${i}`, 'x');
@@ -144,7 +144,7 @@ export function readPromises(fixture: Fixture): void {
       expect(more).toBe(false);
     });
 
-    it('a revision that has not happened is future, and the error says where the store is', async () => {
+    it('a revision that has not happened is future, and the error has the current revision', async () => {
       const { store } = fixture;
       const revision = await create(store, '/a/x', 'x');
       const now = await store.revision();

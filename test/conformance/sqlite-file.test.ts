@@ -1,4 +1,4 @@
-/** What SQLite promises beyond the contract: about the file, its owner, its size and its disk. */
+/** What the SQLite engine promises beyond the contract: the file, its owner, its size and its disk. */
 import { execFile } from 'node:child_process';
 import {
   closeSync,
@@ -61,7 +61,7 @@ function inFile<T>(use: (db: DatabaseSync) => T): T {
 
 const pragma = (name: string) => inFile((db) => Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
 
-/** Both files: what is still in the log takes space as well. */
+/** The database and its WAL. */
 const size = (): number => statSync(file).size + (existsSync(`${file}-wal`) ? statSync(`${file}-wal`).size : 0);
 
 async function secondProcess(): Promise<{ opened?: true; code?: string; message?: string }> {
@@ -71,7 +71,7 @@ async function secondProcess(): Promise<{ opened?: true; code?: string; message?
 }
 
 describe('B19: the owner of the file', () => {
-  it('a second process is refused and told the pid of the first; when the first has closed, it may', async () => {
+  it('a second process is refused with the pid of the first, until the first has closed', async () => {
     const store = await open();
     await create(store, '/a/x', 'one');
     expect(await secondProcess()).toEqual({
@@ -83,13 +83,13 @@ describe('B19: the owner of the file', () => {
     expect(await secondProcess()).toEqual({ opened: true });
   });
 
-  it('the same process is refused as well, and that does not loosen the lock of the first', async () => {
+  it('a second open in the same process is refused, and does not release the lock', async () => {
     await open();
     expect(await refusal()).toMatchObject({ code: 'in-use' });
     expect(await secondProcess()).toMatchObject({ code: 'in-use' });
   });
 
-  it('nobody else may read it, and nothing is left beside it after close', async () => {
+  it('has mode 0600, and no other files are left after close', async () => {
     const store = await open();
     await create(store, '/a/x', 'one');
     for (const name of [file, `${file}-wal`, `${file}.pid`]) expect(statSync(name).mode & 0o077, name).toBe(0);
@@ -99,7 +99,7 @@ describe('B19: the owner of the file', () => {
 });
 
 describe('a file that cannot be used', () => {
-  it('of a newer release is unreadable, and stays as it was', async () => {
+  it('of a newer release is unreadable, and is not changed', async () => {
     await (await open()).close();
     inFile((db) => db.exec('PRAGMA user_version = 99'));
     const error = await refusal();
@@ -108,7 +108,7 @@ describe('a file that cannot be used', () => {
     expect(pragma('user_version')).toBe(99);
   });
 
-  it('of another program is unreadable, and stays as it was', async () => {
+  it('of another program is unreadable, and is not changed', async () => {
     inFile((db) => db.exec('CREATE TABLE notes (line TEXT)'));
     expect(await refusal()).toMatchObject({
       code: 'unreadable',
@@ -117,7 +117,7 @@ describe('a file that cannot be used', () => {
     expect(pragma('journal_mode')).toBe('delete');
   });
 
-  it('that is no database is unreadable', async () => {
+  it('that is not a database is unreadable', async () => {
     writeFileSync(file, 'this is not a database. '.repeat(1000));
     expect(await refusal()).toMatchObject({ code: 'unreadable' });
   });
@@ -132,14 +132,14 @@ describe('a file that cannot be used', () => {
     expect(await refusal()).toMatchObject({ code: 'unreadable' });
   });
 
-  it('in a directory that is not there is unavailable', async () => {
+  it('in a directory that does not exist is unavailable', async () => {
     file = join(directory, 'nowhere', 'store.db');
     expect(await refusal()).toMatchObject({ code: 'unavailable' });
   });
 });
 
 describe('B17: the file', () => {
-  it('is marked as ours, and set up to survive a power cut and to shrink', async () => {
+  it('has our application id, and the settings to survive a power cut and to shrink', async () => {
     await (await open()).close();
     expect(pragma('application_id')).toBe(0x43506173);
     expect(pragma('user_version')).toBe(1);
@@ -148,7 +148,7 @@ describe('B17: the file', () => {
     expect(pragma('page_size')).toBe(16_384);
   });
 
-  it('of an earlier release keeps the pages that it has', async () => {
+  it('of an earlier release keeps its page size', async () => {
     inFile((db) => db.exec('PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; VACUUM'));
     const store = await open();
     let last = await create(store, '/a/x', 'start');
@@ -160,7 +160,7 @@ describe('B17: the file', () => {
     expect(pragma('page_size')).toBe(4096);
   });
 
-  it('is smaller after compaction, and so is its log', async () => {
+  it('is smaller after compaction, and so is its WAL', async () => {
     const store = await open();
     let last = await create(store, '/a/x', 'start');
     for (let i = 0; i < 2000; i++) last = await update(store, '/a/x', last, `${i} `.repeat(1000));
@@ -172,7 +172,7 @@ describe('B17: the file', () => {
     expect(await store.list({ prefix: '/a/' })).toMatchObject({ items: [{ modRevision: last }] });
   });
 
-  it('does not keep writers waiting while it is compacted', async () => {
+  it('accepts writes between the steps of a compaction', async () => {
     const store = await open();
     const made = await Promise.all(Array.from({ length: 5000 }, (_, i) => create(store, `/a/${i}`, 'x'.repeat(500))));
     await Promise.all(made.map((revision, i) => remove(store, `/a/${i}`, revision)));
@@ -186,11 +186,11 @@ describe('B17: the file', () => {
       if (!compacted) between++;
     }
     await compacting;
-    // It has ten steps and more, and a write fits between any two.
+    // It has ten steps or more, and a write fits between any two.
     expect(between).toBeGreaterThan(5);
   });
 
-  it('does not bring a deleted key back, between no two steps of a compaction', async () => {
+  it('does not bring a deleted key back at any step of a compaction', async () => {
     const store = await open();
     const made = await create(store, '/a/x', 'one');
     await Promise.all(Array.from({ length: 2500 }, (_, i) => create(store, `/b/${i}`, 'x')));
@@ -205,7 +205,7 @@ describe('B17: the file', () => {
     expect((await store.list({ prefix: '/a/' })).items).toEqual([]);
   });
 
-  it('a compaction that was cut off is finished by the next', async () => {
+  it('an interrupted compaction is completed by the next', async () => {
     const store = await open();
     let last = await create(store, '/a/x', 'start');
     for (let i = 0; i < 3000; i++) last = await update(store, '/a/x', last, 'x'.repeat(500));
@@ -218,7 +218,7 @@ describe('B17: the file', () => {
     expect(inFile((db) => db.prepare('SELECT count(*) AS rows FROM log').get())).toEqual({ rows: 1 });
   });
 
-  it('a compaction that was refused does not stop the next one', async () => {
+  it('a compaction that fails does not prevent the next one', async () => {
     const store = await open();
     const made = await create(store, '/a/x', 'one');
     expect(await failure(store.compact(made + 5))).toMatchObject({ code: 'future' });
@@ -228,7 +228,7 @@ describe('B17: the file', () => {
 });
 
 describe('a full disk', () => {
-  it('fails writes with unavailable, leaves reads alone, and is over when there is room', async () => {
+  it('fails writes with unavailable but not reads, and writes succeed when there is room again', async () => {
     const messages: string[] = [];
     const note = (_: object, message: string) => messages.push(message);
     const store = await open({ maxBytes: 200_000, logger: { info: note, warn: note } });
@@ -239,7 +239,7 @@ describe('a full disk', () => {
     };
     expect(await failure(fill())).toMatchObject({ code: 'unavailable' });
 
-    // All of a batch fail, since they share the transaction, and none of them is there.
+    // All writes of a transaction fail, and none of them exists.
     const batch = await Promise.allSettled(
       Array.from({ length: 5 }, (_, i) =>
         store.write({ key: `/b/${i}`, value: new Uint8Array(50_000), expect: { absent: true } }),
@@ -258,10 +258,10 @@ describe('a full disk', () => {
   });
 });
 
-describe('a watcher that does not consume', () => {
+describe('a watch that does not consume', () => {
   const queueLimits = { changes: 10, bytes: 1_000_000 };
 
-  it('is sent back to the log when its queue is full, and misses nothing', async () => {
+  it('reads the log when its queue is full, and misses no change', async () => {
     const store = await open({ queueLimits });
     const start = await store.revision();
     const stop = new AbortController();
@@ -275,7 +275,7 @@ describe('a watcher that does not consume', () => {
       const { value } = await watching.next();
       seen.push(...value.changes.map((change: { modRevision: number }) => change.modRevision));
     }
-    // And live again, after that.
+    // It then follows the tail again.
     const next = watching.next();
     const last = await create(store, '/a/last', 'x');
     expect((await next).value.changes.map(readable)).toMatchObject([{ mod: last }]);
@@ -283,7 +283,7 @@ describe('a watcher that does not consume', () => {
     expect(seen).toEqual(written);
   });
 
-  it('counts the bytes that wait, too', async () => {
+  it('has a limit of queued bytes too', async () => {
     const store = await open({ queueLimits: { changes: 1000, bytes: 5000 } });
     const start = await store.revision();
     const seen = watchUntil(store, '/a/', start, start + 20);
@@ -294,7 +294,7 @@ describe('a watcher that does not consume', () => {
     expect((await seen).map(({ modRevision }) => modRevision)).toEqual(await Promise.all(writes));
   });
 
-  it('ends with compacted when what it has to read is gone', async () => {
+  it('fails with compacted when the changes that it has to read are gone', async () => {
     const store = await open({ queueLimits });
     const watching = store.watch('/a/', await store.revision(), new AbortController().signal)[Symbol.asyncIterator]();
     const first = watching.next();
@@ -307,7 +307,7 @@ describe('a watcher that does not consume', () => {
   });
 });
 
-it('refuses to write into a file that was taken away, and goes on when it is back', async () => {
+it('refuses writes while its file is removed, and accepts them when it is back', async () => {
   const store = await open();
   await create(store, '/a/1', 'before');
   renameSync(file, `${file}.away`);

@@ -8,13 +8,13 @@ import { readPromises } from './read-promises.ts';
 import { watchPromises } from './watch-promises.ts';
 import { writePromises } from './write-promises.ts';
 
-/** A store of its own for each test. */
+/** A new store for each test. */
 export interface Fixture {
   store: Store;
   readonly engine: StoreUnderTest;
 }
 
-/** Every promise of src/storage/contract.ts, one test each. Whatever calls itself a Store runs this. */
+/** One test for each promise of src/storage/contract.ts. Every engine runs it. */
 export function storeConformance(name: string, engine: StoreUnderTest): void {
   describe(`${name} keeps the promises of a store`, () => {
     const fixture = { engine } as Fixture;

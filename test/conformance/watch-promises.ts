@@ -3,7 +3,7 @@ import type { Change, Revision, Store, WatchBatch } from '../../src/storage/cont
 import { bytes, create, done, readable, readableChange, remove, update, watchUntil } from './harness.ts';
 import type { Fixture } from './store-conformance.ts';
 
-/** Creates, updates and deletes under the prefix, and the changes they were, in order. */
+/** Creates, updates and deletes keys under the prefix; returns the changes in order. */
 async function churn(store: Store, prefix: string, rounds: number): Promise<ReturnType<typeof readableChange>[]> {
   const changes: ReturnType<typeof readableChange>[] = [];
   for (let i = 0; i < rounds; i++) {
@@ -27,7 +27,7 @@ const revisionOf = (change: ReturnType<typeof readableChange>): Revision =>
 
 export function watchPromises(fixture: Fixture): void {
   describe('B3, B4: watch', () => {
-    it('from the revision of an empty, quiet store sees the first thing made after it', async () => {
+    it('from the revision of an empty, idle store shows the first write after it', async () => {
       const { store } = fixture;
       const { items, revision } = await store.list({ prefix: '/a/' });
       expect(items).toEqual([]);
@@ -40,7 +40,7 @@ export function watchPromises(fixture: Fixture): void {
       await watching.return?.();
     });
 
-    it('shows writers’ changes live: in order of revision, each once, none left out', async () => {
+    it('shows concurrent writes in order of revision, each once, none left out', async () => {
       const { store } = fixture;
       const start = await store.revision();
       const stop = new AbortController();
@@ -54,14 +54,14 @@ export function watchPromises(fixture: Fixture): void {
       })();
       const written = await Promise.all(Array.from({ length: 8 }, (_, i) => churn(store, `/a/${i}/`, 40)));
       end = await create(store, '/a/last', 'x');
-      // The event may have been faster than the answer, and then nothing more would come.
+      // The event may arrive before the write is answered, and no other would follow.
       if ((seen.at(-1)?.modRevision ?? 0) >= end) stop.abort();
       await watching;
       const expected = written.flat().toSorted((a, b) => revisionOf(a) - revisionOf(b));
       expect(seen.slice(0, -1).map(readableChange)).toEqual(expected);
     });
 
-    it('list, then watch from its revision: nothing is missed and nothing comes twice while writers go on', async () => {
+    it('list, then watch from its revision: no change is missed and none comes twice while others write', async () => {
       const { store } = fixture;
       let writing = true;
       const writers = Promise.all(
@@ -81,7 +81,7 @@ export function watchPromises(fixture: Fixture): void {
               expect(before, `${change.key} is deleted, so it was there`).toBeDefined();
               state.delete(change.key);
             } else {
-              // Whether this is the first the watcher hears of the key, and whether the key is new, agree.
+              // The key is new exactly when the watch has not shown it before.
               expect(change.createRevision).toBe(before?.created ?? change.modRevision);
               state.set(change.key, readable(change));
             }
@@ -99,7 +99,7 @@ export function watchPromises(fixture: Fixture): void {
       }
     });
 
-    it('shows only what is below its prefix, and refuses one without "/" at its end', async () => {
+    it('shows only keys below its prefix, and refuses one without "/" at its end', async () => {
       const { store } = fixture;
       const start = await store.revision();
       for (const key of ['/ab/x', '/a/x', '/a', '/a0', '/b/x', '/a/y/z']) await create(store, key, 'x');
@@ -114,7 +114,7 @@ export function watchPromises(fixture: Fixture): void {
       }
     });
 
-    it('its revision advances also when nothing below its prefix changes', async () => {
+    it('its revision advances also when no key below its prefix changes', async () => {
       const { store } = fixture;
       const start = await store.revision();
       const elsewhere = await create(store, '/b/x', 'x');
@@ -124,7 +124,7 @@ export function watchPromises(fixture: Fixture): void {
       expect(await live).toEqual([]);
     });
 
-    it('from a revision that has not happened shows what comes after it', async () => {
+    it('from a revision that has not happened shows the changes after it', async () => {
       const { store } = fixture;
       const future = (await store.revision()) + 5;
       const stop = new AbortController();
@@ -143,14 +143,14 @@ export function watchPromises(fixture: Fixture): void {
       expect(seen.map(({ modRevision }) => modRevision)).toEqual(written.filter((revision) => revision > future));
     });
 
-    it('who does not consume for a while misses nothing', async () => {
+    it('a consumer that pauses misses no change', async () => {
       const { store } = fixture;
       const start = await create(store, '/a/first', 'x');
       const watching = store.watch('/a/', start - 1, AbortSignal.timeout(50_000))[Symbol.asyncIterator]();
       const seen: Change[] = [];
       const take = async (): Promise<WatchBatch> => {
-        const { value, done: ended } = await watching.next();
-        if (ended) throw new Error('the watch ended');
+        const { value, done: isDone } = await watching.next();
+        if (isDone) throw new Error('the watch ended');
         seen.push(...value.changes);
         return value;
       };
@@ -168,7 +168,7 @@ export function watchPromises(fixture: Fixture): void {
       expect(seen.map(({ modRevision }) => modRevision)).toEqual([start, ...written].toSorted((a, b) => a - b));
     });
 
-    it('ends quietly when its signal aborts, before and while it waits', async () => {
+    it('ends without an error when its signal aborts, before and while it waits', async () => {
       const { store } = fixture;
       const revision = await store.revision();
       const batches: WatchBatch[] = [];
@@ -181,7 +181,7 @@ export function watchPromises(fixture: Fixture): void {
       expect(batches).toEqual([]);
     });
 
-    it('ends quietly when the store is closed', async () => {
+    it('ends without an error when the store is closed', async () => {
       const { store } = fixture;
       const watching = store.watch('/a/', await store.revision(), new AbortController().signal)[Symbol.asyncIterator]();
       const waiting = watching.next();

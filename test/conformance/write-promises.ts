@@ -21,7 +21,7 @@ export function writePromises(fixture: Fixture): void {
       }
     });
 
-    it('of creates of the same key, exactly one succeeds, and the others are shown it', async () => {
+    it('of creates of the same key, exactly one succeeds, and the others get its value', async () => {
       const { store } = fixture;
       const results = await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
@@ -54,7 +54,7 @@ export function writePromises(fixture: Fixture): void {
       expect(await store.revision()).toBe(before);
     });
 
-    it('an absent key fails a revision expectation, and there is nothing current to show', async () => {
+    it('an absent key fails a revision expectation, and has no current value', async () => {
       const { store } = fixture;
       for (const expectation of [{ modRevision: 1 }, { createRevision: 1 }, { modRevision: 0 }]) {
         const result = await store.write({ key: '/a/none', value: bytes('x'), expect: expectation });
@@ -63,7 +63,7 @@ export function writePromises(fixture: Fixture): void {
       expect(await store.get('/a/none')).toBeUndefined();
     });
 
-    it('a deleted key is an absent key: the revision of its delete is no state to expect', async () => {
+    it('a deleted key is absent: the revision of its deletion cannot be expected', async () => {
       const { store } = fixture;
       const made = await create(store, '/a/x', 'one');
       const deleted = await remove(store, '/a/x', made);
@@ -80,14 +80,14 @@ export function writePromises(fixture: Fixture): void {
       const third = await done(store, { key: '/a/x', value: bytes('three'), expect: { createRevision: made } });
       expect(third).toBeGreaterThan(updated);
       await done(store, { key: '/a/x', value: null, expect: { createRevision: made } });
-      const again = await create(store, '/a/x', 'anew');
+      const again = await create(store, '/a/x', 'again');
       expect(await store.write({ key: '/a/x', value: null, expect: { createRevision: made } })).toMatchObject({
         ok: false,
       });
       expect(again).toBeGreaterThan(third);
     });
 
-    it('a key deleted and made anew has a new createRevision', async () => {
+    it('a key that is deleted and created again has a new createRevision', async () => {
       const { store } = fixture;
       const made = await create(store, '/a/x', 'one');
       await remove(store, '/a/x', made);
@@ -96,7 +96,7 @@ export function writePromises(fixture: Fixture): void {
       expect(readable(await store.get('/a/x'))).toEqual({ key: '/a/x', value: 'three', mod: updated, created: again });
     });
 
-    it('guards that hold let the write through', async () => {
+    it('with guards that hold the write succeeds', async () => {
       const { store } = fixture;
       const namespace = await create(store, '/ns/n', 'ns');
       await update(store, '/ns/n', namespace, 'ns again');
@@ -112,7 +112,7 @@ export function writePromises(fixture: Fixture): void {
       expect(readable(await store.get('/a/x'))).toMatchObject({ mod: revision });
     });
 
-    it('a guard that fails stops the write, and the answer names the guard and shows it', async () => {
+    it('with a guard that fails the write fails, and the result has the key and value of the guard', async () => {
       const { store } = fixture;
       const namespace = await create(store, '/ns/n', 'ns');
       const changed = await update(store, '/ns/n', namespace, 'terminating');
@@ -130,7 +130,7 @@ export function writePromises(fixture: Fixture): void {
       expect(await store.get('/a/x')).toBeUndefined();
     });
 
-    it('a guard is true at the instant of the write: nothing is made in a namespace that is gone', async () => {
+    it('a guard holds at the instant of the write: no key is created in a deleted namespace', async () => {
       const { store } = fixture;
       for (let round = 0; round < 10; round++) {
         const namespace = await create(store, `/ns/${round}`, 'ns');
@@ -159,7 +159,7 @@ export function writePromises(fixture: Fixture): void {
       }
     });
 
-    it('revisions of acknowledged writes only grow, and each is given once', async () => {
+    it('revisions of acknowledged writes only grow, and none is used twice', async () => {
       const { store } = fixture;
       const before = await store.revision();
       const concurrent = await Promise.all(Array.from({ length: 50 }, (_, i) => create(store, `/a/${i}`, 'x')));
@@ -168,7 +168,7 @@ export function writePromises(fixture: Fixture): void {
       expect(await create(store, '/a/last', 'x')).toBeGreaterThan(Math.max(...concurrent));
     });
 
-    it('a write that expects nothing it could check, or deletes what must be absent, is refused', async () => {
+    it('a write without an expectation, or a deletion of an absent key, is refused', async () => {
       const { store } = fixture;
       const blind = {} as { absent: true };
       await expect(store.write({ key: '/a/x', value: bytes('x'), expect: blind })).rejects.toThrow(RangeError);

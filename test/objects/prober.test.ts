@@ -10,7 +10,7 @@ const MINUTE = 60_000;
 const OK: Outcome = { ready: true, version: 'v1.36.4+k3s1' };
 const DOWN: Outcome = { ready: false, fault: 'network', message: 'gone' };
 
-/** A clock that the test moves. */
+/** A clock that the test advances. */
 class ManualClock {
   time = 0;
   #tasks: { readonly at: number; readonly task: () => void }[] = [];
@@ -24,7 +24,7 @@ class ManualClock {
     };
   };
 
-  /** Runs the tasks that become due, with ticks between them in which their promises settle. */
+  /** Runs the due tasks one after the other, with a tick for each. */
   async pass(ms: number): Promise<void> {
     const end = this.time + ms;
     for (;;) {
@@ -47,10 +47,11 @@ interface World {
   /** The outcome of the next probes. */
   outcome: Outcome | ((cluster: ApiObject, signal: AbortSignal) => Promise<Outcome>);
   leads: boolean;
+  /** The names of the probed clusters. */
   probes: string[];
   ready(name: string): { status?: string; reason?: string; lastHeartbeatTime?: string } | undefined;
   status(name: string): ClusterStatus;
-  /** Waits until this holds. */
+  /** Waits until the condition holds. */
   until(holds: () => boolean): Promise<void>;
 }
 
@@ -138,7 +139,7 @@ describe('the prober', () => {
     });
   });
 
-  it('spreads the fleet at the start, and probes each cluster once in an interval', async () => {
+  it('spreads the existing clusters over the interval, and probes each once in an interval', async () => {
     await inWorld(async (world) => {
       for (const name of ['a', 'b', 'c']) await register(world, name);
       world.prober.start();
@@ -149,7 +150,7 @@ describe('the prober', () => {
     });
   });
 
-  it('says False after three failures and True after one success', async () => {
+  it('sets False after three failures and True after one success', async () => {
     await inWorld(async (world) => {
       world.outcome = DOWN;
       world.prober.start();
@@ -165,7 +166,7 @@ describe('the prober', () => {
     });
   });
 
-  it('writes an unchanged condition only after five minutes', async () => {
+  it('does not write unchanged results, except the heartbeat after five minutes', async () => {
     await inWorld(async (world) => {
       world.prober.start();
       await register(world, 'a');
@@ -182,7 +183,7 @@ describe('the prober', () => {
     });
   });
 
-  it('keeps conditions of other types, also one that is written at the same time', async () => {
+  it('keeps conditions of other types, also one that is written concurrently', async () => {
     let between: (() => Promise<unknown>) | undefined;
     const gate: Gate = async (_, next) => {
       const first = between;
@@ -200,7 +201,7 @@ describe('the prober', () => {
     }, gate);
   });
 
-  it('leaves a cluster to another controller, until an annotation enables probing', async () => {
+  it('does not probe a cluster with a Ready condition of another program, until it is enabled', async () => {
     await inWorld(async (world) => {
       await register(world, 'a');
       await setConditions(world, 'a', [{ type: 'Ready', status: 'False', reason: 'NodesLost' }]);
@@ -213,7 +214,7 @@ describe('the prober', () => {
     });
   });
 
-  it('stops probing when an annotation disables it, and sets Unknown', async () => {
+  it('stops probing when disabled, and sets Unknown', async () => {
     await inWorld(async (world) => {
       world.prober.start();
       await register(world, 'a');
@@ -227,7 +228,7 @@ describe('the prober', () => {
     });
   });
 
-  it('probes a changed address at once, and drops the outcome of the old one', async () => {
+  it('probes a changed address at once, and drops the running probe of the old one', async () => {
     await inWorld(async (world) => {
       const old = Promise.withResolvers<Outcome>();
       world.outcome = () => old.promise;
@@ -246,7 +247,7 @@ describe('the prober', () => {
     });
   });
 
-  it('sets Unknown when no probe finishes for five intervals', async () => {
+  it('sets Unknown when no probe ends for five intervals', async () => {
     await inWorld(async (world) => {
       world.prober.start();
       await register(world, 'a');
@@ -278,7 +279,7 @@ describe('the prober', () => {
     });
   });
 
-  it('forgets a deleted cluster, and aborts the running probes when it stops', async () => {
+  it('drops a deleted cluster, and aborts running probes when it stops', async () => {
     await inWorld(async (world) => {
       const signals: AbortSignal[] = [];
       world.outcome = (_, signal) => {

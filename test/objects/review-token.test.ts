@@ -3,14 +3,14 @@ import type { ApiRequest } from '../../src/api/request.ts';
 import { reviewToken } from '../../src/handlers/reviews/review-token.ts';
 import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
 
-/** A review over a real database that goes away. */
+/** A token review with a real database that is closed. */
 
-it('B12, K-40: while the store does not answer, no token is called good, and none bad', async () => {
+it('B12: while the store does not answer, a token is neither accepted nor rejected', async () => {
   await inFolder(async (file) => {
     const objects = await openObjects(file);
     await make(objects, catalog.clusters, at('', '', 'alpha'));
-    let asked = 0;
-    const ask = () =>
+    let reviews = 0;
+    const review = () =>
       reviewToken(
         {
           catalog,
@@ -18,16 +18,16 @@ it('B12, K-40: while the store does not answer, no token is called good, and non
           authorizer: undefined as never,
           now: Date.now,
           reviewToken: async () => {
-            asked++;
+            reviews++;
             return { authenticated: true, user: { name: 'a', uid: '', groups: [], extra: {} }, audiences: [] };
           },
         },
         { target: { cluster: 'alpha' } } as ApiRequest,
         { apiVersion: '', kind: '', metadata: {}, spec: { token: 'x' } },
       );
-    expect(await ask()).toMatchObject({ status: { authenticated: true } });
+    expect(await review()).toMatchObject({ status: { authenticated: true } });
     await objects.close();
-    await expect(ask()).rejects.toMatchObject({ status: { code: 503, reason: 'ServiceUnavailable' } });
-    expect(asked).toBe(1);
+    await expect(review()).rejects.toMatchObject({ status: { code: 503, reason: 'ServiceUnavailable' } });
+    expect(reviews).toBe(1);
   });
 });

@@ -71,7 +71,7 @@ async function track({ tracked }: Program, jti = randomUUID(), user = JANE): Pro
   return jti;
 }
 
-// A second of a busy machine can be over without anybody's fault, but hardly three times in a row.
+// On a busy machine a second may pass, but hardly three times in a row.
 const TIMED = { retry: 2 };
 
 it('A18: a revocation made by one program holds in another within a second, and after a restart', TIMED, async () => {
@@ -89,7 +89,7 @@ it('A18: a revocation made by one program holds in another within a second, and 
   });
 });
 
-it('one that led before, and still believes that it leads, removes nothing', async () => {
+it('a former leader that has not noticed removes nothing', async () => {
   await withStore(async (store) => {
     const program = await start(store);
     const jti = await track(program);
@@ -112,9 +112,9 @@ it('one that led before, and still believes that it leads, removes nothing', asy
   });
 });
 
-it('a revocation lasts as long as the token, or as any token that can be out', async () => {
+it('a revocation lasts as long as the token, or as any token that can be valid', async () => {
   await withStore(async (store) => {
-    // A day was granted once; another program, started later, grants an hour, and a third two days.
+    // The first program grants a day, a later one an hour, and a third two days.
     const day = await start(store, { max: 86_400 });
     await day.stop();
     const hour = await start(store, { max: 3600 });
@@ -130,7 +130,7 @@ it('a revocation lasts as long as the token, or as any token that can be out', a
     await hour.revocations.revoke(later, JANE, undefined);
     expect(hour.recordOf(later)).toMatchObject({ expirationTimestamp: '2026-08-03T12:05:00Z' });
 
-    // Once more is no error; it may make a record last longer, never shorter.
+    // A second revocation may extend the record, never shorten it.
     await hour.revocations.revoke(known, JANE, undefined);
     expect(hour.recordOf(known)).toMatchObject({ expirationTimestamp: '2026-08-03T12:05:00Z' });
     await hour.revocations.revoke(known, JANE, START + HOUR);
@@ -146,7 +146,7 @@ it('programs that start together agree on the longest lifetime', async () => {
   });
 });
 
-it('expired records are removed by the first replica that sweeps, and nothing else is', async () => {
+it('expired records are swept by any program, and no others', async () => {
   await withStore(async (store) => {
     const [one, other] = [await start(store), await start(store)];
     const [ends, stays, left] = [await track(one), randomUUID(), await track(one)];
@@ -154,7 +154,7 @@ it('expired records are removed by the first replica that sweeps, and nothing el
     await other.reader.catchUp();
     await Promise.all([one.sweep(), other.sweep()]);
     expect(await keys(store)).toHaveLength(3);
-    // A crash between the revocation and the removal of the record.
+    // As after a crash between the revocation and the removal of the record.
     await one.revocations.revoke(left, JANE, START + HOUR);
     await one.sweep();
     expect(await keys(store)).not.toContain(`issuedtokens/${left}`);
@@ -171,7 +171,7 @@ it('expired records are removed by the first replica that sweeps, and nothing el
   });
 });
 
-it('many expired records are removed a part at a time', async () => {
+it('many expired records are swept in parts', async () => {
   await withStore(async (store) => {
     const program = await start(store, { perCaller: 200 });
     await Promise.all(Array.from({ length: 150 }, () => track(program)));
@@ -185,14 +185,14 @@ it('many expired records are removed a part at a time', async () => {
   });
 });
 
-it('the limit of one caller holds among requests at the same time, and is free again when tokens end', async () => {
+it('the limit of a caller holds for concurrent requests, and is free again when tokens expire', async () => {
   await withStore(async (store) => {
     const program = await start(store);
     const { tracked, clock } = program;
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, async () => track(program)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
     expect(() => tracked.reserve(JANE, 'builder')).toThrow('has 3 tracked tokens, the most that one caller may have');
-    // Joining a group does not make another caller of anybody; another uid does.
+    // Another uid is another caller; other groups are not.
     expect(() => tracked.reserve({ ...JANE, groups: [] }, 'builder')).toThrow('tracked tokens');
     tracked.reserve({ ...JANE, uid: 'u-2' }, 'builder').release();
     clock.now = START + HOUR;

@@ -50,8 +50,8 @@ async function play(core: ApiCore, steps: readonly Step[], first: number, ballas
   for (const each of steps) {
     switch (each.step) {
       case 'mutations': {
-        const { meanwhile } = each;
-        const listing = meanwhile === undefined ? undefined : lister.listConcurrently(meanwhile);
+        const { concurrentList } = each;
+        const listing = concurrentList === undefined ? undefined : lister.listConcurrently(concurrentList);
         await Promise.all([...each.mutations.map((mutation) => applyMutation(core, mutation, ballast)), listing]);
         await core.reader.catchUp();
         break;
@@ -127,7 +127,7 @@ describe('A17, B3: what each caller is shown', () => {
       exact.count = 0;
       await fc.assert(
         fc.asyncProperty(initialFleet, fc.array(step, { minLength: 5, maxLength: 40 }), async (mutations, steps) =>
-          playFromEmpty([{ step: 'mutations', mutations, meanwhile: undefined }, ...steps], windowSize, ballast),
+          playFromEmpty([{ step: 'mutations', mutations, concurrentList: undefined }, ...steps], windowSize, ballast),
         ),
         { numRuns, interruptAfterTimeLimit: LIMITS.searchMs },
       );

@@ -104,7 +104,7 @@ describe('operations', () => {
     ['add replaces the document', '{"a":1}', '[{"op":"add","path":"","value":[]}]', '[]'],
     ['replace the document', '{"a":1}', '[{"op":"replace","path":"","value":{"b":2}}]', '{"b":2}'],
     ['replace an item', '[1,2]', '[{"op":"replace","path":"/0","value":null}]', '[null,2]'],
-    ['replace keeps the place', '{"a":1,"b":2}', '[{"op":"replace","path":"/a","value":3}]', '{"a":3,"b":2}'],
+    ['replace keeps the order', '{"a":1,"b":2}', '[{"op":"replace","path":"/a","value":3}]', '{"a":3,"b":2}'],
     ['a member called -', '{"-":1}', '[{"op":"replace","path":"/-","value":2}]', '{"-":2}'],
     ['a member called nothing', '{"":1}', '[{"op":"add","path":"/","value":2}]', '{"":2}'],
     ['members that look like indexes', '{"a":{"01":1}}', '[{"op":"remove","path":"/a/01"}]', '{"a":{}}'],
@@ -284,7 +284,7 @@ describe('limits', () => {
     expect(refusal(document, copies(17)).code).toBe(413);
   });
 
-  it('the front of a long array can be changed only so often', () => {
+  it('changes at the start of a long array are limited', () => {
     const document = { list: new Array(100_000).fill(0) as number[] };
     const front = [
       { op: 'add', path: '/list/0', value: 1 },

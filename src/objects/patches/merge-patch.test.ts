@@ -29,7 +29,7 @@ describe('applyMergePatch', () => {
     expect(text(applyMergePatch(JSON.parse(target), JSON.parse(patch)))).toBe(result);
   });
 
-  it('keeps the place of what it changes and appends what it adds', () => {
+  it('keeps the order of existing members and appends new ones', () => {
     const merged = applyMergePatch({ a: 1, b: { x: 1, y: 2 }, c: 3 }, { d: 4, b: { z: 3, x: 9 }, a: null });
     expect(text(merged)).toBe('{"b":{"x":9,"y":2,"z":3},"c":3,"d":4}');
   });

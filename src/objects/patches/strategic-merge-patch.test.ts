@@ -124,7 +124,7 @@ describe('lists', () => {
     });
   });
 
-  test('owners are told apart by uid', () => {
+  test('owners are distinguished by uid', () => {
     const target = {
       metadata: {
         ownerReferences: [
@@ -148,7 +148,7 @@ describe('lists', () => {
 describe('$setElementOrder', () => {
   test.each<[string, string[], string[], string[], string[]]>([
     ['puts elements into order', ['a', 'b', 'c'], [], ['c', 'a', 'b'], ['c', 'a', 'b']],
-    ['places the added', ['a', 'b'], ['c'], ['c', 'a', 'b'], ['c', 'a', 'b']],
+    ['orders the added', ['a', 'b'], ['c'], ['c', 'a', 'b'], ['c', 'a', 'b']],
     [
       "keeps the server's own before what they stood before",
       ['x', 'a', 'y', 'b'],

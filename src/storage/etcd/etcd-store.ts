@@ -270,16 +270,16 @@ export class EtcdStore implements Store {
     );
   }
 
-  #compactedError(asked: Revision): StorageError {
+  #compactedError(requested: Revision): StorageError {
     const oldest = this.#compacted + 1;
-    return new StorageError('compacted', `revision ${asked} has been compacted: the oldest kept is ${oldest}`, {
+    return new StorageError('compacted', `revision ${requested} has been compacted: the oldest kept is ${oldest}`, {
       revision: this.#compacted,
     });
   }
 
-  async #futureError(asked: Revision): Promise<StorageError> {
+  async #futureError(requested: Revision): Promise<StorageError> {
     const revision = await this.revision();
-    return new StorageError('future', `revision ${asked} has not happened yet: the store is at ${revision}`, {
+    return new StorageError('future', `revision ${requested} has not happened yet: the store is at ${revision}`, {
       revision,
     });
   }

@@ -9,8 +9,8 @@ import { LogTable } from './log-table.ts';
 import { Sweeper } from './sweep.ts';
 
 /**
- * In the program no other connection can lock the file: one process holds it. So that SQLite can say "locked" at all,
- * these tests give that up, and use a second connection.
+ * In the program no other connection can lock the file, because it is locked exclusively. These tests open it without
+ * that lock and use a second connection.
  */
 let directory: string;
 let db: DatabaseSync;
@@ -48,7 +48,7 @@ function compact(revision: number): void {
 }
 
 describe('B17: a database that is locked', () => {
-  it('by a writer: that compaction fails, and the next one does the work of both', async () => {
+  it('by a writer: the compaction fails, and the next one does its work too', async () => {
     const warnings: string[] = [];
     let now = 0;
     let wake: (() => void) | undefined;
@@ -91,7 +91,7 @@ describe('B17: a database that is locked', () => {
     await compactor.stop();
   });
 
-  it('by a reader: rows are removed, the log stays, and is emptied by the next one', () => {
+  it('by a reader: rows are removed, the WAL is emptied by the next compaction', () => {
     other.exec('BEGIN');
     other.prepare('SELECT count(*) FROM log').get();
     expect(() => compact(log.revision)).toThrow('the write-ahead log could not be emptied');

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Revision } from '../contract.ts';
 import { WorkerChannel } from './worker-channel.ts';
@@ -31,17 +31,17 @@ describe('WorkerChannel', () => {
       channel.write({ write: { key, value, expect: { absent: true } }, resolve, reject });
     });
 
-  it('writers that began apart share a transaction from the second on, though each asks again a turn after its answer', async () => {
+  it('writers that started apart share transactions from the second on, though each writes again one tick later', async () => {
     const writer = async (name: string): Promise<void> => {
       for (let count = 0; count < 5; count++) {
         await write(`/${name}/${count}`);
-        // A client hears of it, and asks for more.
-        await nextTurn();
+        // The client gets its response and sends the next request.
+        await nextTick();
       }
     };
     const first = writer('a');
-    // The first transaction is under way: who comes now has to wait for its end.
-    await nextTurn();
+    // The first transaction is running: later writes wait for its end.
+    await nextTick();
     await Promise.all([first, writer('b'), writer('c')]);
     expect(transactions).toEqual([1, 3, 3, 3, 3, 2]);
   });

@@ -197,7 +197,7 @@ const viewer = {
 /** One step of a history. `which` and `back` are taken modulo the number of candidates. */
 export type Step =
   /** Concurrent mutations, and a concurrent list. */
-  | { readonly step: 'mutations'; readonly mutations: readonly Mutation[]; readonly meanwhile: Viewer | undefined }
+  | { readonly step: 'mutations'; readonly mutations: readonly Mutation[]; readonly concurrentList: Viewer | undefined }
   | (Viewer & {
       readonly step: 'list';
       readonly limit: number;
@@ -223,7 +223,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       step: is('mutations'),
       mutations: fc.array(mutation, { minLength: 1, maxLength: 5 }),
-      meanwhile: fc.option(fc.record(viewer), { nil: undefined, freq: 2 }),
+      concurrentList: fc.option(fc.record(viewer), { nil: undefined, freq: 2 }),
     }),
   },
   {

@@ -26,7 +26,7 @@ const allow = (...verbs: string[]): Mutation => ({
   rules: [{ verbs, apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] }],
 });
 
-const batch = (...mutations: Mutation[]): Step => ({ step: 'mutations', mutations, meanwhile: undefined });
+const batch = (...mutations: Mutation[]): Step => ({ step: 'mutations', mutations, concurrentList: undefined });
 const pages = (...between: Mutation[]): Step => ({
   step: 'list',
   ...U1,
