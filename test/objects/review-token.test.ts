@@ -5,7 +5,7 @@ import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
 
 /** A token review with a real database that is closed. */
 
-it('B12: while the store does not answer, a token is neither accepted nor rejected', async () => {
+it('B12, K-40: while the store does not answer, a token is neither accepted nor rejected', async () => {
   await inFolder(async (file) => {
     const objects = await openObjects(file);
     await make(objects, catalog.clusters, at('', '', 'alpha'));
