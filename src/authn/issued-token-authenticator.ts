@@ -1,6 +1,6 @@
 import { AUTHENTICATED, type Caller, type User } from '../api/caller.ts';
 import { storageKey } from '../api/object-key.ts';
-import { subjectOf, type TokenClaims } from '../tokens/claims.ts';
+import { type NodeRef, type ObjectRef, subjectOf, type TokenClaims } from '../tokens/claims.ts';
 import { expiryOf } from '../tokens/liveness.ts';
 import type { VerifiedToken, Verifier } from '../tokens/verifier.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
@@ -51,10 +51,10 @@ class IssuedCaller implements Caller {
     return this.#foreign;
   }
 
-  /** Both users follow from these four. */
+  /** Both users follow from these four. None contains a slash, and no other caller's key starts like this one. */
   get key(): string {
     const { namespace, serviceaccount } = this.#claims['kubernetes.io'];
-    this.#key ??= JSON.stringify([this.home, namespace, serviceaccount.name, serviceaccount.uid]);
+    this.#key ??= `serviceaccount/${this.home}/${namespace}/${serviceaccount.name}/${serviceaccount.uid}`;
     return this.#key;
   }
 
@@ -63,10 +63,10 @@ class IssuedCaller implements Caller {
   }
 }
 
-const EXTRA = 'authentication.kubernetes.io/';
-
 /** For the audit trail, so it is the same in every cluster. */
-const credentialId = ({ jti }: TokenClaims) => ({ [`${EXTRA}credential-id`]: [`JTI=${jti}`] });
+const credentialId = ({ jti }: TokenClaims): User['extra'] => ({
+  'authentication.kubernetes.io/credential-id': [`JTI=${jti}`],
+});
 
 /** K-30, K-31. */
 function userAtHome(claims: TokenClaims): User {
@@ -75,14 +75,16 @@ function userAtHome(claims: TokenClaims): User {
     name: subjectOf(namespace, serviceaccount.name),
     uid: serviceaccount.uid,
     groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, AUTHENTICATED],
-    extra: {
-      ...credentialId(claims),
-      ...(pod === undefined ? {} : { [`${EXTRA}pod-name`]: [pod.name], [`${EXTRA}pod-uid`]: [pod.uid] }),
-      ...(node === undefined ? {} : { [`${EXTRA}node-name`]: [node.name] }),
-      ...(node?.uid === undefined ? {} : { [`${EXTRA}node-uid`]: [node.uid] }),
-    },
+    extra: pod === undefined ? credentialId(claims) : { ...credentialId(claims), ...podExtra(pod, node) },
   };
 }
+
+const podExtra = (pod: ObjectRef, node: NodeRef | undefined): User['extra'] => ({
+  'authentication.kubernetes.io/pod-name': [pod.name],
+  'authentication.kubernetes.io/pod-uid': [pod.uid],
+  ...(node === undefined ? {} : { 'authentication.kubernetes.io/node-name': [node.name] }),
+  ...(node?.uid === undefined ? {} : { 'authentication.kubernetes.io/node-uid': [node.uid] }),
+});
 
 /**
  * In another cluster, and in requests about the fleet, the user name contains the cluster of the account: an account

@@ -70,19 +70,21 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
 const kindOf = (method: string | undefined): 'readOnly' | 'mutating' =>
   method === 'GET' || method === 'HEAD' ? 'readOnly' : 'mutating';
 
-function labelsOf({ verb, path, isRouted, target: named, dryRun }: RequestRecord): RequestLabels {
-  const target = isRouted ? named : undefined;
+function labelsOf(record: RequestRecord): RequestLabels {
+  const target = record.isRouted ? record.target : undefined;
   return {
-    verb: VERBS.get(verb) ?? 'OTHER',
+    verb: VERBS.get(record.verb) ?? 'OTHER',
     group: target?.group ?? '',
     version: target?.version ?? '',
     resource: target?.resource ?? '',
-    subresource: target?.subresource ?? (PATHS.has(path) ? path : ''),
+    subresource: target?.subresource ?? pathLabel(record),
     scope: target === undefined ? '' : scopeOf(target),
     component: 'apiserver',
-    dry_run: dryRun ? 'All' : '',
+    dry_run: record.dryRun ? 'All' : '',
   };
 }
+
+const pathLabel = ({ path }: RequestRecord): string => (PATHS.has(path) ? path : '');
 
 /** A watch changes nothing, so none is a dry run. */
 const watchLabels = ({ dry_run: _, ...labels }: RequestLabels): Omit<RequestLabels, 'dry_run'> => labels;

@@ -68,12 +68,14 @@ class ExchangeRecord implements RequestRecord {
   readonly started: boolean;
   readonly userInfo: User | undefined;
   readonly #exchange: Exchange;
+  readonly #credential: string | undefined;
 
   constructor(x: Exchange, milliseconds: number, code: number) {
     // The request may have failed before the stage that sets it.
     const info: Exchange['info'] | undefined = x.info;
     const resource = info?.type === 'resource' ? info : undefined;
     this.#exchange = x;
+    this.#credential = credentialOf(x.req.headers.authorization);
     this.milliseconds = milliseconds;
     this.code = code;
     this.method = x.req.method ?? '';
@@ -136,7 +138,7 @@ class ExchangeRecord implements RequestRecord {
   }
 
   redact(text: string): string {
-    return withoutTokens(text, credentialOf(this.#exchange.req.headers.authorization));
+    return withoutTokens(text, this.#credential);
   }
 }
 
