@@ -58,6 +58,11 @@ export async function writeReady(res: ServerResponse, bytes: ReadyBytes): Promis
  * Latin-1. So a short body is given as Latin-1 text, in which each byte is one character.
  */
 export function endWith(res: ServerResponse, body: Uint8Array | string, ending = ''): void {
+  // ASCII is the same text in both encodings.
+  if (typeof body === 'string' && body.length <= ONE_WRITE_BYTES && Buffer.byteLength(body) === body.length) {
+    res.end(body + ending, 'latin1');
+    return;
+  }
   const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length);
   if (bytes.length <= ONE_WRITE_BYTES) res.end(bytes.toString('latin1') + ending, 'latin1');
   else res.end(ending === '' ? bytes : Buffer.concat([bytes, Buffer.from(ending)]));
