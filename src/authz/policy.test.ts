@@ -8,6 +8,18 @@ const getPods: Rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }
 const granting = (rules: Rules): Fleet =>
   new Fleet().put(role('r', rules), binding('b', 'ClusterRole/r', ['User:jane']));
 
+describe('A29: a stored binding with a misspelled annotation', () => {
+  it.each(['clusterpass.dev/cluster', 'clusterpass.dev/clusterz', 'Clusterpass.dev/clusters'])('%s', (key) => {
+    const bound = binding('b', 'ClusterRole/r', ['User:jane']);
+    const misspelled = { ...bound, metadata: { ...bound.metadata, annotations: { [key]: 'env=dev' } } };
+    const { policy } = new Fleet().put(role('r', getPods), misspelled);
+    expect(policy.decide(jane, ask({ verb: 'get' }))).toEqual({
+      allowed: false,
+      reason: expect.stringContaining('did you mean "clusterpass.dev/clusters"?'),
+    });
+  });
+});
+
 describe('rules', () => {
   it.each([
     ['resource', ['pods'], { resource: 'pods' }, true],

@@ -1,4 +1,5 @@
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
+import { unknownAnnotation, unknownAnnotationText } from '../api/domain-keys.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { qualified } from '../api/status.ts';
@@ -120,8 +121,15 @@ function readSubject(item: unknown, bindingNamespace: string): Subject | undefin
   }
 }
 
+/** A binding with a misspelled annotation holds nowhere: it was meant for some clusters. */
 export function readReach(binding: ApiObject): Reach {
-  const text = field(binding.metadata.annotations, CLUSTERS_ANNOTATION);
+  const { annotations } = binding.metadata;
+  const unknown = isRecord(annotations) ? unknownAnnotation('ClusterRoleBinding', annotations) : undefined;
+  if (unknown !== undefined) {
+    const why = unknownAnnotationText('ClusterRoleBinding', unknown);
+    return { kind: 'nowhere', reason: `annotation ${goQuote(unknown)} ${why}` };
+  }
+  const text = field(annotations, CLUSTERS_ANNOTATION);
   if (text === undefined) return { kind: 'everywhere' };
   try {
     if (typeof text !== 'string') throw new TypeError('not a string');

@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { Catalog } from '../api/catalog.ts';
+import { IN_CLUSTER_ANNOTATION, unknownAnnotation, unknownAnnotationText } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
 import { yamlProblem } from './describe-error.ts';
@@ -15,8 +16,6 @@ export interface Manifest {
   readonly scope: ObjectScope;
   readonly name: string;
 }
-
-const CLUSTER_ANNOTATION = 'clusterpass.dev/cluster';
 
 /** Reads all files of `-f`, in order. An error in any of them leaves the server unchanged. */
 export async function readManifests(context: Context, invocation: Invocation, catalog: Catalog): Promise<Manifest[]> {
@@ -80,8 +79,21 @@ function toManifest(invocation: Invocation, catalog: Catalog, source: string, ob
       `${source}: the namespace from the object, ${JSON.stringify(metadata.namespace)}, does not match ${JSON.stringify(namespace)}`,
     );
   }
+  const unknown = unknownAnnotation(kind.kind, metadata.annotations ?? {});
+  if (unknown !== undefined) {
+    throw new CliError(
+      `${source}: annotation ${JSON.stringify(unknown)}: ${unknownAnnotationText(kind.kind, unknown)}`,
+    );
+  }
+  const inCluster = metadata.annotations?.[IN_CLUSTER_ANNOTATION];
+  const cluster = invocation.text('cluster');
+  if (inCluster !== undefined && cluster !== undefined && inCluster !== cluster) {
+    throw new CliError(
+      `${source}: the cluster from the object, ${JSON.stringify(inCluster)}, does not match ${JSON.stringify(cluster)}`,
+    );
+  }
   const scope = {
-    cluster: metadata.annotations?.[CLUSTER_ANNOTATION] ?? invocation.text('cluster'),
+    cluster: inCluster ?? cluster,
     namespace: metadata.namespace ?? namespace,
     isFromFile: true,
   };

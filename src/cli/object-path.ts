@@ -1,4 +1,5 @@
 import type { Catalog } from '../api/catalog.ts';
+import { IN_CLUSTER_ANNOTATION } from '../api/domain-keys.ts';
 import { apiVersionOf, type Kind } from '../api/kind.ts';
 import { clusterPrefix } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
@@ -16,7 +17,7 @@ export interface ObjectScope {
 export function collectionPath(client: Client, kind: Kind, scope: ObjectScope = {}, allNamespaces = false): string {
   const { cluster, namespace } = scope;
   if (kind.inCluster && !cluster) {
-    const other = scope.isFromFile === true ? ' or the annotation clusterpass.dev/cluster' : '';
+    const other = scope.isFromFile === true ? ` or the annotation ${IN_CLUSTER_ANNOTATION}` : '';
     throw new CliError(`a ${kind.kind} belongs to a cluster: set --cluster${other}`);
   }
   const prefix = kind.inCluster ? clusterPrefix(client, cluster) : '';

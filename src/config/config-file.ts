@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
-import { didYouMean } from './nearest.ts';
+import { didYouMean } from '../lib/nearest.ts';
 import { keyOf, OPTION_NAMES, OPTIONS, type Option, type OptionName } from './options.ts';
 
 /** Far above any real configuration file. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import { didYouMean } from '../lib/nearest.ts';
 import { readConfigFile } from './config-file.ts';
-import { didYouMean } from './nearest.ts';
 import {
   flagOf,
   keyOf,

@@ -219,7 +219,7 @@ export const OPTIONS = {
   manifests: option({
     value: 'PATH',
     parse: existing('file or folder'),
-    doc: 'YAML files that are applied at start and after every change. Objects inside a cluster carry the annotation `clusterpass.dev/cluster: <name>`.',
+    doc: 'YAML files that are applied at start and after every change. Objects inside a cluster carry the annotation `clusterpass.dev/in-cluster: <name>`.',
   }),
   credentialsDir: option({
     value: 'DIR',

@@ -1,4 +1,5 @@
 import type { Catalog } from '../api/catalog.ts';
+import { MANIFEST_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix, storageKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
@@ -9,10 +10,8 @@ import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import { type Manifest, type ManifestProblem, type Manifests, messageOf } from './read-manifests.ts';
 
-/**
- * `<source>:<file>`, on objects that were created from a file. Only these are deleted when the file no longer has them.
- */
-const ORIGIN_ANNOTATION = 'clusterpass.dev/manifest';
+/** Only objects with this annotation are deleted when the file no longer has them. */
+const ORIGIN_ANNOTATION = MANIFEST_ANNOTATION;
 
 export interface ApplyParts {
   readonly catalog: Catalog;

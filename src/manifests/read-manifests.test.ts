@@ -65,7 +65,7 @@ it('reads JSON as JSON', async () => {
   const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n', annotations: {} as object } };
   await write(
     'a.json',
-    `\t${JSON.stringify({ ...object, metadata: { name: 'n', annotations: { 'clusterpass.dev/cluster': 'a' } } }, null, '\t')}`,
+    `\t${JSON.stringify({ ...object, metadata: { name: 'n', annotations: { 'clusterpass.dev/in-cluster': 'a' } } }, null, '\t')}`,
   );
   await write('b.json', '{"apiVersion": "v1",}');
   const { manifests, problems } = await readManifests(folder, { catalog });

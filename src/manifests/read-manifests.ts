@@ -6,12 +6,11 @@ import { parseJson } from '../api/codec/parse-json.ts';
 import { parseYamlDocuments } from '../api/codec/parse-yaml.ts';
 import { type JsonValue, toPlain } from '../api/codec/tree.ts';
 import { YamlSyntaxError } from '../api/codec/yaml-tokens.ts';
+import { IN_CLUSTER_ANNOTATION, validateDomainKeys } from '../api/domain-keys.ts';
+import { invalid } from '../api/field-error.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
-
-/** The cluster of an object, for kinds that live in a cluster. */
-export const CLUSTER_ANNOTATION = 'clusterpass.dev/cluster';
 
 /** A position in a folder of manifests. */
 interface Position {
@@ -187,10 +186,13 @@ function renamed(object: ApiObject, from: Kind, to: Kind): ApiObject {
 
 function objectKeyOf(kind: Kind, { metadata }: ApiObject): ObjectKey {
   const { name = '', namespace = '' } = metadata;
-  const cluster = metadata.annotations?.[CLUSTER_ANNOTATION] ?? '';
+  const cluster = metadata.annotations?.[IN_CLUSTER_ANNOTATION] ?? '';
   if (kind.inCluster && cluster === '') {
+    // A misspelled key is named, with the key that was meant.
+    const misspelled = validateDomainKeys(kind.kind, metadata);
+    if (misspelled.length > 0) throw invalid(kind, name, misspelled);
     throw new Error(
-      `metadata.annotations[${CLUSTER_ANNOTATION}]: Required value: the cluster that this ${kind.kind} lives in`,
+      `metadata.annotations[${IN_CLUSTER_ANNOTATION}]: Required value: the cluster that this ${kind.kind} lives in`,
     );
   }
   if (kind.namespaced && namespace === '') throw new Error('metadata.namespace: Required value');

@@ -26,7 +26,7 @@ const updated = (before: ApiObject, sent: ApiObject): ApiObject =>
   prepareForUpdate(kind, sent, before, 'object', { computedAnnotations: [] });
 
 const fieldsOf = (before: ApiObject, sent: ApiObject): string[] =>
-  validateObject(kind, updated(before, sent), before).map(({ field }) => field);
+  validateObject(kind, updated(before, sent), before, '').map(({ field }) => field);
 
 describe('an update', () => {
   it('shares unchanged parts with the old object, and copies the others', () => {
@@ -51,7 +51,7 @@ describe('an update', () => {
     expect(fieldsOf(before, { ...before, status: { conditions: [{ type: '', status: 'True' }] } })).toEqual([]);
     const status = { conditions: [{ type: '', status: 'True' }] };
     const next = prepareForUpdate(kind, { ...before, status }, before, 'status', { computedAnnotations: [] });
-    expect(validateObject(kind, next, before).map(({ field }) => field)).toEqual(['status.conditions[0].type']);
+    expect(validateObject(kind, next, before, '').map(({ field }) => field)).toEqual(['status.conditions[0].type']);
   });
 
   it('does not read from the prototype of the old object', () => {

@@ -1,4 +1,5 @@
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
+import { IN_CLUSTER_ANNOTATION, isDomainKey, PROTECTED_LABEL_PREFIX, validateDomainKeys } from '../api/domain-keys.ts';
 import {
   checkEach,
   type FieldError,
@@ -35,12 +36,20 @@ const nameProblems = (kind: Pick<Kind, 'nameRule'>, name: string): string[] => N
 
 /**
  * What is wrong with an object before it is written. Parts that an update shares with the old object are not validated.
+ * `cluster` is the cluster of the path; `""` for objects of the fleet.
  */
-export function validateObject(kind: Kind, object: ApiObject, old: ApiObject | undefined): FieldError[] {
+export function validateObject(
+  kind: Kind,
+  object: ApiObject,
+  old: ApiObject | undefined,
+  cluster: string,
+): FieldError[] {
   return [
     ...validateMetadata(kind, object.metadata, old?.metadata),
     ...validateFinalizers(object.metadata, old?.metadata),
-    ...validateClustersAnnotation(kind, object.metadata),
+    ...validateDomainKeys(kind.kind, object.metadata, old?.metadata),
+    ...validateClustersAnnotation(kind, object.metadata, old?.metadata),
+    ...validateInClusterAnnotation(kind, object.metadata, cluster),
     ...kind.validate(object, old),
   ];
 }
@@ -86,15 +95,30 @@ function validateFinalizers({ finalizers = [] }: ObjectMeta, old: ObjectMeta | u
   return errors;
 }
 
-/** A binding with an invalid selector would apply to no cluster. */
-function validateClustersAnnotation(kind: Kind, metadata: ObjectMeta): FieldError[] {
+/** A binding with an invalid selector would apply to no cluster, one with a mistaken selector to all. */
+function validateClustersAnnotation(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
   const selector = metadata.annotations?.[CLUSTERS_ANNOTATION];
   if (selector === undefined || !kind.resource.endsWith('rolebindings')) return [];
+  const wrong = (why: string): FieldError =>
+    invalidValue(`metadata.annotations[${CLUSTERS_ANNOTATION}]`, selector, why);
   try {
-    parseLabelSelector(selector);
-    return [];
+    const { requirements } = parseLabelSelector(selector);
+    if (selector === old?.annotations?.[CLUSTERS_ANNOTATION]) return [];
+    // No cluster can have such a label, so `!=` and `notin` would select every cluster.
+    const reserved = requirements.find(({ key }) => isDomainKey(key) && !key.startsWith(PROTECTED_LABEL_PREFIX));
+    if (reserved === undefined) return [];
+    const meant = `${PROTECTED_LABEL_PREFIX}${reserved.key.slice(reserved.key.indexOf('/') + 1)}`;
+    return [wrong(`no cluster can have the label ${goQuote(reserved.key)}; did you mean ${goQuote(meant)}?`)];
   } catch (error) {
     if (!(error instanceof SelectorSyntaxError)) throw error;
-    return [invalidValue(`metadata.annotations[${CLUSTERS_ANNOTATION}]`, selector, error.message)];
+    return [wrong(error.message)];
   }
+}
+
+/** The annotation places objects of manifests. In the API the path does, and both must agree. */
+function validateInClusterAnnotation(kind: Kind, { annotations }: ObjectMeta, cluster: string): FieldError[] {
+  const named = annotations?.[IN_CLUSTER_ANNOTATION];
+  if (!kind.inCluster || named === undefined || named === cluster) return [];
+  const why = `must be the cluster of the request, ${goQuote(cluster)}`;
+  return [invalidValue(`metadata.annotations[${IN_CLUSTER_ANNOTATION}]`, named, why)];
 }

@@ -25,7 +25,7 @@ export interface WriterOptions {
   readonly randomUuid: () => string;
   /** Five characters, for generateName. */
   readonly randomSuffix: () => string;
-  /** Annotations that views compute; they are never stored. */
+  /** Annotations that views of clusters compute; they are never stored. */
   readonly computedAnnotations: readonly string[];
 }
 
@@ -98,18 +98,23 @@ export class ObjectWriter {
     return `${base.slice(0, GENERATED_BASE_LENGTH)}${this.#options.randomSuffix()}`;
   }
 
+  #computedIn(kind: Kind): { computedAnnotations: readonly string[] } {
+    const { catalog, computedAnnotations } = this.#options;
+    return { computedAnnotations: kind === catalog.clusters ? computedAnnotations : [] };
+  }
+
   async #createNamed(
     kind: Kind,
     objectKey: ObjectKey,
     sent: ApiObject,
     { dryRun, keepStatus = false, admit }: CreateOptions,
   ): Promise<ApiObject> {
-    const { catalog, reader, now, randomUuid, computedAnnotations } = this.#options;
+    const { catalog, reader, now, randomUuid } = this.#options;
     const owners = await requireOwners(catalog, reader, kind, objectKey);
     const stamp = { uid: randomUuid(), now: now() };
-    const object = prepareForCreate(kind, objectKey, sent, stamp, { computedAnnotations, keepStatus });
+    const object = prepareForCreate(kind, objectKey, sent, stamp, { ...this.#computedIn(kind), keepStatus });
     admit?.(object, undefined);
-    refuseIfInvalid(kind, objectKey.name, validateObject(kind, object, undefined));
+    refuseIfInvalid(kind, objectKey.name, validateObject(kind, object, undefined, objectKey.cluster));
     if (dryRun) {
       await reader.catchUp();
       const existing = reader.find(kind, objectKey);
@@ -132,14 +137,13 @@ export class ObjectWriter {
   }
 
   async update(kind: Kind, objectKey: ObjectKey, change: Change, options: UpdateOptions): Promise<ApiObject> {
-    const { computedAnnotations } = this.#options;
     const { part, preconditions, admit } = options;
     const expected = preconditions?.resourceVersion ?? '';
     for (let attempt = 1; ; attempt++) {
       const { current, object: old } = await this.#current(kind, objectKey, preconditions);
-      const next = prepareForUpdate(kind, await change(old), old, part, { computedAnnotations });
+      const next = prepareForUpdate(kind, await change(old), old, part, this.#computedIn(kind));
       admit?.(next, old);
-      refuseIfInvalid(kind, objectKey.name, validateObject(kind, next, old));
+      refuseIfInvalid(kind, objectKey.name, validateObject(kind, next, old, objectKey.cluster));
       const result = await this.#replace(kind, { current, old }, next, options);
       if (result !== 'conflict') return result;
       if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, objectKey.name);

@@ -34,7 +34,7 @@ apiVersion: v1
 kind: Namespace
 metadata:
   name: shop
-  annotations: {clusterpass.dev/cluster: gamma}
+  annotations: {clusterpass.dev/in-cluster: gamma}
 ---
 `;
 
@@ -124,6 +124,20 @@ metadata: {name: delta}
     expect(await admin.fails(['apply', '-f', '-'], { stdin })).toContain(message);
   });
 
+  it.each(['apply', 'delete'])('A29: %s stops at an object whose cluster is named wrongly', async (command) => {
+    const run = (text: string, ...flags: string[]) =>
+      admin.fails([command, '-f', '-', ...flags], {
+        stdin: `apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: builder, namespace: ci, annotations: ${text}}\n`,
+      });
+    expect(await run('{clusterpass.dev/cluster: beta}', '--cluster', 'alpha')).toBe(
+      'error: stdin: annotation "clusterpass.dev/cluster": is not an annotation of a ServiceAccount; ' +
+        'did you mean "clusterpass.dev/in-cluster"?\n',
+    );
+    expect(await run('{clusterpass.dev/in-cluster: beta}', '--cluster', 'alpha')).toBe(
+      'error: stdin: the cluster from the object, "beta", does not match "alpha"\n',
+    );
+  });
+
   it('needs a file, and one that is there', async () => {
     expect(await admin.fails(['apply'])).toBe('error: must specify -f\n');
     expect(await admin.fails(['apply', '-f', 'nope.yaml'])).toBe(
@@ -143,14 +157,14 @@ kind: ServiceAccount
 metadata:
   name: robot
   namespace: new
-  annotations: {clusterpass.dev/cluster: ${cluster}}
+  annotations: {clusterpass.dev/in-cluster: ${cluster}}
 ---
 `;
     const namespace = (cluster: string): string => `apiVersion: v1
 kind: Namespace
 metadata:
   name: new
-  annotations: {clusterpass.dev/cluster: ${cluster}}
+  annotations: {clusterpass.dev/in-cluster: ${cluster}}
 ---
 `;
     const fleet = `${FLEET.split('---')[0]}---\n`.replace('gamma', 'epsilon');

@@ -34,8 +34,8 @@ describe('in lists and watches', () => {
     annotations: {
       'kubectl.kubernetes.io/last-applied-configuration': `{"spec":{"authInfo":"${CANARY}"}}`,
       'kubectl.kubernetes.io/restartedAt': CANARY,
-      'clusterpass.dev/internal': CANARY,
-      'clusterpass.dev/source': CANARY,
+      'clusterpass.dev/manifest': CANARY,
+      'clusterpass.dev/cluster-id': CANARY,
       'example.com/visible': 'shown',
     },
     metadata: {
@@ -229,7 +229,7 @@ describe('by patches and past versions', () => {
 
   const CANARY = 'canary-credential';
   const HIDDEN = {
-    annotations: { 'kubectl.kubernetes.io/last-applied-configuration': CANARY, 'clusterpass.dev/note': CANARY },
+    annotations: { 'kubectl.kubernetes.io/last-applied-configuration': CANARY, 'clusterpass.dev/manifest': CANARY },
     metadata: { finalizers: [`example.com/${CANARY}`] },
     spec: {
       authInfo: { user: { kind: 'Secret', name: CANARY, namespace: 'vault' } },
@@ -255,7 +255,7 @@ describe('by patches and past versions', () => {
   const PLACES = [
     '/spec/authInfo/user/name',
     '/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration',
-    '/metadata/annotations/clusterpass.dev~1note',
+    '/metadata/annotations/clusterpass.dev~1manifest',
     '/metadata/finalizers/0',
   ];
 

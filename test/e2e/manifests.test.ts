@@ -12,7 +12,7 @@ let folder: string;
 const CLUSTER = 'apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster';
 const cluster = (name: string, extra = ''): string => `${CLUSTER}\nmetadata: { name: ${name}${extra} }\n`;
 const inside = (kind: string, name: string, where: string, home = 'east'): string =>
-  `apiVersion: v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n${where}  annotations: { clusterpass.dev/cluster: ${home} }\n`;
+  `apiVersion: v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n${where}  annotations: { clusterpass.dev/in-cluster: ${home} }\n`;
 const account = (name: string, home = 'east'): string => inside('ServiceAccount', name, '  namespace: ci\n', home);
 
 beforeAll(async () => {
@@ -120,7 +120,7 @@ it('a bad document is reported with its place and its field, and the others appl
       ),
     ],
     [4, 14, expect.stringContaining('yaml: line 15')],
-    [5, 18, expect.stringContaining('metadata.annotations[clusterpass.dev/cluster]: Required value')],
+    [5, 18, expect.stringContaining('metadata.annotations[clusterpass.dev/in-cluster]: Required value')],
     [6, 24, expect.stringContaining('kind: Deployment in apps/v1 is not served here')],
     [7, 28, expect.stringContaining('key "a" already set in map')],
     [8, 32, 'already defined in mixed.yaml, document 1'],

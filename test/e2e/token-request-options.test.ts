@@ -574,9 +574,21 @@ describe('what a caller can know before, and insist on', () => {
     });
   });
 
-  it('a wish that nobody knows is named, so that a misspelled one is not taken for granted', async () => {
-    const { code, warnings, json } = await ask({ 'clusterpass.dev/min-expiration': '86400', 'example.com/note': 'x' });
-    expect([code, warnings]).toEqual([201, ['unknown annotation "clusterpass.dev/min-expiration" is ignored']]);
-    expect(json.metadata.annotations['example.com/note']).toBe('x');
+  it('a misspelled annotation is 422 with the key that was meant; annotations of others are repeated', async () => {
+    const refused = await ask({ 'clusterpass.dev/min-expiration': '86400' });
+    expect([refused.code, refused.json.details.causes]).toEqual([
+      422,
+      [
+        {
+          reason: 'FieldValueInvalid',
+          message:
+            'Invalid value: "clusterpass.dev/min-expiration": is not an annotation of a TokenRequest; ' +
+            'did you mean "clusterpass.dev/min-expiration-seconds"?',
+          field: 'metadata.annotations[clusterpass.dev/min-expiration]',
+        },
+      ],
+    ]);
+    const { code, json } = await ask({ 'example.com/note': 'x' });
+    expect([code, json.metadata.annotations]).toEqual([201, { 'example.com/note': 'x' }]);
   });
 });

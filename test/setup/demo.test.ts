@@ -15,7 +15,7 @@ const objects: { file: string; object: ApiObject }[] = files.flatMap((file) =>
 );
 const ofKind = (kind: string): ApiObject[] =>
   objects.filter(({ object }) => object.kind === kind).map(({ object }) => object);
-const clusterOf = (object: ApiObject): string => object.metadata.annotations?.['clusterpass.dev/cluster'] ?? '';
+const clusterOf = (object: ApiObject): string => object.metadata.annotations?.['clusterpass.dev/in-cluster'] ?? '';
 
 interface ClusterObject extends ApiObject {
   spec: { orchestratorApiEndpoints: { caBundle: string; serverEndpoints: { serverAddress: string }[] } };

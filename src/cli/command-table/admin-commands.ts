@@ -9,7 +9,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     details:
       'Creates objects that do not exist. For those that do, sets the fields in the file (a merge patch). A field that was ' +
       'removed from the file stays in the object: set it to `null`, or use `kubectl apply`, which stores the last applied ' +
-      'configuration. An object inside a cluster names it in the annotation `clusterpass.dev/cluster`; without one, ' +
+      'configuration. An object inside a cluster names it in the annotation `clusterpass.dev/in-cluster`; without one, ' +
       '`--cluster` applies.',
     flags: [
       filename,

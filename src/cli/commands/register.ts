@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { distributionOf } from '../../api/distribution.ts';
+import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
@@ -16,8 +17,6 @@ import { fetchWithProgress } from '../progress.ts';
 
 const ALL_NETWORKS = ['0.0.0.0/0', '::/0'];
 
-const ID_ANNOTATION = 'clusterpass.dev/cluster-id';
-
 /** Creates a cluster from a context of a kubeconfig, after the cluster has answered at that address. */
 export const run: Run = async (context, invocation) => {
   const name = invocation.args[0] ?? '';
@@ -33,7 +32,7 @@ export const run: Run = async (context, invocation) => {
     metadata: {
       name,
       labels: labelsFrom(invocation),
-      ...(id === undefined ? {} : { annotations: { [ID_ANNOTATION]: id } }),
+      ...(id === undefined ? {} : { annotations: { [CLUSTER_ID_ANNOTATION]: id } }),
     },
     spec: {
       [endpointsField(client.productName)]: {

@@ -23,7 +23,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../tokens/forwarding/token-response.ts';
 import { checkReference } from './bound-object.ts';
-import { type ParsedTokenRequest, warnOfUnknownAnnotations } from './parse-token-request.ts';
+import type { ParsedTokenRequest } from './parse-token-request.ts';
 import { annotationField, lifetimeErrors, type TokenRequestAnnotations } from './token-request-annotations.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
 import { checkName, refuseIfInvalid } from './validate-token-request.ts';
@@ -85,7 +85,6 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     const limit = Math.min(requested, parts.maxExpirationSeconds);
     const expirationSeconds = limit === EXTENDED_SECONDS ? limit - 1 : limit;
     refuseIfInvalid(lifetimeErrors(annotations, { requested, granted: expirationSeconds }));
-    warnOfUnknownAnnotations(request, tokenRequest);
 
     const now = parts.now();
     if (dryRun) {

@@ -15,7 +15,7 @@ import { parseCreateOptions } from '../options/write-options.ts';
 import { partialMetadata } from '../representation.ts';
 import { resolveBinding } from './bound-object.ts';
 import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
-import { parseTokenRequest, warnOfUnknownAnnotations } from './parse-token-request.ts';
+import { parseTokenRequest } from './parse-token-request.ts';
 import { lifetimeErrors } from './token-request-annotations.ts';
 import { checkName, checkNamespace, refuseIfInvalid, TOKEN_REQUEST } from './validate-token-request.ts';
 
@@ -79,7 +79,6 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
       expirationSeconds: granted,
       randomUUID: parts.randomUuid,
     });
-    warnOfUnknownAnnotations(request, tokenRequest);
     // T-27: a token never expires earlier than requested without a warning.
     if (granted < requested) {
       request.warn(`requested expiration of ${requested} seconds shortened to ${granted} seconds`);

@@ -12,8 +12,6 @@ export interface ParsedTokenRequest {
   readonly audiences: readonly string[];
   readonly expirationSeconds: number;
   readonly annotations: TokenRequestAnnotations;
-  /** Annotations of our domain that do not exist. */
-  readonly unknownAnnotations: readonly string[];
   /** Errors in the spec and the annotations. The handler reports them in the order of T-12. */
   readonly errors: readonly FieldError[];
 }
@@ -22,18 +20,12 @@ export interface ParsedTokenRequest {
 export function parseTokenRequest(request: ApiRequest, mode: FieldValidation): ParsedTokenRequest {
   const { value: sent, violations } = decodeBody<TokenRequest>(bodyOf(request), tokenRequestType, mode);
   for (const violation of violations) request.warn(violation);
-  const { annotations, errors, unknown } = parseTokenRequestAnnotations(sent.metadata ?? {});
+  const { annotations, errors } = parseTokenRequestAnnotations(sent.metadata ?? {});
   return {
     sent,
     audiences: withoutDuplicates(sent.spec?.audiences ?? []),
     expirationSeconds: sent.spec?.expirationSeconds ?? DEFAULT_SECONDS,
     annotations,
-    unknownAnnotations: unknown,
     errors: [...validateSpec(sent.spec), ...errors],
   };
-}
-
-/** T-27: warns about annotations that are ignored. */
-export function warnOfUnknownAnnotations({ warn }: ApiRequest, { unknownAnnotations }: ParsedTokenRequest): void {
-  for (const name of unknownAnnotations) warn(`unknown annotation ${JSON.stringify(name)} is ignored`);
 }

@@ -1,7 +1,7 @@
+import { validateDomainKeys } from '../../api/domain-keys.ts';
 import { type FieldError, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
-import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
-import { clipped } from '../../api/status.ts';
+import { TOKEN_ANNOTATIONS, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { MAX_SECONDS } from './validate-token-request.ts';
 
 /** Options of a token request beyond the fields of Kubernetes, as annotations of the request. */
@@ -17,19 +17,13 @@ export interface TokenRequestAnnotations {
 export interface ParsedTokenRequestAnnotations {
   readonly annotations: TokenRequestAnnotations;
   readonly errors: readonly FieldError[];
-  /** Annotations of our domain that do not exist, such as misspelled ones. */
-  readonly unknown: readonly string[];
 }
-
-const PREFIX = 'clusterpass.dev/';
-const KNOWN: ReadonlySet<string> = new Set(Object.values(TOKEN_ANNOTATIONS));
-/** Characters of an unknown name that the warning repeats. */
-const MAX_SHOWN = 128;
 
 export const annotationField = (name: string): string => `metadata.annotations[${name}]`;
 
-export function parseTokenRequestAnnotations({ annotations = {} }: ObjectMeta): ParsedTokenRequestAnnotations {
-  const errors: FieldError[] = [];
+export function parseTokenRequestAnnotations(metadata: ObjectMeta): ParsedTokenRequestAnnotations {
+  const { annotations = {} } = metadata;
+  const errors: FieldError[] = [...validateDomainKeys(tokenRequestType.kind, metadata)];
   const sentValue = (name: string): string | undefined =>
     Object.hasOwn(annotations, name) ? (annotations[name] ?? '') : undefined;
 
@@ -50,9 +44,6 @@ export function parseTokenRequestAnnotations({ annotations = {} }: ObjectMeta): 
   return {
     annotations: { minExpirationSeconds, forCluster: purpose === 'cluster', tracked: tracked === 'true' },
     errors,
-    unknown: Object.keys(annotations)
-      .filter((name) => name.startsWith(PREFIX) && !KNOWN.has(name))
-      .map((name) => clipped(name, MAX_SHOWN)),
   };
 }
 

@@ -1,0 +1,146 @@
+import { distance, nearest } from '../lib/nearest.ts';
+import { CONFIRMED_ANNOTATION } from './confirmed-endpoint.ts';
+import { checkEach, type FieldError, invalidValue } from './field-error.ts';
+import type { ObjectMeta } from './kind.ts';
+import { REQUESTER_LABEL } from './kinds/issued-token.ts';
+import { CLUSTERS_ANNOTATION } from './kinds/rbac.ts';
+import { TOKEN_ANNOTATIONS } from './kinds/token-request.ts';
+import { PROBE_ANNOTATION } from './probe-annotation.ts';
+import { clipped } from './status.ts';
+
+/**
+ * The annotations and labels of the domain `clusterpass.dev`. The domain is reserved: a key that does not exist is an
+ * error and is never ignored, because a binding whose annotation is misspelled would hold in the whole fleet.
+ */
+
+const DOMAIN = 'clusterpass.dev';
+
+/** In a manifest: the cluster of an object that lives in a cluster. */
+export const IN_CLUSTER_ANNOTATION = 'clusterpass.dev/in-cluster';
+
+/** `<source>:<file>`, on objects that were created from a folder of manifests. */
+export const MANIFEST_ANNOTATION = 'clusterpass.dev/manifest';
+
+/** The identity of a registered cluster: the UID of its namespace `kube-system`. */
+export const CLUSTER_ID_ANNOTATION = 'clusterpass.dev/cluster-id';
+
+/** Labels of a cluster below this prefix are set and removed only with the verb `PROTECT_VERB`. */
+export const PROTECTED_LABEL_PREFIX = 'protected.clusterpass.dev/';
+
+/** The verb on the cluster that a change of its protected labels requires. */
+export const PROTECT_VERB = 'protect';
+
+const BINDINGS = ['ClusterRoleBinding', 'RoleBinding'];
+const IN_CLUSTER_KINDS = ['Namespace', 'ServiceAccount', 'Pod', 'Secret'];
+
+/** Each annotation, and the kinds that have it. */
+const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  [CLUSTERS_ANNOTATION, BINDINGS],
+  [IN_CLUSTER_ANNOTATION, IN_CLUSTER_KINDS],
+  [PROBE_ANNOTATION, ['Cluster']],
+  [CONFIRMED_ANNOTATION, ['Cluster']],
+  [CLUSTER_ID_ANNOTATION, ['Cluster']],
+  ...Object.values(TOKEN_ANNOTATIONS).map((key): [string, string[]] => [key, ['TokenRequest']]),
+]);
+
+const LABELS: ReadonlyMap<string, readonly string[]> = new Map([[REQUESTER_LABEL, ['IssuedToken']]]);
+
+const annotationsOf = (kind: string): string[] =>
+  [...ANNOTATIONS].filter(([, kinds]) => kinds.includes(kind)).map(([key]) => key);
+
+const nameIn = (key: string): string => key.slice(key.indexOf('/') + 1);
+
+/** Characters of a key that an error repeats. */
+const MAX_SHOWN = 128;
+
+/** Two typing errors at most. */
+const MAX_DISTANCE = 2;
+
+const isNear = (text: string, other: string): boolean =>
+  Math.abs(text.length - other.length) <= MAX_DISTANCE && distance(text, other) <= MAX_DISTANCE;
+
+/** Whether the key is in our domain. Kubernetes accepts capitals in the prefix of an annotation. */
+export function isDomainKey(key: string): boolean {
+  const prefix = key.slice(0, Math.max(0, key.indexOf('/'))).toLowerCase();
+  return prefix === DOMAIN || prefix.endsWith(`.${DOMAIN}`);
+}
+
+/** `clusterpass.io/clusters`, `clusterpas.dev/clusters`: a known key of the kind in a misspelled domain. */
+function isInMisspelledDomain(key: string, known: readonly string[]): boolean {
+  const prefix = key.slice(0, Math.max(0, key.indexOf('/'))).toLowerCase();
+  if (!/^clusterpass\.[a-z]+$/.test(prefix) && !isNear(prefix, DOMAIN)) return false;
+  const name = nameIn(key).toLowerCase();
+  return known.some((each) => isNear(name, nameIn(each)));
+}
+
+/** The first annotation that an object of this kind cannot have; see `validateDomainKeys`. */
+export function unknownAnnotation(kind: string, annotations: Readonly<Record<string, unknown>>): string | undefined {
+  const known = annotationsOf(kind);
+  return Object.keys(annotations).find((key) => !isKnownAnnotation(key, known));
+}
+
+const isKnownAnnotation = (key: string, known: readonly string[]): boolean =>
+  known.includes(key) || key === MANIFEST_ANNOTATION || !(isDomainKey(key) || isInMisspelledDomain(key, known));
+
+/** The annotation of the kind that was meant: the nearest one, one that is longer or shorter, or the only one. */
+function meantAnnotation(key: string, known: readonly string[]): string | undefined {
+  const name = nameIn(key);
+  const guess = nearest(name, known.map(nameIn));
+  const isPart = (each: string): boolean => nameIn(each).startsWith(name) || name.startsWith(nameIn(each));
+  return (
+    known.find((each) => nameIn(each) === guess) ?? known.find(isPart) ?? (known.length === 1 ? known[0] : undefined)
+  );
+}
+
+/** Why an object of this kind cannot have the annotation, and which key was meant. */
+export function unknownAnnotationText(kind: string, key: string): string {
+  if (key.startsWith(PROTECTED_LABEL_PREFIX)) return 'is a label: set it in metadata.labels';
+  const known = annotationsOf(kind);
+  const meant = meantAnnotation(key, known);
+  if (meant !== undefined) return `is not an annotation of a ${kind}; did you mean ${JSON.stringify(meant)}?`;
+  const owners = ANNOTATIONS.get(key);
+  if (owners !== undefined) return `is not an annotation of a ${kind}: it belongs on a ${owners.join(' or ')}`;
+  if (known.length === 0) return `a ${kind} has no annotations of ${DOMAIN}`;
+  return `is not an annotation of a ${kind}, which has ${known.map((each) => JSON.stringify(each)).join(', ')}`;
+}
+
+function unknownLabelText(kind: string, key: string): string {
+  if (key.startsWith(PROTECTED_LABEL_PREFIX)) return 'protected labels belong on a Cluster';
+  const known = annotationsOf(kind);
+  const meant = nearest(nameIn(key), known.map(nameIn));
+  if (meant !== undefined)
+    return `is not a label; did you mean the annotation ${JSON.stringify(`${DOMAIN}/${meant}`)}?`;
+  if (kind !== 'Cluster') return `a ${kind} has no labels of ${DOMAIN}`;
+  const protectedKey = `${PROTECTED_LABEL_PREFIX}${nameIn(key)}`;
+  return `the domain ${DOMAIN} is reserved; did you mean ${JSON.stringify(protectedKey)}?`;
+}
+
+const isKnownLabel = (kind: string, key: string): boolean =>
+  !isDomainKey(key) ||
+  LABELS.get(key)?.includes(kind) === true ||
+  (kind === 'Cluster' && key.startsWith(PROTECTED_LABEL_PREFIX));
+
+/**
+ * Refuses keys of our domain that objects of this kind do not have. A stored pair is accepted: it must not block other
+ * changes of its object.
+ */
+export function validateDomainKeys(kind: string, metadata: ObjectMeta, old?: ObjectMeta): FieldError[] {
+  const known = annotationsOf(kind);
+  const { annotations = {}, labels = {} } = metadata;
+  return [
+    ...checkEach(changedKeys(annotations, old?.annotations), (key) =>
+      isKnownAnnotation(key, known) ? [] : [unknownKey('metadata.annotations', key, unknownAnnotationText(kind, key))],
+    ),
+    ...checkEach(changedKeys(labels, old?.labels), (key) =>
+      isKnownLabel(kind, key) ? [] : [unknownKey('metadata.labels', key, unknownLabelText(kind, key))],
+    ),
+  ];
+}
+
+function unknownKey(map: string, key: string, why: string): FieldError {
+  const shown = clipped(key, MAX_SHOWN);
+  return invalidValue(`${map}[${shown}]`, shown, why);
+}
+
+const changedKeys = (now: Readonly<Record<string, string>>, old: Readonly<Record<string, string>> = {}): string[] =>
+  now === old ? [] : Object.keys(now).filter((key) => !Object.hasOwn(old, key) || old[key] !== now[key]);
