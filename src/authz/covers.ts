@@ -20,8 +20,11 @@ export interface Coverage {
 
 const NOTHING: Rule = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
 
-export function coverageOf(heldRules: readonly Rule[], wanted: readonly Rule[]): Coverage {
-  const held = new HeldRules(heldRules, wanted);
+export const coverageOf = (heldRules: readonly Rule[], wanted: readonly Rule[]): Coverage =>
+  coverageBy(new HeldRules(heldRules, wanted), wanted);
+
+/** `held` must have been made for rules that include the wanted ones. */
+export function coverageBy(held: HeldRules, wanted: readonly Rule[]): Coverage {
   // A rule that one held rule covers whole is not split.
   const open = wanted.flatMap((rule) => halves(withoutDuplicates(rule))).filter((rule) => !held.cover(rule));
   const parts = open.reduce((sum, rule) => sum + partCount(rule), 0);

@@ -123,12 +123,19 @@ const MAX_LINES = 100;
 function refusalOf(user: User, held: readonly Rule[], wanted: readonly Rule[]): string | undefined {
   const { missing, tooMany } = coverageOf(held, wanted);
   if (missing.length === 0) return undefined;
-  const who = `user ${goQuote(user.name)} (groups=${goList(user.groups)})`;
+  const who = describeUser(user);
   if (tooMany) return `${who} is attempting to grant more RBAC permissions at once than can be compared`;
-  const lines = [...new Set(compact(missing).map(describeRule))].sort();
+  return `${who} is attempting to grant RBAC permissions not currently held:\n${describeRules(missing)}`;
+}
+
+export const describeUser = ({ name, groups }: User): string => `user ${goQuote(name)} (groups=${goList(groups)})`;
+
+/** One rule a line, the first ones only. */
+export function describeRules(rules: readonly Rule[]): string {
+  const lines = [...new Set(compact(rules).map(describeRule))].sort();
   const shown = lines.slice(0, MAX_LINES);
   if (lines.length > MAX_LINES) shown.push(`and ${lines.length - MAX_LINES} more`);
-  return `${who} is attempting to grant RBAC permissions not currently held:\n${shown.join('\n')}`;
+  return shown.join('\n');
 }
 
 /** Fields that garbage collection writes, and those that the server itself sets. */

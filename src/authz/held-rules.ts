@@ -26,6 +26,11 @@ const FEW = 4;
 /** The index key of rules without names. No object has an empty name. */
 const UNNAMED = '';
 
+/** What is left of `MAX_COST`. Comparisons of one request share it. */
+export interface ComparisonBudget {
+  left: number;
+}
+
 /** The rules that a caller holds, indexed by their strings: only the rules with the rarest string are compared. */
 export class HeldRules {
   readonly #rules: readonly ResourceRule[];
@@ -34,10 +39,11 @@ export class HeldRules {
   readonly #paths: readonly PathRule[];
   /** The resources in a held rule that can cover a wanted one. */
   readonly #relevant: ReadonlySet<string>;
-  #budget = MAX_COST;
+  readonly #budget: ComparisonBudget;
 
   /** Held rules about none of the `wanted` resources are left out. */
-  constructor(rules: readonly Rule[], wanted: readonly Rule[]) {
+  constructor(rules: readonly Rule[], wanted: readonly Rule[], budget: ComparisonBudget = { left: MAX_COST }) {
+    this.#budget = budget;
     this.#relevant = new Set(
       wanted.flatMap(({ resources }) => resources.flatMap((each) => covering('resources', each))),
     );
@@ -50,7 +56,7 @@ export class HeldRules {
 
   /** True once a comparison exceeded the budget; from then on nothing is covered. */
   get isExhausted(): boolean {
-    return this.#budget < 0;
+    return this.#budget.left < 0;
   }
 
   /** Whether one held rule allows all that this rule does. It is about resources or about paths, never both. */
@@ -147,8 +153,8 @@ export class HeldRules {
   }
 
   #spend(cost: number): boolean {
-    if (this.#budget >= 0) this.#budget -= cost;
-    return this.#budget >= 0;
+    if (this.#budget.left >= 0) this.#budget.left -= cost;
+    return this.#budget.left >= 0;
   }
 }
 

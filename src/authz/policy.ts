@@ -13,6 +13,7 @@ import { type Caller, MASTERS, type User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
 import { Cache } from '../lib/cache.ts';
+import { holds } from './binding-index.ts';
 import { collectRules, RULES_OF_MASTERS } from './caller-rules.ts';
 import { type ClusterGrant, clusterRule, type VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, type Reach, reachText, viewCluster } from './cluster-selector.ts';
@@ -22,6 +23,7 @@ import { type RbacSnapshot, referenceRuleSource } from './reference-evaluator.ts
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch } from './rule-index.ts';
 import type { Rule } from './rules.ts';
+import { SelectorIndex } from './selector-index.ts';
 import { reasonFor, type SubjectEntry, SubjectTable, scopesFor } from './subject-table.ts';
 
 export interface PolicyChange {
@@ -44,6 +46,22 @@ export interface Policy extends Authorizer, RuleLister, ClusterVisibility {
   heldRules(user: User, namespace: string, reach: Reach): Rule[];
   /** What a role grants, aggregation included; undefined when there is no such role. */
   rulesOf(target: RoleTarget): readonly Rule[] | undefined;
+  /** The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster. */
+  rulesHeldIn(cluster: ClusterView, user: User, namespace: string): Rule[];
+  /**
+   * What is granted in a cluster after a change of its labels, and was not before: one binding for each role and
+   * namespace.
+   */
+  beginningGrants(before: ClusterView, after: ClusterView): Iterable<BeginningGrant>;
+}
+
+/** A binding that begins to hold in a cluster. */
+export interface BeginningGrant {
+  /** As `Decision.binding`. */
+  readonly binding: string;
+  /** `""` for a ClusterRoleBinding. */
+  readonly namespace: string;
+  readonly rules: readonly Rule[];
 }
 
 export interface PolicyOptions {
@@ -68,6 +86,7 @@ class CompiledPolicy implements Policy {
   readonly #bindings = new Map<string, CompiledBinding>();
   readonly #roles = new RoleTable();
   readonly #subjects: SubjectTable;
+  readonly #selectors = new SelectorIndex();
   /**
    * The rules that `ruleFor` and `ruleAt` return. Bound: `maxRules`, least recently used out. A key names everything
    * that its rule depends on: for `ruleFor` the subjects and the generation of their last change, for `ruleAt` the
@@ -111,6 +130,7 @@ class CompiledPolicy implements Policy {
     if (after !== undefined) {
       after.role.bindings.add(after);
       this.#subjects.add(after);
+      this.#selectors.add(after);
       this.#bindings.set(id, after);
     } else {
       this.#bindings.delete(id);
@@ -118,6 +138,7 @@ class CompiledPolicy implements Policy {
     if (before !== undefined) {
       before.role.bindings.delete(before);
       this.#subjects.remove(before);
+      this.#selectors.remove(before);
       this.#roles.release(before.role);
     }
     this.#subjects.markChanged(affectedSubjects(before, after), { generation: this.#generation, revision });
@@ -229,6 +250,18 @@ class CompiledPolicy implements Policy {
 
   rulesOf(target: RoleTarget): readonly Rule[] | undefined {
     return this.#roles.find(target)?.index.rules;
+  }
+
+  rulesHeldIn(cluster: ClusterView, user: User, namespace: string): Rule[] {
+    const roles = new Set<CompiledRole>();
+    for (const binding of this.#bindingsOf(user, namespace)) if (holds(binding, cluster)) roles.add(binding.role);
+    return [...roles].flatMap(({ index }) => index.rules);
+  }
+
+  *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {
+    for (const { id, facts, role } of this.#selectors.beginning(before, after)) {
+      if (role.exists) yield { binding: id, namespace: facts.namespace, rules: role.index.rules };
+    }
   }
 }
 

@@ -41,7 +41,7 @@ function named(facts: BindingFacts, user: User): boolean {
 }
 
 /** P-18: adds the rules of selected roles until there is no further one. */
-function effectiveRules(role: ApiObject, snapshot: RbacSnapshot): Rule[] {
+export function effectiveRules(role: ApiObject, snapshot: RbacSnapshot): Rule[] {
   const first = readAggregation(role);
   if (first === undefined) return readRules(role.rules);
   const selectors = [...first];

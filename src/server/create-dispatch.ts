@@ -3,6 +3,7 @@ import type { Catalog } from '../api/catalog.ts';
 import { refuseGrant } from '../authz/escalation.ts';
 import { refusalOf } from '../authz/forbidden.ts';
 import { refuseConfirmation } from '../authz/refuse-confirmation.ts';
+import { refuseLabels } from '../authz/refuse-labels.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { createContinueTokens } from '../handlers/continue-token.ts';
 import { createDispatcher } from '../handlers/dispatch.ts';
@@ -54,7 +55,9 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     continueTokens: createContinueTokens({ key: signing.sealKey }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
     escalation: (caller, kind, object, old) =>
-      refuseGrant(policy, caller, kind, object, old) ?? refuseConfirmation(policy, caller, kind, object, old),
+      refuseGrant(policy, caller, kind, object, old) ??
+      refuseConfirmation(policy, caller, kind, object, old) ??
+      refuseLabels(policy, caller, kind, object, old),
     now: Date.now,
     random: Math.random,
     createToken: createIssueTokenHandler({

@@ -16,7 +16,7 @@ export interface WriteParts {
   readonly propagation: DeletionPropagation;
   readonly views: Views;
   readonly publicView: PublicView;
-  /** Refuses roles and bindings that grant more than the caller has. */
+  /** Refuses roles, bindings and labels of clusters that grant more than the caller has. */
   readonly escalation: (
     caller: Caller,
     kind: Kind,

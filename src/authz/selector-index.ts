@@ -1,0 +1,66 @@
+import { type ClusterSelector, type ClusterView, pinText } from './cluster-selector.ts';
+import { type CompiledBinding, UNPINNED } from './compiled-rbac.ts';
+
+/** The bindings with one selector, by what they grant: role and namespace. */
+interface SelectorEntry {
+  readonly selector: ClusterSelector;
+  readonly grants: Map<string, Set<CompiledBinding>>;
+}
+
+/** Bindings that are restricted to clusters, by selector: a change of labels costs what it concerns. */
+export class SelectorIndex {
+  readonly #byText = new Map<string, SelectorEntry>();
+  readonly #byPin = new Map<string, Set<SelectorEntry>>();
+
+  add(binding: CompiledBinding): void {
+    const { reach, subjects } = binding.facts;
+    // Without subjects it grants nothing. Adding one is checked by escalation.ts.
+    if (reach.kind !== 'clusters' || subjects.length === 0) return;
+    let entry = this.#byText.get(reach.selector.text);
+    if (entry === undefined) {
+      entry = { selector: reach.selector, grants: new Map() };
+      this.#byText.set(reach.selector.text, entry);
+      for (const pin of pinsOf(reach.selector)) {
+        const entries = this.#byPin.get(pin);
+        if (entries === undefined) this.#byPin.set(pin, new Set([entry]));
+        else entries.add(entry);
+      }
+    }
+    const grant = grantKey(binding);
+    const bindings = entry.grants.get(grant);
+    if (bindings === undefined) entry.grants.set(grant, new Set([binding]));
+    else bindings.add(binding);
+  }
+
+  remove(binding: CompiledBinding): void {
+    const { reach } = binding.facts;
+    const entry = reach.kind === 'clusters' ? this.#byText.get(reach.selector.text) : undefined;
+    const bindings = entry?.grants.get(grantKey(binding));
+    if (entry === undefined || !bindings?.delete(binding) || bindings.size > 0) return;
+    entry.grants.delete(grantKey(binding));
+    if (entry.grants.size > 0) return;
+    this.#byText.delete(entry.selector.text);
+    for (const pin of pinsOf(entry.selector)) {
+      const entries = this.#byPin.get(pin);
+      if (entries?.delete(entry) && entries.size === 0) this.#byPin.delete(pin);
+    }
+  }
+
+  /** Bindings that hold in `after` and not in `before`: one for each role and namespace that is granted. */
+  *beginning(before: ClusterView, after: ClusterView): Generator<CompiledBinding> {
+    const seen = new Set<SelectorEntry>();
+    const pins = Object.entries(after.labels).map(([key, value]) => pinText({ key, value }));
+    for (const pin of [UNPINNED, ...pins]) {
+      for (const entry of this.#byPin.get(pin) ?? []) {
+        if (seen.has(entry)) continue;
+        seen.add(entry);
+        if (!entry.selector.holdsIn(after) || entry.selector.holdsIn(before)) continue;
+        for (const [binding] of entry.grants.values()) if (binding !== undefined) yield binding;
+      }
+    }
+  }
+}
+
+const pinsOf = ({ pins }: ClusterSelector): readonly string[] => pins?.map(pinText) ?? [UNPINNED];
+
+const grantKey = ({ grantText, facts }: CompiledBinding): string => `${facts.namespace}\0${grantText}`;

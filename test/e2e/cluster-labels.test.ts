@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { expectStatus } from './support/expect-status.ts';
+import {
+  ASK,
+  asUser,
+  CLUSTERS,
+  create,
+  createAccount,
+  createCluster,
+  createNamespace,
+  post,
+  tokenPath,
+} from './support/objects.ts';
+import { grant, group, may, type PolicyRule, RBAC, RBAC_GROUP, REGISTRY_GROUP, user } from './support/rbac.ts';
+import { type Answer, type Server, startServer } from './support/server.ts';
+
+/** Bindings select clusters by label, so writing labels grants permissions. */
+
+const TOKEN = may('create', 'serviceaccounts/token');
+const WRITES: PolicyRule = {
+  verbs: ['get', 'create', 'update', 'patch', 'delete'],
+  apiGroups: [REGISTRY_GROUP],
+  resources: ['clusters', 'clusters/status'],
+};
+const JSON_PATCH = { 'Content-Type': 'application/json-patch+json' };
+const MERGE_PATCH = { 'Content-Type': 'application/merge-patch+json' };
+const ENVIRONMENT = 'protected.clusterpass.dev/env';
+
+let server: Server;
+
+beforeAll(async () => {
+  const users = ['tagger', 'holder', 'escalator', 'guardian', 'local'];
+  server = await startServer({ users: Object.fromEntries(users.map((name) => [name, []])) });
+  for (const name of users) await grant(server, { to: name, rules: [WRITES] });
+  await grant(server, { to: 'holder', rules: [TOKEN], clusters: 'env=dev' });
+  await grant(server, { to: 'escalator', rules: [may('escalate', 'clusters', REGISTRY_GROUP)] });
+  await grant(server, { to: 'guardian', rules: [may('protect', 'clusters', REGISTRY_GROUP)] });
+  await grant(server, { to: 'local', rules: [TOKEN], namespace: 'ci' });
+  await create(server, `${RBAC}/clusterroles`, { metadata: { name: 'minter' }, rules: [TOKEN] });
+  await bind('prod-minters', 'env=prod');
+});
+afterAll(() => server.destroy());
+
+const bind = (name: string, clusters: string, namespace?: string): Promise<unknown> =>
+  create(
+    server,
+    `${RBAC}/${namespace === undefined ? '' : `namespaces/${namespace}/`}${namespace === undefined ? 'clusterrolebindings' : 'rolebindings'}`,
+    {
+      metadata: { name, annotations: { 'clusterpass.dev/clusters': clusters } },
+      subjects: [user('tagger'), group('minters')],
+      roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'minter' },
+    },
+  );
+
+let counter = 0;
+/** A cluster of the environment dev, made by the administrator. */
+let name: string;
+
+beforeEach(async () => {
+  name = `dev-${++counter}`;
+  await createCluster(server, name, { env: 'dev' });
+});
+
+const clusterBody = (labels: object, named = name): object => ({
+  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+  kind: 'Cluster',
+  metadata: { name: named, labels },
+});
+const patch = (who: string, labels: object, path = `${CLUSTERS}/${name}`): Promise<Answer> =>
+  server.call('PATCH', path, { body: { metadata: { labels } }, headers: MERGE_PATCH, ...asUser(who) });
+const labelsNow = async (): Promise<object> =>
+  (await server.call('GET', `${CLUSTERS}/${name}`)).json.metadata.labels ?? {};
+
+const NOT_HELD = (who: string, binding: string, cluster = name): string =>
+  `clusters.${REGISTRY_GROUP} "${cluster}" is forbidden: user "${who}" (groups=["system:authenticated"]) may not set these ` +
+  `labels: with these labels ${binding} would begin to hold in cluster "${cluster}", and grants RBAC permissions not ` +
+  'currently held there:\n{APIGroups:[""], Resources:["serviceaccounts/token"], Verbs:["create"]}';
+
+describe('A30: a label that a binding selects', () => {
+  it('cannot be set by a caller who does not hold what the binding grants', async () => {
+    expectStatus(await patch('tagger', { env: 'prod' }), {
+      code: 403,
+      reason: 'Forbidden',
+      message: NOT_HELD('tagger', 'ClusterRoleBinding/prod-minters'),
+      details: { name, group: REGISTRY_GROUP, kind: 'clusters' },
+    });
+    expect(await labelsNow()).toEqual({ env: 'dev' });
+  });
+
+  it('by any way to write a cluster', async () => {
+    const path = `${CLUSTERS}/${name}`;
+    const { json: whole } = await server.call('GET', path, asUser('tagger'));
+    const replaced = { ...whole, metadata: { ...whole.metadata, labels: { env: 'prod' } } };
+    const operations = [{ op: 'replace', path: '/metadata/labels/env', value: 'prod' }];
+    const as = asUser('tagger');
+    const answers = {
+      put: await server.call('PUT', path, { body: replaced, ...as }),
+      jsonPatch: await server.call('PATCH', path, { body: operations, headers: JSON_PATCH, ...as }),
+      dryRun: await patch('tagger', { env: 'prod' }, `${path}?dryRun=All`),
+      create: await server.call('POST', CLUSTERS, { body: clusterBody({ env: 'prod' }, `${name}-new`), ...as }),
+    };
+    for (const [way, answer] of Object.entries(answers)) {
+      expect([way, answer.code]).toEqual([way, 403]);
+      expect(answer.json.message, way).toContain('ClusterRoleBinding/prod-minters');
+    }
+    // A status is written without its labels.
+    const status = await server.call('PATCH', `${path}/status`, {
+      body: { metadata: { labels: { env: 'prod' } }, status: { type: 'x' } },
+      headers: MERGE_PATCH,
+      ...as,
+    });
+    expect(status.code, status.text).toBe(200);
+    expect(await labelsNow()).toEqual({ env: 'dev' });
+  });
+
+  it('nor by deleting a cluster and creating it again, and no token is minted there', async () => {
+    await createNamespace(server, 'ci', name);
+    await createAccount(server, 'builder', 'ci', name);
+    const path = tokenPath('builder', 'ci', name);
+    expect((await server.call('DELETE', `${CLUSTERS}/${name}`, asUser('tagger'))).code).toBe(200);
+    const again = await server.call('POST', CLUSTERS, { body: clusterBody({ env: 'prod' }), ...asUser('tagger') });
+    expect(again.code).toBe(403);
+    const plain = await server.call('POST', CLUSTERS, { body: clusterBody({ env: 'test' }), ...asUser('tagger') });
+    expect(plain.code, plain.text).toBe(201);
+    expect((await post(server, ASK, { path, ...asUser('tagger') })).code).toBe(403);
+  });
+
+  it('nor by removing a label that a binding excludes', async () => {
+    await bind('not-dev', `env!=dev,kubernetes.io/metadata.name=${name}`);
+    const answer = await patch('tagger', { env: null });
+    expect([answer.code, answer.json.message]).toEqual([403, NOT_HELD('tagger', 'ClusterRoleBinding/not-dev')]);
+  });
+
+  it('can be set by who holds the permissions in this cluster, may escalate, or is an administrator', async () => {
+    expect((await patch('holder', { env: 'prod' })).code).toBe(200);
+    // It is no dev cluster any more, so this caller holds nothing there, and cannot give it back.
+    expect((await patch('holder', { env: 'dev' })).code).toBe(403);
+    expect((await patch('escalator', { env: 'dev' })).code).toBe(200);
+    expect(
+      (
+        await server.call('PATCH', `${CLUSTERS}/${name}`, {
+          body: { metadata: { labels: { env: 'prod' } } },
+          headers: MERGE_PATCH,
+        })
+      ).code,
+    ).toBe(200);
+    const created = await server.call('POST', CLUSTERS, {
+      body: clusterBody({ env: 'prod' }, `${name}-b`),
+      ...asUser('escalator'),
+    });
+    expect(created.code, created.text).toBe(201);
+    // What the holder may do in clusters of the environment dev is no permission in a new cluster.
+    const dev = { body: clusterBody({ env: 'prod' }, `${name}-c`), ...asUser('holder') };
+    expect((await server.call('POST', CLUSTERS, dev)).code).toBe(403);
+  });
+
+  it('counts permissions of a namespace for the bindings of that namespace', async () => {
+    await bind(`ci-${name}`, `team=${name}`, 'ci');
+    await bind(`shop-${name}`, `team=${name}-shop`, 'shop');
+    expect((await patch('local', { team: name })).code).toBe(200);
+    const refused = await patch('local', { team: `${name}-shop` });
+    expect([refused.code, refused.json.message]).toEqual([403, NOT_HELD('local', `RoleBinding/shop/shop-${name}`)]);
+  });
+
+  it('leaves other labels and other changes alone', async () => {
+    expect((await patch('tagger', { color: 'green' })).code).toBe(200);
+    const { json } = await server.call('PATCH', `${CLUSTERS}/${name}`, {
+      body: { metadata: { annotations: { note: 'x' } } },
+      headers: MERGE_PATCH,
+      ...asUser('tagger'),
+    });
+    expect(json.metadata.labels).toEqual({ env: 'dev', color: 'green' });
+    const plain = { body: clusterBody({ color: 'red' }, `${name}-d`), ...asUser('tagger') };
+    expect((await server.call('POST', CLUSTERS, plain)).code).toBe(201);
+  });
+});
+
+describe('A30: a protected label', () => {
+  const refusal = (who: string, cluster = name): string =>
+    `clusters.${REGISTRY_GROUP} "${cluster}" is forbidden: User "${who}" cannot protect resource "clusters" in API group ` +
+    `"${REGISTRY_GROUP}" at the cluster scope`;
+
+  it('is set, changed and removed with the verb protect', async () => {
+    for (const value of ['prod', 'dev', null]) {
+      const refused = await patch('tagger', { [ENVIRONMENT]: value ?? 'x' });
+      expect([refused.code, refused.json.message]).toEqual([403, refusal('tagger')]);
+      expect((await patch('guardian', { [ENVIRONMENT]: value })).code).toBe(200);
+    }
+    await patch('guardian', { [ENVIRONMENT]: 'prod' });
+    expect((await patch('tagger', { [ENVIRONMENT]: null })).code).toBe(403);
+    expect((await patch('tagger', { env: 'test' })).code).toBe(200);
+    expect(await labelsNow()).toEqual({ env: 'test', [ENVIRONMENT]: 'prod' });
+  });
+
+  it('nor does escalate suffice, and a new cluster has none without it', async () => {
+    expect((await patch('escalator', { [ENVIRONMENT]: 'prod' })).code).toBe(403);
+    const body = clusterBody({ [ENVIRONMENT]: 'prod' }, `${name}-new`);
+    const refused = await server.call('POST', CLUSTERS, { body, ...asUser('tagger') });
+    expect([refused.code, refused.json.message]).toEqual([403, refusal('tagger', `${name}-new`)]);
+    expect((await server.call('POST', CLUSTERS, { body, ...asUser('guardian') })).code).toBe(201);
+  });
+
+  it('is checked for bindings that begin to hold as every other label is', async () => {
+    await bind(`protected-${name}`, `${ENVIRONMENT}=${name}`);
+    const refused = await patch('guardian', { [ENVIRONMENT]: name });
+    expect([refused.code, refused.json.message]).toEqual([
+      403,
+      NOT_HELD('guardian', `ClusterRoleBinding/protected-${name}`),
+    ]);
+  });
+});
