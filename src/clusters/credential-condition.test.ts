@@ -35,7 +35,7 @@ const withClusters = (count: number, test: (world: Awaited<ReturnType<typeof ope
 async function open(file: string) {
   const objects = await openObjects(file);
   const { reader, writer } = objects;
-  const logger = createLogger({ level: 'silent' });
+  const logger = createLogger({ level: 'silent', write: () => {} });
   const conditions = new CredentialConditions({
     catalog,
     reader,

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { type LogOutput, openStandardError } from './log-output.ts';
 import { safeLine } from './safe-line.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -16,8 +17,8 @@ export interface LoggerOptions {
   readonly level: LogLevel;
   /** In every line, e.g. which of several processes wrote it. */
   readonly fields?: Readonly<Record<string, string | number>>;
-  /** Where complete lines go; standard error when left out. */
-  readonly write?: (line: string) => void;
+  /** Where complete lines go. It must not block: requests are logged. */
+  readonly write: (line: string) => void;
 }
 
 /**
@@ -30,7 +31,7 @@ const MAX_DEPTH = 3;
 const MAX_ITEMS = 20;
 
 /** JSON, one object per line. A line stays one line, whatever callers send in names and headers. */
-export function createLogger({ level, fields, write = writeToStderr() }: LoggerOptions): Logger {
+export function createLogger({ level, fields, write }: LoggerOptions): Logger {
   return pino(
     {
       level,
@@ -46,11 +47,18 @@ export function createLogger({ level, fields, write = writeToStderr() }: LoggerO
   );
 }
 
-function writeToStderr(): (line: string) => void {
-  const stderr = pino.destination({ fd: 2, sync: true });
-  return (line) => {
-    stderr.write(line);
-  };
+export interface ServerLog {
+  readonly logger: Logger;
+  readonly output: LogOutput;
+}
+
+/** The log of the server process. It does not wait for the reader of standard error. */
+export function openServerLog(options: Omit<LoggerOptions, 'write'>): ServerLog {
+  const output = openStandardError();
+  const logger = createLogger({ ...options, write: output.write });
+  output.onRoom = (dropped) =>
+    logger.warn({ dropped }, 'log lines were dropped, because standard error took no more of them');
+  return { logger, output };
 }
 
 function capped(fields: object, depth: number): Record<string, unknown> {

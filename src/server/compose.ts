@@ -22,9 +22,9 @@ import { every } from '../lib/interval.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
 import { createLiveLookup } from '../objects/reader.ts';
 import { openAudit } from '../observability/audit/audit-log.ts';
-import type { Logger } from '../observability/logger.ts';
+import type { Logger, ServerLog } from '../observability/logger.ts';
 import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
-import { observeParts, observeStore } from '../observability/metrics/observe-parts.ts';
+import { observeLog, observeParts, observeStore } from '../observability/metrics/observe-parts.ts';
 import { startCompactor } from '../storage/compactor.ts';
 import { startConsistencyChecks } from '../storage/consistency-checker.ts';
 import { leadsWhile } from '../storage/leadership.ts';
@@ -61,7 +61,7 @@ const COMPACTION_INTERVAL_MS = { sqlite: 10_000, etcd: 60_000 };
 export async function compose(
   options: ServeOptions,
   version: string,
-  logger: Logger,
+  { logger, output }: ServerLog,
   openStore: () => Promise<OpenedStore>,
   joinMetrics?: JoinMetrics,
 ): Promise<Program> {
@@ -84,6 +84,7 @@ export async function compose(
   };
   try {
     const metrics = createMetrics(joinMetrics);
+    observeLog(metrics, () => output.dropped);
     const audit = await openAudit(options.audit, logger);
     closers.push(() => audit.close());
     const tracer = await openTracing(options, version, logger);

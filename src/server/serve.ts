@@ -5,13 +5,16 @@ import { TokenFileError } from '../authn/static-token-authenticator.ts';
 import { loadServeOptions, OptionsError } from '../config/load-options.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
-import { createLogger, type Logger } from '../observability/logger.ts';
+import { type Logger, openServerLog, type ServerLog } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
 import { SignerFailed } from '../tokens/external/signer-client.ts';
 import type { Program } from './compose.ts';
 import { openStore } from './open-store.ts';
 import { welcome } from './welcome.ts';
 import { startWorkers, WorkerFailed } from './workers/start-workers.ts';
+
+/** How long the last log lines may take to be read. */
+const FLUSH_MS = 1_000;
 
 /** Runs until SIGTERM or SIGINT. Exit codes: 0 stopped by a signal, 1 failed to start, 2 invalid options. */
 export async function serve(flags: Record<string, unknown>, version: string): Promise<number> {
@@ -23,13 +26,26 @@ export async function serve(flags: Record<string, unknown>, version: string): Pr
     for (const problem of error.problems) process.stderr.write(`clusterpass: ${problem}\n`);
     return 2;
   }
-  const { options, warnings } = loaded;
+  const { options } = loaded;
   const { worker } = cluster;
-  const logger = createLogger({ level: options.logLevel, ...(worker && { fields: { worker: worker.id } }) });
+  const log = openServerLog({ level: options.logLevel, ...(worker && { fields: { worker: worker.id } }) });
+  const code = await runLogged(loaded, version, log);
+  // A pending write would keep the process alive for as long as standard error is not read.
+  if (!(await log.output.flush(FLUSH_MS))) process.exit(code);
+  return code;
+}
+
+async function runLogged(
+  { options, warnings }: ReturnType<typeof loadServeOptions>,
+  version: string,
+  log: ServerLog,
+): Promise<number> {
+  const { worker } = cluster;
+  const { logger } = log;
   keepDebuggersOut(logger);
   if (worker !== undefined) {
     const { runWorker } = await import('./workers/worker-process.ts');
-    return runWorker(worker, { options, version, logger, explain: (error) => explain(error, options) });
+    return runWorker(worker, { options, version, log, explain: (error) => explain(error, options) });
   }
   for (const warning of warnings) logger.warn({}, warning);
   // Registered first: a signal that arrives during the start must not be lost.
@@ -40,7 +56,7 @@ export async function serve(flags: Record<string, unknown>, version: string): Pr
       // During the start no request is in flight, and every write is already durable.
       if (!serving) process.exit(0);
     });
-    const running = await (options.workers > 1 ? startWorkers(options, logger) : serveAlone(options, version, logger));
+    const running = await (options.workers > 1 ? startWorkers(options, logger) : serveAlone(options, version, log));
     serving = true;
     process.stdout.write(welcome(options, running.baseUrl));
     const signal = await stopRequested;
@@ -67,9 +83,9 @@ function keepDebuggersOut(logger: Logger): void {
 }
 
 /** Imported here because the primary process of several workers does not need it. */
-async function serveAlone(options: ServeOptions, version: string, logger: Logger): Promise<Program> {
+async function serveAlone(options: ServeOptions, version: string, log: ServerLog): Promise<Program> {
   const { compose } = await import('./compose.ts');
-  return compose(options, version, logger, () => openStore(options.store, logger));
+  return compose(options, version, log, () => openStore(options.store, log.logger));
 }
 
 /** Resolves at the first signal to stop; the second one exits at once. */

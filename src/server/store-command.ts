@@ -39,7 +39,7 @@ const say = (text: string): void => {
   process.stderr.write(`clusterpass: ${text}\n`);
 };
 /** Failures are reported as errors; these commands log nothing else. */
-const silentLogger = createLogger({ level: 'silent' });
+const silentLogger = createLogger({ level: 'silent', write: () => {} });
 
 type Flags = Readonly<Record<string, unknown>>;
 const text = (flags: Flags, name: string): string | undefined =>

@@ -47,6 +47,12 @@ const FIRES: Readonly<Record<string, Case>> = {
     severity: 'warning',
     summary: 'replica-1 has lost audit events.',
   },
+  ClusterpassLogLinesDropped: {
+    series: { [`clusterpass_log_lines_dropped_total{${AT}}`]: grows(1) },
+    labels: instance,
+    severity: 'warning',
+    summary: 'replica-1 has dropped log lines.',
+  },
   ClusterpassTokensFailing: {
     series: {
       [`clusterpass_token_requests_total{${AT},cluster="a",result="failed"}`]: grows(6),
@@ -145,6 +151,7 @@ const WELL: Readonly<Record<string, string>> = {
   'up{job="clusterpass",instance="replica-1"}': stays(1),
   [`clusterpass_audit_log_failing{${AT}}`]: stays(0),
   [`apiserver_audit_error_total{${AT}}`]: grows(0),
+  [`clusterpass_log_lines_dropped_total{${AT}}`]: grows(0),
   [`clusterpass_token_requests_total{${AT},cluster="a",result="failed"}`]: grows(1),
   [`clusterpass_token_requests_total{${AT},cluster="a",result="issued"}`]: grows(99),
   [`clusterpass_cache_ready{${AT}}`]: stays(1),

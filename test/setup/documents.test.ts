@@ -53,12 +53,14 @@ describe('links between documents', () => {
 
 describe('the tables of attacks and promises', () => {
   it.each([
-    ['docs/security.md', 36],
-    ['docs/reliability.md', 19],
-  ])('%s names files whose tests name the row', async (document, count) => {
+    ['docs/security.md'],
+    ['docs/reliability.md'],
+  ])('%s names files whose tests name the row', async (document) => {
     const text = await readFile(join(ROOT, document), 'utf8');
     const rows = [...text.matchAll(/^\| ([ABC][-\dA-Z]+) \|.*\| ([^|]*) \|$/gm)];
-    expect(rows).toHaveLength(count);
+    // Every line of the tables is a row: one with another form would not be checked.
+    expect(rows).toHaveLength([...text.matchAll(/^\| [ABC]-?\d/gm)].length);
+    expect(rows.length).toBeGreaterThan(15);
     const missing: string[] = [];
     for (const [, id = '', shownBy = ''] of rows) {
       // Beside tests there are commands.

@@ -159,6 +159,16 @@ export function observeFlowControl(
   });
 }
 
+/** The buffer before standard error. */
+export function observeLog({ registry }: Metrics, dropped: () => number): void {
+  counter(
+    [registry],
+    'clusterpass_log_lines_dropped_total',
+    'Log lines that were dropped, because standard error was not read in time.',
+    dropped,
+  );
+}
+
 /** The limiter of TLS handshakes. */
 export function observeHandshakes(
   { registry }: Metrics,

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:cluster';
 import type { ServeOptions } from '../../config/serve-options.ts';
-import type { Logger } from '../../observability/logger.ts';
+import type { ServerLog } from '../../observability/logger.ts';
 import type { Link } from '../../storage/proxy/proxy-protocol.ts';
 import { ProxyStore } from '../../storage/proxy/proxy-store.ts';
 import { compose } from '../compose.ts';
@@ -14,10 +14,11 @@ export async function runWorker(
   {
     options,
     version,
-    logger,
+    log,
     explain,
-  }: { options: ServeOptions; version: string; logger: Logger; explain: (error: unknown) => string },
+  }: { options: ServeOptions; version: string; log: ServerLog; explain: (error: unknown) => string },
 ): Promise<number> {
+  const { logger } = log;
   const send = (message: FromWorker): void => {
     // Without a channel to the primary node:cluster is about to end this process.
     if (worker.isConnected()) worker.send(message, () => undefined);
@@ -32,7 +33,7 @@ export async function runWorker(
     // The limit is for all workers together.
     const maxConnections = Math.ceil(options.maxConnections / options.workers);
     const join = joinWorkers(worker, send);
-    const running = await compose({ ...options, maxConnections }, version, logger, open, join);
+    const running = await compose({ ...options, maxConnections }, version, log, open, join);
     send({ ready: running.baseUrl });
     await stopRequested;
     logger.info({}, 'stopping');

@@ -15,6 +15,8 @@ export interface Server {
   /** Everything the process wrote so far. */
   readonly output: { stdout: string; stderr: string };
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** With `unreadLog`: reads standard error from now on. */
+  readLog(): void;
   /** Asks it to stop; resolves with the exit code. The data directory stays. */
   stop(): Promise<number | null>;
   /** SIGKILL. */
@@ -56,6 +58,8 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Starts it as operators do, by the launcher. */
   readonly launcher?: boolean;
+  /** Standard error is not read before `readLog`. */
+  readonly unreadLog?: boolean;
 }
 
 const PROGRAM = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
@@ -100,9 +104,11 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output.stdout += text;
   });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output.stderr += text;
-  });
+  const readLog = (): void =>
+    void child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      output.stderr += text;
+    });
+  if (options.unreadLog !== true) readLog();
   const announced = await announcedUrl(child, output);
   // The public address need not be where it listens: several replicas have one.
   const atHome = options.port !== undefined && args.includes('--base-url');
@@ -121,6 +127,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     pid: child.pid ?? 0,
     output,
     call: (method, path, callOptions = {}) => call(url, adminToken, method, path, callOptions),
+    readLog,
     stop: () => end('SIGTERM'),
     kill: async () => {
       await end('SIGKILL');
