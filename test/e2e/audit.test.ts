@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, rename, rm, stat, symlink } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { mkdir, mkdtemp, open, rename, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allAuditBytes, eventsOf, readAudit } from './support/audit.ts';
@@ -225,4 +228,31 @@ test('A9: a full disk stops tokens and nothing else, and what follows needs no r
   expect(event).toMatchObject({ responseStatus: { code: 503, reason: 'ServiceUnavailable' } });
   expect(server.output.stderr).toContain('the audit log cannot be written');
   expect(server.output.stderr).toContain('the audit log can be written again');
+});
+
+test('A9, B20: an audit log that stalls stops tokens and nothing else, and what follows needs no restart', async () => {
+  const pipe = join(dir, 'pipe');
+  await promisify(execFile)('mkfifo', [pipe]);
+  const reader = await open(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+  // Until it is full.
+  await reader.write(Buffer.alloc(1024 * 1024, 'x'));
+  await changeDisk(pipe);
+  const ask = () => post(server, ASK, { signal: AbortSignal.timeout(5_000) });
+  await expect.poll(async () => (await ask()).code, { timeout: 20_000 }).toBe(503);
+  const from = performance.now();
+  const refused = await Promise.all(Array.from({ length: 100 }, ask));
+  // They do not wait one for the other, and hold no seat for long.
+  expect(performance.now() - from).toBeLessThan(4_000);
+  for (const { code, text } of refused) expect([code, text.includes('eyJ')]).toEqual([503, false]);
+  expect((await server.call('GET', '/auth/v1/clusters')).code).toBe(200);
+  const name = { metadata: { name: 'while-it-stalls' } };
+  expect((await server.call('POST', '/orchestrator/alpha/api/v1/namespaces', { body: name })).code).toBe(201);
+  expect((await server.call('GET', '/readyz')).code).toBe(200);
+
+  // An empty pipe is an error here, and is tried again.
+  const reading = setInterval(() => reader.read(Buffer.alloc(65_536)).catch(() => {}), 20);
+  await expect.poll(async () => (await ask()).code, { timeout: 10_000 }).toBe(201);
+  await changeDisk(join(dir, 'logs', 'third.log'));
+  clearInterval(reading);
+  await reader.close();
 });

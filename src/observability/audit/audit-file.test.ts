@@ -1,6 +1,21 @@
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, unlink, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { constants } from 'node:fs';
+import {
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AuditFile, type AuditFileOptions } from './audit-file.ts';
 
@@ -153,6 +168,26 @@ test('A9: a full disk is an error, and when there is room again nothing has to b
   await file.append(line('kept'));
   await file.close();
   expect(await readFile(path, 'utf8')).toBe('kept\n');
+});
+
+test('A9: a pipe that is not read is an error after a while, and no line of the next ones is spoilt', async () => {
+  await promisify(execFile)('mkfifo', [path]);
+  const reader = await open(path, constants.O_RDWR | constants.O_NONBLOCK);
+  const file = fileWith();
+  await file.open();
+  // More than a pipe holds, so that a part of it is written.
+  const [whole, half] = [line('a'.repeat(50_000)), line('b'.repeat(50_000))];
+  await file.append(whole);
+  await expect(file.append(half)).rejects.toMatchObject({ code: 'EAGAIN' });
+  const read = (await reader.read(Buffer.alloc(200_000))).buffer.toString().replaceAll('\0', '');
+  await file.append(line('c'));
+  const { buffer, bytesRead } = await reader.read(Buffer.alloc(200_000));
+  const [first, second, ...rest] = (read + buffer.toString('utf8', 0, bytesRead)).split('\n');
+  expect(`${first}\n`).toBe(whole.toString());
+  expect(second).toMatch(/^b+$/);
+  expect(rest).toEqual(['c', '']);
+  await file.close();
+  await reader.close();
 });
 
 test('devices and pipes take lines as well', async () => {

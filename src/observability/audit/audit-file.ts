@@ -1,6 +1,7 @@
 import { constants, write } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 
 export interface AuditFileOptions {
   readonly path: string;
@@ -22,7 +23,14 @@ const DAY_MS = 86_400_000;
 const NEWLINE = 0x0a;
 /** A write returns when it is on the disk: one system call in place of two (write, fdatasync). */
 const DSYNC: number | undefined = constants.O_DSYNC;
-const APPEND = constants.O_CREAT | constants.O_APPEND | (DSYNC ?? 0);
+/**
+ * `O_NONBLOCK` is for pipes: a write to a full one would otherwise hold a thread of the pool until it is read, and the
+ * process could not exit before. Files ignore it.
+ */
+const APPEND = constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK | (DSYNC ?? 0);
+/** How long a full pipe is given to be read, and how often it is tried. */
+const PIPE_WAIT_MS = 2_000;
+const PIPE_RETRY_MS = 10;
 
 /**
  * The file of the audit log: appends lines, makes them durable, and rotates. Several processes may share one file, and
@@ -51,10 +59,11 @@ export class AuditFile {
     const bytes = this.#endsMidLine ? Buffer.concat([Buffer.of(NEWLINE), lines]) : lines;
     let written = 0;
     try {
-      while (written < bytes.length) written += await writeFrom(handle, bytes, written);
+      while (written < bytes.length) written += await writeWhenRead(handle, bytes, written);
       // Pipes and devices cannot be synchronized.
       if (DSYNC === undefined && this.#isRegular) await handle.datasync();
     } catch (error) {
+      if (!this.#isRegular && written > 0) this.#endsMidLine = bytes[written - 1] !== NEWLINE;
       await this.#undo(handle, written);
       throw error;
     }
@@ -124,7 +133,8 @@ export class AuditFile {
       this.#size = stats.size;
       this.#createdAt = stats.size === 0 ? now() : stats.birthtimeMs || stats.mtimeMs;
       this.#checkedAt = now();
-      this.#endsMidLine = this.#isRegular && stats.size > 0 && (await lastByte(handle, stats.size)) !== NEWLINE;
+      // A pipe cannot be read back: for one, `append` keeps this.
+      if (this.#isRegular) this.#endsMidLine = stats.size > 0 && (await lastByte(handle, stats.size)) !== NEWLINE;
       // A new file is lost in a power failure if its folder is not synchronized.
       if (this.#isRegular && stats.size === 0) await syncFolder(dirname(path));
     } catch (error) {
@@ -193,6 +203,17 @@ const isBackup = (file: string, name: string, ext: string): boolean =>
   STAMP.test(file.slice(name.length + 1, file.length - ext.length));
 
 const identityOf = ({ dev, ino }: { dev: number; ino: number }): string => `${dev}:${ino}`;
+
+async function writeWhenRead(handle: FileHandle, bytes: Uint8Array, offset: number): Promise<number> {
+  for (let waited = 0; ; waited += PIPE_RETRY_MS) {
+    try {
+      return await writeFrom(handle, bytes, offset);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || waited >= PIPE_WAIT_MS) throw error;
+      await delay(PIPE_RETRY_MS);
+    }
+  }
+}
 
 /** The callback of `fs`: FileHandle.write costs three times as much, and every token is a write. */
 function writeFrom({ fd }: FileHandle, bytes: Uint8Array, offset: number): Promise<number> {

@@ -4,7 +4,7 @@ import { createLogger } from '../logger.ts';
 import { AuditLog } from './audit-log.ts';
 
 /** A disk that does what the test says, one append at a time. */
-function setUp(maxWaitingBytes?: number) {
+function setUp(maxWaitingBytes?: number, stallMs?: number) {
   const appended: string[][] = [];
   const timers: (() => void)[] = [];
   const messages: string[] = [];
@@ -24,6 +24,7 @@ function setUp(maxWaitingBytes?: number) {
     logger: createLogger({ level: 'info', write: (line) => messages.push(JSON.parse(line).msg) }),
     later: (task) => timers.push(task),
     ...(maxWaitingBytes === undefined ? {} : { maxWaitingBytes }),
+    ...(stallMs === undefined ? {} : { stallMs }),
   });
   return {
     log,
@@ -141,6 +142,32 @@ test('A9: a full disk rejects commits, keeps other lines, and is tried again', a
   await log.commit('token');
   expect(log.counts).toEqual({ written: 2, lost: 0, failing: false });
   expect(messages.at(-1)).toBe('the audit log can be written again');
+});
+
+test('A9: a write that does not return rejects commits, later ones at once, and its lines count when it returns', async () => {
+  const { log, appended, messages, tick, hold, letGo } = setUp(undefined, 20);
+  hold();
+  log.write('read');
+  const waiting = ['token 1', 'token 2'].map((line) => log.commit(line));
+  for (const commit of waiting) await expect(commit).rejects.toThrow('takes longer than 20 ms');
+  await expect(log.commit('token 3')).rejects.toThrow('takes no lines');
+  log.write('refused');
+  expect(log.counts).toEqual({ written: 0, lost: 0, failing: true });
+  expect(messages).toEqual(['the audit log cannot be written: no tokens are issued until it can']);
+  letGo();
+  await expect.poll(() => log.counts.failing).toBe(false);
+  tick();
+  await expect.poll(() => appended.flat()).toEqual(['read', 'token 1', 'token 2', 'refused']);
+  await log.commit('token 4');
+  expect(log.counts).toEqual({ written: 5, lost: 0, failing: false });
+});
+
+test('A9: closing does not wait for a write that does not return', async () => {
+  const { log, messages, hold } = setUp(undefined, 20);
+  hold();
+  log.write('read');
+  await log.close();
+  expect(messages.at(-1)).toBe('audit events were lost');
 });
 
 test('while it cannot be written, its memory is bounded', async () => {

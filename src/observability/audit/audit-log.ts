@@ -16,11 +16,14 @@ export interface AuditLogOptions {
   /** Calls back once, later; for tests. */
   readonly later?: (task: () => void, ms: number) => void;
   readonly maxWaitingBytes?: number;
+  /** A write that takes longer counts as failed. */
+  readonly stallMs?: number;
 }
 
 interface Waiting {
   readonly line: string;
-  readonly durable?: { readonly resolve: () => void; readonly reject: (error: unknown) => void };
+  /** Of a commit that is neither resolved nor rejected. */
+  durable?: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | undefined;
 }
 
 const endOfTick = (): Promise<void> => new Promise(atEndOfTick);
@@ -31,11 +34,16 @@ const RETRY_MS = 1_000;
 const MAX_BATCH_LINES = 1_000;
 /** How much is kept in memory while the disk takes nothing. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
+/** Longer than a busy disk takes, and shorter than clients wait. */
+const STALL_MS = 3_000;
+/** The same after a failure, when the disk is only tried. */
+const TRY_MS = 250;
 
 /**
  * The queue of lines before the file, in order. Promises: `commit` resolves when its line, and every line before it, is
  * durable, and rejects when it cannot be; commits at the same time share one write to the disk. `write` never fails and
- * never waits. After a failure every commit tries again, and so does a timer every second: no restart is needed.
+ * never waits. After a failure every commit tries again, and so does a timer every second: no restart is needed. While a
+ * write stalls, commits are rejected at once, and requests do not wait for the disk.
  */
 export class AuditLog {
   readonly #file: AuditLogOptions['file'];
@@ -53,8 +61,12 @@ export class AuditLog {
   #lost = 0;
   #lostBefore = 0;
   #failing = false;
+  readonly #stallMs: number;
+  #isStalled = false;
 
-  constructor({ file, logger, later = laterUnref, maxWaitingBytes = MAX_WAITING_BYTES }: AuditLogOptions) {
+  constructor(options: AuditLogOptions) {
+    const { file, logger, later = laterUnref, maxWaitingBytes = MAX_WAITING_BYTES, stallMs = STALL_MS } = options;
+    this.#stallMs = stallMs;
     this.#file = file;
     this.#logger = logger;
     this.#later = later;
@@ -73,19 +85,26 @@ export class AuditLog {
 
   commit(line: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (!this.#take({ line, durable: { resolve, reject } })) reject(new Error('too many audit events are waiting'));
+      if (this.#isStalled) reject(new Error('the audit log takes no lines'));
+      else if (!this.#take({ line, durable: { resolve, reject } }))
+        reject(new Error('too many audit events are waiting'));
       void this.#run();
     });
   }
 
-  /** Writes the rest, if the disk takes it. */
+  /** Writes the rest, if the disk takes it in time. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#running;
-    if (this.#waiting.length > 0) await this.#run();
+    const isWritten = await endsWithin(this.#stallMs, this.#writeRest());
     const left = this.#waiting.length;
     if (left > 0) this.#logger.error({ lost: this.#lost + left }, 'audit events were lost');
-    await this.#file.close();
+    // A file with a write that has not returned cannot be closed.
+    if (isWritten) await this.#file.close();
+  }
+
+  async #writeRest(): Promise<void> {
+    await this.#running;
+    if (this.#waiting.length > 0) await this.#run();
   }
 
   #take(entry: Waiting): boolean {
@@ -130,7 +149,7 @@ export class AuditLog {
       for (const { line } of batch) text += `${line}\n`;
       const bytes = Buffer.from(text);
       try {
-        await this.#file.append(bytes);
+        await this.#append(bytes, batch);
       } catch (error) {
         this.#failed(error);
         return;
@@ -148,6 +167,28 @@ export class AuditLog {
       // would find that a write of such lines has just begun.
       isDue = this.#commits > 0 || this.#waiting.length >= MAX_BATCH_LINES || this.#closed;
     }
+  }
+
+  async #append(bytes: Uint8Array, batch: readonly Waiting[]): Promise<void> {
+    const limitMs = this.#failing ? Math.min(TRY_MS, this.#stallMs) : this.#stallMs;
+    const late = setTimeout(() => this.#stall(batch, limitMs), limitMs).unref();
+    try {
+      await this.#file.append(bytes);
+    } finally {
+      clearTimeout(late);
+      this.#isStalled = false;
+    }
+  }
+
+  /** The lines of the batch are kept: the write may yet succeed. An event of the refusal follows. */
+  #stall(batch: readonly Waiting[], limitMs: number): void {
+    this.#isStalled = true;
+    const error = new Error(`a write of the audit log takes longer than ${limitMs} ms`);
+    for (const entry of batch) {
+      entry.durable?.reject(error);
+      entry.durable = undefined;
+    }
+    this.#failed(error);
   }
 
   /** Commits are rejected; other lines are kept. */
@@ -171,6 +212,17 @@ export class AuditLog {
     this.#failing = false;
     this.#logger.warn({ lost: this.#lost - this.#lostBefore }, 'the audit log can be written again');
   }
+}
+
+/** False when it takes longer. */
+async function endsWithin(ms: number, work: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  const ended = await Promise.race([work.then(() => true), late]);
+  clearTimeout(timer);
+  return ended;
 }
 
 function laterUnref(task: () => void, ms: number): void {
