@@ -7,6 +7,7 @@ import {
   durationOrNever,
   existing,
   externalSigner,
+  hstsDirectives,
   integer,
   issuerUrl,
   listenAddress,
@@ -118,6 +119,12 @@ export const OPTIONS = {
     value: 'FILE',
     parse: existing('file'),
     doc: 'Private key in PEM for `--tls-cert-file`. Reloaded when the file changes.',
+  }),
+  strictTransportSecurityDirectives: option({
+    value: 'DIRECTIVES',
+    parse: hstsDirectives,
+    default: 'max-age=31536000',
+    doc: 'Where TLS is served, the `Strict-Transport-Security` header: browsers then use no plain HTTP with this host name, whatever the port. Comma-separated: `max-age=SECONDS`, `includeSubDomains`, `preload`; `none` leaves the header out, and `max-age=0` makes browsers forget it.',
   }),
   insecureHttp: option({
     parse: boolean,

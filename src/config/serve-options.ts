@@ -15,6 +15,8 @@ export interface ServeOptions {
   readonly store: StoreOptions;
   readonly history: { readonly retentionMs: number; readonly revisions: number };
   readonly tls: { readonly certFile: string; readonly privateKeyFile: string } | undefined;
+  /** The value of `Strict-Transport-Security`; undefined without TLS, or for none. */
+  readonly strictTransportSecurity: string | undefined;
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
   readonly handshakesPerAddress: number;
@@ -97,6 +99,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     store: store.store,
     history: { retentionMs: values.historyRetention, revisions: values.historyRevisions },
     tls,
+    strictTransportSecurity: tls && (values.strictTransportSecurityDirectives || undefined),
     maxConnections: values.maxConnections,
     maxConnectionsPerAddress: values.maxConnectionsPerAddress,
     handshakesPerAddress: values.tlsHandshakesPerAddress,

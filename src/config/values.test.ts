@@ -10,6 +10,7 @@ import {
   durationOrNever,
   existing,
   externalSigner,
+  hstsDirectives,
   integer,
   isLoopback,
   issuerUrl,
@@ -90,6 +91,20 @@ describe('what an address means', () => {
     expect(defaultBaseUrl({ host: '0:0::1', port: 8443 }, 'https')).toBe('https://[::1]:8443');
     expect(defaultBaseUrl({ host: 'Example.com', port: 443 }, 'https')).toBe('https://example.com');
   });
+});
+
+describe('hstsDirectives', () => {
+  it.each([
+    ['max-age=31536000', 'max-age=31536000'],
+    ['max-age=1,includeSubDomains, preload', 'max-age=1; includeSubDomains; preload'],
+    ['none', ''],
+    ['', ''],
+  ])('%j is the header %j', (text, value) => expect(hstsDirectives(text)).toBe(value));
+
+  it.each(['includeSubDomains', 'max-age=', 'max-age=1,max-age=2', 'max-age=1;preload', 'max-age=1\r\nX: y', 'no'])(
+    '%j is refused',
+    (text) => expect(() => hstsDirectives(text)).toThrow('expected max-age=SECONDS'),
+  );
 });
 
 describe('issuerUrl', () => {

@@ -167,6 +167,20 @@ export function baseUrl(text: string): string {
   return text;
 }
 
+/**
+ * kube-apiserver's list of directives of `Strict-Transport-Security` (RFC 6797 section 6.1), as the value of that header;
+ * empty for none.
+ */
+export function hstsDirectives(text: string): string {
+  if (text === '' || text === 'none') return '';
+  const directives = text.split(',').map((directive) => directive.trim());
+  const isKnown = (directive: string): boolean => /^(?:max-age=\d{1,10}|includeSubDomains|preload)$/.test(directive);
+  if (!directives.every(isKnown) || directives.filter((directive) => directive.startsWith('max-age=')).length !== 1) {
+    throw new ValueError('expected max-age=SECONDS, with ,includeSubDomains and ,preload as needed, or none');
+  }
+  return directives.join('; ');
+}
+
 /** Not normalized: issuers are compared byte by byte, and some end in a slash. */
 export function issuerUrl(text: string): string {
   const shape = 'expected an https address such as https://id.example.com';

@@ -46,6 +46,7 @@ export interface ApiServerOptions {
   readonly host: string;
   readonly port: number;
   readonly tls?: TlsFiles;
+  readonly strictTransportSecurity: string | undefined;
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
   readonly handshakesPerAddress: number;

@@ -84,6 +84,8 @@ export interface PipelineOptions extends Omit<StageParts, 'beforeRelease'> {
   /** True while the server drains: answers ask clients to open another connection. */
   readonly isDraining: () => boolean;
   readonly trackWatch: (stream: WatchStream) => void;
+  /** The value of `Strict-Transport-Security`, where TLS is served. */
+  readonly strictTransportSecurity?: string | undefined;
   readonly servingMs?: number;
   /** How long the connection of an unread answer may be idle before it is closed. */
   readonly unreadMs?: number;
@@ -93,7 +95,12 @@ export interface PipelineOptions extends Omit<StageParts, 'beforeRelease'> {
 
 export function createPipeline(options: PipelineOptions): Serve {
   const { logger, observe, observeStart, observeArrival, beforeRelease, isDraining, trackWatch } = options;
-  const { unreadMs = UNREAD_MS, servingMs = SERVING_MS, now = performance.now.bind(performance) } = options;
+  const {
+    strictTransportSecurity,
+    unreadMs = UNREAD_MS,
+    servingMs = SERVING_MS,
+    now = performance.now.bind(performance),
+  } = options;
   const deadlines = new RequestDeadlines({ servingMs, unreadMs, now });
 
   const timeOut = (x: Exchange): void => {
@@ -187,6 +194,7 @@ export function createPipeline(options: PipelineOptions): Serve {
       // A client that got no 100 (Continue) may or may not send the body: only closing is unambiguous.
       // After an `Upgrade` header Node reads no further request, so the client must not send one.
       close: isDraining() || req.headers.upgrade !== undefined || (arrival.expectsContinue === true && !req.complete),
+      strictTransportSecurity,
       onFailure: (error) => logger.error({ auditId, err: error }, 'watch failed'),
       trackWatch,
     };

@@ -96,6 +96,7 @@ export async function compose(
       ...(options.tls === undefined
         ? {}
         : { tls: { certFile: options.tls.certFile, keyFile: options.tls.privateKeyFile } }),
+      strictTransportSecurity: options.strictTransportSecurity,
       maxConnections: options.maxConnections,
       maxConnectionsPerAddress: options.maxConnectionsPerAddress,
       handshakesPerAddress: options.handshakesPerAddress,

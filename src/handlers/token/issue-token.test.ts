@@ -36,7 +36,10 @@ let close: () => Promise<void>;
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'clusterpass-token-'));
-  const store = await openSqliteStore({ file: join(dir, 'a.db'), logger: createLogger({ level: 'silent', write: () => {} }) });
+  const store = await openSqliteStore({
+    file: join(dir, 'a.db'),
+    logger: createLogger({ level: 'silent', write: () => {} }),
+  });
   const caches = new Map<Kind, WatchCache<StoredObject>>(
     catalog.storedKinds.map((kind) => [
       kind,

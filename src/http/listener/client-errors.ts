@@ -5,6 +5,12 @@ import { ApiError, badRequest } from '../../api/status.ts';
 import { headersTooLarge, methodNotAllowed } from '../request/header-checks.ts';
 import type { ClientConnections } from './client-connections.ts';
 
+interface ClientErrorOptions {
+  readonly connections: Pick<ClientConnections, 'find'>;
+  readonly lingerMs: number;
+  readonly strictTransportSecurity: string | undefined;
+}
+
 type ParserError = Error & { code?: string; rawPacket?: Buffer };
 
 /**
@@ -13,10 +19,12 @@ type ParserError = Error & { code?: string; rawPacket?: Buffer };
  * the answer and to close its side. Were the socket destroyed at once, with bytes that were not read, the system would
  * discard the answer as well.
  */
-export function answerClientErrors(
-  connections: Pick<ClientConnections, 'find'>,
-  lingerMs: number,
-): (error: ParserError, socket: Duplex) => void {
+export function answerClientErrors({
+  connections,
+  lingerMs,
+  strictTransportSecurity,
+}: ClientErrorOptions): (error: ParserError, socket: Duplex) => void {
+  const rawResponse = (refusal: ApiError): string => rawStatus(refusal, strictTransportSecurity);
   const end = (socket: Duplex, answer = ''): void => {
     const late = setTimeout(() => socket.destroy(), lingerMs).unref();
     socket.once('close', () => clearTimeout(late));
@@ -74,7 +82,7 @@ const REASONS: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 };
 
-function rawResponse({ status }: ApiError): string {
+function rawStatus({ status }: ApiError, strictTransportSecurity: string | undefined): string {
   const body = `${toJson(status)}\n`;
   return [
     `HTTP/1.1 ${status.code} ${REASONS[status.code] ?? ''}`,
@@ -83,6 +91,7 @@ function rawResponse({ status }: ApiError): string {
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
+    ...(strictTransportSecurity === undefined ? [] : [`Strict-Transport-Security: ${strictTransportSecurity}`]),
     '',
     body,
   ].join('\r\n');

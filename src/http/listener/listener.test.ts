@@ -312,6 +312,40 @@ describe('TLS', () => {
     }
   });
 
+  test('A20, C-H: a client cannot have further handshakes on its connection', async () => {
+    install('old');
+    const { port, server } = await startFixture(undefined, { tls: { certFile, keyFile } });
+    for (const certificate of ['old', 'new']) {
+      install(certificate);
+      await server.reloadCertificate();
+      const socket = await handshake(port, { maxVersion: 'TLSv1.2' });
+      const outcome = await new Promise((resolve) => {
+        socket.removeAllListeners('error').on('error', ({ code }: NodeJS.ErrnoException) => resolve(code));
+        socket.renegotiate({ rejectUnauthorized: false }, () => resolve('a second handshake'));
+      });
+      expect(outcome).toBe('ERR_SSL_NO_RENEGOTIATION');
+      socket.destroy();
+    }
+  });
+
+  test.each([
+    ['an answer', 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+    ['an error', `GET ${CLUSTERS_PATH} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
+    ['the answer to what is no request', 'x\r\n\r\n'],
+  ])('C-H: browsers that saw %s over TLS use no plain HTTP with this host any more', async (_name, sent) => {
+    install('old');
+    const strictTransportSecurity = 'max-age=31536000';
+    const header = `\r\nStrict-Transport-Security: ${strictTransportSecurity}\r\n`;
+    const { port } = await startFixture(undefined, { tls: { certFile, keyFile }, strictTransportSecurity });
+    const socket = await handshake(port);
+    socket.write(sent);
+    let text = '';
+    for await (const chunk of socket) text += chunk;
+    expect(text).toContain(header);
+    const plain = await startFixture();
+    expect(await plain.raw(sent)).not.toContain('Strict-Transport-Security');
+  });
+
   test('C-H: only HTTP/1.1 over TLS 1.2 and later, and no handshake brings it down', async () => {
     install('old');
     const { port, raw } = await startFixture(undefined, { tls: { certFile, keyFile } });

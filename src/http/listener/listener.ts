@@ -41,6 +41,8 @@ export interface ListenerOptions {
   readonly host: string;
   readonly port: number;
   readonly tls?: TlsFiles;
+  /** The value of `Strict-Transport-Security`, where TLS is served. */
+  readonly strictTransportSecurity?: string | undefined;
   /** Further connections are refused until one closes. */
   readonly maxConnections?: number;
   /** The same for those from one address. */
@@ -112,7 +114,14 @@ export function createListener(options: ListenerOptions): Listener {
   if (maxConnections !== undefined) server.maxConnections = maxConnections;
   // There are no tunnels. An `Upgrade` header is ignored, and its request answered like any other.
   server.on('connect', (_, socket) => socket.destroy());
-  server.on('clientError', answerClientErrors(connections, limits.lingerMs));
+  server.on(
+    'clientError',
+    answerClientErrors({
+      connections,
+      lingerMs: limits.lingerMs,
+      strictTransportSecurity: options.strictTransportSecurity,
+    }),
+  );
 
   // A flood of connections must not become a flood of log lines.
   const warnRefused = atMostEvery(WARN_MS, (fields: object) => logger.warn(fields, 'connection refused: too many'));

@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type TlsOptions } from 'node:tls';
 import type { Logger } from '../../observability/logger.ts';
@@ -33,6 +34,8 @@ export const tlsOptions = (handshakeTimeout: number): TlsOptions => ({
   minVersion: 'TLSv1.2',
   ciphers: CIPHERS,
   ALPNProtocols: ['http/1.1'],
+  // In TLS 1.2 a client may ask for further handshakes on its connection, which the handshake limiter would not see.
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   handshakeTimeout,
 });
 

@@ -38,6 +38,8 @@ export interface Envelope {
   readonly headOnly: boolean;
   /** Ask the client not to use the connection again. */
   readonly close: boolean;
+  /** The value of `Strict-Transport-Security`; undefined for none. */
+  readonly strictTransportSecurity: string | undefined;
   /** Gets errors that happen after the answer has started. */
   readonly onFailure: (error: unknown) => void;
   /** Keeps the stream of a watch, to end it when the server stops. */
@@ -70,7 +72,11 @@ export function respond(envelope: Envelope, answer: Answer): Promise<void> | und
   }
 }
 
-function headersFor({ auditId, warnings, close }: Envelope, contentType: string, cacheControl?: string): string[] {
+function headersFor(
+  { auditId, warnings, close, strictTransportSecurity }: Envelope,
+  contentType: string,
+  cacheControl?: string,
+): string[] {
   const headers = [
     'Audit-Id',
     auditId,
@@ -81,6 +87,7 @@ function headersFor({ auditId, warnings, close }: Envelope, contentType: string,
   ];
   for (const warning of warnings) headers.push('Warning', warning);
   if (close) headers.push('Connection', 'close');
+  if (strictTransportSecurity !== undefined) headers.push('Strict-Transport-Security', strictTransportSecurity);
   return headers;
 }
 
