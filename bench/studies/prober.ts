@@ -107,7 +107,7 @@ const servers: Server[] = [];
 async function start(name: string, interval: string): Promise<Server> {
   const dataDir = join(folder, name);
   cpSync(join(folder, 'fleet'), dataDir, { recursive: true });
-  const args = ['--allow-upstream-cidr', '127.0.0.0/8', '--log-level', 'error', '--probe-interval', interval];
+  const args = ['--cluster-networks', '127.0.0.0/8', '--log-level', 'error', '--probe-interval', interval];
   const server = await startServer({ args, dataDir });
   servers.push(server);
   return server;

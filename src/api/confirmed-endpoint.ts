@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ApiObject } from './kind.ts';
-import { type ApiEndpoints, controllerOf, endpointsField } from './kinds/cluster.ts';
+import type { ApiEndpoints } from './kinds/cluster-endpoints.ts';
+import { controllerOf, endpointsField } from './kinds/cluster-spec.ts';
 
 /** Set by an administrator who has checked the endpoints to which the credential of a cluster would be sent. */
 export const CONFIRMED_ANNOTATION = 'clusterpass.dev/confirmed-endpoint';
@@ -8,27 +9,43 @@ export const CONFIRMED_ANNOTATION = 'clusterpass.dev/confirmed-endpoint';
 /** The verb on the cluster that setting the annotation requires. Permission to update the cluster is not enough. */
 export const CONFIRM_VERB = 'confirm';
 
+/** In the spec of a cluster whose endpoints were changed and not confirmed: the confirmed endpoints. */
+export const CONFIRMED_FIELD = 'confirmedEndpoints';
+
+/** The endpoints as they were written last: perhaps not confirmed. */
 export const endpointsOf = (object: ApiObject, productName: string): ApiEndpoints =>
   ((object.spec as Record<string, unknown> | undefined)?.[endpointsField(productName)] ?? {}) as ApiEndpoints;
 
 /** Whether the cluster issues its own tokens, and the server forwards token requests to it. */
 export const issuesItself = (object: ApiObject): boolean => controllerOf(object) !== undefined;
 
-/**
- * The value that confirms sending this credential to these addresses under these CAs. A change of any of them gives
- * another value. The name is part of it, so that the value of one cluster is not valid for another.
- */
-export function endpointDigest(object: ApiObject, productName: string): string {
-  const { serverEndpoints = [], caBundle = '' } = endpointsOf(object, productName);
+/** The endpoints that clients use, and this server too: the confirmed ones. */
+export const endpointsInForce = (object: ApiObject, productName: string): ApiEndpoints =>
+  ((object.spec as Record<string, unknown> | undefined)?.[CONFIRMED_FIELD] as ApiEndpoints | undefined) ??
+  endpointsOf(object, productName);
+
+const factsOf = ({ serverEndpoints = [], caBundle = '' }: ApiEndpoints): [string[][], string] => [
+  serverEndpoints.map(({ clientCIDR = '', serverAddress = '' }) => [clientCIDR, serverAddress]),
+  caBundle,
+];
+
+export const sameEndpoints = (a: ApiEndpoints, b: ApiEndpoints): boolean =>
+  a === b || JSON.stringify(factsOf(a)) === JSON.stringify(factsOf(b));
+
+function digestOf(object: ApiObject, endpoints: ApiEndpoints): string {
   const { namespace, name } = controllerOf(object) ?? { namespace: '', name: '' };
-  const facts = [
-    object.metadata.name ?? '',
-    serverEndpoints.map(({ clientCIDR = '', serverAddress = '' }) => [clientCIDR, serverAddress]),
-    caBundle,
-    [namespace, name],
-  ];
+  const facts = [object.metadata.name ?? '', ...factsOf(endpoints), [namespace, name]];
   return `sha256-${createHash('sha256').update(JSON.stringify(facts)).digest('hex')}`;
 }
 
+/**
+ * The value that confirms the endpoints as they were written last, and sending the credential to them. A change of an
+ * address, a CA or the credential gives another value. The name is part of it, so that the value of one cluster is not
+ * valid for another.
+ */
+export const endpointDigest = (object: ApiObject, productName: string): string =>
+  digestOf(object, endpointsOf(object, productName));
+
+/** Whether the credential may be sent to the endpoints in force. */
 export const isConfirmed = (object: ApiObject, productName: string): boolean =>
-  object.metadata.annotations?.[CONFIRMED_ANNOTATION] === endpointDigest(object, productName);
+  object.metadata.annotations?.[CONFIRMED_ANNOTATION] === digestOf(object, endpointsInForce(object, productName));

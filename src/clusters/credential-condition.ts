@@ -2,6 +2,7 @@ import type { Catalog } from '../api/catalog.ts';
 import { isConfirmed } from '../api/confirmed-endpoint.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { type ClusterCondition, type ClusterStatus, controllerOf } from '../api/kinds/cluster.ts';
+import { type Conclusion, conditionOf as conditionIn, withCondition } from '../api/kinds/cluster-conditions.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
@@ -30,9 +31,6 @@ export interface CredentialConditionsOptions {
   readonly now: () => number;
   readonly logger: Logger;
 }
-
-/** The condition without its times. */
-type Conclusion = Pick<ClusterCondition, 'status' | 'reason' | 'message'>;
 
 const CLUSTERS_PER_TICK = 100;
 
@@ -133,7 +131,10 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
         // A finding about an older generation says nothing about this one.
         const holds = finding !== undefined && current.metadata.generation === generation;
         const isUsable = conclusion !== undefined && conclusion.reason !== NOT_CONFIRMED;
-        return withCondition(current, holds && isUsable ? finding : conclusion, toTimestamp(now()));
+        const status = (current.status ?? {}) as ClusterStatus;
+        const shown = holds && isUsable ? finding : conclusion;
+        const next = withCondition(status, CREDENTIAL_USABLE, shown, toTimestamp(now()));
+        return next === status ? current : { ...current, status: next };
       },
       { dryRun: false, part: 'status', preconditions: { uid } },
     );
@@ -143,7 +144,7 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
 const NOT_CONFIRMED = 'NotConfirmed';
 
 const conditionOf = (object: ApiObject): ClusterCondition | undefined =>
-  ((object.status ?? {}) as ClusterStatus).conditions?.find(({ type }) => type === CREDENTIAL_USABLE);
+  conditionIn((object.status ?? {}) as ClusterStatus, CREDENTIAL_USABLE);
 
 /** What follows from the object alone; an earlier finding stays as long as the confirmation holds. */
 function conclusionFor(
@@ -161,27 +162,9 @@ function conclusionFor(
         `checked against its present caBundle. Check both, then run: clusterpass confirm ${object.metadata.name}`,
     };
   }
-  if (present !== undefined && present.reason !== NOT_CONFIRMED) return present;
-  return { status: 'Unknown', reason: 'NotUsedYet', message: 'The credential is confirmed and was not used yet.' };
-}
-
-/** Leaves conditions of other types unchanged. */
-function withCondition(object: ApiObject, conclusion: Conclusion | undefined, time: string): ApiObject {
-  const status = (object.status ?? {}) as ClusterStatus;
-  const { conditions = [] } = status;
-  const present = conditionOf(object);
-  if (conclusion === undefined && present === undefined) return object;
-  if (conclusion === undefined) {
-    return { ...object, status: { ...status, conditions: conditions.filter((one) => one !== present) } };
+  if (present !== undefined && present.reason !== NOT_CONFIRMED) {
+    const { status = 'Unknown', reason = '', message = '' } = present;
+    return { status, reason, message };
   }
-  const { status: value, reason, message } = conclusion;
-  if (present?.status === value && present?.reason === reason && present?.message === message) return object;
-  const next: ClusterCondition = {
-    ...conclusion,
-    type: CREDENTIAL_USABLE,
-    lastHeartbeatTime: time,
-    lastTransitionTime: present?.status === value ? (present?.lastTransitionTime ?? time) : time,
-  };
-  const others = conditions.map((one) => (one === present ? next : one));
-  return { ...object, status: { ...status, conditions: present === undefined ? [...conditions, next] : others } };
+  return { status: 'Unknown', reason: 'NotUsedYet', message: 'The credential is confirmed and was not used yet.' };
 }

@@ -1,3 +1,4 @@
+import { CONFIRMED_FIELD, endpointsInForce } from '../api/confirmed-endpoint.ts';
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
 import { endpointsField } from '../api/kinds/cluster.ts';
 
@@ -31,7 +32,10 @@ export function createPublicView(options: PublicViewOptions): (object: ApiObject
       apiVersion: object.apiVersion,
       kind: object.kind,
       metadata: publicMetadata(object, options),
-      ...(spec[endpoints] === undefined ? {} : { spec: { [endpoints]: spec[endpoints] } }),
+      // Also for a caller who changed them: no client connects to endpoints that are not confirmed.
+      ...(Object.hasOwn(spec, endpoints) || Object.hasOwn(spec, CONFIRMED_FIELD)
+        ? { spec: { [endpoints]: endpointsInForce(object, options.productName) } }
+        : {}),
       ...(object.status === undefined ? {} : { status: object.status }),
     };
   };

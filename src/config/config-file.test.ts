@@ -33,7 +33,7 @@ describe('parseConfig', () => {
     ['config: other.yaml', 'c.yaml:1:1: unknown option "config"'],
     ['listen:', 'c.yaml:1:1: listen needs a plain value, not nothing'],
     ['listen: [a]', 'c.yaml:1:1: listen needs a plain value, not a structure'],
-    ['allow-upstream-cidr: [[a]]', 'c.yaml:1:1: allow-upstream-cidr needs a plain value, not a structure'],
+    ['cluster-networks: [[a]]', 'c.yaml:1:1: cluster-networks needs a plain value, not a structure'],
     ['listen: {a: b}', 'c.yaml:1:1: listen needs a plain value, not a structure'],
     ['data-dir: &a x\nmanifests: *a', 'c.yaml:2:1: manifests needs a plain value, not a structure'],
     ['[a, b]: c', 'c.yaml: unknown option ""'],

@@ -62,7 +62,7 @@ describe('loadServeOptions', () => {
         tokenAuthFile: undefined,
         manifests: undefined,
         credentialsDir: undefined,
-        allowedNetworks: [],
+        clusterNetworks: [],
         maxTokenExpirationSeconds: 86_400,
         maxTrackedTokensPerCaller: 1000,
         signingAlgorithm: 'ES256',
@@ -91,14 +91,14 @@ describe('loadServeOptions', () => {
   it('takes what may be given several times from repeated flags, a list in the file or a variable', () => {
     const loopback = { text: '127.0.0.1', family: 'ipv4' } as const;
     const neighbour = { text: '169.254.0.1', family: 'ipv4' } as const;
-    const config = file('list.yaml', 'allow-upstream-cidr: [127.0.0.0/8, 169.254.0.0/16]\n');
+    const config = file('list.yaml', 'cluster-networks: [127.0.0.0/8, 169.254.0.0/16]\n');
     for (const { options } of [
-      load(['--allow-upstream-cidr', '127.0.0.0/8', '--allow-upstream-cidr', '169.254.0.0/16']),
-      load([], { CLUSTERPASS_ALLOW_UPSTREAM_CIDR: '127.0.0.0/8, 169.254.0.0/16' }),
+      load(['--cluster-networks', '127.0.0.0/8', '--cluster-networks', '169.254.0.0/16']),
+      load([], { CLUSTERPASS_CLUSTER_NETWORKS: '127.0.0.0/8, 169.254.0.0/16' }),
       load(['--config', config]),
     ]) {
-      expect(options.allowedNetworks.map((network) => network.holds(loopback))).toEqual([true, false]);
-      expect(options.allowedNetworks.map((network) => network.holds(neighbour))).toEqual([false, true]);
+      expect(options.clusterNetworks.map((network) => network.holds(loopback))).toEqual([true, false]);
+      expect(options.clusterNetworks.map((network) => network.holds(neighbour))).toEqual([false, true]);
     }
   });
 
@@ -227,9 +227,9 @@ describe('a mistake is named with its source', () => {
   });
 
   it('a network that is none', () => {
-    const [problem] = problems(['--allow-upstream-cidr', '127.0.0.0/8', '--allow-upstream-cidr', '10.0.0.0/33']);
+    const [problem] = problems(['--cluster-networks', '127.0.0.0/8', '--cluster-networks', '10.0.0.0/33']);
     expect(problem).toMatch(
-      /^--allow-upstream-cidr: "127\.0\.0\.0\/8,10\.0\.0\.0\/33" cannot be used: expected a network/,
+      /^--cluster-networks: "127\.0\.0\.0\/8,10\.0\.0\.0\/33" cannot be used: expected a network/,
     );
   });
 

@@ -233,11 +233,12 @@ export const OPTIONS = {
     parse: existing('folder'),
     doc: "Credentials for clusters that issue their tokens themselves: `<namespace>/<name>/token`, or `tls.crt` and `tls.key`, for the credential named by a cluster's `spec.authInfo.controller`. Mode 0600; read at each use.",
   }),
-  allowUpstreamCidr: option({
+  clusterNetworks: option({
     value: 'CIDR',
     parse: addresses,
     repeatable: true,
-    doc: "UNSAFE for networks that hold more than clusters: a network that the server may connect to although it is loopback, link-local, multicast, reserved or a cloud's metadata service, e.g. `127.0.0.0/8`.",
+    defaultText: 'every network but special ones',
+    doc: "A network that clusters are in, e.g. `10.0.0.0/8`. The server connects to registered clusters in these networks only. Special networks (loopback, link-local, multicast, reserved, documentation, translation, a cloud's metadata service) have to be named themselves, e.g. `127.0.0.0/8`: `0.0.0.0/0` does not include them.",
   }),
   serviceAccountMaxTokenExpiration: option({
     value: 'DURATION',

@@ -30,8 +30,8 @@ export interface ServeOptions {
   readonly consoleProvider: { readonly issuer: string; readonly clientId: string } | undefined;
   readonly manifests: string | undefined;
   readonly credentialsDir: string | undefined;
-  /** Networks that the server may connect to although the address rules forbid them. */
-  readonly allowedNetworks: readonly Network[];
+  /** The networks that clusters are in; empty: every network but special ones. */
+  readonly clusterNetworks: readonly Network[];
   readonly maxTokenExpirationSeconds: number;
   readonly maxTrackedTokensPerCaller: number;
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
@@ -119,7 +119,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     consoleProvider: issuer === undefined || clientId === undefined ? undefined : { issuer, clientId },
     manifests: values.manifests,
     credentialsDir: values.credentialsDir,
-    allowedNetworks: values.allowUpstreamCidr ?? [],
+    clusterNetworks: values.clusterNetworks ?? [],
     // Lifetimes are whole seconds; rounding down never exceeds the limit.
     maxTokenExpirationSeconds: Math.floor(values.serviceAccountMaxTokenExpiration / 1000),
     maxTrackedTokensPerCaller: values.maxTrackedTokensPerCaller,

@@ -1,7 +1,8 @@
 import type { Catalog } from '../api/catalog.ts';
 import { chooseEndpoint } from '../api/choose-endpoint.ts';
+import { endpointsInForce } from '../api/confirmed-endpoint.ts';
 import { type FieldError, invalid, invalidValue, required } from '../api/field-error.ts';
-import { type ApiEndpoints, CLUSTER_GROUP, endpointsField } from '../api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
 import { type KubeconfigFacts, kubeconfigFor } from '../api/kubeconfig-document.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
@@ -29,8 +30,7 @@ export function createKubeconfigHandler({
     await reader.catchUp();
     const cluster = reader.find(clusters, { cluster: '', namespace: '', name });
     if (cluster === undefined) throw notFound(clusters, name);
-    const spec = (cluster.object().spec ?? {}) as Record<string, ApiEndpoints | undefined>;
-    const { serverEndpoints = [], caBundle } = spec[endpointsField(productName)] ?? {};
+    const { serverEndpoints = [], caBundle } = endpointsInForce(cluster.object(), productName);
     const server = chooseEndpoint(serverEndpoints, [clientAddress])?.serverAddress;
     if (server === undefined) throw conflict(clusters, name, 'the cluster has no server endpoint');
     const value = kubeconfigFor({ cluster: name, server, caBundle, baseUrl, account, productName });

@@ -62,7 +62,8 @@ export function prepareForCreate(
     },
   };
   if (status !== undefined && (!kind.hasStatus || options.keepStatus)) object.status = status;
-  return completed(kind, object);
+  const created = completed(kind, object);
+  return kind.settle?.(created, undefined) ?? created;
 }
 
 export type UpdatePart = 'object' | 'status' | 'both';
@@ -87,7 +88,8 @@ export function prepareForUpdate(
   const object: ApiObject = { ...(part === 'status' ? oldRest : sentRest), ...typeOf(kind), metadata };
   const status = kind.hasStatus && part === 'object' ? oldStatus : sentStatus;
   if (status !== undefined) object.status = status;
-  const next = completed(kind, object, old);
+  const changed = completed(kind, object, old);
+  const next = kind.settle?.(changed, old) ?? changed;
   if (kind.countsGenerations && part !== 'status' && !sameContent(next, old)) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }

@@ -65,7 +65,7 @@ export async function compose(
   openStore: () => Promise<OpenedStore>,
   joinMetrics?: JoinMetrics,
 ): Promise<Program> {
-  const rules = createAddressRules(options.allowedNetworks);
+  const rules = createAddressRules(options.clusterNetworks);
   let ownPort = options.listen.port;
   const isOwnListener = (address: string, port: number): boolean =>
     port === ownPort && isThisMachine(address, interfaceAddresses());
@@ -273,7 +273,7 @@ export async function compose(
       worker: {
         entry: PROBE_WORKER,
         settings: {
-          allowedNetworks: options.allowedNetworks.map(({ cidr }) => cidr),
+          clusterNetworks: options.clusterNetworks.map(({ cidr }) => cidr),
           credentialsDir: options.credentialsDir,
           ownPort: port,
         },

@@ -15,7 +15,7 @@ let admin: Person;
 let jane: Person;
 
 beforeAll(async () => {
-  server = await startServer({ users: { jane: [] }, args: ['--allow-upstream-cidr', '127.0.0.0/8'] });
+  server = await startServer({ users: { jane: [] }, args: ['--cluster-networks', '127.0.0.0/8'] });
   await createObjects(server);
   await bind(server, 'jane-issues', { kind: 'User', name: 'jane' }, undefined, 'env=prod');
   [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);

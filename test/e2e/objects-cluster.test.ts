@@ -311,7 +311,7 @@ describe('the fields of a Cluster', () => {
       const answer = await server.call('POST', of.path, { body: withAddress('addressed', address) });
       expect(answer.code, answer.text).toBe(422);
       expect(answer.json.details.causes).toEqual([
-        { reason: 'FieldValueInvalid', message: expect.stringContaining('--allow-upstream-cidr'), field: at },
+        { reason: 'FieldValueInvalid', message: expect.stringContaining('--cluster-networks'), field: at },
       ]);
     });
 

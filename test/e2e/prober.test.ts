@@ -32,7 +32,7 @@ beforeAll(async () => {
       ? { status: 200, body: JSON.stringify({ gitVersion: VERSION }) }
       : { status, body: status === 200 ? 'ok' : '[-]etcd failed: reason withheld\n' },
   );
-  server = await startServer({ tls: true, args: ['--probe-interval', '1s', '--allow-upstream-cidr', '127.0.0.0/8'] });
+  server = await startServer({ tls: true, args: ['--probe-interval', '1s', '--cluster-networks', '127.0.0.0/8'] });
   watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true`);
 });
 afterAll(async () => {
@@ -68,7 +68,7 @@ describe('the prober', () => {
     expect((await server.call('GET', `${CLUSTERS}/alpha`)).json.metadata.resourceVersion).toBe(resourceVersion);
   });
 
-  it('says False after three failures in a row, for reasons that can be told apart, and True again', async () => {
+  it('A11: says False after three failures in a row, why only if it was ready before, and True again', async () => {
     const theirs = { type: 'Audited', status: 'True', reason: 'Fine' };
     const headers = { 'Content-Type': 'application/json-patch+json' };
     const body = [{ op: 'add', path: '/status/conditions/0', value: theirs }];
@@ -79,8 +79,8 @@ describe('the prober', () => {
     const asked = api.requests.length;
     const expected = new Map([
       ['alpha', 'False ProbeServerNotReady'],
-      ['strangers-ca', 'False ProbeTLSFailed'],
-      ['closed-port', 'False ProbeNetworkFailed'],
+      ['strangers-ca', 'False ProbeNotYetSucceeded'],
+      ['closed-port', 'False ProbeNotYetSucceeded'],
     ]);
     const events = await watch.until((event) => {
       const { name } = event.object.metadata;
@@ -91,7 +91,10 @@ describe('the prober', () => {
     expect(api.requests.length - asked).toBeGreaterThanOrEqual(3);
     const messages = Object.fromEntries(events.map((event) => [event.object.metadata.name, readyIn(event).message]));
     expect(messages.alpha).toBe('The API server says that it is not ready (500 from /readyz); failed checks: etcd.');
-    expect(messages['strangers-ca']).toContain('signed by an authority that is not in the caBundle');
+    expect(messages['strangers-ca']).toBe(messages['closed-port']);
+    expect(server.output.stdout + server.output.stderr).toMatch(
+      /"cluster":"closed-port","reason":"ProbeNetworkFailed"/,
+    );
     status = 200;
     const { conditions } = (await becomes('alpha', 'True ProbeSucceeded')).object.status;
     // What others have written has stayed, in its place.
@@ -137,7 +140,7 @@ describe('the prober', () => {
     expect(table).toMatch(/^alpha +True +k3s +v1\.36\.4\+k3s1 /m);
     expect(table).toMatch(/^closed-port +False +<none> +<none> /m);
     expect(await admin.ok(['describe', 'cluster', 'closed-port'])).toMatch(
-      /Ready +False .* ProbeNetworkFailed +\/readyz could not be asked: the connection was refused\./,
+      /Ready +False .* ProbeNotYetSucceeded +No probe of this cluster has succeeded yet\./,
     );
   });
 });

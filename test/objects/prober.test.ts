@@ -49,6 +49,8 @@ interface World {
   leads: boolean;
   /** The names of the probed clusters. */
   probes: string[];
+  /** What the log is told. */
+  revealed: string[];
   ready(name: string): { status?: string; reason?: string; lastHeartbeatTime?: string } | undefined;
   status(name: string): ClusterStatus;
   /** Waits until the condition holds. */
@@ -81,6 +83,7 @@ async function inWorld(test: (world: World) => Promise<void>, gate?: Gate): Prom
       report: (problem) => {
         throw problem;
       },
+      reveal: (name, reason, message) => world.revealed.push(`${name} ${reason} ${message}`),
     };
     const prober = new Prober(options);
     objects.reflector.listen(prober);
@@ -91,6 +94,7 @@ async function inWorld(test: (world: World) => Promise<void>, gate?: Gate): Prom
       outcome: OK,
       leads: true,
       probes: [],
+      revealed: [],
       status,
       ready: (name) => status(name).conditions?.find(({ type }) => type === 'Ready'),
       until: async (holds) => {
@@ -152,17 +156,58 @@ describe('the prober', () => {
 
   it('sets False after three failures and True after one success', async () => {
     await inWorld(async (world) => {
-      world.outcome = DOWN;
       world.prober.start();
       await register(world, 'a');
-      await world.clock.pass(59_000);
-      expect([world.probes.length, world.ready('a')]).toEqual([2, undefined]);
-      await world.clock.pass(2_000);
+      await world.clock.pass(10);
+      await world.until(() => world.ready('a')?.status === 'True');
+      world.outcome = DOWN;
+      await world.clock.pass(61_000);
+      expect([world.probes.length, world.ready('a')?.status]).toEqual([3, 'True']);
+      await world.clock.pass(30_000);
       await world.until(() => world.ready('a')?.status === 'False');
       expect(world.ready('a')).toMatchObject({ reason: 'ProbeNetworkFailed', message: 'gone' });
       world.outcome = OK;
       await world.clock.pass(30_000);
       await world.until(() => world.ready('a')?.status === 'True');
+      expect(world.revealed).toEqual([]);
+    });
+  });
+
+  it('A11: tells nothing of what failed, nor when, for a cluster that was never ready', async () => {
+    await inWorld(async (world) => {
+      // Refused at once, and no answer for five seconds: a closed port, and one behind a firewall.
+      world.outcome = async (cluster) => {
+        if (cluster.metadata.name === 'closed') return DOWN;
+        await new Promise<void>((resolve) => world.clock.after(5_000, resolve));
+        return { ready: false, fault: 'timeout', message: 'late' };
+      };
+      world.prober.start();
+      for (const name of ['closed', 'silent']) await register(world, name);
+      await world.clock.pass(59_000);
+      expect(world.probes).toEqual(['closed', 'silent', 'closed', 'silent']);
+      await world.clock.pass(8_000);
+      await world.until(() => ['closed', 'silent'].every((name) => world.ready(name)?.status === 'False'));
+      expect(world.ready('closed')).toEqual(world.ready('silent'));
+      expect(world.ready('closed')?.reason).toBe('ProbeNotYetSucceeded');
+      expect(world.revealed).toEqual(['closed ProbeNetworkFailed gone', 'silent ProbeTimedOut late']);
+    });
+  });
+
+  it('A11: a cluster with another address was never ready there', async () => {
+    await inWorld(async (world) => {
+      world.prober.start();
+      await register(world, 'a');
+      await world.clock.pass(10);
+      await world.until(() => world.ready('a')?.status === 'True');
+      world.outcome = DOWN;
+      await change(world, 'a', 'object', (cluster) => ({
+        ...cluster,
+        spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.2:22' }] } },
+      }));
+      expect(world.ready('a')).toMatchObject({ status: 'Unknown', reason: 'ProbePending' });
+      await world.clock.pass(70_000);
+      await world.until(() => world.ready('a')?.status === 'False');
+      expect(world.ready('a')?.reason).toBe('ProbeNotYetSucceeded');
     });
   });
 

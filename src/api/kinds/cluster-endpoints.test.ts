@@ -10,7 +10,7 @@ const at = (serverAddress: string, caBundle?: string) => ({
   ...(caBundle === undefined ? {} : { caBundle }),
 });
 const fields = (...[endpoints, old, later = checks]: [ReturnType<typeof at>, ReturnType<typeof at>?, typeof checks?]) =>
-  validateEndpoints(endpoints, old, 'spec.x', later).map(({ field }) => field);
+  validateEndpoints(endpoints, old === undefined ? [] : [old], 'spec.x', later).map(({ field }) => field);
 
 describe('an endpoint that is stored already', () => {
   const ADDRESS = 'spec.x.serverEndpoints[0].serverAddress';

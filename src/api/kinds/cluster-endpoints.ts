@@ -20,6 +20,8 @@ export interface EndpointChecks {
   readonly now: () => number;
   /** Whether this server itself listens there. */
   readonly isOwnListener?: (address: string, port: number) => boolean;
+  /** `--confirm-endpoints`: a change of the endpoints waits until it is confirmed. */
+  readonly holdChanges?: boolean;
 }
 
 export const DEFAULT_CHECKS: EndpointChecks = { rules: createAddressRules(), now: Date.now };
@@ -33,16 +35,19 @@ const ADDRESS = /^https:\/\/([\x21-\x7e]+)$/;
  */
 export function validateEndpoints(
   endpoints: ApiEndpoints,
-  old: ApiEndpoints | undefined,
+  old: readonly ApiEndpoints[],
   at: string,
   checks: EndpointChecks,
 ): FieldError[] {
-  const stored = new Set(old?.serverEndpoints?.map(({ serverAddress }) => serverAddress));
+  const stored = new Set(
+    old.flatMap(({ serverEndpoints = [] }) => serverEndpoints.map(({ serverAddress }) => serverAddress)),
+  );
   const errors = checkEach(endpoints.serverEndpoints ?? [], (endpoint, index) =>
     validateEndpoint(endpoint, `${at}.serverEndpoints[${index}]`, checks, stored),
   );
   const { caBundle = '' } = endpoints;
-  const bundle = caBundle === old?.caBundle ? keyProblem(caBundle) : bundleProblem(caBundle, checks.now());
+  const isStored = old.some((one) => one.caBundle === caBundle);
+  const bundle = isStored ? keyProblem(caBundle) : bundleProblem(caBundle, checks.now());
   if (bundle !== undefined) errors.push(forbiddenField(`${at}.caBundle`, bundle));
   return errors;
 }
@@ -100,9 +105,7 @@ function hostProblem({ hostname, port }: URL, { rules, isOwnListener }: Endpoint
   const ip = isLocal ? '127.0.0.1' : host;
   if (isOwnListener?.(ip, port === '' ? 443 : Number(port)) === true) return 'must not be the address of this server';
   const refusal = rules.refusal(ip);
-  return refusal === undefined
-    ? undefined
-    : `must be an address that the server connects to: ${refusal}, and no --allow-upstream-cidr of the server includes it`;
+  return refusal === undefined ? undefined : `must be an address that the server connects to: ${refusal}`;
 }
 
 const decoded = (caBundle: string): string => Buffer.from(caBundle, 'base64').toString('latin1');

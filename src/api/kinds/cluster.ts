@@ -1,34 +1,28 @@
 import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
+import { CONFIRMED_FIELD, endpointsInForce, endpointsOf } from '../confirmed-endpoint.ts';
 import { checkEach, type FieldError, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { validateProbeChoice } from '../probe-annotation.ts';
-import { type ApiEndpoints, DEFAULT_CHECKS, type EndpointChecks, validateEndpoints } from './cluster-endpoints.ts';
+import { conditionOf, READY } from './cluster-conditions.ts';
+import { DEFAULT_CHECKS, type EndpointChecks, validateEndpoints } from './cluster-endpoints.ts';
+import { type ClusterStatus, controllerOf, endpointsField } from './cluster-spec.ts';
+import { type EndpointChangeRules, settleEndpoints, validateConfirmed } from './endpoint-changes.ts';
 import { ageColumn, nameColumn, text, timestamp, typeMeta } from './meta.ts';
 
 export type { ApiEndpoints, ServerEndpoint } from './cluster-endpoints.ts';
+export {
+  type ClusterCondition,
+  type ClusterStatus,
+  type CredentialReference,
+  controllerOf,
+  endpointsField,
+} from './cluster-spec.ts';
 
 export const CLUSTER_GROUP = 'clusterregistry.k8s.io';
 
-export interface ClusterCondition {
-  type?: string;
-  status?: string;
-  reason?: string;
-  message?: string;
-  lastHeartbeatTime?: string;
-  lastTransitionTime?: string;
-}
-
-export interface ClusterStatus {
-  conditions?: ClusterCondition[];
-  type?: string;
-  version?: string;
-}
-
 /** The name of the field in storage. It does not contain the product name, so that --product-name can be changed. */
 const STORED_ENDPOINTS = 'apiEndpoints';
-
-export const endpointsField = (productName: string): string => `${productName}ApiEndpoints`;
 
 function renameInSpec(object: ApiObject, from: string, to: string): ApiObject {
   const spec = object.spec as Record<string, unknown> | undefined;
@@ -125,19 +119,6 @@ function validateStatus(status: ClusterStatus): FieldError[] {
   });
 }
 
-/** Names a credential in `--credentials-dir`. */
-export interface CredentialReference {
-  readonly namespace: string;
-  readonly name: string;
-}
-
-/** `spec.authInfo.controller`: a cluster that names a credential issues its tokens itself. Undefined without one. */
-export function controllerOf(object: ApiObject): CredentialReference | undefined {
-  const spec = object.spec as { authInfo?: { controller?: Partial<CredentialReference> } } | undefined;
-  const { namespace = '', name = '' } = spec?.authInfo?.controller ?? {};
-  return namespace === '' && name === '' ? undefined : { namespace, name };
-}
-
 /** The derived field of clusters that holds `namespace/name` of the credential; `""` without one. */
 export const CONTROLLER_FIELD = 'spec.authInfo.controller';
 
@@ -154,7 +135,7 @@ const readyColumn: TableColumn = {
   format: '',
   description: 'Whether the cluster is reachable and healthy.',
   priority: 0,
-  cell: (object) => statusOf(object).conditions?.find((condition) => condition.type === 'Ready')?.status ?? 'Unknown',
+  cell: (object) => conditionOf(statusOf(object), READY)?.status ?? 'Unknown',
 };
 
 const statusColumn = (name: string, field: 'type' | 'version', description: string): TableColumn => ({
@@ -178,8 +159,8 @@ const wideColumn = (name: string, description: string, cell: TableColumn['cell']
 
 export function clusterKind(productName: string, checks: EndpointChecks = DEFAULT_CHECKS): Kind {
   const field = endpointsField(productName);
-  const endpointsOf = (object: ApiObject | undefined): ApiEndpoints =>
-    (((object?.spec ?? {}) as Record<string, unknown>)[field] ?? {}) as ApiEndpoints;
+  const { holdChanges = false, now } = checks;
+  const changes: EndpointChangeRules = { productName, field, hold: holdChanges, now };
   return {
     group: CLUSTER_GROUP,
     version: 'v1alpha1',
@@ -208,6 +189,14 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
             Type.Object(
               {
                 [field]: Type.Optional(EndpointsSchema),
+                [CONFIRMED_FIELD]: Type.Optional(
+                  Type.Object(EndpointsSchema.properties, {
+                    goType: 'KubernetesAPIEndpoints',
+                    description:
+                      'Set by the server while a change of the endpoints waits for confirmation: the endpoints that ' +
+                      'clients get meanwhile. Shown only to callers who may update the cluster.',
+                  }),
+                ),
                 authInfo: Type.Optional(
                   Type.Object(
                     { user: Type.Optional(AuthReferenceSchema), controller: Type.Optional(AuthReferenceSchema) },
@@ -227,11 +216,20 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
         { goType: 'Cluster', description: 'A cluster of the fleet, with what clients need to connect to it.' },
       ),
     ),
+    settle: (object, old) => settleEndpoints(object, old, changes),
     // A part that the update shares with the stored object was validated when it was stored.
     validate: (object, old) => [
       ...(old !== undefined && object.spec === old.spec
         ? []
-        : validateEndpoints(endpointsOf(object), endpointsOf(old), `spec.${field}`, checks)),
+        : [
+            ...validateEndpoints(
+              endpointsOf(object, productName),
+              old === undefined ? [] : [endpointsOf(old, productName), endpointsInForce(old, productName)],
+              `spec.${field}`,
+              checks,
+            ),
+            ...validateConfirmed(object, old, changes),
+          ]),
       ...validateProbeChoice(object.metadata, old?.metadata),
       ...(old !== undefined && object.status === old.status ? [] : validateStatus(statusOf(object))),
     ],
@@ -244,7 +242,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
       wideColumn(
         'Endpoint',
         'The address of the API server, the first of several.',
-        (object) => endpointsOf(object).serverEndpoints?.[0]?.serverAddress ?? null,
+        (object) => endpointsInForce(object, productName).serverEndpoints?.[0]?.serverAddress ?? null,
       ),
       wideColumn('Labels', 'The labels of the cluster.', ({ metadata }) =>
         Object.entries(metadata.labels ?? {})

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { afterMissedProbes, afterProbe, beginHistory, type History } from './history.ts';
+import { afterMissedProbes, afterProbe, beginHistory, type History, revealsInLog } from './history.ts';
 import type { Fault, Outcome } from './outcome.ts';
 
 const READY: Outcome = { ready: true, version: 'v1.36.4' };
@@ -25,10 +25,9 @@ describe('the condition Ready', () => {
   });
 
   it('is False after three failures in a row, not after two', () => {
-    const start = beginHistory(undefined, 0);
-    expect(verdicts(start, down('network'), down('network'), down('network'))).toEqual([
-      undefined,
-      undefined,
+    expect(verdicts(UP, down('network'), down('network'), down('network'))).toEqual([
+      'True ProbeSucceeded',
+      'True ProbeSucceeded',
       'False ProbeNetworkFailed',
     ]);
     const interrupted = [down('network'), down('network'), READY, down('network'), down('network')];
@@ -61,6 +60,48 @@ describe('the condition Ready', () => {
     expect(verdicts(beginHistory(stored, 0), down('network'))).toEqual(['False ProbeTLSFailed']);
     const well = { status: 'True', reason: 'ProbeSucceeded', message: '' } as const;
     expect(verdicts(beginHistory(well, 0), down('tls'), down('tls'))).toEqual(Array(2).fill('True ProbeSucceeded'));
+  });
+});
+
+describe('A11: a cluster that was never ready', () => {
+  const FAULTS: Fault[] = ['network', 'timeout', 'tls', 'credential', 'unready', 'answer', 'address'];
+  const probed = (start: History, ...outcomes: Outcome[]): History =>
+    outcomes.reduce((history, outcome) => afterProbe(history, outcome, 0), start);
+  const three = (fault: Fault): Outcome[] => Array(3).fill(down(fault, `10.0.0.1 ${fault}`));
+
+  it('has one text for every fault', () => {
+    const found = FAULTS.map((fault) => probed(beginHistory(undefined, 0), ...three(fault)).verdict);
+    expect(new Set(found.map((verdict) => JSON.stringify(verdict))).size).toBe(1);
+    expect(found[0]).toMatchObject({ status: 'False', reason: 'ProbeNotYetSucceeded' });
+    expect(found[0]?.message).not.toContain('10.0.0.1');
+  });
+
+  it.each(['ProbeNotYetSucceeded', 'ProbePending', 'ProbeMissing', 'ProbeDisabled'])(
+    'is one whose stored reason is %s',
+    (reason) => {
+      const start = beginHistory({ status: 'Unknown', reason, message: '' }, 0);
+      const missed = afterMissedProbes(start, 10_000_000, 1);
+      for (const fault of FAULTS) {
+        expect(probed(start, ...three(fault)).verdict?.reason).toBe('ProbeNotYetSucceeded');
+        expect(probed(missed, ...three(fault)).verdict?.reason).toBe('ProbeNotYetSucceeded');
+      }
+    },
+  );
+
+  it('is not one that was ready, also after missed probes and after a restart', () => {
+    const missed = afterMissedProbes(UP, 10_000_000, 1);
+    expect(probed(missed, ...three('tls')).verdict?.reason).toBe('ProbeTLSFailed');
+    const stored = beginHistory({ status: 'False', reason: 'ProbeTLSFailed', message: '' }, 0);
+    expect(probed(stored, ...three('network')).verdict?.reason).toBe('ProbeNetworkFailed');
+  });
+
+  it('tells the log once what fails, and again when it is another fault', () => {
+    let history = beginHistory(undefined, 0);
+    const told = [...three('network'), ...three('network'), ...three('tls')].map((outcome) => {
+      history = afterProbe(history, outcome, 0);
+      return revealsInLog(history);
+    });
+    expect(told).toEqual([false, false, true, false, false, false, false, false, true]);
   });
 });
 

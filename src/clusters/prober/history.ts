@@ -1,4 +1,13 @@
-import { FAULT_REASONS, type Fault, MISSING_REASON, type Outcome, SUCCESS_REASON } from './outcome.ts';
+import { PENDING_REASON } from '../../api/kinds/cluster-conditions.ts';
+import {
+  DISABLED_REASON,
+  FAULT_REASONS,
+  type Fault,
+  MISSING_REASON,
+  NOT_YET_REASON,
+  type Outcome,
+  SUCCESS_REASON,
+} from './outcome.ts';
 
 /** The content of the condition `Ready`. */
 export interface Verdict {
@@ -11,6 +20,8 @@ export interface Verdict {
 export interface History {
   /** Undefined until the first verdict. */
   readonly verdict: Verdict | undefined;
+  /** Whether a probe of the present endpoints has succeeded, as far as is known. */
+  readonly wasReady: boolean;
   /** Failed probes since the last successful one. */
   readonly failures: number;
   /** The fault of the last probe, and how many probes in a row found the same. */
@@ -24,9 +35,17 @@ export interface History {
 const FAILURES_FOR_VERDICT = 3;
 const MISSED_INTERVALS = 5;
 
+/** Verdicts that do not show that the cluster was ready before. */
+const UNPROVEN: ReadonlySet<string> = new Set([NOT_YET_REASON, PENDING_REASON, MISSING_REASON, DISABLED_REASON]);
+
 /** Starts from the stored verdict: after a restart a cluster that was ready needs three failures again. */
-export const beginHistory = (stored: Verdict | undefined, now: number): History => ({
+export const beginHistory = (
+  stored: Verdict | undefined,
+  now: number,
+  wasReady = stored !== undefined && !UNPROVEN.has(stored.reason),
+): History => ({
   verdict: stored,
+  wasReady,
   failures: 0,
   fault: undefined,
   sameFault: 0,
@@ -37,10 +56,13 @@ export const beginHistory = (stored: Verdict | undefined, now: number): History 
 export function afterProbe(history: History, outcome: Outcome, now: number): History {
   if (outcome.ready) return beginHistory(READY, now);
   const { fault } = outcome;
+  const { wasReady } = history;
   const failures = history.failures + 1;
   const sameFault = fault === history.fault ? history.sameFault + 1 : 1;
-  const next: History = { verdict: history.verdict, failures, fault, sameFault, probedAt: now };
-  const found: Verdict = { status: 'False', reason: FAULT_REASONS[fault], message: outcome.message };
+  const next: History = { verdict: history.verdict, wasReady, failures, fault, sameFault, probedAt: now };
+  const found: Verdict = wasReady
+    ? { status: 'False', reason: FAULT_REASONS[fault], message: outcome.message }
+    : NOT_YET;
   return changesVerdict(next, found.reason) ? { ...next, verdict: found } : next;
 }
 
@@ -49,6 +71,22 @@ const READY: Verdict = {
   reason: SUCCESS_REASON,
   message: 'The API server answers and says that it is ready.',
 };
+
+/**
+ * One text for every fault: a caller who may register clusters could otherwise find out which machines and ports of the
+ * server's networks answer.
+ */
+const NOT_YET: Verdict = {
+  status: 'False',
+  reason: NOT_YET_REASON,
+  message:
+    'No probe of this cluster has succeeded yet. Check its address, its caBundle and the way from Clusterpass to it; ' +
+    'the log of Clusterpass says what failed.',
+};
+
+/** Whether the log should tell the fault that the verdict does not: when it is new, and not at every probe. */
+export const revealsInLog = ({ wasReady, failures, sameFault }: History): boolean =>
+  !wasReady && (failures === FAILURES_FOR_VERDICT || sameFault === FAILURES_FOR_VERDICT);
 
 /**
  * While a cluster is down its faults may alternate, e.g. between a refused connection and a timeout. Another reason
@@ -65,5 +103,5 @@ export function afterMissedProbes(history: History, now: number, intervalMs: num
   if (!isMissing || history.verdict?.reason === MISSING_REASON) return history;
   const message = `No probe has finished for ${MISSED_INTERVALS} intervals: the prober is behind.`;
   // Failures from before the gap do not count any more.
-  return beginHistory({ status: 'Unknown', reason: MISSING_REASON, message }, history.probedAt);
+  return beginHistory({ status: 'Unknown', reason: MISSING_REASON, message }, history.probedAt, history.wasReady);
 }

@@ -78,6 +78,8 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
       reportedAt = systemClock.now();
       logger.warn({ err: problem }, 'the status of a cluster could not be written; the next probe tries again');
     },
+    reveal: (cluster, reason, message) =>
+      logger.info({ cluster, reason, problem: message }, 'probes of a cluster fail that was never ready'),
   });
   reflector.listen(prober);
   prober.start();

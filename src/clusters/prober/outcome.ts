@@ -17,11 +17,6 @@ export type Outcome =
   | { readonly ready: true; readonly version: string | undefined }
   | { readonly ready: false; readonly fault: Fault; readonly message: string };
 
-/** All reasons of the prober start with this word, which distinguishes its conditions from those of other writers. */
-const PREFIX = 'Probe';
-
-export const isProbeReason = (reason: string | undefined): boolean => reason?.startsWith(PREFIX) === true;
-
 /** `reason` of the condition for each fault: programs may rely on them. docs/operations.md lists them. */
 export const FAULT_REASONS: Readonly<Record<Fault, string>> = {
   network: 'ProbeNetworkFailed',
@@ -33,6 +28,8 @@ export const FAULT_REASONS: Readonly<Record<Fault, string>> = {
   address: 'ProbeAddressUnusable',
 };
 
+/** Every fault of a cluster that was never ready at its present endpoints. */
+export const NOT_YET_REASON = 'ProbeNotYetSucceeded';
 export const SUCCESS_REASON = 'ProbeSucceeded';
 /** No probe has finished for so long that the last result means nothing any more. */
 export const MISSING_REASON = 'ProbeMissing';

@@ -20,7 +20,7 @@ const open = (): void => {
   time = 0;
   worker = openProbeWorker({
     entry: new URL(`data:text/javascript,${encodeURIComponent(SCRIPT)}`),
-    settings: { allowedNetworks: [], credentialsDir: undefined, ownPort: 1, keepAliveConnections: 0 },
+    settings: { clusterNetworks: [], credentialsDir: undefined, ownPort: 1, keepAliveConnections: 0 },
     now: () => time,
   });
 };

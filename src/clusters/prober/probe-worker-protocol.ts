@@ -3,8 +3,8 @@ import type { Outcome } from './outcome.ts';
 
 /** `workerData` of the probe worker. Everything that crosses the threads is plain data. */
 export interface ProbeWorkerSettings {
-  /** Networks of `--allow-upstream-cidr`. */
-  readonly allowedNetworks: readonly string[];
+  /** Networks of `--cluster-networks`. */
+  readonly clusterNetworks: readonly string[];
   readonly credentialsDir: string | undefined;
   readonly ownPort: number;
   /** Connections that may stay open between two probes. */

@@ -41,14 +41,14 @@ function batched<T>(ms: number, send: (list: readonly T[]) => void): (value: T) 
 }
 
 function run(port: MessagePort, settings: ProbeWorkerSettings): void {
-  const { allowedNetworks, credentialsDir, ownPort, keepAliveConnections } = settings;
+  const { clusterNetworks, credentialsDir, ownPort, keepAliveConnections } = settings;
   // On Linux this lowers the priority of the calling thread only: requests take precedence over probes.
   if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
   const dns = createDnsCache(systemResolve, DNS_TTL_MS);
   /** One entry: listing the interfaces takes system calls. It dies after its TTL. */
   const interfaces = new Cache<'addresses', string[]>({ maxEntries: 1, ttlMs: INTERFACES_TTL_MS });
   const upstream = createUpstream({
-    rules: createAddressRules(allowedNetworks.map(readNetwork).filter((network) => network !== undefined)),
+    rules: createAddressRules(clusterNetworks.map(readNetwork).filter((network) => network !== undefined)),
     // Problems of a credential are logged by token requests; here the condition reports them.
     credentials: createCredentials({ dir: credentialsDir, readSecret: readMountedSecret, report: () => {} }),
     ownPort,

@@ -4,8 +4,8 @@ import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ReflectorListener } from '../../storage/reflector.ts';
 import type { CacheEvent } from '../../storage/watch-cache.ts';
-import { afterMissedProbes, afterProbe, beginHistory, type History, type Verdict } from './history.ts';
-import type { Outcome } from './outcome.ts';
+import { afterMissedProbes, afterProbe, beginHistory, type History, revealsInLog, type Verdict } from './history.ts';
+import { FAULT_REASONS, type Outcome } from './outcome.ts';
 import {
   changesStatus,
   DISABLED,
@@ -40,6 +40,8 @@ export interface ProberOptions {
   readonly clock: ProberClock;
   readonly random: () => number;
   readonly report: (problem: unknown) => void;
+  /** Receives the fault of a cluster that was never ready, which its condition does not tell. */
+  readonly reveal: (name: string, reason: string, message: string) => void;
 }
 
 interface ClusterState {
@@ -61,6 +63,11 @@ const ADDED_PER_TICK = 1_000;
 /** Each is parsed, which takes about thirty microseconds. */
 const MISSED_PER_TICK = 100;
 const MISSED_PAUSE_MS = 100;
+/**
+ * A failure of a cluster that was never ready is concluded this long after its probe began, longer than any probe
+ * takes: otherwise the time would tell a closed port from one that does not answer.
+ */
+const CONCEAL_MS = 6_000;
 
 /**
  * Probes every cluster once in an interval and keeps its condition `Ready`, its version and its type. A change is
@@ -211,7 +218,13 @@ export class Prober implements ReflectorListener<StoredObject> {
   async #probe(taken: NonNullable<ReturnType<ProbeSchedule['take']>>, signal: AbortSignal): Promise<void> {
     const { clock, probe, report } = this.#options;
     const { name } = taken;
+    const startedAt = clock.now();
     let failed = false;
+    let isFinished = false;
+    const finish = (): void => {
+      if (!isFinished) taken.finish(failed, clock.now());
+      isFinished = true;
+    };
     try {
       const stored = this.#stored(name);
       const cluster = stored?.object();
@@ -222,6 +235,13 @@ export class Prober implements ReflectorListener<StoredObject> {
       const outcome = await probe(cluster, signal);
       failed = !outcome.ready;
       if (signal.aborted) return;
+      if (failed && !this.#wasReady(name, cluster)) {
+        // The slot is free meanwhile: a fleet with many dead clusters is probed as often as before.
+        finish();
+        this.#arm();
+        await this.#until(startedAt + CONCEAL_MS, signal);
+        if (signal.aborted) return;
+      }
       const current = this.#stored(name);
       // Most clusters have not changed meanwhile, and need not be parsed again.
       const now = current?.revision === stored.revision ? cluster : current?.object();
@@ -232,8 +252,30 @@ export class Prober implements ReflectorListener<StoredObject> {
     } catch (error) {
       if (!signal.aborted) report(error);
     } finally {
-      taken.finish(failed, clock.now());
+      finish();
     }
+  }
+
+  /** Whether the cluster was ready before. Notes that a probe of it has finished. */
+  #wasReady(name: string, cluster: ApiObject): boolean {
+    const state = this.#states.get(name);
+    if (state === undefined) return false;
+    this.#load(state, cluster);
+    state.history = { ...state.history, probedAt: this.#options.clock.now() };
+    return state.history.wasReady;
+  }
+
+  /** Resolves at that time, or when the signal aborts. */
+  #until(at: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = (): void => resolve();
+    const cancel = clock.after(Math.max(at - clock.now(), 0), end);
+    signal.addEventListener('abort', end);
+    return promise.finally(() => {
+      cancel();
+      signal.removeEventListener('abort', end);
+    });
   }
 
   #stored(name: string): StoredObject | undefined {
@@ -247,6 +289,9 @@ export class Prober implements ReflectorListener<StoredObject> {
     const now = this.#options.clock.now();
     this.#load(state, cluster);
     state.history = afterProbe(state.history, outcome, now);
+    if (!outcome.ready && revealsInLog(state.history)) {
+      this.#options.reveal(name, FAULT_REASONS[outcome.fault], outcome.message);
+    }
     this.#writeIfNeeded(name, cluster, state, outcome.ready ? outcome.version : undefined);
   }
 

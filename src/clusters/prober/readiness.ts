@@ -1,9 +1,10 @@
 import { distributionOf, PLAIN_KUBERNETES } from '../../api/distribution.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import type { ApiEndpoints, ClusterCondition, ClusterStatus } from '../../api/kinds/cluster.ts';
+import { conditionOf, isProbeReason, READY } from '../../api/kinds/cluster-conditions.ts';
 import { probeChoice } from '../../api/probe-annotation.ts';
 import type { Verdict } from './history.ts';
-import { DISABLED_REASON, isProbeReason } from './outcome.ts';
+import { DISABLED_REASON } from './outcome.ts';
 
 /** What the prober writes to the status of a cluster. */
 export interface Observation {
@@ -14,8 +15,6 @@ export interface Observation {
   readonly at: string;
 }
 
-const READY = 'Ready';
-
 /** Every write wakes the watchers of the cluster, so an unchanged condition is written no more often than this. */
 const HEARTBEAT_MS = 5 * 60_000;
 /** Spreads the heartbeats of clusters that were written together. */
@@ -23,8 +22,7 @@ const HEARTBEAT_SPREAD_MS = 30_000;
 
 const statusOf = (cluster: ApiObject): ClusterStatus => (cluster.status ?? {}) as ClusterStatus;
 
-const readyOf = (cluster: ApiObject): ClusterCondition | undefined =>
-  statusOf(cluster).conditions?.find(({ type }) => type === READY);
+const readyOf = (cluster: ApiObject): ClusterCondition | undefined => conditionOf(statusOf(cluster), READY);
 
 /**
  * Whether the prober writes the condition `Ready`. Another controller may know the cluster better: the reason shows

@@ -1,4 +1,4 @@
-import { endpointsOf, isConfirmed } from '../../api/confirmed-endpoint.ts';
+import { endpointsInForce, isConfirmed } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { type ApiEndpoints, type CredentialReference, controllerOf } from '../../api/kinds/cluster.ts';
 
@@ -23,7 +23,7 @@ export function describeCluster(object: ApiObject, productName: string): Upstrea
     name,
     uid,
     generation,
-    endpoints: endpointsOf(object, productName),
+    endpoints: endpointsInForce(object, productName),
     controller,
     confirmed: controller !== undefined && isConfirmed(object, productName),
   };

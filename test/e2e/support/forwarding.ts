@@ -16,7 +16,7 @@ export interface Forwarding {
 
 export async function startForwarding(options: ServerOptions = {}): Promise<Forwarding> {
   const credentials = await mkdtemp(join(tmpdir(), 'clusterpass-credentials-'));
-  const allowed = ['--allow-upstream-cidr', '127.0.0.0/8'];
+  const allowed = ['--cluster-networks', '127.0.0.0/8'];
   // The tests count the requests to a cluster, so the prober sends none.
   const args = ['--credentials-dir', credentials, ...allowed, '--probe-interval', '0s', ...(options.args ?? [])];
   const server = await startServer({ ...options, args });

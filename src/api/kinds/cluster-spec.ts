@@ -1,0 +1,32 @@
+import type { ApiObject } from '../kind.ts';
+
+export interface ClusterCondition {
+  type?: string;
+  status?: string;
+  reason?: string;
+  message?: string;
+  lastHeartbeatTime?: string;
+  lastTransitionTime?: string;
+}
+
+export interface ClusterStatus {
+  conditions?: ClusterCondition[];
+  type?: string;
+  version?: string;
+}
+
+/** The name of the endpoints in `spec`. */
+export const endpointsField = (productName: string): string => `${productName}ApiEndpoints`;
+
+/** Names a credential in `--credentials-dir`. */
+export interface CredentialReference {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** `spec.authInfo.controller`: a cluster that names a credential issues its tokens itself. Undefined without one. */
+export function controllerOf(object: ApiObject): CredentialReference | undefined {
+  const spec = object.spec as { authInfo?: { controller?: Partial<CredentialReference> } } | undefined;
+  const { namespace = '', name = '' } = spec?.authInfo?.controller ?? {};
+  return namespace === '' && name === '' ? undefined : { namespace, name };
+}

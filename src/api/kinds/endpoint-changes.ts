@@ -1,0 +1,123 @@
+import { toTimestamp } from '../../lib/utc-second.ts';
+import { CONFIRMED_ANNOTATION, CONFIRMED_FIELD, endpointDigest, sameEndpoints } from '../confirmed-endpoint.ts';
+import { type FieldError, forbiddenField } from '../field-error.ts';
+import type { ApiObject } from '../kind.ts';
+import {
+  type Conclusion,
+  conditionOf,
+  ENDPOINTS_CONFIRMED,
+  isProbeReason,
+  PENDING_REASON,
+  READY,
+  withCondition,
+} from './cluster-conditions.ts';
+import type { ApiEndpoints } from './cluster-endpoints.ts';
+import type { ClusterStatus } from './cluster-spec.ts';
+
+export interface EndpointChangeRules {
+  readonly productName: string;
+  /** The name of the endpoints in `spec`. */
+  readonly field: string;
+  /** `--confirm-endpoints`: a change of the endpoints waits until it is confirmed. */
+  readonly hold: boolean;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+type Spec = Readonly<Record<string, unknown>>;
+
+const specOf = (object: ApiObject): Spec => (object.spec ?? {}) as Spec;
+const statusOf = (object: ApiObject): ClusterStatus => (object.status ?? {}) as ClusterStatus;
+const confirmedIn = (spec: Spec): ApiEndpoints | undefined => spec[CONFIRMED_FIELD] as ApiEndpoints | undefined;
+const writtenIn = (spec: Spec, field: string): ApiEndpoints => (spec[field] ?? {}) as ApiEndpoints;
+const inForce = (spec: Spec, field: string): ApiEndpoints => confirmedIn(spec) ?? writtenIn(spec, field);
+
+/** The endpoints that stay in force after this write, while those in the spec wait; undefined if none wait. */
+function waitingFor(object: ApiObject, old: ApiObject, rules: EndpointChangeRules): ApiEndpoints | undefined {
+  const { field, hold, productName } = rules;
+  const [spec, oldSpec] = [specOf(object), specOf(old)];
+  const wanted = writtenIn(spec, field);
+  const present = inForce(oldSpec, field);
+  if (sameEndpoints(wanted, present)) return undefined;
+  if (object.metadata.annotations?.[CONFIRMED_ANNOTATION] === endpointDigest(object, productName)) return undefined;
+  // Without the option, a change that waited before goes on waiting until the endpoints are written again.
+  const isUntouched = confirmedIn(oldSpec) !== undefined && sameEndpoints(wanted, writtenIn(oldSpec, field));
+  return hold || isUntouched ? present : undefined;
+}
+
+/**
+ * The cluster with what follows from a change of its endpoints: which endpoints are in force, the condition that shows
+ * a waiting change, and a Ready condition of the prober that is about other endpoints. Called for every write, so that
+ * no writer of the status can remove the condition. A new cluster is confirmed by its registration.
+ */
+export function settleEndpoints(object: ApiObject, old: ApiObject | undefined, rules: EndpointChangeRules): ApiObject {
+  if (old === undefined) return object;
+  const [spec, oldSpec] = [specOf(object), specOf(old)];
+  // Nearly every write: nothing waits, and the write is not about the endpoints.
+  const isSettled = object.spec === old.spec && confirmedIn(oldSpec) === undefined;
+  const confirmed = isSettled ? undefined : waitingFor(object, old, rules);
+  const settled = isSettled ? object : withConfirmed(object, confirmedIn(oldSpec), confirmed);
+  const now = toTimestamp(rules.now());
+  const before = statusOf(object);
+  let status = before;
+  if (confirmed !== undefined) {
+    status = withCondition(status, ENDPOINTS_CONFIRMED, waits(object, confirmed, rules.field), now);
+  } else if (conditionOf(status, ENDPOINTS_CONFIRMED) !== undefined) {
+    status = withCondition(status, ENDPOINTS_CONFIRMED, CONFIRMED, now);
+  }
+  const hasMoved =
+    !isSettled && !sameEndpoints(inForce(oldSpec, rules.field), confirmed ?? writtenIn(spec, rules.field));
+  if (hasMoved && isProbeReason(conditionOf(status, READY)?.reason)) {
+    status = withCondition(status, READY, NOT_PROBED, now);
+  }
+  return status === before ? settled : { ...settled, status };
+}
+
+/** A value that the caller made up is left, for `validateConfirmed`. */
+function withConfirmed(object: ApiObject, before: ApiEndpoints | undefined, next: ApiEndpoints | undefined): ApiObject {
+  const { [CONFIRMED_FIELD]: sent, ...rest } = specOf(object);
+  const isForeign = sent !== undefined && (before === undefined || !sameEndpoints(sent as ApiEndpoints, before));
+  if (isForeign || (sent === undefined && next === undefined)) return object;
+  return { ...object, spec: next === undefined ? rest : { ...rest, [CONFIRMED_FIELD]: next } };
+}
+
+/** The field is the server's: a caller could otherwise choose what every client connects to. */
+export function validateConfirmed(
+  object: ApiObject,
+  old: ApiObject | undefined,
+  rules: EndpointChangeRules,
+): FieldError[] {
+  const sent = confirmedIn(specOf(object));
+  if (sent === undefined) return [];
+  const expected = old === undefined ? undefined : waitingFor(object, old, rules);
+  if (expected !== undefined && sameEndpoints(sent, expected)) return [];
+  const how = `the server sets it; write the endpoints to spec.${rules.field}, and confirm a change with: clusterpass confirm ${object.metadata.name}`;
+  return [forbiddenField(`spec.${CONFIRMED_FIELD}`, how)];
+}
+
+const CONFIRMED: Conclusion = {
+  status: 'True',
+  reason: 'Confirmed',
+  message: 'The endpoints in the spec of this cluster are confirmed.',
+};
+
+function waits(object: ApiObject, confirmed: ApiEndpoints, field: string): Conclusion {
+  const wanted = writtenIn(specOf(object), field);
+  const isOtherCa = (wanted.caBundle ?? '') !== (confirmed.caBundle ?? '');
+  const isOtherAddress = !sameEndpoints({ ...wanted, caBundle: '' }, { ...confirmed, caBundle: '' });
+  const what =
+    isOtherCa && isOtherAddress ? 'The address and the caBundle' : isOtherCa ? 'The caBundle' : 'The address';
+  return {
+    status: 'False',
+    reason: 'ChangeWaits',
+    message:
+      `${what} in the spec of this cluster changed, and the change waits for confirmation: clients get the confirmed ` +
+      `endpoints. Check it, then run: clusterpass confirm ${object.metadata.name}`,
+  };
+}
+
+const NOT_PROBED: Conclusion = {
+  status: 'Unknown',
+  reason: PENDING_REASON,
+  message: 'The address or the caBundle of the cluster has changed, and no probe of it has finished yet.',
+};
