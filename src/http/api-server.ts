@@ -11,6 +11,7 @@ import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { observeFlowControl, observeHandshakes } from '../observability/metrics/observe-parts.ts';
 import type { Store } from '../storage/contract.ts';
+import type { Freshness } from '../storage/freshness.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
@@ -37,6 +38,7 @@ export interface ApiParts {
   readonly issuerIndex: IssuerIndex;
   readonly store: Pick<Store, 'get'>;
   readonly cache: { readonly ready: boolean };
+  readonly freshness: Pick<Freshness, 'isCurrent' | 'whenCurrent'>;
   readonly isCluster: (name: string) => boolean;
   /** Origins of the token endpoints of an identity provider. */
   readonly tokenOriginsOf: (issuer: string) => readonly string[];
@@ -100,6 +102,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     },
     version: { version },
     parseRequestLine: createRequestLineParser({ productName }),
+    freshness: {
+      isCurrent: () => parts().freshness.isCurrent(),
+      whenCurrent: (timeoutMs) => parts().freshness.whenCurrent(timeoutMs),
+    },
     authenticate: (authorization, warn) => parts().authenticator.authenticate(authorization, warn),
     authorizer: {
       decide: (caller, question) => parts().authorizer.decide(caller, question),

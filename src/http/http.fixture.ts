@@ -96,6 +96,7 @@ export async function startFixture(
     host: '127.0.0.1',
     port: 0,
     parseRequestLine: createRequestLineParser({ productName: 'orchestrator' }),
+    freshness: { isCurrent: () => true, whenCurrent: async () => true },
     authenticate: async (authorization) => {
       const token = /^Bearer (admin|other|nobody)$/.exec(authorization ?? '')?.[1];
       if (token === undefined) throw unauthorized();

@@ -16,6 +16,7 @@ test('the stages, in order, and in the table of docs/architecture.md', async () 
     'timeout',
     'public route',
     'public flow control',
+    'fresh state',
     'public authentication',
     'public handler',
     'authentication',
@@ -29,6 +30,7 @@ test('the stages, in order, and in the table of docs/architecture.md', async () 
     'body length',
     'body flow control',
     'body',
+    'fresh state again',
     'authentication again',
     'authorization again',
     'handler',
@@ -406,4 +408,28 @@ describe('failures', () => {
     const { send } = await startFixture(() => ({ type: 'value', code: 200, value: 1n }));
     expect((await send({ path: CLUSTERS_PATH })).code).toBe(500);
   });
+});
+
+test('B30: a server that may be behind its store decides about no credential; public paths go on', async () => {
+  let isCurrent = false;
+  const asked: number[] = [];
+  const whenCurrent = async (timeoutMs: number): Promise<boolean> => {
+    asked.push(timeoutMs);
+    return isCurrent;
+  };
+  const { send, handled } = await startFixture(undefined, {
+    freshness: { isCurrent: () => false, whenCurrent },
+    checks: {},
+  });
+  const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+  const refused = await send({ path });
+  expect([refused.code, refused.headers['retry-after']]).toEqual([503, '1']);
+  expect(refused.json()).toMatchObject({ reason: 'ServiceUnavailable' });
+  // Not even that a token is wrong is known.
+  expect((await send({ path, token: 'wrong' })).code).toBe(503);
+  expect(handled).toEqual([]);
+  expect((await send({ path: '/livez' })).code).toBe(200);
+  expect(asked).toHaveLength(2);
+  isCurrent = true;
+  expect((await send({ path })).code).toBe(200);
 });

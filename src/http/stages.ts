@@ -10,8 +10,9 @@ import {
 import type { Caller, User } from '../api/caller.ts';
 import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
 import { whyAllowed } from '../api/decision-reason.ts';
-import { ApiError, badRequest, pathNotFound, unauthorized } from '../api/status.ts';
+import { ApiError, badRequest, pathNotFound, unauthorized, unavailable } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';
+import type { Freshness } from '../storage/freshness.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
 import { type FlowControl, isLargeBody, type PriorityLevelName, priorityLevelOf } from './flow-control/flow-control.ts';
 import { addressKey } from './listener/address-limit.ts';
@@ -26,6 +27,8 @@ import type { PathRoute, PathRoutes, ResourceRoute, ResourceRoutes } from './rou
 /** What the stages ask of the rest of the program. */
 export interface StageParts {
   readonly parseRequestLine: RequestLineParser;
+  /** Whether credentials and permissions may be decided from memory. */
+  readonly freshness: Pick<Freshness, 'isCurrent' | 'whenCurrent'>;
   readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => Caller | Promise<Caller>;
   /** Called with the connection of every caller who authenticates. */
   readonly onAuthenticated: (socket: Socket) => void;
@@ -101,11 +104,25 @@ export const takePublicSeat: StageRun = (x, { flowControl }) =>
     ? undefined
     : takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, true), addressKey(x.req.socket.remoteAddress));
 
+/** How long a request waits for a state that it can be decided by. */
+const CURRENT_MS = 3_000;
+
+/** B30: a replica that may be behind the store decides nothing from memory: a token may be revoked, a right removed. */
+export const requireFreshState: StageRun = (x, { freshness }) =>
+  x.pathRoute === undefined || presentsCredential(x) ? whenCurrent(freshness) : undefined;
+
+function whenCurrent(freshness: StageParts['freshness']): Promise<void> | undefined {
+  if (freshness.isCurrent()) return undefined;
+  return freshness.whenCurrent(CURRENT_MS).then((current) => {
+    if (!current) throw unavailable('this server is behind its store and cannot check credentials, please try again');
+  });
+}
+
+const presentsCredential = ({ pathRoute, req }: Exchange): boolean =>
+  pathRoute?.refusesBadCredentials === true && req.headers.authorization !== undefined;
+
 /** C-C: some public paths refuse a token that is not valid, although they need none. */
-export const authenticatePublic: StageRun = (x, parts) =>
-  x.pathRoute?.refusesBadCredentials === true && x.req.headers.authorization !== undefined
-    ? identify(x, parts)
-    : undefined;
+export const authenticatePublic: StageRun = (x, parts) => (presentsCredential(x) ? identify(x, parts) : undefined);
 
 export const authenticate: StageRun = (x, parts) => identify(x, parts);
 
@@ -282,7 +299,11 @@ function keepBody(x: Exchange, bytes: Uint8Array): void {
   x.body = { bytes, mediaType: x.mediaType };
 }
 
-/** A client can take half a minute to send a body. Its credential may have expired or been revoked meanwhile. */
+/** A client can take half a minute to send a body. */
+export const requireFreshStateAgain: StageRun = (x, { freshness }) =>
+  x.waitedForBody ? whenCurrent(freshness) : undefined;
+
+/** The credential may have expired or been revoked meanwhile. */
 export const authenticateAgain: StageRun = (x) => {
   if (x.waitedForBody && !callerOf(x).isLive()) throw unauthorized();
 };

@@ -1,23 +1,33 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 /**
  * Concurrent callers share one asynchronous call. A caller that arrives while a call runs waits for the next one: the
- * result of a call that started earlier may be older than what the caller has already seen.
+ * result of a call that started earlier may be older than what the caller has already seen. The next one starts when
+ * the call ends, or after `overlapMs`: a caller must not wait for a slow call and then for its own.
  */
 export class SharedCall<T> {
   readonly #run: () => Promise<T>;
+  readonly #overlapMs: number | undefined;
   #current: Promise<unknown> | undefined;
   #next: Promise<T> | undefined;
 
-  constructor(run: () => Promise<T>) {
+  constructor(run: () => Promise<T>, { overlapMs }: { overlapMs?: number } = {}) {
     this.#run = run;
+    this.#overlapMs = overlapMs;
   }
 
   call(): Promise<T> {
     if (this.#current === undefined) return this.#start();
-    this.#next ??= this.#current.then(() => {
+    this.#next ??= this.#ended(this.#current).then(() => {
       this.#next = undefined;
       return this.#start();
     });
     return this.#next;
+  }
+
+  #ended(current: Promise<unknown>): Promise<unknown> {
+    if (this.#overlapMs === undefined) return current;
+    return Promise.race([current, delay(this.#overlapMs, undefined, { ref: false })]);
   }
 
   #start(): Promise<T> {

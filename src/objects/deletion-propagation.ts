@@ -130,7 +130,7 @@ export class DeletionPropagation {
   async #write(write: Write): Promise<WriteResult> {
     try {
       const result = await this.#options.store.write(write);
-      await this.#options.reader.sawOwnWrite(result.revision);
+      await this.#options.reader.sawOwnWrite(result);
       return result;
     } catch (error) {
       throw asApiError(error);

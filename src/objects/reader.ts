@@ -2,9 +2,11 @@ import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { unavailable } from '../api/status.ts';
+import type { WriteResult } from '../storage/contract.ts';
+import type { Freshness } from '../storage/freshness.ts';
 import type { Reflector } from '../storage/reflector.ts';
 import type { WatchCache } from '../storage/watch-cache.ts';
-import { asApiError, resourceVersionTooLarge, warmingUp } from './storage-errors.ts';
+import { asApiError, notYetInForce, resourceVersionTooLarge, warmingUp } from './storage-errors.ts';
 import type { StoredObject } from './stored-object.ts';
 
 export type ObjectCache = WatchCache<StoredObject>;
@@ -16,10 +18,16 @@ const TIMEOUT_MS = 3_000;
 export class ObjectReader {
   readonly #reflector: Reflector<StoredObject>;
   readonly #caches: ReadonlyMap<Kind, ObjectCache>;
+  readonly #freshness: Pick<Freshness, 'catchUp'>;
 
-  constructor(reflector: Reflector<StoredObject>, caches: ReadonlyMap<Kind, ObjectCache>) {
+  constructor(
+    reflector: Reflector<StoredObject>,
+    caches: ReadonlyMap<Kind, ObjectCache>,
+    freshness: Pick<Freshness, 'catchUp'>,
+  ) {
     this.#reflector = reflector;
     this.#caches = caches;
+    this.#freshness = freshness;
   }
 
   /** Reads include all changes up to this revision. */
@@ -55,7 +63,7 @@ export class ObjectReader {
     this.assertReady();
     let reached: boolean;
     try {
-      reached = await this.#reflector.catchUp(TIMEOUT_MS);
+      reached = await this.#freshness.catchUp(TIMEOUT_MS);
     } catch (error) {
       throw asApiError(error);
     }
@@ -70,9 +78,14 @@ export class ObjectReader {
     }
   }
 
-  /** Waits for a write of this process, so that later reads include it. */
-  async sawOwnWrite(revision: number): Promise<void> {
-    await this.#reflector.waitFor(revision, TIMEOUT_MS);
+  /**
+   * Waits until this process acts on a write that the store has made. Throws a 504 if that takes too long: a write that
+   * takes something away must not be acknowledged by a replica that still grants it.
+   */
+  async sawOwnWrite({ ok, revision }: Pick<WriteResult, 'ok' | 'revision'>): Promise<void> {
+    const reached = await this.#reflector.waitFor(revision, TIMEOUT_MS);
+    // A write that was refused has taken nothing away; those who go on from here read again.
+    if (ok && !reached) throw notYetInForce();
   }
 
   assertReady(): void {

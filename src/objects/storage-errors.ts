@@ -25,3 +25,9 @@ export function resourceVersionTooLarge(requested: number, current: number): Api
 
 /** L-38 */
 export const warmingUp = (): ApiError => tooManyRequests('storage is (re)initializing', 1);
+
+/** Without Retry-After: clients would repeat a write that has happened. */
+export const notYetInForce = (): ApiError =>
+  timeout(
+    'the change is stored, but this server does not act on it yet: read the object before you repeat the request',
+  );

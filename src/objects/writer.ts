@@ -127,7 +127,7 @@ export class ObjectWriter {
       expect: { absent: true },
       guards: owners.map(({ key, createRevision }) => ({ key, expect: { createRevision } })),
     });
-    await reader.sawOwnWrite(result.revision);
+    await reader.sawOwnWrite(result);
     if (result.ok) return versioned(object, result.revision);
     const existing = reader.find(kind, objectKey);
     if (result.key === storageKey(kind, objectKey)) throw exists(kind, objectKey.name, existing);
@@ -166,7 +166,7 @@ export class ObjectWriter {
       expect: { modRevision: current.revision },
       guards,
     });
-    await this.#options.reader.sawOwnWrite(result.revision);
+    await this.#options.reader.sawOwnWrite(result);
     if (!result.ok && result.key !== current.key) {
       throw conflict(kind, current.name, 'a condition of this update no longer holds');
     }
@@ -200,7 +200,7 @@ export class ObjectWriter {
         value: waits ? toStoredBytes(kind, last) : null,
         expect: { modRevision: current.revision },
       });
-      await reader.sawOwnWrite(result.revision);
+      await reader.sawOwnWrite(result);
       if (result.ok) return { object: versioned(last, result.revision), uid, gone: !waits };
       if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, objectKey.name);
     }

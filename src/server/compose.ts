@@ -151,7 +151,7 @@ export async function compose(
       delay: async (ms) => delay(ms, undefined, { ref: false }),
       onError: (error) => logger.error({ err: error }, 'the watch of the store was interrupted'),
     });
-    const { reader, writer, propagation, reflector, policy, broadcaster } = objects;
+    const { reader, writer, propagation, reflector, freshness, policy, broadcaster } = objects;
     reflector.listen({
       onEvent: ({ before, after }) => {
         const kind = (after ?? before)?.kind;
@@ -184,6 +184,8 @@ export async function compose(
     });
     closers.push(signing.close);
     const { keyRing } = signing;
+    freshness.include(keyRing.position);
+    closers.push(freshness.start());
     // Watches that were opened with a token of a revoked key end at once.
     keyRing.onChange(() => broadcaster.checkCallers());
     const live = { lookup: createLiveLookup(catalog, reader) };
@@ -286,7 +288,15 @@ export async function compose(
     observeParts(metrics, {
       audit: () => audit.counts,
       leads,
-      cache: reflector,
+      cache: {
+        get ready() {
+          return reflector.ready;
+        },
+        get revision() {
+          return reflector.revision;
+        },
+        catchUp: (timeoutMs) => freshness.catchUp(timeoutMs),
+      },
       cacheCapacity: options.history.revisions,
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
       clockSkew: () => clock.guard.skewSeconds,
@@ -307,6 +317,7 @@ export async function compose(
       }),
       store,
       cache: reflector,
+      freshness,
       isCluster: (name) => reader.find(catalog.clusters, { cluster: '', namespace: '', name }) !== undefined,
       tokenOriginsOf: callers.originsOf,
     });

@@ -11,6 +11,7 @@ import { ObjectReader } from '../objects/reader.ts';
 import { StoredObject } from '../objects/stored-object.ts';
 import { ObjectWriter } from '../objects/writer.ts';
 import type { Store } from '../storage/contract.ts';
+import { Freshness } from '../storage/freshness.ts';
 import { Reflector } from '../storage/reflector.ts';
 import { WatchCache } from '../storage/watch-cache.ts';
 
@@ -28,6 +29,7 @@ export interface ObjectsOptions extends PublicViewOptions {
 export interface Objects {
   readonly publicView: (object: ApiObject) => ApiObject;
   readonly reflector: Reflector<StoredObject>;
+  readonly freshness: Freshness;
   readonly caches: ReadonlyMap<Kind, WatchCache<StoredObject>>;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
@@ -62,7 +64,8 @@ export function createObjects(options: ObjectsOptions): Objects {
     delay: options.delay,
     onError: options.onError,
   });
-  const reader = new ObjectReader(reflector, caches);
+  const freshness = new Freshness({ store, followers: [reflector] });
+  const reader = new ObjectReader(reflector, caches, freshness);
   const policy = createPolicy({
     labelsOf: (name) => {
       const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name });
@@ -89,7 +92,7 @@ export function createObjects(options: ObjectsOptions): Objects {
     computedAnnotations: Object.values(COMPUTED_ANNOTATIONS),
   });
   const propagation = new DeletionPropagation({ store, reader, writer, catalog });
-  return { publicView, reflector, caches, reader, writer, policy, broadcaster, propagation };
+  return { publicView, reflector, freshness, caches, reader, writer, policy, broadcaster, propagation };
 }
 
 /** Kubernetes' alphabet for generated names: no vowels, and no digits that look like letters. */

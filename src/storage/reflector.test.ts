@@ -237,7 +237,7 @@ describe('Reflector', () => {
     await reflector.start();
     for (let i = 0; i < 20; i++) {
       await put(`${APPLES}a`, `v${i}`);
-      expect(await reflector.catchUp(10_000)).toBe(true);
+      expect(await reflector.waitFor(await store.revision(), 10_000)).toBe(true);
       expect(contents(apples)).toEqual([`a=v${i}`]);
     }
   });

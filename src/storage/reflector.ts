@@ -1,5 +1,6 @@
 import { REGISTRY_PREFIX } from '../api/object-key.ts';
 import { type Change, type KeyValue, type Revision, StorageError, type Store } from './contract.ts';
+import { type Follower, RevisionWaiters } from './revision-waiters.ts';
 import type { CacheEntry } from './snapshot.ts';
 import type { CacheEvent, Refill, WatchCache } from './watch-cache.ts';
 
@@ -23,13 +24,6 @@ export interface ReflectorOptions<E extends CacheEntry> {
   readonly onError: (error: unknown) => void;
 }
 
-interface Waiter {
-  readonly revision: Revision;
-  /** On the clock of `performance`. */
-  readonly deadline: number;
-  readonly resolve: (reached: boolean) => void;
-}
-
 /** Small, because a page is decoded in one tick: some ten milliseconds. */
 const PAGE = 200;
 const RETRY_MS = 500;
@@ -39,19 +33,16 @@ const LOAD_ATTEMPTS = 5;
  * Fills the watch caches and keeps them up to date. One watch of the store feeds all of them in the order of revisions,
  * so the caches of all kinds are at one revision.
  */
-export class Reflector<E extends CacheEntry> {
+export class Reflector<E extends CacheEntry> implements Follower {
   readonly #options: ReflectorOptions<E>;
   readonly #listeners: ReflectorListener<E>[] = [];
   readonly #stop = new AbortController();
   /** Ends the current watch so that the caches are refilled. */
   #restart = new AbortController();
-  #waiters: Waiter[] = [];
-  #timeout: { readonly timer: NodeJS.Timeout; readonly deadline: number } | undefined;
-  #revision: Revision = 0;
+  readonly #position = new RevisionWaiters();
   /** The store's revision when the caches were last filled. They are not ready until they reach it. */
   #goal: Revision = Number.POSITIVE_INFINITY;
   #done: Promise<void> = Promise.resolve();
-  #ended = false;
 
   constructor(options: ReflectorOptions<E>) {
     this.#options = options;
@@ -59,12 +50,12 @@ export class Reflector<E extends CacheEntry> {
 
   /** The caches include all changes up to this revision. */
   get revision(): Revision {
-    return this.#revision;
+    return this.#position.revision;
   }
 
   /** True once the caches have caught up with the store, until they are refilled. */
   get ready(): boolean {
-    return this.#revision >= this.#goal;
+    return this.#position.revision >= this.#goal;
   }
 
   /** Listeners are called in the order in which they were added. */
@@ -75,14 +66,14 @@ export class Reflector<E extends CacheEntry> {
   /** Resolves when the caches have caught up. */
   async start(): Promise<void> {
     await this.#load();
-    this.#done = this.#follow().finally(() => this.#end());
+    this.#done = this.#follow().finally(() => this.#position.end());
     if (!(await this.waitFor(this.#goal))) throw new StorageError('closed', 'closed before the caches were filled');
   }
 
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#done;
-    this.#end();
+    this.#position.end();
   }
 
   /** Refills the caches. Called when they differ from the store. */
@@ -90,48 +81,9 @@ export class Reflector<E extends CacheEntry> {
     this.#restart.abort();
   }
 
-  #end(): void {
-    this.#ended = true;
-    clearTimeout(this.#timeout?.timer);
-    for (const { resolve } of this.#waiters) resolve(false);
-    this.#waiters = [];
-  }
-
   /** Resolves true when the caches include this revision, false after the timeout or when the reflector has stopped. */
-  async waitFor(revision: Revision, timeoutMs = Number.POSITIVE_INFINITY): Promise<boolean> {
-    if (this.#revision >= revision) return true;
-    if (this.#ended) return false;
-    const deadline = performance.now() + timeoutMs;
-    return new Promise((resolve) => {
-      this.#waiters.push({ revision, deadline, resolve });
-      this.#setTimeout(deadline);
-    });
-  }
-
-  /** One timer for all waiters: every write waits here for a moment, and setting a timer would take longer. */
-  #setTimeout(deadline: number): void {
-    if (deadline === Number.POSITIVE_INFINITY) return;
-    if (this.#timeout !== undefined && this.#timeout.deadline <= deadline) return;
-    clearTimeout(this.#timeout?.timer);
-    const timer = setTimeout(() => this.#expireWaiters(), Math.max(0, deadline - performance.now()));
-    timer.unref();
-    this.#timeout = { timer, deadline };
-  }
-
-  #expireWaiters(): void {
-    this.#timeout = undefined;
-    const now = performance.now();
-    const expired = this.#waiters.filter(({ deadline }) => deadline <= now);
-    this.#waiters = this.#waiters.filter(({ deadline }) => deadline > now);
-    for (const { resolve } of expired) resolve(false);
-    for (const { deadline } of this.#waiters) this.#setTimeout(deadline);
-  }
-
-  /** Waits until the caches include every write acknowledged before the call. */
-  async catchUp(timeoutMs: number): Promise<boolean> {
-    const { store } = this.#options;
-    const revision = store.knownRevision?.() ?? (await store.revision());
-    return this.#revision >= revision || this.waitFor(revision, timeoutMs);
+  waitFor(revision: Revision, timeoutMs?: number): Promise<boolean> {
+    return this.#position.waitFor(revision, timeoutMs);
   }
 
   /** Fills the caches with a past state; the watch delivers the changes since. */
@@ -155,10 +107,10 @@ export class Reflector<E extends CacheEntry> {
     for (const cache of caches) refills.push(await this.#refill(cache, base));
     // All in one tick: no reader sees one kind before and another after the refill.
     for (const refill of refills) refill.finish(base);
-    this.#revision = base;
     this.#goal = now;
+    // Those who wait continue after this tick, when the listeners have the same state.
+    this.#position.moveTo(base);
     for (const listener of this.#listeners) this.#reset(listener);
-    this.#wake();
   }
 
   /** Page by page, so that other work goes on in between and the bytes are not held twice. */
@@ -187,7 +139,7 @@ export class Reflector<E extends CacheEntry> {
       this.#restart = restart;
       try {
         const ended = AbortSignal.any([signal, restart.signal]);
-        for await (const batch of this.#options.store.watch(REGISTRY_PREFIX, this.#revision, ended)) {
+        for await (const batch of this.#options.store.watch(REGISTRY_PREFIX, this.revision, ended)) {
           this.#apply(batch.changes, batch.revision);
         }
       } catch (error) {
@@ -227,10 +179,9 @@ export class Reflector<E extends CacheEntry> {
       const event = this.#applyOne(change);
       if (event !== undefined) notify((listener) => listener.onEvent(event));
     }
-    this.#revision = revision;
+    this.#position.moveTo(revision);
     notify((listener) => listener.onProgress(revision));
     for (const listener of failed) this.#reset(listener);
-    this.#wake();
   }
 
   #applyOne(change: Change): CacheEvent<E> | undefined {
@@ -248,17 +199,10 @@ export class Reflector<E extends CacheEntry> {
 
   #reset(listener: ReflectorListener<E>): void {
     try {
-      listener.onReset(this.#revision);
+      listener.onReset(this.revision);
     } catch (error) {
       this.#options.onError(error);
     }
-  }
-
-  #wake(): void {
-    const waiters = this.#waiters;
-    if (waiters.length === 0) return;
-    this.#waiters = waiters.filter(({ revision }) => revision > this.#revision);
-    for (const { revision, resolve } of waiters) if (revision <= this.#revision) resolve(true);
   }
 }
 

@@ -263,3 +263,50 @@ describe('without a server', () => {
     expect(String(failed)).toMatch(/127\.0\.0\.1:1/);
   });
 });
+
+describeWithEtcd('B30: a cluster with one member that hangs', () => {
+  let etcd: Etcd;
+  beforeAll(async () => {
+    etcd = await startEtcd({ size: 3 });
+  });
+  afterAll(async () => {
+    for (const member of etcd.members) member.signal('SIGCONT');
+    await closeAll();
+    await etcd.destroy();
+  });
+
+  it('reads do not wait for it, and a watch resumes at another member, without a gap', async () => {
+    const { store } = await open({ endpoints: etcd.endpoints, prefix: '/hangs', openWithinMs: 10_000 });
+    const writer = (await open({ endpoints: etcd.endpoints, prefix: '/hangs', openWithinMs: 10_000 })).store;
+    let position = await store.revision();
+    const seen: number[] = [];
+    const stop = new AbortController();
+    const watching = (async () => {
+      for await (const batch of store.watch('/a/', position, stop.signal)) {
+        seen.push(...batch.changes.map(({ modRevision }) => modRevision));
+        position = batch.revision;
+      }
+    })();
+    /** A write to the member that hangs has an unknown result. */
+    const put = async (key: string): Promise<number> => {
+      for (;;) {
+        await create(writer, key, 'x').catch(() => undefined);
+        const found = await writer.get(key).catch(() => undefined);
+        if (found !== undefined) return found.modRevision;
+      }
+    };
+    const written = [await put('/a/x')];
+    for (const member of etcd.members) {
+      await expect.poll(() => seen, { interval: 10 }).toEqual(written);
+      member.signal('SIGSTOP');
+      // The leader may be the one that hangs, then all wait for an election. Reads have to succeed, however often.
+      const reads = await Promise.all(Array.from({ length: 20 }, () => store.revision()));
+      expect(Math.min(...reads)).toBeGreaterThanOrEqual(written.at(-1) ?? 0);
+      written.push(await put(`/a/${written.length}`));
+      await expect.poll(() => seen, { interval: 10 }).toEqual(written);
+      member.signal('SIGCONT');
+    }
+    stop.abort();
+    await watching;
+  });
+});

@@ -11,6 +11,7 @@ import { ObjectReader } from '../../src/objects/reader.ts';
 import { StoredObject } from '../../src/objects/stored-object.ts';
 import { ObjectWriter } from '../../src/objects/writer.ts';
 import type { Store, Write, WriteResult } from '../../src/storage/contract.ts';
+import { Freshness } from '../../src/storage/freshness.ts';
 import { Reflector } from '../../src/storage/reflector.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { WatchCache } from '../../src/storage/watch-cache.ts';
@@ -77,7 +78,7 @@ export async function openReplica(store: Store) {
     },
   });
   await reflector.start();
-  const reader = new ObjectReader(reflector, caches);
+  const reader = new ObjectReader(reflector, caches, new Freshness({ store, followers: [reflector] }));
   const writer = new ObjectWriter({
     store,
     reader,

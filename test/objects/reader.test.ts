@@ -1,10 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import type { ApiObject } from '../../src/api/kind.ts';
 import { kindPrefix, storageKey } from '../../src/api/object-key.ts';
 import { ApiError, type Status } from '../../src/api/status.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { StoredObject } from '../../src/objects/stored-object.ts';
+import { ObjectWriter } from '../../src/objects/writer.ts';
 import type { Store } from '../../src/storage/contract.ts';
+import { Freshness } from '../../src/storage/freshness.ts';
 import { Reflector } from '../../src/storage/reflector.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { WatchCache } from '../../src/storage/watch-cache.ts';
@@ -14,6 +18,7 @@ const { clusters } = catalog;
 
 /** A real store whose watch is delivered only while the gate is open. */
 interface DelayedWatch {
+  readonly store: Store;
   readonly reader: ObjectReader;
   readonly reflector: Reflector<StoredObject>;
   put(name: string): Promise<void>;
@@ -56,7 +61,12 @@ async function withDelayedWatch(test: (parts: DelayedWatch) => Promise<void>): P
     });
     try {
       await test({
-        reader: new ObjectReader(reflector, new Map([[clusters, cache]])),
+        store,
+        reader: new ObjectReader(
+          reflector,
+          new Map([[clusters, cache]]),
+          new Freshness({ store, followers: [reflector] }),
+        ),
         reflector,
         put: async (name) => {
           const value = Buffer.from(JSON.stringify({ metadata: { name, uid: `uid-of-${name}` } }));
@@ -143,6 +153,47 @@ describe('L-38: while the caches are filled', () => {
       await reflector.start();
       expect(reader.ready).toBe(true);
       expect((await reader.findFresh(clusters, at('', '', 'old')))?.name).toBe('old');
+    });
+  });
+});
+
+describe('B30: a write that this process does not act on yet', () => {
+  const newCluster = (name: string): ApiObject => ({
+    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+    kind: 'Cluster',
+    metadata: { name },
+  });
+
+  it('is not acknowledged: 504, and it has happened', async () => {
+    await withDelayedWatch(async ({ store, reader, reflector, hold, release }) => {
+      const writer = new ObjectWriter({
+        store,
+        reader,
+        catalog,
+        now: Date.now,
+        randomUuid: randomUUID,
+        randomSuffix: () => 'xxxxx',
+        computedAnnotations: [],
+      });
+      await reflector.start();
+      const none = { dryRun: false };
+      await writer.create(clusters, { cluster: '', namespace: '' }, newCluster('kept'), none);
+      hold();
+      const writes = [
+        writer.create(clusters, { cluster: '', namespace: '' }, newCluster('made'), none),
+        writer.remove(clusters, at('', '', 'kept'), none),
+      ];
+      for (const write of writes) {
+        const status = await statusOf(write);
+        expect(status).toMatchObject({ code: 504, reason: 'Timeout' });
+        expect(status.message).toContain('the change is stored');
+        // A client that repeats by itself would report a conflict with its own write.
+        expect(status.details).toEqual({});
+      }
+      release();
+      await reader.catchUp();
+      expect(reader.find(clusters, at('', '', 'made'))?.name).toBe('made');
+      expect(reader.find(clusters, at('', '', 'kept'))?.deletionTimestamp).toBeDefined();
     });
   });
 });

@@ -15,6 +15,7 @@ import { ObjectReader } from '../../objects/reader.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
 import { ObjectWriter } from '../../objects/writer.ts';
 import { createLogger } from '../../observability/logger.ts';
+import { Freshness } from '../../storage/freshness.ts';
 import { Reflector } from '../../storage/reflector.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
 import { WatchCache } from '../../storage/watch-cache.ts';
@@ -58,7 +59,7 @@ beforeAll(async () => {
     delay: async () => {},
     onError: () => {},
   });
-  reader = new ObjectReader(reflector, caches);
+  reader = new ObjectReader(reflector, caches, new Freshness({ store, followers: [reflector] }));
   await reflector.start();
   close = async () => {
     await reflector.stop();

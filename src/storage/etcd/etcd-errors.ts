@@ -49,3 +49,10 @@ export function toStorageError(error: unknown, doing: string): StorageError {
   }
   return new StorageError('unavailable', `etcd could not ${doing}: ${details}`, { cause: error });
 }
+
+/** No member answered, or none could be reached. */
+export const noAnswer = (doing: string, members: readonly { readonly address: string }[]): StorageError =>
+  new StorageError(
+    'unavailable',
+    `etcd could not ${doing}: no answer from ${members.map(({ address }) => address).join(', ')}`,
+  );

@@ -26,7 +26,7 @@ const RENEW_MS = 2_000;
 const CAMPAIGN_MS = 1_000;
 /** Leadership ends this long before the lease expires: a clock may be slow, and started work takes a while. */
 const MARGIN_MS = 1_000;
-const TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 3_000 };
+const TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 3_000, hedgeMs: 500 };
 
 interface Term {
   readonly lease: bigint;
@@ -94,7 +94,7 @@ export class EtcdLeadership implements Leadership {
         success: [{ put: { key, value: Buffer.from(`${hostname()} ${process.pid}`), lease: id } }],
       }),
       TIMEOUT.totalMs,
-      'elect a leader',
+      { doing: 'elect a leader' },
     );
     if (!succeeded) {
       await this.#revoke(id);

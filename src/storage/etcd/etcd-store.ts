@@ -22,17 +22,24 @@ import { COMPACT, type Decoded, type EtcdKeyValue, RANGE, TXN } from './messages
 import type { StoreMeta } from './store-meta.ts';
 import { failedKey, transactionFor } from './transaction.ts';
 
-/** A read soon goes to another member. Attempts grow longer, so that an etcd with only slow members still answers. */
-const READ_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 4_000 };
-const PAGE_TIMEOUT: CallTimeout = { attemptMs: 5_000, totalMs: 10_000 };
+/** A read soon goes to a second member too. Attempts last long, so that an etcd with only slow members still answers. */
+const READ_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 3_000, hedgeMs: 250 };
+const PAGE_TIMEOUT: CallTimeout = { attemptMs: 5_000, totalMs: 10_000, hedgeMs: 1_500 };
+/** Reads of the revision share a call; one that is slow is not waited for. */
+const OVERLAP_MS = 100;
 /** A write that has not happened by then, e.g. because etcd's leader hangs, fails. */
 const WRITE_MS = 3_000;
 const COMPACTION_TIMEOUT: CallTimeout = { attemptMs: 20_000, totalMs: 30_000 };
 /** Items in one response of etcd: some hundred kilobytes. */
 const PAGE_ITEMS = 500;
 const RESUME_MS = 100;
-/** How long a watch may be silent; doubles while it fails. */
-const DEAD_MS = { first: 3_000, most: 60_000 };
+/**
+ * How long a watch may be silent after a progress request: at least `first`, and twice as long as its slowest answer.
+ * With the time until a request is sent, a watch leaves a member that hangs within a second.
+ */
+const DEAD_MS = { first: 450, most: 60_000 };
+/** What is left of the slowest answer after each further one. */
+const DECAY = 0.9;
 
 /** The storage contract on etcd. Several processes may have the same store open. */
 export class EtcdStore implements Store {
@@ -65,7 +72,7 @@ export class EtcdStore implements Store {
     this.#logger = parts.logger;
     this.#stopFollowing = parts.stopFollowing;
     this.#compacted = Math.max(0, parts.meta.oldest - 1);
-    this.#sharedRevision = new SharedCall(() => this.#readRevision());
+    this.#sharedRevision = new SharedCall(() => this.#readRevision(), { overlapMs: OVERLAP_MS });
   }
 
   async get(key: string, revision?: Revision): Promise<KeyValue | undefined> {
@@ -101,7 +108,8 @@ export class EtcdStore implements Store {
     // Encoded before anything is awaited: the writer may use its buffer again.
     const request = TXN.request.encode(transactionFor(write, this.#space, this.#meta.modRevision));
     const { succeeded, header, responses } = await this.#track(
-      this.#members.callOnce(TXN, request, WRITE_MS, 'take the write'),
+      // The watch has just heard from its member, so that one does not hang.
+      this.#members.callOnce(TXN, request, WRITE_MS, { doing: 'take the write', prefer: this.#watchMember }),
     );
     const revision = this.#advanceTo(header?.revision);
     if (succeeded) return { ok: true, revision };
@@ -122,9 +130,10 @@ export class EtcdStore implements Store {
     this.#requireOpen();
     const ended = AbortSignal.any([signal, this.#closing.signal]);
     let position = after;
-    let deadMs = DEAD_MS.first;
+    let slowestMs = 0;
     while (!ended.aborted) {
       if (position <= this.#compacted && this.#compacted > 0) throw this.#compactedError(position);
+      const deadMs = Math.min(DEAD_MS.most, Math.max(DEAD_MS.first, 2 * slowestMs));
       try {
         const stream = watchStream({
           members: this.#members,
@@ -138,10 +147,12 @@ export class EtcdStore implements Store {
             this.#watchMember = member;
           },
           deadMs,
+          onAnswer: (ms) => {
+            slowestMs = Math.max(ms, slowestMs * DECAY);
+          },
         });
         for await (const batch of stream) {
           position = batch.revision;
-          deadMs = DEAD_MS.first;
           yield batch;
         }
       } catch (error) {
@@ -155,7 +166,7 @@ export class EtcdStore implements Store {
           { err: toStorageError(error, 'continue the watch'), revision: position },
           'the watch of etcd is resumed',
         );
-        deadMs = Math.min(DEAD_MS.most, deadMs * 2);
+        slowestMs = deadMs;
         await delay(RESUME_MS, undefined, { signal: ended, ref: false }).catch(() => undefined);
       }
     }

@@ -25,7 +25,7 @@ const response = (fields: Partial<EtcdWatchResponse>): EtcdWatchResponse => ({
 });
 
 /** A watch at a member whose responses the test sends. */
-function openWatch() {
+function openWatch({ deadMs = 5_000, head = 9 } = {}) {
   const requests: EtcdWatchRequest[] = [];
   const answers = new PassThrough({ objectMode: true });
   const stream = Object.assign(answers, {
@@ -38,13 +38,14 @@ function openWatch() {
   const watch = watchStream({
     members,
     space: new KeySpace('/x', 0),
-    head: { revision: 9, onAdvance: () => () => {} },
+    head: { revision: head, onAdvance: () => () => {} },
     prefix: '/a/',
     after: 3,
     signal: stop.signal,
     prefer: undefined,
     onOpen: () => {},
-    deadMs: 5_000,
+    deadMs,
+    onAnswer: () => {},
   });
   const send = (fields: Partial<EtcdWatchResponse>): void => void answers.push(response(fields));
   return { watch, requests, send, stop };
@@ -71,4 +72,40 @@ it('gives up a member that never sends the id of the watch', async () => {
   const first = expect(watch.next()).rejects.toThrow('the member etcd:2379 does not answer');
   await vi.advanceTimersByTimeAsync(20_000);
   await first;
+});
+
+it('B30: leaves a member within a second of silence, also when nothing is written', async () => {
+  const { watch, send } = openWatch({ deadMs: 450, head: 3 });
+  const first = watch.next();
+  const failed = expect(first).rejects.toThrow('the member etcd:2379 does not answer');
+  send({ created: true });
+  await vi.advanceTimersByTimeAsync(500);
+  let isOver = false;
+  void first.catch(() => {
+    isOver = true;
+  });
+  // A sign of life, and the member hangs.
+  send({ header: { revision: 3 } as EtcdWatchResponse['header'] });
+  await vi.advanceTimersByTimeAsync(450);
+  expect(isOver).toBe(false);
+  await vi.advanceTimersByTimeAsync(500);
+  expect(isOver).toBe(true);
+  await failed;
+});
+
+it('B30: a pause of this process is not the silence of the member', async () => {
+  const { watch, requests, send, stop } = openWatch({ deadMs: 450, head: 3 });
+  const first = watch.next();
+  send({ created: true });
+  await vi.advanceTimersByTimeAsync(400);
+  expect(requests.at(-1)?.progress).toBeDefined();
+  // The answer is there, and this process is stopped for ten seconds before it can read it.
+  const now = performance.now.bind(performance);
+  const paused = vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000);
+  await vi.advanceTimersByTimeAsync(50);
+  send({ header: { revision: 5 } as EtcdWatchResponse['header'] });
+  expect(await first).toEqual({ done: false, value: { changes: [], revision: 5 } });
+  paused.mockRestore();
+  stop.abort();
+  await watch.return();
 });

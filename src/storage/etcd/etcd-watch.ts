@@ -41,14 +41,16 @@ export interface WatchStreamOptions {
   readonly onOpen: (member: Member) => void;
   /** How long the stream may be silent after a progress request. */
   readonly deadMs: number;
+  /** Called with the time that the member took to answer a progress request. */
+  readonly onAnswer: (ms: number) => void;
 }
 
 /** An event has this long to arrive by itself before progress is requested. */
 const REQUEST_AFTER_MS = 5;
 /** A member ignores a progress request while the watch is behind, so it is repeated. */
 const REPEAT_MS = 30;
-const IDLE_MS = 2_000;
-const CHECK_MS = 500;
+const IDLE_MS = 250;
+const CHECK_MS = 50;
 
 /**
  * One watch stream at one member, from a revision until it breaks. Throws `compacted`, or the reason why it ended;
@@ -149,17 +151,22 @@ class ProgressRequester {
   #waiting = false;
   #lastHeard = performance.now();
   #requestedAt: number | undefined;
+  /** How long the member has been silent since the request, while this process was there to hear it. */
+  #silentMs = 0;
+  #lastCheck = performance.now();
+  readonly #onAnswer: (ms: number) => void;
   #timer: NodeJS.Timeout | undefined;
   #interval: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
 
   constructor(
     open: OpenStream<EtcdWatchRequest, EtcdWatchResponse>,
-    options: Pick<WatchStreamOptions, 'head' | 'deadMs'>,
+    options: Pick<WatchStreamOptions, 'head' | 'deadMs' | 'onAnswer'>,
   ) {
     this.#open = open;
     this.#head = options.head;
     this.#deadMs = options.deadMs;
+    this.#onAnswer = options.onAnswer;
   }
 
   start(position: Revision): void {
@@ -179,6 +186,7 @@ class ProgressRequester {
         const { value, done } = await iterator.next();
         this.#waiting = false;
         if (done === true) return;
+        if (this.#requestedAt !== undefined) this.#onAnswer(performance.now() - this.#requestedAt);
         this.#requestedAt = undefined;
         yield value as EtcdWatchResponse;
       }
@@ -214,20 +222,27 @@ class ProgressRequester {
   }
 
   #request(): void {
-    this.#requestedAt ??= performance.now();
+    if (this.#requestedAt === undefined) {
+      this.#requestedAt = performance.now();
+      this.#silentMs = 0;
+    }
     if (this.#isCreated && this.#open.stream.writable) this.#open.stream.write({ progress: {} });
   }
 
   #check(): void {
-    if (!this.#waiting) return;
     const now = performance.now();
-    if (this.#requestedAt !== undefined) {
-      const since = Math.max(this.#requestedAt, this.#lastHeard);
-      if (now - since > this.#deadMs) {
-        this.#open.stream.destroy(
-          new StorageError('unavailable', `the member ${this.#open.member.address} does not answer`),
-        );
-      }
-    } else if (now - this.#lastHeard > IDLE_MS) this.#request();
+    // After a pause of this process, e.g. a suspended machine, answers may be there that were not read yet.
+    const elapsed = Math.min(now - this.#lastCheck, 2 * CHECK_MS);
+    this.#lastCheck = now;
+    if (!this.#waiting) return;
+    if (this.#requestedAt === undefined) {
+      if (now - this.#lastHeard > IDLE_MS) this.#request();
+      return;
+    }
+    this.#silentMs += elapsed;
+    if (this.#silentMs <= this.#deadMs) return;
+    this.#open.stream.destroy(
+      new StorageError('unavailable', `the member ${this.#open.member.address} does not answer`),
+    );
   }
 }

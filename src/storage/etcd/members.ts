@@ -3,7 +3,7 @@ import { SharedCall } from '../../lib/shared-call.ts';
 import type { Secret } from '../../observability/secret.ts';
 import { StorageError } from '../contract.ts';
 import type { TimeReading } from '../store-time.ts';
-import { isStaleToken, isTransient, isWithoutEffect, toStorageError } from './etcd-errors.ts';
+import { isStaleToken, isTransient, isWithoutEffect, noAnswer, toStorageError } from './etcd-errors.ts';
 import { type Duplex, Member, type TlsMaterial } from './member.ts';
 import {
   AUTHENTICATE,
@@ -30,7 +30,12 @@ export interface EtcdAccess extends EtcdCredentials {
 export interface CallTimeout {
   readonly attemptMs: number;
   readonly totalMs: number;
+  /** When there is no answer by then, another member is asked as well, and the first answer counts. */
+  readonly hedgeMs?: number;
 }
+
+/** An attempt that has ended. */
+type Attempt<S> = { readonly member: Member; readonly value: S } | { readonly member: Member; readonly error: unknown };
 
 /** A stream and the member that serves it. */
 export interface OpenStream<Q, S> {
@@ -40,9 +45,11 @@ export interface OpenStream<Q, S> {
 
 /** A member that failed is used for this long only when no other is left. */
 const AVOID_MS = 5_000;
+/** A member that another one has overtaken may hang, or be slow for a moment. */
+const SUSPECT_MS = 1_000;
 const CONNECT_MS = 1_000;
 const RETRY_MS = 100;
-const AUTHENTICATE_MS = 3_000;
+const AUTHENTICATE_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 2_000, hedgeMs: 500 };
 const TIME_MS = 2_000;
 
 /** The members of one etcd cluster, used round-robin. A member that does not answer is avoided for a while. */
@@ -67,37 +74,78 @@ export class Members {
   async callIdempotent<Q, S>(
     method: UnaryMethod<Q, S>,
     request: Partial<Q>,
-    { attemptMs, totalMs }: CallTimeout,
+    timeout: CallTimeout,
     { doing, prefer }: { doing: string; prefer?: Member | undefined },
   ): Promise<S> {
     const bytes = method.request.encode(request);
+    return this.#tryMembers((member, withinMs) => this.#call(member, method, bytes, withinMs), timeout, doing, prefer);
+  }
+
+  async #tryMembers<S>(
+    call: (member: Member, withinMs: number) => Promise<S>,
+    { attemptMs, totalMs, hedgeMs = totalMs }: CallTimeout,
+    doing: string,
+    prefer: Member | undefined,
+  ): Promise<S> {
     const until = performance.now() + totalMs;
+    const running = new Map<Member, Promise<Attempt<S>>>();
     let last: unknown;
-    for (let attempt = 0; ; attempt++) {
+    for (let attempt = 0, failed = 0; ; ) {
       const left = until - performance.now();
-      if (this.#closed || (left <= 0 && attempt > 0)) throw toStorageError(last, doing);
-      const member = this.#choose(attempt === 0 ? prefer : undefined);
-      try {
-        return await this.#call(member, method, bytes, Math.max(1, Math.min(attemptMs * 2 ** attempt, left)));
-      } catch (error) {
-        last = error;
-        if (isStaleToken(error)) this.#token = undefined;
-        else if (isTransient(error)) this.#avoid(member);
-        else throw error;
+      if (this.#closed || (left <= 0 && attempt > 0)) throw this.#outOfTime(last, doing, [...running.keys()]);
+      if (running.size < this.#members.length) {
+        const member = this.#choose(attempt === 0 ? prefer : undefined, running);
+        const withinMs = Math.max(1, Math.min(attemptMs * 2 ** attempt, left));
+        running.set(member, this.#attempt(member, call(member, withinMs)));
+        attempt += 1;
       }
+      const all = running.size === this.#members.length;
+      const ended = await firstOf(running.values(), Math.max(1, Math.min(all ? left : hedgeMs, left)));
+      if (ended === undefined) continue;
+      const slower = [...running.keys()].slice(0, [...running.keys()].indexOf(ended.member));
+      running.delete(ended.member);
+      if ('value' in ended) {
+        for (const member of slower) this.#avoid(member, SUSPECT_MS);
+        return ended.value;
+      }
+      last = ended.error;
+      if (!isStaleToken(last) && !isTransient(last)) throw last;
       // The first round over the members is without delay.
-      if (attempt + 1 >= this.#members.length) await delay(RETRY_MS, undefined, { ref: false });
+      failed += 1;
+      if (failed >= this.#members.length) await delay(RETRY_MS, undefined, { ref: false });
     }
+  }
+
+  /** Never rejects: an attempt that was overtaken ends later, and still tells about its member. */
+  async #attempt<S>(member: Member, call: Promise<S>): Promise<Attempt<S>> {
+    try {
+      return { member, value: await call };
+    } catch (error) {
+      if (isStaleToken(error)) this.#token = undefined;
+      else if (isTransient(error)) this.#avoid(member);
+      return { member, error };
+    }
+  }
+
+  #outOfTime(last: unknown, doing: string, silent: readonly Member[]): StorageError {
+    if (this.#closed) return new StorageError('closed', 'the store is closed');
+    if (last !== undefined && silent.length === 0) return toStorageError(last, doing);
+    return noAnswer(doing, silent.length === 0 ? this.#members : silent);
   }
 
   /**
    * Calls once. It is retried only when it certainly had no effect: there was no connection, or the member refused it
    * before it began. After any other error the outcome is unknown, and the error is thrown.
    */
-  async callOnce<Q, S>(method: UnaryMethod<Q, S>, request: Uint8Array, withinMs: number, doing: string): Promise<S> {
+  async callOnce<Q, S>(
+    method: UnaryMethod<Q, S>,
+    request: Uint8Array,
+    withinMs: number,
+    { doing, prefer }: { doing: string; prefer?: Member | undefined },
+  ): Promise<S> {
     const until = performance.now() + withinMs;
     for (;;) {
-      const member = await this.#connected(until, doing);
+      const member = await this.#connected(until, doing, prefer);
       try {
         return await this.#call(member, method, request, Math.max(1, until - performance.now()));
       } catch (error) {
@@ -199,7 +247,9 @@ export class Members {
   }
 
   async #call<Q, S>(member: Member, method: UnaryMethod<Q, S>, bytes: Uint8Array, withinMs: number): Promise<S> {
-    const response = await member.unary(method, bytes, withinMs, await this.#currentToken());
+    const until = performance.now() + withinMs;
+    const token = await this.#currentToken();
+    const response = await member.unary(method, bytes, Math.max(1, until - performance.now()), token);
     this.#avoidUntil.delete(member);
     return response;
   }
@@ -209,13 +259,14 @@ export class Members {
       const member = this.#choose(prefer);
       const left = until - performance.now();
       if (this.#closed) throw new StorageError('closed', 'the store is closed');
-      if (left <= 0) throw new StorageError('unavailable', `etcd could not ${doing}: no member can be reached`);
+      if (left <= 0) throw noAnswer(doing, this.#members);
       if (await member.ready(Math.min(CONNECT_MS, left))) return member;
       this.#avoid(member);
     }
   }
 
-  #choose(prefer?: Member): Member {
+  /** `busy`: members that are asked already; not all of them are. */
+  #choose(prefer?: Member, busy?: { has(member: Member): boolean }): Member {
     const now = performance.now();
     const usable = (member: Member): boolean => (this.#avoidUntil.get(member) ?? 0) <= now;
     if (prefer !== undefined && usable(prefer)) return prefer;
@@ -226,6 +277,7 @@ export class Members {
       const index = (this.#last + i) % count;
       const member = this.#members[index];
       if (member === undefined) break;
+      if (busy?.has(member) === true) continue;
       if (usable(member)) {
         this.#last = index;
         return member;
@@ -237,8 +289,8 @@ export class Members {
     return earliest;
   }
 
-  #avoid(member: Member): void {
-    this.#avoidUntil.set(member, performance.now() + AVOID_MS);
+  #avoid(member: Member, forMs = AVOID_MS): void {
+    this.#avoidUntil.set(member, Math.max(this.#avoidUntil.get(member) ?? 0, performance.now() + forMs));
   }
 
   async #currentToken(): Promise<string | undefined> {
@@ -252,17 +304,25 @@ export class Members {
     const user = this.#user;
     if (user === undefined) throw new Error('there is no user to authenticate');
     const request = AUTHENTICATE.request.encode({ name: user.name, password: user.password.reveal() });
-    let last: unknown;
-    for (let attempt = 0; attempt <= this.#members.length; attempt++) {
-      const member = this.#choose();
-      try {
-        return (await member.unary(AUTHENTICATE, request, AUTHENTICATE_MS, undefined)).token;
-      } catch (error) {
-        last = error;
-        if (!isTransient(error)) break;
-        this.#avoid(member);
-      }
+    const doing = `authenticate the user ${JSON.stringify(user.name)}`;
+    const call = (member: Member, withinMs: number) => member.unary(AUTHENTICATE, request, withinMs, undefined);
+    try {
+      return (await this.#tryMembers(call, AUTHENTICATE_TIMEOUT, doing, undefined)).token;
+    } catch (error) {
+      throw toStorageError(error, doing);
     }
-    throw toStorageError(last, `authenticate the user ${JSON.stringify(user.name)}`);
+  }
+}
+
+/** The first that ends; undefined when none does within the time. */
+async function firstOf<T>(running: Iterable<Promise<T>>, withinMs: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, withinMs, undefined);
+  });
+  try {
+    return await Promise.race([...running, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -77,7 +77,7 @@ export async function seedEtcdRevision(access: EtcdAccess, prefix: string, revis
         success: [{ put: { key, value: encodeMeta({ offset, oldest: now + offset }) } }],
       }),
       SEED_TIMEOUT.totalMs,
-      'take the seed revision',
+      { doing: 'take the seed revision' },
     );
     if (!succeeded) throw new StorageError('unavailable', 'another process imports into the same prefix of etcd');
   } catch (error) {

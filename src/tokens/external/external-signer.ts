@@ -131,6 +131,7 @@ export function withExternalKeys(ring: StoredKeyRing, signer: ExternalSigner): S
     rotate: () => Promise.reject(refusal()),
     revoke: (kid) => (ring.find(kid) === undefined ? Promise.reject(refusal()) : ring.revoke(kid)),
     maintain: () => ring.maintain(),
+    position: ring.position,
     onChange(listener) {
       ring.onChange(listener);
       signer.onChange(listener);

@@ -2,6 +2,7 @@ import { readSecretFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Guard, Store } from '../../storage/contract.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
+import { type Follower, RevisionWaiters } from '../../storage/revision-waiters.ts';
 import type { EncryptionKey } from './encryption-key.ts';
 import type { SigningKey, VerificationKey } from './key-material.ts';
 import { makeKey as makeRealKey, readSigningKey, readVerificationKey } from './key-material.ts';
@@ -47,6 +48,8 @@ export interface StoredKeyRing extends KeyRing {
   maintain(): Promise<void>;
   /** Called after every change of the keys, by this replica or another. */
   onChange(listener: () => void): void;
+  /** Up to which revision of the store the keys are known. */
+  readonly position: Follower;
   close(): Promise<void>;
 }
 
@@ -139,6 +142,7 @@ class Ring implements StoredKeyRing {
   readonly #changes: RingChanges;
   readonly #listeners: (() => void)[] = [];
   readonly #stop = new AbortController();
+  readonly position = new RevisionWaiters();
   #stored: StoredRing;
   #compiled: Compiled;
   #maintaining = false;
@@ -165,9 +169,9 @@ class Ring implements StoredKeyRing {
     await this.#change(this.#changes.cover);
     await this.maintain();
     const followed = this.#ringStore.follow({
-      from: this.#stored.revision,
       signal: this.#stop.signal,
       use: (stored) => this.#adopt(stored),
+      reached: (revision) => this.position.moveTo(revision),
       report: (error) => this.#report(error),
     });
     this.#closers = [every(MAINTAIN_MS, () => void this.maintain()), () => followed];
@@ -238,6 +242,7 @@ class Ring implements StoredKeyRing {
 
   async close(): Promise<void> {
     this.#stop.abort();
+    this.position.end();
     for (const close of this.#closers) await close();
   }
 

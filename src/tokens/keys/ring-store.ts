@@ -30,18 +30,22 @@ export interface RingStore {
    * leader, and throws when another replica leads.
    */
   write(state: RingState, over: StoredRing | undefined, guards?: readonly Guard[]): Promise<StoredRing | undefined>;
-  /** Calls `use` for every change after the revision, until the signal. A change that cannot be read is reported. */
+  /** Calls `use` with the ring, and with it after every change, until the signal. What cannot be read is reported. */
   follow(options: FollowOptions): Promise<void>;
 }
 
 export interface FollowOptions {
-  readonly from: number;
   readonly signal: AbortSignal;
   readonly use: (stored: StoredRing) => Promise<void>;
+  /** Called when `use` has had all changes up to this revision. */
+  readonly reached: (revision: number) => void;
   readonly report: (error: unknown) => void;
 }
 
-export function createRingStore(store: Pick<Store, 'get' | 'write' | 'watch'>, key: EncryptionKey): RingStore {
+export function createRingStore(
+  store: Pick<Store, 'get' | 'write' | 'watch' | 'revision'>,
+  key: EncryptionKey,
+): RingStore {
   const decode = ({ value, modRevision }: Pick<KeyValue, 'value' | 'modRevision'>): StoredRing => ({
     state: unseal(value, key),
     revision: modRevision,
@@ -67,32 +71,33 @@ export function createRingStore(store: Pick<Store, 'get' | 'write' | 'watch'>, k
       return undefined;
     },
 
-    async follow({ from, signal, use, report }) {
-      let after = from;
+    async follow({ signal, use, reached, report }) {
       while (!signal.aborted) {
         try {
-          for await (const { changes, revision } of store.watch(RING_PREFIX, after, signal)) {
+          // The revision first: a watch from the revision of the last change would need history that is compacted.
+          const from = await store.revision();
+          const stored = await read();
+          if (stored === undefined) report(removed());
+          else await use(stored);
+          reached(from);
+          for await (const { changes, revision } of store.watch(RING_PREFIX, from, signal)) {
             const last = changes.findLast(({ key }) => key === RING_KEY);
             if (last?.type === 'put') await use(decode(last));
-            else if (last !== undefined) report(new Error('the signing keys were removed from the store'));
-            after = revision;
+            else if (last !== undefined) report(removed());
+            reached(revision);
           }
           if (!signal.aborted) return;
         } catch (error) {
           if (signal.aborted || (error instanceof StorageError && error.code === 'closed')) return;
           report(error);
           await delay(RETRY_MS, undefined, { ref: false });
-          // The changes in between may be compacted, and only the last one matters.
-          const stored = await read().catch(() => undefined);
-          if (stored !== undefined) {
-            await use(stored).catch(report);
-            after = Math.max(after, stored.revision);
-          }
         }
       }
     },
   };
 }
+
+const removed = (): Error => new Error('the signing keys were removed from the store');
 
 function seal(state: RingState, key: EncryptionKey): Uint8Array {
   const sealed = key.seal(Buffer.from(JSON.stringify(state)), RING_KEY).toString('base64');

@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { StorageError } from './contract.ts';
+import { Freshness } from './freshness.ts';
+import { RevisionWaiters } from './revision-waiters.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A store whose answers the test decides, and two parts that follow it. */
+function open({ answerMs = 5, known }: { answerMs?: number; known?: () => number | undefined } = {}) {
+  const state = { revision: 10, answerMs, answers: true, fails: false };
+  const caches = new RevisionWaiters();
+  const keys = new RevisionWaiters();
+  caches.moveTo(10);
+  keys.moveTo(10);
+  const freshness = new Freshness({
+    store: {
+      revision: async () => {
+        if (state.fails) throw new StorageError('unavailable', 'away');
+        const { revision } = state;
+        await new Promise((resolve) => {
+          if (state.answers) setTimeout(resolve, state.answerMs);
+        });
+        return revision;
+      },
+      ...(known && { knownRevision: known }),
+    },
+    followers: [caches],
+  });
+  freshness.include(keys);
+  const stop = freshness.start();
+  /** Whether a request that arrives now is decided, within this time. */
+  const decided = async (withinMs: number): Promise<boolean> => {
+    let is = false;
+    void freshness.whenCurrent(withinMs).then((current) => {
+      is = current;
+    });
+    await vi.advanceTimersByTimeAsync(withinMs);
+    return is;
+  };
+  return { state, caches, keys, freshness, stop, decided, pass: (ms: number) => vi.advanceTimersByTimeAsync(ms) };
+}
+
+describe('B30: decisions from memory', () => {
+  it('need no question while the followers keep up', async () => {
+    const { freshness, pass } = open();
+    await pass(100);
+    for (let i = 0; i < 50; i++) {
+      await pass(97);
+      expect(freshness.isCurrent()).toBe(true);
+      expect(freshness.isAway).toBe(false);
+    }
+  });
+
+  it.each(['caches', 'keys'] as const)('end a second after the watch of the %s has stopped', async (which) => {
+    const { state, caches, keys, freshness, decided, pass } = open();
+    await pass(1_000);
+    state.revision = 11;
+    for (const other of [caches, keys]) if (other !== (which === 'caches' ? caches : keys)) other.moveTo(11);
+    await pass(1_001);
+    expect(freshness.isCurrent()).toBe(false);
+    expect(await decided(2_000)).toBe(false);
+    (which === 'caches' ? caches : keys).moveTo(11);
+    expect(await decided(50)).toBe(true);
+    expect(freshness.isCurrent()).toBe(true);
+  });
+
+  it('go on from memory while the store answers nothing, and wait again once it does', async () => {
+    const { state, caches, keys, freshness, decided, pass } = open();
+    await pass(1_000);
+    state.answers = false;
+    await pass(1_000);
+    expect(freshness.isAway).toBe(true);
+    expect(freshness.isCurrent()).toBe(true);
+    state.answers = true;
+    state.revision = 12;
+    await pass(300);
+    expect(freshness.isAway).toBe(false);
+    expect(freshness.isCurrent()).toBe(false);
+    caches.moveTo(12);
+    keys.moveTo(12);
+    expect(await decided(300)).toBe(true);
+  });
+
+  it('go on from memory when every question fails at once', async () => {
+    const { state, freshness, pass } = open();
+    await pass(1_000);
+    state.fails = true;
+    await pass(2_000);
+    expect([freshness.isAway, freshness.isCurrent()]).toEqual([true, true]);
+  });
+
+  it('never wait between the last proof and the finding that the store is away', async () => {
+    const { state, freshness, pass } = open();
+    await pass(1_000);
+    state.answers = false;
+    for (let i = 0; i < 300; i++) {
+      await pass(10);
+      expect(freshness.isCurrent()).toBe(true);
+    }
+  });
+
+  it('wait for a moment when every answer takes a second, and are not made from memory', async () => {
+    const { freshness, decided, pass } = open({ answerMs: 1_000 });
+    await pass(3_000);
+    expect(freshness.isAway).toBe(false);
+    for (let i = 0; i < 10; i++) {
+      await pass(37);
+      expect(await decided(300)).toBe(true);
+      expect(freshness.isAway).toBe(false);
+    }
+  });
+
+  it('wait after a pause of this process, which says nothing about the store', async () => {
+    const { freshness, decided, pass } = open();
+    await pass(1_000);
+    const now = performance.now.bind(performance);
+    const paused = vi.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
+    expect(freshness.isCurrent()).toBe(false);
+    expect(freshness.isAway).toBe(false);
+    expect(await decided(20)).toBe(true);
+    expect(freshness.isAway).toBe(false);
+    paused.mockRestore();
+  });
+
+  it('wait while the caches are refilled: they begin in the past', async () => {
+    const { caches, freshness, decided, pass } = open();
+    await pass(1_000);
+    expect(freshness.isCurrent()).toBe(true);
+    caches.moveTo(4);
+    expect(freshness.isCurrent()).toBe(false);
+    expect(await decided(1_000)).toBe(false);
+    caches.moveTo(10);
+    expect(await decided(1_000)).toBe(true);
+  });
+
+  it('of a store whose revision is known ask nothing', async () => {
+    const { state, freshness } = open({ known: () => 10 });
+    state.answers = false;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([freshness.isAway, freshness.isCurrent()]).toEqual([false, true]);
+  });
+});
+
+it('B8: catches up with what was acknowledged before, or says that it has not', async () => {
+  const { state, caches, keys, freshness, pass } = open();
+  state.revision = 11;
+  const late = freshness.catchUp(500);
+  await pass(600);
+  expect(await late).toBe(false);
+  const caught = freshness.catchUp(500);
+  await pass(100);
+  caches.moveTo(11);
+  keys.moveTo(11);
+  await pass(10);
+  expect(await caught).toBe(true);
+});

@@ -1,0 +1,192 @@
+import type { Revision, Store } from './contract.ts';
+import type { Follower } from './revision-waiters.ts';
+
+export interface FreshnessOptions {
+  readonly store: Pick<Store, 'revision' | 'knownRevision'>;
+  /** The parts that decisions are made from. More can be added with `include`. */
+  readonly followers: readonly Follower[];
+  /** Milliseconds on a monotonic clock. */
+  readonly now?: () => number;
+}
+
+interface Waiter {
+  /** The proof must be at least this new. */
+  readonly since: number;
+  readonly resolve: () => void;
+}
+
+/** What is decided from memory includes every write that was acknowledged this long ago, anywhere. */
+export const MAX_AGE_MS = 1_000;
+const PROVE_EVERY_MS = 250;
+/** A store that answers no question for this long counts as away. Less than MAX_AGE_MS - PROVE_EVERY_MS. */
+const AWAY_AFTER_MS = 700;
+/** A timer that is this much too late means that this process was suspended or busy: it proves nothing of the store. */
+const LATE = 1.3;
+const MAX_PROOFS_RUNNING = 16;
+/** A question about the store that is older than this is no longer waited for. */
+const PROOF_MS = 4_000;
+
+/**
+ * Knows how old the state in memory may be. The store's revision is read several times a second; once the followers
+ * have applied it, everything that was acknowledged before the read is in memory. A watch that hangs does not say so,
+ * and without this proof the caches would be believed for as long as it hangs.
+ *
+ * - The newest proof is at most MAX_AGE_MS old: memory is current.
+ * - It is older, and the store answers: memory may be behind, and nothing may be decided from it.
+ * - The store answers no question: memory is used as it is (B12). `isAway` says so.
+ */
+export class Freshness {
+  readonly #store: FreshnessOptions['store'];
+  readonly #followers: Follower[];
+  readonly #now: () => number;
+  #waiters: Waiter[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #running = 0;
+  /** When the question of the newest proof was asked. */
+  #provenAt = Number.NEGATIVE_INFINITY;
+  #provenRevision: Revision = 0;
+  #answeredAt = Number.NEGATIVE_INFINITY;
+  #isAway = false;
+
+  constructor({ store, followers, now = () => performance.now() }: FreshnessOptions) {
+    this.#store = store;
+    this.#followers = [...followers];
+    this.#now = now;
+  }
+
+  /** From now on a proof needs this part too. */
+  include(follower: Follower): void {
+    this.#followers.push(follower);
+  }
+
+  /** Proves at an interval, until the returned function is called. */
+  start(): () => void {
+    this.#timer = setInterval(() => {
+      if (this.#now() - this.#provenAt >= PROVE_EVERY_MS && !this.#proveFromMemory()) void this.#prove();
+    }, PROVE_EVERY_MS);
+    this.#timer.unref();
+    void this.#prove();
+    return () => clearInterval(this.#timer);
+  }
+
+  /** No question of the last moments was answered. */
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  /** True when decisions may be made from memory now. */
+  isCurrent(): boolean {
+    // Caches that are refilled go back to an older state, which may lack what the proof was about.
+    if (this.#hasApplied(this.#provenRevision)) {
+      if (this.#isAway || this.#provenAt >= this.#now() - MAX_AGE_MS) return true;
+    }
+    return this.#proveFromMemory();
+  }
+
+  /** Resolves true as soon as decisions may be made from memory, false if not within the time. */
+  async whenCurrent(timeoutMs: number): Promise<boolean> {
+    if (this.isCurrent()) return true;
+    const since = this.#now() - MAX_AGE_MS;
+    void this.#prove();
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.#waiters = this.#waiters.filter((other) => other !== waiter);
+        resolve(false);
+      }, timeoutMs);
+      const waiter: Waiter = {
+        since,
+        resolve: () => {
+          clearTimeout(timer);
+          resolve(true);
+        },
+      };
+      this.#waiters.push(waiter);
+    });
+  }
+
+  /**
+   * Waits until the followers include every write acknowledged before the call; false if not within the time. Rejects
+   * when the store cannot be read.
+   */
+  async catchUp(timeoutMs: number): Promise<boolean> {
+    const asked = this.#now();
+    const revision = this.#store.knownRevision?.() ?? (await this.#ask());
+    return this.#reach(revision, asked, timeoutMs);
+  }
+
+  async #ask(): Promise<Revision> {
+    const revision = await this.#store.revision();
+    this.#answeredAt = this.#now();
+    this.#isAway = false;
+    return revision;
+  }
+
+  async #reach(revision: Revision, asked: number, timeoutMs: number): Promise<boolean> {
+    for (const follower of this.#followers) {
+      if (follower.revision >= revision) continue;
+      const left = timeoutMs - (this.#now() - asked);
+      if (left <= 0 || !(await follower.waitFor(revision, left))) return false;
+    }
+    this.#proven(asked, revision);
+    return true;
+  }
+
+  /** For a store whose revision is known without a question. */
+  #proveFromMemory(): boolean {
+    const revision = this.#store.knownRevision?.();
+    if (revision === undefined || !this.#hasApplied(revision)) return false;
+    this.#isAway = false;
+    this.#proven(this.#now(), revision);
+    return true;
+  }
+
+  #hasApplied(revision: Revision): boolean {
+    return this.#followers.every((follower) => follower.revision >= revision);
+  }
+
+  /** Several run at once when the store is slow: each proves a later moment. */
+  async #prove(): Promise<void> {
+    if (this.#running >= MAX_PROOFS_RUNNING) return;
+    this.#running += 1;
+    const asked = this.#now();
+    const silence = setTimeout(() => {
+      const elapsed = this.#now() - asked;
+      if (elapsed <= AWAY_AFTER_MS * LATE) this.#noAnswer(asked);
+    }, AWAY_AFTER_MS);
+    silence.unref();
+    try {
+      const revision = await this.#ask();
+      clearTimeout(silence);
+      await this.#reach(revision, asked, PROOF_MS);
+    } catch {
+      // Reported by those who need the answer.
+      this.#noAnswer(asked);
+    } finally {
+      clearTimeout(silence);
+      this.#running -= 1;
+    }
+  }
+
+  #noAnswer(asked: number): void {
+    if (this.#answeredAt >= asked || this.#isAway) return;
+    this.#isAway = true;
+    this.#wake();
+  }
+
+  #proven(asked: number, revision: Revision): void {
+    if (asked <= this.#provenAt) return;
+    this.#provenAt = asked;
+    this.#provenRevision = revision;
+    this.#wake();
+  }
+
+  #wake(): void {
+    if (this.#waiters.length === 0 || !this.#hasApplied(this.#provenRevision)) return;
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) {
+      if (this.#isAway || waiter.since <= this.#provenAt) waiter.resolve();
+      else this.#waiters.push(waiter);
+    }
+  }
+}
