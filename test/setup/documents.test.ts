@@ -59,7 +59,7 @@ describe('the tables of attacks and promises', () => {
     const text = await readFile(join(ROOT, document), 'utf8');
     const rows = [...text.matchAll(/^\| ([ABC][-\dA-Z]+) \|.*\| ([^|]*) \|$/gm)];
     // Every line of the tables is a row: one with another form would not be checked.
-    expect(rows).toHaveLength([...text.matchAll(/^\| [ABC]-?\d/gm)].length);
+    expect(rows).toHaveLength([...text.matchAll(/^\| [ABC]-?[A-Z\d]+ \|/gm)].length);
     expect(rows.length).toBeGreaterThan(15);
     const missing: string[] = [];
     for (const [, id = '', shownBy = ''] of rows) {
