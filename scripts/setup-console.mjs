@@ -51,18 +51,23 @@ function isBuilt() {
 }
 
 /**
- * Builds the console if needed. Without it the server works, and the path of the console answers what is missing.
+ * Builds the console if needed; false when that fails. Without it the server works, and the path of the console answers
+ * what is missing.
  * @param {string} [node] the Node that runs the build
  */
 export async function setUpConsole(node = process.execPath) {
-  if (isBuilt()) return;
+  if (isBuilt()) return true;
   console.error('Building the console (once).');
   const script = fileURLToPath(new URL('build-console.mjs', import.meta.url));
   const { code } = await runChild(node, [script], { cwd: ROOT });
-  if (code !== 0) console.error('The console could not be built; see the messages above.');
+  if (code === 0) return true;
+  console.error('The console could not be built; see the messages above.');
+  return false;
 }
 
 /** Called by vitest once before all tests. */
-export const setup = () => setUpConsole();
+export async function setup() {
+  await setUpConsole();
+}
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await setUpConsole();

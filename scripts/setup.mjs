@@ -49,15 +49,34 @@ function npm() {
   return { command: process.platform === 'win32' ? 'npm.cmd' : 'npm', args: [] };
 }
 
+const REPORT_MS = 10_000;
+
+/** Reports how many of the packages are there, until the returned function is called. */
+function reportProgress() {
+  const paths = Object.keys(packagesOf(join(ROOT, 'package-lock.json')) ?? {}).filter((path) => path !== '');
+  const begun = Date.now();
+  const timer = setInterval(() => {
+    const present = paths.filter((path) => existsSync(join(ROOT, path))).length;
+    const seconds = Math.round((Date.now() - begun) / 1000);
+    console.error(`  ${present} of at most ${paths.length} packages after ${seconds} s`);
+  }, REPORT_MS);
+  return () => clearInterval(timer);
+}
+
 /** Installs the packages if needed. Prints the reason and returns false on failure. */
 export async function setUp() {
   if (isInstalled(ROOT)) return true;
-  console.error('Installing packages with npm ci (once).');
+  console.error(
+    'Installing the packages for development with npm ci: once, about 500 MB, a few minutes. ' +
+      'To only run Clusterpass, `npm install --global clusterpass` is smaller.',
+  );
   // Without this record, an interrupted install is repeated.
   rmSync(join(ROOT, INSTALLED), { force: true });
   const { command, args } = npm();
   const flags = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
+  const stopReporting = reportProgress();
   const { code } = await runChild(command, [...args, ...flags], { cwd: ROOT });
+  stopReporting();
   if (code === 0) return true;
   console.error('npm ci failed; see the messages above. Nothing was started.');
   return false;

@@ -16,7 +16,7 @@ const SCRIPTS = {
   fuzz: 'fuzz.mjs',
   bench: 'bench.mjs',
   generate: 'generate.mjs',
-  'build:console': 'build-console.mjs',
+  build: 'build.mjs',
   screenshots: 'screenshots.mjs',
 };
 

@@ -1,0 +1,12 @@
+/** `npm run build`: compiles the program into dist/ and builds the console. `npm pack` runs it first. */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { runChild } from '../bin/run-child.mjs';
+import { ROOT } from './setup.mjs';
+import { setUpConsole } from './setup-console.mjs';
+
+// Files of an earlier build would be packed, too.
+rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
+const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+const { code } = await runChild(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT });
+if (code !== 0 || !(await setUpConsole())) process.exitCode = 1;
