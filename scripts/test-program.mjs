@@ -1,9 +1,7 @@
 /**
- * Downloads programs that only the tests need from the machine's package archive, and unpacks them without installing
- * them. apt works in separate folders, so the system is not changed. If this fails, the tests are skipped and report
- * why.
+ * Downloads programs that only the tests need, and unpacks them without installing them. If this fails, the tests are
+ * skipped and report why.
  */
-import { spawnSync } from 'node:child_process';
 import {
   accessSync,
   constants,
@@ -17,7 +15,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { inSuite, readSources } from './apt-sources.mjs';
+import { aptPaths, run, withPackages, workFolder } from './debian-packages.mjs';
 
 /**
  * A program for the tests.
@@ -67,30 +65,6 @@ export function whyMissing({ name, path, problem, script }) {
   }
 }
 
-/** Debian suites with recent enough releases, in the order in which they are tried. */
-const SUITES = ['trixie', 'stable', 'sid'];
-
-class SetUpError extends Error {}
-
-/**
- * @param {string} command
- * @param {string[]} args
- * @param {string} [cwd]
- */
-function run(command, args, cwd) {
-  const { status, stdout, stderr, error } = spawnSync(command, args, {
-    encoding: 'utf8',
-    timeout: 120_000,
-    maxBuffer: 16 * 1024 * 1024,
-    env: { ...process.env, LC_ALL: 'C' },
-    ...(cwd === undefined ? {} : { cwd }),
-  });
-  if (status === 0) return stdout;
-  const line =
-    `${stderr ?? ''}`.split('\n').find((text) => text.startsWith('E: ')) ?? error?.message ?? `exit ${status}`;
-  throw new SetUpError(`${command} ${args.at(-1)}: ${line.trim()}`);
-}
-
 /** @param {string} path */
 export function isProgram(path) {
   try {
@@ -101,83 +75,19 @@ export function isProgram(path) {
   }
 }
 
-function releaseName() {
-  try {
-    return /^VERSION_CODENAME=(\S+)$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? '';
-  } catch {
-    return '';
-  }
-}
-
 /**
- * Paths in apt's configuration, by their option names.
- * @param {string[]} names
- */
-function aptPaths(...names) {
-  const shell = run('apt-config', ['shell', ...names.flatMap((name, i) => [`P${i}`, name])]);
-  return names.map((_, i) => new RegExp(`^P${i}='([^']*)'$`, 'm').exec(shell)?.[1] ?? '');
-}
-
-/**
- * Creates an empty folder with an apt configuration that writes only to this folder.
+ * Downloads and unpacks the program. Renames it last, so that it is never incomplete.
  * @param {TestProgram} wanted
- * @param {string[]} settings further settings, such as other package sources
  */
-function workFolder(wanted, settings) {
-  const work = join(dirname(wanted.path), 'work');
-  rmSync(work, { recursive: true, force: true });
-  for (const name of ['state/lists/partial', 'cache/archives/partial', 'unpacked']) {
-    mkdirSync(join(work, name), { recursive: true });
-  }
-  // Read after the machine's settings: keeps its proxies and keys, and clears its hooks.
-  writeFileSync(
-    join(work, 'apt.conf'),
-    [
-      '#clear APT::Update::Pre-Invoke;',
-      '#clear APT::Update::Post-Invoke;',
-      '#clear APT::Update::Post-Invoke-Success;',
-      `Dir::State "${work}/state";`,
-      // apt's lock is next to this file: a separate one needs no root and does not block the machine's apt.
-      `Dir::State::status "${work}/status";`,
-      `Dir::Cache "${work}/cache";`,
-      'APT::Sandbox::User "root";',
-      'Acquire::Languages "none";',
-      'Acquire::Retries "1";',
-      'Acquire::http::Timeout "20";',
-      'Acquire::https::Timeout "20";',
-      ...settings,
-      '',
-    ].join('\n'),
-  );
-  const conf = join(work, 'apt.conf');
-  return { work, aptGet: (/** @type {string[]} */ ...args) => run('apt-get', ['-c', conf, '-qq', ...args], work) };
-}
-
-/**
- * Downloads and unpacks the program from one suite. Renames it last, so that it is never incomplete.
- * @param {TestProgram} wanted
- * @param {string} stanza
- */
-function fetchFrom(wanted, stanza) {
+function fetchAlone(wanted) {
   const folder = dirname(wanted.path);
-  const { work, aptGet } = workFolder(wanted, [
-    `Dir::Etc::sourcelist "${folder}/work/archive.sources";`,
-    'Dir::Etc::sourceparts "-";',
-    'Dir::Etc::preferences "-";',
-    'Dir::Etc::preferencesparts "-";',
-    'APT::Default-Release "";',
-  ]);
-  writeFileSync(join(work, 'archive.sources'), stanza);
-  writeFileSync(join(work, 'status'), '');
-  aptGet('--error-on=any', 'update');
-  aptGet('download', wanted.package);
-  const archive = readdirSync(work).find((name) => name.endsWith('.deb'));
-  if (archive === undefined) throw new SetUpError(`apt-get download ${wanted.package} downloaded no package`);
-  run('dpkg-deb', ['-x', join(work, archive), join(work, 'unpacked')]);
-  const program = join(work, 'unpacked', wanted.inPackage);
-  run(program, wanted.versionArgs);
-  renameSync(program, wanted.path);
-  rmSync(work, { recursive: true, force: true });
+  withPackages(folder, [wanted.package], ([archive = '']) => {
+    const unpacked = join(folder, 'work/unpacked');
+    run('dpkg-deb', ['-x', archive, unpacked]);
+    const program = join(unpacked, wanted.inPackage);
+    run(program, wanted.versionArgs);
+    renameSync(program, wanted.path);
+  });
 }
 
 /**
@@ -187,7 +97,7 @@ function fetchFrom(wanted, stanza) {
  */
 function fetchWithLibraries(wanted) {
   const [status = ''] = aptPaths('Dir::State::status/f');
-  const { work, aptGet } = workFolder(wanted, []);
+  const { work, aptGet } = workFolder(dirname(wanted.path), []);
   copyFileSync(status, join(work, 'status'));
   aptGet('update');
   aptGet('install', '--download-only', '--yes', '--no-install-recommends', '--reinstall', wanted.package);
@@ -242,27 +152,6 @@ function entriesOf(folder) {
   }
 }
 
-/** @param {TestProgram} wanted */
-function fetchProgram(wanted) {
-  if (wanted.needsLibraries === true) return fetchWithLibraries(wanted);
-  const release = releaseName();
-  const [list = '', parts = ''] = aptPaths('Dir::Etc::sourcelist/f', 'Dir::Etc::sourceparts/d');
-  const sources = readSources({ list, parts });
-  /** @type {string[]} */
-  const problems = [];
-  for (const suite of SUITES) {
-    const stanza = inSuite(sources, release, suite);
-    if (stanza === undefined) throw new SetUpError(`no package source for the release "${release}" is configured`);
-    try {
-      return fetchFrom(wanted, stanza);
-    } catch (error) {
-      if (!(error instanceof SetUpError)) throw error;
-      problems.push(`${suite}: ${error.message}`);
-    }
-  }
-  throw new SetUpError(problems.join('; '));
-}
-
 /**
  * Downloads the program if it is missing, or writes the reason for a failure to a file. Never throws.
  * @param {TestProgram} wanted
@@ -272,7 +161,8 @@ export function setUpProgram(wanted) {
   try {
     mkdirSync(dirname(wanted.path), { recursive: true });
     console.error(`Downloading ${wanted.name} for the tests (once).`);
-    fetchProgram(wanted);
+    if (wanted.needsLibraries === true) fetchWithLibraries(wanted);
+    else fetchAlone(wanted);
     rmSync(wanted.problem, { force: true });
   } catch (error) {
     // Without URLs: those of the machine's package sources may contain credentials.

@@ -8,6 +8,7 @@ import { setUpHaproxy } from './setup-haproxy.mjs';
 import { setUpKubectl } from './setup-kubectl.mjs';
 import { setUpNginx } from './setup-nginx.mjs';
 import { setUpPromtool } from './setup-promtool.mjs';
+import { setUpUmoci } from './setup-umoci.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -56,5 +57,6 @@ setUpPromtool();
 setUpNginx();
 setUpHaproxy();
 setUpChromium();
+setUpUmoci();
 const tests = await runVitest(process.argv.slice(2));
 finish({ passed: passed + tests.passed, failed: failed + tests.failed, skipped: tests.skipped });

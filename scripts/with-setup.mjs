@@ -17,6 +17,7 @@ const SCRIPTS = {
   bench: 'bench.mjs',
   generate: 'generate.mjs',
   build: 'build.mjs',
+  image: 'image.mjs',
   screenshots: 'screenshots.mjs',
 };
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -17,6 +17,8 @@ export interface Command {
 export interface TourOptions {
   /** For state; removed by the caller. */
   readonly folder: string;
+  /** The root directory of the program, if it is another one. */
+  readonly root?: string;
   readonly env: NodeJS.ProcessEnv;
   readonly clusterpass: Command;
   /** The kubectl plugin, where it is installed. */
@@ -24,10 +26,12 @@ export interface TourOptions {
 }
 
 /** Does what the README's tour does, with an installed program: serve the demo, list, issue, and use the commands. */
-export async function takeTour({ folder, env, clusterpass, plugin }: TourOptions): Promise<void> {
+export async function takeTour({ folder, root = '', env, clusterpass, plugin }: TourOptions): Promise<void> {
   const home = join(folder, 'tour');
   await mkdir(home, { recursive: true });
-  const own = { ...env, HOME: home };
+  await chmod(home, 0o777);
+  const seen = home.slice(root.length);
+  const own = { ...env, HOME: seen };
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const args = [
@@ -35,7 +39,7 @@ export async function takeTour({ folder, env, clusterpass, plugin }: TourOptions
     'serve',
     '--demo',
     '--data-dir',
-    join(home, 'data'),
+    join(seen, 'data'),
     '--listen',
     `127.0.0.1:${port}`,
   ];
@@ -68,7 +72,7 @@ export async function takeTour({ folder, env, clusterpass, plugin }: TourOptions
 
     const cli = async ({ file, args: first }: Command, ...rest: string[]): Promise<string> =>
       (await run(file, [...first, ...rest], { cwd: home, env: own })).stdout;
-    await cli(clusterpass, 'login', '--server', url, '--token-file', join(home, 'data/demo/carl.token'));
+    await cli(clusterpass, 'login', '--server', url, '--token-file', join(seen, 'data/demo/carl.token'));
     expect(await cli(clusterpass, 'get', 'clusters')).toContain('prod-eu-1');
     const pass = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'prod-eu-1', '--audience', 'vault'];
     expect(await cli(clusterpass, ...pass)).toMatch(/^eyJ/);

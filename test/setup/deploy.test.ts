@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import * as kubernetes from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { CONFIG } from '../../scripts/image.mjs';
 import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
 import { loadServeOptions } from '../../src/config/load-options.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
@@ -175,5 +176,18 @@ describe('the image', () => {
     const { version } = JSON.parse(read('../package.json')) as { version: string };
     expect(read('Dockerfile')).toContain(`clusterpass:${version}`);
     expect(read('kubernetes/base/kustomization.yaml')).toContain(`newTag: ${version}`);
+  });
+
+  it('has the same settings whether Docker builds it or npm run image', () => {
+    const dockerfile = read('Dockerfile');
+    const last = dockerfile.slice(dockerfile.lastIndexOf('FROM '));
+    const line = (word: string): string => new RegExp(`^${word} (.*)$`, 'm').exec(last)?.[1] ?? '';
+    expect(line('USER')).toBe(CONFIG.user);
+    expect(line('ENV').split(' ')).toEqual(CONFIG.env);
+    expect(line('WORKDIR')).toBe(CONFIG.workingdir);
+    expect([line('VOLUME')]).toEqual(CONFIG.volume);
+    expect([line('EXPOSE')]).toEqual(CONFIG.exposedports);
+    expect(JSON.parse(line('ENTRYPOINT'))).toEqual(CONFIG.entrypoint);
+    expect(JSON.parse(line('CMD'))).toEqual(CONFIG.cmd);
   });
 });

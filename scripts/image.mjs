@@ -1,0 +1,140 @@
+/**
+ * `npm run image`: builds an OCI image with umoci, without a registry and without a daemon. The same sources, lock file
+ * and Debian packages give the same digest. `--root FOLDER` creates only its file system, for the Dockerfile.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { run } from './debian-packages.mjs';
+import { createRoot, PROGRAM, USER } from './image/root.mjs';
+import { ROOT } from './setup.mjs';
+import { setUpUmoci, UMOCI } from './setup-umoci.mjs';
+
+const { version, license, description, repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const DATA = 'var/lib/clusterpass';
+
+/** What the image says about itself. deploy/Dockerfile says the same; a test compares them. */
+export const CONFIG = {
+  user: `${USER}:${USER}`,
+  env: [
+    'PATH=/usr/bin',
+    'NODE_ENV=production',
+    'NODE_USE_SYSTEM_CA=1',
+    `CLUSTERPASS_DATA_DIR=/${DATA}`,
+    `HOME=/${DATA}`,
+  ],
+  entrypoint: ['/usr/bin/node', `/${PROGRAM}/bin/clusterpass.mjs`],
+  cmd: ['serve'],
+  exposedports: ['8443'],
+  volume: [`/${DATA}`],
+  workingdir: `/${DATA}`,
+  label: [
+    `org.opencontainers.image.title=clusterpass`,
+    `org.opencontainers.image.description=${description}`,
+    `org.opencontainers.image.version=${version}`,
+    `org.opencontainers.image.licenses=${license}`,
+    `org.opencontainers.image.source=${repository.url.replace(/^git\+|\.git$/g, '')}`,
+  ],
+};
+
+/** Node's names of architectures, and those of OCI. @type {Readonly<Record<string, string>>} */
+const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' };
+
+/** @param {string} folder */
+export function pack(folder) {
+  const args = ['pack', '--pack-destination', folder, '--loglevel=error'];
+  const printed = execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  return join(folder, printed.trim().split('\n').at(-1) ?? '');
+}
+
+/** The time of everything in the image: that of the commit, so that a build has no time of its own. */
+function sourceDate() {
+  const given = process.env.SOURCE_DATE_EPOCH;
+  if (given !== undefined) return Number(given);
+  try {
+    return Number(run('git', ['-C', ROOT, 'log', '-1', '--format=%ct']).trim());
+  } catch {
+    return 0;
+  }
+}
+
+/**
+ * One layer: sorted, with fixed owners, modes and times. Only the data directory belongs to the user.
+ * @param {string} work
+ * @param {string} root
+ * @param {number} date
+ */
+function archive(work, root, date) {
+  const layer = join(work, 'layer.tar');
+  const data = join(work, 'data');
+  mkdirSync(join(data, DATA), { recursive: true });
+  const fixed = (/** @type {number} */ owner, /** @type {string} */ mode) => [
+    ...['--format=posix', '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime', '--sort=name'],
+    ...[`--mtime=@${date}`, `--owner=${owner}`, `--group=${owner}`, '--numeric-owner', `--mode=${mode}`],
+  ];
+  run('tar', [...fixed(0, 'u=rwX,go=rX'), '-C', root, '-cf', layer, '.']);
+  run('tar', [...fixed(USER, 'u=rwx,go='), '-C', data, '--no-recursion', '-rf', layer, `./${DATA}`]);
+  return layer;
+}
+
+/**
+ * Writes an OCI layout into an empty folder and returns the digest of its manifest.
+ * @param {{ tarball: string, output: string }} options
+ */
+export function buildImage({ tarball, output }) {
+  const architecture = ARCHITECTURES[process.arch];
+  if (architecture === undefined || process.platform !== 'linux')
+    throw new Error('images are built on Linux, x64 or arm64');
+  const work = mkdtempSync(join(tmpdir(), 'clusterpass-image-'));
+  try {
+    const root = join(work, 'root');
+    mkdirSync(root);
+    createRoot(root, tarball);
+    const date = sourceDate();
+    const created = new Date(date * 1000).toISOString();
+    const image = ['--image', `${output}:${version}`];
+    const umoci = (/** @type {string[]} */ ...args) => run(UMOCI, args);
+    rmSync(output, { recursive: true, force: true });
+    umoci('init', '--layout', output);
+    umoci('new', ...image);
+    const history = ['--history.created', created, '--history.created_by', 'npm run image', '--history.author', ''];
+    umoci('raw', 'add-layer', ...image, ...history, archive(work, root, date));
+    const config = Object.entries(CONFIG).flatMap(([name, value]) =>
+      [value].flat().flatMap((each) => [`--config.${name}`, each]),
+    );
+    const platform = ['--os', 'linux', '--architecture', architecture];
+    umoci('config', ...image, '--no-history', '--created', created, ...platform, ...config);
+    umoci('gc', '--layout', output);
+    return JSON.parse(readFileSync(join(output, 'index.json'), 'utf8')).manifests[0].digest;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function main() {
+  const { values } = parseArgs({ options: { root: { type: 'string' } } });
+  const work = mkdtempSync(join(tmpdir(), 'clusterpass-pack-'));
+  try {
+    const tarball = pack(work);
+    if (values.root !== undefined) {
+      mkdirSync(values.root, { recursive: true });
+      createRoot(resolve(values.root), tarball);
+      mkdirSync(join(values.root, DATA), { recursive: true });
+      return;
+    }
+    setUpUmoci();
+    const name = `clusterpass-${version}-linux-${ARCHITECTURES[process.arch]}`;
+    const output = join(ROOT, 'build', name);
+    mkdirSync(join(ROOT, 'build'), { recursive: true });
+    const digest = buildImage({ tarball, output });
+    run('tar', ['--sort=name', '-C', output, '-cf', `${output}.oci.tar`, '.']);
+    console.log(`${digest}\nOCI layout:  build/${name}\nOCI archive: build/${name}.oci.tar`);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) main();
