@@ -5,6 +5,7 @@ import { decodeValue } from '../api/codec/decode.ts';
 import { parseJson } from '../api/codec/parse-json.ts';
 import { parseYamlDocuments } from '../api/codec/parse-yaml.ts';
 import { type JsonValue, toPlain } from '../api/codec/tree.ts';
+import { decodeUtf8 } from '../api/codec/utf8.ts';
 import { YamlSyntaxError } from '../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION, validateDomainKeys } from '../api/domain-keys.ts';
 import { invalid } from '../api/field-error.ts';
@@ -97,7 +98,7 @@ async function readText(path: string): Promise<string> {
   if (size > MAX_FILE_BYTES) {
     throw new Error(`the file has ${size} bytes, more than the limit of ${MAX_FILE_BYTES}`);
   }
-  return readFile(path, 'utf8');
+  return decodeUtf8(await readFile(path));
 }
 
 /** Parsed as request bodies are. */
