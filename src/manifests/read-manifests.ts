@@ -12,6 +12,7 @@ import { invalid } from '../api/field-error.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 
 /** A position in a folder of manifests. */
 interface Position {
@@ -68,6 +69,7 @@ const isHidden = (file: string): boolean => file.split('/').some((part) => part.
 export async function readManifests(root: string, options: ReadOptions): Promise<Manifests> {
   const manifests = new Map<string, Manifest>();
   const problems: ManifestProblem[] = [];
+  const slice = new TimeSlice();
   const add = (manifest: Manifest): void => {
     const key = storageKey(manifest.kind, manifest.objectKey);
     const first = manifests.get(key);
@@ -79,6 +81,8 @@ export async function readManifests(root: string, options: ReadOptions): Promise
     try {
       for (const { document, line, parse } of documentsIn(path, await readText(path))) {
         const position = { file, document, line };
+        // A folder may have thousands of documents, and it is read again while requests are served.
+        if (slice.isOver) await slice.next();
         try {
           const content = parse();
           if (content !== null) add({ ...position, ...readObject(options, content) });

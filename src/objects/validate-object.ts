@@ -8,6 +8,7 @@ import {
   MAX_FIELD_ERRORS,
   required,
   tooLong,
+  tooMany,
 } from '../api/field-error.ts';
 import type { ApiObject, Kind, ObjectMeta } from '../api/kind.ts';
 import { CLUSTERS_ANNOTATION } from '../api/kinds/rbac.ts';
@@ -98,6 +99,8 @@ function validateFinalizers({ finalizers = [] }: ObjectMeta, old: ObjectMeta | u
 
 /** Room for 2,000 names of clusters. Parsing three megabytes of selector took 800 ms, and this much takes 15. */
 const MAX_SELECTOR_LENGTH = 64 * 1024;
+/** All of them are compiled and compared whenever the binding is evaluated. */
+const MAX_REQUIREMENTS = 100;
 
 /** A binding with an invalid selector would apply to no cluster, one with a mistaken selector to all. */
 function validateClustersAnnotation(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
@@ -110,6 +113,8 @@ function validateClustersAnnotation(kind: Kind, metadata: ObjectMeta, old: Objec
   try {
     const { requirements } = parseLabelSelector(selector);
     if (!changed) return [];
+    const { length } = requirements;
+    if (length > MAX_REQUIREMENTS) return [tooMany(field, length, MAX_REQUIREMENTS)];
     // No cluster can have such a label, so `!=` and `notin` would select every cluster.
     const reserved = requirements.find(({ key }) => isDomainKey(key) && !key.startsWith(PROTECTED_LABEL_PREFIX));
     if (reserved === undefined) return [];

@@ -32,7 +32,7 @@ describe('decodeUtf8', () => {
     ['eda080', 0, 'ed'],
     ['c080', 0, 'c0'],
     ['f4908080', 0, 'f4'],
-  ])('F-12: %s is refused', (hex, at, byte) => {
+  ])('C-B, F-12: %s is refused', (hex, at, byte) => {
     expect(problemOf(Buffer.from(hex, 'hex'))).toBe(`byte ${at} (0x${byte}) is not UTF-8`);
   });
 

@@ -241,7 +241,7 @@ describe('other paths', () => {
   });
 });
 
-describe('a query that could be read in two ways is refused', () => {
+describe('L-20: a query that could be read in two ways is refused', () => {
   test.each([
     ['limit=1&limit=2', 'the query parameter "limit" must be given once'],
     ['watch=false&watch=true', 'the query parameter "watch" must be given once'],
