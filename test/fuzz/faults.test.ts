@@ -75,7 +75,7 @@ const body = (mediaType: string, type: BodyType | Kind, bytes: Uint8Array): void
   readsOrRefuses(() => {
     const { value } = decodeBody({ bytes, mediaType }, type, 'Strict');
     if (!('validate' in type)) return;
-    const errors = validateObject(type, value as ApiObject, undefined);
+    const errors = validateObject(type, value as ApiObject, undefined, '');
     if (errors.length > 0) throw invalid(type, '', errors);
   });
 };
