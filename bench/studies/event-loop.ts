@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Server, startServer } from '../../test/e2e/support/server.ts';
 import { type CostlyRequest, type Row, rows } from './costly-requests.ts';
 import { GRANTER } from './demo-paths.ts';
+import { faultyRows } from './faulty-requests.ts';
 
 const LIMIT_MS = 50;
 
@@ -129,7 +130,7 @@ let worst = 0;
 console.log('status: of the response; waited: the slowest health check meanwhile; CPU: of the main thread during it;');
 console.log('quiet: the slowest health check before the request was sent.\n');
 console.log(`${columns(['status', 'waited', 'CPU', 'quiet'])}  request`);
-for (const row of rows.filter(({ name }) => name.includes(word))) {
+for (const row of [...rows, ...faultyRows].filter(({ name }) => name.includes(word))) {
   const { code, quiet, longest, busiest } = await measure(row, warm);
   if (busiest >= LIMIT_MS) faults.push(`${row.name}: blocked the event loop for ${ms(busiest)}`);
   if (!row.codes.includes(code)) faults.push(`${row.name}: status ${code}, expected ${row.codes.join(' or ')}`);

@@ -16,10 +16,16 @@ export class CsvError extends Error {
   }
 }
 
-/** One pass over the text; empty lines are skipped. */
-export function parseCsv(source: string): CsvRecord[] {
-  const text = source.replaceAll('\r\n', '\n');
-  const records: CsvRecord[] = [];
+/** Far above any real record: what is within these limits is read in less than a millisecond. */
+const MAX_FIELD_LENGTH = 64 * 1024;
+const MAX_COLUMNS = 64;
+const [LINE_FEED, CARRIAGE_RETURN] = [0x0a, 0x0d];
+
+/**
+ * One pass over the text; empty lines are skipped. A record is parsed when it is asked for, so a caller can yield to
+ * the event loop between two of them.
+ */
+export function* parseCsv(text: string): Generator<CsvRecord, void> {
   let at = 0;
   let line = 1;
 
@@ -30,7 +36,8 @@ export function parseCsv(source: string): CsvRecord[] {
     for (;;) {
       const close = text.indexOf('"', at);
       if (close < 0) throw new CsvError(opened, 'a quoted field is not closed');
-      const part = text.slice(at, close);
+      if (value.length + close - at > MAX_FIELD_LENGTH) throw tooLong(opened);
+      const part = text.slice(at, close).replaceAll('\r\n', '\n');
       for (const character of part) if (character === '\n') line += 1;
       value += part;
       at = close + 1;
@@ -38,8 +45,7 @@ export function parseCsv(source: string): CsvRecord[] {
       value += '"';
       at += 1;
     }
-    const next = text[at];
-    if (next !== undefined && next !== ',' && next !== '\n') {
+    if (at < text.length && text[at] !== ',' && breakLength(text, at) === 0) {
       throw new CsvError(line, 'text after the closing quote of a field');
     }
     return value;
@@ -47,7 +53,8 @@ export function parseCsv(source: string): CsvRecord[] {
 
   function bareField(): string {
     const start = at;
-    while (at < text.length && text[at] !== ',' && text[at] !== '\n') {
+    while (at < text.length && text[at] !== ',' && breakLength(text, at) === 0) {
+      if (at - start > MAX_FIELD_LENGTH) throw tooLong(line);
       if (text[at] === '"') throw new CsvError(line, 'a quote inside a field that does not begin with one');
       at += 1;
     }
@@ -55,23 +62,42 @@ export function parseCsv(source: string): CsvRecord[] {
   }
 
   while (at < text.length) {
-    if (text[at] === '\n') {
-      at += 1;
-      line += 1;
-      continue;
-    }
+    const blank = emptyLines(text, at);
+    at = blank.end;
+    line += blank.count;
+    if (at === text.length) return;
     const begin = line;
     const fields: string[] = [];
     for (;;) {
+      if (fields.length === MAX_COLUMNS) throw new CsvError(begin, `more than ${MAX_COLUMNS} columns`);
       fields.push(text[at] === '"' ? quotedField() : bareField());
       if (text[at] !== ',') break;
       at += 1;
     }
-    records.push({ line: begin, fields });
+    yield { line: begin, fields };
     if (at < text.length) {
-      at += 1;
+      at += breakLength(text, at);
       line += 1;
     }
   }
-  return records;
 }
+
+/** The length of the line break at this place: `\n` or `\r\n`. */
+function breakLength(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  if (code === LINE_FEED) return 1;
+  return code === CARRIAGE_RETURN && text.charCodeAt(at + 1) === LINE_FEED ? 2 : 0;
+}
+
+function emptyLines(text: string, start: number): { readonly end: number; readonly count: number } {
+  let end = start;
+  let count = 0;
+  for (let length = breakLength(text, end); length > 0; length = breakLength(text, end)) {
+    end += length;
+    count += 1;
+  }
+  return { end, count };
+}
+
+const tooLong = (line: number): CsvError =>
+  new CsvError(line, `a field of more than ${MAX_FIELD_LENGTH} characters; is a quote not closed?`);

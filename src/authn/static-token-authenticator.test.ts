@@ -7,7 +7,7 @@ import { parseCsv } from './csv.ts';
 import { openStaticTokenAuthenticator, parseTokenTable } from './static-token-authenticator.ts';
 
 describe('CSV', () => {
-  const fields = (text: string) => parseCsv(text).map((record) => record.fields);
+  const fields = (text: string) => [...parseCsv(text)].map((record) => record.fields);
 
   test.each([
     ['a,b,c\n', [['a', 'b', 'c']]],
@@ -20,6 +20,8 @@ describe('CSV', () => {
       ],
     ],
     ['\n\na,b\n\n', [['a', 'b']]],
+    ['\r\n"a"\r\n\r\n"x\r\ny",b\r\n', [['a'], ['x\ny', 'b']]],
+    ['a\rb,\r', [['a\rb', '\r']]],
     ['"a,b","c ""d"""', [['a,b', 'c "d"']]],
     ['"two\nlines",x', [['two\nlines', 'x']]],
     [' a , b ', [[' a ', ' b ']]],
@@ -35,42 +37,48 @@ describe('CSV', () => {
     ['ok,ok\n"a"b,c\n', 'line 2: text after the closing quote'],
     ['ok\n\n"never closed\nx\n', 'line 3: a quoted field is not closed'],
     [' "a",b', 'line 1: a quote inside'],
-  ])('%j is refused', (text, message) => {
-    expect(() => parseCsv(text)).toThrow(message);
+    [`a,"${'""'.repeat(5_000_000)}`, 'line 1: a field of more than 65536 characters'],
+    [`a,"${'x\n'.repeat(5_000_000)}"`, 'line 1: a field of more than 65536 characters'],
+    ['x'.repeat(5_000_000), 'line 1: a field of more than 65536 characters'],
+    [','.repeat(5_000_000), 'line 1: more than 64 columns'],
+    [`${'\n'.repeat(5_000_000)}"`, 'line 5000001: a quoted field is not closed'],
+  ])('%#: %.30j is refused', (text, message) => {
+    expect(() => [...parseCsv(text)]).toThrow(message);
   });
 
   test('lines are counted through quoted fields', () => {
-    expect(parseCsv('"a\nb",c\n\nd,e\n').map(({ line }) => line)).toEqual([1, 4]);
+    expect([...parseCsv('"a\nb",c\n\nd,e\n')].map(({ line }) => line)).toEqual([1, 4]);
   });
 });
 
 describe('the table', () => {
-  const parse = (text: string) => {
+  const parse = async (text: string) => {
     const warnings: string[] = [];
-    return { table: parseTokenTable(text, (problem) => warnings.push(problem)), warnings };
+    return { table: await parseTokenTable(text, (problem) => warnings.push(problem)), warnings };
   };
-  const user = (text: string, token: string) => parse(text).table.get(new Secret(token).digest());
+  const user = async (text: string, token: string) => (await parse(text)).table.get(new Secret(token).digest());
 
-  test('token, user, uid and groups, with system:authenticated at the end', () => {
-    expect(user('tok,ada,u1,"dev,ops"', 'tok')).toEqual({
+  test('token, user, uid and groups, with system:authenticated at the end', async () => {
+    expect(await user('tok,ada,u1,"dev,ops"', 'tok')).toEqual({
       name: 'ada',
       uid: 'u1',
       groups: ['dev', 'ops', 'system:authenticated'],
       extra: {},
     });
-    expect(user('tok,ada,u1', 'tok')?.groups).toEqual(['system:authenticated']);
-    expect(user('tok,ada,,""', 'tok')).toMatchObject({ uid: '', groups: ['system:authenticated'] });
-    expect(user('tok,ada,u1,"system:authenticated,dev"', 'tok')?.groups).toEqual(['system:authenticated', 'dev']);
+    expect((await user('tok,ada,u1', 'tok'))?.groups).toEqual(['system:authenticated']);
+    expect(await user('tok,ada,,""', 'tok')).toMatchObject({ uid: '', groups: ['system:authenticated'] });
+    const named = await user('tok,ada,u1,"system:authenticated,dev"', 'tok');
+    expect(named?.groups).toEqual(['system:authenticated', 'dev']);
   });
 
-  test('the last of two lines with one token wins, and is reported without the token', () => {
-    const { table, warnings } = parse('canary,ada,1\ncanary,bob,2\n');
+  test('the last of two lines with one token wins, and is reported without the token', async () => {
+    const { table, warnings } = await parse('canary,ada,1\ncanary,bob,2\n');
     expect(table.get(new Secret('canary').digest())?.name).toBe('bob');
     expect(warnings).toEqual(['line 2: the token occurs before, this line replaces it']);
   });
 
-  test('groups without quotes are reported: only the first counts', () => {
-    const { table, warnings } = parse('tok,ada,1,dev,ops');
+  test('groups without quotes are reported: only the first counts', async () => {
+    const { table, warnings } = await parse('tok,ada,1,dev,ops');
     expect(table.get(new Secret('tok').digest())?.groups).toEqual(['dev', 'system:authenticated']);
     expect(warnings).toEqual([expect.stringContaining('line 1: only the first 4 columns count')]);
   });
@@ -80,9 +88,27 @@ describe('the table', () => {
     [',ada,1', 'line 1: the token is empty'],
     ['canary,,1', 'line 1: the user name is empty'],
     ['canary,"ada,1', 'line 1: a quoted field is not closed'],
-  ])('%j is refused, and the token not shown', (text, message) => {
-    expect(() => parse(text)).toThrow(message);
-    expect(() => parse(text)).not.toThrow(/canary/);
+  ])('%j is refused, and the token not shown', async (text, message) => {
+    await expect(parse(text)).rejects.toThrow(message);
+    await expect(parse(text)).rejects.not.toThrow(/canary/);
+  });
+
+  test('A19: warnings about thousands of lines are counted, not repeated', async () => {
+    const { warnings } = await parse('tok,ada,1,dev,ops\n'.repeat(5_000));
+    expect(warnings).toHaveLength(21);
+    expect(warnings.at(-1)).toBe('and 9979 more lines that are probably mistakes');
+  });
+
+  test('A19: the event loop runs while a large table is read', async () => {
+    let ticks = 0;
+    const counter = setInterval(() => ticks++, 0);
+    const lines = Array.from({ length: 50_000 }, (_, index) => `token-${index},ada,1,dev\n`).join('');
+    await parse(lines).finally(() => clearInterval(counter));
+    expect(ticks).toBeGreaterThan(5);
+  });
+
+  test('a file without an end is refused before it is parsed', async () => {
+    await expect(parse('\n'.repeat(4 * 1024 * 1024 + 1))).rejects.toThrow('more than 4194304 characters');
   });
 });
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Caller, User } from '../api/caller.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 import { openWatchedFile, type WatchParts } from '../lib/watched-file.ts';
 import { Secret } from '../observability/secret.ts';
 import { CsvError, parseCsv } from './csv.ts';
@@ -58,17 +59,29 @@ async function load(file: string, report: (problem: string) => void): Promise<Us
     throw new TokenFileError(`token file ${file} cannot be read as UTF-8 text`);
   }
   try {
-    return parseTokenTable(text, (problem) => report(`token file ${file}, ${problem}`));
+    return await parseTokenTable(text, (problem) => report(`token file ${file}, ${problem}`));
   } catch (error) {
     if (error instanceof CsvError) throw new TokenFileError(`token file ${file}, ${error.message}`);
     throw error;
   }
 }
 
-/** Throws CsvError. `warn` is called for lines that are probably mistakes. */
-export function parseTokenTable(text: string, warn: (problem: string) => void): UserTable {
+/** Room for 50,000 tokens. */
+const MAX_TABLE_LENGTH = 4 * 1024 * 1024;
+/** Of one reading of the file. */
+const MAX_WARNINGS = 20;
+
+/** Rejects with CsvError. `warn` is called for lines that are probably mistakes. Yields to the event loop now and then. */
+export async function parseTokenTable(text: string, warn: (problem: string) => void): Promise<UserTable> {
+  if (text.length > MAX_TABLE_LENGTH) throw new CsvError(1, `the file has more than ${MAX_TABLE_LENGTH} characters`);
   const table = new Map<string, User>();
+  const slice = new TimeSlice();
+  let warnings = 0;
+  const mistake = (problem: string): void => {
+    if (++warnings <= MAX_WARNINGS) warn(problem);
+  };
   for (const { line, fields } of parseCsv(text)) {
+    if (slice.isOver) await slice.next();
     const [token, name, uid, groups = ''] = fields;
     if (token === undefined || name === undefined || uid === undefined) {
       throw new CsvError(line, `needs at least 3 columns (token, user name, user uid), found ${fields.length}`);
@@ -76,12 +89,13 @@ export function parseTokenTable(text: string, warn: (problem: string) => void): 
     if (token === '') throw new CsvError(line, 'the token is empty');
     if (name === '') throw new CsvError(line, 'the user name is empty');
     if (fields.length > 4) {
-      warn(`line ${line}: only the first 4 columns count; write several groups in one, quoted: "a,b"`);
+      mistake(`line ${line}: only the first 4 columns count; write several groups in one, quoted: "a,b"`);
     }
     const digest = new Secret(token).digest();
-    if (table.has(digest)) warn(`line ${line}: the token occurs before, this line replaces it`);
+    if (table.has(digest)) mistake(`line ${line}: the token occurs before, this line replaces it`);
     const named = groups.split(',').filter((group) => group !== '');
     table.set(digest, { name, uid, groups: withAuthenticated(named), extra: {} });
   }
+  if (warnings > MAX_WARNINGS) warn(`and ${warnings - MAX_WARNINGS} more lines that are probably mistakes`);
   return table;
 }

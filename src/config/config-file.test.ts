@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseConfig, readConfigFile } from './config-file.ts';
 
@@ -56,4 +59,19 @@ describe('parseConfig', () => {
 
 it('readConfigFile names a file that cannot be read', () => {
   expect(readConfigFile('/nonexistent/c.yaml').problems[0]).toMatch(/^\/nonexistent\/c\.yaml: cannot be read: /);
+});
+
+it('readConfigFile refuses a file that is not UTF-8: nothing in it is replaced', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'clusterpass-config-'));
+  try {
+    const file = join(folder, 'c.yaml');
+    await writeFile(file, Buffer.from('base-url: https://a\xff\n', 'latin1'));
+    expect(readConfigFile(file).problems[0]).toMatch(/c\.yaml: cannot be read: .*utf-8/);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+it('parseConfig reports the first syntax errors, not half a million', () => {
+  expect(parse(`base-url: "${'\\q'.repeat(1_000)}"`).problems).toHaveLength(20);
 });

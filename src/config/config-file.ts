@@ -5,6 +5,8 @@ import { keyOf, OPTION_NAMES, OPTIONS, type Option, type OptionName } from './op
 
 /** Far above any real configuration file. */
 const MAX_BYTES = 1024 * 1024;
+/** The parser reports each: a text of invalid escapes has half a million. */
+const MAX_SYNTAX_ERRORS = 20;
 
 export interface ConfigFile {
   /** Each value as text, like the value of a flag. */
@@ -25,7 +27,7 @@ const isText = (node: unknown): boolean => isScalar(node) && typeof node.value =
 export function readConfigFile(path: string): ConfigFile {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
   } catch (error) {
     return failed(`${path}: cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -46,7 +48,8 @@ export function parseConfig(text: string, path: string): ConfigFile {
     return `${path}:${line}:${col}`;
   };
   if (document.errors.length > 0) {
-    return { values: new Map(), problems: document.errors.map((error) => `${at(error.pos[0])}: ${error.message}`) };
+    const errors = document.errors.slice(0, MAX_SYNTAX_ERRORS);
+    return { values: new Map(), problems: errors.map((error) => `${at(error.pos[0])}: ${error.message}`) };
   }
   const root = document.contents;
   if (root === null || (isScalar(root) && root.value === null)) return { values: new Map(), problems: [] };

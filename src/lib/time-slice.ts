@@ -8,12 +8,13 @@ const SLICE_MS = 0.5;
  * `next()` before it goes on.
  */
 export class TimeSlice {
-  readonly #signal: () => AbortSignal;
+  readonly #signal: () => AbortSignal | undefined;
   #end = performance.now() + SLICE_MS;
 
-  constructor(request: { readonly signal: AbortSignal }) {
+  /** Without a request, nothing ends the loop early. */
+  constructor(request?: { readonly signal: AbortSignal }) {
     // Read when needed: the signal of a request is created by the first access.
-    this.#signal = () => request.signal;
+    this.#signal = () => request?.signal;
   }
 
   get isOver(): boolean {
@@ -22,7 +23,8 @@ export class TimeSlice {
 
   /** Rejects with an AbortError when the client has closed the connection. */
   async next(): Promise<void> {
-    await nextTick(undefined, { signal: this.#signal() });
+    const signal = this.#signal();
+    await (signal === undefined ? nextTick() : nextTick(undefined, { signal }));
     this.#end = performance.now() + SLICE_MS;
   }
 }

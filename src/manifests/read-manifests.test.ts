@@ -73,6 +73,25 @@ it('reads JSON as JSON', async () => {
   expect(problems).toMatchObject([{ file: 'b.json', document: 1 }]);
 });
 
+it('reports a file that is not UTF-8, and replaces nothing in it', async () => {
+  await write('good.yaml', cluster('one'));
+  await writeFile(join(folder, 'bad.yaml'), Buffer.from(cluster('t\xff'), 'latin1'));
+  const read = await readManifests(folder, { catalog });
+  expect(namesIn(read)).toEqual(['one']);
+  expect(read.problems).toEqual([
+    { file: 'bad.yaml', document: 0, line: 0, message: expect.stringMatching(/^byte \d+ \(0xff\) is not UTF-8$/) },
+  ]);
+});
+
+it('A19: the event loop runs while many documents are read, right or wrong', async () => {
+  await write('many.yaml', '---\na: "\\q"\n'.repeat(5_000));
+  let ticks = 0;
+  const counter = setInterval(() => ticks++, 0);
+  const read = await readManifests(folder, { catalog }).finally(() => clearInterval(counter));
+  expect(read.problems).toHaveLength(5_000);
+  expect(ticks).toBeGreaterThan(5);
+});
+
 it('renames fields that were written for another product name', async () => {
   await write('a.yaml', cluster('a', 'spec: { orchestratorApiEndpoints: { caBundle: aGk= }, authInfo: {} }\n'));
   const refused = await readManifests(folder, { catalog });

@@ -5,12 +5,14 @@ import { decodeValue } from '../api/codec/decode.ts';
 import { parseJson } from '../api/codec/parse-json.ts';
 import { parseYamlDocuments } from '../api/codec/parse-yaml.ts';
 import { type JsonValue, toPlain } from '../api/codec/tree.ts';
+import { decodeUtf8 } from '../api/codec/utf8.ts';
 import { YamlSyntaxError } from '../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION, validateDomainKeys } from '../api/domain-keys.ts';
 import { invalid } from '../api/field-error.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 
 /** A position in a folder of manifests. */
 interface Position {
@@ -67,6 +69,7 @@ const isHidden = (file: string): boolean => file.split('/').some((part) => part.
 export async function readManifests(root: string, options: ReadOptions): Promise<Manifests> {
   const manifests = new Map<string, Manifest>();
   const problems: ManifestProblem[] = [];
+  const slice = new TimeSlice();
   const add = (manifest: Manifest): void => {
     const key = storageKey(manifest.kind, manifest.objectKey);
     const first = manifests.get(key);
@@ -78,6 +81,8 @@ export async function readManifests(root: string, options: ReadOptions): Promise
     try {
       for (const { document, line, parse } of documentsIn(path, await readText(path))) {
         const position = { file, document, line };
+        // A folder may have thousands of documents, and it is read again while requests are served.
+        if (slice.isOver) await slice.next();
         try {
           const content = parse();
           if (content !== null) add({ ...position, ...readObject(options, content) });
@@ -97,7 +102,7 @@ async function readText(path: string): Promise<string> {
   if (size > MAX_FILE_BYTES) {
     throw new Error(`the file has ${size} bytes, more than the limit of ${MAX_FILE_BYTES}`);
   }
-  return readFile(path, 'utf8');
+  return decodeUtf8(await readFile(path));
 }
 
 /** Parsed as request bodies are. */

@@ -58,9 +58,12 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** Fatal: a name or an audience of a token must not become another one by replacing what is not UTF-8. */
+const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true, fatal: true });
+
 export function parseJsonObject(bytes: Buffer): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'));
+    const value: unknown = JSON.parse(UTF8.decode(bytes));
     return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;

@@ -178,6 +178,15 @@ describe('bodies that are refused or answered at once', () => {
     ['131,000 lines of YAML', 400, 'application/yaml', '\n'.repeat(131_000)],
     ['130,000 commas of YAML', 400, 'application/yaml', `[${','.repeat(130_000)}]`],
     ['60,000 levels of YAML', 400, 'application/yaml', '- '.repeat(60_000)],
+    ['65,000 invalid escapes of YAML', 400, 'application/yaml', `a: "${'\\q'.repeat(65_000)}"`],
+    ['3,900 commas of YAML', 400, 'application/yaml', `a: [${','.repeat(3_900)}]`],
+    ['1 MB of halves of pairs', 400, 'application/json', `{"a":"${'\\ud800'.repeat(170_000)}"}`],
+    [
+      '10,000 invalid times',
+      400,
+      'application/json',
+      `{"metadata":{${'"creationTimestamp":"x",'.repeat(9_900)}"a":1}}`,
+    ],
     ['aliases', 400, 'application/yaml', 'a: &a [x, x]\nb: [*a, *a]\n'],
     ['something compressed', 415, 'application/json', '{}'],
   ])('%s', async (name, code, type, body) => {

@@ -168,11 +168,15 @@ describe('rules, subjects and bindings', () => {
       expect((await server.call('POST', CLUSTERS, { body, ...asUser('jane') })).code).toBe(403);
     });
 
-    it('a selector that cannot be read is refused', async () => {
+    it.each([
+      ['cannot be read', 'env in ('],
+      ['has 101 requirements', Array(101).fill('env').join(',')],
+      ['is longer than 64 KiB', `env in (${'a'.repeat(65_536)})`],
+    ])('a selector that %s is refused', async (_, selector) => {
       for (const bindings of ['clusterrolebindings', 'namespaces/ci/rolebindings']) {
         const answer = await server.call('POST', `${RBAC}/${bindings}`, {
           body: {
-            metadata: { name: 'odd', annotations: { 'clusterpass.dev/clusters': 'env in (' } },
+            metadata: { name: 'odd', annotations: { 'clusterpass.dev/clusters': selector } },
             roleRef: { kind: 'ClusterRole', name: 'x' },
           },
         });

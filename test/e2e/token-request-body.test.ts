@@ -514,12 +514,18 @@ describe('JSON and YAML', () => {
       });
     });
 
-    it('bytes that are no UTF-8 are replaced, as Go does', async () => {
-      const body = Buffer.from('{"spec":{"audiences":["a\xff"]}}', 'latin1');
-      const head = `POST ${tokenPath()} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${server.adminToken}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    it.each([
+      ['application/json', '{"spec":{"audiences":["a\xff"]}}', 'byte 24 (0xff) is not UTF-8'],
+      ['application/yaml', 'spec: {audiences: ["a\xff"]}', 'byte 21 (0xff) is not UTF-8'],
+      ['application/json', '{"spec":{"audiences":["a\\ud800"]}}', 'spec.audiences[0]: \\\\ud800 is half of'],
+      ['application/yaml', 'spec: {audiences: ["a\\ud800"]}', 'spec.audiences[0]: \\\\ud800 is half of'],
+      ['application/vnd.kubernetes.protobuf', 'k8s\0\x12\x06\x12\x04\x0a\x02a\xff', 'spec.audiences[0]: byte 1 (0xff)'],
+    ])('C-B, F-12: text that is no Unicode is 400, and nothing is replaced: %s %j', async (type, text, why) => {
+      const body = Buffer.from(text, 'latin1');
+      const head = `POST ${tokenPath()} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${server.adminToken}\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n`;
       const answer = Buffer.from(await sendRaw(server, Buffer.concat([Buffer.from(head), body])), 'latin1').toString();
-      expect(answer).toMatch(/^HTTP\/1\.1 201 /);
-      expect(answer).toContain('"audiences":["a\ufffd"]');
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+      expect(answer).toContain(`the body of the request is not Unicode text: ${why}`);
     });
   });
 });

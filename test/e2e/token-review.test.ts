@@ -183,6 +183,31 @@ describe('TokenReview', () => {
       expect((await ask(genuine, ['x'])).authenticated).toBeUndefined();
     });
 
+    it.each<[string, string[], string]>([
+      [
+        'too many',
+        Array.from({ length: 33 }, (_, n) => `a${n}`),
+        'spec.audiences: Too many: 33: must have at most 32 items',
+      ],
+      ['an empty one', ['vault', ''], 'spec.audiences[1]: Invalid value: "": must not be empty'],
+      [
+        'one with a line break',
+        ['a\n'],
+        'spec.audiences[0]: Invalid value: "a\\n": must not contain control characters',
+      ],
+      ['a long one', ['x'.repeat(1_025)], 'must be no more than 1024 characters'],
+    ])('C-E: audiences are bounded as in a token request: %s', async (_, audiences, message) => {
+      const answer = await server.call('POST', PATH, { body: { spec: { token: genuine, audiences } }, token: vault });
+      expect(answer.code).toBe(422);
+      expect(answer.json.message).toContain('TokenReview.authentication.k8s.io "" is invalid: ');
+      expect(answer.json.message).toContain(message);
+    });
+
+    it('C-E: the largest list of audiences is answered, and repeated ones count once', async () => {
+      const audiences = Array.from({ length: 32 }, (_, n) => `${n}`.padEnd(1_024, 'x'));
+      expect(await isGood(genuine, [...audiences, ...audiences])).toBe(false);
+    });
+
     it('K-14: the refusal names both sides; what is common comes in the order of the token', async () => {
       const token = await issue(server, tokenPath(), { audiences: ['a', 'b', 'c'] });
       expect((await ask(token, ['x', 'y'])).error).toBe(

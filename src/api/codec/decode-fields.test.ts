@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { cpuTimeOf, TICK_LIMIT_MS } from '../../lib/cpu-time.fixture.ts';
 import { tokenRequestType } from '../kinds/token-request.ts';
 import { refusal } from '../refusal.fixture.ts';
 import { ApiError } from '../status.ts';
@@ -212,6 +213,38 @@ describe('custom resources', () => {
       code: 422,
       message: `Cluster.clusterregistry.k8s.io "c" is invalid: ${field}: Invalid value: "%%": ${field} in body must be of type byte: "%%"`,
     });
+  });
+
+  test('A19: a CA bundle that is too long is 422 before it is decoded', () => {
+    const body = (length: number) =>
+      `{${head},"metadata":{"name":"c"},"spec":{"orchestratorApiEndpoints":{"caBundle":"${'A'.repeat(length)}"}}}`;
+    expect(() => decode(body(349_528), cluster)).not.toThrow();
+    expect(refusal(() => decode(body(349_532), cluster))).toMatchObject({
+      code: 422,
+      message:
+        'Cluster.clusterregistry.k8s.io "c" is invalid: spec.orchestratorApiEndpoints.caBundle: Too long: may not be more than 349528 bytes',
+    });
+  });
+
+  test.each([
+    ['times', `{"metadata":{${'"creationTimestamp":"x",'.repeat(9_900)}"name":"x"}}`, tokenRequestType],
+    [
+      'base64 texts',
+      `{${head},"metadata":{"name":"c"},"spec":{"orchestratorApiEndpoints":{${'"caBundle":"!",'.repeat(9_900)}"a":1}}}`,
+      cluster,
+    ],
+    [
+      'unknown fields with long names',
+      `{${head},"spec":{${Array.from({ length: 9_900 }, (_, n) => `"${'é'.repeat(140)}${n}":1`).join(',')}}}`,
+      cluster,
+    ],
+    [
+      'duplicates below long names',
+      `{${head},"spec":${`{"${'k'.repeat(400)}":`.repeat(60)}{${Array.from({ length: 2_000 }, (_, n) => `"${n}":1,"${n}":2`).join(',')}}${'}'.repeat(61)}`,
+      cluster,
+    ],
+  ])('A19: ten thousand wrong %s do not take long', (_, body, type) => {
+    expect(cpuTimeOf(() => void refusal(() => decode(body, type, 'Strict')))).toBeLessThan(TICK_LIMIT_MS);
   });
 
   test('D-06: in metadata the error is that of Go', () => {

@@ -5,7 +5,7 @@ import { type ApiError, badRequest, unsupportedMediaType } from '../status.ts';
 import { toJson } from './encode.ts';
 import { sortByBytes } from './go-text/go-json-text.ts';
 import { goQuote } from './go-text/go-quote.ts';
-import { decodeUtf8, JsonSyntaxError, parseJson } from './parse-json.ts';
+import { JsonSyntaxError, parseJson } from './parse-json.ts';
 import { openEnvelope, ProtobufError, parseMessage } from './parse-protobuf.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { SchemaReader } from './schema-reader.ts';
@@ -18,7 +18,8 @@ import {
   textMember,
   withDefaults,
 } from './type-meta.ts';
-import { clip, type Path, pathText, reportDuplicates, Violations } from './violations.ts';
+import { decodeUtf8, refuseBadEncoding } from './utf8.ts';
+import { clip, MAX_REPORTS, type Path, pathText, reportDuplicates, Violations } from './violations.ts';
 import { YamlSyntaxError } from './yaml-tokens.ts';
 
 /** How unknown and duplicate fields are handled (S-06, S-09). */
@@ -92,7 +93,7 @@ function parse({ bytes, mediaType }: RequestBody, type: BodyType): Source {
     if (mediaType === 'application/json') return { root: parseJson(bytes), yaml: undefined, bytes: () => bytes };
     if (!decodedMediaTypes(type.style).includes(mediaType)) throw unsupportedMediaType(decodedMediaTypes(type.style));
     if (mediaType === PROTOBUF_TYPE) return parseProtobuf(bytes, type);
-    const { root, duplicates } = parseYaml(decodeUtf8(bytes));
+    const { root, duplicates } = parseYaml(refuseBadEncoding(() => decodeUtf8(bytes)));
     return { root, yaml: duplicates, bytes: () => bytes };
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw unrecognized(type, `${NO_TYPE}${error.message}`, bytes);
@@ -223,7 +224,10 @@ function read(source: Source, type: BodyType): { value: object; reader: SchemaRe
   const value = reader.read(source.root ?? new ObjectNode(), shape, undefined) as Record<string, unknown>;
   // S-05: metadata is read before the schema is applied.
   for (const list of [inMetadata, inSchema]) {
-    for (const path of sortByBytes(list)) violations.add(`unknown field ${goQuote(path)}`);
+    for (const path of sortByBytes(list)) {
+      if (violations.isFull) break;
+      violations.add(`unknown field ${goQuote(path)}`);
+    }
   }
   return { value: withTypeMeta(value, type, shape.byName.has('metadata')), reader, violations: violations.list };
 }
@@ -232,7 +236,8 @@ function sortInto(inMetadata: string[], inSchema: string[]): (path: Path) => voi
   return (path) => {
     let top = path;
     while (top.up !== undefined) top = top.up;
-    (top !== path && top.key === 'metadata' ? inMetadata : inSchema).push(pathText(path));
+    const list = top !== path && top.key === 'metadata' ? inMetadata : inSchema;
+    if (list.length < MAX_REPORTS) list.push(pathText(path));
   };
 }
 

@@ -85,13 +85,23 @@ describe('the tree has', () => {
   });
 
   test.each([
-    ['an invalid byte', Uint8Array.of(0x22, 0xff, 0x22), '\ufffd'],
-    ['half a pair', bytes('"a\\ud800b"'), 'a\ufffdb'],
-    ['the halves in the wrong order', bytes('"\\ude00\\ud83d"'), '\ufffd\ufffd'],
+    ['a replacement character', bytes('"\ufffd"'), '\ufffd'],
     ['a pair', bytes('"\\ud83d\\ude00"'), '\u{1f600}'],
     ['every escape', bytes('"\\"\\\\\\/\\b\\f\\n\\r\\t\\u0000"'), '"\\/\b\f\n\r\t\0'],
   ])('F-12: %s in text', (_, input, value) => {
     expect(parseJson(input)).toBe(value);
+  });
+
+  test.each<[string, Uint8Array | string, string]>([
+    ['an invalid byte', Uint8Array.of(0x22, 0xff, 0x22), 'byte 1 (0xff) is not UTF-8'],
+    ['half a pair', bytes('"a\\ud800b"'), '\\ud800 is half of a surrogate pair, without the other half'],
+    ['the halves in the wrong order', bytes('"\\ude00\\ud83d"'), '\\ude00 is half of'],
+    ['half a pair in a list', bytes('{"a":{"b":["x","\\udfff"]}}'), 'a.b[1]: \\udfff is half of'],
+    ['half a pair in a key', bytes('{"a":{"\\ud800":1}}'), 'a: \\ud800 is half of'],
+    ['half a pair in text that no bytes were made of', '"\ud800"', '\\ud800 is half of'],
+  ])('F-12: %s is refused', (_, input, why) => {
+    expect(() => parseJson(input)).toThrow(ApiError);
+    expect(() => parseJson(input)).toThrow(`the body of the request is not Unicode text: ${why}`);
   });
 
   test('plain data has no prototype to pollute', () => {

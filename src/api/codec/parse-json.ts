@@ -1,4 +1,5 @@
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
+import { decodeUtf8, EncodingError, refuseBadEncoding, wellFormed } from './utf8.ts';
 
 /** Text that is not JSON. The message is that of Go's encoding/json, which clients know. */
 export class JsonSyntaxError extends Error {
@@ -6,21 +7,13 @@ export class JsonSyntaxError extends Error {
 }
 
 /**
- * Parses one JSON value. JSON.parse would hide duplicate keys and the text of numbers, and has no limits. Invalid UTF-8
- * and lone surrogates become U+FFFD, as in Go.
+ * Parses one JSON value. JSON.parse would hide duplicate keys and the text of numbers, and has no limits.
  *
  * @throws JsonSyntaxError when the text is not JSON.
- * @throws ApiError 400 when it is too deep or has too many members.
+ * @throws ApiError 400 when it is too deep, has too many members, or is not Unicode.
  */
 export function parseJson(input: Uint8Array | string): JsonNode {
-  return new Parser(typeof input === 'string' ? input.toWellFormed() : decodeUtf8(input)).parse();
-}
-
-/** A byte order mark stays in the text: JSON does not allow one, and Go does not skip it. */
-const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
-
-export function decodeUtf8(bytes: Uint8Array): string {
-  return UTF8.decode(bytes);
+  return refuseBadEncoding(() => new Parser(typeof input === 'string' ? wellFormed(input) : decodeUtf8(input)).parse());
 }
 
 const QUOTE = 0x22;
@@ -107,7 +100,7 @@ class Parser {
       this.#at++;
       this.#skipSpace();
       node.keys.push(key);
-      node.values.push(this.#value(depth + 1));
+      node.values.push(this.#member(key, depth + 1));
       const next = this.#skipSpace();
       if (next !== COMMA && next !== CLOSE_BRACE) throw this.#unexpected('after object key:value pair');
       this.#at++;
@@ -126,11 +119,19 @@ class Parser {
     for (;;) {
       this.#skipSpace();
       this.#budget.element();
-      items.push(this.#value(depth + 1));
+      items.push(this.#member(items.length, depth + 1));
       const next = this.#skipSpace();
       if (next !== COMMA && next !== CLOSE_BRACKET) throw this.#unexpected('after array element');
       this.#at++;
       if (next === CLOSE_BRACKET) return items;
+    }
+  }
+
+  #member(key: string | number, depth: number): JsonNode {
+    try {
+      return this.#value(depth);
+    } catch (error) {
+      throw error instanceof EncodingError ? error.within(key) : error;
     }
   }
 
@@ -189,7 +190,7 @@ class Parser {
     this.#at++;
     if (at === plainEnd) return text.slice(open + 1, at);
     // The literal is valid here. For megabytes of escapes the native parser is much faster than string concatenation.
-    return String(JSON.parse(text.slice(open, at + 1))).toWellFormed();
+    return wellFormed(String(JSON.parse(text.slice(open, at + 1))));
   }
 
   /** At an invalid part of a string: a control character, an invalid escape, or the end of the text. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { cpuTimeOf, TICK_LIMIT_MS } from '../../lib/cpu-time.fixture.ts';
 import { ApiError } from '../status.ts';
 import { MAX_YAML_BYTES, MAX_YAML_LINES, parseYaml, parseYamlDocuments } from './parse-yaml.ts';
 import { NumberNode, toPlain } from './tree.ts';
@@ -71,9 +72,35 @@ describe('refused YAML', () => {
     ['an open bracket', 'a: [1\n', /^yaml: line [12]: /],
     ['a tab for indentation', 'a:\n\tb: 1\n', /^yaml: line 2: /],
     ['brackets that close nothing', '}}', /^yaml: line 1: /],
+    ['an unknown escape', 'a: 1\nb: "\\q"\n', 'yaml: line 2: Invalid escape sequence \\q'],
+    ['the first of two faults', 'a: "\\q"\nb: [,]\n', 'yaml: line 1: Invalid escape sequence \\q'],
+    ['a missing element', 'a:\n- [,]\n', 'yaml: line 2: Unexpected , in flow sequence'],
+    ['a text as a number', 'a: !!float "x"\n', 'yaml: line 1: Unresolved tag: tag:yaml.org,2002:float'],
+    ['a map as a list', 'a: !!seq {b: 1}\n', 'yaml: line 1: Unresolved tag: tag:yaml.org,2002:seq'],
   ])('C-B: %s', (_, text, message) => {
     expect(() => parseYaml(text)).toThrow(YamlSyntaxError);
     expect(() => parseYaml(text)).toThrow(message);
+  });
+
+  test.each([
+    ['per scalar', `a: "${'\\q'.repeat(65_000)}"`],
+    ['per escape of a character', `a: "${'\\xzz'.repeat(32_000)}"`],
+    ['per flow token', `a: [${','.repeat(3_900)}]`],
+    ['per tag', '- !!float "x"\n'.repeat(600)],
+    ['per document', '--- "\\q"\n'.repeat(900)],
+  ])('A19: parsing stops at the first fault: faults %s', (_, text) => {
+    expect(cpuTimeOf(() => expect(() => parseYaml(text)).toThrow(/yaml: line 1: /))).toBeLessThan(TICK_LIMIT_MS);
+  });
+
+  test('a bracket may close at the indentation of its key', () => {
+    expect(read('a: {\n  b: [\n    1\n  ]\n}\n')).toEqual({ a: { b: [1] } });
+  });
+
+  test.each([
+    ['"\\ud800"', '\\ud800 is half of'],
+    ['a: {b: [x, "\\udc00"]}', 'a.b[1]: \\udc00 is half of'],
+  ])('C-B: half a surrogate pair in %s', (text, why) => {
+    expect(() => parseYaml(text)).toThrow(`the body of the request is not Unicode text: ${why}`);
   });
 
   test('C-B: the billion laughs', () => {

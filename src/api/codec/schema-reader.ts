@@ -1,4 +1,4 @@
-import { type FieldError, forbiddenField, invalidValue, tooMany } from '../field-error.ts';
+import { type FieldError, forbiddenField, invalidValue, tooLong, tooMany } from '../field-error.ts';
 import { Base64Error, canonicalBase64 } from './go-text/go-base64.ts';
 import { compareBytes } from './go-text/go-json-text.ts';
 import { parseGoInt64 } from './go-text/go-parse.ts';
@@ -36,7 +36,7 @@ export class SchemaReader {
   /** The first error, with the message of Go's decoder. */
   goError: string | undefined;
   readonly fieldErrors: FieldError[] = [];
-  /** Lists and maps that are longer than their schema allows: a 422 for both styles. */
+  /** Lists, maps and texts that are longer than their schema allows: a 422 for both styles. */
   readonly tooLong: FieldError[] = [];
 
   constructor(options: ReaderOptions) {
@@ -162,6 +162,12 @@ export class SchemaReader {
   }
 
   #formatted(text: string, shape: LeafShape, at: Path | undefined): string | undefined {
+    // The body is refused already. Each further fault would throw an Error: ten thousand took 130 ms.
+    if (this.goError !== undefined || this.fieldErrors.length >= MAX_VIOLATIONS) return undefined;
+    if (shape.maxLength !== undefined && text.length > shape.maxLength) {
+      if (this.tooLong.length < MAX_VIOLATIONS) this.tooLong.push(tooLong(pathText(at), shape.maxLength));
+      return undefined;
+    }
     try {
       return shape.type === 'byte' ? canonicalBase64(text) : parseGoTime(text);
     } catch (error) {

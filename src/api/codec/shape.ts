@@ -54,6 +54,8 @@ export interface ArrayShape {
 export interface LeafShape {
   readonly type: 'string' | 'date-time' | 'byte' | 'integer' | 'number' | 'boolean' | 'any';
   readonly goType: string;
+  /** Of a `byte`: a longer text is refused before it is decoded. */
+  readonly maxLength?: number;
 }
 
 /** The keywords of JSON Schema that TypeBox writes and we read; `patternProperties` is how it writes a Record. */
@@ -64,6 +66,7 @@ interface SchemaNode {
   readonly items?: SchemaNode;
   readonly maxItems?: number;
   readonly maxProperties?: number;
+  readonly maxLength?: number;
   readonly anyOf?: readonly SchemaNode[];
   readonly format?: string;
   readonly goType?: string;
@@ -90,7 +93,10 @@ function compile(schema: SchemaNode): Shape {
       return { type: 'array', goType: goType ?? `[]${items.goType}`, items, maxItems };
     }
     case 'string':
-      if (schema.format === 'byte') return { type: 'byte', goType: '[]uint8' };
+      if (schema.format === 'byte') {
+        const { maxLength } = schema;
+        return { type: 'byte', goType: '[]uint8', ...(maxLength === undefined ? {} : { maxLength }) };
+      }
       // Go reads a time as a string first: that is the type in its message.
       return { type: schema.format === 'date-time' ? 'date-time' : 'string', goType: 'string' };
     case 'integer':

@@ -102,7 +102,7 @@ export function fromPlain(value: JsonValue, known?: JsonValue): JsonNode {
 
 function build(value: JsonValue, known: JsonValue | undefined, depth: number, budget: TreeBudget): JsonNode {
   if (value === null || typeof value === 'boolean') return value;
-  if (typeof value === 'string') return value.toWellFormed();
+  if (typeof value === 'string') return unicode(value);
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) throw refused('has a number that JSON cannot express');
     return new NumberNode(JSON.stringify(value));
@@ -123,11 +123,17 @@ function build(value: JsonValue, known: JsonValue | undefined, depth: number, bu
     // JSON has no undefined: the member is absent.
     if (item === undefined) continue;
     budget.key();
-    node.keys.push(key.toWellFormed());
+    node.keys.push(unicode(key));
     const same = before !== undefined && Object.hasOwn(before, key) ? before[key] : undefined;
     node.values.push(build(item, same, depth + 1, budget));
   }
   return node;
+}
+
+/** The parsers of bodies refuse it with its path; this is for data that no parser has seen. */
+function unicode(text: string): string {
+  if (!text.isWellFormed()) throw refused('has half of a surrogate pair, without the other half');
+  return text;
 }
 
 const isMembers = (value: JsonValue | undefined): value is { [key: string]: JsonValue } =>

@@ -4,7 +4,7 @@ import { type JsonNode, KnownNode, NumberNode } from './tree.ts';
 /** S-03: further violations are not recorded. */
 export const MAX_VIOLATIONS = 100;
 /** Further reports are not even formatted: ten thousand duplicates of few keys would block the event loop. */
-const MAX_REPORTS = 1_000;
+export const MAX_REPORTS = 1_000;
 
 /**
  * The path of a value, innermost key first. `owner` is the Go struct with the field `key`; undefined in maps and lists.
@@ -20,14 +20,21 @@ export function clip(text: string, max = 256): string {
   return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}...`;
 }
 
+/** The most characters of a path in a message. */
+const MAX_PATH = 512;
+
 /** S-02: dots between keys, `[i]` for indexes, no leading dot. */
 export function pathText(path: Path | undefined): string {
+  const keys: (string | number)[] = [];
+  for (let at = path; at !== undefined; at = at.up) keys.push(at.key);
   let text = '';
-  for (let at = path; at !== undefined; at = at.up) {
-    const segment = typeof at.key === 'number' ? `[${at.key}]` : clip(at.key);
-    text = text === '' || text.startsWith('[') ? segment + text : `${segment}.${text}`;
+  // From the outermost key, and no further than is shown: a thousand paths of 64 long keys would take 180 ms.
+  for (let index = keys.length - 1; index >= 0 && text.length <= MAX_PATH; index--) {
+    const key = keys[index] ?? '';
+    if (typeof key === 'number') text += `[${key}]`;
+    else text += text === '' ? clip(key) : `.${clip(key)}`;
   }
-  return clip(text, 512);
+  return clip(text, MAX_PATH);
 }
 
 /** Collects what Warn reports and Strict refuses: each message once, in the order found, up to the limit. */
@@ -41,8 +48,13 @@ export class Violations {
     return [...this.#texts];
   }
 
+  /** Further ones are not recorded, and need not be formatted. */
+  get isFull(): boolean {
+    return this.#texts.size >= MAX_VIOLATIONS;
+  }
+
   add(text: string): void {
-    if (this.#texts.size < MAX_VIOLATIONS) this.#texts.add(text);
+    if (!this.isFull) this.#texts.add(text);
   }
 
   unknown(path: Path): void {
@@ -54,7 +66,7 @@ export class Violations {
   }
 
   #report(what: string, path: Path): void {
-    if (this.#texts.size >= MAX_VIOLATIONS || this.#reports >= MAX_REPORTS) return;
+    if (this.isFull || this.#reports >= MAX_REPORTS) return;
     const last = this.#last;
     if (last?.what === what && last.path.key === path.key && last.path.up === path.up) return;
     this.#last = { what, path };

@@ -5,7 +5,7 @@ import { checkEach, type FieldError, required, unsupportedValue } from '../field
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { validateProbeChoice } from '../probe-annotation.ts';
 import { conditionOf, READY } from './cluster-conditions.ts';
-import { DEFAULT_CHECKS, type EndpointChecks, validateEndpoints } from './cluster-endpoints.ts';
+import { DEFAULT_CHECKS, type EndpointChecks, MAX_BUNDLE_LENGTH, validateEndpoints } from './cluster-endpoints.ts';
 import { type ClusterStatus, controllerOf, endpointsField } from './cluster-spec.ts';
 import { type EndpointChangeRules, settleEndpoints, validateConfirmed } from './endpoint-changes.ts';
 import { ageColumn, nameColumn, text, timestamp, typeMeta } from './meta.ts';
@@ -84,6 +84,7 @@ const EndpointsSchema = Type.Object(
       Type.String({
         format: 'byte',
         goType: '[]uint8',
+        maxLength: MAX_BUNDLE_LENGTH,
         description: 'Certificate authorities of the API server, PEM in base64.',
       }),
     ),

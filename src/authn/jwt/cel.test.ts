@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { cpuTimeOf, TICK_LIMIT_MS } from '../../lib/cpu-time.fixture.ts';
 import { compileClaimsExpression, ExpressionFailed } from './cel.ts';
+
+const CEL_FAILURES = ['x.foo == "a"', 'int(x) == 1', 'x', 'claims.nothing == x', 'timestamp(claims.text) == x'];
 
 const over = (claims: Record<string, unknown>) => ({ claims: new Map(Object.entries(claims)) });
 const evaluate = (source: string, claims: Record<string, unknown>): unknown =>
@@ -54,6 +57,19 @@ describe('A12: hostile claims cannot block the event loop', () => {
     ['a pattern from a claim', 'claims.groups.all(g, "x".matches(g) == false)'],
   ])('%s', (_, source) => {
     expect(() => evaluate(source, { groups: many, long: `${'a'.repeat(12_000)}!` })).toThrow(/too many steps/);
+  });
+
+  it.each(CEL_FAILURES)('A19: what fails for each entry: %s', (condition) => {
+    const source = `claims.entries.exists(x, ${Array(20).fill(condition).join(' || ')})`;
+    const claims = { entries: Array(9_000).fill(new Map()), text: 'a' };
+    const time = cpuTimeOf(() => expect(() => evaluate(source, claims)).toThrow(/too many steps/));
+    expect(time).toBeLessThan(TICK_LIMIT_MS);
+  });
+
+  it('an entry without the member fails alone, and one that has it counts', () => {
+    const entries = [...Array(300).fill(new Map()), new Map([['name', 'admin']])];
+    expect(evaluate('claims.entries.exists(x, x.name == "admin")', { entries })).toBe(true);
+    expect(() => evaluate('claims.entries.exists(x, x.name == "b")', { entries })).toThrow('No such key: name');
   });
 
   it('the budget is that of one evaluation: the next one has all of it', () => {

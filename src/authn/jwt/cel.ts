@@ -29,15 +29,21 @@ export class ExpressionFailed extends Error {
 export const BUDGET = 10_000;
 /** A match takes some twenty microseconds to start, and up to two for each character. */
 const MATCH_UNITS = 20;
+/** `||`, `&&`, `all` and `exists` go on after a failure, for which the library makes an Error in some ten microseconds. */
+const FAILURE_UNITS = 20;
 const MAX_SOURCE = 8 * 1024;
 
 /** State of the evaluation in progress, reset when one starts. Evaluations are synchronous, so they never overlap. */
 let budget = 0;
 let patterns = new Map<string, RE2JS>();
+let exceeded: ExpressionFailed | undefined;
 
 function spend(units: number): void {
   budget -= units;
-  if (budget < 0) throw new ExpressionFailed('the expression takes too many steps for these claims');
+  if (budget >= 0) return;
+  // One for the whole evaluation: whatever goes on after it fails again at once.
+  exceeded ??= new ExpressionFailed('the expression takes too many steps for these claims');
+  throw exceeded;
 }
 
 const asciiOnly = (pattern: RegExp, convert: (letter: string) => string) => (text: string) =>
@@ -107,6 +113,7 @@ function compile(env: Environment, source: string): Expression {
     });
     const { valid, type, error } = parsed.check();
     if (!valid) throw error ?? new Error('not valid');
+    chargeFailures(parsed.ast, new Set());
     return {
       source,
       type: type ?? 'dyn',
@@ -114,6 +121,7 @@ function compile(env: Environment, source: string): Expression {
       evaluate(variables) {
         budget = BUDGET;
         patterns = new Map();
+        exceeded = undefined;
         try {
           const value: unknown = parsed(variables);
           // `||` continues after an error on one side: an evaluation that exceeded its budget has no value.
@@ -151,6 +159,33 @@ function selectedClaim({ op, args }: ASTNode): string | undefined {
   if (op !== '.' && op !== '.?') return undefined;
   const [operand, field] = args as [ASTNode, string];
   return operand.op === 'id' && operand.args === 'claims' ? field : undefined;
+}
+
+/**
+ * Makes a failed node spend budget. The library reads `input` of a node when it makes an Error of it, and only then, to
+ * repeat the source below the message. That would take longer than the evaluation, so there is no source to repeat.
+ */
+function chargeFailures(value: unknown, seen: Set<unknown>): void {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return;
+  seen.add(value);
+  if (Array.isArray(value)) {
+    for (const item of value) chargeFailures(item, seen);
+    return;
+  }
+  if (isNode(value)) {
+    Object.defineProperty(value, 'input', {
+      get: () => {
+        spend(FAILURE_UNITS);
+        return '';
+      },
+    });
+    chargeFailures(value.args, seen);
+    // What a loop becomes.
+    chargeFailures((value as { meta?: { alternate?: unknown } }).meta?.alternate, seen);
+    return;
+  }
+  // The parts of a loop: what it iterates over, and its step.
+  for (const part of Object.values(value)) if (isNode(part)) chargeFailures(part, seen);
 }
 
 const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);

@@ -88,6 +88,7 @@ describe('tokens that are refused', () => {
       /system:/,
     ],
     ['a name in two lines', { sub: 'a\nb' }, {}, /control characters/],
+    ['a name with half a surrogate pair', { sub: 'a\ud800' }, {}, /half of a surrogate pair/],
     ['a very long name', { sub: 'a'.repeat(1_025) }, {}, /longer than 1024/],
     ['a reserved group', { sub: 'x', groups: ['system:masters'] }, groups, /a group starts with system:/],
     ['too many groups', { sub: 'x', groups: Array(MAX_GROUPS + 1).fill('g') }, groups, /more than 1024/],

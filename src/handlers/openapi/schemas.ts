@@ -14,6 +14,7 @@ interface SchemaNode {
   readonly items?: SchemaNode;
   readonly maxItems?: number;
   readonly maxProperties?: number;
+  readonly maxLength?: number;
   readonly patchStrategy?: string;
   readonly patchMergeKey?: string;
 }
@@ -117,7 +118,12 @@ export class SchemaComponents {
       case 'integer':
         return { type: 'integer', format: node.goType ?? 'int64', ...described };
       case 'string':
-        return { type: 'string', ...(node.format === undefined ? {} : { format: node.format }), ...described };
+        return {
+          type: 'string',
+          ...(node.format === undefined ? {} : { format: node.format }),
+          ...described,
+          ...limitsOf(node),
+        };
       case undefined:
         return { type: 'object', ...described };
       default:
@@ -143,7 +149,8 @@ export class SchemaComponents {
   }
 }
 
-const limitsOf = ({ maxItems, maxProperties }: SchemaNode): Json => ({
+const limitsOf = ({ maxItems, maxProperties, maxLength }: SchemaNode): Json => ({
+  ...(maxLength === undefined ? {} : { maxLength }),
   ...(maxItems === undefined ? {} : { maxItems }),
   ...(maxProperties === undefined ? {} : { maxProperties }),
 });

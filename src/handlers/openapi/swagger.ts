@@ -86,11 +86,13 @@ const named = (number: number, schemas: unknown): Uint8Array =>
   );
 
 function schemaMessage(schema: Json): Uint8Array {
-  const { $ref, format, description, maxItems, maxProperties, required, additionalProperties, type, items } = schema;
+  const { $ref, format, description, maxLength, maxItems, maxProperties } = schema;
+  const { required, additionalProperties, type, items } = schema;
   return message(
     text(1, $ref),
     text(2, format),
     text(4, description),
+    whole(11, maxLength),
     whole(14, maxItems),
     whole(17, maxProperties),
     ...(Array.isArray(required) ? required : []).map((name) => text(19, name)),

@@ -31,10 +31,7 @@ const plain = {
 describe('what is read', () => {
   test.each([
     ['', plain],
-    [
-      'limit=5&limit=x&timeoutSeconds=30&continue=abc&unknown=1',
-      { ...plain, limit: 5, timeoutSeconds: 30, continue: 'abc' },
-    ],
+    ['limit=5&timeoutSeconds=30&continue=abc&unknown=1', { ...plain, limit: 5, timeoutSeconds: 30, continue: 'abc' }],
     ['resourceVersion=0&continue=abc', { ...plain, resourceVersion: 0, continue: 'abc' }],
     ['resourceVersion=17&resourceVersionMatch=Exact', { ...plain, resourceVersion: 17, resourceVersionMatch: 'Exact' }],
     [
@@ -74,9 +71,8 @@ describe('what is read', () => {
     ['watch=FALSE', false],
     ['watch', true],
     ['watch=', true],
-    ['watch=no', true],
-    ['watch=f', true],
-    ['watch=00', true],
+    ['watch=1', true],
+    ['watch=True', true],
   ])('L-21: %s', (text, watch) => {
     expect(parse(text).watch).toBe(watch);
   });
@@ -106,6 +102,12 @@ describe('400: what cannot be read', () => {
     ['L-22', 'labelSelector=a+in+(&limit=x&timeoutSeconds=y', 'strconv.ParseInt: parsing "y": invalid syntax'],
     ['L-22', 'fieldSelector=x&labelSelector=,a', "found ',', expected: !, identifier, or 'end of string'"],
     ['L-22', 'sendInitialEvents=1&fieldSelector=x', "invalid selector: 'x'; can't understand 'x'"],
+    ['L-21', 'watch=maybe', 'watch: Invalid value: "maybe": must be "true" or "false"'],
+    ['L-21', 'watch=no', 'watch: Invalid value: "no": must be "true" or "false"'],
+    ['L-21', 'watch=f', 'watch: Invalid value: "f": must be "true" or "false"'],
+    ['L-21', 'watch=00', 'watch: Invalid value: "00": must be "true" or "false"'],
+    ['L-21', 'watch=1&allowWatchBookmarks=yes', 'allowWatchBookmarks: Invalid value: "yes": must be "true" or "false"'],
+    ['L-21', 'watch=1&sendInitialEvents=on', 'sendInitialEvents: Invalid value: "on": must be "true" or "false"'],
     ['C-G', 'limit=-1', 'limit: Invalid value: -1: must be greater than or equal to 0'],
     ['C-G', 'timeoutSeconds=-1', 'timeoutSeconds: Invalid value: -1: must be greater than or equal to 0'],
     ['L-25', 'resourceVersion=abc', version('abc')],

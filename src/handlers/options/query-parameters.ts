@@ -1,14 +1,32 @@
 import { type IntegerResult, parseGoInt64 } from '../../api/codec/go-text/go-parse.ts';
+import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import { clip } from '../../api/codec/violations.ts';
 import type { Query } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 
 /** The API group in errors about options. */
 export const META_GROUP = 'meta.k8s.io';
 
-/** L-21: only `0` and `false` are false. `?watch=` and `?watch=no` are true. Undefined when absent. */
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ['', true],
+  ['1', true],
+  ['true', true],
+  ['0', false],
+  ['false', false],
+]);
+
+/**
+ * L-21: `?watch` and `?watch=` are true. Undefined when absent. Stricter than kube-apiserver, where everything else is
+ * true as well: `watch=no` is a mistake, and an endless response would hide it.
+ */
 export function booleanParameter(query: Query, name: string): boolean | undefined {
-  const value = query.get(name);
-  return value === null ? undefined : value !== '0' && value.toLowerCase() !== 'false';
+  const text = query.get(name);
+  if (text === null) return undefined;
+  const value = BOOLEANS.get(text.toLowerCase());
+  if (value === undefined) {
+    throw badRequest(`${name}: Invalid value: ${goQuote(clip(text, 64))}: must be "true" or "false"`);
+  }
+  return value;
 }
 
 /**

@@ -1,7 +1,9 @@
+import { invalid } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
-import type { TokenFindings, TokenReview } from '../../api/kinds/token-review.ts';
+import { type TokenFindings, type TokenReview, tokenReviewType } from '../../api/kinds/token-review.ts';
 import { badRequest, notFound } from '../../api/status.ts';
 import { Secret } from '../../observability/secret.ts';
+import { audienceErrors } from '../token/validate-token-request.ts';
 import { type Review, userInfo } from './review.ts';
 
 /**
@@ -12,6 +14,9 @@ export const reviewToken: Review = async ({ catalog, reader, reviewToken: review
   const { metadata = {}, spec = {} } = sent as TokenReview;
   const { token = '', audiences = [] } = spec;
   if (token === '') throw badRequest('token is required for TokenReview in authentication');
+  // No token is for an audience beyond these bounds. kube-apiserver has none.
+  const errors = audienceErrors(audiences);
+  if (errors.length > 0) throw invalid(tokenReviewType, '', errors);
   const { cluster } = target;
   await reader.catchUp();
   if (

@@ -51,11 +51,16 @@ export function validateSpec(spec: TokenRequest['spec']): FieldError[] {
  */
 function validateAudiences(spec: TokenRequest['spec']): FieldError[] {
   if (spec?.audiences === undefined) return [required('spec.audiences')];
-  const audiences = withoutDuplicates(spec.audiences ?? []);
+  return audienceErrors(spec.audiences ?? []);
+}
+
+/** The bounds of `spec.audiences`, in a token request and in a token review. */
+export function audienceErrors(sent: readonly string[]): FieldError[] {
+  const audiences = withoutDuplicates(sent);
   if (audiences.length > MAX_AUDIENCES) return [tooMany('spec.audiences', audiences.length, MAX_AUDIENCES)];
   return audiences.flatMap((audience) => {
     const problem = audienceProblem(audience);
-    const index = (spec.audiences ?? []).indexOf(audience);
+    const index = sent.indexOf(audience);
     return problem === undefined ? [] : [invalidValue(`spec.audiences[${index}]`, shorten(audience), problem)];
   });
 }

@@ -104,7 +104,6 @@ describe('resources', () => {
     ['?watch=1', 'watch'],
     ['?watch=0', 'list'],
     ['?watch=False', 'list'],
-    ['?watch=false&watch=true', 'list'],
     ['?Watch=true', 'list'],
     ['?watch=true&limit=abc', 'watch'],
   ])('L-21, P-03: %s is a %s', (query, verb) => {
@@ -240,6 +239,26 @@ describe('other paths', () => {
     expect(kubernetes('GET', '/kubernetes/a/api/v1/pods').info).toMatchObject({ target: { cluster: 'a' } });
     expect(kubernetes('GET', '/orchestrator/a/api/v1/pods').info.type).toBe('path');
   });
+});
+
+describe('L-20: a query that could be read in two ways is refused', () => {
+  test.each([
+    ['limit=1&limit=2', 'the query parameter "limit" must be given once'],
+    ['watch=false&watch=true', 'the query parameter "watch" must be given once'],
+    ['fieldSelector=metadata.name%3Da&fieldSelector=', 'the query parameter "fieldSelector" must be given once'],
+    ['labelSelector=%80', 'the query is not valid UTF-8 when decoded'],
+    ['%ff=1', 'the query is not valid UTF-8 when decoded'],
+    ['a=%1', 'the query contains an invalid percent-escape'],
+  ])('%s', (query, message) => {
+    expect(refusal(`${CLUSTERS}?${query}`)).toBe(message);
+  });
+
+  test.each(['dryRun=All&dryRun=All', 'exclude=a&exclude=b', 'unknown=1&unknown=2', 'labelSelector=%C3%A9&x=%20+'])(
+    '%s is read',
+    (query) => {
+      expect(parse('GET', `${CLUSTERS}?${query}`).query.size).toBe(2);
+    },
+  );
 });
 
 describe('A16: paths that two programs could read differently are refused', () => {

@@ -51,7 +51,7 @@ const REGISTRY_VERSION = 'v1alpha1';
 export function createRequestLineParser({ productName }: { readonly productName: string }): RequestLineParser {
   return (method, requestTarget) => {
     const { path, search } = splitRequestTarget(requestTarget);
-    const query = new URLSearchParams(search);
+    const query = parseQuery(search);
     const segments = splitPath(path);
     const [first, second] = segments;
     const published = publicTarget(segments, method, query);
@@ -82,9 +82,61 @@ function splitRequestTarget(requestTarget: string): { path: string; search: stri
     : { path: requestTarget.slice(0, mark), search: requestTarget.slice(mark) };
 }
 
+/** The parameters that are read and have one value; `dryRun` and `exclude` may have several. */
+const SINGLE_PARAMETERS: ReadonlySet<string> = new Set([
+  'allowWatchBookmarks',
+  'as',
+  'continue',
+  'fieldManager',
+  'fieldSelector',
+  'fieldValidation',
+  'force',
+  'gracePeriodSeconds',
+  'includeObject',
+  'labelSelector',
+  'limit',
+  'orphanDependents',
+  'pretty',
+  'propagationPolicy',
+  'resourceVersion',
+  'resourceVersionMatch',
+  'sendInitialEvents',
+  'timeout',
+  'timeoutSeconds',
+  'watch',
+]);
+
+/**
+ * Stricter than kube-apiserver (L-20), which takes the first of two values, drops a parameter with a broken escape, and
+ * replaces what is not UTF-8: the request would be another one than the caller meant.
+ */
+function parseQuery(search: string): URLSearchParams {
+  if (search.includes('%')) checkEscapes(search);
+  const query = new URLSearchParams(search);
+  if (query.size < 2) return query;
+  const seen = new Set<string>();
+  for (const name of query.keys()) {
+    if (!SINGLE_PARAMETERS.has(name)) continue;
+    if (seen.has(name)) throw badRequest(`the query parameter ${goQuote(name)} must be given once`);
+    seen.add(name);
+  }
+  return query;
+}
+
+function checkEscapes(search: string): void {
+  if (BROKEN_ESCAPE.test(search)) throw badRequest('the query contains an invalid percent-escape');
+  if (!BEYOND_ASCII.test(search)) return;
+  try {
+    decodeURIComponent(search);
+  } catch {
+    throw badRequest('the query is not valid UTF-8 when decoded');
+  }
+}
+
 /** Characters that need no decoding. Nearly every path has no other. */
 const PLAIN_PATH = /^[A-Za-z0-9/\-_.~!$&'()*+,;=:@]*$/;
 const HOSTILE_ESCAPE = /%(?:2f|5c|2e|7f|[01][0-9a-f])/i;
+const BEYOND_ASCII = /%[89a-f]/i;
 const BROKEN_ESCAPE = /%(?![0-9a-f]{2})/i;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;

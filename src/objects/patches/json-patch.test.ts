@@ -171,6 +171,11 @@ describe('operations', () => {
     ['no path', [{ op: 'remove' }], 'operation 0: "path" must be a string'],
     ['a path that is no pointer', [{ op: 'remove', path: 'a' }], 'operation 0: "path" is not a JSON pointer: "a"'],
     ['a bad escape', [{ op: 'remove', path: '/~2' }], 'operation 0: "path" is not a JSON pointer: "/~2"'],
+    [
+      'a path of a megabyte',
+      [{ op: 'remove', path: '/a'.repeat(500_000) }],
+      'operation 0: "path" must be no more than 65536 characters',
+    ],
     ['an open escape', [{ op: 'remove', path: '/a~' }], 'operation 0: "path" is not a JSON pointer: "/a~"'],
     ['no value', [{ op: 'add', path: '/a' }], 'operation 0: "value" is missing'],
     ['no from', [{ op: 'move', path: '/a' }], 'operation 0: "from" must be a string'],

@@ -27,7 +27,8 @@ export function fuzz<T>(
     examples: found.map((input): [T] => [input]),
     ...(long
       ? { numRuns: Number.MAX_SAFE_INTEGER, interruptAfterTimeLimit: seconds * 1000, markInterruptAsFailure: false }
-      : { numRuns: runs, seed: 20_261_115 }),
+      : // The examples are runs too.
+        { numRuns: runs + found.length, seed: 20_261_115 }),
     ...(given === undefined ? {} : { seed: Number(given) }),
   };
   it(name, { timeout: seconds * 1000 + 60_000 }, async () => {
