@@ -3,6 +3,7 @@ import type { Logger } from '../observability/logger.ts';
 import { Exchange } from './exchange.ts';
 import type { Serve } from './listener/listener.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
+import { hasArrived } from './request/body.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
 import { RequestDeadlines } from './request-deadline.ts';
 import { type Answer, type Envelope, respond } from './response/respond.ts';
@@ -163,12 +164,14 @@ export function createPipeline(options: PipelineOptions): Serve {
 
   const write = async (x: Exchange, answer: Answer): Promise<void> => {
     const { req, res } = x;
+    const isEarly = !isWhole(x) && !(await isWholeSoon(x));
     // The socket of the request: a pipelined answer has none before the answers ahead of it are sent.
     if (res.destroyed || res.headersSent || !req.socket.writable) return;
     const isError = answer.type === 'status';
     if (isError) x.failure = answer.error.status.reason ?? '';
+    if (isEarly) res.discard(req);
     try {
-      await respond(envelopeOf(x, isError), answer);
+      await respond(envelopeOf(x, { isError, isEarly }), answer);
       if (answer.type === 'watch') {
         x.started = true;
         observeStart(recordOf(x, now() - x.startedAt));
@@ -181,8 +184,8 @@ export function createPipeline(options: PipelineOptions): Serve {
     return undefined;
   };
 
-  const envelopeOf = (x: Exchange, isError: boolean): Envelope => {
-    const { req, res, auditId, warnings, accept, arrival } = x;
+  const envelopeOf = (x: Exchange, { isError, isEarly }: { isError: boolean; isEarly: boolean }): Envelope => {
+    const { req, res, auditId, warnings, accept } = x;
     // The header checks may have failed.
     const headers: Exchange['headers'] | undefined = x.headers;
     return {
@@ -195,9 +198,8 @@ export function createPipeline(options: PipelineOptions): Serve {
         prettyByDefault(x.query, req.headers['user-agent']),
       gzip: acceptsGzip(req.headers['accept-encoding']?.toString()),
       headOnly: req.method === 'HEAD',
-      // A client that got no 100 (Continue) may or may not send the body: only closing is unambiguous.
       // After an `Upgrade` header Node reads no further request, so the client must not send one.
-      close: isDraining() || req.headers.upgrade !== undefined || (arrival.expectsContinue === true && !req.complete),
+      close: isEarly || isDraining() || req.headers.upgrade !== undefined,
       strictTransportSecurity,
       onFailure: (error) => logger.error({ auditId, err: error }, 'watch failed'),
       trackWatch,
@@ -223,6 +225,15 @@ export function createPipeline(options: PipelineOptions): Serve {
     });
     void runStages(x);
   };
+}
+
+/** Whether the whole request has arrived. */
+const isWhole = (x: Exchange): boolean => x.hasWholeBody || hasArrived(x.req);
+
+/** Node hands out a request before it has parsed a body that came in the same packet. It goes on when we yield. */
+async function isWholeSoon(x: Exchange): Promise<boolean> {
+  await undefined;
+  return isWhole(x);
 }
 
 const ignore = (): void => {};

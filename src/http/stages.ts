@@ -295,6 +295,7 @@ async function waitForBody(x: Exchange): Promise<void> {
 }
 
 function keepBody(x: Exchange, bytes: Uint8Array): void {
+  x.hasWholeBody = true;
   if (x.mediaType === '' || (bytes.length === 0 && x.headers.method === 'DELETE')) return;
   x.body = { bytes, mediaType: x.mediaType };
 }

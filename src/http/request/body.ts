@@ -15,6 +15,15 @@ export function bodyLength({ headers }: IncomingMessage): number | undefined {
   return length;
 }
 
+/**
+ * Whether all of a request has arrived, so that the connection can be used for the next one. `complete` is set one tick
+ * after the last byte has arrived.
+ */
+export function hasArrived({ complete, headers, readableLength }: IncomingMessage): boolean {
+  if (complete) return true;
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === readableLength;
+}
+
 /** The body, if all of it has arrived; undefined otherwise. Throws 413. */
 export function arrivedBody(req: IncomingMessage, length: number | undefined): Uint8Array | undefined {
   if (length === 0) return EMPTY;
@@ -33,7 +42,7 @@ export function arrivedBody(req: IncomingMessage, length: number | undefined): U
 /**
  * Waits for the rest of the body, or throws 413. Nothing acts on a request before this has ended: a body that turns out
  * malformed half-way (chunking, length) must not have had an effect. It never settles when the client leaves first (the
- * exchange is then collected with its connection), nor after `stop`, which drops what came and what is yet to come.
+ * exchange is then collected with its connection), nor after `stop`, which drops what came and reads no further.
  */
 export function readBody(req: IncomingMessage, offerStop: (stop: () => void) => void): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
@@ -45,8 +54,6 @@ export function readBody(req: IncomingMessage, offerStop: (stop: () => void) => 
         chunks.push(chunk);
         return;
       }
-      // The rest is read and dropped, within the request timeout: a client that sends everything before it reads must
-      // get its answer.
       chunks.length = 0;
       reject(tooLarge(MAX_BODY_BYTES));
     };
@@ -60,7 +67,7 @@ export function readBody(req: IncomingMessage, offerStop: (stop: () => void) => 
       req.off('data', take);
       req.off('end', end);
       chunks.length = 0;
-      req.resume();
+      req.pause();
     });
   });
 }
