@@ -3,7 +3,7 @@ import type { Logger } from '../observability/logger.ts';
 import { Exchange } from './exchange.ts';
 import type { Serve } from './listener/listener.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
-import { hasArrived } from './request/body.ts';
+import { BodyReader, hasArrived } from './request/body.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
 import { RequestDeadlines } from './request-deadline.ts';
 import { type Answer, type Envelope, respond } from './response/respond.ts';
@@ -34,6 +34,7 @@ import {
   takeBodySeat,
   takeCallerSeat,
   takePublicSeat,
+  takeSeatAgain,
 } from './stages.ts';
 
 /**
@@ -63,6 +64,7 @@ const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
   { name: 'body length', run: checkBodyLength },
   { name: 'body flow control', run: takeBodySeat },
   { name: 'body', run: receiveBody },
+  { name: 'flow control again', run: takeSeatAgain },
   { name: 'fresh state again', run: requireFreshStateAgain },
   { name: 'authentication again', run: authenticateAgain },
   { name: 'authorization again', run: authorizeAgain },
@@ -75,8 +77,9 @@ export const STAGE_NAMES: readonly string[] = STAGES.map(({ name }) => name);
 /** T-35: non-watch work is bounded. */
 const SERVING_MS = 34_000;
 const UNREAD_MS = 60_000;
+const BODY_MS = 5_000;
 
-export interface PipelineOptions extends Omit<StageParts, 'beforeRelease'> {
+export interface PipelineOptions extends Omit<StageParts, 'beforeRelease' | 'bodies'> {
   readonly logger: Logger;
   /** Resolves when the audit event is durable; until then nothing of the credential leaves. Throws an ApiError. */
   readonly beforeRelease: (record: RequestRecord) => Promise<void>;
@@ -92,6 +95,8 @@ export interface PipelineOptions extends Omit<StageParts, 'beforeRelease'> {
   /** The value of `Strict-Transport-Security`, where TLS is served. */
   readonly strictTransportSecurity?: string | undefined;
   readonly servingMs?: number;
+  /** How long a short body may take; a longer one must bring a part in that time. */
+  readonly bodyMs?: number;
   /** How long the connection of an unread answer may be idle before it is closed. */
   readonly unreadMs?: number;
   /** Milliseconds on a monotonic clock. */
@@ -104,6 +109,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     strictTransportSecurity,
     unreadMs = UNREAD_MS,
     servingMs = SERVING_MS,
+    bodyMs = BODY_MS,
     now = performance.now.bind(performance),
   } = options;
   const deadlines = new RequestDeadlines({ servingMs, unreadMs, now });
@@ -116,6 +122,7 @@ export function createPipeline(options: PipelineOptions): Serve {
 
   const parts: StageParts = {
     ...options,
+    bodies: new BodyReader({ afterMs: bodyMs, now }),
     beforeRelease(x, code) {
       if (x.audited?.code === code) return x.audited.durable;
       const durable = beforeRelease(recordOf(x, now() - x.startedAt, code)).then(() => {
