@@ -1,4 +1,4 @@
-import type { FlowControlLimits } from '../../api/flow-control-limits.ts';
+import { type FlowControlLimits, seatsPerFlow } from '../../api/flow-control-limits.ts';
 import { type ApiError, tooManyRequests } from '../../api/status.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelUsage, type Seat } from './priority-level.ts';
@@ -78,7 +78,7 @@ export function createFlowControl(
     createLevel(name, {
       ...(dispatchesPerTick === undefined ? {} : { dispatchesPerTick }),
       seats,
-      seatsPerFlow: Math.max(1, Math.floor((seats * limits.seatPercentPerFlow) / 100)),
+      seatsPerFlow: seatsPerFlow(seats, limits),
       queueLengthPerFlow: limits.queueLengthPerFlow,
     });
   const watches = { seats: limits.watchSeats, seatsPerFlow: limits.watchSeatsPerFlow, queueLengthPerFlow: 0 };
