@@ -27,7 +27,7 @@ const AT_ONCE = 32;
 /** Another address than that of the other clients, because some limits are by address. */
 const FROM = '127.0.0.2';
 /** An attempt without a response ends after this. */
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 8_000;
 
 async function work({ port, token, flood: index, seconds, rate }: FloodJob): Promise<FloodOutcome> {
   const flood = createFloods(token)[index];

@@ -12,8 +12,8 @@ import { median } from '../support/numbers.ts';
 
 const clients = Number(process.argv[2] ?? 2_000);
 const HEAD = 'GET /livez HTTP/1.1\r\nX-Slow: ';
-/** The server closes every slow connection by then: a request may take 30 s, checked every second. */
-const LAST_S = 45;
+/** The server closes every slow connection by then: a header may take 10 s, checked every second, and a body 5 s. */
+const LAST_S = 20;
 
 const groups = ['system:masters'];
 const server = await startServer({ users: { slow: groups, other: groups }, args: ['--demo', '--log-level', 'warn'] });

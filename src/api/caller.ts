@@ -20,6 +20,11 @@ export interface Caller {
    * does not count: a renewed token is the same caller.
    */
   readonly key: string;
+  /**
+   * Callers with equal flows have one share of the server's capacity together: all who have one name, and the service
+   * accounts of one cluster. A person who can create tokens for many accounts must not have many shares.
+   */
+  readonly flow: string;
   /** When the credential expires (epoch milliseconds); undefined when it does not. */
   readonly expiresAt: number | undefined;
   /** Storage keys of the objects whose creation, deletion or replacement invalidates the credential. */

@@ -13,3 +13,7 @@ export interface FlowControlLimits {
   readonly queueLengthPerFlow: number;
   readonly watchSeatsPerFlow: number;
 }
+
+/** The share of one flow. */
+export const seatsPerFlow = (seats: number, { seatPercentPerFlow }: FlowControlLimits): number =>
+  Math.max(1, Math.floor((seats * seatPercentPerFlow) / 100));

@@ -6,6 +6,7 @@ import { ACCOUNT, API, type Fixture, ISSUERS, JTI, openFixture, POD, SECRET, STA
 import { createAuthenticator } from './authenticator.ts';
 import { createFixedTokenAuthenticator } from './fixed-token-authenticator.ts';
 import { createIssuedTokenAuthenticator } from './issued-token-authenticator.ts';
+import { plainCaller } from './plain-caller.ts';
 
 let fixture: Fixture;
 
@@ -59,6 +60,14 @@ describe('identity', () => {
     const unknownNode = await callerOf({ pod: POD, node: { name: 'n1' } });
     expect(Object.keys(unknownNode.as('alpha').extra)).not.toContain('authentication.kubernetes.io/node-uid');
     expect((await callerOf({ secret: SECRET })).as('alpha').extra).toEqual(ID);
+  });
+
+  test('B15: the service accounts of a cluster have one flow, which is that of no user', async () => {
+    const { flow } = await callerOf();
+    expect((await callerOf({ pod: POD })).flow).toBe(flow);
+    expect(flow).toBe('service accounts of alpha');
+    const user = { name: flow, uid: '', groups: [], extra: {} };
+    expect(plainCaller(user, () => true).flow).not.toBe(flow);
   });
 
   test('the key is that of the account, not of the token: a renewed token is the same caller', async () => {

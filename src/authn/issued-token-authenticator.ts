@@ -58,6 +58,10 @@ class IssuedCaller implements Caller {
     return this.#key;
   }
 
+  get flow(): string {
+    return `service accounts of ${this.home}`;
+  }
+
   get dependsOn(): readonly string[] {
     return dependencies(this.home, this.#claims);
   }

@@ -5,6 +5,12 @@ import { plainCaller } from './plain-caller.ts';
 const user = (change: Partial<User>): User => ({ name: 'a', uid: '1', groups: ['g'], extra: {}, ...change });
 const key = (change: Partial<User>): string => plainCaller(user(change), () => true).key;
 
+test('B15: a person has one flow, whatever groups the credentials have', () => {
+  const flow = (change: Partial<User>): string => plainCaller(user(change), () => true).flow;
+  expect(flow({ groups: ['dev'], uid: 'other' })).toBe(flow({}));
+  expect(flow({ name: 'other' })).not.toBe(flow({}));
+});
+
 test('keys differ wherever users differ, whatever separators they contain', () => {
   const different: Partial<User>[] = [
     {},

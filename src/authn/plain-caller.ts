@@ -7,6 +7,7 @@ export function plainCaller(user: User, isLive: () => boolean, expiresAt?: numbe
     home: undefined,
     // JSON quotes, so no separator can be forged: different users have different keys.
     key: JSON.stringify([null, user.name, user.uid, user.groups]),
+    flow: `user ${user.name}`,
     expiresAt,
     dependsOn: [],
     isLive,

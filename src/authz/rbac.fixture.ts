@@ -65,7 +65,7 @@ const always = { expiresAt: undefined, dependsOn: [], isLive: () => true };
 
 export function person(name: string, ...groups: string[]): Caller {
   const self = user(name, ...groups);
-  return { ...always, as: () => self, home: undefined, key: JSON.stringify(self) };
+  return { ...always, as: () => self, home: undefined, key: JSON.stringify(self), flow: name };
 }
 
 export function account(cluster: string, namespace: string, name: string): Caller {
@@ -86,6 +86,7 @@ export function account(cluster: string, namespace: string, name: string): Calle
     as: (about) => (about === cluster ? local : foreign),
     home: cluster,
     key: JSON.stringify([cluster, local]),
+    flow: cluster,
   };
 }
 

@@ -177,13 +177,13 @@ export const OPTIONS = {
     value: 'PERCENT',
     parse: integer(1, 100),
     default: '25',
-    doc: 'How much of each of these three limits one caller may use, and of the 32 seats for request bodies above 64 KiB.',
+    doc: 'How much of each of these three limits one caller may use, and of the 32 seats for request bodies above 64 KiB. The service accounts of one cluster count as one caller.',
   }),
   queueLengthPerCaller: option({
     value: 'N',
     parse: integer(0, 100_000),
     default: '1000',
-    doc: 'Queued requests of one caller for each of these limits. A request waits at most ten seconds.',
+    doc: 'Queued requests of one caller, or of the service accounts of one cluster, for each of these limits. A request waits at most ten seconds.',
   }),
   maxWatches: option({
     value: 'N',
@@ -195,7 +195,7 @@ export const OPTIONS = {
     value: 'N',
     parse: integer(1, 1_000_000),
     default: '5000',
-    doc: 'Of those, how many one caller may have.',
+    doc: 'Of those, how many one caller may have, or the service accounts of one cluster together.',
   }),
   shutdownDelay: option({
     value: 'DURATION',

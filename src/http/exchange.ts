@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../api/caller.ts';
 import type { ApiRequest, Query, RequestBody, Target } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
@@ -7,6 +7,7 @@ import type { CheckedHeaders } from './request/header-checks.ts';
 import type { NegotiatedAnswer } from './request/negotiate.ts';
 import type { RequestInfo } from './request/request-info.ts';
 import type { RequestDeadline } from './request-deadline.ts';
+import type { LingeringResponse } from './response/lingering-response.ts';
 import type { Answer } from './response/respond.ts';
 import { Warnings } from './response/warning-headers.ts';
 import type { PathRoute, ResourceRoute } from './routes/routes.ts';
@@ -32,7 +33,7 @@ export interface AuditedDecision {
 /** One request in the pipeline. A comment names the stage that sets a field; only later stages read it. */
 export class Exchange {
   readonly req: IncomingMessage;
-  readonly res: ServerResponse;
+  readonly res: LingeringResponse;
   readonly arrival: Arrival;
   readonly deadline: RequestDeadline;
   readonly startedAt: number;
@@ -53,6 +54,7 @@ export class Exchange {
   bodySeat?: Seat; //                         body flow control
   body?: RequestBody | undefined; //          body
   stopReading?: (() => void) | undefined; //  body
+  hasWholeBody = false; //                    body
   waitedForBody = false; //                   body flow control, body
   answer?: Answer;
 
@@ -80,7 +82,7 @@ export class Exchange {
 
   constructor(
     req: IncomingMessage,
-    res: ServerResponse,
+    res: LingeringResponse,
     arrival: Arrival,
     deadline: RequestDeadline,
     startedAt: number,

@@ -122,7 +122,15 @@ export async function startFixture(
 
 function callerNamed(name: string): Caller {
   const user = { name, uid: '', groups: ['system:authenticated'], extra: {} };
-  return { as: () => user, home: undefined, key: name, expiresAt: undefined, dependsOn: [], isLive: () => true };
+  return {
+    as: () => user,
+    home: undefined,
+    key: name,
+    flow: name,
+    expiresAt: undefined,
+    dependsOn: [],
+    isLive: () => true,
+  };
 }
 
 const allowMost = (caller: Caller) => ({ allowed: caller.as(undefined).name !== 'nobody', reason: '' });

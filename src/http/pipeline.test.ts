@@ -30,6 +30,7 @@ test('the stages, in order, and in the table of docs/architecture.md', async () 
     'body length',
     'body flow control',
     'body',
+    'flow control again',
     'fresh state again',
     'authentication again',
     'authorization again',

@@ -3,6 +3,7 @@ import type { Logger } from '../observability/logger.ts';
 import { Exchange } from './exchange.ts';
 import type { Serve } from './listener/listener.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
+import { BodyReader, hasArrived } from './request/body.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
 import { RequestDeadlines } from './request-deadline.ts';
 import { type Answer, type Envelope, respond } from './response/respond.ts';
@@ -33,6 +34,7 @@ import {
   takeBodySeat,
   takeCallerSeat,
   takePublicSeat,
+  takeSeatAgain,
 } from './stages.ts';
 
 /**
@@ -62,6 +64,7 @@ const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
   { name: 'body length', run: checkBodyLength },
   { name: 'body flow control', run: takeBodySeat },
   { name: 'body', run: receiveBody },
+  { name: 'flow control again', run: takeSeatAgain },
   { name: 'fresh state again', run: requireFreshStateAgain },
   { name: 'authentication again', run: authenticateAgain },
   { name: 'authorization again', run: authorizeAgain },
@@ -74,8 +77,9 @@ export const STAGE_NAMES: readonly string[] = STAGES.map(({ name }) => name);
 /** T-35: non-watch work is bounded. */
 const SERVING_MS = 34_000;
 const UNREAD_MS = 60_000;
+const BODY_MS = 5_000;
 
-export interface PipelineOptions extends Omit<StageParts, 'beforeRelease'> {
+export interface PipelineOptions extends Omit<StageParts, 'beforeRelease' | 'bodies'> {
   readonly logger: Logger;
   /** Resolves when the audit event is durable; until then nothing of the credential leaves. Throws an ApiError. */
   readonly beforeRelease: (record: RequestRecord) => Promise<void>;
@@ -91,6 +95,8 @@ export interface PipelineOptions extends Omit<StageParts, 'beforeRelease'> {
   /** The value of `Strict-Transport-Security`, where TLS is served. */
   readonly strictTransportSecurity?: string | undefined;
   readonly servingMs?: number;
+  /** How long a short body may take; a longer one must bring a part in that time. */
+  readonly bodyMs?: number;
   /** How long the connection of an unread answer may be idle before it is closed. */
   readonly unreadMs?: number;
   /** Milliseconds on a monotonic clock. */
@@ -103,6 +109,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     strictTransportSecurity,
     unreadMs = UNREAD_MS,
     servingMs = SERVING_MS,
+    bodyMs = BODY_MS,
     now = performance.now.bind(performance),
   } = options;
   const deadlines = new RequestDeadlines({ servingMs, unreadMs, now });
@@ -115,6 +122,7 @@ export function createPipeline(options: PipelineOptions): Serve {
 
   const parts: StageParts = {
     ...options,
+    bodies: new BodyReader({ afterMs: bodyMs, now }),
     beforeRelease(x, code) {
       if (x.audited?.code === code) return x.audited.durable;
       const durable = beforeRelease(recordOf(x, now() - x.startedAt, code)).then(() => {
@@ -163,12 +171,14 @@ export function createPipeline(options: PipelineOptions): Serve {
 
   const write = async (x: Exchange, answer: Answer): Promise<void> => {
     const { req, res } = x;
+    const isEarly = !isWhole(x) && !(await isWholeSoon(x));
     // The socket of the request: a pipelined answer has none before the answers ahead of it are sent.
     if (res.destroyed || res.headersSent || !req.socket.writable) return;
     const isError = answer.type === 'status';
     if (isError) x.failure = answer.error.status.reason ?? '';
+    if (isEarly) res.discard(req);
     try {
-      await respond(envelopeOf(x, isError), answer);
+      await respond(envelopeOf(x, { isError, isEarly }), answer);
       if (answer.type === 'watch') {
         x.started = true;
         observeStart(recordOf(x, now() - x.startedAt));
@@ -181,8 +191,8 @@ export function createPipeline(options: PipelineOptions): Serve {
     return undefined;
   };
 
-  const envelopeOf = (x: Exchange, isError: boolean): Envelope => {
-    const { req, res, auditId, warnings, accept, arrival } = x;
+  const envelopeOf = (x: Exchange, { isError, isEarly }: { isError: boolean; isEarly: boolean }): Envelope => {
+    const { req, res, auditId, warnings, accept } = x;
     // The header checks may have failed.
     const headers: Exchange['headers'] | undefined = x.headers;
     return {
@@ -195,9 +205,8 @@ export function createPipeline(options: PipelineOptions): Serve {
         prettyByDefault(x.query, req.headers['user-agent']),
       gzip: acceptsGzip(req.headers['accept-encoding']?.toString()),
       headOnly: req.method === 'HEAD',
-      // A client that got no 100 (Continue) may or may not send the body: only closing is unambiguous.
       // After an `Upgrade` header Node reads no further request, so the client must not send one.
-      close: isDraining() || req.headers.upgrade !== undefined || (arrival.expectsContinue === true && !req.complete),
+      close: isEarly || isDraining() || req.headers.upgrade !== undefined,
       strictTransportSecurity,
       onFailure: (error) => logger.error({ auditId, err: error }, 'watch failed'),
       trackWatch,
@@ -223,6 +232,15 @@ export function createPipeline(options: PipelineOptions): Serve {
     });
     void runStages(x);
   };
+}
+
+/** Whether the whole request has arrived. */
+const isWhole = (x: Exchange): boolean => x.hasWholeBody || hasArrived(x.req);
+
+/** Node hands out a request before it has parsed a body that came in the same packet. It goes on when we yield. */
+async function isWholeSoon(x: Exchange): Promise<boolean> {
+  await undefined;
+  return isWhole(x);
 }
 
 const ignore = (): void => {};

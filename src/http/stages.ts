@@ -16,7 +16,7 @@ import type { Freshness } from '../storage/freshness.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
 import { type FlowControl, isLargeBody, type PriorityLevelName, priorityLevelOf } from './flow-control/flow-control.ts';
 import { addressKey } from './listener/address-limit.ts';
-import { arrivedBody, bodyLength, readBody, refuseContentEncoding } from './request/body.ts';
+import { arrivedBody, type BodyReader, bodyLength, refuseContentEncoding } from './request/body.ts';
 import { methodNotAllowed, readCheckedHeaders } from './request/header-checks.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from './request/media-types.ts';
 import { negotiateAccept, negotiateContentType } from './request/negotiate.ts';
@@ -36,6 +36,7 @@ export interface StageParts {
   readonly resources: ResourceRoutes;
   readonly paths: PathRoutes;
   readonly flowControl: FlowControl;
+  readonly bodies: BodyReader;
   /**
    * Resolves when the audit event of an answer with a credential is durable; rejects when it cannot be. Commits one
    * event for a code, however often it is called.
@@ -102,7 +103,7 @@ export const findPublicRoute: StageRun = (x, { paths }) => {
 export const takePublicSeat: StageRun = (x, { flowControl }) =>
   x.pathRoute === undefined
     ? undefined
-    : takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, true), addressKey(x.req.socket.remoteAddress));
+    : takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, true), { flow: addressOf(x) });
 
 /** How long a request waits for a state that it can be decided by. */
 const CURRENT_MS = 3_000;
@@ -136,22 +137,22 @@ function identify(x: Exchange, { authenticate, onAuthenticated, flowControl }: S
   if (!(found instanceof Promise)) return keep(found);
   return found.then(keep, (error) => {
     if (!(error instanceof ApiError) || error.status.code !== 401) throw error;
-    return reject(x, flowControl.delayUnauthorized(addressKey(x.req.socket.remoteAddress)), error);
+    return reject(x, flowControl.delayUnauthorized(addressOf(x)), error);
   });
 }
 
 /** A caller past its share waits in its queue or is rejected, before its request costs anything more. */
 export const takeCallerSeat: StageRun = (x, { flowControl }) =>
-  takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, false), callerOf(x).key);
+  takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, false), callerOf(x));
 
 function takeSeat(
   x: Exchange,
   flowControl: FlowControl,
   which: 'seat' | 'bodySeat',
   level: PriorityLevelName,
-  flow: string,
+  { flow, key }: { readonly flow: string; readonly key?: string },
 ): Promise<void> | undefined {
-  const seat = flowControl.takeSeat(level, flow);
+  const seat = flowControl.takeSeat(level, flow, key);
   if (seat === undefined) {
     return reject(x, flowControl.delayRejection(level, flow), flowControl.rejection(level));
   }
@@ -270,34 +271,56 @@ export const checkBodyLength: StageRun = (x) => {
 /** Bounds the memory of large bodies: one waits unread until there is a seat for it. */
 export const takeBodySeat: StageRun = (x, { flowControl }) => {
   if (!isLargeBody(x.bodyLength)) return undefined;
-  const queued = takeSeat(x, flowControl, 'bodySeat', 'bodies', callerOf(x).key);
-  x.waitedForBody = queued !== undefined;
+  const queued = takeSeat(x, flowControl, 'bodySeat', 'bodies', callerOf(x));
+  if (queued !== undefined) leaveSeat(x);
   return queued;
 };
 
-export const receiveBody: StageRun = (x) => {
+/** A client that has to send more of its request keeps no seat: others work meanwhile. */
+function leaveSeat(x: Exchange): void {
+  x.waitedForBody = true;
+  x.seat?.release();
+}
+
+export const receiveBody: StageRun = (x, parts) => {
   if (!WITH_BODY.has(x.headers.method)) return undefined;
   if (x.arrival.expectsContinue === true && x.bodyLength !== 0 && !x.req.complete) x.res.writeContinue();
   const arrived = arrivedBody(x.req, x.bodyLength);
-  return arrived === undefined ? waitForBody(x) : keepBody(x, arrived);
+  return arrived === undefined ? waitForBody(x, parts) : keepBody(x, arrived);
 };
 
-async function waitForBody(x: Exchange): Promise<void> {
+async function waitForBody(x: Exchange, { flowControl, bodies }: StageParts): Promise<void> {
   // Node hands out a request before it has parsed a body that came in the same packet. It goes on when we yield.
   await undefined;
   const arrived = arrivedBody(x.req, x.bodyLength);
   if (arrived !== undefined) return keepBody(x, arrived);
-  x.waitedForBody = true;
-  const bytes = await readBody(x.req, (stop) => {
+  leaveSeat(x);
+  const { flow } = callerOf(x);
+  const isLarge = isLargeBody(x.bodyLength);
+  if (!isLarge) {
+    const seat = flowControl.startReceiving(flow, addressOf(x));
+    if (seat === undefined) {
+      return reject(x, flowControl.delayRejection('receiving', flow), flowControl.rejection('receiving'));
+    }
+    x.bodySeat = seat;
+  }
+  const bytes = await bodies.read(x.req, (stop) => {
     x.stopReading = stop;
   });
+  x.stopReading = undefined;
+  // A large body has its seat for as long as it is in memory.
+  if (!isLarge) x.bodySeat?.release();
   return keepBody(x, bytes);
 }
 
 function keepBody(x: Exchange, bytes: Uint8Array): void {
+  x.hasWholeBody = true;
   if (x.mediaType === '' || (bytes.length === 0 && x.headers.method === 'DELETE')) return;
   x.body = { bytes, mediaType: x.mediaType };
 }
+
+/** Now that the whole request is here, there is work to do. */
+export const takeSeatAgain: StageRun = (x, parts) => (x.waitedForBody ? takeCallerSeat(x, parts) : undefined);
 
 /** A client can take half a minute to send a body. */
 export const requireFreshStateAgain: StageRun = (x, { freshness }) =>
@@ -321,6 +344,8 @@ export const handle: StageRun = async (x, { beforeRelease }) => {
   if (targetOf(x).subresource === 'token' && 'code' in answer) await beforeRelease(x, answer.code);
   x.answer = answer;
 };
+
+const addressOf = ({ req }: Exchange): string => addressKey(req.socket.remoteAddress);
 
 function callerOf({ caller }: Exchange): Caller {
   if (caller === undefined) throw new Error('not authenticated');

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { createAddressRules, isThisMachine } from '../api/address-rules.ts';
 import { createCatalog } from '../api/catalog.ts';
 import { issuesItself } from '../api/confirmed-endpoint.ts';
+import { seatsPerFlow } from '../api/flow-control-limits.ts';
 import type { Kind } from '../api/kind.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
 import { openProber } from '../clusters/prober/open-prober.ts';
@@ -232,6 +233,7 @@ export async function compose(
             listen: (listener) => reflector.listen(listener),
             productName: options.productName,
             maxExpirationSeconds: options.maxTokenExpirationSeconds,
+            maxInFlightPerCluster: seatsPerFlow(options.flowControl.tokenSeats, options.flowControl),
             now: Date.now,
             logger,
           });

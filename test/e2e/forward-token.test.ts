@@ -347,6 +347,27 @@ describe('C-I: what the cluster answers', () => {
     expect(cluster.requests).toHaveLength(1);
   });
 
+  it('B15: one that does not answer holds one share of the seats, not those of other clusters', async () => {
+    await createCluster(server, 'own');
+    await createNamespace(server, 'ci', 'own');
+    await createAccount(server, 'builder', 'ci', 'own');
+    cluster.answer = () => undefined;
+    const left = new AbortController();
+    const share = 50;
+    const hanging = Array.from({ length: share }, () =>
+      ask(undefined, { ...asUser('creator'), signal: left.signal }).catch(() => undefined),
+    );
+    // 32 connections to a cluster: the others wait for one.
+    await expect.poll(() => cluster.requests.length).toBe(32);
+    const text = expect.stringMatching(/^cluster "real" has not answered 50 token requests/);
+    expect(refusal(await ask())).toEqual([429, 'TooManyRequests', text]);
+    expect((await ask(undefined, { path: tokenPath('builder', 'ci', 'own') })).code).toBe(201);
+    left.abort();
+    await Promise.all(hanging);
+    cluster.answer = goodAnswer;
+    await expect.poll(async () => (await ask()).code).toBe(201);
+  });
+
   it.each([301, 302, 307, 308])('A12: a %i is not followed, and is a 502', async (status) => {
     const second = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), goodAnswer);
     cluster.answer = () => ({ status, headers: { location: `https://127.0.0.1:${second.port}${PATH}` } });

@@ -1,4 +1,5 @@
 import type { Catalog } from '../../api/catalog.ts';
+import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { forbiddenField } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { CONTROLLER_FIELD } from '../../api/kinds/cluster.ts';
@@ -10,7 +11,7 @@ import {
 } from '../../api/kinds/token-request.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { badGateway, notFound } from '../../api/status.ts';
+import { badGateway, notFound, tooManyRequests } from '../../api/status.ts';
 import {
   describeCluster,
   type Upstream,
@@ -39,6 +40,8 @@ export interface ForwardTokenParts {
   /** Called after each request with a credential; must not throw. */
   readonly report: (cluster: StoredObject, outcome: CredentialOutcome, why: string) => void;
   readonly maxExpirationSeconds: number;
+  /** How many requests one cluster may be sent before it answers. */
+  readonly maxInFlightPerCluster: number;
   readonly now: () => number;
 }
 
@@ -69,6 +72,7 @@ const NOT_TRACKED = forbiddenField(
  */
 export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
   const { catalog, reader } = parts;
+  const inFlight = new InFlight(parts.maxInFlightPerCluster);
   return async (cluster, request, tokenRequest, { dryRun }) => {
     const { sent, annotations, audiences } = tokenRequest;
     const { namespace, name } = request.target;
@@ -95,7 +99,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
       return answer(sent, request, predicted, now);
     }
     const body = requestBody(request, sent, { audiences, expirationSeconds, boundTo });
-    const answered = await send(parts, cluster, request, body);
+    const answered = await inFlight.run(cluster.name, () => send(parts, cluster, request, body));
     const expected = {
       namespace,
       serviceAccount: name,
@@ -112,6 +116,32 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     }
     return answer(sent, request, granted, now);
   };
+}
+
+/** Each request holds a seat until its cluster answers. A cluster that hangs must not hold all of them. */
+class InFlight {
+  readonly #limit: number;
+  readonly #byCluster = new Map<string, number>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  async run<T>(cluster: string, act: () => Promise<T>): Promise<T> {
+    const before = this.#byCluster.get(cluster) ?? 0;
+    if (before >= this.#limit) {
+      const text = `cluster ${goQuote(cluster)} has not answered ${before} token requests yet, please try again later`;
+      throw tooManyRequests(text, 1);
+    }
+    this.#byCluster.set(cluster, before + 1);
+    try {
+      return await act();
+    } finally {
+      const left = (this.#byCluster.get(cluster) ?? 1) - 1;
+      if (left === 0) this.#byCluster.delete(cluster);
+      else this.#byCluster.set(cluster, left);
+    }
+  }
 }
 
 const UNISSUED = { token: '', accountUid: '', issuer: undefined, id: undefined };

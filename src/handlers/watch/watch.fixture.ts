@@ -161,6 +161,7 @@ export class WatchHarness {
         as: () => ({ name: 'jane', uid: '', groups: [], extra: {} }),
         home: undefined,
         key: 'jane',
+        flow: 'jane',
         expiresAt: undefined,
         dependsOn: [`${this.cache.prefix}home`],
         isLive: () => this.live,

@@ -1,15 +1,29 @@
-import type { FlowControlLimits } from '../../api/flow-control-limits.ts';
+import { type FlowControlLimits, seatsPerFlow } from '../../api/flow-control-limits.ts';
 import { type ApiError, tooManyRequests } from '../../api/status.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelUsage, type Seat } from './priority-level.ts';
 import { RejectionLimiter } from './rejection-limiter.ts';
 
 /** Each priority level has its own seats, so that much work of one kind never displaces another kind. */
-export type PriorityLevelName = 'health' | 'public' | 'tokens' | 'reads' | 'writes' | 'watches' | 'bodies';
+export type PriorityLevelName =
+  | 'health'
+  | 'public'
+  | 'tokens'
+  | 'reads'
+  | 'writes'
+  | 'watches'
+  | 'bodies'
+  | 'receiving'
+  | 'receiving-address';
 
 export interface FlowControl {
-  /** A seat for a request of this flow, now or after a wait in its queue; undefined when the request is rejected. */
-  takeSeat(level: PriorityLevelName, flow: string): Seat | undefined;
+  /**
+   * A seat for a request of this flow, now or after a wait in the queue of its caller; undefined when the request is
+   * rejected.
+   */
+  takeSeat(level: PriorityLevelName, flow: string, caller?: string): Seat | undefined;
+  /** For a request whose body is to be received; undefined when the request is rejected. */
+  startReceiving(flow: string, address: string): Seat | undefined;
   /** The 429 of a priority level. */
   rejection(level: PriorityLevelName): ApiError;
   /** To be awaited before a rejection is sent; false when the connection is to be closed instead. */
@@ -30,6 +44,13 @@ const WRITES_PER_TICK = 8;
 const LARGE_BODIES = 32;
 /** A longer body needs a seat among the large bodies, besides that of its request. Nearly all bodies are shorter. */
 const LARGE_BODY_BYTES = 64 * 1024;
+/**
+ * Requests with a shorter body of which a part is missing. They have no other seat, so they delay none, but each takes
+ * memory and a connection. Nearly all bodies arrive with their headers and do not count.
+ */
+const RECEIVING = { seats: 5_000, queueLengthPerFlow: 0 } as const;
+const RECEIVING_PER_FLOW = 100;
+const RECEIVING_PER_ADDRESS = 1_000;
 /** Queues are soon empty; a watch may stay open for an hour. */
 const RETRY_SECONDS = 1;
 const RETRY_WATCH_SECONDS = 5;
@@ -57,7 +78,7 @@ export function createFlowControl(
     createLevel(name, {
       ...(dispatchesPerTick === undefined ? {} : { dispatchesPerTick }),
       seats,
-      seatsPerFlow: Math.max(1, Math.floor((seats * limits.seatPercentPerFlow) / 100)),
+      seatsPerFlow: seatsPerFlow(seats, limits),
       queueLengthPerFlow: limits.queueLengthPerFlow,
     });
   const watches = { seats: limits.watchSeats, seatsPerFlow: limits.watchSeatsPerFlow, queueLengthPerFlow: 0 };
@@ -69,11 +90,25 @@ export function createFlowControl(
     writes: shared('writes', limits.writeSeats, WRITES_PER_TICK),
     watches: createLevel('watches', watches, RETRY_WATCH_SECONDS),
     bodies: shared('bodies', LARGE_BODIES),
+    receiving: createLevel('receiving', { ...RECEIVING, seatsPerFlow: RECEIVING_PER_FLOW }),
+    'receiving-address': createLevel('receiving-address', { ...RECEIVING, seatsPerFlow: RECEIVING_PER_ADDRESS }),
   };
   const callers = new RejectionLimiter({ ...REJECTIONS, now });
   const addresses = new RejectionLimiter({ ...REJECTIONS, maxDelayMs: MAX_UNAUTHORIZED_DELAY_MS, now });
   return {
-    takeSeat: (level, flow) => levels[level].takeSeat(flow),
+    takeSeat: (level, flow, caller) => levels[level].takeSeat(flow, caller),
+    startReceiving: (flow, address) => {
+      const ofFlow = levels.receiving.takeSeat(flow);
+      if (ofFlow === undefined) return undefined;
+      const ofAddress = levels['receiving-address'].takeSeat(address);
+      const release = (): void => {
+        ofFlow.release();
+        ofAddress?.release();
+      };
+      if (ofAddress !== undefined) return { queued: undefined, release };
+      release();
+      return undefined;
+    },
     rejection: (level) => rejections.get(level) as ApiError,
     delayRejection: (level, flow) => callers.wait(`${level} ${flow}`),
     delayUnauthorized: (address) => addresses.wait(address),

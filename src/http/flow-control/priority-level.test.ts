@@ -52,6 +52,32 @@ describe('B15: a level', () => {
     expect([level.usage.executing, level.usage.inQueue]).toEqual([4, 47]);
   });
 
+  it('serves the callers of a flow round-robin, and keeps none of them out', async () => {
+    const level = open({ seats: 2, seatsPerFlow: 1, queueLengthPerFlow: 3 });
+    const log: string[] = [];
+    const wait = (caller: string, flow = 'flow'): Seat | undefined => {
+      const seat = level.takeSeat(flow, caller);
+      if (seat !== undefined) entered.push(seat);
+      void seat?.queued?.then(() => {
+        log.push(caller);
+        seat.release();
+      });
+      return seat;
+    };
+    const first = wait('greedy');
+    for (let i = 0; i < 3; i += 1) expect(wait('greedy')).toBeDefined();
+    expect(wait('greedy')).toBeUndefined();
+    expect(wait('second')).toBeDefined();
+    expect(wait('second')).toBeUndefined();
+    expect(wait('third')).toBeDefined();
+    expect(level.usage).toMatchObject({ executing: 1, inQueue: 5 });
+    wait('other', 'another flow');
+    expect(level.usage).toMatchObject({ executing: 2, inQueue: 5 });
+    first?.release();
+    await settled();
+    expect(log).toEqual(['greedy', 'second', 'third', 'greedy', 'greedy']);
+  });
+
   it('rejects the flow whose queue is full, and no other', () => {
     const level = open({ seats: 2, seatsPerFlow: 1, queueLengthPerFlow: 2 });
     for (let i = 0; i < 3; i += 1) enter(level, 'greedy');

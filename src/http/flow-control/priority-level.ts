@@ -6,7 +6,7 @@ export interface PriorityLevelLimits {
   readonly seats: number;
   /** Of those, how many one flow may have. */
   readonly seatsPerFlow: number;
-  /** How many more requests of one flow may wait in its queue; 0 for a level without queues. */
+  /** How many more requests of one flow may wait in its queues; 0 for a level without queues. */
   readonly queueLengthPerFlow: number;
   /** How many requests are dispatched in one tick of the event loop; without it, as many as there are seats. */
   readonly dispatchesPerTick?: number;
@@ -45,16 +45,22 @@ export interface PriorityLevelUsage {
 /** The queue is full; there is no seat and no queue; the request waited too long. */
 export type RejectionReason = 'queue-full' | 'concurrency-limit' | 'time-out';
 
-/** The requests of one caller. It exists while it has requests that execute or wait. */
+/** The requests of callers that share seats. It exists while it has requests that execute or wait. */
 interface Flow {
   readonly key: string;
   executing: number;
-  readonly queue: LinkedList<QueuedRequest>;
+  inQueue: number;
+  /** Made when the first request has to wait. */
+  queues: Map<string, Queue> | undefined;
 }
+
+/** The waiting requests of one caller. The queues of a flow are in the order in which they are served. */
+type Queue = LinkedList<QueuedRequest>;
 
 interface QueuedRequest extends Timed<QueuedRequest> {
   readonly flow: Flow;
-  /** In the queue of its flow. */
+  readonly caller: string;
+  /** In the queue of its caller. */
   node?: LinkedListNode<QueuedRequest> | undefined;
   readonly dispatch: () => void;
   readonly reject: (reason: Error) => void;
@@ -62,8 +68,9 @@ interface QueuedRequest extends Timed<QueuedRequest> {
 
 /**
  * A bounded number of requests at once, shared out fairly, after API Priority and Fairness. No flow may take every
- * seat, so a newcomer executes at once even beside a flow that asks without end. Each flow has a queue, and the queues
- * are served round-robin: a flow with a thousand requests waits for its own thousand, and delays no other flow.
+ * seat, so a newcomer executes at once even beside a flow that asks without end. Flows are served round-robin: a flow
+ * with a thousand requests waits for its own thousand, and delays no other flow. So are the callers within a flow: each
+ * has a queue.
  *
  * A seat is free again when the tick of the event loop is over in which it was released. Many requests are done within
  * one tick. Were their seats free at once, a caller with a thousand connections would never have two requests at once:
@@ -102,7 +109,7 @@ export class PriorityLevel {
 
   get usage(): PriorityLevelUsage {
     let inQueue = 0;
-    for (const flow of this.#roundRobin) inQueue += flow.queue.size;
+    for (const flow of this.#roundRobin) inQueue += flow.inQueue;
     return {
       seats: this.#options.seats,
       executing: this.#executing - this.#released.length,
@@ -113,21 +120,23 @@ export class PriorityLevel {
   }
 
   /** Undefined when the request is rejected. Not an exception: under overload that is the most frequent outcome. */
-  takeSeat(key: string): Seat | undefined {
+  takeSeat(key: string, caller = key): Seat | undefined {
     const { queueLengthPerFlow } = this.#options;
-    const flow = this.#flows.get(key) ?? { key, executing: 0, queue: new LinkedList() };
+    const flow = this.#flows.get(key) ?? { key, executing: 0, inQueue: 0, queues: undefined };
     const free = this.#freeSeatsFor(flow);
-    // Requests of one flow are dispatched in order.
-    if (free > 0 && flow.queue.size === 0 && this.#mayDispatch()) {
+    // A request does not overtake those of its flow that wait.
+    if (free > 0 && flow.inQueue === 0 && this.#mayDispatch()) {
       this.#flows.set(key, flow);
       return this.#dispatchNow(flow);
     }
-    if (flow.queue.size >= queueLengthPerFlow + free) {
+    // One request of a caller may wait in any case: otherwise a caller could keep others out of the flow.
+    const mayWait = flow.inQueue < queueLengthPerFlow + free || (queueLengthPerFlow > 0 && !flow.queues?.has(caller));
+    if (!mayWait) {
       this.#rejected[queueLengthPerFlow === 0 ? 'concurrency-limit' : 'queue-full'] += 1;
       return undefined;
     }
     this.#flows.set(key, flow);
-    return this.#enqueue(flow);
+    return this.#enqueue(flow, caller);
   }
 
   #dispatchNow(flow: Flow): Seat {
@@ -143,11 +152,12 @@ export class PriorityLevel {
     };
   }
 
-  #enqueue(flow: Flow): Seat {
+  #enqueue(flow: Flow, caller: string): Seat {
     let state: 'queued' | 'executing' | 'released' = 'queued';
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const request: QueuedRequest = {
       flow,
+      caller,
       dispatch: () => {
         state = 'executing';
         resolve();
@@ -157,7 +167,11 @@ export class PriorityLevel {
         reject(reason);
       },
     };
-    request.node = flow.queue.add(request);
+    flow.queues ??= new Map();
+    const queue = flow.queues.get(caller) ?? new LinkedList();
+    flow.queues.set(caller, queue);
+    request.node = queue.add(request);
+    flow.inQueue += 1;
     this.#roundRobin.add(flow);
     this.#queueWait.start(request);
     // A request that waits only for the next tick is not dispatched by a release.
@@ -221,11 +235,13 @@ export class PriorityLevel {
     for (const flow of this.#roundRobin) {
       if (this.#executing >= this.#options.seats) return false;
       if (this.#freeSeatsFor(flow) === 0) continue;
-      const oldest = flow.queue.first;
-      if (oldest === undefined) continue;
+      const next = flow.queues?.entries().next().value;
+      const oldest = next?.[1].first;
+      if (next === undefined || oldest === undefined) continue;
       this.#dequeue(oldest);
       this.#occupy(flow);
-      // A flow with more requests goes to the end of the round.
+      // A caller, and a flow, with more requests goes to the end of the round.
+      if (flow.queues?.delete(next[0])) flow.queues.set(...next);
       if (this.#roundRobin.delete(flow)) this.#roundRobin.add(flow);
       oldest.dispatch();
       return true;
@@ -234,15 +250,19 @@ export class PriorityLevel {
   }
 
   #dequeue(request: QueuedRequest): void {
-    const { flow, node } = request;
+    const { flow, caller, node } = request;
     this.#queueWait.stop(request);
-    if (node !== undefined) flow.queue.remove(node);
+    const queue = flow.queues?.get(caller);
+    if (node === undefined || queue === undefined) return;
+    queue.remove(node);
     request.node = undefined;
-    if (flow.queue.size === 0) this.#roundRobin.delete(flow);
+    flow.inQueue -= 1;
+    if (queue.size === 0) flow.queues?.delete(caller);
+    if (flow.inQueue === 0) this.#roundRobin.delete(flow);
     this.#forgetIfIdle(flow);
   }
 
-  #forgetIfIdle({ key, executing, queue }: Flow): void {
-    if (executing === 0 && queue.size === 0) this.#flows.delete(key);
+  #forgetIfIdle({ key, executing, inQueue }: Flow): void {
+    if (executing === 0 && inQueue === 0) this.#flows.delete(key);
   }
 }

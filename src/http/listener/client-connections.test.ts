@@ -1,9 +1,10 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
+import { LingeringResponse } from '../response/lingering-response.ts';
 import { ClientConnections } from './client-connections.ts';
 
-const answerOn = (socket: Socket): ServerResponse => new ServerResponse(new IncomingMessage(socket));
+const answerOn = (socket: Socket): LingeringResponse => new LingeringResponse(new IncomingMessage(socket));
 
 it('knows the newest answer of a connection, and whether a caller has authenticated, until it closes', async () => {
   const connections = new ClientConnections();

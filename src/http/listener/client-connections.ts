@@ -1,10 +1,10 @@
-import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { LingeringResponse } from '../response/lingering-response.ts';
 
 /** What the listener knows of a connection. */
 export interface ClientConnection {
   /** The answer to its newest request: an error of the parser must not be mixed up with it. */
-  newest: ServerResponse;
+  newest: LingeringResponse;
   /** A caller has authenticated on it. */
   isAuthenticated: boolean;
 }
@@ -21,7 +21,7 @@ export class ClientConnections {
     return this.#bySocket.get(socket);
   }
 
-  arrived(socket: Duplex, res: ServerResponse): void {
+  arrived(socket: Duplex, res: LingeringResponse): void {
     const known = this.#bySocket.get(socket);
     if (known !== undefined) {
       known.newest = res;

@@ -39,7 +39,7 @@ export function answerClientErrors({
     const newest = connections.find(socket)?.newest;
     if (newest === undefined || newest.writableFinished) {
       end(socket, rawResponse(refusal));
-    } else if (newest.writableEnded) {
+    } else if (newest.writableEnded || newest.isLingering) {
       // The pipeline has refused the request already, before the parser did.
       end(socket);
     } else if (newest.req.complete) {

@@ -1,11 +1,5 @@
 import { once } from 'node:events';
-import {
-  createServer as createPlainServer,
-  type IncomingMessage,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-} from 'node:http';
+import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
@@ -13,6 +7,7 @@ import { ApiError } from '../../api/status.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Arrival } from '../exchange.ts';
 import { MAX_HEADERS } from '../request/header-checks.ts';
+import { LingeringResponse } from '../response/lingering-response.ts';
 import type { WatchStream } from '../response/watch-response.ts';
 import { AddressLimit } from './address-limit.ts';
 import { ClientConnections } from './client-connections.ts';
@@ -82,7 +77,7 @@ export interface Listener {
   handshakes(): HandshakeCounts;
 }
 
-export type Serve = (req: IncomingMessage, res: ServerResponse, arrival?: Arrival) => void;
+export type Serve = (req: IncomingMessage, res: LingeringResponse, arrival?: Arrival) => void;
 
 export function createListener(options: ListenerOptions): Listener {
   const { host, port, tls, maxConnections, maxConnectionsPerAddress, handshakesPerAddress = 0, logger } = options;
@@ -103,7 +98,8 @@ export function createListener(options: ListenerOptions): Listener {
           ...tlsOptions(limits.handshakeTimeoutMs),
           pauseOnConnect: isLimited,
         });
-  const server: Server = tlsServer ?? createPlainServer(httpOptions(limits));
+  const server: Server<typeof IncomingMessage, typeof LingeringResponse> =
+    tlsServer ?? createPlainServer(httpOptions(limits));
   const useKeyPair = (pair: KeyPair): void =>
     tlsServer?.setSecureContext({ ...tlsOptions(limits.handshakeTimeoutMs), ...pair });
   let reloadCertificate = async (): Promise<void> => {};
@@ -167,7 +163,7 @@ export function createListener(options: ListenerOptions): Listener {
 
   return {
     async listen(serve) {
-      const arrive = (req: IncomingMessage, res: ServerResponse, arrival?: Arrival): void => {
+      const arrive = (req: IncomingMessage, res: LingeringResponse, arrival?: Arrival): void => {
         connections.arrived(req.socket, res);
         serve(req, res, arrival);
       };
@@ -230,8 +226,9 @@ function atMostEvery<A>(ms: number, act: (argument: A) => void): (argument: A) =
   };
 }
 
-function httpOptions(limits: Limits): ServerOptions {
+function httpOptions(limits: Limits): ServerOptions<typeof IncomingMessage, typeof LingeringResponse> {
   return {
+    ServerResponse: LingeringResponse,
     // Lenient parsing of malformed requests makes request smuggling possible.
     insecureHTTPParser: false,
     maxHeaderSize: limits.maxHeaderBytes,

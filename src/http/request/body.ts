@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, tooLarge } from '../../api/status.ts';
+import { Deadlines, type Timed } from '../../lib/deadlines.ts';
 
 /** D-10: exactly this much is still accepted. */
 const MAX_BODY_BYTES = 3_145_728;
@@ -13,6 +14,15 @@ export function bodyLength({ headers }: IncomingMessage): number | undefined {
   const length = Number(declared);
   if (length > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
   return length;
+}
+
+/**
+ * Whether all of a request has arrived, so that the connection can be used for the next one. `complete` is set one tick
+ * after the last byte has arrived.
+ */
+export function hasArrived({ complete, headers, readableLength }: IncomingMessage): boolean {
+  if (complete) return true;
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === readableLength;
 }
 
 /** The body, if all of it has arrived; undefined otherwise. Throws 413. */
@@ -30,40 +40,72 @@ export function arrivedBody(req: IncomingMessage, length: number | undefined): U
   return wholeOf(chunks);
 }
 
-/**
- * Waits for the rest of the body, or throws 413. Nothing acts on a request before this has ended: a body that turns out
- * malformed half-way (chunking, length) must not have had an effect. It never settles when the client leaves first (the
- * exchange is then collected with its connection), nor after `stop`, which drops what came and what is yet to come.
- */
-export function readBody(req: IncomingMessage, offerStop: (stop: () => void) => void): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const take = (chunk: Buffer): void => {
-      size += chunk.length;
-      if (size <= MAX_BODY_BYTES) {
-        chunks.push(chunk);
-        return;
-      }
-      // The rest is read and dropped, within the request timeout: a client that sends everything before it reads must
-      // get its answer.
-      chunks.length = 0;
-      reject(tooLarge(MAX_BODY_BYTES));
-    };
-    const end = (): void => {
-      resolve(wholeOf(chunks));
-      chunks.length = 0;
-    };
-    req.on('data', take);
-    req.on('end', end);
-    offerStop(() => {
-      req.off('data', take);
-      req.off('end', end);
-      chunks.length = 0;
-      req.resume();
-    });
-  });
+/** In the time that a short body has, a longer one must bring this much: 64 KiB a second. */
+const MIN_BYTES = 320 * 1024;
+
+interface Reading extends Timed<Reading> {
+  readonly chunks: Buffer[];
+  size: number;
+  /** The size when its time was last extended. */
+  sizeBefore: number;
+  readonly fail: (error: ApiError) => void;
 }
+
+/** Reads bodies that have not arrived with their headers. A client that stops sending is not waited for. */
+export class BodyReader {
+  readonly #deadlines: Deadlines<Reading>;
+
+  constructor(options: { readonly afterMs: number; readonly now: () => number }) {
+    this.#deadlines = new Deadlines({ ...options, expire: (reading) => this.#expire(reading) });
+  }
+
+  /**
+   * Waits for the rest of the body, or throws 408 or 413. Nothing acts on a request before this has ended: a body that
+   * turns out malformed half-way (chunking, length) must not have had an effect. It never settles when the client leaves
+   * first, nor after `stop`, which drops what came and reads no further. The caller must call `stop`.
+   */
+  read(req: IncomingMessage, offerStop: (stop: () => void) => void): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      const reading: Reading = { chunks: [], size: 0, sizeBefore: 0, fail: reject };
+      const take = (chunk: Buffer): void => {
+        reading.size += chunk.length;
+        reading.chunks.push(chunk);
+        if (reading.size > MAX_BODY_BYTES) this.#stop(reading, tooLarge(MAX_BODY_BYTES));
+      };
+      const end = (): void => {
+        resolve(wholeOf(reading.chunks));
+        this.#stop(reading);
+      };
+      req.on('data', take);
+      req.on('end', end);
+      this.#deadlines.start(reading);
+      offerStop(() => {
+        req.off('data', take);
+        req.off('end', end);
+        this.#stop(reading);
+        req.pause();
+      });
+    });
+  }
+
+  #expire(reading: Reading): void {
+    if (reading.size - reading.sizeBefore < MIN_BYTES) {
+      this.#stop(reading, bodyTooSlow());
+      return;
+    }
+    reading.sizeBefore = reading.size;
+    this.#deadlines.start(reading);
+  }
+
+  #stop(reading: Reading, error?: ApiError): void {
+    this.#deadlines.stop(reading);
+    reading.chunks.length = 0;
+    if (error !== undefined) reading.fail(error);
+  }
+}
+
+const bodyTooSlow = (): ApiError =>
+  new ApiError(408, 'RequestTimeout', 'the body of the request did not arrive in time');
 
 const wholeOf = (chunks: readonly Buffer[]): Uint8Array =>
   chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);

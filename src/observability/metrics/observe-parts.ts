@@ -135,7 +135,7 @@ export function observeFlowControl(
   };
   new Counter({
     name: 'apiserver_flowcontrol_dispatched_requests_total',
-    help: 'Requests that got a seat.',
+    help: 'Seats that requests got. A request whose body arrives late gets a second one.',
     labelNames: ['priority_level'],
     registers,
     collect() {

@@ -146,6 +146,19 @@ export function createFloods(token: string): readonly Flood[] {
       ],
     },
     {
+      name: 'A21 bodies that stop',
+      over: 'new',
+      sent: [`POST ${TOKEN} HTTP/1.1\r\n${auth}Content-Type: application/json\r\nContent-Length: 60000\r\n\r\n{`],
+    },
+    {
+      name: 'A21 bodies after the answer',
+      over: 'new',
+      sent: [
+        `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000000\r\n\r\n${'x'.repeat(1024 * 1024)}`,
+        `POST ${TOKEN} HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000000\r\n\r\n${'x'.repeat(1024 * 1024)}`,
+      ],
+    },
+    {
       name: 'A21 connections and nothing else',
       over: 'raw',
       leaves: true,

@@ -1,0 +1,165 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { LingeringResponse } from './lingering-response.ts';
+
+closeServersAfterEach();
+
+/** What is read at most after the answer, and what Node may have read before it. */
+const MAX_READ = 256 * 1024 + 256 * 1024;
+const ENDLESS = 'Content-Length: 100000000000';
+const CHUNKED = 'Transfer-Encoding: chunked';
+const JSON_TYPE = 'Content-Type: application/json';
+
+const head = (line: string, ...headers: string[]): string =>
+  `${[`${line} HTTP/1.1`, 'Host: x', ...headers].join('\r\n')}\r\n\r\n`;
+const as = (user: string): string => `Authorization: Bearer ${user}`;
+
+/** The sockets of the server, by a diagnostics channel of Node. */
+let accepted: Socket[] = [];
+const note = (message: unknown): void => void accepted.push((message as { socket: Socket }).socket);
+const clients: Socket[] = [];
+beforeEach(() => {
+  accepted = [];
+  subscribe('net.server.socket', note);
+});
+afterEach(() => {
+  unsubscribe('net.server.socket', note);
+  for (const client of clients.splice(0)) client.destroy();
+});
+
+function open(port: number): Socket {
+  const client = connect(port, '127.0.0.1').setEncoding('latin1');
+  client.on('error', () => {});
+  clients.push(client);
+  return client;
+}
+
+/** Sends without end, as fast as the server reads; resolves with what came back when the connection is closed. */
+async function flood(port: number, request: string, piece: string): Promise<string> {
+  const client = open(port);
+  let received = '';
+  client.on('data', (text: string) => {
+    received += text;
+  });
+  client.write(request);
+  const send = (): void => {
+    while (!client.destroyed && client.write(piece));
+  };
+  client.on('drain', send);
+  send();
+  await new Promise((resolve) => client.once('close', resolve));
+  return received;
+}
+
+describe('A21: an answer before the whole body has arrived', () => {
+  const PIECE = 'x'.repeat(65_536);
+  const CHUNK = `10000\r\n${PIECE}\r\n`;
+  it.each([
+    ['401', head(`POST ${CLUSTERS_PATH}`, JSON_TYPE, ENDLESS), PIECE],
+    ['403', head(`POST ${CLUSTERS_PATH}`, as('nobody'), JSON_TYPE, ENDLESS), PIECE],
+    ['404', head('POST /nowhere', as('admin'), JSON_TYPE, CHUNKED), CHUNK],
+    ['405', head('POST /healthz', ENDLESS), PIECE],
+    ['413', head(`POST ${CLUSTERS_PATH}`, as('admin'), JSON_TYPE, ENDLESS), PIECE],
+    ['413', head(`POST ${CLUSTERS_PATH}`, as('admin'), JSON_TYPE, CHUNKED), CHUNK],
+    ['415', head(`POST ${CLUSTERS_PATH}`, as('admin'), 'Content-Type: text/plain', CHUNKED), CHUNK],
+    ['200', head('GET /healthz', ENDLESS), PIECE],
+    ['200', head('GET /healthz', CHUNKED), CHUNK],
+    ['200', head(`GET ${CLUSTERS_PATH}`, as('admin'), ENDLESS), PIECE],
+    ['200', head('HEAD /healthz', ENDLESS), PIECE],
+  ])('%s closes the connection, and little more is read', async (code, request, piece) => {
+    const { port } = await startFixture();
+    const received = await flood(port, request, piece);
+    expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${code} `));
+    expect(received).toContain('\r\nConnection: close\r\n');
+    const [socket] = accepted;
+    expect(socket?.destroyed).toBe(true);
+    const isRead = code === '413' && request.includes(CHUNKED) ? 3_145_728 : 0;
+    expect(socket?.bytesRead).toBeLessThan(MAX_READ + isRead);
+  });
+
+  it('closes the connection also when nothing more comes, after half a second', async () => {
+    const { port } = await startFixture();
+    const client = open(port);
+    client.write(`${head(`POST ${CLUSTERS_PATH}`, ENDLESS)}{`);
+    await once(client, 'data');
+    const from = performance.now();
+    await once(client, 'close');
+    const ms = performance.now() - from;
+    expect(ms).toBeGreaterThan(300);
+    expect(ms).toBeLessThan(3_000);
+  });
+
+  it('is not lost when the client sends everything before it reads', async () => {
+    const { port } = await startFixture();
+    const client = open(port).pause();
+    let error: unknown;
+    client.on('error', (reason) => {
+      error = reason;
+    });
+    client.write(head(`POST ${CLUSTERS_PATH}`, 'Content-Length: 250000'));
+    for (let sent = 0; sent < 250_000; sent += 50_000) {
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      client.write('x'.repeat(50_000));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    let received = '';
+    for await (const text of client) received += text;
+    expect(received).toMatch(/^HTTP\/1\.1 401 [\s\S]*\}\n$/);
+    expect(error).toBeUndefined();
+  });
+
+  it('arrives whole, however long it is', async () => {
+    const large = 'x'.repeat(16 * 1024 * 1024);
+    const { port } = await startFixture(() => ({ type: 'value', code: 200, value: { large } }));
+    const received = await flood(port, head(`GET ${CLUSTERS_PATH}`, as('admin'), ENDLESS), PIECE);
+    expect(received.length).toBeGreaterThan(large.length);
+    expect(received.slice(-4)).toBe('x"}\n');
+    expect(accepted[0]?.bytesRead).toBeLessThan(MAX_READ);
+  });
+});
+
+it('A21: the end of an early answer takes the arguments of every end', async () => {
+  const ended: string[] = [];
+  const ends: ((res: LingeringResponse) => void)[] = [
+    (res) => res.end(),
+    (res) => res.end('a', 'latin1'),
+    (res) => res.end('b', () => ended.push('b')),
+    (res) => res.end('c', 'latin1', () => ended.push('c')),
+  ];
+  const server = createServer({ ServerResponse: LingeringResponse }, (req, res) => {
+    res.discard(req);
+    res.setHeader('Connection', 'close');
+    ends.shift()?.(res);
+    res.end('again');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  for (const body of ['0', '1\r\na\r\n0', '1\r\nb\r\n0', '1\r\nc\r\n0']) {
+    const client = open(port);
+    client.write(head('POST /', ENDLESS));
+    let received = '';
+    for await (const text of client) received += text;
+    expect(received.slice(received.indexOf('\r\n\r\n') + 4)).toBe(`${body}\r\n\r\n`);
+  }
+  expect(ended).toEqual(['b', 'c']);
+  server.close();
+});
+
+it('A21: the connection stays open when the whole body came with the request', async () => {
+  const { port } = await startFixture();
+  const client = open(port);
+  for (const request of [
+    head(`POST ${CLUSTERS_PATH}`, 'Content-Length: 2'),
+    head('GET /healthz', 'Content-Length: 2'),
+    head(`POST ${CLUSTERS_PATH}`, as('admin'), 'Content-Type: text/plain', 'Content-Length: 2'),
+    head(`POST ${CLUSTERS_PATH}`, as('admin'), JSON_TYPE, 'Content-Length: 2'),
+  ]) {
+    client.write(`${request}{}`);
+    const [answer] = (await once(client, 'data')) as [string];
+    expect(answer).toContain('\r\nConnection: keep-alive\r\n');
+  }
+});
