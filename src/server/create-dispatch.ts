@@ -67,6 +67,8 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       requireRightClock,
       tracked: records.tracked,
       issuerOf: issuers.issuerFor,
+      clusterOfIssuer: issuers.clusterOfIssuer,
+      authorizer: policy,
       forward,
       maxExpirationSeconds,
       now: Date.now,
