@@ -47,6 +47,12 @@ export interface Authorizer {
   decidePath(caller: Caller, question: PathQuestion): Decision;
 }
 
+/** Decides by the rules of a past revision, and by the labels that the cluster of the question had then. */
+export interface PastAuthorizer {
+  /** Throws a 410 when the revision is no longer known. */
+  decideAt(caller: Caller, question: ResourceQuestion, revision: number): Decision;
+}
+
 /** The rules of a caller in one cluster and namespace. */
 export interface CallerRules {
   readonly resourceRules: readonly {

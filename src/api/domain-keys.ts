@@ -45,8 +45,14 @@ const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, read
 
 const LABELS: ReadonlyMap<string, readonly string[]> = new Map([[REQUESTER_LABEL, ['IssuedToken']]]);
 
-const annotationsOf = (kind: string): string[] =>
-  [...ANNOTATIONS].filter(([, kinds]) => kinds.includes(kind)).map(([key]) => key);
+const BY_KIND: ReadonlyMap<string, readonly string[]> = new Map(
+  [...new Set([...ANNOTATIONS.values()].flat())].map((kind) => [
+    kind,
+    [...ANNOTATIONS].filter(([, kinds]) => kinds.includes(kind)).map(([key]) => key),
+  ]),
+);
+
+const annotationsOf = (kind: string): readonly string[] => BY_KIND.get(kind) ?? [];
 
 const nameIn = (key: string): string => key.slice(key.indexOf('/') + 1);
 

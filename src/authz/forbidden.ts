@@ -16,17 +16,22 @@ import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
  * issued tokens, which was let through for owners. Returns the 403, or undefined when a rule allows the request.
  */
 export function refusalOf(
-  authorizer: Authorizer,
+  authorizer: Pick<Authorizer, 'decide'>,
   request: ApiRequest,
   verb: Verb = request.target.verb,
 ): ApiError | undefined {
+  const question = questionOf(request, verb);
+  const decision = authorizer.decide(request.caller, question);
+  return decision.allowed ? undefined : forbiddenFor(request.caller.as(question.cluster), question, decision);
+}
+
+/** The question of a request to read or write objects: P-13, a list of one name is about that name. */
+export function questionOf(request: ApiRequest, verb: Verb = request.target.verb): ResourceQuestion {
   const { group, resource, cluster } = request.target;
   const selector = parseFieldSelector(request.query.get('fieldSelector') ?? '');
   const name = request.target.name || (selector.exactValue('metadata.name') ?? '');
   const namespace = namespaceAskedAbout(request.target);
-  const question = { verb, group, resource, subresource: '', namespace, name, cluster };
-  const decision = authorizer.decide(request.caller, question);
-  return decision.allowed ? undefined : forbiddenFor(request.caller.as(cluster), question, decision);
+  return { verb, group, resource, subresource: '', namespace, name, cluster };
 }
 
 /**

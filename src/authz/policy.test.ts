@@ -306,3 +306,35 @@ describe('clusters', () => {
     expect(names.filter((name) => namesake.admits(name, fleet.clusters.get(name)))).toEqual(['bare']);
   });
 });
+
+describe('A19: the rules of a past revision', () => {
+  it('are read from the bindings of the caller and from those that changed, not from all', () => {
+    const read: string[] = [];
+    const fleet: Fleet = new Fleet({
+      snapshot: (revision) => {
+        const snapshot = fleet.snapshot(revision);
+        const unread = (): never => {
+          throw new Error('all bindings are read');
+        };
+        return {
+          ...snapshot,
+          clusterRoleBindings: unread,
+          roleBindings: unread,
+          binding: (namespace, name) => {
+            read.push(name);
+            return snapshot.binding(namespace, name);
+          },
+        };
+      },
+    });
+    fleet.put(role('r', [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }]));
+    for (let index = 0; index < 100; index++) fleet.put(binding(`other-${index}`, 'ClusterRole/r', [`User:${index}`]));
+    fleet.put(binding('kept', 'ClusterRole/r', ['Group:devs'], { clusters: 'env=dev' }));
+    const revision = fleet.revision;
+    fleet.put(binding('late', 'ClusterRole/r', ['User:jane']));
+    expect(fleet.policy.ruleAt(jane, 'list', revision).admits('a', { env: 'dev' })).toBe(true);
+    expect(fleet.policy.ruleAt(jane, 'list', revision).admits('a', { env: 'prod' })).toBe(false);
+    expect(fleet.policy.decideAt(jane, ask({ verb: 'get' }), revision).allowed).toBe(false);
+    expect(new Set(read)).toEqual(new Set(['kept', 'late']));
+  });
+});

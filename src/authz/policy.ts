@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type {
   Authorizer,
   CallerRules,
@@ -5,6 +6,7 @@ import type {
   ClusterRule,
   ClusterVisibility,
   Decision,
+  PastAuthorizer,
   PathQuestion,
   ResourceQuestion,
   RuleLister,
@@ -19,7 +21,7 @@ import { type ClusterGrant, clusterRule, type VisibilityVerb } from './cluster-r
 import { type ClusterView, type Reach, reachText, viewCluster } from './cluster-selector.ts';
 import { CompiledBinding, type CompiledRole } from './compiled-rbac.ts';
 import { bindingId, type RoleTarget, readBinding, type Subject } from './rbac-objects.ts';
-import { type RbacSnapshot, referenceRuleSource } from './reference-evaluator.ts';
+import { type PastRbacSnapshot, referenceDecide, referenceRuleSource } from './reference-evaluator.ts';
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch } from './rule-index.ts';
 import type { Rule } from './rules.ts';
@@ -36,7 +38,7 @@ export interface PolicyChange {
   readonly revision: number;
 }
 
-export interface Policy extends Authorizer, RuleLister, ClusterVisibility {
+export interface Policy extends Authorizer, PastAuthorizer, RuleLister, ClusterVisibility {
   /** Takes one change. The changes of one object must come in order; the next decision follows the change. */
   apply(change: PolicyChange): void;
   /**
@@ -44,6 +46,8 @@ export interface Policy extends Authorizer, RuleLister, ClusterVisibility {
    * of the same reach as `reach`. Incomplete on purpose: see escalation.ts.
    */
   heldRules(user: User, namespace: string, reach: Reach): Rule[];
+  /** The decision by bindings that hold in the cluster of the question whatever labels it has. */
+  decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision;
   /** What a role grants, aggregation included; undefined when there is no such role. */
   rulesOf(target: RoleTarget): readonly Rule[] | undefined;
   /** The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster. */
@@ -67,8 +71,13 @@ export interface BeginningGrant {
 export interface PolicyOptions {
   /** The labels of a cluster as it is now: `{}` when it has none, undefined when it does not exist. */
   readonly labelsOf: (cluster: string) => ClusterLabels | undefined;
-  /** The objects at a past revision. May throw when the revision is too old; `ruleAt` then throws the same error. */
-  readonly snapshot: (revision: number) => RbacSnapshot;
+  /** As `labelsOf`, at a past revision. May throw as `snapshot` does. */
+  readonly labelsAt: (cluster: string, revision: number) => ClusterLabels | undefined;
+  /**
+   * The objects at a past revision. May throw when the revision is too old; `ruleAt` and `decideAt` then throw the same
+   * error.
+   */
+  readonly snapshot: (revision: number) => PastRbacSnapshot;
   /** The size of the rule cache. */
   readonly maxRules?: number;
   /** How many subjects without bindings are kept, for the revision of their last change. */
@@ -82,6 +91,7 @@ export const createPolicy = (options: PolicyOptions): Policy => new CompiledPoli
 
 class CompiledPolicy implements Policy {
   readonly #labelsOf: PolicyOptions['labelsOf'];
+  readonly #labelsAt: PolicyOptions['labelsAt'];
   readonly #snapshot: PolicyOptions['snapshot'];
   readonly #bindings = new Map<string, CompiledBinding>();
   readonly #roles = new RoleTable();
@@ -96,8 +106,9 @@ class CompiledPolicy implements Policy {
   /** Counts the changes applied. */
   #generation = 0;
 
-  constructor({ labelsOf, snapshot, maxRules = 10_000, maxIdleSubjects = 10_000 }: PolicyOptions) {
+  constructor({ labelsOf, labelsAt, snapshot, maxRules = 10_000, maxIdleSubjects = 10_000 }: PolicyOptions) {
     this.#labelsOf = labelsOf;
+    this.#labelsAt = labelsAt;
     this.#snapshot = snapshot;
     this.#rules = new Cache({ maxEntries: maxRules });
     this.#subjects = new SubjectTable(maxIdleSubjects);
@@ -232,8 +243,45 @@ class CompiledPolicy implements Policy {
   ruleAt(caller: Caller, verb: VisibilityVerb, revision: number): ClusterRule {
     if (this.changedAt(caller) <= revision) return this.ruleFor(caller, verb);
     return this.#rules.getOrCompute(`at ${revision} ${verb} ${caller.key}`, () =>
-      clusterRule(referenceRuleSource(this.#snapshot(revision), caller, verb)),
+      clusterRule(referenceRuleSource(this.#snapshotFor(caller, revision), caller, verb)),
     );
+  }
+
+  /**
+   * A past state without bindings of others: evaluating all of them would block the event loop. A binding that named the
+   * caller then either names it now or was changed since.
+   */
+  #snapshotFor(caller: Caller, revision: number): PastRbacSnapshot {
+    const snapshot = this.#snapshot(revision);
+    const bindings = (namespace: string): ApiObject[] => {
+      const names = new Set(snapshot.changedBindings(namespace));
+      for (const user of identities(caller)) {
+        for (const { facts } of this.#bindingsOf(user, namespace)) names.add(facts.name);
+      }
+      return [...names].flatMap((name) => snapshot.binding(namespace, name) ?? []);
+    };
+    return { ...snapshot, clusterRoleBindings: () => bindings(''), roleBindings: bindings };
+  }
+
+  decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision {
+    const { cluster, namespace } = question;
+    const user = caller.as(cluster);
+    if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
+    // In a cluster that does not exist, only bindings hold that do not depend on labels.
+    const view = cluster === undefined ? undefined : viewCluster(cluster, undefined);
+    return this.#decide(user, namespace, new ResourceMatch(question), () => view);
+  }
+
+  /** If neither the rules of the caller nor the labels of the cluster changed since, the decision is that of now. */
+  decideAt(caller: Caller, question: ResourceQuestion, revision: number): Decision {
+    const { cluster } = question;
+    const labelsAt = (name: string): ClusterLabels | undefined => this.#labelsAt(name, revision);
+    if (this.changedAt(caller) <= revision) {
+      const decision = this.decideForAnyLabels(caller, question);
+      if (decision.allowed || cluster === undefined) return decision;
+      if (isDeepStrictEqual(labelsAt(cluster), this.#labelsOf(cluster))) return this.decide(caller, question);
+    }
+    return referenceDecide(this.#snapshotFor(caller, revision), labelsAt, caller, question);
   }
 
   heldRules(user: User, namespace: string, reach: Reach): Rule[] {

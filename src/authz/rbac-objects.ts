@@ -95,7 +95,7 @@ export function readTarget(roleRef: unknown, bindingNamespace: string): RoleTarg
  * P-16: users and groups by exact name; a service account is the user of that name. Its namespace defaults to the
  * binding's. In a ClusterRoleBinding, which has none, it then matches no user. The subject's apiGroup is ignored.
  */
-function readSubjects(value: unknown, bindingNamespace: string): Subject[] {
+export function readSubjects(value: unknown, bindingNamespace: string): Subject[] {
   const distinct = new Map<string, Subject>();
   for (const item of listOf(value)) {
     const subject = readSubject(item, bindingNamespace);

@@ -4,7 +4,7 @@ import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
 import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { createPolicy, type Policy, type PolicyChange, type PolicyOptions } from './policy.ts';
-import type { NamespacedRbacSnapshot } from './reference-evaluator.ts';
+import type { PastRbacSnapshot } from './reference-evaluator.ts';
 
 /** Builders of objects, callers and a fleet, for tests. */
 
@@ -113,6 +113,8 @@ const RESOURCES: Readonly<Record<string, PolicyChange['resource']>> = {
 /** Objects and cluster labels as plain maps, with every past state of the objects. */
 export class Fleet {
   readonly clusters = new Map<string, ClusterLabels>();
+  /** The labels of clusters before the present ones; undefined: there was no such cluster. */
+  readonly pastLabels = new Map<string, { readonly until: number; readonly labels: ClusterLabels | undefined }[]>();
   readonly policy: Policy;
   revision = 0;
   #objects: ReadonlyMap<string, ApiObject> = new Map();
@@ -122,9 +124,26 @@ export class Fleet {
     this.#past.set(0, this.#objects);
     this.policy = createPolicy({
       labelsOf: (cluster) => this.clusters.get(cluster),
+      labelsAt: (cluster, revision) => this.labelsAt(cluster, revision),
       snapshot: (revision) => this.snapshot(revision),
       ...options,
     });
+  }
+
+  /** Changes the labels of a cluster, or removes it, as a change with a revision. */
+  relabel(cluster: string, labels: ClusterLabels | undefined): this {
+    const past = this.pastLabels.get(cluster) ?? [];
+    this.pastLabels.set(cluster, [...past, { until: this.revision, labels: this.clusters.get(cluster) }]);
+    this.revision++;
+    this.#past.set(this.revision, this.#objects);
+    if (labels === undefined) this.clusters.delete(cluster);
+    else this.clusters.set(cluster, labels);
+    return this;
+  }
+
+  labelsAt(cluster: string, revision: number): ClusterLabels | undefined {
+    const past = this.pastLabels.get(cluster)?.find(({ until }) => revision <= until);
+    return past === undefined ? this.clusters.get(cluster) : past.labels;
   }
 
   objects(): ApiObject[] {
@@ -153,7 +172,7 @@ export class Fleet {
     this.policy.apply({ resource, namespace, name, object: state, revision: this.revision });
   }
 
-  snapshot(revision = this.revision): NamespacedRbacSnapshot {
+  snapshot(revision = this.revision): PastRbacSnapshot {
     const objects = this.#past.get(revision) ?? new Map<string, ApiObject>();
     const ofKind = (kind: string, namespace?: string): ApiObject[] =>
       [...objects.values()].filter((o) => o.kind === kind && (o.metadata.namespace ?? '') === (namespace ?? ''));
@@ -163,6 +182,21 @@ export class Fleet {
       clusterRole: (name) => objects.get(`ClusterRole//${name}`),
       roleBindings: (namespace) => ofKind('RoleBinding', namespace),
       role: (namespace, name) => objects.get(`Role/${namespace}/${name}`),
+      binding: (namespace, name) =>
+        objects.get(`${namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding'}/${namespace}/${name}`),
+      changedBindings: (namespace) => this.#changedBindings(namespace, revision),
     };
+  }
+
+  #changedBindings(namespace: string, since: number): string[] {
+    const changed: string[] = [];
+    const prefix = `${namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding'}/${namespace}/`;
+    for (let revision = since + 1; revision <= this.revision; revision++) {
+      const [before, after] = [this.#past.get(revision - 1), this.#past.get(revision)];
+      for (const key of new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])) {
+        if (key.startsWith(prefix) && before?.get(key) !== after?.get(key)) changed.push(key.slice(prefix.length));
+      }
+    }
+    return changed;
   }
 }

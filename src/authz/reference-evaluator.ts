@@ -11,6 +11,7 @@ import {
   readAggregation,
   readBinding,
   readRules,
+  readSubjects,
   reasonText,
   resolutionError,
   roleLabels,
@@ -34,10 +35,18 @@ export interface NamespacedRbacSnapshot extends RbacSnapshot {
   role(namespace: string, name: string): ApiObject | undefined;
 }
 
+/** The objects at a past revision, with what is needed to find the bindings of one caller among them. */
+export interface PastRbacSnapshot extends NamespacedRbacSnapshot {
+  /** A ClusterRoleBinding for the namespace `""`. */
+  binding(namespace: string, name: string): ApiObject | undefined;
+  /** The names of all bindings in the namespace that were created, changed or deleted since. */
+  changedBindings(namespace: string): Iterable<string>;
+}
+
 const nameOf = (object: ApiObject): string => object.metadata.name ?? '';
 
-function named(facts: BindingFacts, user: User): boolean {
-  return facts.subjects.some(({ kind, name }) => (kind === 'user' ? name === user.name : user.groups.includes(name)));
+function named({ subjects }: Pick<BindingFacts, 'subjects'>, user: User): boolean {
+  return subjects.some(({ kind, name }) => (kind === 'user' ? name === user.name : user.groups.includes(name)));
 }
 
 /** P-18: adds the rules of selected roles until there is no further one. */
@@ -76,8 +85,9 @@ function* boundRules(
   rulesOf: (role: ApiObject) => Rule[],
 ): Generator<BoundRules> {
   for (const object of bindings) {
+    // Nearly every binding is of others: its selector need not be parsed.
+    if (!named({ subjects: readSubjects(object.subjects, namespace) }, user)) continue;
     const facts = readBinding(object, namespace, nameOf(object));
-    if (!named(facts, user)) continue;
     const role = roleOf(facts.target);
     const error = resolutionError(facts, role !== undefined);
     yield { facts, rules: role === undefined ? [] : rulesOf(role), error };

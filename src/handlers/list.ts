@@ -1,7 +1,6 @@
-import type { ClusterRule } from '../api/authorization.ts';
 import { apiVersionOf, type Kind } from '../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
-import { gone } from '../api/status.ts';
+import { ApiError, gone } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -9,13 +8,18 @@ import type { Snapshot } from '../storage/snapshot.ts';
 import type { ContinueState, ContinueTokens } from './continue-token.ts';
 import type { ListOptions } from './options/list-options.ts';
 import { columnsOf, type Representation, renderItems, TABLE } from './representation.ts';
-import { selectPage } from './selection.ts';
+import { type Selection, selectPage } from './selection.ts';
 import { assertFormFits, inBothStates, representationFor, selectionFor, type Views } from './views.ts';
 
 export interface ListParts {
   readonly reader: ObjectReader;
   readonly views: Views;
   readonly continueTokens: ContinueTokens;
+  /**
+   * For kinds that are allowed or not as a whole: whether the rules of a past revision refused the request. Throws a 410
+   * when they are no longer known.
+   */
+  readonly isRefusedAt: (request: ApiRequest, kind: Kind, revision: number) => boolean;
 }
 
 /** The state that a list shows. */
@@ -47,14 +51,14 @@ export async function listObjects(
   await reach(reader, options, state);
   // No await from here to `selectPage`: objects, revision and rules must be of one moment.
   const source = sourceOf(parts, kind, options, scope, state);
-  const present = selectionFor(request, kind, options, views);
-  const ruleFor = (rule: ClusterRule | undefined): ClusterRule | undefined =>
+  const present = {
+    selection: selectionFor(request, kind, options, views),
+    representation: representationFor(request, kind, views),
+  };
+  const { selection, representation } =
     source.revision === reader.revision
-      ? rule
-      : inBothStates(rule, (name) => reader.find(kind, { cluster: '', namespace: '', name }));
-  const selection = { ...present, rule: ruleFor(present.rule) };
-  const presentForm = representationFor(request, kind, views);
-  const representation = { ...presentForm, whole: ruleFor(presentForm.whole) };
+      ? present
+      : orGone(() => asOf(parts, request, kind, present, source.revision), tooOld(parts, scope, state));
   const isPaged = source.limit > 0 || state !== undefined;
   const policyRevision = isPaged ? views.changedAt(kind, request.caller) : 0;
   // The count of the page before holds only if the rules are the same, do not depend on present labels, and no object
@@ -63,8 +67,8 @@ export async function listObjects(
     state?.remaining !== undefined &&
     state.policyRevision === policyRevision &&
     state.revision !== -1 &&
-    present.now === undefined &&
-    (present.rule === undefined || present.rule.all);
+    selection.now === undefined &&
+    (selection.rule === undefined || selection.rule.all);
   const pageRequest = {
     limit: source.limit,
     ...(state === undefined ? {} : { after: state.after }),
@@ -106,6 +110,47 @@ async function reach(
   else await reader.waitFor(wanted);
 }
 
+/** The 410 for a state that is no longer known. */
+const tooOld =
+  ({ continueTokens }: Pick<ListParts, 'continueTokens'>, scope: () => string, state: ContinueState | undefined) =>
+  (): ApiError =>
+    state === undefined
+      ? gone(TOO_OLD)
+      : gone(CONTINUE_TOO_OLD, continueTokens.seal({ revision: -1, after: state.after }, scope()));
+
+/** Past rules may be forgotten earlier than past objects: then the list is too old as well. */
+function orGone<T>(act: () => T, error: () => ApiError): T {
+  try {
+    return act();
+  } catch (thrown) {
+    throw thrown instanceof ApiError && thrown.status.code === 410 ? error() : thrown;
+  }
+}
+
+interface View {
+  readonly selection: Selection;
+  readonly representation: Representation;
+}
+
+/** What the caller could see at a past revision and may see now. Throws a 410 when it could see nothing of the kind. */
+function asOf(
+  { reader, views, isRefusedAt }: ListParts,
+  request: ApiRequest,
+  kind: Kind,
+  { selection, representation }: View,
+  revision: number,
+): View {
+  if (isRefusedAt(request, kind, revision)) throw gone(TOO_OLD);
+  const { caller, target } = request;
+  const present = (name: string): StoredObject | undefined => reader.find(kind, { cluster: '', namespace: '', name });
+  const rule = inBothStates(views.ruleAt(kind, caller, 'list', revision), selection.rule, present);
+  const whole = views.wholeAt(kind, caller, target.alwaysPublic, revision);
+  return {
+    selection: { ...selection, rule },
+    representation: { ...representation, whole: inBothStates(whole, representation.whole, present) },
+  };
+}
+
 /** The state that resourceVersion, resourceVersionMatch, limit and continue ask for. */
 function sourceOf(
   { reader, continueTokens }: ListParts,
@@ -120,7 +165,7 @@ function sourceOf(
     if (state.revision === -1) return present;
     const snapshot = cache.at(state.revision);
     if (snapshot !== undefined) return { snapshot, revision: state.revision, limit };
-    throw gone(CONTINUE_TOO_OLD, continueTokens.seal({ revision: -1, after: state.after }, scope()));
+    throw tooOld({ continueTokens }, scope, state)();
   }
   if (resourceVersion === undefined) return present;
   // L-26: a list at resourceVersion 0 ignores the limit.
@@ -128,7 +173,7 @@ function sourceOf(
   const exact = resourceVersionMatch === 'Exact' || (resourceVersionMatch === '' && limit > 0);
   if (!exact) return present;
   const snapshot = cache.at(resourceVersion);
-  if (snapshot === undefined) throw gone(TOO_OLD);
+  if (snapshot === undefined) throw tooOld({ continueTokens }, scope, state)();
   return { snapshot, revision: resourceVersion, limit };
 }
 

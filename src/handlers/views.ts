@@ -27,6 +27,8 @@ export interface Views {
   ruleAt(kind: Kind, caller: Caller, verb: 'list' | 'watch', revision: number): ClusterRule | undefined;
   /** How much of each object: see `Representation.whole`. */
   whole(kind: Kind, caller: Caller, alwaysPublic: boolean): ClusterRule | undefined;
+  /** How much of each object could be seen at a past revision. */
+  wholeAt(kind: Kind, caller: Caller, alwaysPublic: boolean, revision: number): ClusterRule | undefined;
   /** The revision of the last policy change that may concern the caller. */
   changedAt(kind: Kind, caller: Caller): number;
   /** Epoch milliseconds: tables show ages. */
@@ -58,28 +60,36 @@ export function createViews(
       if (kind !== clusters) return undefined;
       return alwaysPublic ? NO_CLUSTERS : visibility.ruleFor(caller, 'update');
     },
+    wholeAt: (kind, caller, alwaysPublic, revision) => {
+      if (kind !== clusters) return undefined;
+      return alwaysPublic ? NO_CLUSTERS : visibility.ruleAt(caller, 'update', revision);
+    },
     changedAt: (kind, caller) => (isFiltered(kind) ? visibility.changedAt(caller) : 0),
     now,
   };
 }
 
 /**
- * The rule for a list of a past state: the caller must be allowed to see a cluster as it was and as it is now. A
- * cluster that was deleted since is judged by its past state.
+ * The rule for a list of a past state: the rules of then must have allowed the caller to see a cluster as it was, and the
+ * rules of now must allow to see it as it was and as it is. A cluster that was deleted since is judged by its past state.
  */
 export function inBothStates(
-  rule: ClusterRule | undefined,
+  then: ClusterRule | undefined,
+  now: ClusterRule | undefined,
   present: (name: string) => { readonly labels: ClusterLabels | undefined } | undefined,
 ): ClusterRule | undefined {
-  if (rule === undefined || rule.all || rule.none) return rule;
+  if (then === undefined || now === undefined) return undefined;
+  if (then.none || now.none) return NO_CLUSTERS;
+  if (now.all) return then;
   return {
-    fingerprint: `${rule.fingerprint} in both states`,
+    fingerprint: `${then.fingerprint} then, ${now.fingerprint} in both states`,
     all: false,
     none: false,
-    candidates: rule.candidates,
+    candidates: now.candidates ?? then.candidates,
     admits: (name, labels) => {
-      const now = present(name);
-      return rule.admits(name, labels) && (now === undefined || rule.admits(name, now.labels));
+      if (!then.admits(name, labels) || !now.admits(name, labels)) return false;
+      const entry = present(name);
+      return entry === undefined || now.admits(name, entry.labels);
     },
   };
 }

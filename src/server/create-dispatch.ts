@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Catalog } from '../api/catalog.ts';
 import { refuseGrant } from '../authz/escalation.ts';
 import { refusalOf } from '../authz/forbidden.ts';
+import { createPastPermission } from '../authz/past-permission.ts';
 import { refuseConfirmation } from '../authz/refuse-confirmation.ts';
 import { refuseLabels } from '../authz/refuse-labels.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
@@ -53,6 +54,13 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     broadcaster,
     publicView,
     continueTokens: createContinueTokens({ key: signing.sealKey }),
+    ...createPastPermission({
+      catalog,
+      reader,
+      policy,
+      isFiltered: views.isFiltered,
+      policyChangesBetween: (after, upTo) => broadcaster.policyChangesBetween(after, upTo),
+    }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
     escalation: (caller, kind, object, old) =>
       refuseGrant(policy, caller, kind, object, old) ??
@@ -67,6 +75,8 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       requireRightClock,
       tracked: records.tracked,
       issuerOf: issuers.issuerFor,
+      clusterOfIssuer: issuers.clusterOfIssuer,
+      authorizer: policy,
       forward,
       maxExpirationSeconds,
       now: Date.now,

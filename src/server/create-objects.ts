@@ -3,7 +3,7 @@ import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { createPolicy, type Policy } from '../authz/policy.ts';
-import { PolicyUpdater, rbacKinds, rbacSnapshotAt } from '../authz/policy-updater.ts';
+import { clusterLabelsAt, PolicyUpdater, rbacKinds, rbacSnapshotAt } from '../authz/policy-updater.ts';
 import { COMPUTED_ANNOTATIONS, createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
 import { Broadcaster } from '../handlers/watch/broadcaster.ts';
 import { DeletionPropagation } from '../objects/deletion-propagation.ts';
@@ -71,6 +71,7 @@ export function createObjects(options: ObjectsOptions): Objects {
       const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name });
       return cluster === undefined ? undefined : (cluster.labels ?? {});
     },
+    labelsAt: (name, revision) => clusterLabelsAt(catalog, reader, name, revision),
     snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
   });
   const isPolicy = new Set(rbacKinds(catalog));

@@ -257,6 +257,16 @@ describe('a cluster that issues for itself', () => {
     expect((await ask({ audiences }, { metadata, path: `${PATH}?dryRun=All` })).warnings).toEqual(answer.warnings);
   });
 
+  it('A3: the audience of another cluster of the fleet is refused to a caller who may not create tokens there', async () => {
+    await bind(server, 'narrow', { kind: 'User', name: 'nobody' }, undefined, 'kubernetes.io/metadata.name=real');
+    const audience = `${server.url}/orchestrator/elsewhere`;
+    const answer = await ask({ audiences: [audience] }, asUser('nobody'));
+    expect([answer.code, answer.json.details?.causes[0].field]).toEqual([422, 'spec.audiences[0]']);
+    expect(cluster.requests).toEqual([]);
+    expect((await ask({ audiences: [audience] }, asUser('creator'))).code).toBe(201);
+    await server.call('DELETE', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/narrow');
+  });
+
   it('decision 5: the same references are refused here as elsewhere', async () => {
     const boundObjectRef = { kind: 'Node', apiVersion: 'v1', name: 'n' };
     expect((await ask({ audiences: [], boundObjectRef })).code).toBe(400);

@@ -325,10 +325,9 @@ describe('by patches and past versions', () => {
   describe('A18: a list of the past shows nothing that is hidden today', () => {
     it('a cluster that has left the labels of the binding', async () => {
       await addCluster(server, 'moved', { labels: { env: 'test' }, ...HIDDEN });
+      await grant(server, 'late', 'late', { verbs: ['get', 'list', 'watch', 'update'], clusters: 'env=test' });
       const then = await revisionNow(server);
       await relabel(server, 'moved', { env: 'live' });
-      // Never before today was there anything for this caller to see.
-      await grant(server, 'late', 'late', { verbs: ['get', 'list', 'watch', 'update'], clusters: 'env=test' });
       const token = tokenOf('late');
       const query = `?resourceVersion=${then}&resourceVersionMatch=Exact`;
       expect((await server.call('GET', `${CLUSTERS}/moved`, { token })).code).toBe(403);

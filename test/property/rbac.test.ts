@@ -274,6 +274,15 @@ const visibilityHistories = fc.array(
 /** Large enough for all rules of a history, or so small that nearly every rule is evicted before it is used again. */
 const cacheSize = fc.constantFrom(3, 10_000);
 
+/** Everything is bound, to random subjects and clusters: nearly every change changes a decision. */
+const everything = role('all', [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }]);
+const bound = roleBinding.map((each) => ({ ...each, roleRef: { ...(each.roleRef as object), name: 'all' } }));
+const decisiveChange: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 2, arbitrary: bound.map((put) => ({ put })) },
+  { weight: 1, arbitrary: bound.map((remove) => ({ remove })) },
+  { weight: 4, arbitrary: relabelled },
+);
+
 describe('compiled policy', () => {
   it('P-10, P-12, P-13, P-15, P-16, P-17, P-18, P-19: decides as the reference evaluator does, after every change', () => {
     fc.assert(
@@ -294,19 +303,12 @@ describe('compiled policy', () => {
   });
 
   it('A7: follows every change of bindings and labels, for a caller who repeats one question', () => {
-    const everything = role('all', [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }]);
-    const bound = roleBinding.map((each) => ({ ...each, roleRef: { ...(each.roleRef as object), name: 'all' } }));
-    const change: fc.Arbitrary<Step> = fc.oneof(
-      { weight: 2, arbitrary: bound.map((put) => ({ put })) },
-      { weight: 1, arbitrary: bound.map((remove) => ({ remove })) },
-      { weight: 4, arbitrary: relabelled },
-    );
     const asked = CLUSTERS.flatMap((name) => [
       askCluster('get', name),
       ask({ verb: 'get', namespace: 'n1', cluster: name }),
     ]);
     fc.assert(
-      fc.property(fc.array(change, { minLength: 2, maxLength: 20 }), (history) => {
+      fc.property(fc.array(decisiveChange, { minLength: 2, maxLength: 20 }), (history) => {
         const fleet = new Fleet().put(everything);
         for (const each of history) {
           take(fleet, each);
@@ -369,6 +371,33 @@ describe('compiled policy', () => {
                 if (revision < fleet.revision) continue;
                 expect(fleet.policy.ruleFor(caller, verb).fingerprint, at).toBe(fingerprint);
               }
+            }
+          }
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('A17: decides for past revisions as the reference evaluator does with the objects and labels of then', () => {
+    const asked = CLUSTERS.flatMap((name) => [
+      askCluster('get', name),
+      ask({ verb: 'list', namespace: 'n1', cluster: name }),
+    ]);
+    fc.assert(
+      fc.property(fc.array(decisiveChange, { minLength: 2, maxLength: 16 }), (history) => {
+        const fleet = new Fleet({ maxIdleSubjects: 2 }).put(everything);
+        for (const change of history) {
+          if ('cluster' in change) fleet.relabel(change.cluster, change.labels);
+          else take(fleet, change);
+        }
+        for (let revision = 0; revision <= fleet.revision; revision++) {
+          const labelsAt = (name: string) => fleet.labelsAt(name, revision);
+          for (const caller of CALLERS) {
+            for (const question of [...asked, ask({ verb: 'list' })]) {
+              const model = referenceDecide(fleet.snapshot(revision), labelsAt, caller, question).allowed;
+              const at = print([caller.key, question, revision]);
+              expect(fleet.policy.decideAt(caller, question, revision).allowed, at).toBe(model);
             }
           }
         }

@@ -20,6 +20,7 @@ import { Reflector } from '../../storage/reflector.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
 import { WatchCache } from '../../storage/watch-cache.ts';
 import type { TokenClaims } from '../../tokens/claims.ts';
+import { createIssuers } from '../../tokens/claims.ts';
 import { createTrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Signer } from '../../tokens/signer.ts';
 import { createIssueTokenHandler } from './issue-token.ts';
@@ -83,6 +84,12 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
+const { issuerFor, clusterOfIssuer } = createIssuers({
+  baseUrl: 'https://pass.example',
+  productName: 'orchestrator',
+});
+const ISSUERS = { issuerOf: issuerFor, clusterOfIssuer };
+
 interface Outcome {
   // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   readonly json: any;
@@ -128,7 +135,8 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     requireRightClock: asked.requireRightClock ?? (() => {}),
     tracked: createTrackedTokens({ catalog, reader, writer: { create }, maxPerCaller: 2, now: () => NOW }),
     forward: undefined,
-    issuerOf: (cluster) => `https://pass.example/orchestrator/${cluster}`,
+    ...ISSUERS,
+    authorizer: { decide: () => ({ allowed: false, reason: '' }) },
     maxExpirationSeconds: 7200,
     now: () => NOW,
     randomUuid: () => jti,

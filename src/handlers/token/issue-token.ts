@@ -14,12 +14,13 @@ import type { Signer } from '../../tokens/signer.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { partialMetadata } from '../representation.ts';
 import { resolveBinding } from './bound-object.ts';
+import { type ForeignAudienceParts, foreignAudienceCheck } from './foreign-audiences.ts';
 import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
 import { parseTokenRequest } from './parse-token-request.ts';
 import { lifetimeErrors } from './token-request-annotations.ts';
 import { checkName, checkNamespace, refuseIfInvalid, TOKEN_REQUEST } from './validate-token-request.ts';
 
-export interface IssueTokenParts {
+export interface IssueTokenParts extends ForeignAudienceParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly signer: Signer;
@@ -44,7 +45,8 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
   return async (request) => {
     const { cluster = '', namespace, name } = request.target;
     const options = parseCreateOptions(request.query);
-    const tokenRequest = parseTokenRequest(request, options.fieldValidation);
+    const audienceProblem = foreignAudienceCheck(parts, request);
+    const tokenRequest = parseTokenRequest(request, options.fieldValidation, audienceProblem);
     const { sent, annotations } = tokenRequest;
     checkNamespace(sent, namespace);
     if (forward !== undefined) {

@@ -4,7 +4,7 @@ import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-reque
 import type { ApiRequest } from '../../api/request.ts';
 import { bodyOf } from '../write/read-body.ts';
 import { parseTokenRequestAnnotations, type TokenRequestAnnotations } from './token-request-annotations.ts';
-import { DEFAULT_SECONDS, validateSpec, withoutDuplicates } from './validate-token-request.ts';
+import { type AudienceCheck, DEFAULT_SECONDS, validateSpec, withoutDuplicates } from './validate-token-request.ts';
 
 /** A token request, with everything that follows from its body alone. */
 export interface ParsedTokenRequest {
@@ -17,7 +17,11 @@ export interface ParsedTokenRequest {
 }
 
 /** Sends unknown and duplicate fields of the body to the caller as warnings. */
-export function parseTokenRequest(request: ApiRequest, mode: FieldValidation): ParsedTokenRequest {
+export function parseTokenRequest(
+  request: ApiRequest,
+  mode: FieldValidation,
+  audienceProblem: AudienceCheck,
+): ParsedTokenRequest {
   const { value: sent, violations } = decodeBody<TokenRequest>(bodyOf(request), tokenRequestType, mode);
   for (const violation of violations) request.warn(violation);
   const { annotations, errors } = parseTokenRequestAnnotations(sent.metadata ?? {});
@@ -26,6 +30,6 @@ export function parseTokenRequest(request: ApiRequest, mode: FieldValidation): P
     audiences: withoutDuplicates(sent.spec?.audiences ?? []),
     expirationSeconds: sent.spec?.expirationSeconds ?? DEFAULT_SECONDS,
     annotations,
-    errors: [...validateSpec(sent.spec), ...errors],
+    errors: [...validateSpec(sent.spec, audienceProblem), ...errors],
   };
 }

@@ -41,25 +41,32 @@ export function refuseIfInvalid(errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalid(TOKEN_REQUEST, '', [...errors]);
 }
 
-export function validateSpec(spec: TokenRequest['spec']): FieldError[] {
-  return [...validateAudiences(spec), ...validateExpiration(spec?.expirationSeconds ?? DEFAULT_SECONDS)];
+/** What is wrong with one audience; undefined when nothing is. */
+export type AudienceCheck = (audience: string) => string | undefined;
+
+/** `otherProblem` is called for audiences of a valid form, at most `MAX_AUDIENCES` times. */
+export function validateSpec(spec: TokenRequest['spec'], otherProblem: AudienceCheck): FieldError[] {
+  return [...validateAudiences(spec, otherProblem), ...validateExpiration(spec?.expirationSeconds ?? DEFAULT_SECONDS)];
 }
 
 /**
  * The field must be present: a request without audiences is a mistake, not a request for all of them. Null or empty is
  * how `kubectl create token` asks for the audience of the cluster's API.
  */
-function validateAudiences(spec: TokenRequest['spec']): FieldError[] {
+function validateAudiences(spec: TokenRequest['spec'], otherProblem: AudienceCheck): FieldError[] {
   if (spec?.audiences === undefined) return [required('spec.audiences')];
-  return audienceErrors(spec.audiences ?? []);
+  return audienceErrors(spec.audiences ?? [], otherProblem);
 }
 
 /** The bounds of `spec.audiences`, in a token request and in a token review. */
-export function audienceErrors(sent: readonly string[]): FieldError[] {
+export function audienceErrors(
+  sent: readonly string[],
+  otherProblem: AudienceCheck = () => undefined,
+): FieldError[] {
   const audiences = withoutDuplicates(sent);
   if (audiences.length > MAX_AUDIENCES) return [tooMany('spec.audiences', audiences.length, MAX_AUDIENCES)];
   return audiences.flatMap((audience) => {
-    const problem = audienceProblem(audience);
+    const problem = audienceProblem(audience) ?? otherProblem(audience);
     const index = sent.indexOf(audience);
     return problem === undefined ? [] : [invalidValue(`spec.audiences[${index}]`, shorten(audience), problem)];
   });

@@ -32,7 +32,12 @@ function viewsOf(policy: Policy, query = 'watch=1', as: ApiRequest['accept']['as
     accept: { as },
     query: new URLSearchParams(query),
   } as unknown as ApiRequest;
-  const parts = { views, policyChangesBetween: () => policy.changes, watchId: ++lastWatchId };
+  const parts = {
+    views,
+    policyChangesBetween: () => policy.changes,
+    isRefusedBetween: () => false,
+    watchId: ++lastWatchId,
+  };
   return createWatchViews(parts, request, clusters, parseListOptions(new URLSearchParams(query)));
 }
 

@@ -31,6 +31,8 @@ export interface WatchViewsParts {
   readonly views: Views;
   /** Revisions of policy changes; undefined when they are no longer known. */
   readonly policyChangesBetween: (after: number, upTo: number) => readonly number[] | undefined;
+  /** For kinds that are allowed or not as a whole; see `WatchParts`. */
+  readonly isRefusedBetween: (from: number, upTo: number) => boolean;
   /** A number that no other watch has. */
   readonly watchId: number;
 }
@@ -39,7 +41,7 @@ export interface WatchViewsParts {
 const MAX_GENERATIONS = 8;
 
 export function createWatchViews(
-  { views, policyChangesBetween, watchId }: WatchViewsParts,
+  { views, policyChangesBetween, isRefusedBetween, watchId }: WatchViewsParts,
   request: ApiRequest,
   kind: Kind,
   options: ListOptions,
@@ -71,6 +73,8 @@ export function createWatchViews(
       return current;
     },
     generations: (from, upTo) => {
+      // The events would show what the caller could not see when they happened.
+      if (isRefusedBetween(from, upTo)) throw gone(`too old resource version: ${from} (${upTo})`);
       const changes = views.changedAt(kind, caller) <= from ? [] : policyChangesBetween(from, upTo);
       if (changes === undefined || changes.length > MAX_GENERATIONS) {
         throw gone(`too old resource version: ${from} (${changes?.at(-MAX_GENERATIONS) ?? upTo})`);

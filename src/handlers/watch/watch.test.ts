@@ -31,6 +31,7 @@ it('B4: initial events show the state of their bookmark, however slowly the clie
         } as unknown as Views,
         broadcaster,
         refusal: () => undefined,
+        isRefusedBetween: () => false,
         now: Date.now,
         random: () => 0,
       },

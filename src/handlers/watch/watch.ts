@@ -17,6 +17,11 @@ export interface WatchParts {
   readonly broadcaster: Broadcaster;
   /** For kinds that are allowed or not as a whole: the error when the caller may no longer watch this. */
   readonly refusal: (request: ApiRequest, kind: Kind) => ApiError | undefined;
+  /**
+   * For kinds that are allowed or not as a whole: whether the caller was refused at any time between two revisions, or
+   * this is no longer known.
+   */
+  readonly isRefusedBetween: (request: ApiRequest, kind: Kind, from: number, upTo: number) => boolean;
   readonly now: () => number;
   /** In [0, 1): spreads the ends of watches. */
   readonly random: () => number;
@@ -35,7 +40,8 @@ export async function watchObjects(
   assertFormFits(request, kind, 'object');
   const options = { ...listOptions, fieldSelector: narrowToName(listOptions.fieldSelector, request.target.name) };
   const policyChangesBetween = broadcaster.policyChangesBetween.bind(broadcaster);
-  const viewParts = { views, policyChangesBetween, watchId: broadcaster.nextId() };
+  const isRefusedBetween = (from: number, upTo: number) => parts.isRefusedBetween(request, kind, from, upTo);
+  const viewParts = { views, policyChangesBetween, isRefusedBetween, watchId: broadcaster.nextId() };
   const watchViews = createWatchViews(viewParts, request, kind, options);
   reader.assertReady();
   const { resourceVersion } = options;

@@ -8,6 +8,7 @@ import { type Catalog, createCatalog } from '../../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../../src/api/kind.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../../../src/api/request.ts';
 import { refusalOf } from '../../../src/authz/forbidden.ts';
+import { createPastPermission } from '../../../src/authz/past-permission.ts';
 import { person } from '../../../src/authz/rbac.fixture.ts';
 import { createContinueTokens } from '../../../src/handlers/continue-token.ts';
 import { createDispatcher, findResource } from '../../../src/handlers/dispatch.ts';
@@ -82,15 +83,23 @@ export async function openApiCore(store: Store, windowSize: number): Promise<Api
     delay: () => Promise.resolve(),
     onError: (error) => errors.push(error),
   });
+  const views = createViews(catalog, policy);
   const dispatch = createDispatcher({
     catalog,
     reader,
     writer,
     propagation,
-    views: createViews(catalog, policy),
+    views,
     broadcaster,
     publicView,
     continueTokens: createContinueTokens({ key: randomBytes(32) }),
+    ...createPastPermission({
+      catalog,
+      reader,
+      policy,
+      isFiltered: views.isFiltered,
+      policyChangesBetween: (after, upTo) => broadcaster.policyChangesBetween(after, upTo),
+    }),
     refusal: (request, kind) => (kind === catalog.clusters ? undefined : refusalOf(policy, request, 'watch')),
     escalation: () => undefined,
     now: Date.now,

@@ -42,6 +42,8 @@ const watch = (stalled: boolean, bookmarks = true): Step => ({
   bookmarks,
   stalled,
 });
+/** The whole list of the revision that is so many after the first. */
+const exactly = (back: number): Step => ({ step: 'list', ...U1, limit: 0, version: 'exact', back, between: [] });
 const drain: Step = { step: 'drain', which: 0 };
 
 const FLEET = batch(
@@ -67,6 +69,20 @@ export const RARE_HISTORIES: readonly {
   {
     name: 'the permission to list goes and comes back between pages',
     steps: [FLEET, batch(grant(undefined)), pages(allow('watch'), allow('list'))],
+  },
+  {
+    name: 'a past revision is listed that is older than the grant',
+    steps: [
+      FLEET,
+      batch(version('a', 'v1')),
+      batch(version('a', 'v2')),
+      batch(grant(undefined)),
+      ...[1, 3, 5, 7, 8].map(exactly),
+      batch(revoke),
+      batch(version('b', 'v1')),
+      batch(grant('!env')),
+      ...[7, 8, 9, 10, 11].map(exactly),
+    ],
   },
   {
     name: 'a slow client loses access to some clusters that it has not read yet',

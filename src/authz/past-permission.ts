@@ -1,0 +1,71 @@
+import { MASTERS } from '../api/caller.ts';
+import type { Catalog } from '../api/catalog.ts';
+import type { Kind } from '../api/kind.ts';
+import { kindPrefix } from '../api/object-key.ts';
+import type { ApiRequest } from '../api/request.ts';
+import type { ObjectReader } from '../objects/reader.ts';
+import { questionOf } from './forbidden.ts';
+import type { Policy } from './policy.ts';
+
+export interface PastPermissionParts {
+  readonly catalog: Catalog;
+  readonly reader: ObjectReader;
+  readonly policy: Pick<Policy, 'decideAt' | 'decideForAnyLabels' | 'changedAt'>;
+  /** Kinds whose objects are filtered one by one: `Views` judges them. */
+  readonly isFiltered: (kind: Kind) => boolean;
+  /** Revisions of policy changes; undefined when they are no longer known. */
+  readonly policyChangesBetween: (after: number, upTo: number) => readonly number[] | undefined;
+}
+
+/** Whether a request for a past state was allowed then, for kinds that are allowed or not as a whole. */
+export interface PastPermission {
+  /** Throws a 410 when the rules of the revision are no longer known. */
+  isRefusedAt(request: ApiRequest, kind: Kind, revision: number): boolean;
+  /** Whether the caller was refused at any time between two revisions, or this is no longer known. */
+  isRefusedBetween(request: ApiRequest, kind: Kind, from: number, upTo: number): boolean;
+}
+
+/** The rules of a past revision are evaluated from all bindings. A client that missed more changes has to list again. */
+const MAX_CHANGES = 8;
+
+export function createPastPermission(parts: PastPermissionParts): PastPermission {
+  const { catalog, reader, policy, isFiltered } = parts;
+
+  /** The revisions at which a cluster got other labels, was created or deleted; undefined when they are unknown. */
+  const labelChanges = (cluster: string, from: number, upTo: number): number[] | undefined => {
+    const key = `${kindPrefix(catalog.clusters)}${cluster}`;
+    return reader
+      .cache(catalog.clusters)
+      .eventsAfter(from)
+      ?.filter(({ before, after, revision }) => {
+        const isOfCluster = (after ?? before)?.key === key && revision <= upTo;
+        return isOfCluster && JSON.stringify(before?.labels) !== JSON.stringify(after?.labels);
+      })
+      .map(({ revision }) => revision);
+  };
+
+  return {
+    isRefusedAt: (request, kind, revision) =>
+      !isFiltered(kind) && !policy.decideAt(request.caller, questionOf(request), revision).allowed,
+
+    isRefusedBetween: (request, kind, from, upTo) => {
+      if (isFiltered(kind)) return false;
+      const { caller, target } = request;
+      // P-19: at any time, whatever the rules were.
+      if (caller.as(target.cluster).groups.includes(MASTERS)) return false;
+      const question = questionOf(request);
+      const isUnchanged = policy.changedAt(caller) <= from;
+      if (isUnchanged && policy.decideForAnyLabels(caller, question).allowed) return false;
+      const changes = [
+        isUnchanged ? [] : parts.policyChangesBetween(from, upTo),
+        target.cluster === undefined ? [] : labelChanges(target.cluster, from, upTo),
+      ];
+      const revisions = [from];
+      for (const known of changes) {
+        if (known === undefined || known.length > MAX_CHANGES) return true;
+        revisions.push(...known);
+      }
+      return revisions.some((revision) => !policy.decideAt(caller, question, revision).allowed);
+    },
+  };
+}

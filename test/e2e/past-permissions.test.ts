@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  addCluster,
+  CLUSTERS,
+  grant as grantClusters,
+  namesIn,
+  PUBLIC_LIST,
+  patchCluster,
+  relabel,
+  removeCluster,
+  revisionNow,
+  unbind,
+} from './support/fleet.ts';
+import { createAccount, createNamespace, inNamespace, remove } from './support/objects.ts';
+import { grant, may, RBAC, RBAC_GROUP } from './support/rbac.ts';
+import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { brief, Watch } from './support/watch.ts';
+
+/** Lists and watches of a past version are judged by the rules of that version, and by those of now. */
+
+let server: Server;
+const CANARY = 'canary-before-the-grant';
+
+beforeAll(async () => {
+  const users = ['late', 'owner', 'paused', 'labelled', 'early', 'pager', 'moved'];
+  server = await startServer({ users: Object.fromEntries(users.map((name) => [name, []])) });
+});
+afterAll(() => server.destroy());
+
+const exactly = (version: number): string => `?resourceVersion=${version}&resourceVersionMatch=Exact`;
+const as = (user: string, path: string): Promise<Answer> => server.call('GET', path, { token: tokenOf(user) });
+
+/** What a watch from a version shows up to a bookmark or an error. */
+async function watched(user: string, path: string, version: number): Promise<string[]> {
+  const query = `?watch=true&resourceVersion=${version}&timeoutSeconds=1`;
+  const watch = await Watch.open(server, `${path}${query}`, tokenOf(user));
+  return (await watch.rest()).map(brief);
+}
+
+describe('A17, A18: clusters at a version before the grant', () => {
+  it('are not listed, neither as they were nor if they are gone', async () => {
+    await addCluster(server, 'kept', { annotations: { note: CANARY } });
+    await addCluster(server, 'dropped', { annotations: { note: CANARY } });
+    const then = await revisionNow(server);
+    await patchCluster(server, 'kept', { metadata: { annotations: { note: null } } });
+    await removeCluster(server, 'dropped');
+    await grantClusters(server, 'late', 'late');
+    const granted = await revisionNow(server);
+    for (const path of [PUBLIC_LIST, CLUSTERS]) {
+      for (const query of [exactly(then), `?resourceVersion=${then}&limit=500`]) {
+        const answer = await as('late', `${path}${query}`);
+        expect([answer.code, namesIn(answer)]).toEqual([200, []]);
+      }
+      expect(namesIn(await as('late', `${path}${exactly(granted)}`))).toEqual(['kept']);
+      expect((await as('late', `${path}?resourceVersion=${then}`)).text).not.toContain(CANARY);
+    }
+    expect(namesIn(await server.call('GET', `${PUBLIC_LIST}${exactly(then)}`))).toEqual(['dropped', 'kept']);
+  });
+
+  it('are listed without the fields that only later could be seen', async () => {
+    await grantClusters(server, 'owner-view', 'owner', { names: ['secretive'] });
+    await addCluster(server, 'secretive', { spec: { authInfo: { user: { kind: 'Secret', name: CANARY } } } });
+    const then = await revisionNow(server);
+    await patchCluster(server, 'secretive', { spec: { authInfo: null } });
+    await grantClusters(server, 'owner-update', 'owner', { verbs: ['update'], names: ['secretive'] });
+    const answer = await as('owner', `${CLUSTERS}${exactly(then)}`);
+    expect(namesIn(answer)).toEqual(['secretive']);
+    expect(answer.text).not.toContain(CANARY);
+    expect((await server.call('GET', `${CLUSTERS}${exactly(then)}`)).text).toContain(CANARY);
+  });
+
+  it('of a time between two grants are not listed', async () => {
+    await grantClusters(server, 'paused', 'paused', { names: ['kept'] });
+    const before = await revisionNow(server);
+    await unbind(server, 'paused');
+    await patchCluster(server, 'kept', { metadata: { annotations: { pause: 'x' } } });
+    const between = await revisionNow(server);
+    await grantClusters(server, 'paused-again', 'paused', { names: ['kept'] });
+    expect(namesIn(await as('paused', `${PUBLIC_LIST}${exactly(before)}`))).toEqual(['kept']);
+    expect(namesIn(await as('paused', `${PUBLIC_LIST}${exactly(between)}`))).toEqual([]);
+  });
+
+  it('and later pages of a list show what could be seen at its first page', async () => {
+    await grantClusters(server, 'pager', 'pager', { names: ['kept', 'secretive'] });
+    await addCluster(server, 'p-new', { annotations: { note: CANARY } });
+    const first = await as('pager', `${PUBLIC_LIST}?limit=1`);
+    expect([namesIn(first), first.json.metadata.remainingItemCount]).toEqual([['kept'], 1]);
+    await grantClusters(server, 'pager-more', 'pager');
+    const second = await as('pager', `${PUBLIC_LIST}?limit=9&continue=${first.json.metadata.continue}`);
+    expect(namesIn(second)).toEqual(['secretive']);
+  });
+});
+
+describe('A17, A18: kinds that are allowed as a whole', () => {
+  const ACCOUNTS = inNamespace('serviceaccounts', 'ci', 'home');
+  const seeAccounts = { verbs: ['list', 'watch'], apiGroups: [''], resources: ['serviceaccounts'] };
+
+  beforeAll(async () => {
+    await addCluster(server, 'home', { labels: { env: 'dev' } });
+    await createNamespace(server, 'ci', 'home');
+  });
+
+  const expectGone = async (user: string, path: string, version: number): Promise<void> => {
+    for (const query of [exactly(version), `?resourceVersion=${version}&limit=5`]) {
+      const answer = await as(user, `${path}${query}`);
+      expect([answer.code, answer.json.reason]).toEqual([410, 'Expired']);
+      expect(answer.text).not.toContain('secret-robot');
+    }
+    expect(await watched(user, path, version)).toEqual(['ERROR 410']);
+  };
+
+  it('are 410 at a version before the grant, in lists and in watches', async () => {
+    await createAccount(server, 'secret-robot-1', 'ci', 'home');
+    const then = await revisionNow(server);
+    await remove(server, `${ACCOUNTS}/secret-robot-1`);
+    await grant(server, { to: 'late', rules: [seeAccounts] });
+    await expectGone('late', ACCOUNTS, then);
+    const now = await revisionNow(server);
+    expect((await as('late', `${ACCOUNTS}${exactly(now)}`)).code).toBe(200);
+    await createAccount(server, 'visible', 'ci', 'home');
+    expect(await watched('late', ACCOUNTS, now)).toEqual(['ADDED visible']);
+  });
+
+  it('are 410 at a version before the cluster got the label of the binding', async () => {
+    await grant(server, { to: 'labelled', rules: [seeAccounts], clusters: 'env=open' });
+    await createAccount(server, 'secret-robot-2', 'ci', 'home');
+    const then = await revisionNow(server);
+    await remove(server, `${ACCOUNTS}/secret-robot-2`);
+    await relabel(server, 'home', { env: 'open' });
+    await expectGone('labelled', ACCOUNTS, then);
+    const now = await revisionNow(server);
+    expect((await as('labelled', `${ACCOUNTS}${exactly(now)}`)).code).toBe(200);
+    // Closed and opened again: what happened in between is not replayed.
+    await relabel(server, 'home', { env: 'dev' });
+    await createAccount(server, 'secret-robot-3', 'ci', 'home');
+    await remove(server, `${ACCOUNTS}/secret-robot-3`);
+    await relabel(server, 'home', { env: 'open' });
+    expect(await watched('labelled', ACCOUNTS, now)).toEqual(['ERROR 410']);
+    expect((await as('labelled', `${ACCOUNTS}${exactly(now)}`)).code).toBe(200);
+  });
+
+  it('are 410 between a revocation and a new grant', async () => {
+    const revoke = await grant(server, { to: 'moved', rules: [seeAccounts], namespace: 'ci' });
+    const before = await revisionNow(server);
+    await revoke();
+    await createAccount(server, 'secret-robot-4', 'ci', 'home');
+    const between = await revisionNow(server);
+    await remove(server, `${ACCOUNTS}/secret-robot-4`);
+    await grant(server, { to: 'moved', rules: [seeAccounts], namespace: 'ci' });
+    await expectGone('moved', ACCOUNTS, between);
+    expect(await watched('moved', ACCOUNTS, before)).toEqual(['ERROR 410']);
+    expect((await as('moved', `${ACCOUNTS}${exactly(before)}`)).code).toBe(200);
+  });
+
+  it('at the fleet too, and unchanged permissions resume as before', async () => {
+    const bindings = `${RBAC}/clusterrolebindings`;
+    const then = await revisionNow(server);
+    await grant(server, {
+      to: 'late',
+      rules: [may('list', 'clusterrolebindings', RBAC_GROUP), may('watch', 'clusterrolebindings', RBAC_GROUP)],
+    });
+    expect((await as('late', `${bindings}${exactly(then)}`)).code).toBe(410);
+    expect(await watched('late', bindings, then)).toEqual(['ERROR 410']);
+    const now = await revisionNow(server);
+    await grant(server, { to: 'early', rules: [seeAccounts] });
+    const events = await watched('late', bindings, now);
+    expect(events).toEqual([expect.stringMatching(/^ADDED granted-\d+$/)]);
+    const administrator = await server.call('GET', `${bindings}${exactly(then)}`);
+    expect(administrator.code).toBe(200);
+  });
+});
