@@ -61,6 +61,7 @@ describe('loadServeOptions', () => {
         shutdownDelayMs: 0,
         tokenAuthFile: undefined,
         manifests: undefined,
+        manifestsPrune: undefined,
         credentialsDir: undefined,
         clusterNetworks: [],
         maxTokenExpirationSeconds: 86_400,

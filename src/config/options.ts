@@ -228,6 +228,17 @@ export const OPTIONS = {
     parse: existing('file or folder'),
     doc: 'YAML files that are applied at start and after every change. Objects inside a cluster carry the annotation `clusterpass.dev/in-cluster: <name>`.',
   }),
+  manifestsPrune: option({
+    parse: boolean,
+    default: 'false',
+    doc: 'Deletes objects that came from `--manifests` and are no longer in it. A cluster or a namespace stays while anything from elsewhere is inside it.',
+  }),
+  manifestsPruneLimit: option({
+    value: 'PERCENT',
+    parse: integer(1, 100),
+    default: '25',
+    doc: 'How much of what came from `--manifests` one change of it may delete; beyond that nothing is deleted. `100` also permits an empty folder.',
+  }),
   credentialsDir: option({
     value: 'DIR',
     parse: existing('folder'),

@@ -29,6 +29,8 @@ export interface ServeOptions {
   /** The identity provider of the console. */
   readonly consoleProvider: { readonly issuer: string; readonly clientId: string } | undefined;
   readonly manifests: string | undefined;
+  /** Undefined: nothing is deleted. */
+  readonly manifestsPrune: { readonly maxPercent: number } | undefined;
   readonly credentialsDir: string | undefined;
   /** The networks that clusters are in; empty: every network but special ones. */
   readonly clusterNetworks: readonly Network[];
@@ -88,6 +90,10 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     problems.push(`--console-oidc-${one} is set and --console-oidc-${other} is not: signing in needs both`);
   }
 
+  if (values.manifestsPrune && values.manifests === undefined) {
+    problems.push('--manifests-prune is set and --manifests is not: there is no folder to compare with');
+  }
+
   const store = resolveStore(values);
   problems.push(...store.problems);
 
@@ -118,6 +124,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     authenticationConfig: values.authenticationConfig,
     consoleProvider: issuer === undefined || clientId === undefined ? undefined : { issuer, clientId },
     manifests: values.manifests,
+    manifestsPrune: values.manifestsPrune ? { maxPercent: values.manifestsPruneLimit } : undefined,
     credentialsDir: values.credentialsDir,
     clusterNetworks: values.clusterNetworks ?? [],
     // Lifetimes are whole seconds; rounding down never exceeds the limit.

@@ -252,7 +252,8 @@ export async function compose(
       reviewToken: callers.authenticator.review,
     });
 
-    const manifests = await openManifests(options, { parts: { catalog, reader, writer, propagation }, logger });
+    const applyParts = { catalog, reader, writer, propagation, leadership, audit, productName: options.productName };
+    const manifests = await openManifests(options, { parts: applyParts, logger });
     closers.push(() => manifests.stop());
     const { retentionMs, revisions } = options.history;
     const compactor = startCompactor({

@@ -1,8 +1,8 @@
 import type { User } from '../../api/caller.ts';
 import type { Target } from '../../api/request.ts';
 import { unavailable } from '../../api/status.ts';
-import { utcSecond } from '../../lib/utc-second.ts';
 import type { AuditLog } from '../../observability/audit/audit-log.ts';
+import { microTime } from '../../observability/audit/server-event.ts';
 import { safeLine } from '../../observability/safe-line.ts';
 import type { RequestRecord } from './request-record.ts';
 
@@ -102,13 +102,3 @@ function annotationsOf({ decision, cluster, annotations }: RequestRecord): Recor
 
 const cut = (text: string, limit: number): string =>
   text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}...`;
-
-/**
- * `metav1.MicroTime`: six digits, also when fewer are known. Joined, because `+` makes a string of strings, and one of
- * those in an event makes JSON.stringify three times as slow.
- */
-function microTime(milliseconds: number): string {
-  const second = Math.floor(milliseconds / 1000);
-  const micros = Math.floor((milliseconds - second * 1000) * 1000);
-  return [utcSecond(second), '.', String(micros).padStart(6, '0'), 'Z'].join('');
-}
