@@ -159,7 +159,7 @@ export function writePromises(fixture: Fixture): void {
       }
     });
 
-    it('a guard of an empty prefix fails while a key under it exists, and has that key', async () => {
+    it('A40: a guard of an empty prefix fails while a key under it exists, and has that key', async () => {
       const { store } = fixture;
       const owner = await create(store, '/ns/n', 'ns');
       const inside = await create(store, '/a/n/x', 'one');
@@ -185,7 +185,7 @@ export function writePromises(fixture: Fixture): void {
       ).rejects.toThrow(RangeError);
     });
 
-    it('of a deletion that expects an empty prefix and a create under it that expects the owner, one succeeds', async () => {
+    it('A40: of a deletion that expects an empty prefix and a create under it that expects the owner, one succeeds', async () => {
       const { store } = fixture;
       for (let round = 0; round < 10; round++) {
         const owner = await create(store, `/ns/${round}`, 'ns');
