@@ -6,7 +6,7 @@ import { inBatches } from '../lib/in-batches.ts';
 import type { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
-import type { AuditLog } from '../observability/audit/audit-log.ts';
+import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import { type ServerChange, type ServerEvent, serverEvent } from '../observability/audit/server-event.ts';
 import type { Leadership } from '../storage/leadership.ts';
 import { type Manifest, type ManifestProblem, type Manifests, messageOf } from './read-manifests.ts';
@@ -18,7 +18,7 @@ export interface ApplyParts {
   readonly propagation: DeletionPropagation;
   /** Only the leader prunes: replicas may see the folder in different states. */
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
-  readonly audit: Pick<AuditLog, 'write' | 'commit'>;
+  readonly audit: Pick<AuditLogs, 'requests' | 'security'>;
   readonly productName: string;
 }
 
@@ -30,6 +30,7 @@ export interface ApplyReport {
   readonly unwritten: readonly ManifestProblem[];
 }
 
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
 /** Concurrent writes share a transaction of the store. */
 const CONCURRENCY = 64;
 
@@ -61,7 +62,8 @@ async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): 
   const before = reader.find(kind, objectKey);
   const record = (verb: 'create' | 'update', { metadata }: ApiObject): void => {
     const change = manifestChange(verb, manifest, metadata.uid, origin);
-    parts.audit.write(eventOf(parts, change).complete({ code: verb === 'create' ? 201 : 200 }));
+    const log = kind.group === RBAC_GROUP ? parts.audit.security : parts.audit.requests;
+    log.write(eventOf(parts, change).complete({ code: verb === 'create' ? 201 : 200 }));
   };
   if (before === undefined) {
     try {

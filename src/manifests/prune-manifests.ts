@@ -129,7 +129,9 @@ function othersInside({ kind, namespace, name }: StoredObject, count: number, is
  * fails if something was put inside after the plan was made.
  */
 async function removeOne(parts: ApplyParts, entry: StoredObject): Promise<boolean> {
-  const { writer, propagation, leadership, audit } = parts;
+  const { writer, propagation, leadership } = parts;
+  // A deletion ends tokens and permissions.
+  const { security: audit } = parts.audit;
   const { kind, uid } = entry;
   const origin = originOf(entry.object().metadata) ?? '';
   const event = eventOf(parts, manifestChange('delete', { kind, objectKey: keyOf(entry) }, uid, origin));

@@ -22,17 +22,18 @@ beforeEach(async () => {
   objects = await openObjects(join(folder, 'db'), (write, next) => gate(write, next));
   lines = [];
   isAuditBroken = false;
+  const log = {
+    write: (line: string) => void lines.push(line),
+    commit: async (line: string) => {
+      if (isAuditBroken) throw new Error('the disk is full');
+      lines.push(line);
+    },
+  };
   parts = {
     ...objects,
     catalog,
     leadership: soleLeadership,
-    audit: {
-      write: (line) => void lines.push(line),
-      commit: async (line) => {
-        if (isAuditBroken) throw new Error('the disk is full');
-        lines.push(line);
-      },
-    },
+    audit: { requests: log, security: log },
     productName: 'orchestrator',
   };
 });
