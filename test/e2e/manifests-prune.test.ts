@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { readAudit } from './support/audit.ts';
+import { readLines } from './support/audit.ts';
 import { CLUSTERS, create, createCluster, inNamespace } from './support/objects.ts';
 import { logLines } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
@@ -76,7 +76,7 @@ it('A40: removes up to a quarter with a warning and audit events, and beyond tha
   expect(await clusters()).toEqual(names.slice(2));
   const events = async () => {
     const dir = join(server.dataDir, 'audit');
-    const all = await Promise.all((await readdir(dir)).map((file) => readAudit(join(dir, file))));
+    const all = await Promise.all((await readdir(dir)).map((file) => readLines(join(dir, file))));
     return all.flat().filter(({ objectRef, verb }) => objectRef?.name === 'a' && verb === 'delete');
   };
   await expect.poll(async () => (await events()).length, { timeout: 10_000 }).toBe(2);
