@@ -74,5 +74,6 @@ const execConfig = ({ cluster, baseUrl, account, productName }: KubeconfigFacts)
   installHint: INSTALL_HINT,
   // E-07: required. The program never prompts, so it works without a terminal.
   interactiveMode: 'Never',
-  provideClusterInfo: false,
+  // The plugin asks the cluster whether a cached token is still accepted.
+  provideClusterInfo: true,
 });

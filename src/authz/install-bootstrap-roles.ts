@@ -16,7 +16,7 @@ const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 export async function installBootstrapRoles(
   catalog: Catalog,
   reader: ObjectReader,
-  writer: ObjectWriter,
+  writer: Pick<ObjectWriter, 'create' | 'update' | 'remove'>,
 ): Promise<void> {
   for (const object of BOOTSTRAP_CLUSTER_ROLES) await reconcile(catalog.clusterRoles, object);
   for (const object of BOOTSTRAP_CLUSTER_ROLE_BINDINGS) await reconcile(catalog.clusterRoleBindings, object);

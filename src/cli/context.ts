@@ -9,6 +9,7 @@ export function processContext(version: string): Context {
     env: process.env,
     cwd: process.cwd(),
     version,
+    parentPid: process.ppid,
     now: Date.now,
     out: outputOf(process.stdout),
     err: outputOf(process.stderr),

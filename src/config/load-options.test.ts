@@ -61,6 +61,7 @@ describe('loadServeOptions', () => {
         shutdownDelayMs: 0,
         tokenAuthFile: undefined,
         manifests: undefined,
+        manifestsPrune: undefined,
         credentialsDir: undefined,
         clusterNetworks: [],
         maxTokenExpirationSeconds: 86_400,
@@ -79,6 +80,12 @@ describe('loadServeOptions', () => {
           maxBytes: 104_857_600,
           maxAgeMs: 2_592_000_000,
           maxBackups: 50,
+        },
+        securityAudit: {
+          path: join(cwd, '.clusterpass', 'audit', 'audit-security.log'),
+          maxBytes: 104_857_600,
+          maxAgeMs: 0,
+          maxBackups: 0,
         },
         tracing: undefined,
         logLevel: 'info',
@@ -133,6 +140,12 @@ describe('loadServeOptions', () => {
     expect(options.baseUrl).toBe('https://pass.example.com');
     expect(options.tls).toEqual({ certFile: join(cwd, 'tls.crt'), privateKeyFile: join(cwd, 'tls.key') });
     expect(load(['--listen', '127.0.0.1:0']).options.baseUrl).toBeUndefined();
+    const securityLog = (path: string) => load(['--audit-log-path', path]).options.securityAudit.path;
+    expect(['/logs/a.log', '/logs/a', '/dev/null'].map(securityLog)).toEqual([
+      '/logs/a-security.log',
+      '/logs/a-security',
+      '/dev/null',
+    ]);
     expect(load(['--listen', '127.0.0.1:0', '--base-url', 'http://a.example']).options.baseUrl).toBe(
       'http://a.example',
     );

@@ -228,6 +228,17 @@ export const OPTIONS = {
     parse: existing('file or folder'),
     doc: 'YAML files that are applied at start and after every change. Objects inside a cluster carry the annotation `clusterpass.dev/in-cluster: <name>`.',
   }),
+  manifestsPrune: option({
+    parse: boolean,
+    default: 'false',
+    doc: 'Deletes objects that came from `--manifests` and are no longer in it. A cluster or a namespace stays while anything from elsewhere is inside it.',
+  }),
+  manifestsPruneLimit: option({
+    value: 'PERCENT',
+    parse: integer(1, 100),
+    default: '25',
+    doc: 'How much of what came from `--manifests` one change of it may delete; beyond that nothing is deleted. `100` also permits an empty folder.',
+  }),
   credentialsDir: option({
     value: 'DIR',
     parse: existing('folder'),
@@ -310,7 +321,7 @@ export const OPTIONS = {
     value: 'FILE',
     parse: path,
     defaultText: '`<data-dir>/audit/audit.log`',
-    doc: 'Audit log: one line of JSON per request, as `audit.k8s.io/v1` events. No token is released before its line is on disk. `/dev/null` disables it.',
+    doc: 'Audit log: one line of JSON per request, as `audit.k8s.io/v1` events; those of `--audit-security-log-path` are there only. `/dev/null` disables it.',
   }),
   auditLogMaxsize: option({
     value: 'MEGABYTES',
@@ -329,6 +340,30 @@ export const OPTIONS = {
     parse: integer(0, 1_000_000),
     default: '50',
     doc: 'Number of rotated audit logs to keep; `0` keeps all.',
+  }),
+  auditSecurityLogPath: option({
+    value: 'FILE',
+    parse: path,
+    defaultText: '`audit-security.log` beside `--audit-log-path`, or the same device',
+    doc: 'Audit log of issued tokens, revocations, and changes of RBAC objects and signing keys. No token is released before its line is on disk. `/dev/null` disables it.',
+  }),
+  auditSecurityLogMaxsize: option({
+    value: 'MEGABYTES',
+    parse: integer(1, 1_000_000),
+    default: '100',
+    doc: 'Size at which that log is rotated.',
+  }),
+  auditSecurityLogMaxage: option({
+    value: 'DAYS',
+    parse: integer(0, 36_500),
+    default: '0',
+    doc: 'Days to keep its rotated files; `0` keeps them for ever.',
+  }),
+  auditSecurityLogMaxbackup: option({
+    value: 'N',
+    parse: integer(0, 1_000_000),
+    default: '0',
+    doc: 'Number of its rotated files to keep; `0` keeps all.',
   }),
   tracingEndpoint: option({
     value: 'URL',

@@ -1,10 +1,19 @@
-import { join } from 'node:path';
+import { join, parse } from 'node:path';
 import type { FlowControlLimits } from '../api/flow-control-limits.ts';
 import type { SignerAddress } from '../api/signer-address.ts';
 import type { Network } from '../lib/network.ts';
 import type { OptionValues } from './options.ts';
 import { resolveStore, type StoreOptions } from './store-options.ts';
 import { defaultBaseUrl, isLoopback, isWildcard, type ListenAddress } from './values.ts';
+
+export interface AuditFileOptions {
+  readonly path: string;
+  readonly maxBytes: number;
+  /** 0: for ever. */
+  readonly maxAgeMs: number;
+  /** 0: all. */
+  readonly maxBackups: number;
+}
 
 /** The options of `clusterpass serve`, each validated alone and against the others. Paths are absolute. */
 export interface ServeOptions {
@@ -29,6 +38,8 @@ export interface ServeOptions {
   /** The identity provider of the console. */
   readonly consoleProvider: { readonly issuer: string; readonly clientId: string } | undefined;
   readonly manifests: string | undefined;
+  /** Undefined: nothing is deleted. */
+  readonly manifestsPrune: { readonly maxPercent: number } | undefined;
   readonly credentialsDir: string | undefined;
   /** The networks that clusters are in; empty: every network but special ones. */
   readonly clusterNetworks: readonly Network[];
@@ -47,14 +58,9 @@ export interface ServeOptions {
   readonly probeConnections: number;
   readonly productName: string;
   readonly workers: number;
-  readonly audit: {
-    readonly path: string;
-    readonly maxBytes: number;
-    /** 0: for ever. */
-    readonly maxAgeMs: number;
-    /** 0: all. */
-    readonly maxBackups: number;
-  };
+  readonly audit: AuditFileOptions;
+  /** Of issued tokens, revocations, RBAC objects and signing keys. */
+  readonly securityAudit: AuditFileOptions;
   readonly tracing: { readonly endpoint: string; readonly perMillion: number } | undefined;
   readonly logLevel: OptionValues['logLevel'];
   readonly demo: boolean;
@@ -88,6 +94,11 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     problems.push(`--console-oidc-${one} is set and --console-oidc-${other} is not: signing in needs both`);
   }
 
+  if (values.manifestsPrune && values.manifests === undefined) {
+    problems.push('--manifests-prune is set and --manifests is not: there is no folder to compare with');
+  }
+
+  const auditPath = values.auditLogPath ?? join(values.dataDir, 'audit', 'audit.log');
   const store = resolveStore(values);
   problems.push(...store.problems);
 
@@ -118,6 +129,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     authenticationConfig: values.authenticationConfig,
     consoleProvider: issuer === undefined || clientId === undefined ? undefined : { issuer, clientId },
     manifests: values.manifests,
+    manifestsPrune: values.manifestsPrune ? { maxPercent: values.manifestsPruneLimit } : undefined,
     credentialsDir: values.credentialsDir,
     clusterNetworks: values.clusterNetworks ?? [],
     // Lifetimes are whole seconds; rounding down never exceeds the limit.
@@ -133,11 +145,16 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     productName: values.productName,
     workers: values.workers,
     audit: {
-      path: values.auditLogPath ?? join(values.dataDir, 'audit', 'audit.log'),
-      // kube-apiserver's --audit-log-maxsize counts megabytes of 1024 * 1024 bytes.
-      maxBytes: values.auditLogMaxsize * 1024 * 1024,
-      maxAgeMs: values.auditLogMaxage * 86_400_000,
+      path: auditPath,
+      maxBytes: values.auditLogMaxsize * MEGABYTE,
+      maxAgeMs: values.auditLogMaxage * DAY_MS,
       maxBackups: values.auditLogMaxbackup,
+    },
+    securityAudit: {
+      path: values.auditSecurityLogPath ?? besideAuditLog(auditPath),
+      maxBytes: values.auditSecurityLogMaxsize * MEGABYTE,
+      maxAgeMs: values.auditSecurityLogMaxage * DAY_MS,
+      maxBackups: values.auditSecurityLogMaxbackup,
     },
     tracing:
       values.tracingEndpoint === undefined
@@ -147,4 +164,15 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     demo: values.demo,
   };
   return { options, problems };
+}
+
+/** kube-apiserver's --audit-log-maxsize counts megabytes of 1024 * 1024 bytes. */
+const MEGABYTE = 1024 * 1024;
+const DAY_MS = 86_400_000;
+
+/** On the same disk, or the same device: whoever chose /dev/null or /dev/stdout chose it for every event. */
+function besideAuditLog(path: string): string {
+  if (/^\/(dev|proc)\//.test(path)) return path;
+  const { dir, name, ext } = parse(path);
+  return join(dir, `${name}-security${ext}`);
 }

@@ -6,7 +6,7 @@ import { unavailable } from '../api/status.ts';
 import type { Authenticator } from '../authn/authenticator.ts';
 import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { IssuerIndex } from '../handlers/issuer-index.ts';
-import type { AuditLog } from '../observability/audit/audit-log.ts';
+import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { observeFlowControl, observeHandshakes } from '../observability/metrics/observe-parts.ts';
@@ -58,7 +58,7 @@ export interface ApiServerOptions {
   readonly productName: string;
   readonly version: string;
   readonly catalog: Catalog;
-  readonly audit: Pick<AuditLog, 'write' | 'commit'>;
+  readonly audit: Pick<AuditLogs, 'requests' | 'security'>;
   readonly console: Pick<ConsoleOptions, 'files' | 'provider'>;
   readonly metrics: Metrics;
   readonly tracer: Pick<Tracer, 'ended'> | undefined;

@@ -1,38 +1,40 @@
 import type { Catalog } from '../api/catalog.ts';
-import { MANIFEST_ANNOTATION } from '../api/domain-keys.ts';
-import type { ApiObject, Kind } from '../api/kind.ts';
-import { kindPrefix, storageKey } from '../api/object-key.ts';
+import type { ApiObject } from '../api/kind.ts';
+import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
 import { inBatches } from '../lib/in-batches.ts';
 import type { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import type { ObjectReader } from '../objects/reader.ts';
-import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
+import type { AuditLogs } from '../observability/audit/open-audit.ts';
+import { type ServerChange, type ServerEvent, serverEvent } from '../observability/audit/server-event.ts';
+import type { Leadership } from '../storage/leadership.ts';
 import { type Manifest, type ManifestProblem, type Manifests, messageOf } from './read-manifests.ts';
-
-/** Only objects with this annotation are deleted when the file no longer has them. */
-const ORIGIN_ANNOTATION = MANIFEST_ANNOTATION;
 
 export interface ApplyParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
   readonly propagation: DeletionPropagation;
+  /** Only the leader prunes: replicas may see the folder in different states. */
+  readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
+  readonly audit: Pick<AuditLogs, 'requests' | 'security'>;
+  readonly productName: string;
 }
 
 export interface ApplyReport {
   readonly applied: number;
-  readonly removed: number;
   /** Documents that could not be read. They are read again when the files change. */
   readonly unread: readonly ManifestProblem[];
   /** Objects that could not be written. They are retried: e.g. their cluster may exist by then. */
   readonly unwritten: readonly ManifestProblem[];
 }
 
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
 /** Concurrent writes share a transaction of the store. */
 const CONCURRENCY = 64;
 
-/** Creates, updates and deletes objects so that the store has those of the folder. */
+/** Creates and updates objects so that the store has those of the folder. It deletes nothing. */
 export async function applyManifests(parts: ApplyParts, source: string, read: Manifests): Promise<ApplyReport> {
   const unwritten: ManifestProblem[] = [];
   let applied = 0;
@@ -50,19 +52,22 @@ export async function applyManifests(parts: ApplyParts, source: string, read: Ma
       }
     });
   }
-  const removed = await prune(parts, source, read, unwritten);
-  return { applied, removed, unread: read.problems, unwritten };
+  return { applied, unread: read.problems, unwritten };
 }
 
-async function applyOne(
-  { reader, writer, propagation }: ApplyParts,
-  source: string,
-  { kind, objectKey, object, file }: Manifest,
-): Promise<void> {
+async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): Promise<void> {
+  const { reader, writer, propagation } = parts;
+  const { kind, objectKey, object, file } = manifest;
   const origin = `${source}:${file}`;
-  if (reader.find(kind, objectKey) === undefined) {
+  const before = reader.find(kind, objectKey);
+  const record = (verb: 'create' | 'update', { metadata }: ApiObject): void => {
+    const change = manifestChange(verb, manifest, metadata.uid, origin);
+    const log = kind.group === RBAC_GROUP ? parts.audit.security : parts.audit.requests;
+    log.write(eventOf(parts, change).complete({ code: verb === 'create' ? 201 : 200 }));
+  };
+  if (before === undefined) {
     try {
-      await writer.create(kind, objectKey, withOrigin(object, origin), { dryRun: false, keepStatus: true });
+      record('create', await writer.create(kind, objectKey, object, { dryRun: false, keepStatus: true, origin }));
       return;
     } catch (error) {
       // Another replica that reads the same folder has created it.
@@ -70,14 +75,35 @@ async function applyOne(
     }
   }
   const part = kind.hasStatus && object.status !== undefined ? 'both' : 'object';
+  let old: ApiObject | undefined;
   const change = (current: ApiObject): ApiObject => {
-    const next = withControllerFields(object, current);
-    // An object that was created otherwise is updated, but not marked as the file's.
-    return originOf(current) === undefined ? next : withOrigin(next, origin);
+    old = current;
+    return withControllerFields(object, current);
   };
-  await writer.update(kind, objectKey, change, { dryRun: false, part });
+  // An object that was created otherwise is updated, but not marked as the file's.
+  const isOurs = before !== undefined && originOf(before.object().metadata) !== undefined;
+  const options = { dryRun: false, part, ...(isOurs ? { origin } : {}) } as const;
+  const next = await writer.update(kind, objectKey, change, options);
+  if (next.metadata.resourceVersion !== old?.metadata.resourceVersion) record('update', next);
   await propagation.settle(kind, objectKey);
 }
+
+export const manifestChange = (
+  verb: ServerChange['verb'],
+  { kind, objectKey }: Pick<Manifest, 'kind' | 'objectKey'>,
+  uid: string | undefined,
+  origin: string,
+): ServerChange => ({
+  part: 'manifests',
+  verb,
+  kind,
+  objectKey,
+  uid,
+  annotations: { 'clusterpass.dev/manifest': origin },
+});
+
+export const eventOf = ({ productName }: ApplyParts, change: ServerChange): ServerEvent =>
+  serverEvent(change, productName, Date.now);
 
 /** Controllers set these fields. A file that does not have them leaves them unchanged. */
 function withControllerFields(object: ApiObject, { metadata }: ApiObject): ApiObject {
@@ -91,47 +117,3 @@ function withControllerFields(object: ApiObject, { metadata }: ApiObject): ApiOb
     },
   };
 }
-
-async function prune(
-  parts: ApplyParts,
-  source: string,
-  read: Manifests,
-  unwritten: ManifestProblem[],
-): Promise<number> {
-  const { catalog, reader } = parts;
-  const wanted = new Set(read.manifests.map(({ kind, objectKey }) => storageKey(kind, objectKey)));
-  // A file with errors may still define objects that could not be read.
-  const unclear = new Set(read.problems.map(({ file }) => `${source}:${file}`));
-  let removed = 0;
-  // Kinds that only the server writes are not in files, and may have many objects.
-  for (const kind of catalog.kinds.filter(({ verbs }) => verbs === undefined).toReversed()) {
-    const surplus = [...reader.cache(kind).current.scan(kindPrefix(kind))].filter((entry) => {
-      // An object that is being deleted waits for its finalizers.
-      if (wanted.has(entry.key) || entry.deletionTimestamp !== undefined) return false;
-      const origin = originOf(entry.object());
-      return origin?.startsWith(`${source}:`) === true && !unclear.has(origin);
-    });
-    for (const entry of surplus) {
-      try {
-        await removeOne(parts, kind, entry);
-        removed++;
-      } catch (error) {
-        const file = originOf(entry.object())?.slice(source.length + 1) ?? '';
-        unwritten.push({ file, document: 0, line: 0, message: messageOf(error) });
-      }
-    }
-  }
-  return removed;
-}
-
-async function removeOne({ writer, propagation }: ApplyParts, kind: Kind, entry: StoredObject): Promise<void> {
-  await writer.remove(kind, entry, { dryRun: false, preconditions: { uid: entry.uid } });
-  await propagation.settle(kind, entry);
-}
-
-const originOf = (object: ApiObject): string | undefined => object.metadata.annotations?.[ORIGIN_ANNOTATION];
-
-const withOrigin = (object: ApiObject, origin: string): ApiObject => ({
-  ...object,
-  metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, [ORIGIN_ANNOTATION]: origin } },
-});

@@ -2,7 +2,8 @@ import { stat } from 'node:fs/promises';
 import type { Catalog } from '../api/catalog.ts';
 import type { Logger } from '../observability/logger.ts';
 import { type ApplyParts, type ApplyReport, applyManifests } from './apply-manifests.ts';
-import { findManifestFiles, messageOf, readManifests } from './read-manifests.ts';
+import { countSurplus, type PruneReport, pruneManifests } from './prune-manifests.ts';
+import { findManifestFiles, type Manifests, messageOf, readManifests } from './read-manifests.ts';
 
 export interface ManifestFolderOptions {
   readonly parts: ApplyParts;
@@ -11,11 +12,37 @@ export interface ManifestFolderOptions {
   readonly path: string;
   /** See ReadOptions. */
   readonly writtenFor?: Catalog;
+  /** Delete what is no longer in the folder, up to this part of it. Default: delete nothing. */
+  readonly prune?: { readonly maxPercent: number } | undefined;
   readonly logger: Logger;
   readonly pollMs: number;
 }
 
 const MAX_SKIPPED_POLLS = 60;
+
+/** Exponential backoff, counted in polls, for a state of the folder. Another state is tried at once. */
+class Backoff {
+  #state: string | undefined;
+  #retries = 0;
+  #polls = 0;
+
+  skips(state: string): boolean {
+    return state === this.#state && --this.#polls > 0;
+  }
+
+  /** Nothing is left to do for this state. It is checked now and then, because the store may change. */
+  succeeded(state: string): void {
+    this.#state = state;
+    this.#retries = 0;
+    this.#polls = MAX_SKIPPED_POLLS;
+  }
+
+  failed(state: string): void {
+    this.#retries = state === this.#state ? this.#retries + 1 : 0;
+    this.#state = state;
+    this.#polls = Math.min(2 ** this.#retries, MAX_SKIPPED_POLLS);
+  }
+}
 
 /**
  * Applies a folder of manifests to the store whenever it changes. The folder is polled: notifications are lost on
@@ -23,12 +50,14 @@ const MAX_SKIPPED_POLLS = 60;
  */
 export class ManifestFolder {
   readonly #options: ManifestFolderOptions;
+  /** The state of the folder that was read last, and its content. */
+  #read: { readonly state: string; readonly content: Manifests } | undefined;
   /** The state of the folder that has been applied without errors. */
-  #applied = '';
-  /** The state that was applied with errors, the number of retries, and the polls to skip before the next one. */
-  #backoff = { state: '', retries: 0, polls: 0 };
-  /** The last report: a lasting error is not logged at every poll. */
-  #reported = '';
+  #applied: string | undefined;
+  #applying = new Backoff();
+  #pruning = new Backoff();
+  /** The last report of each part: a lasting error is not logged at every poll. */
+  readonly #reported = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
@@ -58,47 +87,71 @@ export class ManifestFolder {
   }
 
   async #check(): Promise<void> {
-    const { parts, source, path, writtenFor, logger } = this.#options;
+    const { path, logger } = this.#options;
     try {
       const state = await stateOf(path);
-      if (state === this.#applied || this.#skips(state)) return;
-      const read = await readManifests(path, {
-        catalog: parts.catalog,
-        ...(writtenFor === undefined ? {} : { writtenFor }),
-      });
-      const report = await applyManifests(parts, source, read);
-      this.#report(report, state);
-      if (report.unwritten.length === 0) this.#applied = state;
-      else this.#backOff(state);
+      // Pruning waits for two polls with the same state: files may be on their way into the folder.
+      const settled = this.#read?.state === state ? this.#read.content : undefined;
+      if (state !== this.#applied && !this.#applying.skips(state)) await this.#apply(state);
+      if (settled !== undefined) await this.#prune(state, settled);
+      this.#reported.delete('error');
     } catch (error) {
-      this.#once(messageOf(error), () => logger.error({ path, err: error }, 'manifests could not be applied'));
+      this.#once('error', messageOf(error), () => logger.error({ path, err: error }, 'manifests could not be applied'));
     }
   }
 
-  /** Objects that could not be written are retried with exponential backoff. */
-  #backOff(state: string): void {
-    const retries = state === this.#backoff.state ? this.#backoff.retries + 1 : 0;
-    this.#backoff = { state, retries, polls: Math.min(2 ** retries, MAX_SKIPPED_POLLS) };
+  async #apply(state: string): Promise<void> {
+    const { parts, source, path, writtenFor, prune } = this.#options;
+    const content = await readManifests(path, {
+      catalog: parts.catalog,
+      ...(writtenFor === undefined ? {} : { writtenFor }),
+    });
+    // The folder may return to a state that was applied before: from here on the store differs from it.
+    this.#applied = undefined;
+    if (state !== this.#read?.state) this.#pruning = new Backoff();
+    this.#read = { state, content };
+    const report = await applyManifests(parts, source, content);
+    this.#reportApplied(report, state, prune === undefined ? await countSurplus(parts, source, content) : 0);
+    if (report.unwritten.length === 0) this.#applied = state;
+    else this.#applying.failed(state);
   }
 
-  #skips(state: string): boolean {
-    return state === this.#backoff.state && --this.#backoff.polls > 0;
+  async #prune(state: string, content: Manifests): Promise<void> {
+    const { parts, source, prune } = this.#options;
+    if (prune === undefined || !parts.leadership.leads() || this.#pruning.skips(state)) return;
+    const report = await pruneManifests(parts, source, content, prune.maxPercent);
+    this.#reportPruned(report, state);
+    if (report.kept.length === 0 && report.refusal === undefined) this.#pruning.succeeded(state);
+    else this.#pruning.failed(state);
   }
 
-  #report({ applied, removed, unread, unwritten }: ApplyReport, state: string): void {
+  #reportApplied({ applied, unread, unwritten }: ApplyReport, state: string, surplus: number): void {
     const { logger, path } = this.#options;
     const problems = [...unread, ...unwritten];
-    this.#once(JSON.stringify([state, removed, problems]), () => {
+    this.#once('applied', JSON.stringify([state, problems]), () => {
       for (const { message, ...position } of problems) {
         logger.error({ path, ...position, problem: message }, 'a manifest was left out');
       }
-      logger.info({ path, applied, removed, problems: problems.length }, 'manifests applied');
+      logger.info({ path, applied, problems: problems.length }, 'manifests applied');
+      if (surplus > 0) {
+        logger.info({ path, surplus }, 'objects that are no longer in the manifests stay: see --manifests-prune');
+      }
     });
   }
 
-  #once(content: string, report: () => void): void {
-    if (content === this.#reported) return;
-    this.#reported = content;
+  /** Deletions are always logged, the rest once for a state of the folder. */
+  #reportPruned({ removed, kept, refusal }: PruneReport, state: string): void {
+    const { logger, path } = this.#options;
+    for (const one of removed) logger.warn({ path, ...one }, 'removed: it is no longer in the manifests');
+    this.#once('pruned', JSON.stringify([state, kept, refusal]), () => {
+      for (const one of kept) logger.warn({ path, ...one }, 'not removed, although it is no longer in the manifests');
+      if (refusal !== undefined) logger.warn({ path, reason: refusal }, 'nothing is removed');
+    });
+  }
+
+  #once(part: string, content: string, report: () => void): void {
+    if (content === this.#reported.get(part)) return;
+    this.#reported.set(part, content);
     report();
   }
 }

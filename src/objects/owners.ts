@@ -1,6 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
-import type { ObjectKey } from '../api/object-key.ts';
+import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import { type ApiError, forbidden, notFound } from '../api/status.ts';
 import type { ObjectReader } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
@@ -15,6 +15,16 @@ export function findOwners(catalog: Catalog, reader: ObjectReader, kind: Kind, o
   const cluster = find(catalog.clusters, { cluster: '', namespace: '', name: objectKey.cluster });
   if (!kind.namespaced) return [cluster];
   return [cluster, find(catalog.namespaces, { cluster: objectKey.cluster, namespace: '', name: objectKey.namespace })];
+}
+
+/** The prefixes of everything inside a cluster or a namespace. */
+export function prefixesInside(catalog: Catalog, { kind, cluster, name }: ObjectKey & { kind: Kind }): string[] {
+  const ofCluster = kind === catalog.clusters;
+  if (!ofCluster && kind !== catalog.namespaces) return [];
+  const within = ofCluster ? `${name}/` : `${cluster}/${name}/`;
+  return catalog.kinds
+    .filter((inner) => inner.inCluster && (ofCluster || inner.namespaced))
+    .map((inner) => `${kindPrefix(inner)}${within}`);
 }
 
 /**

@@ -1,11 +1,18 @@
 import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta } from '../api/kind.ts';
 import type { ObjectKey } from '../api/object-key.ts';
+import { withOrigin, withStoredOrigin } from '../api/origin-annotation.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import { equalJson, type JsonValue } from './patches/json-value.ts';
 
 export interface Stamp {
   readonly uid: string;
   readonly now: number;
+}
+
+export interface MetadataOptions {
+  readonly computedAnnotations: readonly string[];
+  /** The value of the origin annotation, for an object that comes from a manifests folder. */
+  readonly origin?: string | undefined;
 }
 
 /** Without the fields that clients may not set. Name and namespace come from the path. */
@@ -24,6 +31,16 @@ function withoutSystemFields(metadata: ObjectMeta): ObjectMeta {
     ...rest
   } = metadata;
   return rest;
+}
+
+/** What a client may set of an object's metadata. The origin is the server's: it is given, or stays what it was. */
+function clientMetadata(
+  sent: ObjectMeta,
+  stored: ObjectMeta | undefined,
+  { computedAnnotations, origin }: MetadataOptions,
+): ObjectMeta {
+  const metadata = withoutComputedAnnotations(withoutSystemFields(sent), computedAnnotations);
+  return origin === undefined ? withStoredOrigin(metadata, stored) : withOrigin(metadata, origin);
 }
 
 /** Without annotations that views compute: a client that sends an object back sends them too. */
@@ -46,7 +63,7 @@ export function prepareForCreate(
   objectKey: ObjectKey,
   sent: ApiObject,
   stamp: Stamp,
-  options: { computedAnnotations: readonly string[]; keepStatus: boolean },
+  options: MetadataOptions & { keepStatus: boolean },
 ): ApiObject {
   const { status, ...rest } = sent;
   const object: ApiObject = {
@@ -55,7 +72,7 @@ export function prepareForCreate(
     metadata: {
       name: objectKey.name,
       ...(kind.namespaced ? { namespace: objectKey.namespace } : {}),
-      ...withoutComputedAnnotations(withoutSystemFields(sent.metadata), options.computedAnnotations),
+      ...clientMetadata(sent.metadata, undefined, options),
       uid: stamp.uid,
       creationTimestamp: toTimestamp(stamp.now),
       ...(kind.countsGenerations ? { generation: 1 } : {}),
@@ -74,13 +91,13 @@ export function prepareForUpdate(
   sent: ApiObject,
   old: ApiObject,
   part: UpdatePart,
-  options: { computedAnnotations: readonly string[] },
+  options: MetadataOptions,
 ): ApiObject {
   const metadata =
     part === 'status'
       ? old.metadata
       : {
-          ...withoutComputedAnnotations(withoutSystemFields(sent.metadata), options.computedAnnotations),
+          ...clientMetadata(sent.metadata, old.metadata, options),
           ...systemFieldsOf(old.metadata),
         };
   const { status: sentStatus, ...sentRest } = sent;

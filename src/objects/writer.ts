@@ -4,7 +4,7 @@ import type { ApiObject, Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict, notFound } from '../api/status.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
-import { requireOwners } from './owners.ts';
+import { prefixesInside, requireOwners } from './owners.ts';
 import {
   isSameObject,
   markForDeletion,
@@ -41,6 +41,8 @@ export interface CreateOptions {
   readonly dryRun: boolean;
   /** Keep the status that was sent. Default: drop it, as the API does. */
   readonly keepStatus?: boolean;
+  /** The file that the object comes from, see ORIGIN_ANNOTATION. */
+  readonly origin?: string;
   readonly admit?: Admit;
 }
 
@@ -51,6 +53,16 @@ export interface UpdateOptions {
   /** Conditions on other keys at the instant of the write. */
   readonly guards?: readonly Guard[];
   readonly admit?: Admit;
+  /** The file that the object comes from, see ORIGIN_ANNOTATION. Default: the origin stays what it was. */
+  readonly origin?: string | undefined;
+}
+
+export interface RemoveOptions {
+  readonly dryRun: boolean;
+  readonly preconditions?: Preconditions;
+  readonly guards?: readonly Guard[];
+  /** Of a cluster or a namespace: a conflict if anything is inside it at the instant of the deletion. */
+  readonly onlyIfEmpty?: boolean;
 }
 
 /**
@@ -107,12 +119,12 @@ export class ObjectWriter {
     kind: Kind,
     objectKey: ObjectKey,
     sent: ApiObject,
-    { dryRun, keepStatus = false, admit }: CreateOptions,
+    { dryRun, keepStatus = false, admit, origin }: CreateOptions,
   ): Promise<ApiObject> {
     const { catalog, reader, now, randomUuid } = this.#options;
     const owners = await requireOwners(catalog, reader, kind, objectKey);
     const stamp = { uid: randomUuid(), now: now() };
-    const object = prepareForCreate(kind, objectKey, sent, stamp, { ...this.#computedIn(kind), keepStatus });
+    const object = prepareForCreate(kind, objectKey, sent, stamp, { ...this.#computedIn(kind), keepStatus, origin });
     admit?.(object, undefined);
     refuseIfInvalid(kind, objectKey.name, validateObject(kind, object, undefined, objectKey.cluster));
     if (dryRun) {
@@ -137,11 +149,11 @@ export class ObjectWriter {
   }
 
   async update(kind: Kind, objectKey: ObjectKey, change: Change, options: UpdateOptions): Promise<ApiObject> {
-    const { part, preconditions, admit } = options;
+    const { part, preconditions, admit, origin } = options;
     const expected = preconditions?.resourceVersion ?? '';
     for (let attempt = 1; ; attempt++) {
       const { current, object: old } = await this.#current(kind, objectKey, preconditions);
-      const next = prepareForUpdate(kind, await change(old), old, part, this.#computedIn(kind));
+      const next = prepareForUpdate(kind, await change(old), old, part, { ...this.#computedIn(kind), origin });
       admit?.(next, old);
       refuseIfInvalid(kind, objectKey.name, validateObject(kind, next, old, objectKey.cluster));
       const result = await this.#replace(kind, { current, old }, next, options);
@@ -180,9 +192,10 @@ export class ObjectWriter {
   async remove(
     kind: Kind,
     objectKey: ObjectKey,
-    { dryRun, preconditions }: { dryRun: boolean; preconditions?: Preconditions },
+    { dryRun, preconditions, guards = [], onlyIfEmpty = false }: RemoveOptions,
   ): Promise<{ object: ApiObject; uid: string; gone: boolean }> {
-    const { reader, now } = this.#options;
+    const { reader, now, catalog } = this.#options;
+    const inside = onlyIfEmpty ? prefixesInside(catalog, { ...objectKey, kind }) : [];
     const expected = preconditions?.resourceVersion ?? '';
     for (let attempt = 1; ; attempt++) {
       const { current, object } = await this.#current(kind, objectKey, preconditions);
@@ -192,16 +205,22 @@ export class ObjectWriter {
         const held = hasFinalizers(object);
         return { object: held && !isMarked ? markForDeletion(kind, object, now()) : object, uid, gone: !held };
       }
-      const waits = ownsOthers(kind) || hasFinalizers(object);
+      // What is empty at the instant of its deletion has no dependents to wait for.
+      const waits = (ownsOthers(kind) && !onlyIfEmpty) || hasFinalizers(object);
       if (waits && isMarked) return { object, uid, gone: false };
       const last = waits ? markForDeletion(kind, object, now()) : object;
       const result = await this.#write({
         key: current.key,
         value: waits ? toStoredBytes(kind, last) : null,
         expect: { modRevision: current.revision },
+        guards: [...guards, ...inside.map((key) => ({ key, expect: { empty: true } }) as const)],
       });
       await reader.sawOwnWrite(result);
       if (result.ok) return { object: versioned(last, result.revision), uid, gone: !waits };
+      if (inside.includes(result.key)) throw conflict(kind, objectKey.name, 'there are objects inside it');
+      if (result.key !== current.key) {
+        throw conflict(kind, objectKey.name, 'a condition of this deletion no longer holds');
+      }
       if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, objectKey.name);
     }
   }

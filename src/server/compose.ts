@@ -22,7 +22,9 @@ import { readConsoleFiles } from '../http/routes/console-files.ts';
 import { every } from '../lib/interval.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
 import { createLiveLookup } from '../objects/reader.ts';
-import { openAudit } from '../observability/audit/audit-log.ts';
+import { recordingWriter } from '../objects/recording-writer.ts';
+import { openAuditLogs } from '../observability/audit/open-audit.ts';
+import { serverEvent } from '../observability/audit/server-event.ts';
 import type { Logger, ServerLog } from '../observability/logger.ts';
 import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
 import { observeLog, observeParts, observeStore } from '../observability/metrics/observe-parts.ts';
@@ -86,7 +88,7 @@ export async function compose(
   try {
     const metrics = createMetrics(joinMetrics);
     observeLog(metrics, () => output.dropped);
-    const audit = await openAudit(options.audit, logger);
+    const audit = await openAuditLogs(options, logger);
     closers.push(() => audit.close());
     const tracer = await openTracing(options, version, logger);
     closers.push(async () => tracer?.close());
@@ -168,12 +170,18 @@ export async function compose(
     const pause = async () => delay(CHECK_PAUSE_MS, undefined, { ref: false });
     closers.push(startConsistencyChecks({ store, reflector, caches, count, pause, every, logger }));
     await propagation.resume();
-    await installBootstrapRoles(catalog, reader, writer);
+    // Changes of RBAC objects and keys that no request asked for.
+    const recording = (part: string) =>
+      recordingWriter(writer, part, (change) => {
+        const code = change.verb === 'create' ? 201 : 200;
+        audit.security.write(serverEvent(change, options.productName, Date.now).complete({ code }));
+      });
+    await installBootstrapRoles(catalog, reader, recording('bootstrap-roles'));
 
     const signing = await openSigning({
       store,
       issuers,
-      objects: { kind: catalog.signingKeys, reader, writer },
+      objects: { kind: catalog.signingKeys, reader, writer: recording('signing-keys') },
       dataDir: options.dataDir,
       algorithm: options.signingAlgorithm,
       rotationMs: options.signingKeyRotationMs,
@@ -254,7 +262,8 @@ export async function compose(
       reviewToken: callers.authenticator.review,
     });
 
-    const manifests = await openManifests(options, { parts: { catalog, reader, writer, propagation }, logger });
+    const applyParts = { catalog, reader, writer, propagation, leadership, audit, productName: options.productName };
+    const manifests = await openManifests(options, { parts: applyParts, logger });
     closers.push(() => manifests.stop());
     const { retentionMs, revisions } = options.history;
     const compactor = startCompactor({

@@ -10,7 +10,7 @@ const POLL_MS = 1_000;
 
 /** Applies the demo manifests and those of --manifests, and follows their changes. A part of `compose`. */
 export async function openManifests(
-  options: Pick<ServeOptions, 'demo' | 'manifests'>,
+  options: Pick<ServeOptions, 'demo' | 'manifests' | 'manifestsPrune'>,
   parts: Pick<ManifestFolderOptions, 'parts' | 'logger'>,
 ): Promise<{ stop(): Promise<void> }> {
   const folders: ManifestFolder[] = [];
@@ -33,10 +33,14 @@ export async function openManifests(
 function sourcesOf({
   demo,
   manifests,
-}: Pick<ServeOptions, 'demo' | 'manifests'>): Pick<ManifestFolderOptions, 'source' | 'path' | 'writtenFor'>[] {
+  manifestsPrune: prune,
+}: Pick<ServeOptions, 'demo' | 'manifests' | 'manifestsPrune'>): Pick<
+  ManifestFolderOptions,
+  'source' | 'path' | 'writtenFor' | 'prune'
+>[] {
   const writtenFor = createCatalog({ productName: DEMO_PRODUCT_NAME });
   return [
     ...(demo ? [{ source: 'demo', path: DEMO_FOLDER, writtenFor }] : []),
-    ...(manifests === undefined ? [] : [{ source: 'manifests', path: manifests }]),
+    ...(manifests === undefined ? [] : [{ source: 'manifests', path: manifests, prune }]),
   ];
 }

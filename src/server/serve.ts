@@ -4,6 +4,7 @@ import { AuthenticationConfigError } from '../authn/jwt/read-configuration.ts';
 import { TokenFileError } from '../authn/static-token-authenticator.ts';
 import { loadServeOptions, OptionsError } from '../config/load-options.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
+import { fileProblem } from '../lib/file-problem.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
 import { type Logger, openServerLog, type ServerLog } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
@@ -119,7 +120,7 @@ function explain(error: unknown, { listen }: ServeOptions): string {
   const address = `${listen.host}:${listen.port}`;
   if (code === 'EADDRINUSE') return `${address} is in use by another program: stop it, or choose another --listen`;
   if (syscall === 'listen') return `cannot listen on ${address}: ${message}`;
-  // A file or folder from an option: the system's message names it.
-  if (code !== undefined && path !== undefined) return message;
+  // A file or folder from an option.
+  if (code !== undefined && path !== undefined) return `cannot use ${path}: ${fileProblem(error)}`;
   return stack ?? String(error);
 }

@@ -4,9 +4,13 @@ import type { ServeOptions } from '../config/serve-options.ts';
 import { DEMO_USERS } from './demo-users.ts';
 
 /** Printed after the start: the next commands, ready to copy. */
-export function welcome({ dataDir, productName, demo }: ServeOptions, baseUrl: string): string {
-  const fromHere = relative(process.cwd(), dataDir) || '.';
-  const folder = fromHere.startsWith('..') ? dataDir : fromHere;
+export function welcome(
+  { dataDir, productName, demo, tls }: Pick<ServeOptions, 'dataDir' | 'productName' | 'demo' | 'tls'>,
+  baseUrl: string,
+): string {
+  const folder = fromHere(dataDir);
+  // Trusts the certificate itself, whoever has signed it: the command works as it is.
+  const curl = tls === undefined ? 'curl' : `curl --cacert ${shellWord(fromHere(tls.certFile))}`;
   const token = `${folder}/${ADMIN_TOKEN_FILE}`;
   const lines = [
     '',
@@ -16,14 +20,14 @@ export function welcome({ dataDir, productName, demo }: ServeOptions, baseUrl: s
     `Console: ${baseUrl}/console/`,
     '',
     'List the clusters:',
-    `  curl -H "Authorization: Bearer $(cat ${token})" ${baseUrl}/auth/v1/clusters`,
+    `  ${curl} -H "Authorization: Bearer $(cat ${shellWord(token)})" ${baseUrl}/auth/v1/clusters`,
     '',
   ];
   if (demo) {
     const path = `${baseUrl}/${productName}/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token`;
     lines.push(
       'Issue a token:',
-      `  curl -H "Authorization: Bearer $(cat ${token})" -H 'Content-Type: application/json' \\`,
+      `  ${curl} -H "Authorization: Bearer $(cat ${shellWord(token)})" -H 'Content-Type: application/json' \\`,
       `    -d '{"spec":{"audiences":["vault"]}}' ${path}`,
       '',
       `Tokens of the demo callers, each with different rights: ${DEMO_USERS.map(({ name }) => `${folder}/demo/${name}.token`).join(', ')}`,
@@ -32,3 +36,13 @@ export function welcome({ dataDir, productName, demo }: ServeOptions, baseUrl: s
   }
   return `${lines.join('\n')}\n`;
 }
+
+/** A path as short as it can be typed here. */
+function fromHere(path: string): string {
+  const relativePath = relative(process.cwd(), path) || '.';
+  return relativePath.startsWith('..') ? path : relativePath;
+}
+
+/** Quotes a word for the shell. */
+const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -35,8 +35,12 @@ export function checkWrite({ key, value, expect, guards = [] }: Write): void {
   checkExpectation(expect);
   if (value === null && 'absent' in expect) throw new RangeError('a key that must be absent cannot be deleted');
   for (const guard of guards) {
-    checkKey(guard.key);
-    checkExpectation(guard.expect);
+    if ('empty' in guard.expect) {
+      checkPrefix(guard.key);
+    } else {
+      checkKey(guard.key);
+      checkExpectation(guard.expect);
+    }
   }
 }
 

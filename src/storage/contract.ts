@@ -66,19 +66,22 @@ export interface Write {
   readonly guards?: readonly Guard[];
 }
 
-/** The condition of a write on a key that it does not change. */
+/**
+ * The condition of a write on a key that it does not change. With `empty`, `key` is a prefix, and no key under it
+ * exists.
+ */
 export interface Guard {
   readonly key: string;
-  readonly expect: Expectation;
+  readonly expect: Expectation | { readonly empty: true };
 }
 
 export type WriteResult =
   | { readonly ok: true; readonly revision: Revision }
   | {
       readonly ok: false;
-      /** The key whose expectation did not hold: the write's own key or one of its guards. */
+      /** The key whose expectation did not hold: the write's own key or that of one of its guards. */
       readonly key: string;
-      /** The current state of that key, if it exists. */
+      /** The current state of that key, if it exists; of a prefix that must be empty, its first key. */
       readonly current: KeyValue | undefined;
       readonly revision: Revision;
     };

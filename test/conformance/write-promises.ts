@@ -159,6 +159,55 @@ export function writePromises(fixture: Fixture): void {
       }
     });
 
+    it('A40: a guard of an empty prefix fails while a key under it exists, and has that key', async () => {
+      const { store } = fixture;
+      const owner = await create(store, '/ns/n', 'ns');
+      const inside = await create(store, '/a/n/x', 'one');
+      await create(store, '/a/nn/x', 'beside');
+      const write = {
+        key: '/ns/n',
+        value: null,
+        expect: { modRevision: owner },
+        guards: [
+          { key: '/b/n/', expect: { empty: true } },
+          { key: '/a/n/', expect: { empty: true } },
+        ],
+      } as const;
+      const refused = await store.write(write);
+      expect(refused).toMatchObject({ ok: false, key: '/a/n/' });
+      expect(!refused.ok && readable(refused.current)).toMatchObject({ key: '/a/n/x', value: 'one', mod: inside });
+      await remove(store, '/a/n/x', inside);
+      await done(store, write);
+      expect(await store.get('/ns/n')).toBeUndefined();
+      const noPrefix = [{ key: '/a/n', expect: { empty: true } }] as const;
+      await expect(
+        store.write({ key: '/ns/m', value: bytes('x'), expect: { absent: true }, guards: noPrefix }),
+      ).rejects.toThrow(RangeError);
+    });
+
+    it('A40: of a deletion that expects an empty prefix and a create under it that expects the owner, one succeeds', async () => {
+      const { store } = fixture;
+      for (let round = 0; round < 10; round++) {
+        const owner = await create(store, `/ns/${round}`, 'ns');
+        const put = () =>
+          store.write({
+            key: `/a/${round}/x`,
+            value: bytes('x'),
+            expect: { absent: true },
+            guards: [{ key: `/ns/${round}`, expect: { createRevision: owner } }],
+          });
+        const removal = () =>
+          store.write({
+            key: `/ns/${round}`,
+            value: null,
+            expect: { modRevision: owner },
+            guards: [{ key: `/a/${round}/`, expect: { empty: true } }],
+          });
+        const results = await Promise.all(round % 2 === 0 ? [put(), removal()] : [removal(), put()]);
+        expect(results.filter(({ ok }) => ok)).toHaveLength(1);
+      }
+    });
+
     it('revisions of acknowledged writes only grow, and none is used twice', async () => {
       const { store } = fixture;
       const before = await store.revision();

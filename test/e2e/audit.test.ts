@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { allAuditBytes, eventsOf, readAudit } from './support/audit.ts';
+import { allAuditBytes, eventsOf, readAudit, readLines, securityLogOf } from './support/audit.ts';
 import { ASK, asUser, bind, CLUSTERS, createObjects, post, tokenPath } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { Watch } from './support/watch.ts';
@@ -16,18 +16,21 @@ const REVIEWS = '/orchestrator/alpha/apis/authentication.k8s.io/v1/tokenreviews'
 const ISSUED = 'authentication.kubernetes.io/issued-credential-id';
 let server: Server;
 let dir: string;
-/** What `--audit-log-path` names: a link, so that the disk under it can be changed. */
+/** What `--audit-log-path` names: a link, so that the disk under it can be changed. So is the path of the security log. */
 let path: string;
+let securityPath: string;
 let log: string;
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'clusterpass-audit-e2e-'));
   path = join(dir, 'link');
+  securityPath = join(dir, 'security-link');
   log = join(dir, 'logs', 'audit.log');
   await symlink(log, path);
+  await symlink(securityLogOf(log), securityPath);
   await mkdir(join(dir, 'logs'));
   server = await startServer({
-    args: ['--audit-log-path', path, '--log-level', 'debug'],
+    args: ['--audit-log-path', path, '--audit-security-log-path', securityPath, '--log-level', 'debug'],
     users: { jane: ['dev'], nobody: [] },
   });
   await createObjects(server);
@@ -194,14 +197,69 @@ test('A8, A10: no secret is written anywhere, wherever it was put', async () => 
 });
 
 /** The link leads somewhere else from one moment to the next. */
-async function changeDisk(target: string): Promise<void> {
-  await symlink(target, `${path}.new`);
-  await rename(`${path}.new`, path);
+async function changeDisk(target: string, link = path): Promise<void> {
+  await symlink(target, `${link}.new`);
+  await rename(`${link}.new`, link);
 }
+
+describe('A41: the record of who got what is kept apart from what anyone can have written', () => {
+  const RBAC = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+  const ROLE = { metadata: { name: 'audited' }, rules: [] };
+  const KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
+
+  test('tokens, revocations, RBAC and keys are in the security log, and only there', async () => {
+    const token = await post(server, ASK);
+    const { jti } = decodeJwt(token.json.status.token);
+    const answers = [
+      token,
+      await server.call('DELETE', `/apis/clusterpass.dev/v1alpha1/issuedtokens/${jti}`),
+      await server.call('POST', RBAC, { body: ROLE }),
+      await server.call('DELETE', `${RBAC}/audited`),
+      await server.call('POST', KEYS, { body: { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey' } }),
+    ];
+    for (const answer of answers) {
+      expect(answer.code, answer.text).toBeLessThan(300);
+      await eventsOf(log, answer.headers.get('audit-id'));
+      const lines = (await readLines(log)).filter(({ auditID }) => auditID === answer.headers.get('audit-id'));
+      expect(lines).toEqual([]);
+    }
+    // The keys that a rotation changes, and the roles of the release, which no request wrote.
+    const users = async () =>
+      new Set((await readLines(securityLogOf(log))).map(({ user }) => user.username).filter((name) => name !== 'jane'));
+    await expect.poll(users).toContain('system:clusterpass:signing-keys');
+    expect(await users()).toContain('system:clusterpass:bootstrap-roles');
+  });
+
+  test('what was refused, read or tried is not there', async () => {
+    const answers = [
+      await post(server, ASK, asUser('nobody')),
+      await post(server, ASK, { token: 'nobody-knows-this-token' }),
+      await server.call('POST', RBAC, { body: ROLE, ...asUser('nobody') }),
+      await server.call('POST', RBAC, { body: { metadata: { name: 'a' }, rules: 'none' } }),
+      await server.call('POST', `${RBAC}?dryRun=All`, { body: ROLE }),
+      await server.call('DELETE', `${KEYS}/nobody-has-this-key`),
+      await server.call('GET', RBAC),
+    ];
+    for (const answer of answers) {
+      await eventsOf(log, answer.headers.get('audit-id'));
+      const lines = await readLines(securityLogOf(log));
+      expect(lines.some(({ auditID }) => auditID === answer.headers.get('audit-id'))).toBe(false);
+    }
+  });
+
+  test('of what was refused, the path is short', async () => {
+    const long = 'a'.repeat(4_000);
+    const refused = await server.call('GET', `${CLUSTERS}/${long}`, { token: 'nobody-knows-this-token' });
+    const [event] = await eventsOf(log, refused.headers.get('audit-id'));
+    expect(event.requestURI).toHaveLength(128 + 3);
+    expect(event.objectRef.name).toHaveLength(64 + 3);
+    expect(JSON.stringify(event).length).toBeLessThan(1_000);
+  });
+});
 
 test('A9: a full disk stops tokens and nothing else, and what follows needs no restart', async () => {
   const codeOfToken = async (): Promise<number> => (await post(server, ASK)).code;
-  await changeDisk('/dev/full');
+  await changeDisk('/dev/full', securityPath);
   await expect.poll(codeOfToken, { timeout: 10_000 }).toBe(503);
   const refused = await post(server, ASK);
   expect(refused.code).toBe(503);
@@ -217,14 +275,14 @@ test('A9: a full disk stops tokens and nothing else, and what follows needs no r
   expect((await server.call('GET', '/readyz')).code).toBe(200);
 
   const next = join(dir, 'logs', 'second.log');
-  await changeDisk(next);
+  await changeDisk(next, securityPath);
   const answer = await post(server, ASK);
   expect(answer.code).toBe(201);
   const jti = `JTI=${decodeJwt(answer.json.status.token).jti}`;
-  const events = await readAudit(next);
+  const events = await readLines(next);
   expect(events.some(({ annotations }) => annotations[ISSUED] === jti)).toBe(true);
   // What was refused is recorded as refused, and what happened meanwhile was kept.
-  const [event] = await eventsOf(next, refused.headers.get('audit-id'));
+  const [event] = await eventsOf(log, refused.headers.get('audit-id'));
   expect(event).toMatchObject({ responseStatus: { code: 503, reason: 'ServiceUnavailable' } });
   expect(server.output.stderr).toContain('the audit log cannot be written');
   expect(server.output.stderr).toContain('the audit log can be written again');
@@ -236,7 +294,7 @@ test('A9, B20: an audit log that stalls stops tokens and nothing else, and what 
   const reader = await open(pipe, constants.O_RDWR | constants.O_NONBLOCK);
   // Until it is full.
   await reader.write(Buffer.alloc(1024 * 1024, 'x'));
-  await changeDisk(pipe);
+  await changeDisk(pipe, securityPath);
   const ask = () => post(server, ASK, { signal: AbortSignal.timeout(5_000) });
   await expect.poll(async () => (await ask()).code, { timeout: 20_000 }).toBe(503);
   const from = performance.now();
@@ -252,7 +310,23 @@ test('A9, B20: an audit log that stalls stops tokens and nothing else, and what 
   // An empty pipe is an error here, and is tried again.
   const reading = setInterval(() => reader.read(Buffer.alloc(65_536)).catch(() => {}), 20);
   await expect.poll(async () => (await ask()).code, { timeout: 10_000 }).toBe(201);
-  await changeDisk(join(dir, 'logs', 'third.log'));
+  await changeDisk(join(dir, 'logs', 'third.log'), securityPath);
   clearInterval(reading);
   await reader.close();
+});
+
+test('A9: tokens do not depend on the log of requests, whose events wait for room', async () => {
+  await changeDisk('/dev/full');
+  const isFailing = async (): Promise<boolean> => {
+    await server.call('GET', '/auth/v1/clusters');
+    return server.output.stderr.includes('the audit log cannot be written: its events wait in memory until it can');
+  };
+  await expect.poll(isFailing, { timeout: 10_000 }).toBe(true);
+  const list = await server.call('GET', '/auth/v1/clusters');
+  expect((await post(server, ASK)).code).toBe(201);
+  const fourth = join(dir, 'logs', 'fourth.log');
+  await changeDisk(fourth);
+  await expect
+    .poll(async () => (await readLines(fourth).catch(() => [])).map(({ auditID }) => auditID), { timeout: 10_000 })
+    .toContain(list.headers.get('audit-id'));
 });

@@ -1,11 +1,14 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createServer, type Server as TlsServer } from 'node:tls';
+import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { presentedRoot } from '../../src/cli/commands/trust.ts';
+import { startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
+import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
-import { createObjects, issue, tokenPath } from './support/objects.ts';
+import { CLUSTERS, createObjects, issue, tokenPath } from './support/objects.ts';
 import { WHO } from './support/reviews.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
@@ -16,7 +19,7 @@ let person: Person;
 let uids: Awaited<ReturnType<typeof createObjects>>;
 
 beforeAll(async () => {
-  server = await startServer({ tls: true, users: { jane: [] } });
+  server = await startServer({ tls: true, users: { jane: [] }, args: ['--cluster-networks', '127.0.0.0/8'] });
   uids = await createObjects(server);
   person = await Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken });
 });
@@ -52,6 +55,68 @@ describe('clusterpass trust', () => {
     expect(await person.fails(['trust', 'alhpa', ...ca])).toContain('"alhpa" not found');
     const env = { CLUSTERPASS_TOKEN: tokenOf('jane') };
     expect(await person.fails(['trust', 'alpha', ...ca], { env })).toContain('cannot get resource "clusters"');
+  });
+});
+
+describe('A43: clusterpass trust --refresh', () => {
+  const authority = createAuthority('cluster CA');
+
+  it('changes a comment of the file in place, and nothing else', async () => {
+    const file = join(person.home, 'authentication.yaml');
+    const printed = await person.ok(['trust', 'alpha', '--certificate-authority', TLS.caFile]);
+    await writeFile(file, printed);
+    const { ino } = await stat(file);
+    const expected = `${file} changed: kube-apiserver reads the keys again in about 20 seconds\n`;
+    // Needs no server and no login.
+    const env = { CLUSTERPASS_SERVER: '', CLUSTERPASS_TOKEN: '' };
+    const texts = [printed];
+    for (let count = 0; count < 3; count++) {
+      expect(await person.ok(['trust', '--refresh', '--file', file], { env })).toBe(expected);
+      texts.push(await readFile(file, 'utf8'));
+    }
+    expect(new Set(texts).size).toBe(4);
+    expect(texts[3]).toHaveLength(texts[1]?.length ?? 0);
+    expect(texts[3]?.startsWith(printed)).toBe(true);
+    expect(parse(texts[3] ?? '')).toEqual(parse(printed));
+    expect((await stat(file)).ino).toBe(ino);
+  });
+
+  it('changes no file of another kind, and says what it needs', async () => {
+    const file = join(person.home, 'other.yaml');
+    await writeFile(file, 'kind: Config');
+    expect(await person.fails(['trust', '--refresh', '--file', file])).toContain(
+      'is not an AuthenticationConfiguration',
+    );
+    expect(await readFile(file, 'utf8')).toBe('kind: Config');
+    expect(await person.fails(['trust', '--refresh', '--file', '/nowhere/a.yaml'])).toBe(
+      'error: cannot change /nowhere/a.yaml: no such file or directory\n',
+    );
+    expect(await person.fails(['trust', '--refresh'])).toContain('set --file FILE');
+    expect(await person.fails(['trust'])).toContain('name the cluster');
+    expect(await person.fails(['trust', 'alpha', '--file', file])).toContain('add --refresh');
+  });
+
+  it('sends the API server a token for it that no key verifies', async () => {
+    const api = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), () => ({ status: 401 }));
+    const spec = {
+      orchestratorApiEndpoints: {
+        serverEndpoints: [{ serverAddress: `https://127.0.0.1:${api.port}` }],
+        caBundle: Buffer.from(authority.cert).toString('base64'),
+      },
+    };
+    const body = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'real' }, spec };
+    expect((await server.call('POST', CLUSTERS, { body })).code).toBe(201);
+    expect(await person.ok(['trust', 'real', '--refresh'])).toContain('was sent a token that no key verifies');
+    const token = String(api.requests[0]?.headers.authorization).replace('Bearer ', '');
+    const issuer = `${server.url}/orchestrator/real`;
+    expect(decodeJwt(token)).toMatchObject({ iss: issuer, aud: [issuer] });
+    expect(api.requests).toHaveLength(1);
+    const jwks = (await server.call('GET', '/orchestrator/real/openid/v1/jwks', { token: null })).json;
+    await expect(jwtVerify(token, createLocalJWKSet(jwks))).rejects.toThrow('no applicable key');
+    api.answer = () => ({ status: 200 });
+    expect(await person.fails(['trust', 'real', '--refresh'])).toContain('answered 200 where 401 was expected');
+    await api.close();
+    expect(await person.fails(['trust', 'real', '--refresh'])).toContain('cannot reach https://127.0.0.1');
   });
 });
 

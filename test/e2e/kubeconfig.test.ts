@@ -82,7 +82,7 @@ describe('from the API', () => {
                 ],
                 installHint: expect.stringContaining('clusterpass login'),
                 interactiveMode: 'Never',
-                provideClusterInfo: false,
+                provideClusterInfo: true,
               },
             },
           },
@@ -114,7 +114,7 @@ describe('from the API', () => {
           caData: CA,
           skipTLSVerify: false,
         });
-        expect(config.getCurrentUser()?.exec).toMatchObject({ command: 'clusterpass', provideClusterInfo: false });
+        expect(config.getCurrentUser()?.exec).toMatchObject({ command: 'clusterpass', provideClusterInfo: true });
         expect(config.getCurrentUser()?.token).toBeUndefined();
       }
     });

@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ASK, CLUSTERS, createCluster, createObjects, issue, tokenPath } from './support/objects.ts';
 import { openSocket } from './support/open-socket.ts';
@@ -58,6 +58,22 @@ describe('a start', () => {
     expect(code).toBe(1);
     expect(stderr).toContain(`clusterpass: 127.0.0.1:${port} is in use by another program`);
     expect(stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('with a file where a folder has to be ends with 1 and says which, in words', async () => {
+    const file = join(await mkdtemp(join(tmpdir(), 'clusterpass-start-')), 'file');
+    await writeFile(file, '');
+    for (const args of [
+      ['--data-dir', file],
+      ['--data-dir', join(file, 'data')],
+      ['--data-dir', dirname(file), '--audit-log-path', join(file, 'audit.log')],
+    ]) {
+      const { code, stderr } = await run(['serve', '--listen', '127.0.0.1:0', ...args]);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(new RegExp(`^clusterpass: cannot use ${file}[^:]*: [a-z ]+$`, 'm'));
+      expect(stderr).not.toMatch(/E[A-Z]{4,}| at |mkdir/);
+    }
+    await rm(dirname(file), { recursive: true });
   });
 
   it('A1: with keys that others can read ends with 1', async () => {

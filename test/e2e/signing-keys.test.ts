@@ -244,7 +244,7 @@ describeWithKubectl('kubectl', () => {
 });
 
 describe('the command line', () => {
-  it('lists, rotates and revokes', async () => {
+  it('A43: lists, rotates and revokes', async () => {
     const person = await Person.at({
       CLUSTERPASS_SERVER: server.url,
       CLUSTERPASS_TOKEN: server.adminToken,
@@ -260,7 +260,11 @@ describe('the command line', () => {
         / signs from 20\S+Z on \(server dry run\)\n$/,
       );
       expect(await person.ok(['keys', 'rotate', '--force'])).toBe(`${await named('Current')} signs from now on\n`);
-      expect(await person.ok(['keys', 'revoke', current])).toBe(`${current} revoked\n`);
+      const { code, stdout, stderr } = await person.run(['keys', 'revoke', current]);
+      expect([code, stdout]).toEqual([0, `${current} revoked\n`]);
+      // A cluster does not notice, so the command says what to do.
+      expect(stderr).toContain('Clusters do not notice');
+      expect(stderr).toContain('clusterpass trust --refresh --file FILE');
       expect(await person.fails(['keys', 'revoke', current])).toContain('not found');
       expect(await person.fails(['keys', 'revoke', '../ring'])).toContain('is not the ID of a key');
     } finally {

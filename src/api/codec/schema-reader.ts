@@ -172,8 +172,7 @@ export class SchemaReader {
       return shape.type === 'byte' ? canonicalBase64(text) : parseGoTime(text);
     } catch (error) {
       if (!(error instanceof Base64Error || error instanceof TimeSyntaxError)) throw error;
-      if (this.#validates(at))
-        this.#fieldError(at, clip(text, 64), `must be of type ${shape.type}: "${clip(text, 64)}"`);
+      if (this.#validates(at)) this.#fieldError(at, clip(text, 64), formatProblem(text, shape));
       else this.goError ??= error.message;
       return undefined;
     }
@@ -211,6 +210,13 @@ export class SchemaReader {
     if (!this.#options.sorted) return undefined;
     return [...node.keys.keys()].sort((a, b) => compareBytes(node.keys[a] ?? '', node.keys[b] ?? ''));
   }
+}
+
+/** For people. kube-apiserver says "must be of type byte". */
+function formatProblem(text: string, { type }: LeafShape): string {
+  if (type !== 'byte') return 'must be a time in RFC 3339, e.g. 2026-01-02T03:04:05Z';
+  const isPem = text.trimStart().startsWith('-----BEGIN');
+  return isPem ? 'must be in base64, and is PEM: encode the file with base64 -w0 FILE' : 'must be in base64';
 }
 
 /**

@@ -48,7 +48,8 @@ export function validateEndpoints(
   const { caBundle = '' } = endpoints;
   const isStored = old.some((one) => one.caBundle === caBundle);
   const bundle = isStored ? keyProblem(caBundle) : bundleProblem(caBundle, checks.now());
-  if (bundle !== undefined) errors.push(forbiddenField(`${at}.caBundle`, bundle));
+  // Not quoted: it is long, and may hold a private key.
+  if (bundle !== undefined) errors.push(invalidValue(`${at}.caBundle`, `<${caBundle.length} characters>`, bundle));
   return errors;
 }
 
@@ -113,7 +114,7 @@ const decoded = (caBundle: string): string => Buffer.from(caBundle, 'base64').to
 /** Every caller sees the bundle: a private key in it, the usual mistake with PEM files, must not be stored nor stay. */
 const keyProblem = (caBundle: string): string | undefined =>
   decoded(caBundle).includes('PRIVATE KEY-----')
-    ? 'must hold certificates only, and there is a private key in it'
+    ? 'contains a private key, which every caller could read: send the CA certificates only'
     : undefined;
 
 /** Parsing a certificate takes 20 us and more, and thousands fit into a request. */
@@ -141,7 +142,7 @@ const factsOf = cached(readBundle, { maxEntries: 64, maxKeyLength: 16 * 1024 });
 function bundleProblem(caBundle: string, now: number): string | undefined {
   if (caBundle === '') return undefined;
   const { problem, expiresAt } = factsOf(caBundle);
-  return problem ?? (expiresAt < now ? 'every certificate in it has expired' : undefined);
+  return problem ?? (expiresAt < now ? 'every certificate has expired' : undefined);
 }
 
 function readBundle(caBundle: string): BundleFacts {
@@ -149,13 +150,14 @@ function readBundle(caBundle: string): BundleFacts {
   const key = keyProblem(caBundle);
   if (key !== undefined) return refused(key);
   const texts = decoded(caBundle).match(CERTIFICATE) ?? [];
-  if (texts.length === 0) return refused('must hold certificates in PEM form, and there is none in it');
-  if (texts.length > MAX_CERTIFICATES) return refused(`must hold at most ${MAX_CERTIFICATES} certificates`);
+  if (texts.length === 0)
+    return refused('contains no certificate: it must be a PEM file (-----BEGIN CERTIFICATE-----), in base64');
+  if (texts.length > MAX_CERTIFICATES) return refused(`contains more than ${MAX_CERTIFICATES} certificates`);
   let expiresAt = 0;
   for (const [index, text] of texts.entries()) {
     const certificate = readCertificate(text);
-    if (certificate === undefined) return refused(`certificate ${index + 1} in it cannot be read`);
-    if (!certificate.ca) return refused(`certificate ${index + 1} in it is not a CA certificate`);
+    if (certificate === undefined) return refused(`certificate ${index + 1} cannot be read`);
+    if (!certificate.ca) return refused(`certificate ${index + 1} is not a CA certificate`);
     // An expired certificate may stay beside its successor.
     expiresAt = Math.max(expiresAt, certificate.validToDate.getTime());
   }

@@ -104,9 +104,22 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'Writes an `AuthenticationConfiguration` for the flag `--authentication-config` of kube-apiserver. A token then ' +
       'authenticates as its service account, with its groups and its UID. The CA in the file is that of ' +
       '`--certificate-authority` or of the login. Without one, it is the root certificate that the issuer presents, if this ' +
-      'machine trusts it and it is not a public CA.',
-    arguments: [{ name: '<CLUSTER>', doc: 'Name of the cluster.' }],
-    examples: ['clusterpass trust prod-eu-1 > authentication.yaml'],
+      'machine trusts it and it is not a public CA.\n\n' +
+      'With `--refresh` it makes an API server read the key set again, which is necessary after `clusterpass keys revoke`: ' +
+      'kube-apiserver accepts tokens of the keys that it has in memory, however old they are. With `--file`, run on the ' +
+      'machine of the API server, it changes a comment in the file of `--authentication-config`, which kube-apiserver ' +
+      'takes up in about 20 seconds. With a cluster, it sends its API server a token that no key verifies; kube-apiserver ' +
+      'then reads the keys again if those it has are older than an hour.',
+    arguments: [{ name: '[CLUSTER]', doc: 'Name of the cluster. Optional with `--refresh --file`.' }],
+    flags: [
+      { flags: '--refresh', doc: 'Make an API server read the keys again, instead of writing the configuration.' },
+      { flags: '--file <file>', doc: 'With `--refresh`: the file of `--authentication-config` to change.' },
+    ],
+    examples: [
+      'clusterpass trust prod-eu-1 > authentication.yaml',
+      'clusterpass trust --refresh --file /etc/kubernetes/authentication.yaml',
+      'clusterpass trust prod-eu-1 --refresh',
+    ],
   },
   {
     path: ['confirm'],
@@ -153,7 +166,8 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     summary: 'Revoke a signing key and all tokens signed with it.',
     details:
       'The server refuses the tokens of the key immediately and no longer publishes the key. If it is the current key, the ' +
-      'next key takes its place.',
+      'next key takes its place. Clusters accept the tokens until they expire, unless `clusterpass trust --refresh` makes ' +
+      'them read the keys again.',
     arguments: [{ name: '<KEY>', doc: 'ID of the key.' }],
     flags: [dryRun],
     examples: ['clusterpass keys revoke RkEm2pTSmmwLLLhIExcVnKNnyQGyZWRr9wHQyvDF0hc'],

@@ -145,7 +145,11 @@ export const USER_COMMANDS: readonly Command[] = [
     details:
       'Writes only an ExecCredential to stdout, of the version that `KUBERNETES_EXEC_INFO` requests. Tokens are cached in ' +
       '`$XDG_CACHE_HOME/clusterpass` or `~/.cache/clusterpass` (mode 0600) until shortly before they expire; that time is ' +
-      'the `expirationTimestamp` for kubectl. Processes that start at the same time share one request.',
+      'the `expirationTimestamp` for kubectl. Processes that start at the same time share one request. A cached token ' +
+      'that is older than a minute, or that the same process asks for again, is first checked at the server (or at the ' +
+      'cluster, if it issues its tokens itself) and replaced if it is refused: its key, its account or the token may have ' +
+      'been revoked. If there is no answer within two seconds, the cached token is used. `clusterpass login` and ' +
+      '`clusterpass logout` remove the cached tokens of the server.',
     flags: [
       cluster('Cluster of the service account.'),
       { ...namespace, doc: 'Namespace of the service account.' },
@@ -153,7 +157,7 @@ export const USER_COMMANDS: readonly Command[] = [
       { flags: '--as <namespace/name>', doc: 'Short for `--namespace` and `--service-account`.' },
       audience,
       { flags: '--duration <duration>', doc: 'Requested lifetime, e.g. `10m`.' },
-      { flags: '--no-cache', doc: 'Request a new token without using the cache.' },
+      { flags: '--no-cache', doc: 'Request a new token, which replaces the cached one.' },
     ],
     examples: ['clusterpass credential --cluster prod-eu-1 --as ci/builder'],
   },

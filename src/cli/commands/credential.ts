@@ -1,7 +1,8 @@
 import { isStatus } from '../../client/errors.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { checkAtCluster, checkAtServer } from '../connection/check-token.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
-import { cachedCredential, fromIssued } from '../connection/credential-cache.ts';
+import { type CredentialSource, cachedCredential } from '../connection/credential-cache.ts';
 import { parseServiceAccount, type ServiceAccount } from '../service-account.ts';
 
 /** An exec credential plugin of client-go: writes only an ExecCredential to stdout. */
@@ -14,20 +15,27 @@ export const run: Run = async (context, invocation) => {
   const connection = await resolveConnection(context, invocation);
   const { server } = connection;
   const client = await clientFor(context, connection);
-  const issue = () =>
-    client.createToken({
-      cluster,
-      ...account,
-      audiences,
-      ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
-    });
+  const source: CredentialSource = {
+    issue: () =>
+      client.createToken({
+        cluster,
+        ...account,
+        audiences,
+        ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
+      }),
+    check: async (token, verifier) => {
+      if (verifier === 'none') return 'unknown';
+      return verifier === 'server'
+        ? checkAtServer(connection, cluster, token)
+        : checkAtCluster(context.env.KUBERNETES_EXEC_INFO, token);
+    },
+  };
   // The ID of a session stays the same when its token is refreshed.
   const caller = connection.sessionId ?? (await connection.token?.()) ?? '';
   const identity = [caller, cluster, account, audiences, expirationSeconds ?? null];
   try {
-    const { token, refreshAt } = invocation.isOff('cache')
-      ? fromIssued(await issue(), context.now())
-      : await cachedCredential(context, server, identity, issue);
+    const replace = invocation.isOff('cache');
+    const { token, refreshAt } = await cachedCredential(context, server, identity, source, { replace });
     // E-05: kubectl requests a new credential only after this time, to the second. So it is the time of the refresh.
     const expirationTimestamp = new Date(refreshAt).toISOString().replace(/\.\d+Z$/, 'Z');
     const credential = { kind: 'ExecCredential', apiVersion, spec: {}, status: { expirationTimestamp, token } };

@@ -15,7 +15,10 @@ export const run: Run = async (context, invocation) => {
   context.out.write(`${name} revoked${dryRun ? ' (server dry run)' : ''}\n`);
   if (!dryRun) {
     context.err.write(
-      'This server now refuses its tokens. Clusters may accept them until they read the key set again, within an hour.\n',
+      'Clusterpass now refuses the tokens of this key. Clusters do not notice: a kube-apiserver accepts them until they ' +
+        'expire, as long as it has the key in memory.\n' +
+        'For each cluster, on the machine of its API server: clusterpass trust --refresh --file FILE, where FILE is that ' +
+        'of --authentication-config. It takes about 20 seconds.\n',
     );
   }
   return undefined;

@@ -142,6 +142,11 @@ async function write(
     if (result.changed || !isRepeated) print(`${file}: ${summaryOf(result)}`);
   }
   for (const { from, to } of result.renamed) print(`renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`);
+  const choose = 'choose one with kubectl config use-context NAME';
+  if (result.selected !== undefined) print(`kubectl uses ${terminalSafe(result.selected)} by default: ${choose}`);
+  if (result.lost !== undefined) {
+    print(`Warning: the current context ${terminalSafe(result.lost)} was removed, and kubectl fails: ${choose}`);
+  }
   for (const collision of result.collisions) print(`error: ${terminalSafe(collision)}`);
   return result;
 }

@@ -3,6 +3,7 @@ import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { type Connection, clientFor, resolveConnection } from '../connection/connection.ts';
+import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Login, loginFor, readLogins } from '../connection/logins.ts';
 import { clientSettings, signIn } from '../oidc/sign-in.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
@@ -21,6 +22,8 @@ export const run: Run = async (context, invocation) => {
     productName: invocation.text('productName') ?? (await findProductName(client)) ?? connection.productName,
   };
   await changeLogins(context, ({ logins }) => ({ current: server, logins: { ...logins, [server]: login } }));
+  // What was issued to an earlier login may have been refused since.
+  await deleteCredentials(context, server);
   context.out.write(`Logged in to ${server} as ${JSON.stringify(terminalSafe(user))}.\n`);
   return undefined;
 };

@@ -1,19 +1,47 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
+import { resolve } from 'node:path';
 import { connect, rootCertificates } from 'node:tls';
+import { chooseEndpoint } from '../../api/choose-endpoint.ts';
+import type { Client } from '../../client/create-client.ts';
+import { type Cluster, endpointsOf } from '../../client/types.ts';
 import { fieldSelectorFor, getCluster } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { type Connection, clientFor, resolveConnection } from '../connection/connection.ts';
+import { fetchFor } from '../connection/fetch-for.ts';
+import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
+import { sendUnverifiableToken, touchAuthenticationFile } from '../refresh-trust.ts';
 import { authenticationConfiguration, type TrustOptions } from '../trust-configuration.ts';
 
 /** Writes an AuthenticationConfiguration with which an API server accepts tokens of Clusterpass. */
 export const run: Run = async (context, invocation) => {
-  const [name = ''] = invocation.args;
+  const [name] = invocation.args;
+  const file = invocation.text('file');
+  if (invocation.is('refresh')) return refresh(context, invocation, name, file);
+  if (file !== undefined) throw new CliError('--file is the file that --refresh changes: add --refresh');
+  if (name === undefined) throw new CliError('name the cluster: clusterpass trust CLUSTER');
   const connection = await resolveConnection(context, invocation);
-  const client = await clientFor(context, connection);
+  const { issuer, audience } = await issuerOf(await clientFor(context, connection), name);
+  const authority = await authorityFor(context, invocation, connection, issuer);
+  if (new URL(issuer).protocol !== 'https:') {
+    context.err.write(
+      `Warning: ${issuer} is plain HTTP, but kube-apiserver accepts https issuers only: serve with TLS, and set --base-url\n`,
+    );
+  }
+  context.out.write(authenticationConfiguration({ cluster: name, issuer, audience, ...authority }));
+  return undefined;
+};
+
+interface Issuer {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly cluster: Cluster;
+}
+
+async function issuerOf(client: Client, name: string): Promise<Issuer> {
   // Fails if the cluster does not exist: a typo must not end up in a trusted issuer.
-  await getCluster(client, name);
+  const cluster = await getCluster(client, name);
   const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });
   const annotations = items[0]?.metadata.annotations ?? {};
   const issuer = annotations['clusterpass.dev/issuer'];
@@ -23,16 +51,43 @@ export const run: Run = async (context, invocation) => {
   if (issuer === undefined || !URL.canParse(issuer)) {
     throw new CliError(`the issuer of ${terminalSafe(name)} is unknown: you need permission to list the cluster`);
   }
-  const authority = await authorityFor(context, invocation, connection, issuer);
-  if (new URL(issuer).protocol !== 'https:') {
-    context.err.write(
-      `Warning: ${issuer} is plain HTTP, but kube-apiserver accepts https issuers only: serve with TLS, and set --base-url\n`,
+  return { issuer, audience: annotations['clusterpass.dev/audience'] ?? issuer, cluster };
+}
+
+/** Makes an API server read the key set again, e.g. after a key was revoked. */
+async function refresh(
+  context: Context,
+  invocation: Invocation,
+  name: string | undefined,
+  file: string | undefined,
+): Promise<undefined> {
+  if (name === undefined && file === undefined) {
+    throw new CliError(
+      'set --file FILE, the file of --authentication-config, on the machine of the API server; or name a cluster',
     );
   }
-  const audience = annotations['clusterpass.dev/audience'] ?? issuer;
-  context.out.write(authenticationConfiguration({ cluster: name, issuer, audience, ...authority }));
+  if (file !== undefined) {
+    await touchAuthenticationFile(resolve(context.cwd, file), context.now());
+    context.out.write(`${file} changed: kube-apiserver reads the keys again in about 20 seconds\n`);
+  }
+  if (name === undefined) return undefined;
+  const connection = await resolveConnection(context, invocation);
+  const { issuer, audience, cluster } = await issuerOf(await clientFor(context, connection), name);
+  const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
+  const localAddress = await localAddressTo(connection.server);
+  const address = chooseEndpoint(serverEndpoints, localAddress === undefined ? [] : [localAddress])?.serverAddress;
+  if (address === undefined) throw new CliError(`${terminalSafe(name)} has no address`);
+  const certificateAuthority = caBundle === undefined ? undefined : Buffer.from(caBundle, 'base64').toString();
+  const fetch = await fetchFor({ certificateAuthority, insecureSkipTlsVerify: false });
+  await sendUnverifiableToken(fetch, { address, issuer, audience, now: context.now() });
+  context.out.write(
+    `${terminalSafe(name)} was sent a token that no key verifies: it reads the keys again if those it has are older than an hour\n`,
+  );
+  context.err.write(
+    'Repeat this in an hour, or change its authentication file now: clusterpass trust --refresh --file FILE\n',
+  );
   return undefined;
-};
+}
 
 type Authority = Pick<TrustOptions, 'certificateAuthority' | 'reasonForNoCa'>;
 

@@ -2,9 +2,10 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ConnectionError, StatusError, statusFrom } from '../../client/errors.ts';
 import type { IssuedToken } from '../../client/types.ts';
 import { fakeContext } from '../cli.fixture.ts';
-import { cachedCredential, deleteCredentials } from './credential-cache.ts';
+import { type CredentialSource, cachedCredential, deleteCredentials, type Verdict } from './credential-cache.ts';
 
 let home: string;
 beforeEach(async () => {
@@ -19,6 +20,7 @@ function issuer(context: { time: number }) {
   let count = 0;
   return {
     count: () => count,
+    check: async (): Promise<Verdict> => 'accepted',
     issue: async (): Promise<IssuedToken> => {
       const issuedAt = context.time + 24 * 60 * MINUTE;
       return {
@@ -35,50 +37,151 @@ function issuer(context: { time: number }) {
 describe('cached credentials', () => {
   it('are used until a minute before they expire, even if the clocks differ', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
-    const { issue, count } = issuer(context);
-    const get = () => cachedCredential(context, 'https://pass', ['jane'], issue);
-    expect(await get()).toEqual({ token: 'token-1', refreshAt: context.time + 59 * MINUTE });
+    const source = issuer(context);
+    const get = () => cachedCredential(context, 'https://pass', ['jane'], source);
+    expect(await get()).toMatchObject({ token: 'token-1', refreshAt: context.time + 59 * MINUTE });
     context.time += 59 * MINUTE - 1;
     expect((await get()).token).toBe('token-1');
     context.time += 1;
     expect((await get()).token).toBe('token-2');
-    expect(count()).toBe(2);
+    expect(source.count()).toBe(2);
   });
 
   it('are requested once for concurrent callers', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
-    const { issue, count } = issuer(context);
-    await Promise.all(Array.from({ length: 8 }, () => cachedCredential(context, 'https://pass', ['jane'], issue)));
-    expect(count()).toBe(1);
+    const source = issuer(context);
+    await Promise.all(Array.from({ length: 8 }, () => cachedCredential(context, 'https://pass', ['jane'], source)));
+    expect(source.count()).toBe(1);
   });
 
   it('are replaced if the file is malformed', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
-    const { issue } = issuer(context);
-    await cachedCredential(context, 'https://pass', ['jane'], issue);
+    const source = issuer(context);
+    await cachedCredential(context, 'https://pass', ['jane'], source);
     const folder = join(home, 'clusterpass/credentials');
     const [server = ''] = await readdir(folder);
     const [file = ''] = await readdir(join(folder, server));
     await writeFile(join(folder, server, file), '{"token":1}');
-    expect((await cachedCredential(context, 'https://pass', ['jane'], issue)).token).toBe('token-2');
+    expect((await cachedCredential(context, 'https://pass', ['jane'], source)).token).toBe('token-2');
   });
 
   it('are deleted per server', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
-    const { issue } = issuer(context);
-    await cachedCredential(context, 'https://a', ['jane'], issue);
-    await cachedCredential(context, 'https://b', ['jane'], issue);
+    const source = issuer(context);
+    await cachedCredential(context, 'https://a', ['jane'], source);
+    await cachedCredential(context, 'https://b', ['jane'], source);
     await deleteCredentials(context, 'https://a');
-    expect((await cachedCredential(context, 'https://b', ['jane'], issue)).token).toBe('token-2');
-    expect((await cachedCredential(context, 'https://a', ['jane'], issue)).token).toBe('token-3');
+    expect((await cachedCredential(context, 'https://b', ['jane'], source)).token).toBe('token-2');
+    expect((await cachedCredential(context, 'https://a', ['jane'], source)).token).toBe('token-3');
   });
 
   it('are requested again after an error', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
-    const failing = cachedCredential(context, 'https://a', ['jane'], async () => {
+    const issue = async () => {
       throw new Error('refused');
-    });
+    };
+    const failing = cachedCredential(context, 'https://a', ['jane'], { ...issuer(context), issue });
     await expect(failing).rejects.toThrow('refused');
-    expect((await cachedCredential(context, 'https://a', ['jane'], issuer(context).issue)).token).toBe('token-1');
+    expect((await cachedCredential(context, 'https://a', ['jane'], issuer(context))).token).toBe('token-1');
+  });
+});
+
+describe('A42: a cached credential that may be revoked', () => {
+  /** Answers checks as `verdicts` says, by who is asked and which token it is; and counts them. */
+  function setUp(verdicts: (token: string) => Partial<Record<'server' | 'cluster', Verdict>> = () => ({})) {
+    const context = fakeContext({ XDG_CACHE_HOME: home });
+    const checks: string[] = [];
+    const source: CredentialSource & { count(): number } = {
+      ...issuer(context),
+      check: async (token, verifier) => {
+        checks.push(`${verifier} ${token}`);
+        return verifier === 'none' ? 'unknown' : (verdicts(token)[verifier] ?? 'accepted');
+      },
+    };
+    const get = async (options = {}, from = context) =>
+      (await cachedCredential(from, 'https://pass', ['jane'], source, options)).token;
+    return { context, checks, source, get };
+  }
+
+  it('is checked once a minute', async () => {
+    const { context, checks, get } = setUp();
+    await get();
+    context.time += MINUTE - 1;
+    await get();
+    expect(checks).toEqual([]);
+    context.time += 1;
+    await get();
+    await get();
+    expect(checks).toEqual(['server token-1']);
+    context.time += MINUTE;
+    expect(await get()).toBe('token-1');
+    expect(checks).toHaveLength(2);
+  });
+
+  it('is replaced when it is refused', async () => {
+    const { context, get } = setUp((token) => ({ server: token === 'token-1' ? 'refused' : 'accepted' }));
+    await get();
+    context.time += MINUTE;
+    expect(await get()).toBe('token-2');
+    context.time += MINUTE;
+    expect(await get()).toBe('token-2');
+  });
+
+  it('is used without an answer, and not checked again for a minute', async () => {
+    const { context, checks, get } = setUp(() => ({ server: 'unknown' }));
+    await get();
+    context.time += MINUTE;
+    expect([await get(), await get(), await get()]).toEqual(['token-1', 'token-1', 'token-1']);
+    expect(checks).toHaveLength(1);
+  });
+
+  it('is checked at the cluster if the server refuses every token of that kind', async () => {
+    const revoked = new Set<string>();
+    const { context, checks, get } = setUp((token) => ({
+      server: 'refused',
+      cluster: revoked.has(token) ? 'refused' : 'accepted',
+    }));
+    await get();
+    context.time += MINUTE;
+    expect(await get()).toBe('token-2');
+    checks.length = 0;
+    context.time += MINUTE;
+    expect(await get()).toBe('token-2');
+    expect(checks).toEqual(['cluster token-2']);
+    revoked.add('token-2');
+    context.time += MINUTE;
+    expect(await get()).toBe('token-3');
+  });
+
+  it('is replaced when the process that got it asks again, and its verifier has no answer', async () => {
+    const { context, checks, source, get } = setUp(() => ({ server: 'unknown' }));
+    const kubectl = Object.assign(fakeContext({ XDG_CACHE_HOME: home }), { parentPid: 4711 });
+    const other = Object.assign(fakeContext({ XDG_CACHE_HOME: home }), { parentPid: 4712 });
+    expect(await get({}, kubectl)).toBe('token-1');
+    expect(await get({}, other)).toBe('token-1');
+    expect(checks).toEqual([]);
+    expect(await get({}, kubectl)).toBe('token-2');
+    expect(await get({}, context)).toBe('token-2');
+    // The server is away altogether.
+    const away = async () => {
+      throw new ConnectionError('away');
+    };
+    const token = await cachedCredential(kubectl, 'https://pass', ['jane'], { ...source, issue: away });
+    expect(token.token).toBe('token-2');
+  });
+
+  it('is replaced by --no-cache, and removed by a 401', async () => {
+    const { context, source, get } = setUp();
+    await get();
+    expect(await get({ replace: true })).toBe('token-2');
+    expect(await get()).toBe('token-2');
+    const issue = async () => {
+      throw new StatusError(statusFrom(401, ''));
+    };
+    const refused = { ...source, issue };
+    await expect(cachedCredential(context, 'https://pass', ['jane'], refused, { replace: true })).rejects.toThrow(
+      '401',
+    );
+    expect(await get()).toBe('token-3');
   });
 });

@@ -1,23 +1,42 @@
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ConnectionError, isStatus } from '../../client/errors.ts';
 import type { IssuedToken } from '../../client/types.ts';
 import { CliError, type Context } from '../command.ts';
 import { withLock } from '../files/file-lock.ts';
 import { readPrivate, writePrivate } from '../files/files.ts';
 import { cacheFolder } from '../files/folders.ts';
 
+/** Who can say whether a token is still accepted: Clusterpass, the cluster of the token, or neither. */
+export type Verifier = 'server' | 'cluster' | 'none';
+export type Verdict = 'accepted' | 'refused' | 'unknown';
+
 /** A token that `clusterpass credential` has cached for the next kubectl. */
 export interface CachedCredential {
   readonly token: string;
-  /** When a new token is requested. By the clock of this machine, epoch milliseconds. */
+  /** When a new token is requested. By the clock of this machine, epoch milliseconds; `checkedAt` too. */
   readonly refreshAt: number;
+  /** When the token was issued, or last known to be accepted. */
+  readonly checkedAt: number;
+  readonly verifier: Verifier;
+  /** The process that the token was issued or checked for, if known. */
+  readonly parentPid?: number | undefined;
+}
+
+/** Where credentials come from. */
+export interface CredentialSource {
+  issue(): Promise<IssuedToken>;
+  /** `unknown` when there is no answer. Never throws. */
+  check(token: string, verifier: Verifier): Promise<Verdict>;
 }
 
 /** How long before its expiry a token is replaced: requests take time, and clocks differ. */
 const MAX_MARGIN_MS = 60_000;
 const MARGIN_SHARE = 0.1;
 const LOCK_WAIT_MS = 45_000;
+/** A token that is older is checked before it is used: its key, its account or itself may have been revoked. */
+const CHECK_MS = 60_000;
 
 const digest = (...parts: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 40);
@@ -27,53 +46,128 @@ const folderOf = ({ env }: Context, server: string): string => join(cacheFolder(
 /**
  * A credential from the cache, or a new one that is then cached. `identity` is everything that distinguishes two
  * credentials, including the session or the token of the caller, so that no login gets the credential of another.
+ *
+ * A credential that is older than a minute is checked, and replaced if it is refused. If there is no answer, it is
+ * used. With `replace` the cached credential is not used.
  */
 export async function cachedCredential(
   context: Context,
   server: string,
   identity: readonly unknown[],
-  issue: () => Promise<IssuedToken>,
+  source: CredentialSource,
+  { replace = false }: { readonly replace?: boolean } = {},
 ): Promise<CachedCredential> {
   const file = join(folderOf(context, server), `${digest(...identity)}.json`);
   const fresh = async (): Promise<CachedCredential | undefined> => {
     const found = await readCredential(file);
     return found !== undefined && context.now() < found.refreshAt ? found : undefined;
   };
-  let found = await fresh();
+  const renewed = (old: CachedCredential | undefined): Promise<CachedCredential> =>
+    renew(context, old, source).catch(async (error: unknown) => {
+      // The caller is refused, so what was issued to it must not be used either.
+      if (isStatus(error, 401)) await rm(file, { force: true });
+      throw error;
+    });
+  if (replace) {
+    const credential = await renewed(undefined);
+    // It has to work without a cache, too.
+    await writePrivate(file, JSON.stringify(credential)).catch(() => undefined);
+    return credential;
+  }
+  const usable = async (): Promise<CachedCredential | undefined> => {
+    const found = await fresh();
+    return found === undefined || isDue(context, found) ? undefined : found;
+  };
+  let found = await usable();
   if (found !== undefined) return found;
   // A process that waits for the lock uses the credential that the holder of the lock requests.
   const options = {
     waitMs: LOCK_WAIT_MS,
     err: context.err,
     done: async () => {
-      found = await fresh();
+      found = await usable();
       return found !== undefined;
     },
   };
-  const issued = await withLock(file, options, async () => {
-    const already = await fresh();
+  const held = await withLock(file, options, async () => {
+    const already = await usable();
     if (already !== undefined) return already;
-    const credential = fromIssued(await issue(), context.now());
+    const credential = await renewed(await fresh());
     await writePrivate(file, JSON.stringify(credential));
     return credential;
   });
-  const credential = issued ?? found;
+  const credential = held ?? found;
   if (credential === undefined) throw new CliError('cannot use the credential cache; try --no-cache');
   return credential;
 }
 
-export function fromIssued({ token, expirationTimestamp, issuedAt }: IssuedToken, now: number): CachedCredential {
-  const lifetime = Date.parse(expirationTimestamp) - issuedAt;
-  return { token, refreshAt: Math.floor(now + lifetime - Math.min(MAX_MARGIN_MS, lifetime * MARGIN_SHARE)) };
+/**
+ * client-go asks again before the expiry only after a 401. It does not say so, but it is the same process.
+ * https://github.com/kubernetes/client-go/blob/master/plugin/pkg/client/auth/exec/exec.go, maybeRefreshCreds
+ */
+const wasAsked = ({ parentPid }: Context, credential: CachedCredential): boolean =>
+  parentPid !== undefined && parentPid === credential.parentPid;
+
+const isDue = (context: Context, credential: CachedCredential): boolean =>
+  wasAsked(context, credential) || Math.abs(context.now() - credential.checkedAt) >= CHECK_MS;
+
+/** The same credential if it is still accepted, or else a new one. */
+async function renew(
+  context: Context,
+  old: CachedCredential | undefined,
+  source: CredentialSource,
+): Promise<CachedCredential> {
+  const { parentPid } = context;
+  const verdict = old === undefined ? 'refused' : await source.check(old.token, old.verifier);
+  const checked = old && { ...old, checkedAt: context.now(), parentPid };
+  const isRetry = old !== undefined && wasAsked(context, old);
+  if (checked !== undefined && (verdict === 'accepted' || (verdict === 'unknown' && !isRetry))) return checked;
+  let issued: IssuedToken;
+  try {
+    issued = await source.issue();
+  } catch (error) {
+    // The server is away. The old one may still be accepted.
+    if (checked !== undefined && verdict === 'unknown' && error instanceof ConnectionError) return checked;
+    throw error;
+  }
+  const next = { ...fromIssued(issued, context.now()), parentPid };
+  return old === undefined ? next : { ...next, verifier: await verifierOf(next.token, old.verifier, source) };
 }
 
-/** A malformed file counts as missing. */
+/**
+ * Clusterpass refuses tokens for other audiences, and those that a cluster has issued itself, although they are valid.
+ * So it is asked about the new token, too.
+ */
+async function verifierOf(token: string, first: Verifier, source: CredentialSource): Promise<Verifier> {
+  const candidates: readonly Verifier[] = first === 'server' ? ['server', 'cluster'] : [first];
+  for (const candidate of candidates) {
+    if ((await source.check(token, candidate)) !== 'refused') return candidate;
+  }
+  return 'none';
+}
+
+export function fromIssued({ token, expirationTimestamp, issuedAt }: IssuedToken, now: number): CachedCredential {
+  const lifetime = Date.parse(expirationTimestamp) - issuedAt;
+  const refreshAt = Math.floor(now + lifetime - Math.min(MAX_MARGIN_MS, lifetime * MARGIN_SHARE));
+  return { token, refreshAt, checkedAt: now, verifier: 'server' };
+}
+
+const VERIFIERS: readonly Verifier[] = ['server', 'cluster', 'none'];
+
+/** A malformed file counts as missing. One of an earlier release is checked at its first use. */
 async function readCredential(file: string): Promise<CachedCredential | undefined> {
   const text = await readPrivate(file);
   if (text === undefined) return undefined;
   try {
-    const { token, refreshAt } = JSON.parse(text) as Partial<CachedCredential>;
-    return typeof token === 'string' && typeof refreshAt === 'number' ? { token, refreshAt } : undefined;
+    const { token, refreshAt, checkedAt, verifier, parentPid } = JSON.parse(text) as Partial<CachedCredential>;
+    if (typeof token !== 'string' || typeof refreshAt !== 'number') return undefined;
+    return {
+      token,
+      refreshAt,
+      checkedAt: typeof checkedAt === 'number' ? checkedAt : 0,
+      verifier: VERIFIERS.find((known) => known === verifier) ?? 'server',
+      parentPid: typeof parentPid === 'number' ? parentPid : undefined,
+    };
   } catch {
     return undefined;
   }

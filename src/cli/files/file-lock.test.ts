@@ -37,6 +37,15 @@ describe('a lock', () => {
     expect(await readdir(join(folder, 'deep'))).toEqual([]);
   });
 
+  it('says in words that a file is where a folder has to be', async () => {
+    await writeFile(join(folder, 'file'), '');
+    const expected = `cannot create ${join(folder, 'file')}: there is a file where a directory has to be`;
+    await expect(withLock(join(folder, 'file/x'), { waitMs: 0, err }, async () => 1)).rejects.toThrow(expected);
+    await expect(withLock(join(folder, 'file/a/x'), { waitMs: 0, err }, async () => 1)).rejects.toThrow(
+      'not a directory',
+    );
+  });
+
   it('is released when the task fails', async () => {
     const file = join(folder, 'x');
     const failing = withLock(file, { waitMs: 0, err }, async () => {

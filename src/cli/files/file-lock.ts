@@ -25,7 +25,9 @@ const NOTICE_AFTER_MS = 1_000;
  */
 export async function withLock<T>(path: string, options: LockOptions, task: () => Promise<T>): Promise<T | undefined> {
   const lock = `${path}.lock`;
-  await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
+  await mkdir(dirname(lock), { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw new CliError(`cannot create ${dirname(lock)}: ${fileProblem(error)}`);
+  });
   const owner = `${process.pid} ${randomBytes(8).toString('hex')}`;
   const start = performance.now();
   let noticed = false;

@@ -2,22 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { codeOf, fileProblem } from '../../lib/file-problem.ts';
 import { CliError } from '../command.ts';
 
-export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException | undefined)?.code ?? '';
-
-const FILE_PROBLEMS: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file or directory',
-  ENOTDIR: 'not a directory',
-  EISDIR: 'is a directory',
-  EACCES: 'permission denied',
-  EPERM: 'operation not permitted',
-  EROFS: 'read-only file system',
-  ENOSPC: 'no space left on device',
-  ELOOP: 'is a symbolic link',
-};
-
-export const fileProblem = (error: unknown): string => FILE_PROBLEMS[codeOf(error)] ?? (error as Error).message;
+export { codeOf, fileProblem };
 
 /** Reads a file that the command line names. */
 export async function readGivenFile(path: string): Promise<string> {

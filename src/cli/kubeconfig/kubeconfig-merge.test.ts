@@ -30,6 +30,19 @@ describe('merging', () => {
     expect(names(text)).toEqual(['a', 'b']);
   });
 
+  it('selects the first context of a file that has none, and changes no choice', () => {
+    const { text, selected } = mergeKubeconfig(undefined, [wanted('a'), wanted('b')]);
+    expect([read(text)['current-context'], selected]).toEqual(['a', 'a']);
+    expect(mergeKubeconfig(text, [wanted('b')]).selected).toBeUndefined();
+    // A file of an earlier release.
+    const { 'current-context': _, ...without } = read(text);
+    expect(mergeKubeconfig(JSON.stringify(without), [wanted('b')]).selected).toBe('b');
+    const others = 'contexts: [{name: mine, context: {}}]';
+    for (const before of ['current-context: ""', 'current-context: mine', others]) {
+      expect(mergeKubeconfig(before, [wanted('a')]).selected).toBeUndefined();
+    }
+  });
+
   it('is idempotent', () => {
     const { text } = mergeKubeconfig(undefined, [wanted('a')]);
     expect(mergeKubeconfig(text, [wanted('a')])).toEqual({
@@ -39,6 +52,8 @@ describe('merging', () => {
       added: [],
       renamed: [],
       removed: [],
+      selected: undefined,
+      lost: undefined,
       collisions: [],
     });
   });
@@ -127,10 +142,11 @@ describe('pruning', () => {
     expect(read(result.text).clusters).toHaveLength(2);
   });
 
-  it('clears current-context if it is removed', () => {
+  it('selects no other context if the current one is removed: kubectl would act on another cluster', () => {
     const current = JSON.stringify({ ...read(text), 'current-context': 'b' });
-    const result = mergeKubeconfig(current, [], { server: PASS, visible: new Set(['a']) });
-    expect(read(result.text)['current-context']).toBe('');
+    const result = mergeKubeconfig(current, [wanted('a')], { server: PASS, visible: new Set(['a']) });
+    expect(read(result.text)['current-context']).toBe('b');
+    expect([result.lost, result.selected]).toEqual(['b', undefined]);
   });
 });
 

@@ -30,6 +30,10 @@ export interface MergeResult {
   /** Contexts with a new name, after a change of the template. */
   readonly renamed: readonly { readonly from: string; readonly to: string }[];
   readonly removed: readonly string[];
+  /** The context that became the current one, because the file had none. */
+  readonly selected: string | undefined;
+  /** The current context, if it was removed. The file still names it, so that kubectl fails. */
+  readonly lost: string | undefined;
   /** A sentence for each name that another entry has. */
   readonly collisions: readonly string[];
 }
@@ -78,7 +82,9 @@ export function mergeKubeconfig(
     if (before === undefined) added.push(name);
     else if (before !== name) renamed.push({ from: before, to: name });
   }
-  const done = { written, added, renamed, removed, collisions };
+  const selected = file.selectIfNone(written[0]?.contextName);
+  const lost = removed.find((name) => name === file.current);
+  const done = { written, added, renamed, removed, selected, lost, collisions };
   return { text: file.changed ? file.toString() : (text ?? ''), changed: file.changed, ...done };
 }
 
@@ -190,6 +196,21 @@ class KubeconfigDocument {
     this.changed = true;
   }
 
+  get current(): unknown {
+    return this.#document.get('current-context');
+  }
+
+  /**
+   * Without a current context kubectl connects to localhost:8080. A choice is never changed: not the empty one that
+   * `kubectl config unset` writes, nor that of a user with other contexts.
+   */
+  selectIfNone(name: string | undefined): string | undefined {
+    if (name === undefined || this.current !== undefined) return undefined;
+    if (this.#entries('contexts').some(({ mark }) => mark === undefined)) return undefined;
+    this.#change(['current-context'], name);
+    return name;
+  }
+
   prune(server: string, visible: ReadonlySet<string>): string[] {
     const removed: string[] = [];
     for (const section of SECTION_NAMES) {
@@ -199,7 +220,6 @@ class KubeconfigDocument {
         this.changed = true;
         if (section !== 'contexts') continue;
         removed.push(name);
-        if (this.#document.get('current-context') === name) this.#document.set('current-context', '');
       }
     }
     return removed.reverse();

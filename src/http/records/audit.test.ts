@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { auditLine } from './audit.ts';
+import { auditLine, createAuditor } from './audit.ts';
 import type { RequestRecord } from './request-record.ts';
 
 const RECORD: RequestRecord = {
@@ -145,5 +145,61 @@ describe('a line of the audit log', () => {
   it('A9: holds no token, wherever it came from', () => {
     const line = written({ path: '/x/eyJhbGciOi.eyJzdWIi.c2ln', userAgent: 'bearer abcdefgh12' });
     expect(line).not.toMatch(/eyJ|abcdefgh/);
+  });
+});
+
+describe('A41: which log an event is in', () => {
+  const rbac = { ...(RECORD.target as object), group: 'rbac.authorization.k8s.io', resource: 'roles', subresource: '' };
+  const target = rbac as NonNullable<RequestRecord['target']>;
+  const refusal = { allowed: false, why: '' };
+
+  async function logOf(changes: Partial<RequestRecord>, call: 'ended' | 'beforeRelease' = 'ended'): Promise<string> {
+    const found: string[] = [];
+    const log = (name: string) => ({
+      write: () => void found.push(name),
+      commit: async () => void found.push(name),
+    });
+    await createAuditor({ requests: log('requests'), security: log('security') }, () => NOW)[call]({
+      ...RECORD,
+      target,
+      ...changes,
+    });
+    return found.join();
+  }
+
+  it('a token, before it is released, and what follows', async () => {
+    expect(await logOf({ target: RECORD.target }, 'beforeRelease')).toBe('security');
+    expect(await logOf({ target: RECORD.target, auditedCode: 201, code: 504 })).toBe('security');
+    expect(await logOf({ target: RECORD.target, auditedCode: 201, code: 201 })).toBe('');
+  });
+
+  it.each<[string, Partial<RequestRecord>, string]>([
+    ['a change', {}, 'security'],
+    ['a change with an unknown result', { code: 504 }, 'security'],
+    ['a change whose client left', { code: 0 }, 'security'],
+    ['a deletion', { target: { ...target, verb: 'deletecollection' } }, 'security'],
+    ['a key', { target: { ...target, group: 'clusterpass.dev', resource: 'signingkeys' } }, 'security'],
+    ['a revocation', { target: { ...target, group: 'clusterpass.dev', resource: 'issuedtokens' } }, 'security'],
+    ['a read', { target: { ...target, verb: 'get' } }, 'requests'],
+    ['a dry run', { dryRun: true }, 'requests'],
+    ['a change that was invalid', { code: 422 }, 'requests'],
+    ['a change that was not permitted', { decision: refusal, code: 403 }, 'requests'],
+    ['a change of a stranger who left', { decision: undefined, code: 0 }, 'requests'],
+    ['a token request that failed', { target: RECORD.target, code: 503 }, 'requests'],
+    ['an object', { target: { ...target, group: '', resource: 'serviceaccounts' } }, 'requests'],
+    ['the same resource of another group', { target: { ...target, group: 'constructor' } }, 'requests'],
+  ])('%s', async (_, changes, expected) => {
+    expect(await logOf(changes)).toBe(expected);
+  });
+
+  it.each<[string, Partial<RequestRecord>]>([
+    ['rejected', { code: 403 }],
+    ['not authenticated', { userInfo: undefined }],
+    ['left by its client', { code: 0 }],
+  ])('little is kept of a request that was %s', (_, changes) => {
+    const long = 'a'.repeat(5_000);
+    const sent = { path: `/${long}`, cluster: long, target: { ...target, name: long, namespace: long } };
+    expect(written({ ...sent, ...changes }).length).toBeLessThan(1_200);
+    expect(written(sent).length).toBeGreaterThan(1_800);
   });
 });

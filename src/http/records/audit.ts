@@ -1,8 +1,8 @@
 import type { User } from '../../api/caller.ts';
 import type { Target } from '../../api/request.ts';
 import { unavailable } from '../../api/status.ts';
-import { utcSecond } from '../../lib/utc-second.ts';
-import type { AuditLog } from '../../observability/audit/audit-log.ts';
+import type { AuditLogs } from '../../observability/audit/open-audit.ts';
+import { microTime } from '../../observability/audit/server-event.ts';
 import { safeLine } from '../../observability/safe-line.ts';
 import type { RequestRecord } from './request-record.ts';
 
@@ -18,19 +18,44 @@ const RETRY_SECONDS = 5;
 /** A caller decides how long a path is. Longer texts are cut, so that a caller does not decide how much is written. */
 const MAX_PATH = 1024;
 const MAX_NAME = 256;
+/** Of a request that needed no permission: how long others are kept must not depend on its length. */
+const MAX_REJECTED_PATH = 128;
+const MAX_REJECTED_NAME = 64;
 /** The code that proxies log when a client left before there was an answer. */
 const CLIENT_LEFT = { status: 'Failure', reason: 'ClientClosedRequest', code: 499 };
 
-export function createAuditor(log: Pick<AuditLog, 'write' | 'commit'>, now: () => number): Auditor {
+export function createAuditor(
+  { requests, security }: Pick<AuditLogs, 'requests' | 'security'>,
+  now: () => number,
+): Auditor {
   return {
-    beforeRelease: (record) => log.commit(auditLine(record, 'ResponseComplete', now())).catch(rejectUnaudited),
-    started: (record) => log.write(auditLine(record, 'ResponseStarted', now())),
+    beforeRelease: (record) => security.commit(auditLine(record, 'ResponseComplete', now())).catch(rejectUnaudited),
+    started: (record) => requests.write(auditLine(record, 'ResponseStarted', now())),
     ended(record) {
       // The request can end otherwise than was committed, e.g. by its deadline: then a second event says so.
-      if (record.auditedCode !== record.code) log.write(auditLine(record, 'ResponseComplete', now()));
+      if (record.auditedCode === record.code) return;
+      (isSecurityEvent(record) ? security : requests).write(auditLine(record, 'ResponseComplete', now()));
     },
   };
 }
+
+/** Roles and bindings; issued tokens and signing keys. */
+const SECURITY_GROUPS: ReadonlySet<string> = new Set(['rbac.authorization.k8s.io', 'clusterpass.dev']);
+const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
+
+/**
+ * Whether the event is kept in the security log: the request has changed who may do what, or may have, if it was
+ * permitted and its result is not known. A rejected request is not: callers without any permission can send those.
+ */
+function isSecurityEvent({ auditedCode, target, decision, dryRun, code }: RequestRecord): boolean {
+  // The event of a token was committed there before.
+  if (auditedCode !== undefined) return true;
+  if (target === undefined || decision?.allowed !== true || dryRun || (code >= 400 && code < 500)) return false;
+  return WRITES.has(target.verb) && SECURITY_GROUPS.has(target.group);
+}
+
+/** Failed, or sent by a client that is not known or has left. */
+const isBrief = ({ code, userInfo }: RequestRecord): boolean => code === 0 || code >= 400 || userInfo === undefined;
 
 /** The log has the cause. */
 function rejectUnaudited(): never {
@@ -51,7 +76,7 @@ export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'Res
       level: 'Metadata',
       auditID: record.auditId,
       stage,
-      requestURI: cut(record.path, MAX_PATH),
+      requestURI: cut(record.path, isBrief(record) ? MAX_REJECTED_PATH : MAX_PATH),
       verb: record.verb,
       user: userInfo === undefined ? {} : userOf(userInfo),
       sourceIPs: clientAddress === '' ? undefined : [clientAddress],
@@ -73,7 +98,8 @@ const userOf = ({ name, uid, groups, extra }: User): object => ({
 });
 
 function objectOf({ resource, namespace, name, group, version, subresource }: Target, record: RequestRecord): object {
-  const named = (text: string): string | undefined => (text === '' ? undefined : cut(record.redact(text), MAX_NAME));
+  const limit = isBrief(record) ? MAX_REJECTED_NAME : MAX_NAME;
+  const named = (text: string): string | undefined => (text === '' ? undefined : cut(record.redact(text), limit));
   return {
     resource: named(resource),
     namespace: named(namespace),
@@ -89,26 +115,18 @@ function statusOf({ code, failure }: RequestRecord): object {
   return failure === undefined ? { metadata: {}, code } : { metadata: {}, status: 'Failure', reason: failure, code };
 }
 
-function annotationsOf({ decision, cluster, annotations }: RequestRecord): Record<string, string> {
+function annotationsOf(record: RequestRecord): Record<string, string> {
+  const { decision, cluster, annotations } = record;
   const all: Record<string, string> = {};
   if (decision !== undefined) {
     all['authorization.k8s.io/decision'] = decision.allowed ? 'allow' : 'forbid';
     all['authorization.k8s.io/reason'] = decision.why;
   }
-  if (cluster !== undefined) all['clusterpass.dev/cluster'] = cut(cluster, MAX_NAME);
+  if (cluster !== undefined)
+    all['clusterpass.dev/cluster'] = cut(cluster, isBrief(record) ? MAX_REJECTED_NAME : MAX_NAME);
   for (const [key, value] of annotations) all[key] = value;
   return all;
 }
 
 const cut = (text: string, limit: number): string =>
   text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}...`;
-
-/**
- * `metav1.MicroTime`: six digits, also when fewer are known. Joined, because `+` makes a string of strings, and one of
- * those in an event makes JSON.stringify three times as slow.
- */
-function microTime(milliseconds: number): string {
-  const second = Math.floor(milliseconds / 1000);
-  const micros = Math.floor((milliseconds - second * 1000) * 1000);
-  return [utcSecond(second), '.', String(micros).padStart(6, '0'), 'Z'].join('');
-}

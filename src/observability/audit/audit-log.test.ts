@@ -20,6 +20,7 @@ function setUp(maxWaitingBytes?: number, stallMs?: number) {
     close: async () => {},
   };
   const log = new AuditLog({
+    consequence: 'no tokens are issued until it can',
     file,
     logger: createLogger({ level: 'info', write: (line) => messages.push(JSON.parse(line).msg) }),
     later: (task) => timers.push(task),

@@ -1,6 +1,6 @@
 import { atEndOfTick, endsWithWork } from '../../lib/event-loop.ts';
 import type { Logger } from '../logger.ts';
-import { AuditFile, type AuditFileOptions } from './audit-file.ts';
+import type { AuditFile } from './audit-file.ts';
 
 /** For metrics. */
 export interface AuditCounts {
@@ -13,6 +13,8 @@ export interface AuditCounts {
 export interface AuditLogOptions {
   readonly file: Pick<AuditFile, 'append' | 'close'>;
   readonly logger: Logger;
+  /** What does not happen while the log cannot be written, for the server's log. */
+  readonly consequence: string;
   /** Calls back once, later; for tests. */
   readonly later?: (task: () => void, ms: number) => void;
   readonly maxWaitingBytes?: number;
@@ -48,6 +50,7 @@ const TRY_MS = 250;
 export class AuditLog {
   readonly #file: AuditLogOptions['file'];
   readonly #logger: Logger;
+  readonly #consequence: string;
   readonly #later: NonNullable<AuditLogOptions['later']>;
   readonly #maxWaitingBytes: number;
   #waiting: Waiting[] = [];
@@ -65,10 +68,12 @@ export class AuditLog {
   #isStalled = false;
 
   constructor(options: AuditLogOptions) {
-    const { file, logger, later = laterUnref, maxWaitingBytes = MAX_WAITING_BYTES, stallMs = STALL_MS } = options;
+    const { file, logger, consequence, later = laterUnref } = options;
+    const { maxWaitingBytes = MAX_WAITING_BYTES, stallMs = STALL_MS } = options;
     this.#stallMs = stallMs;
     this.#file = file;
     this.#logger = logger;
+    this.#consequence = consequence;
     this.#later = later;
     this.#maxWaitingBytes = maxWaitingBytes;
   }
@@ -196,7 +201,7 @@ export class AuditLog {
     if (!this.#failing) {
       this.#failing = true;
       this.#lostBefore = this.#lost;
-      this.#logger.error({ err: error }, 'the audit log cannot be written: no tokens are issued until it can');
+      this.#logger.error({ err: error }, `the audit log cannot be written: ${this.#consequence}`);
     }
     const commits = this.#waiting.filter(({ durable }) => durable !== undefined);
     this.#waiting = this.#waiting.filter(({ durable }) => durable === undefined);
@@ -227,24 +232,4 @@ async function endsWithin(ms: number, work: Promise<void>): Promise<boolean> {
 
 function laterUnref(task: () => void, ms: number): void {
   setTimeout(task, ms).unref();
-}
-
-/** A full disk may have room later: it stops tokens, not the start of the server. */
-const TEMPORARY: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EIO']);
-
-/** Throws the system's error when the path cannot be used. */
-export async function openAudit(
-  options: Omit<AuditFileOptions, 'now' | 'onProblem'>,
-  logger: Logger,
-): Promise<AuditLog> {
-  const file = new AuditFile({
-    ...options,
-    now: Date.now,
-    onProblem: (error) => logger.warn({ err: error }, 'an audit log could not be rotated or removed'),
-  });
-  await file.open().catch((error: NodeJS.ErrnoException) => {
-    if (!TEMPORARY.has(error.code)) throw error;
-    logger.error({ err: error }, 'the audit log cannot be opened: no tokens are issued until it can');
-  });
-  return new AuditLog({ file, logger });
 }

@@ -48,6 +48,7 @@ const compare = message({
   key: bytes(3),
   createRevision: count(5),
   modRevision: count(6),
+  rangeEnd: bytes(64),
 });
 export type EtcdCompare = Partial<Decoded<typeof compare>>;
 /** Compare.CompareTarget */

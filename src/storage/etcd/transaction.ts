@@ -1,4 +1,4 @@
-import type { Expectation, Write } from '../contract.ts';
+import type { Guard, Write } from '../contract.ts';
 import type { KeySpace } from './key-space.ts';
 import { CREATE_REVISION, type EtcdCompare, type EtcdKeyValue, type EtcdTxn, MOD_REVISION } from './messages.ts';
 
@@ -16,17 +16,25 @@ export function transactionFor(write: Write, space: KeySpace, metaRevision: numb
   return {
     compare: [
       { target: MOD_REVISION, key: space.metaKey, modRevision: metaRevision },
-      ...demands.map((demand) => comparison(space.key(demand.key), demand.expect, space)),
+      ...demands.map((demand) => comparison(demand, space)),
     ],
     success: [value === null ? { delete: { key: etcdKey } } : { put: { key: etcdKey, value } }],
     failure: [
       { range: { key: space.metaKey } },
-      ...demands.map((demand) => ({ range: { key: space.key(demand.key) } })),
+      ...demands.map((demand) => ({ range: { ...rangeOf(demand, space), limit: 1 } })),
     ],
   };
 }
 
-function comparison(key: Uint8Array, expect: Expectation, space: KeySpace): EtcdCompare {
+function rangeOf({ key, expect }: Guard, space: KeySpace): { key: Uint8Array; rangeEnd?: Uint8Array } {
+  return { key: space.key(key), ...('empty' in expect ? { rangeEnd: space.end(key) } : {}) };
+}
+
+function comparison(demand: Guard, space: KeySpace): EtcdCompare {
+  const { expect } = demand;
+  // Of a range, etcd compares every key; without keys, it compares a key that does not exist.
+  if ('empty' in expect) return { target: CREATE_REVISION, ...rangeOf(demand, space), createRevision: 0 };
+  const key = space.key(demand.key);
   if ('absent' in expect) return { target: CREATE_REVISION, key, createRevision: 0 };
   // An absent key has revision 0 in etcd, so a revision from before the import must not become 0.
   const toEtcd = (revision: number): number => (space.toEtcd(revision) > 0 ? space.toEtcd(revision) : NEVER);
@@ -46,8 +54,8 @@ export function failedKey(
   return failed && { key: failed.key, index };
 }
 
-function holds(expect: Expectation, found: EtcdKeyValue | undefined, space: KeySpace): boolean {
-  if ('absent' in expect) return found === undefined;
+function holds(expect: Guard['expect'], found: EtcdKeyValue | undefined, space: KeySpace): boolean {
+  if ('absent' in expect || 'empty' in expect) return found === undefined;
   if (found === undefined) return false;
   if ('modRevision' in expect) return space.fromEtcd(found.modRevision) === expect.modRevision;
   return space.fromEtcd(found.createRevision) === expect.createRevision;

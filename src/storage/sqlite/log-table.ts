@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { type Expectation, type KeyValue, type Revision, StorageError } from '../contract.ts';
+import { type Expectation, type Guard, type KeyValue, type Revision, StorageError } from '../contract.ts';
 import { inTransaction } from './database.ts';
 import {
   NO_VALUE,
@@ -96,9 +96,9 @@ export class LogTable {
         const value = write.size === NO_VALUE ? null : values.subarray(offset, offset + write.size);
         offset += value === null ? 0 : write.size;
         const head = this.#headOf(write.key);
-        const failedKey = holds(write.expect, head) ? this.#failedGuard(write.guards) : write.key;
-        if (failedKey !== undefined) {
-          outcomes.failures.set(index, { failedKey, current: this.#read(failedKey, revision), revision });
+        const failed = holds(write.expect, head) ? this.#failedGuard(write.guards, revision) : write;
+        if (failed !== undefined) {
+          outcomes.failures.set(index, { failedKey: failed.key, current: this.#found(failed, revision), revision });
           outcomes.revisions.push(0);
           outcomes.created.push(0);
           continue;
@@ -186,8 +186,22 @@ export class LogTable {
     return head === undefined || head.gone === 1 ? undefined : head;
   }
 
-  #failedGuard(guards: readonly { key: string; expect: Expectation }[] | undefined): string | undefined {
-    return guards?.find(({ key, expect }) => !holds(expect, this.#headOf(key)))?.key;
+  #failedGuard(guards: readonly Guard[] | undefined, revision: Revision): Guard | undefined {
+    return guards?.find(({ key, expect }) =>
+      'empty' in expect ? this.#first(key, revision) !== undefined : !holds(expect, this.#headOf(key)),
+    );
+  }
+
+  #found({ key, expect }: Guard, revision: Revision): KeyValue | undefined {
+    return 'empty' in expect ? this.#first(key, revision) : this.#read(key, revision);
+  }
+
+  #first(prefix: string, revision: Revision): KeyValue | undefined {
+    for (const row of this.#list.iterate({ prefix, end: prefixEnd(prefix), after: '', revision })) {
+      const { key, value, created, revision: modRevision } = row as unknown as Row & { value: Uint8Array };
+      return { key, value, modRevision, createRevision: created };
+    }
+    return undefined;
   }
 }
 

@@ -5,8 +5,17 @@ import { expect } from 'vitest';
 // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape
 export type AuditEvent = any;
 
-/** Every line of an audit log; each has to be one JSON object. */
+/** The default of `--audit-security-log-path`. */
+export const securityLogOf = (path: string): string => path.replace(/(\.log)?$/, '-security$1');
+
+/** Every event of an audit log and of the security log beside it. */
 export async function readAudit(path: string): Promise<AuditEvent[]> {
+  const security = await readLines(securityLogOf(path)).catch(() => []);
+  return [...(await readLines(path)), ...security];
+}
+
+/** Each line has to be one JSON object. */
+export async function readLines(path: string): Promise<AuditEvent[]> {
   const text = await readFile(path, 'utf8');
   return text
     .split('\n')

@@ -1,0 +1,55 @@
+import type { Connection } from './connection.ts';
+import type { Verdict } from './credential-cache.ts';
+import { fetchFor, type TlsTrust } from './fetch-for.ts';
+
+/** A check must not delay kubectl for long. */
+const TIMEOUT_MS = 2_000;
+
+/** Asks Clusterpass, as the bearer of the token, who that is. It refuses a token that was revoked in any way. */
+export async function checkAtServer(connection: Connection, cluster: string, token: string): Promise<Verdict> {
+  const { server, productName } = connection;
+  const path = `/${productName}/${encodeURIComponent(cluster)}/apis/authentication.k8s.io/v1/selfsubjectreviews`;
+  const body = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
+  return send(connection, `${server}${path}`, token, { method: 'POST', body });
+}
+
+/**
+ * Asks the cluster that kubectl is about to send the token to, as `KUBERNETES_EXEC_INFO` names it. Not one from the
+ * registry: its address may have changed since the kubeconfig was written.
+ */
+export async function checkAtCluster(execInfo: string | undefined, token: string): Promise<Verdict> {
+  const cluster = clusterIn(execInfo);
+  return cluster === undefined ? 'unknown' : send(cluster, `${cluster.server}/version`, token, { method: 'GET' });
+}
+
+async function send(trust: TlsTrust, url: string, token: string, init: RequestInit): Promise<Verdict> {
+  try {
+    const fetch = await fetchFor(trust);
+    const response = await fetch(url, {
+      ...init,
+      headers: { Accept: 'application/json', 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      // A redirect from an attacker on the network would get the token.
+      redirect: 'error',
+    });
+    await response.body?.cancel();
+    if (response.status === 401) return 'refused';
+    return response.ok || response.status === 403 ? 'accepted' : 'unknown';
+  } catch {
+    return 'unknown';
+  }
+}
+
+/** Undefined for a connection that needs more than an address and a CA. */
+function clusterIn(execInfo: string | undefined): (TlsTrust & { readonly server: string }) | undefined {
+  if (!execInfo) return undefined;
+  const { spec } = JSON.parse(execInfo) as { spec?: { cluster?: Record<string, unknown> } };
+  const { server, 'certificate-authority-data': ca, ...rest } = spec?.cluster ?? {};
+  if (typeof server !== 'string' || !server.startsWith('https://')) return undefined;
+  if ('tls-server-name' in rest || 'proxy-url' in rest || 'insecure-skip-tls-verify' in rest) return undefined;
+  return {
+    server: server.replace(/\/+$/, ''),
+    certificateAuthority: typeof ca === 'string' ? Buffer.from(ca, 'base64').toString() : undefined,
+    insecureSkipTlsVerify: false,
+  };
+}

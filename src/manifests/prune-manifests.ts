@@ -1,0 +1,159 @@
+import type { Kind } from '../api/kind.ts';
+import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
+import { originOf } from '../api/origin-annotation.ts';
+import { ApiError } from '../api/status.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
+import { prefixesInside } from '../objects/owners.ts';
+import type { StoredObject } from '../objects/stored-object.ts';
+import { leaderGuards } from '../storage/leadership.ts';
+import { type ApplyParts, eventOf, manifestChange } from './apply-manifests.ts';
+import { type Manifests, messageOf } from './read-manifests.ts';
+
+/** An object that came from the folder and is no longer in it. */
+export interface Surplus extends ObjectKey {
+  readonly resource: string;
+  /** The file that it came from. */
+  readonly file: string;
+}
+
+export interface PruneReport {
+  readonly removed: readonly Surplus[];
+  /** Objects that stay, and why. They are tried again: the reason may go away. */
+  readonly kept: readonly (Surplus & { readonly reason: string })[];
+  /** Why nothing was removed. */
+  readonly refusal?: string;
+}
+
+interface Plan {
+  /** How many objects came from the folder. */
+  readonly owned: number;
+  /** In the order of their removal: what is inside goes first. */
+  readonly removable: readonly StoredObject[];
+  readonly kept: readonly { readonly entry: StoredObject; readonly reason: string }[];
+}
+
+/**
+ * Deletes the objects that came from the folder and are no longer in it. What it does depends on the folder and the
+ * store alone, not on what this process has seen before.
+ *
+ * - A cluster or a namespace stays while anything is inside it that did not come from the folder.
+ * - Nothing is removed while a document cannot be read: it may define any of the objects.
+ * - Nothing is removed if it were more than `maxPercent` of what came from the folder, or if the folder has no objects;
+ *   a limit of 100 permits both.
+ */
+export async function pruneManifests(
+  parts: ApplyParts,
+  source: string,
+  read: Manifests,
+  maxPercent: number,
+): Promise<PruneReport> {
+  await parts.reader.catchUp();
+  const { owned, removable, kept: notRemovable } = await planPruning(parts, source, read);
+  const kept = notRemovable.map(({ entry, reason }) => ({ ...surplusOf(source, entry), reason }));
+  const refusal = refusalOf(owned, removable.length, read, maxPercent);
+  if (refusal !== undefined) return { removed: [], kept, refusal };
+  const removed: Surplus[] = [];
+  for (const entry of removable) {
+    try {
+      if (await removeOne(parts, entry)) removed.push(surplusOf(source, entry));
+    } catch (error) {
+      kept.push({ ...surplusOf(source, entry), reason: messageOf(error) });
+    }
+  }
+  return { removed, kept };
+}
+
+const NEVER_ABORTED = new AbortController();
+
+/** How many objects of the folder are no longer in it. */
+export async function countSurplus(parts: ApplyParts, source: string, read: Manifests): Promise<number> {
+  const { removable, kept } = await planPruning(parts, source, read);
+  return removable.length + kept.length;
+}
+
+function refusalOf(owned: number, count: number, read: Manifests, maxPercent: number): string | undefined {
+  if (count === 0) return undefined;
+  if (read.problems.length > 0) {
+    return `${read.problems.length} documents could not be read, and may define what is no longer found`;
+  }
+  if (maxPercent === 100) return undefined;
+  const told = 'to remove them, start with --manifests-prune-limit';
+  if (read.manifests.length === 0) return `the folder has no objects, and ${count} came from it: ${told} 100`;
+  if (count * 100 <= owned * maxPercent) return undefined;
+  const percent = Math.ceil((count * 100) / owned);
+  return `${count} of the ${owned} objects that came from the folder are no longer in it, more than ${maxPercent} %: ${told} ${percent}`;
+}
+
+async function planPruning({ catalog, reader }: ApplyParts, source: string, { manifests }: Manifests): Promise<Plan> {
+  const slice = new TimeSlice(NEVER_ABORTED);
+  const wanted = new Set(manifests.map(({ kind, objectKey }) => storageKey(kind, objectKey)));
+  const removable = new Map<string, StoredObject>();
+  const kept: { entry: StoredObject; reason: string }[] = [];
+  let owned = 0;
+  // Kinds that only the server writes are not in files, and may have many objects.
+  for (const kind of catalog.kinds.filter(({ verbs }) => verbs === undefined).toReversed()) {
+    for (const entry of reader.cache(kind).current.scan(kindPrefix(kind))) {
+      if (slice.isOver) await slice.next();
+      // An object that is being deleted waits for its finalizers.
+      if (entry.deletionTimestamp !== undefined) continue;
+      if (originOf(entry.object().metadata)?.startsWith(`${source}:`) !== true) continue;
+      owned++;
+      if (wanted.has(entry.key)) continue;
+      const others = inside(entry).filter(({ key }) => !removable.has(key));
+      const [first] = others;
+      if (first === undefined) removable.set(entry.key, entry);
+      else kept.push({ entry, reason: othersInside(first, others.length, wanted.has(first.key)) });
+    }
+  }
+  return { owned, removable: [...removable.values()], kept };
+
+  function inside(owner: StoredObject): StoredObject[] {
+    const prefixes = prefixesInside(catalog, owner);
+    return catalog.kinds.flatMap((kind: Kind) =>
+      prefixes
+        .filter((prefix) => prefix.startsWith(kindPrefix(kind)))
+        .flatMap((prefix) => [...reader.cache(kind).current.scan(prefix)]),
+    );
+  }
+}
+
+function othersInside({ kind, namespace, name }: StoredObject, count: number, isWanted: boolean): string {
+  const path = namespace === '' ? name : `${namespace}/${name}`;
+  const more = count === 1 ? '' : ` and ${count - 1} more`;
+  const why = isWanted ? 'still in the folder' : 'not from the folder, or still waiting for its finalizers';
+  return `${kind.resource} "${path}"${more} inside it: ${why}`;
+}
+
+/**
+ * The event is durable before the deletion. False when another process has deleted the object already. The deletion
+ * fails if something was put inside after the plan was made.
+ */
+async function removeOne(parts: ApplyParts, entry: StoredObject): Promise<boolean> {
+  const { writer, propagation, leadership } = parts;
+  // A deletion ends tokens and permissions.
+  const { security: audit } = parts.audit;
+  const { kind, uid } = entry;
+  const origin = originOf(entry.object().metadata) ?? '';
+  const event = eventOf(parts, manifestChange('delete', { kind, objectKey: keyOf(entry) }, uid, origin));
+  await audit.commit(event.received());
+  try {
+    const options = { dryRun: false, preconditions: { uid }, guards: leaderGuards(leadership), onlyIfEmpty: true };
+    await writer.remove(kind, entry, options);
+  } catch (error) {
+    const { code, reason } = error instanceof ApiError ? error.status : { code: 500, reason: 'InternalError' };
+    audit.write(event.complete({ code, reason }));
+    if (code === 404) return false;
+    throw error;
+  }
+  audit.write(event.complete({ code: 200 }));
+  await propagation.settle(kind, entry);
+  return true;
+}
+
+const keyOf = ({ cluster, namespace, name }: StoredObject): ObjectKey => ({ cluster, namespace, name });
+
+const surplusOf = (source: string, entry: StoredObject): Surplus => ({
+  resource: entry.kind.resource,
+  ...keyOf(entry),
+  file: originOf(entry.object().metadata)?.slice(source.length + 1) ?? '',
+});

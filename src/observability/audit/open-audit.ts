@@ -1,0 +1,65 @@
+import type { Logger } from '../logger.ts';
+import { AuditFile, type AuditFileOptions } from './audit-file.ts';
+import { type AuditCounts, AuditLog } from './audit-log.ts';
+
+export type AuditFileSettings = Omit<AuditFileOptions, 'now' | 'onProblem'>;
+
+/**
+ * Two logs, because rejected requests must not be able to push the record of a token out: anyone can send as many of
+ * them as fill all files that are kept.
+ */
+export interface AuditLogs {
+  /** Every request that is not recorded in `security`. */
+  readonly requests: Pick<AuditLog, 'write' | 'commit'>;
+  /** Issued tokens, revocations, and changes of RBAC objects and signing keys. No token leaves before its line. */
+  readonly security: Pick<AuditLog, 'write' | 'commit'>;
+  /** Of both. */
+  readonly counts: AuditCounts;
+  close(): Promise<void>;
+}
+
+/** Throws the system's error when a path cannot be used. */
+export async function openAuditLogs(
+  { audit, securityAudit }: { audit: AuditFileSettings; securityAudit: AuditFileSettings },
+  logger: Logger,
+): Promise<AuditLogs> {
+  const tokens = 'no tokens are issued until it can';
+  const security = await openLog(securityAudit, tokens, logger);
+  // A device or a pipe takes the lines of both.
+  const isShared = audit.path === securityAudit.path;
+  const requests = isShared ? security : await openLog(audit, 'its events wait in memory until it can', logger);
+  const logs = isShared ? [security] : [requests, security];
+  return {
+    requests,
+    security,
+    get counts() {
+      const counts = logs.map((log) => log.counts);
+      return {
+        written: sum(counts.map(({ written }) => written)),
+        lost: sum(counts.map(({ lost }) => lost)),
+        failing: counts.some(({ failing }) => failing),
+      };
+    },
+    async close() {
+      for (const log of logs) await log.close();
+    },
+  };
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+/** A full disk may have room later: it stops tokens, not the start of the server. */
+const TEMPORARY: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EIO']);
+
+async function openLog(settings: AuditFileSettings, consequence: string, logger: Logger): Promise<AuditLog> {
+  const file = new AuditFile({
+    ...settings,
+    now: Date.now,
+    onProblem: (error) => logger.warn({ err: error }, 'an audit log could not be rotated or removed'),
+  });
+  await file.open().catch((error: NodeJS.ErrnoException) => {
+    if (!TEMPORARY.has(error.code)) throw error;
+    logger.error({ err: error }, `the audit log cannot be opened: ${consequence}`);
+  });
+  return new AuditLog({ file, logger, consequence });
+}

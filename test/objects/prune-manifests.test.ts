@@ -1,0 +1,128 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ApiObject, Kind } from '../../src/api/kind.ts';
+import { type ApplyParts, applyManifests } from '../../src/manifests/apply-manifests.ts';
+import { pruneManifests } from '../../src/manifests/prune-manifests.ts';
+import type { Manifests } from '../../src/manifests/read-manifests.ts';
+import { soleLeadership } from '../../src/storage/leadership.ts';
+import { catalog, type Gate, type Objects, openObjects } from './object-store.ts';
+
+let folder: string;
+let objects: Objects;
+let gate: Gate;
+let lines: string[];
+let isAuditBroken: boolean;
+let parts: ApplyParts;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-prune-'));
+  gate = (_, next) => next();
+  objects = await openObjects(join(folder, 'db'), (write, next) => gate(write, next));
+  lines = [];
+  isAuditBroken = false;
+  const log = {
+    write: (line: string) => void lines.push(line),
+    commit: async (line: string) => {
+      if (isAuditBroken) throw new Error('the disk is full');
+      lines.push(line);
+    },
+  };
+  parts = {
+    ...objects,
+    catalog,
+    leadership: soleLeadership,
+    audit: { requests: log, security: log },
+    productName: 'orchestrator',
+  };
+});
+afterEach(async () => {
+  await objects.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const manifest = (kind: Kind, cluster: string, namespace: string, name: string) => ({
+  kind,
+  objectKey: { cluster, namespace, name },
+  object: { apiVersion: 'v1', kind: kind.kind, metadata: { name, ...(namespace && { namespace }) } } as ApiObject,
+  file: 'a.yaml',
+  document: 1,
+  line: 1,
+});
+const contentOf = (...manifests: ReturnType<typeof manifest>[]): Manifests => ({ manifests, problems: [] });
+const east = manifest(catalog.clusters, '', '', 'east');
+const west = manifest(catalog.clusters, '', '', 'west');
+const ci = manifest(catalog.namespaces, 'east', '', 'ci');
+const bot = manifest(catalog.serviceAccounts, 'east', 'ci', 'bot');
+const prune = (read: Manifests, maxPercent = 100) => pruneManifests(parts, 'manifests', read, maxPercent);
+const namesIn = async () => (await objects.keys()).map((key) => key.replace('/registry/', ''));
+
+test('A40: what is inside goes before its owner', async () => {
+  await applyManifests(parts, 'manifests', contentOf(east, west, ci, bot));
+  const report = await prune(contentOf(west));
+  expect(report.removed.map(({ resource, name }) => `${resource} ${name}`)).toEqual([
+    'serviceaccounts bot',
+    'namespaces ci',
+    'clusters east',
+  ]);
+  expect(await namesIn()).toEqual(['clusters/west']);
+});
+
+test('A40: what others put inside at the last moment keeps its cluster', async () => {
+  await applyManifests(parts, 'manifests', contentOf(east, west));
+  gate = async (write, next) => {
+    gate = (_, go) => go();
+    expect(write.key).toBe('/registry/clusters/east');
+    await objects.writer.create(catalog.namespaces, ci.objectKey, ci.object, { dryRun: false });
+    return next();
+  };
+  const report = await prune(contentOf(west));
+  expect(report.removed).toEqual([]);
+  expect(report.kept).toMatchObject([{ name: 'east', reason: expect.stringContaining('there are objects inside it') }]);
+  expect(await namesIn()).toEqual(['clusters/east', 'clusters/west', 'namespaces/east/ci']);
+  expect(lines.map((line) => JSON.parse(line)).slice(-2)).toMatchObject([
+    { stage: 'RequestReceived', verb: 'delete' },
+    { stage: 'ResponseComplete', responseStatus: { status: 'Failure', reason: 'Conflict', code: 409 } },
+  ]);
+});
+
+test('A40: nothing goes without its audit event, nor while a document cannot be read, nor from another folder', async () => {
+  await applyManifests(parts, 'manifests', contentOf(east, west));
+  isAuditBroken = true;
+  expect(await prune(contentOf(west))).toMatchObject({ removed: [], kept: [{ reason: 'the disk is full' }] });
+  isAuditBroken = false;
+  const problems = [{ file: 'renamed.yaml', document: 1, line: 1, message: 'yaml: line 1' }];
+  expect(await prune({ manifests: [west], problems })).toMatchObject({
+    removed: [],
+    refusal: '1 documents could not be read, and may define what is no longer found',
+  });
+  expect(await pruneManifests(parts, 'demo', contentOf(), 100)).toEqual({ removed: [], kept: [] });
+  expect(await namesIn()).toEqual(['clusters/east', 'clusters/west']);
+});
+
+test('A40: the limit counts what came from the folder', async () => {
+  const fleet = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => manifest(catalog.clusters, '', '', name));
+  await applyManifests(parts, 'manifests', contentOf(...fleet));
+  await objects.writer.create(catalog.clusters, west.objectKey, west.object, { dryRun: false });
+  // Two of seven. With the one that others created it would be two of eight, a quarter.
+  expect((await prune(contentOf(...fleet.slice(2)), 25)).refusal).toContain('2 of the 7 objects');
+  expect((await prune(contentOf(...fleet.slice(1)), 25)).removed).toHaveLength(1);
+  expect((await prune(contentOf(), 99)).refusal).toContain('the folder has no objects, and 6 came from it');
+});
+
+test('changes are recorded, and applying the same again is not one', async () => {
+  await applyManifests(parts, 'manifests', contentOf(east, ci));
+  await applyManifests(parts, 'manifests', contentOf(east, ci));
+  const labelled = { ...east, object: { ...east.object, metadata: { name: 'east', labels: { env: 'x' } } } };
+  await applyManifests(parts, 'manifests', contentOf(labelled, ci));
+  expect(
+    lines
+      .map((line) => JSON.parse(line))
+      .map(({ verb, objectRef, responseStatus }) => [verb, objectRef.name, responseStatus.code]),
+  ).toEqual([
+    ['create', 'east', 201],
+    ['create', 'ci', 201],
+    ['update', 'east', 200],
+  ]);
+});
