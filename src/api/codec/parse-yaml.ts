@@ -57,7 +57,7 @@ export function* parseYamlDocuments(text: string, maxTokens: number): Generator<
 }
 
 /**
- * The library goes on after a fault and makes an Error of each: 130 KB of invalid escapes took 600 ms. This composer
+ * The library goes on after a fault and makes an Error of each: 130 KB of invalid escapes took 300 ms. This composer
  * throws at the first. The library has no option for that, and its types call `onError` private, but the compiler
  * checks that it exists.
  */
