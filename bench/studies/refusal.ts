@@ -3,11 +3,15 @@
  *
  *   npm run bench -- refusal [seconds for each part] [rounds]
  */
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { honest, newTestKey, startTestSigner } from '../../src/tokens/external/signer.fixture.ts';
 import { type Server, startServer } from '../../test/e2e/support/server.ts';
 import { cpuOf } from '../support/cpu.ts';
-import { DEMO_TOKEN_BODY, DEMO_TOKEN_PATH, demoTokenHead, demoTokenRequest } from '../support/demo-tokens.ts';
+import { DEMO_TOKEN_BODY, DEMO_TOKEN_PATH, demoTokenRequest } from '../support/demo-tokens.ts';
 import { startLoad } from '../support/load.ts';
 import { median } from '../support/numbers.ts';
 
@@ -22,18 +26,25 @@ const GOAL = 0.5;
 const users = Object.fromEntries([...HOLDERS, ...CALLERS].map((name) => [name, ['system:masters']]));
 const args = ['--demo', '--log-level', 'warn', '--queue-length-per-caller', '0'];
 const open = await startServer({ users, args });
-const full = await startServer({ users, args: [...args, '--max-token-requests-inflight', String(HOLDERS.length)] });
+/** A signer that does not sign: a token request keeps its seat until the server gives up waiting. */
+const folder = await mkdtemp(join(tmpdir(), 'clusterpass-refusal-'));
+const respond = honest(newTestKey('key-1'));
+const signer = await startTestSigner(join(folder, 'signer.sock'), (request) =>
+  request.op === 'keys' ? respond(request) : undefined,
+);
+const seats = ['--max-token-requests-inflight', String(HOLDERS.length), '--external-signer', `unix:${signer.path}`];
+const full = await startServer({ users, args: [...args, ...seats] });
 const portOf = ({ url }: Server): number => Number(new URL(url).port);
 
-/** Sends the head of a request and never its body. When the server closes the connection, it opens another. */
+/** Keeps one request in flight. */
 function hold(user: string): () => void {
   let stopped = false;
   let current: Socket | undefined;
   const connectAgain = (): void => {
     if (stopped) return;
-    const socket = connect(portOf(full), '127.0.0.1', () => socket.write(demoTokenHead(user, 1_000)));
+    const socket = connect(portOf(full), '127.0.0.1', () => socket.write(demoTokenRequest(user)));
     current = socket;
-    // Any response means that the request does not occupy a seat.
+    // After a response the request does not occupy a seat any more.
     socket.on('data', () => socket.destroy()).on('error', () => {});
     socket.once('close', connectAgain);
   };
@@ -78,5 +89,6 @@ const ratio = median(ratios);
 const holds = ratio <= GOAL;
 console.log(`a 429 costs ${ratio.toFixed(2)} of a token (median); goal at most ${GOAL}: ${holds ? 'holds' : 'MISSED'}`);
 for (const release of releases) release();
-await Promise.all([open.destroy(), full.destroy()]);
+await Promise.all([open.destroy(), full.destroy(), signer.close()]);
+await rm(folder, { recursive: true, force: true });
 process.exit(holds ? 0 : 1);

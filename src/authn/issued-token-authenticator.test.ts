@@ -65,7 +65,7 @@ describe('identity', () => {
   test('B15: the service accounts of a cluster have one flow, which is that of no user', async () => {
     const { flow } = await callerOf();
     expect((await callerOf({ pod: POD })).flow).toBe(flow);
-    expect(flow).toBe('service accounts of alpha');
+    expect(flow).toBe('alpha');
     const user = { name: flow, uid: '', groups: [], extra: {} };
     expect(plainCaller(user, () => true).flow).not.toBe(flow);
   });

@@ -58,8 +58,9 @@ class IssuedCaller implements Caller {
     return this.#key;
   }
 
+  /** The name of a cluster has no space, unlike the flow of a user. */
   get flow(): string {
-    return `service accounts of ${this.home}`;
+    return this.home;
   }
 
   get dependsOn(): readonly string[] {

@@ -101,9 +101,7 @@ export const findPublicRoute: StageRun = (x, { paths }) => {
 
 /** Public paths have no caller: the flow is the client's address. */
 export const takePublicSeat: StageRun = (x, { flowControl }) =>
-  x.pathRoute === undefined
-    ? undefined
-    : takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, true), { flow: addressOf(x) });
+  x.pathRoute === undefined ? undefined : takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, true), addressOf(x));
 
 /** How long a request waits for a state that it can be decided by. */
 const CURRENT_MS = 3_000;
@@ -143,16 +141,16 @@ function identify(x: Exchange, { authenticate, onAuthenticated, flowControl }: S
 
 /** A caller past its share waits in its queue or is rejected, before its request costs anything more. */
 export const takeCallerSeat: StageRun = (x, { flowControl }) =>
-  takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, false), callerOf(x));
+  takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, false), callerOf(x).flow);
 
 function takeSeat(
   x: Exchange,
   flowControl: FlowControl,
   which: 'seat' | 'bodySeat',
   level: PriorityLevelName,
-  { flow, key }: { readonly flow: string; readonly key?: string },
+  flow: string,
 ): Promise<void> | undefined {
-  const seat = flowControl.takeSeat(level, flow, key);
+  const seat = flowControl.takeSeat(level, flow, x.caller);
   if (seat === undefined) {
     return reject(x, flowControl.delayRejection(level, flow), flowControl.rejection(level));
   }
@@ -271,7 +269,7 @@ export const checkBodyLength: StageRun = (x) => {
 /** Bounds the memory of large bodies: one waits unread until there is a seat for it. */
 export const takeBodySeat: StageRun = (x, { flowControl }) => {
   if (!isLargeBody(x.bodyLength)) return undefined;
-  const queued = takeSeat(x, flowControl, 'bodySeat', 'bodies', callerOf(x));
+  const queued = takeSeat(x, flowControl, 'bodySeat', 'bodies', callerOf(x).flow);
   if (queued !== undefined) leaveSeat(x);
   return queued;
 };

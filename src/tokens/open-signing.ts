@@ -52,7 +52,11 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
   const external =
     address &&
     (await openExternalSigner({
-      client: createSignerClient({ connect: () => connectSigner(address), now: Date.now }),
+      client: createSignerClient({
+        connect: () =>
+          connectSigner(address, (line) => logger.warn({ line }, 'the external signer wrote to its standard error')),
+        now: Date.now,
+      }),
       now: Date.now,
       every,
       logger,

@@ -1,3 +1,4 @@
+import type { Caller } from '../../api/caller.ts';
 import { type FlowControlLimits, seatsPerFlow } from '../../api/flow-control-limits.ts';
 import { type ApiError, tooManyRequests } from '../../api/status.ts';
 import type { RequestInfo } from '../request/request-info.ts';
@@ -21,7 +22,7 @@ export interface FlowControl {
    * A seat for a request of this flow, now or after a wait in the queue of its caller; undefined when the request is
    * rejected.
    */
-  takeSeat(level: PriorityLevelName, flow: string, caller?: string): Seat | undefined;
+  takeSeat(level: PriorityLevelName, flow: string, caller?: Pick<Caller, 'key'>): Seat | undefined;
   /** For a request whose body is to be received; undefined when the request is rejected. */
   startReceiving(flow: string, address: string): Seat | undefined;
   /** The 429 of a priority level. */

@@ -56,7 +56,7 @@ describe('B15: a level', () => {
     const level = open({ seats: 2, seatsPerFlow: 1, queueLengthPerFlow: 3 });
     const log: string[] = [];
     const wait = (caller: string, flow = 'flow'): Seat | undefined => {
-      const seat = level.takeSeat(flow, caller);
+      const seat = level.takeSeat(flow, { key: caller });
       if (seat !== undefined) entered.push(seat);
       void seat?.queued?.then(() => {
         log.push(caller);

@@ -1,3 +1,4 @@
+import type { Caller } from '../../api/caller.ts';
 import { Deadlines, type Timed } from '../../lib/deadlines.ts';
 import { LinkedList, type LinkedListNode } from '../../lib/linked-list.ts';
 
@@ -120,7 +121,7 @@ export class PriorityLevel {
   }
 
   /** Undefined when the request is rejected. Not an exception: under overload that is the most frequent outcome. */
-  takeSeat(key: string, caller = key): Seat | undefined {
+  takeSeat(key: string, caller?: Pick<Caller, 'key'>): Seat | undefined {
     const { queueLengthPerFlow } = this.#options;
     const flow = this.#flows.get(key) ?? { key, executing: 0, inQueue: 0, queues: undefined };
     const free = this.#freeSeatsFor(flow);
@@ -130,13 +131,14 @@ export class PriorityLevel {
       return this.#dispatchNow(flow);
     }
     // One request of a caller may wait in any case: otherwise a caller could keep others out of the flow.
-    const mayWait = flow.inQueue < queueLengthPerFlow + free || (queueLengthPerFlow > 0 && !flow.queues?.has(caller));
+    const mayWait =
+      flow.inQueue < queueLengthPerFlow + free || (queueLengthPerFlow > 0 && !flow.queues?.has(caller?.key ?? key));
     if (!mayWait) {
       this.#rejected[queueLengthPerFlow === 0 ? 'concurrency-limit' : 'queue-full'] += 1;
       return undefined;
     }
     this.#flows.set(key, flow);
-    return this.#enqueue(flow, caller);
+    return this.#enqueue(flow, caller?.key ?? key);
   }
 
   #dispatchNow(flow: Flow): Seat {

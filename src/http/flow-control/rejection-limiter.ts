@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { TokenBuckets } from '../../lib/token-buckets.ts';
 
 export interface RejectionLimiterOptions {
   /** How many rejections a second one flow is sent. */
@@ -14,12 +15,6 @@ export interface RejectionLimiterOptions {
   readonly sleep?: (ms: number) => Promise<unknown>;
 }
 
-interface Bucket {
-  /** When the next rejection would be sent without a burst. */
-  next: number;
-  delayed: number;
-}
-
 /**
  * A rate limiter (token bucket for each flow) for rejections. A rejection is cheap, but a client that ignores it and
  * asks again at once, over a thousand connections, would keep the server busy with nothing else. So rejections are
@@ -28,13 +23,14 @@ interface Bucket {
  */
 export class RejectionLimiter {
   readonly #options: Required<RejectionLimiterOptions>;
-  readonly #intervalMs: number;
-  readonly #buckets = new Map<string, Bucket>();
-  #sweepAt = 0;
+  readonly #buckets: TokenBuckets;
+  /** How many rejections of a flow are delayed; only flows that have some. */
+  readonly #delayed = new Map<string, number>();
 
   constructor(options: RejectionLimiterOptions) {
     this.#options = { sleep: (ms) => delay(ms, undefined, { ref: false }), ...options };
-    this.#intervalMs = 1000 / options.perSecond;
+    // No delay is longer than `maxDelayMs`, so the next rejection need not be later either.
+    this.#buckets = new TokenBuckets({ ...options, maxAheadMs: options.maxDelayMs });
   }
 
   /** How many flows have a bucket. */
@@ -44,35 +40,19 @@ export class RejectionLimiter {
 
   /** Waits, if need be, until the rejection may be sent. False: too many are delayed; close the connection instead. */
   wait(flow: string): boolean | Promise<boolean> {
-    const { burst, maxDelayed, maxDelayMs, now } = this.#options;
-    const time = now();
-    this.#sweep(time);
-    let bucket = this.#buckets.get(flow);
-    if (bucket === undefined) {
-      bucket = { next: time, delayed: 0 };
-      this.#buckets.set(flow, bucket);
-    }
-    const at = Math.max(time, bucket.next);
-    const early = at - time - (burst - 1) * this.#intervalMs;
-    if (early > 0 && bucket.delayed >= maxDelayed) return false;
-    // No delay is longer than `maxDelayMs`, so the next rejection need not be later either.
-    bucket.next = Math.min(at + this.#intervalMs, time + maxDelayMs + burst * this.#intervalMs);
-    return early <= 0 ? true : this.#delay(bucket, Math.min(maxDelayMs, early));
+    const { maxDelayed, maxDelayMs } = this.#options;
+    const waitMs = this.#buckets.waitMs(flow);
+    if (waitMs > 0 && (this.#delayed.get(flow) ?? 0) >= maxDelayed) return false;
+    this.#buckets.take(flow);
+    return waitMs === 0 ? true : this.#delay(flow, Math.min(maxDelayMs, waitMs));
   }
 
-  async #delay(bucket: Bucket, ms: number): Promise<boolean> {
-    bucket.delayed += 1;
+  async #delay(flow: string, ms: number): Promise<boolean> {
+    this.#delayed.set(flow, (this.#delayed.get(flow) ?? 0) + 1);
     await this.#options.sleep(ms);
-    bucket.delayed -= 1;
+    const left = (this.#delayed.get(flow) ?? 1) - 1;
+    if (left === 0) this.#delayed.delete(flow);
+    else this.#delayed.set(flow, left);
     return true;
-  }
-
-  /** A bucket that is full and delays nothing is like a new one. */
-  #sweep(time: number): void {
-    if (time < this.#sweepAt) return;
-    this.#sweepAt = time + 1000;
-    for (const [flow, { next, delayed }] of this.#buckets) {
-      if (delayed === 0 && next <= time) this.#buckets.delete(flow);
-    }
   }
 }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Server } from 'node:tls';
+import { TokenBuckets } from '../../lib/token-buckets.ts';
 import { addressKey } from './address-limit.ts';
 
 export interface HandshakeLimiterOptions {
@@ -24,15 +25,6 @@ interface QueuedConnection {
   readonly begin: () => void;
 }
 
-/** The token bucket of an address. */
-interface Bucket {
-  readonly address: string;
-  /** How many handshakes may begin, at the time `at`. */
-  tokens: number;
-  at: number;
-  readonly queue: Set<QueuedConnection>;
-}
-
 /**
  * The size of a bucket, in seconds of its rate: a page, a deployment or a set of jobs opens its connections at once.
  */
@@ -49,26 +41,19 @@ const MAX_WAIT_SECONDS = 10;
 export class HandshakeLimiter {
   readonly #options: HandshakeLimiterOptions;
   readonly #later: NonNullable<HandshakeLimiterOptions['later']>;
-  readonly #burst: number;
-  /**
-   * Two generations of buckets, each as long as it takes to fill a bucket. A bucket that was not used for a whole
-   * generation is full, so it is dropped with the old one.
-   */
-  #young = new Map<string, Bucket>();
-  #old = new Map<string, Bucket>();
-  #bornAt: number;
-  /** Buckets with connections that wait. */
-  readonly #queues = new Set<Bucket>();
+  readonly #buckets: TokenBuckets;
+  /** Connections that wait, by address. */
+  readonly #queues = new Map<string, Set<QueuedConnection>>();
   #isScheduled = false;
   #isClosed = false;
   #delayed = 0;
   #rejected = 0;
 
   constructor(options: HandshakeLimiterOptions) {
+    const { perSecond, now } = options;
     this.#options = options;
     this.#later = options.later ?? laterUnref;
-    this.#burst = options.perSecond * BURST_SECONDS;
-    this.#bornAt = options.now();
+    this.#buckets = new TokenBuckets({ perSecond, burst: perSecond * BURST_SECONDS, now });
   }
 
   get counts(): HandshakeCounts {
@@ -77,75 +62,59 @@ export class HandshakeLimiter {
 
   /** How many addresses have a bucket. */
   get size(): number {
-    return this.#young.size + this.#old.size;
+    return this.#buckets.size;
   }
 
   /** Begins the handshake of this connection, at once or after a wait; or closes it. */
   accept(socket: Socket, begin: () => void): void {
     if (socket.destroyed) return;
-    const bucket = this.#bucketOf(addressKey(socket.remoteAddress));
-    if (bucket.queue.size === 0 && bucket.tokens >= 1) {
-      bucket.tokens -= 1;
-      begin();
-    } else if (this.#isClosed || bucket.queue.size >= this.#options.perSecond * MAX_WAIT_SECONDS) {
+    const address = addressKey(socket.remoteAddress);
+    const waiting = this.#queues.get(address)?.size ?? 0;
+    if (waiting === 0 && this.#buckets.tryTake(address)) begin();
+    else if (this.#isClosed || waiting >= this.#options.perSecond * MAX_WAIT_SECONDS) {
       this.#rejected += 1;
-      this.#options.onRejected(bucket.address);
+      this.#options.onRejected(address);
       socket.resetAndDestroy();
     } else {
       this.#delayed += 1;
-      this.#enqueue(bucket, { socket, begin });
+      this.#enqueue(address, { socket, begin });
     }
   }
 
   /** Gives back the token of a connection from this address. To be called once for a connection. */
   refund(remoteAddress: string | undefined): void {
-    const bucket = this.#bucketOf(addressKey(remoteAddress));
-    bucket.tokens = Math.min(this.#burst, bucket.tokens + 1);
-    this.#serve(bucket);
+    const address = addressKey(remoteAddress);
+    this.#buckets.refund(address);
+    this.#serve(address);
   }
 
   /** Closes the connections that wait. */
   close(): void {
     this.#isClosed = true;
-    for (const { queue } of this.#queues) for (const { socket } of queue) socket.resetAndDestroy();
+    for (const queue of this.#queues.values()) for (const { socket } of queue) socket.resetAndDestroy();
   }
 
-  #bucketOf(address: string): Bucket {
-    const { now, perSecond } = this.#options;
-    const time = now();
-    if (time - this.#bornAt >= BURST_SECONDS * 1000) {
-      this.#old = this.#young;
-      this.#young = new Map([...this.#queues].map((bucket) => [bucket.address, bucket]));
-      this.#bornAt = time;
-    }
-    const known = this.#young.get(address) ?? this.#old.get(address);
-    const bucket: Bucket = known ?? { address, tokens: this.#burst, at: time, queue: new Set() };
-    this.#young.set(address, bucket);
-    bucket.tokens = Math.min(this.#burst, bucket.tokens + ((time - bucket.at) * perSecond) / 1000);
-    bucket.at = time;
-    return bucket;
-  }
-
-  #enqueue(bucket: Bucket, connection: QueuedConnection): void {
+  #enqueue(address: string, connection: QueuedConnection): void {
     const { socket } = connection;
-    bucket.queue.add(connection);
-    this.#queues.add(bucket);
+    const queue = this.#queues.get(address) ?? new Set();
+    this.#queues.set(address, queue.add(connection));
     // Nothing else listens yet, and an error event without a listener ends the process.
     socket.on('error', () => {});
     socket.once('close', () => {
-      if (bucket.queue.delete(connection) && bucket.queue.size === 0) this.#queues.delete(bucket);
+      if (queue.delete(connection) && queue.size === 0) this.#queues.delete(address);
     });
     this.#schedule();
   }
 
-  #serve(bucket: Bucket): void {
-    for (const connection of bucket.queue) {
-      if (bucket.tokens < 1) return;
-      bucket.tokens -= 1;
-      bucket.queue.delete(connection);
+  #serve(address: string): void {
+    const queue = this.#queues.get(address);
+    if (queue === undefined) return;
+    for (const connection of queue) {
+      if (!this.#buckets.tryTake(address)) return;
+      queue.delete(connection);
       connection.begin();
     }
-    this.#queues.delete(bucket);
+    this.#queues.delete(address);
   }
 
   #schedule(): void {
@@ -153,7 +122,7 @@ export class HandshakeLimiter {
     this.#isScheduled = true;
     const serveAll = (): void => {
       this.#isScheduled = false;
-      for (const { address } of this.#queues) this.#serve(this.#bucketOf(address));
+      for (const address of this.#queues.keys()) this.#serve(address);
       this.#schedule();
     };
     this.#later(serveAll, Math.max(1, 1000 / this.#options.perSecond));

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -47,6 +48,20 @@ afterAll(async () => {
   external.close();
   await signer.close();
   await remove();
+});
+
+test('B20: what a signer program writes to its standard error is read, however much it is', async () => {
+  const lines: string[] = [];
+  const program = `
+    for (let i = 0; i < 10_000; i += 1) require('node:fs').writeSync(2, 'y'.repeat(99) + '\\n');
+    process.stdin.pipe(process.stdout);`;
+  const address = { type: 'exec', command: process.execPath, args: ['-e', program] } as const;
+  const connection = await connectSigner(address, (line) => lines.push(line));
+  connection.input.write('still there\n');
+  expect(String((await once(connection.output, 'data'))[0])).toBe('still there\n');
+  await expect.poll(() => lines.length).toBe(10_000);
+  connection.close();
+  await connection.closed;
 });
 
 describe('an honest signer', () => {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import type { SignerAddress } from '../../api/signer-address.ts';
 import { isJsonObject, type JsonObject } from '../jws.ts';
@@ -144,8 +145,12 @@ export function createSignerClient({ connect, now, timeoutMs = TIMEOUT_MS }: Sig
   };
 }
 
-export const connectSigner = (address: SignerAddress): Promise<SignerConnection> =>
-  address.type === 'unix' ? connectSocket(address.path) : startProgram(address.command, address.args);
+/** `onMessage` gets the lines that a program writes to its standard error. */
+export const connectSigner = (
+  address: SignerAddress,
+  onMessage: (line: string) => void = () => {},
+): Promise<SignerConnection> =>
+  address.type === 'unix' ? connectSocket(address.path) : startProgram(address, onMessage);
 
 async function connectSocket(path: string): Promise<SignerConnection> {
   const socket = connect({ path });
@@ -158,9 +163,16 @@ async function connectSocket(path: string): Promise<SignerConnection> {
   };
 }
 
-/** Without a shell, so no character of the command has a meaning beyond itself. */
-async function startProgram(command: string, args: readonly string[]): Promise<SignerConnection> {
-  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+/**
+ * Without a shell, so no character of the command has a meaning beyond itself. Its standard error is not that of the
+ * server: while that is not read, the program would hang, and with it every signature.
+ */
+async function startProgram(
+  { command, args }: Extract<SignerAddress, { type: 'exec' }>,
+  onMessage: (line: string) => void,
+): Promise<SignerConnection> {
+  const child = spawn(command, args, { stdio: 'pipe' });
+  createInterface({ input: child.stderr }).on('line', onMessage);
   const closed = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(`the signer exited with ${signal ?? code}`));
     child.once('error', (error) => resolve(`the signer cannot be started: ${error.message}`));
