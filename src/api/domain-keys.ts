@@ -24,6 +24,13 @@ export const MANIFEST_ANNOTATION = 'clusterpass.dev/manifest';
 /** The identity of a registered cluster: the UID of its namespace `kube-system`. */
 export const CLUSTER_ID_ANNOTATION = 'clusterpass.dev/cluster-id';
 
+/** Annotations that describe the tokens of a cluster; computed for each view, never stored. */
+export const COMPUTED_ANNOTATIONS = {
+  issuer: 'clusterpass.dev/issuer',
+  audience: 'clusterpass.dev/audience',
+  maxExpiration: 'clusterpass.dev/max-expiration-seconds',
+} as const;
+
 /** Labels of a cluster below this prefix are set and removed only with the verb `PROTECT_VERB`. */
 export const PROTECTED_LABEL_PREFIX = 'protected.clusterpass.dev/';
 
@@ -51,6 +58,9 @@ const BY_KIND: ReadonlyMap<string, readonly string[]> = new Map(
     [...ANNOTATIONS].filter(([, kinds]) => kinds.includes(kind)).map(([key]) => key),
   ]),
 );
+
+/** Accepted and not suggested: the server computes them, and clients send back what they have read. */
+const COMPUTED: ReadonlyMap<string, readonly string[]> = new Map([['Cluster', Object.values(COMPUTED_ANNOTATIONS)]]);
 
 const annotationsOf = (kind: string): readonly string[] => BY_KIND.get(kind) ?? [];
 
@@ -82,11 +92,14 @@ function isInMisspelledDomain(key: string, known: readonly string[]): boolean {
 /** The first annotation that an object of this kind cannot have; see `validateDomainKeys`. */
 export function unknownAnnotation(kind: string, annotations: Readonly<Record<string, unknown>>): string | undefined {
   const known = annotationsOf(kind);
-  return Object.keys(annotations).find((key) => !isKnownAnnotation(key, known));
+  return Object.keys(annotations).find((key) => !isKnownAnnotation(kind, key, known));
 }
 
-const isKnownAnnotation = (key: string, known: readonly string[]): boolean =>
-  known.includes(key) || key === MANIFEST_ANNOTATION || !(isDomainKey(key) || isInMisspelledDomain(key, known));
+const isKnownAnnotation = (kind: string, key: string, known: readonly string[]): boolean =>
+  known.includes(key) ||
+  key === MANIFEST_ANNOTATION ||
+  COMPUTED.get(kind)?.includes(key) === true ||
+  !(isDomainKey(key) || isInMisspelledDomain(key, known));
 
 /** The annotation of the kind that was meant: the nearest one, one that is longer or shorter, or the only one. */
 function meantAnnotation(key: string, known: readonly string[]): string | undefined {
@@ -135,7 +148,9 @@ export function validateDomainKeys(kind: string, metadata: ObjectMeta, old?: Obj
   const { annotations = {}, labels = {} } = metadata;
   return [
     ...checkEach(changedKeys(annotations, old?.annotations), (key) =>
-      isKnownAnnotation(key, known) ? [] : [unknownKey('metadata.annotations', key, unknownAnnotationText(kind, key))],
+      isKnownAnnotation(kind, key, known)
+        ? []
+        : [unknownKey('metadata.annotations', key, unknownAnnotationText(kind, key))],
     ),
     ...checkEach(changedKeys(labels, old?.labels), (key) =>
       isKnownLabel(kind, key) ? [] : [unknownKey('metadata.labels', key, unknownLabelText(kind, key))],

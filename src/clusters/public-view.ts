@@ -1,13 +1,7 @@
 import { CONFIRMED_FIELD, endpointsInForce } from '../api/confirmed-endpoint.ts';
+import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
 import { endpointsField } from '../api/kinds/cluster.ts';
-
-/** Annotations that describe the tokens of a cluster; computed for each view, never stored. */
-export const COMPUTED_ANNOTATIONS = {
-  issuer: 'clusterpass.dev/issuer',
-  audience: 'clusterpass.dev/audience',
-  maxExpiration: 'clusterpass.dev/max-expiration-seconds',
-} as const;
 
 /** Prefixes of annotations that kubectl or Clusterpass use internally: they can hold whole manifests. */
 const HIDDEN_PREFIXES = ['kubectl.kubernetes.io/', 'clusterpass.dev/'];

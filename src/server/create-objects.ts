@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Catalog } from '../api/catalog.ts';
+import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { createPolicy, type Policy } from '../authz/policy.ts';
 import { clusterLabelsAt, PolicyUpdater, rbacKinds, rbacSnapshotAt } from '../authz/policy-updater.ts';
-import { COMPUTED_ANNOTATIONS, createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
+import { createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
 import { Broadcaster } from '../handlers/watch/broadcaster.ts';
 import { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import { ObjectReader } from '../objects/reader.ts';

@@ -138,6 +138,14 @@ metadata: {name: delta}
     );
   });
 
+  it('applies a cluster as it was listed, with the annotations that the server computed', async () => {
+    const { json } = await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dalpha');
+    const { resourceVersion: _, ...metadata } = json.items[0].metadata;
+    expect(metadata.annotations).toHaveProperty(['clusterpass.dev/issuer']);
+    const stdin = JSON.stringify({ ...json.items[0], metadata });
+    expect(await admin.ok(['apply', '-f', '-'], { stdin })).toBe('cluster.clusterregistry.k8s.io/alpha unchanged\n');
+  });
+
   it('needs a file, and one that is there', async () => {
     expect(await admin.fails(['apply'])).toBe('error: must specify -f\n');
     expect(await admin.fails(['apply', '-f', 'nope.yaml'])).toBe(
