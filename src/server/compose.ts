@@ -329,6 +329,7 @@ export async function compose(
       store,
       cache: reflector,
       freshness,
+      goneFiles: callers.isGone,
       isCluster: (name) => reader.find(catalog.clusters, { cluster: '', namespace: '', name }) !== undefined,
       tokenOriginsOf: callers.originsOf,
     });
