@@ -9,25 +9,40 @@ export function repeatsCredential(body: Buffer, credential: string): boolean {
   if (credential.length < MIN_LENGTH) return false;
   const text = unescaped(body);
   if (text !== body && text.includes(credential)) return true;
-  const shortest = Math.floor((credential.length * 4) / 3);
-  for (let start = 0; start < text.length; ) {
-    let end = start;
-    while (end < text.length && IS_BASE64[text[end] ?? 0] === 1) end++;
-    if (end - start >= shortest) {
-      // Decodes both alphabets.
-      const decoded = Buffer.from(text.toString('latin1', start, end), 'base64');
-      if (decoded.includes(credential) || unescaped(decoded).includes(credential)) return true;
-    }
-    start = end + 1;
-  }
-  return false;
+  const decoded = decodedWords(text);
+  return decoded.includes(credential) || unescaped(decoded).includes(credential);
 }
 
 const MIN_LENGTH = 8;
 
-const IS_BASE64 = new Uint8Array(256);
-for (const sign of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_') {
-  IS_BASE64[sign.charCodeAt(0)] = 1;
+/** The value of each sign of base64, in both alphabets; -1 for others. */
+const SIX_BITS = new Int8Array(256).fill(-1);
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+for (const [value, sign] of [...ALPHABET].entries()) SIX_BITS[sign.charCodeAt(0)] = value;
+for (const sign of '+-') SIX_BITS[sign.charCodeAt(0)] = 62;
+for (const sign of '/_') SIX_BITS[sign.charCodeAt(0)] = 63;
+
+/** What each word of base64 in the text stands for, with a zero byte between two words. */
+function decodedWords(text: Buffer): Buffer {
+  const decoded = Buffer.allocUnsafe(text.length + 1);
+  let length = 0;
+  let bits = 0;
+  let count = 0;
+  for (const byte of text) {
+    const value = SIX_BITS[byte] ?? -1;
+    if (value === -1) {
+      decoded[length++] = 0;
+      count = 0;
+      continue;
+    }
+    bits = ((bits << 6) | value) & 0xfff;
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      decoded[length++] = bits >> count;
+    }
+  }
+  return decoded.subarray(0, length);
 }
 
 const BACKSLASH = 0x5c;
