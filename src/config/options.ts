@@ -251,6 +251,11 @@ export const OPTIONS = {
     defaultText: 'every network but special ones',
     doc: "A network that clusters are in, e.g. `10.0.0.0/8`. The server connects to registered clusters in these networks only. Special networks (loopback, link-local, multicast, reserved, documentation, translation, a cloud's metadata service) have to be named themselves, e.g. `127.0.0.0/8`: `0.0.0.0/0` does not include them.",
   }),
+  confirmEndpoints: option({
+    parse: boolean,
+    default: 'false',
+    doc: 'A changed address or CA of a cluster waits until a caller with the verb `confirm` confirms it (`clusterpass confirm`). Until then lists, watches, kubeconfigs and the server itself use the ones before. The registration of a cluster counts as confirmed.',
+  }),
   serviceAccountMaxTokenExpiration: option({
     value: 'DURATION',
     // T-27: kube-apiserver accepts the same range, 1h to 2^32 seconds.
