@@ -110,7 +110,8 @@ describe('A14: a change of the endpoints of a cluster', () => {
   });
 
   it('cannot be written to the field of the server', () => {
-    const field = (object: ApiObject, old?: ApiObject) => validateObject(HOLD, object, old).map((error) => error.field);
+    const field = (object: ApiObject, old?: ApiObject) =>
+      validateObject(HOLD, object, old, '').map((error) => error.field);
     const made = { confirmedEndpoints: at('evil') };
     expect(field(create(sent(at('a'), undefined, made)))).toEqual(['spec.confirmedEndpoints']);
     expect(field(update(first, sent(at('a'), undefined, made)), first)).toEqual(['spec.confirmedEndpoints']);
