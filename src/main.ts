@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { GROUPS } from './cli/command-table/commands.ts';
+import { ROTATE_ADMIN_TOKEN } from './cli/command-table/local-commands.ts';
 import { STORE_COMMANDS } from './cli/command-table/store-commands.ts';
 import { processContext } from './cli/context.ts';
 import { addCommand, addCommands, newProgram } from './cli/program.ts';
@@ -34,6 +35,16 @@ if (process.argv.includes('store')) {
       process.exitCode = await runStoreCommand(command.task, flags);
     });
   }
+}
+
+const adminTokenCommand = program.command('admin-token').description(GROUPS['admin-token'] ?? '');
+if (process.argv.includes('admin-token')) {
+  const { addDataDirFlags } = await import('./config/load-options.ts');
+  const rotate = addDataDirFlags(addCommand(adminTokenCommand, ROTATE_ADMIN_TOKEN));
+  rotate.action(async (flags: Record<string, unknown>) => {
+    const { runAdminTokenRotate } = await import('./server/admin-token-command.ts');
+    process.exitCode = await runAdminTokenRotate(flags);
+  });
 }
 
 addCommands(program, context, (code) => {

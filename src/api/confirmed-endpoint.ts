@@ -32,10 +32,15 @@ const factsOf = ({ serverEndpoints = [], caBundle = '' }: ApiEndpoints): [string
 export const sameEndpoints = (a: ApiEndpoints, b: ApiEndpoints): boolean =>
   a === b || JSON.stringify(factsOf(a)) === JSON.stringify(factsOf(b));
 
+const sha256 = (facts: unknown): string => `sha256-${createHash('sha256').update(JSON.stringify(facts)).digest('hex')}`;
+
+/** Identifies endpoints: every address, its network and the CA. */
+export const endpointsFingerprint = (endpoints: ApiEndpoints): string => sha256(factsOf(endpoints));
+
 function digestOf(object: ApiObject, endpoints: ApiEndpoints): string {
   const { namespace, name } = controllerOf(object) ?? { namespace: '', name: '' };
   const facts = [object.metadata.name ?? '', ...factsOf(endpoints), [namespace, name]];
-  return `sha256-${createHash('sha256').update(JSON.stringify(facts)).digest('hex')}`;
+  return sha256(facts);
 }
 
 /**

@@ -15,7 +15,7 @@ import {
   START,
 } from '../tokens/tokens.fixture.ts';
 import { type Authenticator, createAuthenticator } from './authenticator.ts';
-import { createFixedTokenAuthenticator } from './fixed-token-authenticator.ts';
+import { createFixedTokenAuthenticator } from './fixed-token.fixture.ts';
 import { createIssuedTokenAuthenticator } from './issued-token-authenticator.ts';
 
 let fixture: Fixture;

@@ -1,21 +1,34 @@
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
-import { ensureTokenFile, loadAdminToken } from './fixed-token-authenticator.ts';
+import {
+  ensureTokenFile,
+  type FixedTokenAuthenticator,
+  openAdminToken,
+  rotateAdminToken,
+} from './fixed-token-authenticator.ts';
 
 let dir: string;
+let data: string;
 let file: string;
+let reports: string[];
 
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'clusterpass-admin-'));
-  file = join(dir, 'data', 'admin.token');
+  data = join(dir, 'data');
+  file = join(data, 'admin.token');
+  reports = [];
 });
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
+const open = (): Promise<FixedTokenAuthenticator> =>
+  openAdminToken(data, { every: () => () => {}, report: (problem) => reports.push(problem) });
+const token = async (): Promise<Secret> => new Secret((await readFile(file, 'utf8')).trim());
+
 test('the admin token is made once, 32 random bytes, for its owner alone', async () => {
-  const admin = await loadAdminToken(join(dir, 'data'));
+  const admin = await open();
   const text = await readFile(file, 'utf8');
   expect(text).toMatch(/^[A-Za-z0-9_-]{43}\n$/);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -27,16 +40,63 @@ test('the admin token is made once, 32 random bytes, for its owner alone', async
     extra: {},
   });
   expect(caller?.isLive()).toBe(true);
-  await loadAdminToken(join(dir, 'data'));
+  await open();
   expect(await readFile(file, 'utf8')).toBe(text);
 });
 
 test('A24: any other token is unknown, whatever its length', async () => {
-  const admin = await loadAdminToken(join(dir, 'data'));
+  const admin = await open();
   const text = (await readFile(file, 'utf8')).trim();
   for (const wrong of ['', 'x', text.slice(1), `${text}x`, text.toUpperCase(), `${text}\n`]) {
     expect(await admin.authenticateToken(new Secret(wrong))).toBeUndefined();
   }
+});
+
+test('A1: a rotated token is accepted, the old one is refused, and its caller ends', async () => {
+  const admin = await open();
+  const old = await token();
+  const caller = await admin.authenticateToken(old);
+  expect(await rotateAdminToken(data)).toBe(file);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(await readdir(data)).toEqual(['admin.token']);
+  await admin.refresh();
+  expect([await admin.authenticateToken(old), caller?.isLive()]).toEqual([undefined, false]);
+  expect((await admin.authenticateToken(await token()))?.isLive()).toBe(true);
+});
+
+test('A1: without its file the admin token is refused, until there is one again', async () => {
+  const admin = await open();
+  const old = await token();
+  const caller = await admin.authenticateToken(old);
+  await rm(file);
+  await admin.refresh();
+  expect([await admin.authenticateToken(old), caller?.isLive()]).toEqual([undefined, false]);
+  for (const wrong of ['', 'undefined']) expect(await admin.authenticateToken(new Secret(wrong))).toBeUndefined();
+  await rotateAdminToken(data);
+  await admin.refresh();
+  expect(await admin.authenticateToken(await token())).toBeDefined();
+  expect(await admin.authenticateToken(old)).toBeUndefined();
+});
+
+test('a file that cannot be used while running is reported, and the token before stays', async () => {
+  const admin = await open();
+  const old = await token();
+  await writeFile(file, 'canary');
+  await admin.refresh();
+  await chmod(file, 0o644);
+  await admin.refresh();
+  expect(await admin.authenticateToken(old)).toBeDefined();
+  expect(reports).toEqual([expect.stringContaining('must hold one token'), expect.stringContaining('chmod 600')]);
+  expect(reports.join()).not.toContain('canary');
+});
+
+test('a rotation does not follow a link, and does not make a data directory', async () => {
+  await expect(rotateAdminToken(data)).rejects.toThrow(/ENOENT/);
+  await mkdir(data);
+  await writeFile(join(dir, 'mounted'), 'x', { mode: 0o600 });
+  await symlink(join(dir, 'mounted'), file);
+  await expect(rotateAdminToken(data)).rejects.toThrow(/not a regular file/);
+  expect(await readdir(data)).toEqual(['admin.token']);
 });
 
 test('a file that is open to others, or holds no usable token, stops the start without showing it', async () => {

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { AUTHENTICATED, MASTERS, type User } from '../api/caller.ts';
-import { ensureSecretFile, UnsafeFile } from '../lib/secret-file.ts';
+import { AUTHENTICATED, type Caller, MASTERS, type User } from '../api/caller.ts';
+import { ensureSecretFile, readSecretFile, replaceSecretFile, UnreadableFile, UnsafeFile } from '../lib/secret-file.ts';
+import { openWatchedFile, type WatchParts } from '../lib/watched-file.ts';
 import { Secret } from '../observability/secret.ts';
 import { plainCaller } from './plain-caller.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
@@ -12,33 +13,90 @@ const TOKEN_BYTES = 32;
 /** Visible ASCII without spaces: a header carries nothing else unchanged. */
 const USABLE = /^[\x21-\x7e]{16,}$/;
 
+const makeToken = (): Buffer => Buffer.from(`${randomBytes(TOKEN_BYTES).toString('base64url')}\n`);
+
 /** The token in the file (mode 0600). A missing file is created with a random token. */
 export async function ensureTokenFile(path: string): Promise<Secret> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const content = await ensureSecretFile(path, () =>
-    Buffer.from(`${randomBytes(TOKEN_BYTES).toString('base64url')}\n`),
-  );
+  return tokenIn(path, await ensureSecretFile(path, makeToken));
+}
+
+function tokenIn(path: string, content: Buffer): Secret {
   const token = content.toString('utf8').replace(/\r?\n$/, '');
   if (!USABLE.test(token)) {
     throw new UnsafeFile(
-      `${path} must hold one token of at least 16 visible ASCII characters. Remove it, and a new one is made.`,
+      `${path} must hold one token of at least 16 visible ASCII characters. Remove it, and the next start makes a new one.`,
     );
   }
   return new Secret(token);
 }
 
 /** One token that always authenticates the same user. */
-export function createFixedTokenAuthenticator(token: Secret, user: User): TokenAuthenticator {
-  const digest = token.digest();
-  const caller = plainCaller(user, () => true);
-  return { authenticateToken: (candidate) => (candidate.digest() === digest ? caller : undefined) };
+export interface FixedTokenAuthenticator extends TokenAuthenticator {
+  /** Reads the file if it has changed. */
+  refresh(): Promise<void>;
+  close(): void;
 }
 
+/**
+ * The token of a file, which is made if it is missing. A token that replaces it counts instead; without the file no
+ * token does.
+ */
+export async function openFixedTokenAuthenticator(
+  file: string,
+  user: User,
+  { every, report }: WatchParts,
+): Promise<FixedTokenAuthenticator> {
+  await ensureTokenFile(file);
+  const read = async (): Promise<Known | undefined> => {
+    const content = await readSecretFile(file).catch((error: unknown) => {
+      if (error instanceof UnreadableFile) return undefined;
+      throw error;
+    });
+    return content && knownAs(tokenIn(file, content).digest());
+  };
+  const watched = await openWatchedFile<Known>({
+    what: `token file of ${user.name},`,
+    file,
+    read,
+    every,
+    report,
+    // At once: the operator takes a token away by removing its file.
+    whenGone: { value: NONE, graceMs: 0 },
+  });
+  function knownAs(digest: string): Known {
+    return { digest, caller: plainCaller(user, () => watched.current().digest === digest) };
+  }
+  return {
+    authenticateToken: (candidate) => {
+      const { digest, caller } = watched.current();
+      return candidate.digest() === digest ? caller : undefined;
+    },
+    refresh: watched.refresh,
+    close: watched.close,
+  };
+}
+
+interface Known {
+  readonly digest: string | undefined;
+  readonly caller: Caller | undefined;
+}
+
+const NONE: Known = { digest: undefined, caller: undefined };
+
 export const ADMIN_TOKEN_FILE = 'admin.token';
+
+const adminTokenFile = (dataDir: string): string => join(dataDir, ADMIN_TOKEN_FILE);
 
 const ADMIN: User = { name: 'admin', uid: '', groups: [MASTERS, AUTHENTICATED], extra: {} };
 
 /** The credential before any rights are granted: an account that can read the data directory owns the server anyway. */
-export async function loadAdminToken(dataDir: string): Promise<TokenAuthenticator> {
-  return createFixedTokenAuthenticator(await ensureTokenFile(join(dataDir, ADMIN_TOKEN_FILE)), ADMIN);
+export const openAdminToken = (dataDir: string, parts: WatchParts): Promise<FixedTokenAuthenticator> =>
+  openFixedTokenAuthenticator(adminTokenFile(dataDir), ADMIN, parts);
+
+/** Replaces the admin token; a running server takes it up. Returns the path of its file. */
+export async function rotateAdminToken(dataDir: string): Promise<string> {
+  const file = adminTokenFile(dataDir);
+  await replaceSecretFile(file, makeToken());
+  return file;
 }

@@ -4,7 +4,7 @@ import { Secret } from '../observability/secret.ts';
 import type { Grant } from '../tokens/claims.ts';
 import { ACCOUNT, API, type Fixture, ISSUERS, JTI, openFixture, POD, SECRET, START } from '../tokens/tokens.fixture.ts';
 import { createAuthenticator } from './authenticator.ts';
-import { createFixedTokenAuthenticator } from './fixed-token-authenticator.ts';
+import { createFixedTokenAuthenticator } from './fixed-token.fixture.ts';
 import { createIssuedTokenAuthenticator } from './issued-token-authenticator.ts';
 import { plainCaller } from './plain-caller.ts';
 

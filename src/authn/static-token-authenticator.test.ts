@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -117,13 +117,15 @@ describe('the file', () => {
   let file: string;
   let reports: string[];
   let tick: (() => void) | undefined;
+  let now: number;
 
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'clusterpass-static-'));
     file = join(dir, 'tokens.csv');
     reports = [];
     tick = undefined;
-    await writeFile(file, 'first,ada,1,dev\nsecond,bob,2\n');
+    now = 0;
+    await writeFile(file, 'first,ada,1,dev\nsecond,bob,2\n', { mode: 0o600 });
   });
   afterEach(() => rm(dir, { recursive: true, force: true }));
 
@@ -137,7 +139,45 @@ describe('the file', () => {
         };
       },
       report: (problem) => reports.push(problem),
+      monotonicNow: () => now,
     });
+
+  test('A1: stops the start if other users can read it, without showing it', async () => {
+    await writeFile(file, 'canary,ada,1\n');
+    for (const mode of [0o644, 0o640, 0o604]) {
+      await chmod(file, mode);
+      await expect(open()).rejects.toThrow(/^token file: .* is open to its group or to others .*chmod 600/);
+      await expect(open()).rejects.not.toThrow(/canary/);
+    }
+  });
+
+  test('A1: a file that is gone takes its tokens along after a minute, and brings them back', async () => {
+    const tokens = await open();
+    const ada = await tokens.authenticateToken(new Secret('first'));
+    await rm(file);
+    await tokens.refresh();
+    now = 59_000;
+    await tokens.refresh();
+    expect([ada?.isLive(), tokens.isGone()]).toEqual([true, false]);
+    now = 61_000;
+    await tokens.refresh();
+    expect([ada?.isLive(), tokens.isGone()]).toEqual([false, true]);
+    expect(await tokens.authenticateToken(new Secret('first'))).toBeUndefined();
+    await writeFile(file, 'first,ada,1,dev\n', { mode: 0o600 });
+    await tokens.refresh();
+    expect(tokens.isGone()).toBe(false);
+    expect(await tokens.authenticateToken(new Secret('first'))).toBeDefined();
+  });
+
+  test('holds more callers than fit into other secret files', async () => {
+    const rows = Array.from(
+      { length: 5_000 },
+      (_, index) => `token-of-caller-number-${index},user-${index},${index}\n`,
+    );
+    await writeFile(file, rows.join(''), { mode: 0o600 });
+    const tokens = await open();
+    expect(await tokens.authenticateToken(new Secret('token-of-caller-number-4999'))).toBeDefined();
+  });
 
   test('authenticates the tokens in the file, and no others', async () => {
     const tokens = await open();
@@ -185,7 +225,7 @@ describe('the file', () => {
   });
 
   test('an invalid file stops the start', async () => {
-    await writeFile(file, 'canary,ada\n');
+    await writeFile(file, 'canary,ada\n', { mode: 0o600 });
     await expect(open()).rejects.toThrow(`token file ${file}, line 1: needs at least 3 columns`);
     await writeFile(file, Buffer.from([0x61, 0xff, 0x2c]));
     await expect(open()).rejects.toThrow('UTF-8');

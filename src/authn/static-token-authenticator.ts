@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import type { Caller, User } from '../api/caller.ts';
+import { readMountedSecret, UnreadableFile, UnsafeFile } from '../lib/secret-file.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
-import { openWatchedFile, type WatchParts } from '../lib/watched-file.ts';
+import { GONE_GRACE_MS, openWatchedFile, type WatchParts } from '../lib/watched-file.ts';
 import { Secret } from '../observability/secret.ts';
 import { CsvError, parseCsv } from './csv.ts';
 import { plainCaller, withAuthenticated } from './plain-caller.ts';
@@ -9,16 +9,20 @@ import type { TokenAuthenticator } from './token-authenticator.ts';
 
 /**
  * kube-apiserver's `--token-auth-file`: `token,user,uid,"group1,group2"`. Unlike there the file is read again when it
- * changes, so a token is withdrawn without a restart.
+ * changes, so a token is withdrawn without a restart. It is refused if other users can read it.
  */
 export interface StaticTokenAuthenticator extends TokenAuthenticator {
   /** Reads the file if it has changed. A bad file is reported and the table in force stays. */
   refresh(): Promise<void>;
+  /** Whether the file is gone, and with it its tokens. */
+  isGone(): boolean;
   close(): void;
 }
 
 export interface StaticTokenParts extends Pick<WatchParts, 'every' | 'report'> {
   readonly file: string;
+  /** For tests. */
+  readonly monotonicNow?: () => number;
 }
 
 /** The file cannot be used. The message is a sentence for the operator, and holds no token. */
@@ -29,11 +33,14 @@ export class TokenFileError extends Error {
 /** Rejects when the file cannot be used: a server must not start with fewer tokens than it was given. */
 export async function openStaticTokenAuthenticator(parts: StaticTokenParts): Promise<StaticTokenAuthenticator> {
   const { file, every, report } = parts;
-  const read = async (): Promise<ReadonlyMap<string, Caller>> => {
+  const read = async (): Promise<ReadonlyMap<string, Caller> | undefined> => {
     const users = await load(file, report);
-    return new Map(Array.from(users, ([digest, user]) => [digest, callerOf(digest, user)]));
+    return users && new Map(Array.from(users, ([digest, user]) => [digest, callerOf(digest, user)]));
   };
-  const watched = await openWatchedFile({ file, read, every, report });
+  const whenGone = { value: new Map<string, Caller>(), graceMs: GONE_GRACE_MS };
+  const { monotonicNow } = parts;
+  const timing = monotonicNow === undefined ? {} : { monotonicNow };
+  const watched = await openWatchedFile({ what: 'token file', file, read, every, report, whenGone, ...timing });
 
   /** Live while the file gives the token the same user: after a change of its groups the token is another caller. */
   function callerOf(digest: string, user: User): Caller {
@@ -44,6 +51,7 @@ export async function openStaticTokenAuthenticator(parts: StaticTokenParts): Pro
   return {
     authenticateToken: (token) => watched.current().get(token.digest()),
     refresh: watched.refresh,
+    isGone: watched.isGone,
     close: watched.close,
   };
 }
@@ -51,11 +59,19 @@ export async function openStaticTokenAuthenticator(parts: StaticTokenParts): Pro
 /** Users by the digest of their token. */
 type UserTable = ReadonlyMap<string, User>;
 
-async function load(file: string, report: (problem: string) => void): Promise<UserTable> {
+/** More than `parseTokenTable` accepts, in characters of four bytes. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/** Undefined when the file does not exist or cannot be opened. */
+async function load(file: string, report: (problem: string) => void): Promise<UserTable | undefined> {
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
-  } catch {
+    const content = await readMountedSecret(file, MAX_BYTES);
+    if (content === undefined) return undefined;
+    text = new TextDecoder('utf-8', { fatal: true }).decode(content);
+  } catch (error) {
+    if (error instanceof UnreadableFile) return undefined;
+    if (error instanceof UnsafeFile) throw new TokenFileError(`token file: ${error.message}`);
     throw new TokenFileError(`token file ${file} cannot be read as UTF-8 text`);
   }
   try {

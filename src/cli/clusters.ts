@@ -1,3 +1,5 @@
+import { CONFIRMED_FIELD } from '../api/confirmed-endpoint.ts';
+import { endpointsField } from '../api/kinds/cluster.ts';
 import type { Client } from '../client/create-client.ts';
 import { FULL_CLUSTERS } from '../client/list-clusters.ts';
 import type { Cluster } from '../client/types.ts';
@@ -28,6 +30,17 @@ export function clusterPath(name: string): string {
 
 export const getCluster = async (client: Client, name: string): Promise<Cluster> =>
   (await client.request<Cluster>('GET', clusterPath(name))).value;
+
+/**
+ * The cluster with its confirmed endpoints in place of a change that waits: what a script reads from `get clusters` is
+ * what clients may connect to.
+ */
+export function withConfirmedEndpoints(cluster: Cluster, productName: string): Cluster {
+  const { [CONFIRMED_FIELD]: confirmed, ...spec } = cluster.spec ?? {};
+  return confirmed === undefined
+    ? cluster
+    : { ...cluster, spec: { ...spec, [endpointsField(productName)]: confirmed } };
+}
 
 /** L-40: `\`, `,` and `=` have a meaning in field selectors. */
 export const fieldSelectorFor = (field: string, value: string): string =>

@@ -1,7 +1,7 @@
 import type { Command, Flag } from './command.ts';
 import { COMMANDS } from './command-table/commands.ts';
 import { CONNECTION_FLAGS } from './command-table/flags.ts';
-import { STORE_COMMANDS } from './command-table/store-commands.ts';
+import { LOCAL_COMMANDS } from './command-table/local-commands.ts';
 
 const HEAD = `# Commands of \`clusterpass\`
 
@@ -53,7 +53,7 @@ function section(command: Command): string {
 
 /** The text of docs/cli.md. */
 export function renderCliReference(): string {
-  const commands = [...COMMANDS, ...STORE_COMMANDS];
+  const commands = [...COMMANDS, ...LOCAL_COMMANDS];
   const list = commands
     .map(({ path, summary }) => `- [\`${path.join(' ')}\`](#${path.join('-')}): ${summary}\n`)
     .join('');

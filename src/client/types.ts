@@ -110,11 +110,17 @@ export interface UsableAccounts {
   readonly incomplete: boolean;
 }
 
+/** See `CONFIRMED_FIELD` of the server: this module runs in browsers, too. */
+const CONFIRMED_ENDPOINTS = 'confirmedEndpoints';
 const ENDPOINTS = /^[a-z0-9]+ApiEndpoints$/i;
 
-/** The endpoints and the CA of a cluster, for any product name. */
+/**
+ * The endpoints and the CA of a cluster, for any product name. If a change of them waits for confirmation, these are the
+ * confirmed ones, in the full view too.
+ */
 export function endpointsOf(cluster: Cluster): ApiEndpoints {
   const spec = cluster.spec ?? {};
+  if (spec[CONFIRMED_ENDPOINTS] !== undefined) return spec[CONFIRMED_ENDPOINTS] as ApiEndpoints;
   const field = Object.keys(spec).find((key) => ENDPOINTS.test(key));
   return field === undefined ? {} : ((spec[field] ?? {}) as ApiEndpoints);
 }

@@ -64,6 +64,7 @@ describe('loadServeOptions', () => {
         manifestsPrune: undefined,
         credentialsDir: undefined,
         clusterNetworks: [],
+        confirmEndpoints: false,
         maxTokenExpirationSeconds: 86_400,
         maxTrackedTokensPerCaller: 1000,
         signingAlgorithm: 'ES256',

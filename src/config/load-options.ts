@@ -52,9 +52,14 @@ const STORE_OPTION_NAMES = OPTION_NAMES.filter(
   (name) => ['config', 'dataDir', 'productName', 'store'].includes(name) || name.startsWith('etcd'),
 );
 
+/** Options of `clusterpass admin-token`. */
+const DATA_DIR_OPTION_NAMES: readonly OptionName[] = ['config', 'dataDir'];
+
 /** Adds the flags of the table to a command, without defaults: commander would report those as given. */
 export const addServeFlags = (command: Command): Command => addFlags(command, OPTION_NAMES);
 export const addStoreFlags = (command: Command): Command => addFlags(command, STORE_OPTION_NAMES);
+
+export const addDataDirFlags = (command: Command): Command => addFlags(command, DATA_DIR_OPTION_NAMES);
 
 function addFlags(command: Command, names: readonly OptionName[]): Command {
   for (const name of names) {
@@ -132,6 +137,10 @@ export function loadStoreOptions(sources: OptionSources): { store: StoreOptions;
   if (problems.length > 0) throw new OptionsError(problems);
   return { store, productName: values.productName };
 }
+
+/** The data directory, for a command that works on its files. */
+export const loadDataDir = (sources: OptionSources): string =>
+  (loadValues(sources, DATA_DIR_OPTION_NAMES) as OptionValues).dataDir;
 
 /** Flags over environment over file over defaults. Throws OptionsError with every problem found. */
 function loadValues(

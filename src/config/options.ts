@@ -60,7 +60,7 @@ export const OPTIONS = {
     value: 'DIR',
     parse: path,
     default: './.clusterpass',
-    doc: 'Folder of the embedded database, the signing keys and the generated admin token (`admin.token`, mode 0600).',
+    doc: 'Folder of the embedded database, the signing keys and the generated admin token (`admin.token`, mode 0600; `clusterpass admin-token rotate` replaces it).',
   }),
   store: option({
     value: 'URL',
@@ -81,7 +81,7 @@ export const OPTIONS = {
   etcdKeyfile: option({
     value: 'FILE',
     parse: existing('file'),
-    doc: 'Private key in PEM for `--etcd-certfile`.',
+    doc: 'Private key in PEM for `--etcd-certfile`, in a file that only this user can read (mode 0600).',
   }),
   etcdUsername: option({
     value: 'NAME',
@@ -118,7 +118,7 @@ export const OPTIONS = {
   tlsPrivateKeyFile: option({
     value: 'FILE',
     parse: existing('file'),
-    doc: 'Private key in PEM for `--tls-cert-file`. Reloaded when the file changes.',
+    doc: 'Private key in PEM for `--tls-cert-file`, in a file that only this user can read (mode 0600). Reloaded when the file changes.',
   }),
   strictTransportSecurityDirectives: option({
     value: 'DIRECTIVES',
@@ -206,12 +206,12 @@ export const OPTIONS = {
   tokenAuthFile: option({
     value: 'FILE',
     parse: existing('file'),
-    doc: 'Static tokens in the CSV format of kube-apiserver: `token,user,uid,"group1,group2"`. Reloaded when the file changes.',
+    doc: 'Static tokens in the CSV format of kube-apiserver: `token,user,uid,"group1,group2"`, in a file that only this user can read (mode 0600). Reloaded when the file changes; its tokens are refused when it has been gone for a minute.',
   }),
   authenticationConfig: option({
     value: 'FILE',
     parse: existing('file'),
-    doc: 'Identity providers whose tokens are accepted: an `AuthenticationConfiguration` of kube-apiserver with JWT issuers. Reloaded when the file changes.',
+    doc: 'Identity providers whose tokens are accepted: an `AuthenticationConfiguration` of kube-apiserver with JWT issuers. Reloaded when the file changes; tokens of its issuers are refused when it has been gone for a minute.',
   }),
   consoleOidcIssuer: option({
     value: 'URL',
@@ -250,6 +250,11 @@ export const OPTIONS = {
     repeatable: true,
     defaultText: 'every network but special ones',
     doc: "A network that clusters are in, e.g. `10.0.0.0/8`. The server connects to registered clusters in these networks only. Special networks (loopback, link-local, multicast, reserved, documentation, translation, a cloud's metadata service) have to be named themselves, e.g. `127.0.0.0/8`: `0.0.0.0/0` does not include them.",
+  }),
+  confirmEndpoints: option({
+    parse: boolean,
+    default: 'false',
+    doc: 'A changed address or CA of a cluster waits until a caller with the verb `confirm` confirms it (`clusterpass confirm`). Until then lists, watches, kubeconfigs and the server itself use the ones before. The registration of a cluster counts as confirmed.',
   }),
   serviceAccountMaxTokenExpiration: option({
     value: 'DURATION',

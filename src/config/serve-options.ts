@@ -43,6 +43,8 @@ export interface ServeOptions {
   readonly credentialsDir: string | undefined;
   /** The networks that clusters are in; empty: every network but special ones. */
   readonly clusterNetworks: readonly Network[];
+  /** Changes of a cluster's endpoints wait until they are confirmed. */
+  readonly confirmEndpoints: boolean;
   readonly maxTokenExpirationSeconds: number;
   readonly maxTrackedTokensPerCaller: number;
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
@@ -132,6 +134,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     manifestsPrune: values.manifestsPrune ? { maxPercent: values.manifestsPruneLimit } : undefined,
     credentialsDir: values.credentialsDir,
     clusterNetworks: values.clusterNetworks ?? [],
+    confirmEndpoints: values.confirmEndpoints,
     // Lifetimes are whole seconds; rounding down never exceeds the limit.
     maxTokenExpirationSeconds: Math.floor(values.serviceAccountMaxTokenExpiration / 1000),
     maxTrackedTokensPerCaller: values.maxTrackedTokensPerCaller,

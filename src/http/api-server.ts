@@ -39,6 +39,8 @@ export interface ApiParts {
   readonly store: Pick<Store, 'get'>;
   readonly cache: { readonly ready: boolean };
   readonly freshness: Pick<Freshness, 'isCurrent' | 'whenCurrent'>;
+  /** Files whose callers are refused, because the file is gone. */
+  readonly goneFiles: { tokenFile(): boolean; authenticationConfig(): boolean };
   readonly isCluster: (name: string) => boolean;
   /** Origins of the token endpoints of an identity provider. */
   readonly tokenOriginsOf: (issuer: string) => readonly string[];
@@ -132,6 +134,12 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       storage: async () => void (await parts().store.get(REGISTRY_PREFIX)),
       cache: () => {
         if (!parts().cache.ready) throw new Error('the cache is catching up with the store');
+      },
+      'token-file': () => {
+        if (parts().goneFiles.tokenFile()) throw new Error('the file of --token-auth-file is gone');
+      },
+      'authentication-config': () => {
+        if (parts().goneFiles.authenticationConfig()) throw new Error('the file of --authentication-config is gone');
       },
     },
   });

@@ -1,8 +1,14 @@
-import { chmod, mkdir, readdir, stat } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { placeKey, temporaryDirectory } from '../tokens/tokens.fixture.ts';
-import { ensurePrivateDirectory, ensureSecretFile, isOpenToOthers } from './secret-file.ts';
+import {
+  ensurePrivateDirectory,
+  ensureSecretFile,
+  isOpenToOthers,
+  replaceSecretFile,
+  requireMountedSecret,
+} from './secret-file.ts';
 
 let dir: string;
 let remove: () => Promise<void>;
@@ -22,6 +28,24 @@ test('a secret file is private, and open to others it is refused', async () => {
   expect(await ensureSecretFile(path, () => Buffer.from('another'))).toEqual(made);
   await chmod(path, 0o644);
   await expect(ensureSecretFile(path, () => Buffer.from('another'))).rejects.toThrow(/chmod 600/);
+});
+
+test('a secret file is replaced as a whole, and stays private', async () => {
+  const path = await placeKey(dir, 'x', 'first');
+  await replaceSecretFile(path, Buffer.from('second'));
+  expect((await requireMountedSecret(path)).toString()).toBe('second');
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  await replaceSecretFile(join(dir, 'y'), Buffer.from('new'));
+  expect((await readdir(dir)).sort()).toEqual(['x', 'y']);
+  await expect(requireMountedSecret(join(dir, 'z'))).rejects.toThrow(/does not exist/);
+});
+
+// Only root can give a file to another user.
+test.runIf(process.geteuid?.() === 0)('a file that root replaces stays that of its owner', async () => {
+  const path = await placeKey(dir, 'x', 'first');
+  await chown(path, 65532, 65531);
+  await replaceSecretFile(path, Buffer.from('second'));
+  expect(await stat(path)).toMatchObject({ uid: 65532, gid: 65531 });
 });
 
 test('A1: a directory that others may write is refused', async () => {

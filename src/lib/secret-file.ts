@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { link, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
+import { link, lstat, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
@@ -13,6 +13,10 @@ export class UnsafeFile extends Error {
   override readonly name = 'UnsafeFile';
 }
 
+/** The file exists, and this process may not open it. */
+export class UnreadableFile extends UnsafeFile {}
+
+/** Of a key or a token. */
 const MAX_BYTES = 64 * 1024;
 const NO_HARD_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
@@ -38,7 +42,7 @@ export async function ensurePrivateDirectory(dir: string): Promise<void> {
  */
 export async function readSecretFile(
   path: string,
-  { followLink = false }: { followLink?: boolean } = {},
+  { followLink = false, maxBytes = MAX_BYTES }: { followLink?: boolean; maxBytes?: number } = {},
 ): Promise<Buffer | undefined> {
   let handle: Awaited<ReturnType<typeof open>>;
   try {
@@ -48,7 +52,7 @@ export async function readSecretFile(
     const code = errorCode(error);
     if (code === 'ENOENT') return undefined;
     if (code === 'ELOOP') throw new UnsafeFile(`${path} is a symbolic link; a secret must be a regular file.`);
-    if (code === 'EACCES') throw new UnsafeFile(`${path} cannot be read by this process (permission denied).`);
+    if (code === 'EACCES') throw new UnreadableFile(`${path} cannot be read by this process (permission denied).`);
     throw error;
   }
   try {
@@ -63,7 +67,7 @@ export async function readSecretFile(
     if (self !== undefined && found.uid !== self && found.uid !== 0) {
       throw new UnsafeFile(`${path} belongs to another user (uid ${found.uid}), who could change it.`);
     }
-    if (found.size > MAX_BYTES) throw new UnsafeFile(`${path} is too large for a key or a token.`);
+    if (found.size > maxBytes) throw new UnsafeFile(`${path} is too large: more than ${maxBytes} bytes.`);
     return await handle.readFile();
   } finally {
     await handle.close();
@@ -86,22 +90,22 @@ export function isOpenToOthers(
 }
 
 /** For a secret that is mounted by Kubernetes, which consists of symbolic links. */
-export const readMountedSecret = (path: string): Promise<Buffer | undefined> =>
-  readSecretFile(path, { followLink: true });
+export const readMountedSecret = (path: string, maxBytes = MAX_BYTES): Promise<Buffer | undefined> =>
+  readSecretFile(path, { followLink: true, maxBytes });
+
+/** As `readMountedSecret`, for a file that must exist. */
+export async function requireMountedSecret(path: string): Promise<Buffer> {
+  const content = await readMountedSecret(path);
+  if (content === undefined) throw new UnsafeFile(`${path} does not exist.`);
+  return content;
+}
 
 /**
  * Creates the file, complete and durable or not at all. False when another process created it first: `link` never
  * replaces a file, so two processes that start together end up with the same content.
  */
 async function createSecretFile(path: string, content: Uint8Array): Promise<boolean> {
-  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`);
-  const handle = await open(temporary, 'wx', 0o600);
-  try {
-    await handle.writeFile(content);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  const temporary = await writeTemporary(path, content);
   try {
     await link(temporary, path);
   } catch (error) {
@@ -116,6 +120,53 @@ async function createSecretFile(path: string, content: Uint8Array): Promise<bool
   }
   await syncDirectory(dirname(path));
   return true;
+}
+
+/** A file beside `path` that only its owner can read; durable. */
+async function writeTemporary(path: string, content: Uint8Array, owner?: Owner): Promise<string> {
+  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`);
+  const handle = await open(temporary, 'wx', 0o600);
+  try {
+    await handle.writeFile(content);
+    if (owner !== undefined) await handle.chown(owner.uid, owner.gid);
+    await handle.sync();
+  } catch (error) {
+    await unlink(temporary);
+    throw error;
+  } finally {
+    await handle.close();
+  }
+  return temporary;
+}
+
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/**
+ * Replaces the content of a secret file, complete and durable or not at all. A missing file is created. When root
+ * replaces the file of another user, it stays that user's: the server could not read it otherwise.
+ */
+export async function replaceSecretFile(path: string, content: Uint8Array): Promise<void> {
+  const present = await lstat(path).catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (present !== undefined && !present.isFile()) {
+    throw new UnsafeFile(`${path} is not a regular file: replace what it leads to.`);
+  }
+  const owner = process.geteuid?.() === 0 ? (present ?? (await stat(dirname(path)))) : undefined;
+  const temporary = await writeTemporary(path, content, owner);
+  try {
+    await rename(temporary, path);
+  } catch (error) {
+    await unlink(temporary);
+    // A file that is mounted cannot be replaced.
+    if (errorCode(error) !== 'EBUSY') throw error;
+    throw new UnsafeFile(`${path} is a mount: replace the content where it comes from, e.g. in the Secret.`);
+  }
+  await syncDirectory(dirname(path));
 }
 
 /** A directory entry survives a power cut only after the directory itself was synced. */

@@ -1,9 +1,12 @@
 import { stat } from 'node:fs/promises';
+import { UnsafeFile } from './secret-file.ts';
 
 /** A file that is read again when it changes. */
 export interface WatchedFile<T> {
-  /** The value of the last successful read. */
+  /** The value of the last successful read, or the one for a file that is gone. */
   current(): T;
+  /** Whether the file has been gone for longer than its grace, so that its content no longer counts. */
+  isGone(): boolean;
   /** Reads the file if it has changed. If that fails, the problem is reported and the current value stays. */
   refresh(): Promise<void>;
   close(): void;
@@ -17,45 +20,87 @@ export interface WatchParts {
 }
 
 interface Options<T> extends WatchParts {
+  /** For messages, e.g. `token file`. */
+  readonly what: string;
   readonly file: string;
-  /** Rejects with an error whose message is for the operator. */
-  readonly read: () => Promise<T>;
+  /**
+   * Rejects with an error whose message is for the operator. Undefined when the file does not exist or cannot be
+   * opened.
+   */
+  readonly read: () => Promise<T | undefined>;
+  /** Used when the file has been gone for `graceMs`: what was withdrawn with the file must not stay in force. */
+  readonly whenGone: { readonly value: T; readonly graceMs: number };
   /** Called with the new value after a change. */
   readonly onChange?: (value: T) => void;
+  /** Milliseconds on a monotonic clock. */
+  readonly monotonicNow?: () => number;
 }
 
 const REFRESH_MS = 5_000;
+
+/** Longer than a program takes that removes a file and writes it again. */
+export const GONE_GRACE_MS = 60_000;
 
 /**
  * Rejects when the first read fails: a server must not start with fewer callers than it was configured with. The file
  * is polled, because file system notifications are lost when Kubernetes swaps a mounted Secret.
  */
-export async function openWatchedFile<T>({ file, read, every, report, onChange }: Options<T>): Promise<WatchedFile<T>> {
+export async function openWatchedFile<T>(options: Options<T>): Promise<WatchedFile<T>> {
+  const { file, read, every, report, whenGone, onChange, monotonicNow = () => performance.now() } = options;
+  const named = `${options.what} ${file}`;
   // Taken before the read: a change during the read is then seen by the next poll.
   let stamp = await stampOf(file);
-  let value = await read();
+  const first = await read();
+  if (first === undefined) {
+    throw new UnsafeFile(`${named} cannot be read: it does not exist, or this process may not open it.`);
+  }
+  let value: T = first;
+  let goneSince: number | undefined;
+  let isGone = false;
   let busy: Promise<void> | undefined;
 
+  const use = (next: T): void => {
+    value = next;
+    onChange?.(next);
+  };
+
   async function reread(): Promise<void> {
-    try {
-      const found = await stampOf(file);
-      if (found === stamp) return;
-      stamp = found;
-      value = await read();
-      onChange?.(value);
-    } catch (error) {
-      report(`${error instanceof Error ? error.message : 'unreadable'}; the previous content stays in force`);
+    const found = await stampOf(file);
+    if (found === stamp) return;
+    stamp = found;
+    const next = await read();
+    if (next !== undefined) {
+      goneSince = undefined;
+      isGone = false;
+      use(next);
+    } else if (goneSince === undefined) {
+      goneSince = monotonicNow();
+      if (whenGone.graceMs > 0) {
+        report(`${named} is gone; its content stays in force for ${whenGone.graceMs / 1000} seconds`);
+      }
     }
   }
 
+  function endGrace(): void {
+    if (goneSince === undefined || isGone || monotonicNow() - goneSince < whenGone.graceMs) return;
+    isGone = true;
+    report(`${named} is gone; its content is no longer in force`);
+    use(whenGone.value);
+  }
+
   const refresh = (): Promise<void> => {
-    busy ??= reread().finally(() => {
-      busy = undefined;
-    });
+    busy ??= reread()
+      .catch((error: unknown) => {
+        report(`${error instanceof Error ? error.message : 'unreadable'}; the previous content stays in force`);
+      })
+      .then(endGrace)
+      .finally(() => {
+        busy = undefined;
+      });
     return busy;
   };
   const close = every(REFRESH_MS, () => void refresh());
-  return { current: () => value, refresh, close };
+  return { current: () => value, isGone: () => isGone, refresh, close };
 }
 
 async function stampOf(file: string): Promise<string> {

@@ -72,7 +72,7 @@ export async function compose(
   let ownPort = options.listen.port;
   const isOwnListener = (address: string, port: number): boolean =>
     port === ownPort && isThisMachine(address, interfaceAddresses());
-  const endpointChecks = { rules, now: Date.now, isOwnListener };
+  const endpointChecks = { rules, now: Date.now, isOwnListener, holdChanges: options.confirmEndpoints };
   const catalog = createCatalog({ productName: options.productName, endpointChecks });
   const closers: (() => Promise<void> | void)[] = [];
   const stopAll = async (): Promise<void> => {
@@ -329,6 +329,7 @@ export async function compose(
       store,
       cache: reflector,
       freshness,
+      goneFiles: callers.isGone,
       isCluster: (name) => reader.find(catalog.clusters, { cluster: '', namespace: '', name }) !== undefined,
       tokenOriginsOf: callers.originsOf,
     });

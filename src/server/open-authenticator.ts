@@ -1,6 +1,10 @@
 import { join } from 'node:path';
 import { type Authenticator, createAuthenticator } from '../authn/authenticator.ts';
-import { createFixedTokenAuthenticator, ensureTokenFile, loadAdminToken } from '../authn/fixed-token-authenticator.ts';
+import {
+  type FixedTokenAuthenticator,
+  openAdminToken,
+  openFixedTokenAuthenticator,
+} from '../authn/fixed-token-authenticator.ts';
 import { createIssuedTokenAuthenticator } from '../authn/issued-token-authenticator.ts';
 import { createFetchDocument } from '../authn/jwt/fetch-document.ts';
 import { openJwtAuthenticators } from '../authn/jwt/open-jwt-authenticators.ts';
@@ -24,6 +28,8 @@ export interface OpenedAuthenticator {
   readonly authenticator: Authenticator;
   /** Origins of the token endpoints of an identity provider, for the console's content security policy. */
   readonly originsOf: (issuer: string) => readonly string[];
+  /** Whether a file is gone, and with it its callers. */
+  readonly isGone: { tokenFile(): boolean; authenticationConfig(): boolean };
   close(): void;
 }
 
@@ -35,55 +41,63 @@ export async function openAuthenticator({
   issuers,
   logger,
 }: AuthenticatorParts): Promise<OpenedAuthenticator> {
-  const fixedTokens = options.demo
-    ? await Promise.all(
-        DEMO_USERS.map(async (user) =>
-          createFixedTokenAuthenticator(
-            await ensureTokenFile(join(options.dataDir, 'demo', `${user.name}.token`)),
-            user,
-          ),
-        ),
-      )
-    : [];
-  const adminToken = await loadAdminToken(options.dataDir);
-  const { tokenAuthFile, authenticationConfig } = options;
-  // Last, because these two start timers, which a failure of a later step would leave running.
-  const staticTokens =
-    tokenAuthFile === undefined
-      ? undefined
-      : await openStaticTokenAuthenticator({
-          file: tokenAuthFile,
-          every,
-          report: (problem) => logger.warn({ problem }, 'the token file'),
-        });
-  const jwt =
-    authenticationConfig === undefined
-      ? undefined
-      : await openJwtAuthenticators({
-          file: authenticationConfig,
-          isOurs: (url) => url.startsWith(issuers.issuerFor('')),
-          createFetch: (certificateAuthority) =>
-            createFetchDocument({ certificateAuthority, userAgent: `clusterpass/${version}` }),
-          now: Date.now,
-          every,
-          report: (problem) => logger.warn({ problem }, 'an issuer of the authentication configuration'),
-        }).catch((error: unknown) => {
-          staticTokens?.close();
-          throw error;
-        });
-  return {
-    authenticator: createAuthenticator({
-      staticTokens,
-      adminToken,
-      fixedTokens,
-      issuedTokens: createIssuedTokenAuthenticator({ verifier }),
-      jwt,
-      audienceOf: issuers.issuerFor,
-    }),
-    originsOf: (issuer) => jwt?.originsOf(issuer) ?? [],
-    close: () => {
-      staticTokens?.close();
-      jwt?.close();
-    },
+  const closers: (() => void)[] = [];
+  const opened = <T extends { close(): void }>(source: T): T => {
+    closers.push(() => source.close());
+    return source;
   };
+  const close = (): void => {
+    for (const one of closers) one();
+  };
+  try {
+    const watch = { every, report: (problem: string) => logger.warn({ problem }, 'a file with tokens') };
+    const fixedTokens: FixedTokenAuthenticator[] = [];
+    for (const user of options.demo ? DEMO_USERS : []) {
+      const file = join(options.dataDir, 'demo', `${user.name}.token`);
+      fixedTokens.push(opened(await openFixedTokenAuthenticator(file, user, watch)));
+    }
+    const adminToken = opened(await openAdminToken(options.dataDir, watch));
+    const { tokenAuthFile, authenticationConfig } = options;
+    const staticTokens =
+      tokenAuthFile === undefined
+        ? undefined
+        : opened(
+            await openStaticTokenAuthenticator({
+              file: tokenAuthFile,
+              every,
+              report: (problem) => logger.warn({ problem }, 'the token file'),
+            }),
+          );
+    const jwt =
+      authenticationConfig === undefined
+        ? undefined
+        : opened(
+            await openJwtAuthenticators({
+              file: authenticationConfig,
+              isOurs: (url) => url.startsWith(issuers.issuerFor('')),
+              createFetch: (certificateAuthority) =>
+                createFetchDocument({ certificateAuthority, userAgent: `clusterpass/${version}` }),
+              now: Date.now,
+              every,
+              report: (problem) => logger.warn({ problem }, 'an issuer of the authentication configuration'),
+            }),
+          );
+    return {
+      authenticator: createAuthenticator({
+        staticTokens,
+        adminToken,
+        fixedTokens,
+        issuedTokens: createIssuedTokenAuthenticator({ verifier }),
+        jwt,
+        audienceOf: issuers.issuerFor,
+      }),
+      originsOf: (issuer) => jwt?.originsOf(issuer) ?? [],
+      isGone: { tokenFile: () => staticTokens?.isGone() === true, authenticationConfig: () => jwt?.isGone() === true },
+      close,
+    };
+  } catch (error) {
+    // The sources that were opened before have timers.
+    close();
+    throw error;
+  }
 }

@@ -10,6 +10,7 @@ import { type FakeAnswer, type FakeApiServer, startApiServer } from '../../src/c
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { allAuditBytes, eventsOf } from './support/audit.ts';
 import {
+  claimsFor,
   type Forwarding,
   goodAnswer,
   jwt,
@@ -109,6 +110,18 @@ const { credential, upstream } = SECRETS;
 /** What a cluster might answer, with something in it that is nobody's business, and what it was sent. */
 const REVEALING: readonly [string, FakeApiServer['answer']][] = [
   ['a token that says something else', () => tokenAnswer(jwt({ sub: upstream, iss: credential }))],
+  ['a token whose id is the credential', (seen) => tokenAnswer(jwt({ ...claimsFor(seen), jti: credential }))],
+  [
+    'a token whose account is the credential',
+    (seen) => tokenAnswer(jwt({ ...claimsFor(seen), 'kubernetes.io': credential })),
+  ],
+  [
+    'a message that spells the credential in escapes',
+    (): FakeAnswer => ({
+      status: 404,
+      body: `{"kind":"Status","message":"${[...credential].map((sign) => `\\u00${sign.charCodeAt(0).toString(16)}`).join('')}"}`,
+    }),
+  ],
   ['a token that is none', () => tokenAnswer(`${upstream} ${credential}`)],
   ['a token with more than a token', () => tokenAnswer({ [upstream]: credential })],
   ['HTML', () => ({ status: 200, headers: { 'content-type': 'text/html' }, body: `<b>${upstream} ${credential}</b>` })],

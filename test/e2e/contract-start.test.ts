@@ -18,18 +18,18 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-const USERS = `${tokenOf('jane')},jane,uid-jane,""\n`;
+const CONFIGURATION = 'apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt: []\n';
 
 it('R-10: until it can serve, everyone is asked to try again, and only health is told', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-e2e-'));
-  const users = join(dataDir, 'users.csv');
+  const configuration = join(dataDir, 'authentication.yaml');
   let started: Promise<Server> | undefined;
   let released = false;
   try {
     // Who reads a pipe waits for the one who writes: the start lasts as long as this test wants it to.
-    execFileSync('mkfifo', ['-m', '600', users]);
+    execFileSync('mkfifo', ['-m', '600', configuration]);
     const port = await freePort();
-    started = startServer({ dataDir, port, args: ['--token-auth-file', users] });
+    started = startServer({ dataDir, port, users: { jane: [] }, args: ['--authentication-config', configuration] });
     const call = async (path: string, token?: string): Promise<Pick<Answer, 'code' | 'text' | 'headers' | 'json'>> => {
       const headers = { 'User-Agent': 'test', ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
       const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
@@ -67,7 +67,7 @@ it('R-10: until it can serve, everyone is asked to try again, and only health is
     }
     expect((await call('/readyz')).code).toBe(503);
     expect((await call('/version')).code).toBe(200);
-    await writeFile(users, USERS);
+    await writeFile(configuration, CONFIGURATION);
     released = true;
     const server = await started;
     const list = await server.call('GET', '/auth/v1/clusters', { token: tokenOf('jane') });
@@ -75,7 +75,7 @@ it('R-10: until it can serve, everyone is asked to try again, and only health is
     expect((await call('/readyz')).code).toBe(200);
   } finally {
     // Also when an expectation failed before the start could end, or when the program did.
-    if (!released) await Promise.race([writeFile(users, USERS), started]).catch(() => {});
+    if (!released) await Promise.race([writeFile(configuration, CONFIGURATION), started]).catch(() => {});
     await (await started?.catch(() => undefined))?.destroy();
     await rm(dataDir, { recursive: true, force: true });
   }

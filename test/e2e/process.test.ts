@@ -1,4 +1,5 @@
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -6,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ASK, CLUSTERS, createCluster, createObjects, issue, tokenPath } from './support/objects.ts';
 import { openSocket } from './support/open-socket.ts';
 import { logLines, run } from './support/run.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -96,6 +97,68 @@ describe('a start', () => {
     const { code, stderr } = await run(['serve', '--data-dir', data, '--listen', '127.0.0.1:0', ...tokens]);
     expect(code).toBe(1);
     expect(stderr).toContain(join(data, 'admin.token'));
+  });
+});
+
+describe('A1: a start with a secret that others can read', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'clusterpass-modes-'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it.each([
+    ['--token-auth-file', 'token-of-jane-0123456789,jane,1\n', []],
+    ['--tls-private-key-file', readFileSync(TLS.keyFile, 'utf8'), ['--tls-cert-file', TLS.certFile]],
+    [
+      '--etcd-keyfile',
+      readFileSync(TLS.keyFile, 'utf8'),
+      ['--store', 'etcd://127.0.0.1:1/x', '--etcd-cafile', TLS.caFile, '--etcd-certfile', TLS.certFile],
+    ],
+    ['--etcd-password-file', 'secret', ['--store', 'etcd://127.0.0.1:1/x', '--etcd-username', 'root']],
+    ['--encryption-key-file', 'x'.repeat(32), []],
+  ])('ends with 1: %s', async (flag, content, more) => {
+    const file = join(folder, flag.slice(2));
+    await writeFile(file, content);
+    await chmod(file, 0o644);
+    const data = ['--data-dir', join(folder, 'data'), '--listen', '127.0.0.1:0'];
+    const { code, stderr, stdout } = await run(['serve', ...data, flag, file, ...more]);
+    expect(stderr).toContain(`${file} holds a secret and is open to its group or to others (mode 0644)`);
+    expect(stderr).not.toMatch(/\n\s+at /);
+    expect([code, stdout]).toEqual([1, '']);
+  });
+});
+
+describe('A1: tokens of files', () => {
+  it('are withdrawn with their file: the admin token at once, static tokens after a minute', async () => {
+    const faster = 'const now = performance.now.bind(performance); performance.now = () => now() * 30;';
+    const server = await startServer({
+      users: { jane: [] },
+      // A minute of the monotonic clock takes two seconds.
+      args: ['--max-clock-skew', '0'],
+      env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(faster)}` },
+    });
+    try {
+      const ask = async (token: string) => (await server.call('GET', '/auth/v1/clusters', { token })).code;
+      const file = join(server.dataDir, 'admin.token');
+      const rotated = await run(['admin-token', 'rotate', '--data-dir', server.dataDir]);
+      expect([rotated.code, rotated.stdout]).toEqual([0, '']);
+      const token = (await readFile(file, 'utf8')).trim();
+      expect(token).not.toBe(server.adminToken);
+      await expect.poll(() => ask(token), { timeout: 15_000 }).toBe(200);
+      expect(await ask(server.adminToken)).toBe(401);
+      await rm(file);
+      await expect.poll(() => ask(token), { timeout: 15_000 }).toBe(401);
+      expect([await ask(tokenOf('jane')), (await server.call('GET', '/readyz')).code]).toEqual([200, 200]);
+      await rm(join(server.dataDir, 'users.csv'));
+      await expect.poll(() => ask(tokenOf('jane')), { timeout: 30_000 }).toBe(401);
+      const ready = await server.call('GET', '/readyz', { token: null });
+      expect([ready.code, ready.text]).toEqual([503, expect.stringContaining('[-]token-file failed: reason withheld')]);
+      expect((await server.call('GET', '/livez', { token: null })).code).toBe(200);
+      expect(server.output.stderr).toContain('is gone; its content is no longer in force');
+    } finally {
+      await server.destroy();
+    }
   });
 });
 

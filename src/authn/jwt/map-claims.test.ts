@@ -31,6 +31,11 @@ describe('who the claims speak of', () => {
     });
   });
 
+  it.each(['', 'a b', 'a\n{"level":30}', 'a'.repeat(129), '\u202ea', 7])('an id that is not recorded: %j', (jti) => {
+    const mappings = { username: { claim: 'sub', prefix: '' } };
+    expect(userOf({ sub: 'jane', jti }, mappings).extra).toEqual({});
+  });
+
   it('expressions', () => {
     const user = userOf(
       { sub: 'Jane', roles: 'a,b', tid: 't', none: '' },

@@ -1,4 +1,5 @@
 import type { User } from '../../api/caller.ts';
+import { isCredentialId } from '../../tokens/credential-id.ts';
 import { type JsonObject, TokenRejected } from '../../tokens/jws.ts';
 import { withAuthenticated } from '../plain-caller.ts';
 import { type Expression, ExpressionFailed } from './cel.ts';
@@ -115,7 +116,7 @@ function extraOf({ extra }: ClaimMappings, claims: JsonObject, run: Run): User['
     listOf(`extra ${key}`, run(`extra ${key}`, expression)),
   ]);
   const jti = own(claims, 'jti');
-  if (typeof jti === 'string' && jti !== '' && jti.length <= MAX_TEXT) found.push([CREDENTIAL_ID, [`JTI=${jti}`]]);
+  if (isCredentialId(jti)) found.push([CREDENTIAL_ID, [`JTI=${jti}`]]);
   return Object.fromEntries(found.filter(([, values]) => values.length > 0));
 }
 

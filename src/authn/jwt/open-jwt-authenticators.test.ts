@@ -14,12 +14,14 @@ let file: string;
 let reports: string[];
 let timers: Set<() => void>;
 let fetched: string[];
+let now: number;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-jwt-'));
   file = join(folder, 'authentication.yaml');
   reports = [];
   fetched = [];
+  now = 0;
   timers = new Set();
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
@@ -54,6 +56,7 @@ const open = (): Promise<JwtAuthenticators> =>
       return () => timers.delete(task);
     },
     report: (problem) => reports.push(problem),
+    monotonicNow: () => now,
   });
 
 async function tokenOf(name: string): Promise<Secret> {
@@ -82,6 +85,22 @@ describe('the authentication configuration', () => {
     await rm(file);
     await expect(open()).rejects.toThrow(`authentication configuration ${file} cannot be read`);
     expect(timers.size).toBe(0);
+  });
+
+  it('A1: one that is gone takes its issuers along after a minute', async () => {
+    await write(['one']);
+    const authenticators = await open();
+    const caller = await authenticators.authenticateToken(await tokenOf('one'));
+    await rm(file);
+    await authenticators.refresh();
+    expect([caller?.isLive(), authenticators.isGone()]).toEqual([true, false]);
+    now = 60_000;
+    await authenticators.refresh();
+    expect([caller?.isLive(), authenticators.isGone()]).toEqual([false, true]);
+    expect(await nameOf(authenticators, 'one')).toBeUndefined();
+    await write(['one']);
+    await authenticators.refresh();
+    expect([await nameOf(authenticators, 'one'), authenticators.isGone()]).toEqual(['one:jane', false]);
   });
 
   it('a change is applied; entries that did not change keep their callers', async () => {

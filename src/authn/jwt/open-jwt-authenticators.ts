@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { openWatchedFile, type WatchParts } from '../../lib/watched-file.ts';
+import { GONE_GRACE_MS, openWatchedFile, type WatchParts } from '../../lib/watched-file.ts';
 import type { TokenAuthenticator } from '../token-authenticator.ts';
 import { createIssuerKeys, type FetchDocument } from './issuer-keys.ts';
 import { claimedIssuer, createJwtAuthenticator, type JwtAuthenticator } from './jwt-authenticator.ts';
@@ -16,6 +16,8 @@ export interface JwtAuthenticators extends TokenAuthenticator {
   originsOf(issuer: string): readonly string[];
   /** Reads the file if it has changed. A bad file is reported and the configuration in force stays. */
   refresh(): Promise<void>;
+  /** Whether the file is gone, and with it its issuers. */
+  isGone(): boolean;
   close(): void;
 }
 
@@ -24,13 +26,15 @@ export interface JwtAuthenticatorsParts extends WatchParts, ReadOptions {
   /** Fetches documents from servers of these authorities (PEM), or of the system's. */
   readonly createFetch: (certificateAuthority: string | undefined) => FetchDocument;
   readonly now: () => number;
+  /** For tests. */
+  readonly monotonicNow?: () => number;
 }
 
 /** A key that an issuer has withdrawn is accepted no longer than this, while the issuer responds. */
 const REFRESH_KEYS_MS = 5 * 60_000;
 
 /**
- * Rejects with AuthenticationConfigError. An issuer that does not respond does not prevent the start: its tokens are
+ * Rejects with AuthenticationConfigError or UnsafeFile. An issuer that does not respond does not prevent the start: its tokens are
  * refused until it responds.
  */
 export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Promise<JwtAuthenticators> {
@@ -63,8 +67,12 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
     for (const old of before.values()) if (!inUse.has(old)) old.close();
   }
 
-  const read = (): Promise<readonly JwtAuthenticatorConfig[]> => load(file, parts);
-  const watched = await openWatchedFile({ file, read, every, report, onChange: use });
+  const read = (): Promise<readonly JwtAuthenticatorConfig[] | undefined> => load(file, parts);
+  const whenGone = { value: [], graceMs: GONE_GRACE_MS };
+  const { monotonicNow } = parts;
+  const timing = monotonicNow === undefined ? {} : { monotonicNow };
+  const what = 'authentication configuration';
+  const watched = await openWatchedFile({ what, file, read, every, report, whenGone, onChange: use, ...timing });
   use(watched.current());
   const stopRefreshing = every(REFRESH_KEYS_MS, () => {
     for (const authenticator of authenticators.values()) void authenticator.refreshKeys();
@@ -77,6 +85,7 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
     },
     originsOf: (issuer) => authenticators.get(issuer)?.origins() ?? [],
     refresh: watched.refresh,
+    isGone: watched.isGone,
     close() {
       watched.close();
       stopRefreshing();
@@ -85,11 +94,13 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
   };
 }
 
-async function load(file: string, options: ReadOptions): Promise<readonly JwtAuthenticatorConfig[]> {
+/** Undefined when the file does not exist or cannot be opened. */
+async function load(file: string, options: ReadOptions): Promise<readonly JwtAuthenticatorConfig[] | undefined> {
   let bytes: Buffer;
   try {
     bytes = await readFile(file);
-  } catch {
+  } catch (error) {
+    if (['ENOENT', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw new AuthenticationConfigError(`authentication configuration ${file} cannot be read`);
   }
   try {

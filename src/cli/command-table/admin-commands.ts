@@ -123,12 +123,13 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   },
   {
     path: ['confirm'],
-    summary: "Confirm the endpoints that a cluster's credential is sent to.",
+    summary: 'Confirm the addresses and the CA of a cluster.',
     details:
-      'If `spec.authInfo.controller` of a cluster names a credential, the server uses it to request tokens from the ' +
-      'cluster. It does so only after a user with the verb `confirm` on clusters has confirmed the addresses and the CA of ' +
-      'the cluster. A change of any of them needs a new confirmation. The command prints what it confirms: check it, ' +
-      'especially after a change that you did not make.',
+      'It takes the verb `confirm` on clusters. With `--confirm-endpoints` of the server, a change of the addresses or the ' +
+      'CA of a cluster waits until it is confirmed; meanwhile clients get the ones before. If `spec.authInfo.controller` of ' +
+      'a cluster names a credential, the server sends it only to confirmed addresses with a confirmed CA. The command ' +
+      'prints what it confirms and what that replaces: check it, especially after a change that you did not make. To ' +
+      'withdraw a change, write the endpoints before to the cluster.',
     arguments: [{ name: '<CLUSTER>', doc: 'Name of the cluster.' }],
     flags: [
       {

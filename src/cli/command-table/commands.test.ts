@@ -6,7 +6,7 @@ import { addCommands } from '../program.ts';
 import { renderCliReference } from '../reference.ts';
 import { COMMANDS, GROUPS } from './commands.ts';
 import { flagsOf } from './flags.ts';
-import { STORE_COMMANDS } from './store-commands.ts';
+import { LOCAL_COMMANDS } from './local-commands.ts';
 
 describe('the table of commands', () => {
   it('has each command and each of its flags once, and code for each command', async () => {
@@ -48,7 +48,7 @@ describe('the table of commands', () => {
 
   it('is documented completely', () => {
     const text = renderCliReference();
-    for (const { path, summary } of [...COMMANDS, ...STORE_COMMANDS]) {
+    for (const { path, summary } of [...COMMANDS, ...LOCAL_COMMANDS]) {
       expect(text).toContain(`## ${path.join(' ')}\n`);
       expect(text).toContain(summary);
     }

@@ -12,6 +12,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   auth: 'Inspect authorization.',
   keys: 'Manage the signing keys.',
   token: 'List and revoke tracked tokens.',
+  'admin-token': 'Manage the admin token of a data directory, without a server.',
   store: 'Export, import and check a store without a server.',
 };
 

@@ -112,7 +112,9 @@ export const USER_COMMANDS: readonly Command[] = [
       'are not changed, and a name that is in use is an error. The command recognizes its own entries by an extension: a ' +
       'context that you renamed keeps its name, and your namespace, proxy and other settings in it stay. No secret is ' +
       'written: kubectl runs `clusterpass credential` when it needs a token. The address is the first endpoint whose ' +
-      '`clientCIDR` contains the local address of the connection to the server. The command requests a token of the account ' +
+      '`clientCIDR` contains the local address of the connection to the server. If the address or the CA of a context has ' +
+      'changed since it was written, the command says so, leaves the context as it is and exits with 1: check the change, ' +
+      'then run it with `--accept-changes`. The command requests a token of the account ' +
       'in the first cluster with a dry run, and warns if that fails.',
     flags: [
       { flags: '--as <namespace/name>', doc: 'Service account whose tokens are used in every cluster.' },
@@ -125,6 +127,10 @@ export const USER_COMMANDS: readonly Command[] = [
       {
         flags: '-l, --selector <selector>',
         doc: 'Label selector of clusters. Contexts of other clusters are not pruned.',
+      },
+      {
+        flags: '--accept-changes',
+        doc: 'Update contexts whose cluster has another address or CA. kubectl sends tokens there.',
       },
       { flags: '--prune', doc: 'Remove contexts of clusters that you no longer see.' },
       { flags: '-w, --watch', doc: 'Keep running, and update the file when clusters change.' },

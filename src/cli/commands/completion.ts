@@ -1,9 +1,9 @@
 import { CliError, type Command, type Flag, type Run } from '../command.ts';
 import { COMMANDS, GROUPS } from '../command-table/commands.ts';
 import { CONNECTION_FLAGS, flagsOf } from '../command-table/flags.ts';
-import { STORE_COMMANDS } from '../command-table/store-commands.ts';
+import { LOCAL_COMMANDS } from '../command-table/local-commands.ts';
 
-const ALL: readonly Command[] = [...COMMANDS, ...STORE_COMMANDS];
+const ALL: readonly Command[] = [...COMMANDS, ...LOCAL_COMMANDS];
 
 /** Completes commands, flags and names of clusters. */
 export const run: Run = async ({ out }, invocation) => {

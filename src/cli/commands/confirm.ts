@@ -1,23 +1,37 @@
-import { X509Certificate } from 'node:crypto';
-import { CONFIRMED_ANNOTATION, endpointDigest, endpointsOf } from '../../api/confirmed-endpoint.ts';
-import { CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster.ts';
+import {
+  CONFIRMED_ANNOTATION,
+  CONFIRMED_FIELD,
+  endpointDigest,
+  endpointsInForce,
+  endpointsOf,
+} from '../../api/confirmed-endpoint.ts';
+import { type ApiEndpoints, CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster.ts';
+import { conditionOf, ENDPOINTS_CONFIRMED } from '../../api/kinds/cluster-conditions.ts';
 import type { Cluster } from '../../client/types.ts';
 import { clusterPath, getCluster } from '../clusters.ts';
 import { CliError, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
+import { certificatesIn } from '../output/certificates.ts';
 import { renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 
-/** Prints the credential, the endpoints and the CA of a cluster, and confirms them. */
+/** Prints the endpoints and the CA of a cluster, what they replace and the credential sent there, and confirms them. */
 export const run: Run = async (context, invocation) => {
   const name = invocation.args[0] ?? '';
   const dryRun = isDryRun(invocation);
   const client = await connect(context, invocation);
   const cluster = await getCluster(client, name);
-  if (controllerOf(cluster) === undefined) {
+  const waits = cluster.spec?.[CONFIRMED_FIELD] !== undefined;
+  if (!waits && conditionOf(cluster.status ?? {}, ENDPOINTS_CONFIRMED)?.status === 'False') {
     throw new CliError(
-      `cluster ${JSON.stringify(name)} names no credential in spec.authInfo.controller, or you may not see it`,
+      `you may not see the change of cluster ${JSON.stringify(name)}: it takes permission to update it`,
+    );
+  }
+  if (!waits && controllerOf(cluster) === undefined) {
+    throw new CliError(
+      `nothing to confirm: no change of cluster ${JSON.stringify(name)} waits, and it names no credential in ` +
+        'spec.authInfo.controller, or you may not see it',
     );
   }
   const digest = endpointDigest(cluster, client.productName);
@@ -39,24 +53,22 @@ export const run: Run = async (context, invocation) => {
 };
 
 function factsOf(cluster: Cluster, productName: string): string[][] {
-  const { serverEndpoints = [], caBundle = '' } = endpointsOf(cluster, productName);
-  const { namespace, name } = controllerOf(cluster) ?? { namespace: '', name: '' };
+  const controller = controllerOf(cluster);
+  const written = endpointsOf(cluster, productName);
+  const inForce = endpointsInForce(cluster, productName);
   return [
-    ['Credential:', `${namespace}/${name}`],
-    ...serverEndpoints.map(({ serverAddress = '', clientCIDR = '' }, index) => [
-      index === 0 ? 'Sent to:' : '',
-      `${serverAddress}${clientCIDR === '' ? '' : `, if the server is in ${clientCIDR}`}`,
-    ]),
-    ...certificatesIn(caBundle).map((text, index) => [index === 0 ? 'CA:' : '', text]),
+    ...(controller === undefined ? [] : [['Credential:', `${controller.namespace}/${controller.name}`]]),
+    ...(inForce === written ? [] : endpointRows(inForce, 'Until now:', 'CA until now:')),
+    ...endpointRows(written, controller === undefined ? 'Address:' : 'Sent to:', 'CA:'),
   ];
 }
 
-/** Subject and fingerprint, as `openssl x509 -noout -subject -fingerprint -sha256` prints them. */
-function certificatesIn(caBundle: string): string[] {
-  const pem = Buffer.from(caBundle, 'base64').toString('latin1');
-  const texts = pem.match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g) ?? [];
-  return texts.map((text) => {
-    const { subject, fingerprint256 } = new X509Certificate(text);
-    return `${subject.replaceAll('\n', ', ')} (SHA-256 ${fingerprint256})`;
-  });
+function endpointRows({ serverEndpoints = [], caBundle = '' }: ApiEndpoints, title: string, ca: string): string[][] {
+  const addresses = serverEndpoints.map(
+    ({ serverAddress = '', clientCIDR = '' }) =>
+      `${serverAddress}${clientCIDR === '' ? '' : `, for clients in ${clientCIDR}`}`,
+  );
+  const titled = (name: string, texts: readonly string[]): string[][] =>
+    (texts.length === 0 ? ['<none>'] : texts).map((text, index) => [index === 0 ? name : '', text]);
+  return [...titled(title, addresses), ...titled(ca, certificatesIn(caBundle))];
 }

@@ -1,7 +1,7 @@
 import { clusterKind } from '../../api/kinds/cluster.ts';
 import type { Client } from '../../client/create-client.ts';
 import type { Cluster, ClusterSelection } from '../../client/types.ts';
-import { clusterNames, fieldSelectorFor, getCluster } from '../clusters.ts';
+import { clusterNames, fieldSelectorFor, getCluster, withConfirmedEndpoints } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
@@ -41,7 +41,7 @@ export const run: Run = async (context, invocation) => {
       : { items: (await client.listClusters({ ...selection, limit })).items, problems: [] };
   const one = names.length === 1;
   if (one && problems[0] !== undefined) throw problems[0];
-  const clusters = sorted(items);
+  const clusters = sorted(items.map((cluster) => withConfirmedEndpoints(cluster, client.productName)));
   if (print !== undefined) {
     context.out.write(print(one ? clusters[0] : asList(clusters)));
   } else if (clusters.length === 0) {
@@ -85,7 +85,8 @@ async function watch(
   const { headers, row } = tableFor(context, invocation, client);
   const widths = widthsOf([...headers, ...from.items.map(row)]);
   let head = headers;
-  const show = (clusters: readonly Cluster[]): void => {
+  const show = (found: readonly Cluster[]): void => {
+    const clusters = found.map((cluster) => withConfirmedEndpoints(cluster, client.productName));
     if (print !== undefined) for (const cluster of clusters) context.out.write(print(cluster));
     else context.out.write(renderTable([...head, ...clusters.map(row)], widths));
     head = [];

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { chooseEndpoint } from '../../api/choose-endpoint.ts';
+import { endpointsFingerprint } from '../../api/confirmed-endpoint.ts';
 import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import type { Client } from '../../client/create-client.ts';
@@ -29,6 +30,9 @@ interface Settings {
   readonly productName: string;
   /** The names of visible clusters, whose contexts are not pruned; undefined without `--prune`. */
   readonly visible: ((written: readonly Cluster[]) => Promise<ReadonlySet<string>>) | undefined;
+  readonly acceptChanges: boolean;
+  /** Changes of endpoints that were reported. With --watch, each is reported once. */
+  readonly reported: Set<string>;
 }
 
 const namesOf = (clusters: readonly Cluster[]): ReadonlySet<string> =>
@@ -51,13 +55,18 @@ export const run: Run = async (context, invocation) => {
     command: invocation.text('execCommand') ?? (await execCommand(context)),
     productName,
     visible: invocation.is('prune') ? visible : undefined,
+    acceptChanges: invocation.is('acceptChanges'),
+    reported: new Set(),
   };
   if (invocation.is('watch')) return watch(context, invocation, client, settings, selection);
   const { items } = await client.listClusters(selection);
   const result = await write(context, invocation, settings, items);
   await printNextStep(context, invocation, client, settings, result);
-  return result.collisions.length > 0 ? 1 : 0;
+  return result.collisions.length > 0 || waits(settings, result) ? 1 : 0;
 };
+
+/** Whether contexts were left as they were, because their cluster has another address or CA. */
+const waits = ({ acceptChanges }: Settings, { moved }: MergeResult): boolean => moved.length > 0 && !acceptChanges;
 
 async function watch(
   context: Context,
@@ -133,7 +142,7 @@ async function write(
     context.out.write(result.text);
   } else {
     result = await withLock(file, { waitMs: LOCK_WAIT_MS, err: context.err }, async () => {
-      const merged = mergeKubeconfig(await readText(file), wanted, prune);
+      const merged = mergeKubeconfig(await readText(file), wanted, { prune, acceptChanges: settings.acceptChanges });
       if (merged.changed) await writePrivate(file, merged.text);
       return merged;
     });
@@ -147,8 +156,27 @@ async function write(
   if (result.lost !== undefined) {
     print(`Warning: the current context ${terminalSafe(result.lost)} was removed, and kubectl fails: ${choose}`);
   }
+  reportMoved(settings, result, print);
   for (const collision of result.collisions) print(`error: ${terminalSafe(collision)}`);
   return result;
+}
+
+function reportMoved(settings: Settings, result: MergeResult, print: (text: string) => void): void {
+  const lines = result.moved.flatMap(({ contextName, changes }) =>
+    changes.map((change) => terminalSafe(`${contextName}: ${change}`)),
+  );
+  const fresh = lines.filter((line) => !settings.reported.has(line));
+  for (const line of fresh) {
+    settings.reported.add(line);
+    print(`changed: ${line}`);
+  }
+  if (fresh.length > 0 && waits(settings, result)) {
+    const which = result.moved.length === 1 ? 'This context was' : `These ${result.moved.length} contexts were`;
+    print(
+      `error: ${which} left unchanged, because kubectl would send tokens to the new address. If the change is right, ` +
+        'run the command again with --accept-changes',
+    );
+  }
 }
 
 /** The file to write; undefined for stdout. */
@@ -158,9 +186,9 @@ function fileOf(context: Context, invocation: Invocation): string | undefined {
   return output === undefined ? kubeconfigFile(context.env) : resolve(context.cwd, output);
 }
 
-function summaryOf({ changed, written, added, renamed, removed }: MergeResult): string {
+function summaryOf({ changed, written, added, renamed, removed, moved }: MergeResult): string {
   const contexts = `${written.length} ${written.length === 1 ? 'context' : 'contexts'}`;
-  if (!changed) return written.length === 0 ? 'no contexts to write' : `up to date, ${contexts}`;
+  if (!changed) return written.length === 0 && moved.length === 0 ? 'no contexts to write' : `up to date, ${contexts}`;
   const parts = Object.entries({ new: added, renamed, removed }).filter(([, list]) => list.length > 0);
   return [contexts, ...(parts.length === 0 ? ['changed'] : parts.map(([word, list]) => `${list.length} ${word}`))].join(
     ', ',
@@ -194,7 +222,8 @@ function wantedContext(settings: Settings, cluster: Cluster, localAddress: strin
   const { name } = cluster.metadata;
   // The name becomes an argument of a program.
   if (isDns1123Subdomain(name).length > 0) return `skipped ${JSON.stringify(name)}: not a valid cluster name`;
-  const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
+  const endpoints = endpointsOf(cluster);
+  const { serverEndpoints = [], caBundle } = endpoints;
   const server = chooseEndpoint(serverEndpoints, localAddress === undefined ? [] : [localAddress])?.serverAddress;
   if (server === undefined || !server.startsWith('https://')) return `skipped ${name}: it has no https address`;
   const entry = kubeconfigFor({ cluster: name, server, caBundle, baseUrl, account, productName });
@@ -212,6 +241,7 @@ function wantedContext(settings: Settings, cluster: Cluster, localAddress: strin
     contextName,
     userName: `${account.namespace}:${account.name}@${contextName}`,
     cluster: first.cluster,
+    endpoints: endpointsFingerprint(endpoints),
     exec: { ...exec, command: settings.command },
     namespace: account.namespace,
   };

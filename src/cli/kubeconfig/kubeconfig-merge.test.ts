@@ -13,6 +13,7 @@ function wanted(cluster: string, contextName = cluster, server = `https://${clus
     contextName,
     userName: `ci:builder@${contextName}`,
     cluster: clusters[0]?.cluster ?? { server: '' },
+    endpoints: `endpoints with ${server}`,
     exec: users[0]?.user.exec as WantedContext['exec'],
     namespace: 'ci',
   };
@@ -54,6 +55,7 @@ describe('merging', () => {
       removed: [],
       selected: undefined,
       lost: undefined,
+      moved: [],
       collisions: [],
     });
   });
@@ -65,7 +67,8 @@ describe('merging', () => {
     config.contexts[0].context.namespace = 'mine';
     config.users[0].user.exec.env = [{ name: 'X', value: 'y' }];
     config.contexts[0].context.extensions.unshift({ name: 'other', extension: { a: 1 } });
-    const result = read(mergeKubeconfig(JSON.stringify(config), [wanted('a', 'a', 'https://moved')]).text);
+    const accepted = { acceptChanges: true };
+    const result = read(mergeKubeconfig(JSON.stringify(config), [wanted('a', 'a', 'https://moved')], accepted).text);
     expect(result.clusters[0].cluster).toMatchObject({ server: 'https://moved', 'proxy-url': 'http://proxy' });
     expect(result.contexts[0].context).toMatchObject({ namespace: 'mine', cluster: 'a' });
     expect(result.contexts[0].context.extensions).toHaveLength(2);
@@ -127,6 +130,68 @@ describe('merging', () => {
   });
 });
 
+describe('A14: another address or CA', () => {
+  const { text } = mergeKubeconfig(undefined, [wanted('a'), wanted('b')]);
+  const moved = wanted('a', 'a', 'https://elsewhere');
+  const otherCa = {
+    ...wanted('a'),
+    endpoints: 'other',
+    cluster: { server: 'https://a', 'certificate-authority-data': 'T1RIRVI=' },
+  };
+
+  it('is reported, and the context stays as it is while others are updated', () => {
+    const result = mergeKubeconfig(text, [moved, { ...wanted('b'), namespace: 'x' }, wanted('c')]);
+    expect(result.moved).toEqual([
+      { contextName: 'a', changes: ['the address changed from https://a to https://elsewhere'] },
+    ]);
+    expect(result.added).toEqual(['c']);
+    expect(read(result.text).clusters[0]).toEqual(read(text).clusters[0]);
+    expect(mergeKubeconfig(text, [otherCa])).toMatchObject({
+      changed: false,
+      moved: [{ contextName: 'a', changes: ['the CA changed from no certificate to no certificate'] }],
+    });
+    const none = { ...otherCa, cluster: { server: 'https://a' } };
+    expect(mergeKubeconfig(text, [none]).moved[0]?.changes).toEqual(['the CA changed from no certificate to none']);
+  });
+
+  it('is written if it is accepted, and then no change any more', () => {
+    for (const next of [moved, otherCa]) {
+      const result = mergeKubeconfig(text, [next], { acceptChanges: true });
+      expect(result.moved).toHaveLength(1);
+      expect(read(result.text).clusters[0].cluster).toMatchObject(next.cluster);
+      expect(mergeKubeconfig(result.text, [next])).toMatchObject({ changed: false, moved: [] });
+    }
+  });
+
+  it('is no change if it is another of the same endpoints: the machine moved to another network', () => {
+    const near = { ...wanted('a', 'a', 'https://near'), endpoints: wanted('a').endpoints };
+    const result = mergeKubeconfig(text, [near]);
+    expect(result.moved).toEqual([]);
+    expect(read(result.text).clusters[0].cluster.server).toBe('https://near');
+  });
+
+  it('is also an address for another network that was added', () => {
+    const result = mergeKubeconfig(text, [{ ...wanted('a'), endpoints: 'more' }]);
+    expect(result).toMatchObject({
+      changed: false,
+      moved: [{ changes: ['the addresses for other networks changed'] }],
+    });
+  });
+
+  it('is found in a file of an earlier version, and in a context that the user renamed', () => {
+    const config = read(text);
+    delete config.clusters[0].cluster.extensions[0].extension.endpoints;
+    config.contexts[0].name = 'work';
+    config.clusters[0].name = 'mine';
+    const old = JSON.stringify(config);
+    expect(mergeKubeconfig(old, [moved]).moved).toMatchObject([{ contextName: 'work' }]);
+    const same = mergeKubeconfig(old, [wanted('a')]);
+    expect(same.moved).toEqual([]);
+    expect(read(same.text).clusters[0].cluster.extensions[0].extension.endpoints).toBe(wanted('a').endpoints);
+    expect(mergeKubeconfig(same.text, [moved]).moved).toHaveLength(1);
+  });
+});
+
 describe('pruning', () => {
   const { text } = mergeKubeconfig('contexts: [{name: mine, context: {}}]', [
     wanted('a'),
@@ -135,7 +200,7 @@ describe('pruning', () => {
   ]);
 
   it('removes contexts of this server for clusters that are not visible', () => {
-    const result = mergeKubeconfig(text, [wanted('a')], { server: PASS, visible: new Set(['a']) });
+    const result = mergeKubeconfig(text, [wanted('a')], { prune: { server: PASS, visible: new Set(['a']) } });
     expect(result.removed).toEqual(['b']);
     expect(names(result.text)).toEqual(['mine', 'a', 'c']);
     expect(read(result.text).users).toHaveLength(2);
@@ -144,7 +209,7 @@ describe('pruning', () => {
 
   it('selects no other context if the current one is removed: kubectl would act on another cluster', () => {
     const current = JSON.stringify({ ...read(text), 'current-context': 'b' });
-    const result = mergeKubeconfig(current, [wanted('a')], { server: PASS, visible: new Set(['a']) });
+    const result = mergeKubeconfig(current, [wanted('a')], { prune: { server: PASS, visible: new Set(['a']) } });
     expect(read(result.text)['current-context']).toBe('b');
     expect([result.lost, result.selected]).toEqual(['b', undefined]);
   });

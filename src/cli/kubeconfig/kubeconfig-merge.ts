@@ -2,6 +2,7 @@ import { type Document, isMap, isSeq, parseDocument } from 'yaml';
 import type { ExecConfig } from '../../api/kubeconfig-document.ts';
 import { CliError } from '../command.ts';
 import { yamlProblem } from '../describe-error.ts';
+import { type EndpointChange, endpointChanges } from './endpoint-change.ts';
 
 /** A context for one cluster, with its cluster and user entries. */
 export interface WantedContext {
@@ -10,6 +11,8 @@ export interface WantedContext {
   readonly contextName: string;
   readonly userName: string;
   readonly cluster: { readonly server: string; readonly 'certificate-authority-data'?: string };
+  /** Identifies all endpoints of the cluster, of which `cluster` has one. */
+  readonly endpoints: string;
   readonly exec: ExecConfig;
   readonly namespace: string;
 }
@@ -34,6 +37,8 @@ export interface MergeResult {
   readonly selected: string | undefined;
   /** The current context, if it was removed. The file still names it, so that kubectl fails. */
   readonly lost: string | undefined;
+  /** Contexts whose cluster has another address or CA. Without `acceptChanges` they are as before. */
+  readonly moved: readonly EndpointChange[];
   /** A sentence for each name that another entry has. */
   readonly collisions: readonly string[];
 }
@@ -53,29 +58,47 @@ interface Entry {
   readonly name: string;
   readonly fields: Fields;
   /** The content of our extension. If its name differs from that of the entry, the user renamed the entry. */
-  readonly mark: (ContextKey & { readonly name: string }) | undefined;
+  readonly mark: Mark | undefined;
+}
+
+interface Mark extends ContextKey {
+  readonly name: string;
+  /** On clusters: `WantedContext.endpoints` when the entry was written. */
+  readonly endpoints?: string;
+}
+
+export interface MergeOptions {
+  readonly prune?: { readonly server: string; readonly visible: ReadonlySet<string> } | undefined;
+  readonly acceptChanges?: boolean;
 }
 
 /**
  * Adds and updates contexts in the text of a kubeconfig, and removes those of `prune.server` for clusters that are not
- * visible. Other entries, comments and the order stay. In our entries, only our fields are set.
+ * visible. Other entries, comments and the order stay. In our entries, only our fields are set. A context whose cluster
+ * has another address or CA is not updated, unless `acceptChanges` is set: kubectl would send tokens there.
  */
 export function mergeKubeconfig(
   text: string | undefined,
   wanted: readonly WantedContext[],
-  prune?: { readonly server: string; readonly visible: ReadonlySet<string> },
+  { prune, acceptChanges = false }: MergeOptions = {},
 ): MergeResult {
   const file = new KubeconfigDocument(text);
   const removed = prune === undefined ? [] : file.prune(prune.server, prune.visible);
   const written: { cluster: string; contextName: string }[] = [];
   const added: string[] = [];
   const renamed: { from: string; to: string }[] = [];
+  const moved: EndpointChange[] = [];
   const collisions: string[] = [];
   for (const context of wanted) {
     const problem = file.collision(context);
     if (problem !== undefined) {
       collisions.push(problem);
       continue;
+    }
+    const change = file.endpointChange(context);
+    if (change !== undefined) {
+      moved.push(change);
+      if (!acceptChanges) continue;
     }
     const { before, name } = file.put(context);
     written.push({ cluster: context.key.cluster, contextName: name });
@@ -84,7 +107,7 @@ export function mergeKubeconfig(
   }
   const selected = file.selectIfNone(written[0]?.contextName);
   const lost = removed.find((name) => name === file.current);
-  const done = { written, added, renamed, removed, selected, lost, collisions };
+  const done = { written, added, renamed, removed, moved, selected, lost, collisions };
   return { text: file.changed ? file.toString() : (text ?? ''), changed: file.changed, ...done };
 }
 
@@ -139,6 +162,15 @@ class KubeconfigDocument {
     return undefined;
   }
 
+  /** How the destination of a context in the file differs from the wanted one; undefined if it does not. */
+  endpointChange(wanted: WantedContext): EndpointChange | undefined {
+    const own = this.#own('clusters', wanted.key);
+    if (own === undefined) return undefined;
+    const changes = endpointChanges(own.fields, own.mark?.endpoints, wanted.cluster, wanted.endpoints);
+    const contextName = this.#own('contexts', wanted.key)?.name ?? wanted.contextName;
+    return changes.length === 0 ? undefined : { contextName, changes };
+  }
+
   /** Returns the new and the previous name of the context. */
   put(wanted: WantedContext): { readonly before: string | undefined; readonly name: string } {
     const old = this.#own('contexts', wanted.key)?.name;
@@ -153,7 +185,8 @@ class KubeconfigDocument {
   #set(section: Section, wanted: WantedContext, fields: Fields): string {
     const own = this.#own(section, wanted.key);
     const name = own !== undefined && isRenamed(own) ? own.name : nameFor(section, wanted);
-    const mark = { ...wanted.key, name: nameFor(section, wanted) };
+    const endpoints = section === 'clusters' ? { endpoints: wanted.endpoints } : {};
+    const mark: Mark = { ...wanted.key, name: nameFor(section, wanted), ...endpoints };
     if (own === undefined) {
       const defined = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
       const entry = { name, [SECTIONS[section]]: { ...defined, extensions: [{ name: MARK, extension: mark }] } };
@@ -163,7 +196,7 @@ class KubeconfigDocument {
     if (own.name !== name) this.#rename(section, own, name);
     const others = extensionsOf(own.fields).filter((extension) => extension.name !== MARK);
     // The mark of a renamed entry keeps the old name: that is how it is known to be renamed.
-    const extension = isRenamed(own) ? own.mark : mark;
+    const extension = isRenamed(own) ? { ...own.mark, ...endpoints } : mark;
     const all: Fields = { ...fields, extensions: [...others, { name: MARK, extension }] };
     for (const [field, value] of Object.entries(all)) {
       if (same(own.fields[field], value)) continue;
@@ -241,10 +274,8 @@ function extensionsOf(fields: Fields): { name?: unknown; extension?: unknown }[]
 }
 
 function markIn(fields: Fields): Entry['mark'] {
-  const found = extensionsOf(fields).find(({ name }) => name === MARK)?.extension as
-    | Partial<NonNullable<Entry['mark']>>
-    | undefined;
-  const { server, cluster, account, name } = found ?? {};
+  const found = extensionsOf(fields).find(({ name }) => name === MARK)?.extension as Partial<Mark> | undefined;
+  const { server, cluster, account, name, endpoints } = found ?? {};
   if (server === undefined || cluster === undefined || account === undefined || name === undefined) return undefined;
-  return { server, cluster, account, name };
+  return { server, cluster, account, name, ...(endpoints === undefined ? {} : { endpoints }) };
 }

@@ -11,6 +11,7 @@ import {
 import { type Credential, type Credentials, createCredentials } from './credentials.ts';
 import { createDial, type Resolve, systemResolve } from './dial.ts';
 import { explainFailure } from './explain-failure.ts';
+import { repeatsCredential } from './repeats-credential.ts';
 import { startDeadline } from './start-deadline.ts';
 import {
   type Upstream,
@@ -163,7 +164,7 @@ function notRedirect(answer: UpstreamAnswer): UpstreamAnswer {
  * get the credential.
  */
 function withoutCredential(answer: UpstreamAnswer, credential: Credential | undefined): UpstreamAnswer {
-  if (credential?.type === 'token' && answer.body.includes(credential.token.reveal())) {
+  if (credential?.type === 'token' && repeatsCredential(answer.body, credential.token.reveal())) {
     throw new UpstreamError('server', `its answer (${answer.status}) repeats the credential of Clusterpass`);
   }
   return answer;

@@ -24,6 +24,17 @@ describe('C-I: failures of a cluster', () => {
     expect(status.message).toMatch(/^cluster "alpha": {2}\]0;x {4}a{900,1100}$/);
   });
 
+  it('text of the cluster is passed on without tokens', () => {
+    const jwt = `eyJhbGciOiJFUzI1NiJ9.${Buffer.from('{"sub":"jane"}').toString('base64url')}.c2lnbmF0dXJl`;
+    const random = 'k3y-Of-Jane-0123456789-ABCDEFGHIJ';
+    const message = `no "${jwt}" and no ${random}, serviceaccounts "builder-2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d" not found`;
+    const { status } = fromAnswer('alpha', answered(404, JSON.stringify({ message })));
+    expect(status.message).toBe(
+      'cluster "alpha": no "<redacted>" and no <redacted>, ' +
+        'serviceaccounts "builder-2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d" not found',
+    );
+  });
+
   it.each(['', 'null', '[]', '{"message":{}}', '{"__proto__":{"message":"x"}}', '<html>'])(
     'an error without a Status is still an error: %j',
     (body) => {

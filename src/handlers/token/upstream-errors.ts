@@ -2,6 +2,7 @@ import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { isPrint } from '../../api/codec/go-text/go-unicode.ts';
 import { ApiError, badGateway, timeout, tooManyRequests } from '../../api/status.ts';
 import type { UpstreamAnswer, UpstreamError } from '../../clusters/upstream/upstream-contract.ts';
+import { withoutTokenWords } from '../../observability/token-text.ts';
 import { parseUpstreamJson } from '../../tokens/forwarding/token-response.ts';
 
 /**
@@ -69,8 +70,8 @@ const members = (value: unknown): Readonly<Record<string, unknown>> =>
 const isTerminating = ({ causes }: ForeignStatus): boolean =>
   causes.some((cause) => members(cause).reason === 'NamespaceTerminating');
 
-/** Text of another server: one line, without control characters that a terminal would interpret. */
+/** Text of another server: one line, without tokens and without characters that a terminal would interpret. */
 function printable(value: unknown): string {
   if (typeof value !== 'string') return '';
-  return [...value.slice(0, MAX_TEXT)].map((rune) => (isPrint(rune) ? rune : ' ')).join('');
+  return withoutTokenWords([...value.slice(0, MAX_TEXT)].map((rune) => (isPrint(rune) ? rune : ' ')).join(''));
 }

@@ -1,4 +1,6 @@
+import { sameEndpoints } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
+import type { ApiEndpoints } from '../../api/kinds/cluster.ts';
 import type { WriteParts } from './write-parts.ts';
 
 /** Whether the body was made from the public view rather than from the whole object. */
@@ -19,9 +21,11 @@ export function preserveHiddenFields(
 ): ApiObject {
   if (kind.resource !== 'clusters') return sent;
   const view = publicView(current);
-  const spec = withHidden(sent.spec, current.spec, view.spec);
+  const isPublic = isPublicView(sent, current, view);
+  const sentSpec = isPublic ? withWaiting(sent.spec, current.spec, view.spec) : sent.spec;
+  const spec = withHidden(sentSpec, current.spec, view.spec);
   const preserved = spec === undefined ? sent : { ...sent, spec };
-  if (!isPublicView(sent, current, view)) return preserved;
+  if (!isPublic) return preserved;
   const metadata = withHidden(sent.metadata, current.metadata, view.metadata) ?? {};
   const annotations = withHidden(
     sent.metadata.annotations,
@@ -29,6 +33,18 @@ export function preserveHiddenFields(
     view.metadata.annotations,
   ) as Record<string, string>;
   return { ...preserved, metadata: { ...metadata, annotations } };
+}
+
+/** Endpoints that are sent back as the view shows them are not a wish to withdraw a change that waits. */
+function withWaiting(sent: unknown, current: unknown, view: unknown): unknown {
+  const fields = (sent ?? {}) as Record<string, unknown>;
+  const [before, shown] = [current, view].map((spec) => (spec ?? {}) as Record<string, ApiEndpoints>);
+  const unchanged = Object.entries(shown ?? {}).filter(
+    ([name, value]) => fields[name] !== undefined && sameEndpoints(fields[name] as ApiEndpoints, value),
+  );
+  return unchanged.length === 0
+    ? sent
+    : { ...fields, ...Object.fromEntries(unchanged.map(([name]) => [name, before?.[name]])) };
 }
 
 /** The sent fields, and the present fields that the view hides. */

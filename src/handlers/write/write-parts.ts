@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '../../api/caller.ts';
+import { CONFIRMED_FIELD } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
@@ -61,6 +63,18 @@ export function written(
   { code, before }: { code: number; before?: ApiObject | undefined },
 ): ApiResponse {
   const both = before === undefined ? [object] : [before, object];
+  if (before !== undefined) warnOfWaitingChange(request, kind, object, before);
   const shown = both.every((one) => seesWhole(parts, request, kind, one)) ? object : parts.publicView(object);
   return { type: 'json', code, json: encode(kind, shown) };
+}
+
+/** A client that expects its change to be in force is told that it is not. */
+function warnOfWaitingChange({ warn }: ApiRequest, kind: Kind, object: ApiObject, before: ApiObject): void {
+  if (kind.resource !== 'clusters') return;
+  const [spec, old] = [object, before].map((one) => (one.spec ?? {}) as Readonly<Record<string, unknown>>);
+  if (spec?.[CONFIRMED_FIELD] === undefined || isDeepStrictEqual(spec, old)) return;
+  warn(
+    'the change of the endpoints waits for confirmation, and clients get the confirmed ones meanwhile: ' +
+      `clusterpass confirm ${object.metadata.name}`,
+  );
 }

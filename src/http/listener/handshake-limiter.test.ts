@@ -145,7 +145,7 @@ describe('A20: a server for TLS', () => {
   const tls = { certFile: join(dir, 'tls.crt'), keyFile: join(dir, 'tls.key') };
   const { cert, key } = selfSigned('handshakes');
   writeFileSync(tls.certFile, cert);
-  writeFileSync(tls.keyFile, key);
+  writeFileSync(tls.keyFile, key, { mode: 0o600 });
 
   it('serves connections that waited until others authenticated, and loses nothing of what they sent meanwhile', async () => {
     const { port, server } = await startFixture(undefined, { tls, handshakesPerAddress: 1 });

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -251,7 +251,7 @@ describe('TLS', () => {
   const pairs: Record<string, { cert: string; key: string }> = { old: selfSigned('old'), new: selfSigned('new') };
   const install = (cert: string, key = cert): void => {
     writeFileSync(certFile, pairs[cert]?.cert ?? '');
-    writeFileSync(keyFile, pairs[key]?.key ?? '');
+    writeFileSync(keyFile, pairs[key]?.key ?? '', { mode: 0o600 });
   };
 
   const handshake = (port: number, options: object = {}): Promise<TLSSocket> =>
@@ -287,6 +287,21 @@ describe('TLS', () => {
   test('a certificate that cannot serve is an error of listen()', async () => {
     install('new', 'old');
     await expect(startFixture(undefined, { tls: { certFile, keyFile } })).rejects.toThrow(/mismatch/);
+  });
+
+  test('A1: a key that others can read is an error of listen(), and is not taken up while running', async () => {
+    install('old');
+    const { port, server, lines } = await startFixture(undefined, { tls: { certFile, keyFile } });
+    install('new');
+    chmodSync(keyFile, 0o640);
+    try {
+      await expect(startFixture(undefined, { tls: { certFile, keyFile } })).rejects.toThrow(/chmod 600/);
+      await server.reloadCertificate();
+      expect(await servedName(port)).toBe('old');
+      expect(lines.join()).toContain('chmod 600');
+    } finally {
+      chmodSync(keyFile, 0o600);
+    }
   });
 
   test('TLS has authenticated encryption with forward secrecy only, also with a renewed certificate', async () => {

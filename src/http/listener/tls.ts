@@ -1,6 +1,7 @@
 import { constants } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type TlsOptions } from 'node:tls';
+import { requireMountedSecret } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
 
 export interface TlsFiles {
@@ -39,9 +40,12 @@ export const tlsOptions = (handshakeTimeout: number): TlsOptions => ({
   handshakeTimeout,
 });
 
-/** Reads a certificate and its key. Throws when they cannot be used, e.g. when they do not belong together. */
+/**
+ * Reads a certificate and its key. Throws when they cannot be used, e.g. when they do not belong together, or when other
+ * users can read the key.
+ */
 export async function readKeyPair({ certFile, keyFile }: TlsFiles): Promise<KeyPair> {
-  const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
+  const [cert, key] = await Promise.all([readFile(certFile), requireMountedSecret(keyFile)]);
   createSecureContext({ cert, key });
   return { cert, key };
 }

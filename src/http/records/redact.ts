@@ -1,13 +1,11 @@
-/** How every JWT begins. */
-const TOKEN_START = 'eyJ';
+import { looksLikeToken, REDACTED } from '../../observability/token-text.ts';
+
 /** No token is shorter. */
 const MIN_TOKEN_LENGTH = 32;
-const REDACTED = '<redacted>';
 
 /**
  * Removes tokens from a path or a name. People do send a token as a name, as in `kubectl delete issuedtoken TOKEN`, and
- * it must not be recorded. A segment is redacted when it is long and looks like a JWT or like random characters
- * (capitals, small letters and digits; names in Kubernetes have no capitals), or when it holds the credential of the
+ * it must not be recorded. A segment is redacted when it looks like a token, or when it holds the credential of the
  * request itself.
  */
 export function withoutTokens(text: string, credential: string | undefined): string {
@@ -21,9 +19,7 @@ export function withoutTokens(text: string, credential: string | undefined): str
 }
 
 const isSecret = (part: string, credential: string | undefined): boolean =>
-  (credential !== undefined && part.includes(credential)) ||
-  (part.length >= MIN_TOKEN_LENGTH &&
-    (part.includes(TOKEN_START) || (/[A-Z]/.test(part) && /[a-z]/.test(part) && /\d/.test(part))));
+  (credential !== undefined && part.includes(credential)) || looksLikeToken(part);
 
 function decoded(part: string): string {
   if (!part.includes('%')) return '';

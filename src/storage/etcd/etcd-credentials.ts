@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
-import { readMountedSecret, UnsafeFile } from '../../lib/secret-file.ts';
+import { readMountedSecret, requireMountedSecret, UnsafeFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { Secret } from '../../observability/secret.ts';
 import type { EtcdCredentials } from './members.ts';
@@ -11,7 +11,7 @@ interface CredentialFiles {
   readonly user: { readonly name: string; readonly passwordFile: string } | undefined;
 }
 
-/** Reads the credentials; throws when they cannot be used, e.g. when the key does not match the certificate. */
+/** Reads the credentials; throws when they cannot be used, e.g. when other users can read the key. */
 export async function readCredentials({ tls, user }: CredentialFiles): Promise<EtcdCredentials> {
   return {
     ...(tls && { tls: await readTls(tls) }),
@@ -91,7 +91,7 @@ async function readTls({
     createSecureContext({ ca });
     return { ca };
   }
-  const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
+  const [cert, key] = await Promise.all([readFile(certFile), requireMountedSecret(keyFile)]);
   createSecureContext({ ca, cert, key });
   return { ca, cert, key };
 }

@@ -47,6 +47,46 @@ describe('the response of a cluster', () => {
     expect(read({ aud: ['x', 'y'] }, { audiences: [] }).audiences).toEqual(['x', 'y']);
   });
 
+  it('C-I: has an id that may be recorded, or none', () => {
+    const uuid = '2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d';
+    for (const jti of [uuid, 'id', 'a:b/c+d=e', 'a'.repeat(128)]) expect(read({ jti }).id).toBe(jti);
+    const token = Buffer.from('a token of another caller').toString('base64url');
+    const strange = [
+      '',
+      'a'.repeat(129),
+      'a b',
+      'a\n{"level":30}',
+      'a"b',
+      'a\\b',
+      '\u202eid',
+      '-o',
+      'e\u0301',
+      '<b>',
+      7,
+      {},
+    ];
+    for (const jti of [...strange, jwt(CLAIMS), `x${jwt(CLAIMS)}`, `${token}9Zz`]) {
+      expect(read({ jti }).id, String(jti)).toBeUndefined();
+    }
+  });
+
+  it.each(['', 'a b', 'a\nb', 'a'.repeat(129), '<uid>', 7, jwt(CLAIMS)])(
+    'C-I: has a uid that may be shown, not %j',
+    (uid) => {
+      const serviceaccount = { name: 'builder', uid };
+      expect(() => read({ 'kubernetes.io': { ...KUBERNETES, serviceaccount } })).toThrow(UnexpectedResponse);
+    },
+  );
+
+  it.each([
+    ['too many', Array.from({ length: 33 }, (_, index) => `a${index}`)],
+    ['too long', ['a'.repeat(1025)]],
+    ['empty', ['']],
+    ['with control characters', ['a\u001b[2J']],
+  ])('C-I: has audiences that may be shown where none was asked for, not %s', (_, aud) => {
+    expect(() => read({ aud }, { audiences: [] })).toThrow(UnexpectedResponse);
+  });
+
   it('may be for less, and by a clock that is a little off', () => {
     expect(read({ exp: SECONDS + 600 }).expiresAt).toBe(SECONDS + 600);
     expect(read({ iat: SECONDS + 60, exp: SECONDS + 3660 }).expiresAt).toBe(SECONDS + 3660);

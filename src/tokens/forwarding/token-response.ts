@@ -2,7 +2,9 @@ import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { toPlain } from '../../api/codec/tree.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { ApiError } from '../../api/status.ts';
+import { looksLikeToken } from '../../observability/token-text.ts';
 import { subjectOf } from '../claims.ts';
+import { isCredentialId } from '../credential-id.ts';
 import { decodeSegment, isJsonObject, type JsonObject, parseJsonObject, splitToken } from '../jws.ts';
 
 /** A token that a cluster issued itself. It is checked so that a caller never gets the token of another account. */
@@ -29,7 +31,7 @@ export interface GrantedToken {
   readonly accountUid: string;
   /** The issuer of the cluster; undefined when the token has none. */
   readonly issuer: string | undefined;
-  /** `jti`, for the audit trail; undefined when the token has none. */
+  /** `jti`, for the audit trail; undefined when the token has none that may be recorded. */
   readonly id: string | undefined;
 }
 
@@ -40,8 +42,9 @@ export class UnexpectedResponse extends Error {
 
 /** For clocks that differ between machines. */
 const LEEWAY_SECONDS = 60;
-/** A UUID has 36 characters (RFC 9562). Other ids may be longer. */
-const MAX_ID = 256;
+/** The caller sees the audiences that the cluster chose; the bounds are those of a request. */
+const MAX_AUDIENCES = 32;
+const AUDIENCE = /^\P{Cc}{1,1024}$/u;
 
 /** Throws UnexpectedResponse. */
 export function readTokenResponse(body: Buffer, expected: ExpectedToken): GrantedToken {
@@ -102,7 +105,9 @@ function readAudiences(aud: unknown, asked: readonly string[]): string[] {
   const audiences = list.filter((entry) => typeof entry === 'string');
   const isRight =
     asked.length === 0
-      ? audiences.length > 0
+      ? audiences.length > 0 &&
+        audiences.length <= MAX_AUDIENCES &&
+        audiences.every((audience) => AUDIENCE.test(audience))
       : audiences.length === asked.length && asked.every((audience) => audiences.includes(audience));
   if (!isRight || audiences.length !== list.length) throw new UnexpectedResponse('the token in it has other audiences');
   return audiences;
@@ -124,14 +129,14 @@ function readLifetime({ exp, iat }: JsonObject, { expirationSeconds, now }: Expe
 
 function readUid(claims: JsonObject): string {
   const uid = member(member(claims['kubernetes.io'], 'serviceaccount'), 'uid');
-  if (typeof uid !== 'string' || !isIdentifier(uid))
+  if (!isCredentialId(uid) || looksLikeToken(uid)) {
     throw new UnexpectedResponse('the token in it has no uid of the account');
+  }
   return uid;
 }
 
-const readId = (jti: unknown): string | undefined => (typeof jti === 'string' && isIdentifier(jti) ? jti : undefined);
-
-const isIdentifier = (text: string): boolean => text.length <= MAX_ID && /^[\x21-\x7e]+$/.test(text);
+/** An id that looks like a token is not recorded: the cluster knows tokens of others, who use them there. */
+const readId = (jti: unknown): string | undefined => (isCredentialId(jti) && !looksLikeToken(jti) ? jti : undefined);
 
 /**
  * JSON of another server; undefined when it is not JSON. By the decoder that bounds depth and count: `JSON.parse` takes

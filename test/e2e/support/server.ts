@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { chmodSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -71,6 +72,9 @@ export const TLS = {
   certFile: fileURLToPath(new URL('tls/server.crt', import.meta.url)),
   keyFile: fileURLToPath(new URL('tls/server.key', import.meta.url)),
 } as const;
+
+// Git stores no modes, and the server refuses a key that others can read.
+chmodSync(TLS.keyFile, 0o600);
 
 export const tokenOf = (user: string): string => `token-of-${user}-0123456789`;
 

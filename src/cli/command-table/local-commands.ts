@@ -1,0 +1,18 @@
+import type { Command } from '../command.ts';
+import { STORE_COMMANDS } from './store-commands.ts';
+
+/** Its code is in server/admin-token-command.ts. */
+export const ROTATE_ADMIN_TOKEN: Command = {
+  path: ['admin-token', 'rotate'],
+  summary: 'Replace the admin token of a data directory.',
+  details:
+    'Writes a new token to `admin.token` in the data directory (`--data-dir`, as a flag, environment variable or in a file ' +
+    '(`--config`); see [options.md](options.md)). Run it on the machine of the server, as its user or as root. A running ' +
+    'server accepts the new token within five seconds, and from then on refuses the old one; open watches of the old one ' +
+    'end. To take the token away until the next start, remove the file.',
+  connects: false,
+  examples: ['clusterpass admin-token rotate --data-dir /var/lib/clusterpass'],
+};
+
+/** The commands that work on files or a store, without a server. */
+export const LOCAL_COMMANDS: readonly Command[] = [...STORE_COMMANDS, ROTATE_ADMIN_TOKEN];

@@ -1,0 +1,38 @@
+import { describeCa } from '../output/certificates.ts';
+
+/** What kubectl connects to, as a kubeconfig has it. */
+export interface Destination {
+  readonly server?: unknown;
+  readonly 'certificate-authority-data'?: unknown;
+}
+
+/** A context whose cluster has other endpoints than those that the user accepted. */
+export interface EndpointChange {
+  readonly contextName: string;
+  /** A clause for each change. */
+  readonly changes: readonly string[];
+}
+
+/**
+ * What changed between the destination in a file and the wanted one; empty if nothing did. `accepted` identifies all
+ * endpoints of the cluster when the file was written: another address of the same endpoints is no change, because the
+ * machine may have moved to another network. Files of earlier versions do not have it.
+ */
+export function endpointChanges(
+  present: Destination,
+  accepted: string | undefined,
+  wanted: Destination,
+  endpoints: string,
+): string[] {
+  if (accepted === endpoints) return [];
+  const changes: string[] = [];
+  if (present.server !== wanted.server) {
+    changes.push(`the address changed from ${present.server ?? 'none'} to ${wanted.server ?? 'none'}`);
+  }
+  const [before, after] = [present, wanted].map((one) => textOf(one['certificate-authority-data']));
+  if (before !== after) changes.push(`the CA changed from ${describeCa(before)} to ${describeCa(after)}`);
+  if (changes.length === 0 && accepted !== undefined) changes.push('the addresses for other networks changed');
+  return changes;
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);

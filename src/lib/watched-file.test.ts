@@ -1,0 +1,109 @@
+import { chmod, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readMountedSecret } from './secret-file.ts';
+import { GONE_GRACE_MS, openWatchedFile, type WatchedFile } from './watched-file.ts';
+
+let dir: string;
+let file: string;
+let now: number;
+let reports: string[];
+let changes: string[];
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'clusterpass-watched-'));
+  file = join(dir, 'x');
+  now = 0;
+  reports = [];
+  changes = [];
+  await writeFile(file, 'first', { mode: 0o600 });
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+const open = (graceMs = GONE_GRACE_MS): Promise<WatchedFile<string>> =>
+  openWatchedFile({
+    what: 'token file',
+    file,
+    read: async () => (await readMountedSecret(file))?.toString(),
+    every: () => () => {},
+    report: (problem) => reports.push(problem),
+    onChange: (value) => changes.push(value),
+    whenGone: { value: 'nothing', graceMs },
+    monotonicNow: () => now,
+  });
+
+test('A1: the content of a file that is gone counts for a minute, and no longer', async () => {
+  const watched = await open();
+  await rm(file);
+  await watched.refresh();
+  now = 59_999;
+  await watched.refresh();
+  expect([watched.current(), watched.isGone()]).toEqual(['first', false]);
+  now = 60_000;
+  await watched.refresh();
+  await watched.refresh();
+  expect([watched.current(), watched.isGone(), changes]).toEqual(['nothing', true, ['nothing']]);
+  expect(reports).toEqual([
+    `token file ${file} is gone; its content stays in force for 60 seconds`,
+    `token file ${file} is gone; its content is no longer in force`,
+  ]);
+});
+
+test('a file that comes back counts at once, before and after the end of the grace', async () => {
+  const watched = await open();
+  for (const [text, away] of [
+    ['second', 1],
+    ['third', 3_600_000],
+  ] as const) {
+    await rm(file);
+    await watched.refresh();
+    now += away;
+    await watched.refresh();
+    await writeFile(file, text, { mode: 0o600 });
+    await watched.refresh();
+    expect([watched.current(), watched.isGone()]).toEqual([text, false]);
+  }
+  now += 3_600_000;
+  await watched.refresh();
+  expect(watched.current()).toBe('third');
+});
+
+test('the grace does not begin again while the file stays away, nor with a file that cannot be used', async () => {
+  const watched = await open();
+  await rm(file);
+  await watched.refresh();
+  now = 59_000;
+  await writeFile(file, 'for all to read');
+  await chmod(file, 0o644);
+  await watched.refresh();
+  expect(watched.current()).toBe('first');
+  now = 60_000;
+  await watched.refresh();
+  expect([watched.current(), watched.isGone()]).toEqual(['nothing', true]);
+});
+
+test('without a grace the content ends when the absence is seen', async () => {
+  const watched = await open(0);
+  await rename(file, `${file}.away`);
+  await watched.refresh();
+  expect([watched.current(), reports]).toEqual([
+    'nothing',
+    [`token file ${file} is gone; its content is no longer in force`],
+  ]);
+});
+
+test('a file that becomes readable by others is reported, and the content before stays', async () => {
+  const watched = await open();
+  await writeFile(file, 'second');
+  await chmod(file, 0o644);
+  await watched.refresh();
+  await watched.refresh();
+  expect(watched.current()).toBe('first');
+  expect(reports).toEqual([expect.stringMatching(/chmod 600 .*; the previous content stays in force$/)]);
+});
+
+test('a file that does not exist stops the start', async () => {
+  await rm(file);
+  await expect(open()).rejects.toThrow(`token file ${file} cannot be read`);
+});

@@ -1,0 +1,24 @@
+import { rotateAdminToken } from '../authn/fixed-token-authenticator.ts';
+import { loadDataDir, OptionsError } from '../config/load-options.ts';
+import { UnsafeFile } from '../lib/secret-file.ts';
+
+/** `clusterpass admin-token rotate`. Exit codes: 0 success, 1 failure, 2 invalid options. */
+export async function runAdminTokenRotate(flags: Record<string, unknown>): Promise<number> {
+  const say = (text: string): void => void process.stderr.write(`clusterpass: ${text}\n`);
+  try {
+    const dataDir = loadDataDir({ flags, env: process.env, cwd: process.cwd() });
+    const file = await rotateAdminToken(dataDir);
+    say(`${file} holds a new admin token. A running server accepts it within 5 seconds, and refuses the old one then.`);
+    return 0;
+  } catch (error) {
+    if (error instanceof OptionsError) {
+      for (const problem of error.problems) say(problem);
+      return 2;
+    }
+    const { code, path } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') say(`${path} cannot be written: is --data-dir the data directory of the server?`);
+    else if (error instanceof UnsafeFile || path !== undefined) say((error as Error).message);
+    else throw error;
+    return 1;
+  }
+}

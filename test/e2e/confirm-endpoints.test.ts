@@ -1,0 +1,241 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { CONFIRMED_ANNOTATION, endpointDigest } from '../../src/api/confirmed-endpoint.ts';
+import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
+import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
+import { Person } from './support/cli.ts';
+import { CLUSTERS, PUBLIC_LIST } from './support/fleet.ts';
+import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
+import { bind } from './support/objects.ts';
+import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
+import { Watch } from './support/watch.ts';
+
+/** A14: with --confirm-endpoints, a caller who may update a cluster does not receive the tokens of its users. */
+
+const authority = createAuthority('cluster CA');
+const thief = createAuthority('CA of a thief');
+const FIELD = 'orchestratorApiEndpoints';
+const bundle = ({ cert }: { cert: string }): string => Buffer.from(cert).toString('base64');
+
+let server: Server;
+let real: FakeApiServer;
+let evil: FakeApiServer;
+let jane: Person;
+let admin: Person;
+
+const endpoints = (port: number, ca = authority) => ({
+  serverEndpoints: [{ serverAddress: `https://127.0.0.1:${port}` }],
+  caBundle: bundle(ca),
+});
+
+beforeAll(async () => {
+  const answers = () => ({ status: 200, body: '{"gitVersion":"v1.36.4"}' });
+  real = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), answers);
+  evil = await startApiServer(thief.issue({ names: ['127.0.0.1'] }), answers);
+  server = await startServer({
+    tls: true,
+    users: { jane: [], editor: [], patcher: [], confirmer: [] },
+    args: ['--confirm-endpoints', '--cluster-networks', '127.0.0.0/8', '--probe-interval', '1s'],
+  });
+  const clusters = (...verbs: string[]) => ({ verbs, apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] });
+  const see = ['get', 'list', 'watch'];
+  await bind(server, 'jane', { kind: 'User', name: 'jane' }, clusters(...see));
+  await bind(server, 'editor', { kind: 'User', name: 'editor' }, clusters(...see, 'update', 'patch'));
+  await bind(server, 'patcher', { kind: 'User', name: 'patcher' }, clusters(...see, 'patch'));
+  await bind(server, 'confirmer', { kind: 'User', name: 'confirmer' }, clusters('get', 'update', 'patch', 'confirm'));
+  for (const name of ['alpha', 'beta', 'gamma', 'delta']) await register(name);
+  const at = (user: string, token = tokenOf(user)) =>
+    Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: token, CLUSTERPASS_CA: TLS.caFile });
+  jane = await at('jane');
+  admin = await at('admin', server.adminToken);
+});
+afterAll(async () => {
+  await server.destroy();
+  await Promise.all([real.close(), evil.close()]);
+});
+
+async function register(name: string): Promise<void> {
+  const body = {
+    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+    kind: 'Cluster',
+    metadata: { name },
+    spec: { [FIELD]: endpoints(real.port) },
+  };
+  const made = await server.call('POST', CLUSTERS, { body });
+  expect(made.code, made.text).toBe(201);
+}
+
+const patch = (name: string, body: object, user = 'editor'): Promise<Answer> =>
+  server.call('PATCH', `${CLUSTERS}/${name}`, {
+    body,
+    headers: { 'Content-Type': 'application/merge-patch+json' },
+    token: user === 'admin' ? server.adminToken : tokenOf(user),
+  });
+const redirect = (name: string, user?: string) => patch(name, { spec: { [FIELD]: endpoints(evil.port, thief) } }, user);
+const get = async (name: string, token = tokenOf('jane')) =>
+  (await server.call('GET', `${CLUSTERS}/${name}`, { token })).json;
+const confirmation = async (name: string) => endpointDigest(await get(name, tokenOf('editor')), 'orchestrator');
+const conditionOf = (cluster: { status?: { conditions?: { type: string }[] } }) =>
+  cluster.status?.conditions?.find(({ type }) => type === 'EndpointsConfirmed');
+const nothingOfTheThief = (text: string): void => {
+  for (const mark of [String(evil.port), bundle(thief)]) expect(text).not.toContain(mark);
+};
+
+describe('A14: an edited endpoint', () => {
+  it('waits, and the editor is told', async () => {
+    const answer = await redirect('alpha');
+    expect(answer.code, answer.text).toBe(200);
+    expect(answer.warnings.join()).toContain('clusterpass confirm alpha');
+    expect(answer.json.spec).toEqual({
+      [FIELD]: endpoints(evil.port, thief),
+      confirmedEndpoints: endpoints(real.port),
+    });
+    expect(conditionOf(await get('alpha'))).toMatchObject({
+      status: 'False',
+      reason: 'ChangeWaits',
+      message: expect.stringContaining('The address and the caBundle in the spec of this cluster changed'),
+    });
+  });
+
+  it('is in no list, watch, table or kubeconfig', async () => {
+    const watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true`);
+    await redirect('beta');
+    const isHeld = (object: Parameters<typeof conditionOf>[0]) => conditionOf(object) !== undefined;
+    const events = await watch.until(({ object }) => object.metadata.name === 'beta' && isHeld(object));
+    watch.close();
+    nothingOfTheThief(JSON.stringify(events));
+    const table = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+    for (const path of [
+      PUBLIC_LIST,
+      CLUSTERS,
+      `${CLUSTERS}/alpha`,
+      '/auth/v1/clusters/alpha/kubeconfig?as=ci/builder',
+    ]) {
+      for (const headers of [{}, ...(path.includes('kubeconfig') ? [] : [table])]) {
+        const answer = await server.call('GET', path, { token: tokenOf('jane'), headers });
+        expect(answer.code, answer.text).toBe(200);
+        expect(answer.text).toContain(String(real.port));
+        nothingOfTheThief(answer.text);
+      }
+    }
+    // Whoever may update a cluster sees what was written; what clients use is the same for all.
+    for (const path of [PUBLIC_LIST, '/auth/v1/clusters/alpha/kubeconfig?as=ci/builder']) {
+      nothingOfTheThief((await server.call('GET', path)).text);
+    }
+    nothingOfTheThief((await server.call('GET', CLUSTERS, { headers: table })).text);
+  });
+
+  it('is in nothing that the command line prints or writes, for an administrator either', async () => {
+    for (const person of [jane, admin]) {
+      for (const form of ['wide', 'yaml', 'json']) nothingOfTheThief(await person.ok(['get', 'clusters', '-o', form]));
+      nothingOfTheThief(await person.ok(['get', 'clusters', 'alpha', '-o', 'yaml']));
+      expect(await person.ok(['describe', 'cluster', 'alpha'])).toMatch(/EndpointsConfirmed +False .* ChangeWaits/);
+      nothingOfTheThief(await person.ok(['describe', 'cluster', 'alpha']));
+      await person.run(['kubeconfig', '--as', 'ci/builder', '--output', 'fleet']);
+      nothingOfTheThief(await readFile(join(person.home, 'fleet'), 'utf8'));
+    }
+  });
+
+  it('is not connected to: the prober asks the confirmed address', async () => {
+    const seen = real.requests.length;
+    await expect.poll(() => real.requests.length, { timeout: 15_000 }).toBeGreaterThan(seen + 8);
+    expect(evil.connections).toBe(0);
+  });
+
+  it('is confirmed by a caller with the verb `confirm` only', async () => {
+    const annotations = { [CONFIRMED_ANNOTATION]: await confirmation('alpha') };
+    const refused = await patch('alpha', { metadata: { annotations } });
+    expect([refused.code, refused.json.message]).toEqual([403, expect.stringContaining('cannot confirm resource')]);
+    // Nor in one write with the change, nor by the field of the server.
+    expect((await patch('gamma', { metadata: { annotations }, spec: { [FIELD]: endpoints(evil.port) } })).code).toBe(
+      403,
+    );
+    const forged = await patch('alpha', { spec: { confirmedEndpoints: endpoints(evil.port, thief) } });
+    expect([forged.code, forged.json.details.causes[0].field]).toEqual([422, 'spec.confirmedEndpoints']);
+    nothingOfTheThief(JSON.stringify(await get('alpha')));
+  });
+
+  it('survives a write of a caller who does not see it, and of the status', async () => {
+    expect((await patch('alpha', { metadata: { labels: { a: 'b' } } }, 'patcher')).code).toBe(200);
+    const [shown] = (await server.call('GET', `${PUBLIC_LIST}?fieldSelector=metadata.name=alpha`)).json.items;
+    shown.metadata.labels = { c: 'd' };
+    const put = await server.call('PUT', `${CLUSTERS}/alpha`, { body: shown });
+    expect(put.code, put.text).toBe(200);
+    expect(put.json.spec.confirmedEndpoints).toEqual(endpoints(real.port));
+    expect(put.json.spec[FIELD]).toEqual(endpoints(evil.port, thief));
+  });
+
+  it('is shown to the person who confirms, beside what it replaces; then clients get it', async () => {
+    await redirect('gamma');
+    const text = await admin.ok(['confirm', 'gamma']);
+    expect(text).toMatch(new RegExp(`^Until now: +https://127\\.0\\.0\\.1:${real.port}$`, 'm'));
+    expect(text).toMatch(/^CA until now: +CN=cluster CA \(SHA-256 /m);
+    expect(text).toMatch(new RegExp(`^Address: +https://127\\.0\\.0\\.1:${evil.port}$`, 'm'));
+    expect(text).toMatch(/^CA: +CN=CA of a thief \(SHA-256 /m);
+    const cluster = await get('gamma');
+    expect(cluster.spec).toEqual({ [FIELD]: endpoints(evil.port, thief) });
+    expect(conditionOf(cluster)).toMatchObject({ status: 'True', reason: 'Confirmed' });
+    expect((await admin.run(['confirm', 'gamma'])).stderr).toContain('nothing to confirm');
+  });
+
+  it('is withdrawn by writing what was before', async () => {
+    await redirect('delta');
+    const answer = await patch('delta', { spec: { [FIELD]: endpoints(real.port) } });
+    expect(answer.json.spec).toEqual({ [FIELD]: endpoints(real.port) });
+    expect(answer.warnings).toEqual([]);
+    expect(conditionOf(await get('delta'))).toMatchObject({ status: 'True' });
+  });
+});
+
+describe('A14: clusterpass kubeconfig', () => {
+  const AS = ['kubeconfig', '--as', 'ci/builder', '--output', 'watched'];
+  const addressOf = async (name: string): Promise<string> => {
+    const { clusters } = parse(await readFile(join(jane.home, 'watched'), 'utf8'));
+    return clusters.find((entry: { name: string }) => entry.name === name).cluster.server;
+  };
+
+  it('says that the address or the CA of a context changed, and changes it with --accept-changes', async () => {
+    await jane.run(AS);
+    expect(await addressOf('delta')).toBe(`https://127.0.0.1:${real.port}`);
+    await redirect('delta');
+    expect((await jane.run(AS)).stderr).not.toContain('changed:');
+    const annotations = { [CONFIRMED_ANNOTATION]: await confirmation('delta') };
+    expect((await patch('delta', { metadata: { annotations } }, 'confirmer')).code).toBe(200);
+    const asked = await jane.run(AS);
+    expect(asked.code).toBe(1);
+    expect(asked.stderr).toContain(
+      `changed: delta: the address changed from https://127.0.0.1:${real.port} to https://127.0.0.1:${evil.port}`,
+    );
+    expect(asked.stderr).toMatch(
+      /changed: delta: the CA changed from CN=cluster CA \(SHA-256 .* to CN=CA of a thief \(/,
+    );
+    expect(asked.stderr).toMatch(/error: This context was left unchanged.* --accept-changes/);
+    expect(await addressOf('delta')).toBe(`https://127.0.0.1:${real.port}`);
+    const accepted = await jane.run([...AS, '--accept-changes']);
+    expect([accepted.code, await addressOf('delta')]).toEqual([0, `https://127.0.0.1:${evil.port}`]);
+    expect((await jane.run(AS)).stderr).not.toContain('changed:');
+  });
+});
+
+describeWithKubectl('A14: kubectl', () => {
+  it('prints that a change waits, and an unchanged manifest changes nothing', async () => {
+    await register('applied');
+    const manifest = (port: number): string =>
+      JSON.stringify({
+        apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+        kind: 'Cluster',
+        metadata: { name: 'applied' },
+        spec: { [FIELD]: endpoints(port) },
+      });
+    const apply = (port: number) => kubectlOk(server, ['apply', '-f', '-'], { stdin: manifest(port) });
+    await apply(real.port);
+    await apply(evil.port);
+    const waiting = await get('applied', server.adminToken);
+    expect(waiting.spec.confirmedEndpoints).toEqual(endpoints(real.port));
+    expect(await apply(evil.port)).toContain('unchanged');
+    await apply(real.port);
+    expect((await get('applied', server.adminToken)).spec).toEqual({ [FIELD]: endpoints(real.port) });
+  });
+});
