@@ -66,6 +66,7 @@ describe('loadServeOptions', () => {
         clusterNetworks: [],
         maxTokenExpirationSeconds: 86_400,
         maxTrackedTokensPerCaller: 1000,
+        trackAllTokens: false,
         signingAlgorithm: 'ES256',
         signingKeyRotationMs: 90 * 24 * 3_600_000,
         encryptionKeyFile: undefined,
