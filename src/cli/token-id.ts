@@ -4,6 +4,9 @@ export interface TokenReference {
   readonly id: string;
   /** Known if the text was a token, not an ID. */
   readonly issuer: string | undefined;
+  readonly audiences?: readonly string[];
+  /** Epoch seconds. */
+  readonly expiresAt?: number;
 }
 
 /**
@@ -18,8 +21,14 @@ export function parseTokenReference(text: string): TokenReference | undefined {
   if (parts.length !== 3) return undefined;
   try {
     const claims: unknown = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString());
-    const { jti, iss } = (claims ?? {}) as { jti?: unknown; iss?: unknown };
-    return typeof jti === 'string' && isTokenId(jti) && typeof iss === 'string' ? { id: jti, issuer: iss } : undefined;
+    const { jti, iss, aud, exp } = (claims ?? {}) as Readonly<Record<string, unknown>>;
+    if (typeof jti !== 'string' || !isTokenId(jti) || typeof iss !== 'string') return undefined;
+    return {
+      id: jti,
+      issuer: iss,
+      ...(Array.isArray(aud) ? { audiences: aud.filter((each) => typeof each === 'string') } : {}),
+      ...(typeof exp === 'number' ? { expiresAt: exp } : {}),
+    };
   } catch {
     return undefined;
   }

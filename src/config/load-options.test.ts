@@ -67,6 +67,7 @@ describe('loadServeOptions', () => {
         confirmEndpoints: false,
         maxTokenExpirationSeconds: 86_400,
         maxTrackedTokensPerCaller: 1000,
+        trackAllTokens: false,
         signingAlgorithm: 'ES256',
         signingKeyRotationMs: 90 * 24 * 3_600_000,
         encryptionKeyFile: undefined,

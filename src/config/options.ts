@@ -269,6 +269,11 @@ export const OPTIONS = {
     default: '1000',
     doc: 'How many unexpired tracked tokens (`clusterpass.dev/tracked`) one caller may have; further requests are rejected.',
   }),
+  trackAllTokens: option({
+    parse: boolean,
+    default: 'false',
+    doc: 'Keeps a record of every token that the server signs, not only of those whose request asks for it (`clusterpass.dev/tracked`), so that `clusterpass token list` shows all. Each token is then a write to the store, and counts for `--max-tracked-tokens-per-caller`.',
+  }),
   signingAlgorithm: option({
     value: 'ALGORITHM',
     parse: oneOf('ES256', 'ES384', 'RS256'),

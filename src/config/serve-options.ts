@@ -47,6 +47,7 @@ export interface ServeOptions {
   readonly confirmEndpoints: boolean;
   readonly maxTokenExpirationSeconds: number;
   readonly maxTrackedTokensPerCaller: number;
+  readonly trackAllTokens: boolean;
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
   /** 0: never. */
   readonly signingKeyRotationMs: number;
@@ -138,6 +139,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     // Lifetimes are whole seconds; rounding down never exceeds the limit.
     maxTokenExpirationSeconds: Math.floor(values.serviceAccountMaxTokenExpiration / 1000),
     maxTrackedTokensPerCaller: values.maxTrackedTokensPerCaller,
+    trackAllTokens: values.trackAllTokens,
     signingAlgorithm: values.signingAlgorithm,
     signingKeyRotationMs: values.signingKeyRotation,
     encryptionKeyFile: values.encryptionKeyFile,

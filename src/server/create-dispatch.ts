@@ -24,7 +24,7 @@ import type { TokenRecords } from '../tokens/revocations/token-records.ts';
 import type { Objects } from './create-objects.ts';
 
 export interface DispatchParts {
-  readonly options: Pick<ServeOptions, 'productName' | 'maxTokenExpirationSeconds'>;
+  readonly options: Pick<ServeOptions, 'productName' | 'maxTokenExpirationSeconds' | 'trackAllTokens'>;
   readonly baseUrl: string;
   readonly catalog: Catalog;
   readonly issuers: Issuers;
@@ -41,7 +41,7 @@ export interface DispatchParts {
 /** Creates the handlers of resource requests. A part of `compose`. */
 export function createDispatch(parts: DispatchParts): ReturnType<typeof createDispatcher> {
   const { baseUrl, catalog, issuers, objects, views, signing, records, clock, forward, reviewToken } = parts;
-  const { productName, maxTokenExpirationSeconds: maxExpirationSeconds } = parts.options;
+  const { productName, maxTokenExpirationSeconds: maxExpirationSeconds, trackAllTokens: trackAll } = parts.options;
   const { publicView, reader, writer, propagation, policy, broadcaster } = objects;
   const { keyRing } = signing;
   const requireRightClock = (): void => clock.requireRight();
@@ -74,6 +74,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       signer: signing.signer,
       requireRightClock,
       tracked: records.tracked,
+      trackAll,
       issuerOf: issuers.issuerFor,
       clusterOfIssuer: issuers.clusterOfIssuer,
       authorizer: policy,

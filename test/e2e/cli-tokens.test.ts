@@ -188,6 +188,9 @@ describe('list and revoke', () => {
 
   beforeAll(async () => {
     [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
+    // What the tests above have requested is listed, too.
+    const names = (await admin.run(['token', 'list', '-o', 'jsonpath={.items[*].metadata.name}'])).stdout.split(' ');
+    await admin.run(['token', 'revoke', ...names]);
   });
   afterAll(async () => {
     await Promise.all([admin.leave(), jane.leave()]);
@@ -195,6 +198,12 @@ describe('list and revoke', () => {
 
   const CREATE = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpha'];
   const jtiOf = (token: string): string => decodeJwt(token).jti ?? '';
+  const ONLY_TRACKED = 'Only tracked tokens are listed: others, e.g. those that kubectl uses, have no record.';
+  /** A44: the cluster does not notice, so the command says until when it accepts the token. */
+  const stillAccepted = (audience: string, token: string): string => {
+    const until = new Date((decodeJwt(token).exp ?? 0) * 1000).toISOString().replace('.000Z', 'Z');
+    return `Clusterpass and TokenReviews refuse it from now on. Clusters and services with the audience ${audience} that verify it with the key set accept it until ${until}.\n`;
+  };
 
   describe('clusterpass token', () => {
     it('a tracked token is listed, and taken back by its id', async () => {
@@ -212,20 +221,43 @@ describe('list and revoke', () => {
       expect(await admin.run(['token', 'list', '--cluster', 'beta'])).toEqual({
         code: 0,
         stdout: '',
-        stderr: 'No resources found\n',
+        stderr: `No resources found. ${ONLY_TRACKED}\n`,
       });
 
-      expect(await jane.ok(['token', 'revoke', jti.toUpperCase()])).toBe(`token ${jti} revoked\n`);
+      const revoked = await jane.run(['token', 'revoke', jti.toUpperCase()]);
+      expect(revoked).toEqual({
+        code: 0,
+        stdout: `token ${jti} revoked at ${server.url}\n`,
+        stderr: stillAccepted(`${server.url}/orchestrator/alpha`, token),
+      });
       expect(await codeFor(server, token)).toBe(401);
+    });
+
+    it('A44: is tracked unless it is declined, and the list says what it leaves out', async () => {
+      const token = (await jane.ok(CREATE)).trim();
+      const declined = (await jane.ok([...CREATE, '--no-tracked'])).trim();
+      const { stdout, stderr } = await jane.run(['token', 'list']);
+      expect([stdout.includes(jtiOf(token)), stdout.includes(jtiOf(declined))]).toEqual([true, false]);
+      expect(stderr).toBe(`${ONLY_TRACKED}\n`);
+      await jane.ok(['token', 'revoke', jtiOf(token)]);
     });
 
     it('a token on stdin is taken back, and neither printed nor sent', async () => {
       const token = await issue(server);
       const result = await admin.run(['token', 'revoke', '-'], { stdin: `${token}\n` });
-      expect(result).toEqual({ code: 0, stdout: `token ${jtiOf(token)} revoked\n`, stderr: '' });
+      expect(result).toEqual({
+        code: 0,
+        stdout: `token ${jtiOf(token)} revoked at ${server.url}\n`,
+        stderr: stillAccepted(`${server.url}/orchestrator/alpha`, token),
+      });
       expect(await codeFor(server, token)).toBe(401);
       const id = randomUUID();
-      expect(await admin.ok(['token', 'revoke', '-'], { stdin: id })).toBe(`token ${id} revoked\n`);
+      expect(await admin.run(['token', 'revoke', '-'], { stdin: id })).toEqual({
+        code: 0,
+        stdout: `token ${id} revoked at ${server.url}\n`,
+        stderr:
+          'Clusterpass and TokenReviews refuse it from now on. Clusters and services that verify it with the key set accept it until it expires.\n',
+      });
       expect(server.output.stderr).not.toContain('eyJ');
     });
 
@@ -250,7 +282,7 @@ describe('list and revoke', () => {
       const token = (await jane.ok([...CREATE, '--tracked'])).trim();
       const unknown = randomUUID();
       const { code, stdout, stderr } = await jane.run(['token', 'revoke', unknown, jtiOf(token)]);
-      expect({ code, stdout }).toEqual({ code: 1, stdout: `token ${jtiOf(token)} revoked\n` });
+      expect({ code, stdout }).toEqual({ code: 1, stdout: `token ${jtiOf(token)} revoked at ${server.url}\n` });
       expect(stderr).toContain(`issuedtokens.clusterpass.dev "${unknown}" is forbidden`);
     });
 

@@ -92,7 +92,10 @@ describeWithBrowser('the console', () => {
       page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])');
     expect(await stored()).toBe('[{},{},""]');
     await page.reload();
+    // A44: what the page says about the token is what happens to it.
+    await page.getByText('stays in the memory of this page').waitFor();
     await page.getByLabel('Keep me signed in').check();
+    await page.getByText('Your browser stores it, also on disk').waitFor();
     await page.getByLabel('Token', { exact: true }).fill(token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('7 clusters').waitFor();
@@ -236,7 +239,7 @@ describeWithBrowser('the console', () => {
     expect(config?.toJS()).toMatchObject({ kind: 'Config', 'current-context': 'prod-eu-1' });
   });
 
-  it('previews, issues, tests, shows, decodes and revokes a pass', async () => {
+  it('A44: previews, issues, tests, shows, decodes and revokes a pass', async () => {
     const page = await visitAs('carl', '#/clusters/prod-eu-1');
     await page.getByText('Valid for 1 hour').waitFor();
     expect(await page.getByLabel('Service account').locator('option').allTextContents()).toEqual(['builder']);
@@ -248,7 +251,7 @@ describeWithBrowser('the console', () => {
     await page.getByText('system:serviceaccount:ci:builder').first().waitFor();
     expect(await page.locator('.pass-card').innerText()).not.toContain('eyJ');
     await page.getByRole('button', { name: 'Test pass' }).click();
-    await page.getByText('Accepted as system:serviceaccount:ci:builder').waitFor();
+    await page.getByText('Clusterpass accepts it as system:serviceaccount:ci:builder').waitFor();
     await page.getByRole('button', { name: 'Show pass' }).click();
     const token = await page.getByLabel('Pass', { exact: true }).inputValue();
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
@@ -258,9 +261,10 @@ describeWithBrowser('the console', () => {
     expect(review.json.status.userInfo.username).toBe('system:serviceaccount:ci:builder');
     await page.getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('button', { name: 'Revoke now' }).click();
-    await page.getByText('Revoked', { exact: true }).waitFor();
+    await page.getByText('Revoked at Clusterpass, expires in').waitFor();
+    await page.getByText('The cluster prod-eu-1 does not notice: it accepts the pass until').waitFor();
     await page.getByRole('button', { name: 'Test pass' }).click();
-    await page.getByText('Rejected', { exact: true }).waitFor();
+    await page.getByText('Clusterpass rejects it', { exact: true }).waitFor();
     expect((await server.call('POST', self, { token, body: {} })).code).toBe(401);
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('button', { name: 'Issue pass' }).waitFor();

@@ -281,6 +281,17 @@ describe('a cluster that issues for itself', () => {
     expect(answer.code).toBe(422);
     expect(answer.json.message).toContain('can be neither listed nor revoked here');
     expect(cluster.requests).toEqual([]);
+    // The command line asks for a record by default, and does without one where there can be none.
+    const person = await Person.as(server);
+    try {
+      const create = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'real'];
+      const { code, stdout, stderr } = await person.run(create);
+      expect([code, stdout.startsWith('eyJ')]).toEqual([0, true]);
+      expect(stderr).toMatch(/^Warning: the token has no record: .*can be neither listed nor revoked here/);
+      expect(await person.fails([...create, '--tracked'])).toContain('can be neither listed nor revoked here');
+    } finally {
+      await person.leave();
+    }
   });
 
   it('its view says nothing about an issuer that is not ours', async () => {

@@ -40,7 +40,13 @@ export function PassForm(props: PassFormProps) {
   const { client, cluster, details, accounts, generation, onRefresh, account, onAccount, onEnterName, onIssued } =
     props;
   const id = useId();
-  const [draft, setDraft] = useState({ ...NEW_DRAFT, seconds: Math.min(NEW_DRAFT.seconds, details.maxSeconds) });
+  // Clusterpass keeps no record of passes that a cluster signs itself.
+  const canTrack = details.issuer !== '';
+  const [draft, setDraft] = useState({
+    ...NEW_DRAFT,
+    seconds: Math.min(NEW_DRAFT.seconds, details.maxSeconds),
+    tracked: NEW_DRAFT.tracked && canTrack,
+  });
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');
   const missing = missingInput(account, draft);
@@ -97,11 +103,16 @@ export function PassForm(props: PassFormProps) {
         <input
           type="checkbox"
           checked={draft.tracked}
+          disabled={!canTrack}
           onChange={(event) => setDraft({ ...draft, tracked: event.target.checked })}
         />
         <span>
           Keep a record of this pass
-          <span className="muted hint">You can revoke a recorded pass. The record does not contain the pass.</span>
+          <span className="muted hint">
+            {canTrack
+              ? 'You can list and revoke a recorded pass. The record does not contain the pass.'
+              : 'This cluster signs its passes itself: they cannot be recorded or revoked here.'}
+          </span>
         </span>
       </label>
       <Preview preview={preview} missing={missing} problem={problem} cluster={cluster} account={account} />

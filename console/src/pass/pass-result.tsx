@@ -25,14 +25,17 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
   const [revoked, setRevoked] = useState(false);
   const now = useNow(1_000);
   const expiresAt = Date.parse(pass.expirationTimestamp);
-  const remaining = revoked ? 0 : expiresAt - now;
+  const remaining = expiresAt - now;
   const claims = decodeClaims(pass.token) ?? {};
+  const opensCluster = audiencesOf(claims).includes(details.audience);
   return (
     <div className="pass">
-      <div className={remaining > 0 ? 'pass-card' : 'pass-card pass-invalid'}>
+      <div className={remaining > 0 && !revoked ? 'pass-card' : 'pass-card pass-invalid'}>
         <div className="pass-head">
           <div>
-            <span className="muted">{revoked ? 'Revoked' : remaining > 0 ? 'Expires in' : 'Expired'}</span>
+            <span className="muted">
+              {remaining <= 0 ? 'Expired' : revoked ? 'Revoked at Clusterpass, expires in' : 'Expires in'}
+            </span>
             <span className="countdown" role="timer">
               {formatCountdown(remaining)}
             </span>
@@ -56,13 +59,21 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
         </div>
         <p className="muted hint">Shown only once. Clusterpass does not store it.</p>
       </div>
+      {revoked && remaining > 0 && (
+        <p className="warning" role="status">
+          Clusterpass refuses this pass. {opensCluster ? `The cluster ${cluster}` : audiencesOf(claims).join(', ')} does
+          not notice: it accepts the pass until{' '}
+          <time dateTime={pass.expirationTimestamp}>{new Date(expiresAt).toLocaleString()}</time>, unless it asks
+          Clusterpass.
+        </p>
+      )}
       {pass.warnings.map((warning) => (
         <p key={warning} className="warning">
           {warning}
         </p>
       ))}
       <div className="actions">
-        {audiencesOf(claims).includes(details.audience) ? (
+        {opensCluster ? (
           <TestButton client={client} cluster={cluster} token={pass.token} />
         ) : (
           <p className="muted hint">Issued for another audience: this cluster does not accept it.</p>
@@ -81,7 +92,7 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
 
 const audiencesOf = ({ aud = [] }: Claims): readonly string[] => (typeof aud === 'string' ? [aud] : aud);
 
-/** Sends a SelfSubjectReview with the pass. */
+/** Sends a SelfSubjectReview with the pass to Clusterpass. The cluster may decide otherwise. */
 function TestButton({ client, cluster, token }: { client: Client; cluster: string; token: string }) {
   const [outcome, setOutcome] = useState('');
   const test = async (): Promise<void> => {
@@ -89,9 +100,9 @@ function TestButton({ client, cluster, token }: { client: Client; cluster: strin
     const passClient = createClient({ server: serverRoot(), productName: client.productName, token });
     try {
       const { status } = await reviewSelf(passClient, cluster);
-      setOutcome(`Accepted as ${status?.userInfo?.username ?? 'unknown'}`);
+      setOutcome(`Clusterpass accepts it as ${status?.userInfo?.username ?? 'unknown'}`);
     } catch (error) {
-      setOutcome(isStatus(error, 401) ? 'Rejected' : errorMessage(error));
+      setOutcome(isStatus(error, 401) ? 'Clusterpass rejects it' : errorMessage(error));
     }
   };
   return (

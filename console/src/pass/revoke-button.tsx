@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { Client } from '../../../src/client/index.ts';
+import { type Client, isStatus } from '../../../src/client/index.ts';
 import { checkAccess, toRevokePass } from '../access/access-review.ts';
 import { errorMessage } from '../error-message.ts';
 import { useQuery } from '../hooks/use-query.ts';
@@ -12,11 +12,25 @@ interface RevokeButtonProps {
   readonly onRevoked: () => void;
 }
 
+/** The server may keep a record without being asked (`--track-all-tokens`). */
+async function hasRecord(client: Client, jti: string): Promise<boolean> {
+  try {
+    await client.request('GET', `/apis/clusterpass.dev/v1alpha1/issuedtokens/${encodeURIComponent(jti)}`);
+    return true;
+  } catch (error) {
+    if (isStatus(error, 403) || isStatus(error, 404)) return false;
+    throw error;
+  }
+}
+
 /** Needs a second click, because programs that already use the pass lose access. */
 export function RevokeButton({ client, jti, tracked, onRevoked }: RevokeButtonProps) {
   const [step, setStep] = useState<'idle' | 'confirm' | 'busy'>('idle');
   const [problem, setProblem] = useState('');
-  const allowed = useQuery(jti, async () => tracked || (await checkAccess(client, toRevokePass(jti))).allowed);
+  const allowed = useQuery(
+    jti,
+    async () => tracked || (await hasRecord(client, jti)) || (await checkAccess(client, toRevokePass(jti))).allowed,
+  );
   const revoke = async (): Promise<void> => {
     setStep('busy');
     setProblem('');

@@ -100,7 +100,11 @@ export function SignInPage({ session, provider, expired, problem: initialProblem
           {/* Hint and error share one element, so that an error does not move the form. */}
           <p className="hint sign-in-help" id={`${id}help`} aria-live="assertive">
             {problem === '' ? (
-              <span className="muted">The token is sent only to this server and never written to disk.</span>
+              <span className="muted">
+                {keepForTab
+                  ? 'The token is sent only to this server. Your browser stores it, also on disk.'
+                  : 'The token is sent only to this server and stays in the memory of this page.'}
+              </span>
             ) : (
               <span className="problem">{problem}</span>
             )}
@@ -110,7 +114,10 @@ export function SignInPage({ session, provider, expired, problem: initialProblem
           <input type="checkbox" checked={keepForTab} onChange={(event) => setKeepForTab(event.target.checked)} />
           <span>
             Keep me signed in until this tab is closed
-            <span className="muted hint">Otherwise reloading the page signs you out.</span>
+            <span className="muted hint">
+              The browser then stores your token until the tab is closed, and writes it to disk to restore the tab.
+              Otherwise reloading the page signs you out.
+            </span>
           </span>
         </label>
         <button

@@ -2,7 +2,8 @@ const KEY = 'clusterpass.token';
 
 /**
  * Stores the token until the tab is closed, if the user wants that. Not in localStorage: every tab and every later user
- * of the browser could read it there.
+ * of the browser could read it there. Browsers write sessionStorage to disk, too, to restore tabs after a crash: the
+ * sign-in page says so.
  */
 export const tokenStorage = {
   load: (): string | undefined => attempt(() => sessionStorage.getItem(KEY)) ?? undefined,

@@ -58,7 +58,11 @@ export const USER_COMMANDS: readonly Command[] = [
       },
       { flags: '--min-duration <duration>', doc: 'Fail if the server would issue a shorter lifetime than this.' },
       { flags: '--for-cluster', doc: "Warn if the cluster's API server does not accept the audiences." },
-      { flags: '--tracked', doc: 'Store a record of the token until it expires, for `token list`.' },
+      {
+        flags: '--tracked',
+        doc: 'Store a record of the token until it expires, for `token list`. The default, except where it is not possible; with this flag the request then fails.',
+      },
+      { flags: '--no-tracked', doc: 'Store no record.' },
       { flags: '--bound-object-kind <kind>', doc: 'Bind the token to an object of this kind: `Pod` or `Secret`.' },
       {
         flags: '--bound-object-name <name>',
@@ -81,8 +85,10 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['token', 'list'],
     summary: 'List unexpired tracked tokens.',
     details:
-      'Tokens that were requested with `--tracked` and are neither expired nor revoked. You see all of them if you may ' +
-      'list `issuedtokens`, else the ones that you requested.',
+      'Tokens that have a record and are neither expired nor revoked. Tokens of `clusterpass create token` and of the ' +
+      'console have one, unless it was declined; those of kubectl, of `clusterpass credential` and of other clients have ' +
+      'one if the server is started with `--track-all-tokens`. You see all of them if you may list `issuedtokens`, else ' +
+      'the ones that you requested.',
     flags: [
       cluster('Only tokens for this cluster.'),
       { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `spec.requestedBy.username=jane`.' },
@@ -97,7 +103,9 @@ export const USER_COMMANDS: readonly Command[] = [
     details:
       'Takes the ID of a token (its `jti` claim), or the token itself on stdin. The token is neither printed nor sent to ' +
       'the server; only its ID is. It need not be tracked. You may always revoke tracked tokens that you requested; other ' +
-      'tokens need the permission to `delete` `issuedtokens`.',
+      'tokens need the permission to `delete` `issuedtokens`. Clusterpass and every verifier that asks it refuse the token ' +
+      'from then on. A cluster, and any other verifier that uses the key set, does not notice and accepts the token until ' +
+      'it expires; the command says until when.',
     arguments: [{ name: '<JTI|-...>', doc: 'Token IDs; `-` reads a token or an ID from stdin.' }],
     examples: [
       'clusterpass token revoke 2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d',

@@ -1,5 +1,8 @@
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
-import { CliError, type Invocation, type Run } from '../command.ts';
+import type { Client } from '../../client/create-client.ts';
+import { StatusError } from '../../client/errors.ts';
+import type { IssuedToken, TokenOptions } from '../../client/types.ts';
+import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
 import { printerFor } from '../output/printer.ts';
@@ -14,25 +17,55 @@ export const run: Run = async (context, invocation) => {
   const boundObjectRef = boundObject(invocation);
   const dryRun = isDryRun(invocation);
   const client = await connect(context, invocation);
-  const { token, expirationTimestamp, tokenRequest } = await client.createToken({
+  const options: TokenOptions = {
     cluster,
     namespace: invocation.text('namespace') ?? 'default',
     name: invocation.args[0] ?? '',
     audiences: invocation.list('audience'),
     dryRun,
     forCluster: invocation.is('forCluster'),
-    tracked: invocation.is('tracked'),
     ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
     ...(minExpirationSeconds === undefined ? {} : { minExpirationSeconds }),
     ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
-  });
+  };
+  const { tracked, issued } = await createToken(context, invocation, client, options);
+  const { token, expirationTimestamp, tokenRequest } = issued;
   if (print !== undefined) context.out.write(print(tokenRequest));
   else if (dryRun) context.err.write(`The token would expire at ${expirationTimestamp} (server dry run).\n`);
   else context.out.write(`${token}\n`);
-  const id = invocation.is('tracked') && !dryRun ? parseTokenReference(token)?.id : undefined;
+  const isShown = tracked && !dryRun && (invocation.is('tracked') || context.err.isTerminal);
+  const id = isShown ? parseTokenReference(token)?.id : undefined;
   if (id !== undefined) context.err.write(`To revoke this token: clusterpass token revoke ${id}\n`);
   return undefined;
 };
+
+/**
+ * Tracked, unless the user says otherwise; the console has the same default. Where the server cannot keep a record, the
+ * token is issued without one, unless the user has insisted.
+ */
+async function createToken(
+  { err }: Context,
+  invocation: Invocation,
+  client: Client,
+  options: TokenOptions,
+): Promise<{ tracked: boolean; issued: IssuedToken }> {
+  const tracked = !invocation.isOff('tracked');
+  try {
+    return { tracked, issued: await client.createToken({ ...options, tracked }) };
+  } catch (error) {
+    if (!tracked || invocation.is('tracked') || !isAboutTracking(error)) throw error;
+    const issued = await client.createToken({ ...options, tracked: false });
+    err.write(`Warning: the token has no record: ${error.message}\n`);
+    return { tracked: false, issued };
+  }
+}
+
+/** The cluster issues its own tokens (422), or the caller has too many records (403). */
+const isAboutTracking = (error: unknown): error is StatusError =>
+  error instanceof StatusError &&
+  ((error.code === 422 &&
+    error.status.details?.causes?.some(({ field }) => field?.includes('clusterpass.dev/tracked')) === true) ||
+    (error.code === 403 && error.message.includes('tracked tokens')));
 
 const BOUND_KINDS = ['Pod', 'Secret'];
 

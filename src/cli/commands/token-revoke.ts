@@ -1,7 +1,8 @@
 import type { Client } from '../../client/create-client.ts';
 import { StatusError } from '../../client/errors.ts';
+import type { TrackedToken } from '../../client/types.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { connect } from '../connection/connection.ts';
+import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { parseTokenReference, type TokenReference } from '../token-id.ts';
@@ -12,17 +13,21 @@ const MAX_ISSUER_LENGTH = 200;
 /** Revokes tokens by their IDs, or by a token on stdin. No message repeats the input: it may be a token. */
 export const run: Run = async (context, invocation) => {
   const tokens = await readTokens(context, invocation);
-  const client = await connect(context, invocation);
+  const connection = await resolveConnection(context, invocation);
+  const client = await clientFor(context, connection);
   let failed = false;
-  for (const { id, issuer } of tokens) {
+  for (const token of tokens) {
+    const { id, issuer } = token;
     try {
       if (issuer !== undefined && !(await isIssuedHere(client, issuer))) {
         // This server would accept the revocation of any ID, but the issuer of the token would not know of it.
         const where = terminalSafe(issuer.slice(0, MAX_ISSUER_LENGTH));
         throw new CliError(`token ${id} was issued by ${where} and must be revoked there`);
       }
+      const known = await knownFacts(client, token);
       await client.revokeToken(id);
-      context.out.write(`token ${id} revoked\n`);
+      context.out.write(`token ${id} revoked at ${connection.server}\n`);
+      context.err.write(`${stillAccepted(known)}\n`);
     } catch (error) {
       const text = describeError(error);
       if (text === undefined) throw error;
@@ -32,6 +37,33 @@ export const run: Run = async (context, invocation) => {
   }
   return failed ? 1 : 0;
 };
+
+type TokenFacts = Pick<TokenReference, 'audiences' | 'expiresAt'>;
+
+/** From the token itself, or from its record. */
+async function knownFacts(client: Client, token: TokenReference): Promise<TokenFacts> {
+  if (token.expiresAt !== undefined) return token;
+  try {
+    const path = `/apis/clusterpass.dev/v1alpha1/issuedtokens/${token.id}`;
+    const { spec } = (await client.request<TrackedToken>('GET', path)).value;
+    return { audiences: spec.audiences, expiresAt: Date.parse(spec.expirationTimestamp) / 1000 };
+  } catch (error) {
+    // Without a record, or without permission to see it, the facts are not known.
+    if (error instanceof StatusError && [403, 404].includes(error.code)) return {};
+    throw error;
+  }
+}
+
+/** A revocation is known to Clusterpass only: others that verify tokens with the key set do not ask. */
+function stillAccepted({ audiences = [], expiresAt }: TokenFacts): string {
+  const until =
+    expiresAt === undefined ? 'until it expires' : `until ${new Date(expiresAt * 1000).toISOString().slice(0, 19)}Z`;
+  const who =
+    audiences.length === 0
+      ? 'Clusters and services'
+      : `Clusters and services with the audience ${audiences.map(terminalSafe).join(' or ')}`;
+  return `Clusterpass and TokenReviews refuse it from now on. ${who} that verify it with the key set accept it ${until}.`;
+}
 
 /** Whether this server has a discovery document of the issuer at its path, `/<product name>/<cluster>`. */
 async function isIssuedHere(client: Client, issuer: string): Promise<boolean> {

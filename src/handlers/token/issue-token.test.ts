@@ -108,6 +108,7 @@ interface Asked {
   readonly user?: User;
   readonly requireRightClock?: () => void;
   readonly willAnswer?: (code: number) => void;
+  readonly trackAll?: boolean;
 }
 
 async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
@@ -134,6 +135,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     signer,
     requireRightClock: asked.requireRightClock ?? (() => {}),
     tracked: createTrackedTokens({ catalog, reader, writer: { create }, maxPerCaller: 2, now: () => NOW }),
+    trackAll: asked.trackAll ?? false,
     forward: undefined,
     ...ISSUERS,
     authorizer: { decide: () => ({ allowed: false, reason: '' }) },
@@ -322,6 +324,17 @@ describe('a tracked token', () => {
     const failing: Signer = { isSure: true, sign: () => Promise.reject(new Error('no key')) };
     await expect(ask(failing, { annotations, jti: idOf(3) })).rejects.toThrow('failed to generate token');
     expect(recorded(idOf(3))).toBeUndefined();
+  });
+
+  test('A44: is every token, if the server is told so', async () => {
+    const user = { name: 'joe', uid: 'j', groups: [], extra: {} };
+    const all = { trackAll: true, user, create: writer.create.bind(writer) };
+    await ask(recorder().signer, { ...all, jti: idOf(6) });
+    await ask(recorder().signer, { ...all, jti: idOf(7), annotations: { 'clusterpass.dev/tracked': 'false' } });
+    expect([recorded(idOf(6)), recorded(idOf(7))].every((record) => record !== undefined)).toBe(true);
+    const { signer, signed } = recorder();
+    await expect(ask(signer, { ...all, jti: idOf(8) })).rejects.toThrow(/revoke some, or wait until [^,]* expires$/);
+    expect(signed).toEqual([]);
   });
 
   test('is refused to a caller who has as many as one may have', async () => {

@@ -27,6 +27,8 @@ export interface IssueTokenParts extends ForeignAudienceParts {
   /** Throws while the clock is known to be wrong: a token would carry wrong times. */
   readonly requireRightClock: () => void;
   readonly tracked: TrackedTokens;
+  /** Records every token. Default: those whose request asks for it. */
+  readonly trackAll?: boolean;
   /** The issuer of a cluster's tokens, which is also the audience of its API. */
   readonly issuerOf: (cluster: string) => string;
   /** For clusters that issue their own tokens; undefined when all tokens are signed here. */
@@ -87,7 +89,10 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     }
     if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
-    const token = await issue(parts, request, claims, { dryRun: options.dryRun, tracked: annotations.tracked });
+    const token = await issue(parts, request, claims, {
+      dryRun: options.dryRun,
+      tracked: annotations.tracked || parts.trackAll === true,
+    });
     return respond(request, answer(sent, { account, claims, token, now }), sent);
   };
 }
@@ -135,12 +140,12 @@ function issue(
 }
 
 async function issueTracked(
-  { signer, tracked }: IssueTokenParts,
+  { signer, tracked, trackAll = false }: IssueTokenParts,
   { caller, target }: ApiRequest,
   claims: TokenClaims,
   dryRun: boolean,
 ): Promise<string> {
-  const reservation = tracked.reserve(caller.as(undefined), target.name);
+  const reservation = tracked.reserve(caller.as(undefined), target.name, { isRequired: trackAll });
   try {
     if (dryRun) return '';
     const token = await sign(signer, claims);

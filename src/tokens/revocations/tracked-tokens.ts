@@ -24,8 +24,11 @@ export interface Reservation {
 }
 
 export interface TrackedTokens {
-  /** Throws a 403 when the caller has the maximum of tracked tokens. `about` is the account of the request. */
-  reserve(user: User, about: string): Reservation;
+  /**
+   * Throws a 403 when the caller has the maximum of tracked tokens. `about` is the account of the request. With
+   * `isRequired` the caller cannot ask for a token that is not tracked.
+   */
+  reserve(user: User, about: string, options?: { readonly isRequired: boolean }): Reservation;
 }
 
 /**
@@ -54,11 +57,13 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   }
 
   return {
-    reserve(user, about) {
+    reserve(user, about, { isRequired } = { isRequired: false }) {
       const requester = requesterId(user);
       const expiries = expiriesOf(requester);
       const inFlight = reserved.get(requester) ?? 0;
-      if (expiries.length + inFlight >= maxPerCaller) throw quotaExceeded(about, user, maxPerCaller, expiries);
+      if (expiries.length + inFlight >= maxPerCaller) {
+        throw quotaExceeded(about, user, { max: maxPerCaller, expiries, isRequired });
+      }
       reserved.set(requester, inFlight + 1);
       return {
         async record(cluster, claims) {
@@ -84,7 +89,11 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
 }
 
 /** 403, as kube-apiserver refuses a request beyond a quota: an immediate retry does not help. */
-function quotaExceeded(about: string, user: User, max: number, expiries: readonly number[]) {
+function quotaExceeded(
+  about: string,
+  user: User,
+  { max, expiries, isRequired }: { max: number; expiries: readonly number[]; isRequired: boolean },
+) {
   const first =
     expiries.length === 0
       ? ''
@@ -92,8 +101,8 @@ function quotaExceeded(about: string, user: User, max: number, expiries: readonl
   return forbidden(
     { group: '', resource: 'serviceaccounts' },
     about,
-    `User ${JSON.stringify(user.name)} has ${max} tracked tokens, the most that one caller may have: revoke some${first}, ` +
-      'or ask for one that is not tracked',
+    `User ${JSON.stringify(user.name)} has ${max} tracked tokens, the most that one caller may have: revoke some${first}` +
+      (isRequired ? '' : ', or ask for one that is not tracked'),
   );
 }
 
