@@ -189,6 +189,7 @@ export async function compose(
       encryptionKeyFile: options.encryptionKeyFile,
       externalSigner: options.externalSigner,
       leadership: timely,
+      removalTime: () => clock.guard.removalTime(),
       logger,
     });
     closers.push(signing.close);
@@ -208,6 +209,7 @@ export async function compose(
       ...limits,
       leadership: timely,
       now: () => clock.guard.latest(),
+      removalTime: () => clock.guard.removalTime(),
       logger,
     });
     closers.push(records.close);
