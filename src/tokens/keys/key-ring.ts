@@ -1,6 +1,6 @@
 import { readSecretFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
-import type { Guard, Store } from '../../storage/contract.ts';
+import { type Guard, StorageError, type Store } from '../../storage/contract.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import { type Follower, RevisionWaiters } from '../../storage/revision-waiters.ts';
 import type { EncryptionKey } from './encryption-key.ts';
@@ -98,7 +98,8 @@ async function createRing(
     logger.info({ files: legacy.files }, 'signing keys were imported from files into the store');
   }
   const ring = written ?? (await ringStore.read());
-  if (ring === undefined) throw new Error('the signing keys were removed from the store right after they were created');
+  if (ring === undefined)
+    throw new StorageError('unavailable', 'the signing keys were removed from the store right after they were created');
   return ring;
 }
 
@@ -267,7 +268,10 @@ class Ring implements StoredKeyRing {
         return to;
       }
       if (attempt >= ATTEMPTS)
-        throw new Error(`the signing keys were changed by other replicas in each of ${ATTEMPTS} attempts`);
+        throw new StorageError(
+          'unavailable',
+          `the signing keys were changed by other replicas in each of ${ATTEMPTS} attempts`,
+        );
       await this.#refresh();
     }
   }
@@ -275,7 +279,7 @@ class Ring implements StoredKeyRing {
   /** Reads the changes of other replicas that the watch has not delivered yet. */
   async #refresh(): Promise<void> {
     const newest = await this.#ringStore.read();
-    if (newest === undefined) throw new Error('the signing keys are no longer in the store');
+    if (newest === undefined) throw new StorageError('unreadable', 'the signing keys are no longer in the store');
     await this.#adopt(newest);
   }
 
