@@ -440,6 +440,7 @@ test.each([
   ['unavailable', 503, '1'],
   ['closed', 503, '1'],
   ['in-use', 503, '1'],
+  ['refused', 503, '1'],
   ['compacted', 503, '1'],
   ['future', 503, '1'],
   ['unreadable', 503, '30'],

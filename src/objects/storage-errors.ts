@@ -16,6 +16,7 @@ function apiErrorFor({ code }: StorageError): ApiError {
     case 'unavailable':
     case 'closed':
     case 'in-use':
+    case 'refused':
       return unavailable('the store cannot be reached at the moment, please try again');
     case 'compacted':
     case 'future':
