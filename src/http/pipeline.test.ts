@@ -445,7 +445,7 @@ test.each([
   ['future', 503, '1'],
   ['unreadable', 503, '30'],
   ['too-large', 413, undefined],
-] as const)('B22: a store that fails with %s is %i, wherever that was thrown', async (code, status, retryAfter) => {
+] as const)('B32: a store that fails with %s is %i, wherever that was thrown', async (code, status, retryAfter) => {
   for (const wrap of [(cause: Error) => cause, (cause: Error) => new Error('a part failed', { cause })]) {
     const thrown = wrap(new StorageError(code, 'secret.db: of the store'));
     const { send, lines } = await startFixture(() => Promise.reject(thrown));

@@ -16,7 +16,7 @@ const DAY = 86_400_000;
 it.each([
   ['ahead', 3 * DAY],
   ['back', -3 * DAY],
-])('B21: a clock that is set %s is not steady for an hour, also when it is set right at once', (_, ms) => {
+])('B31: a clock that is set %s is not steady for an hour, also when it is set right at once', (_, ms) => {
   const { clock, jumps } = open();
   expect(jumps.isSteady()).toBe(true);
   clock.monotonic += DAY;

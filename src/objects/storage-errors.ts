@@ -10,7 +10,7 @@ export function asApiError(error: unknown): unknown {
   return apiError;
 }
 
-/** B22: a fault of the store is never an internal error: it is expected, and it ends. */
+/** B32: a fault of the store is never an internal error: it is expected, and it ends. */
 function apiErrorFor({ code }: StorageError): ApiError {
   switch (code) {
     case 'unavailable':

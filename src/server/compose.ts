@@ -181,20 +181,22 @@ export async function compose(
       });
     await waiting(() => installBootstrapRoles(catalog, reader, recording('bootstrap-roles')));
 
-    const signing = await waiting(() => openSigning({
-      store,
-      issuers,
-      objects: { kind: catalog.signingKeys, reader, writer: recording('signing-keys') },
-      dataDir: options.dataDir,
-      algorithm: options.signingAlgorithm,
-      rotationMs: options.signingKeyRotationMs,
-      maxLifetimeSeconds: options.maxTokenExpirationSeconds,
-      encryptionKeyFile: options.encryptionKeyFile,
-      externalSigner: options.externalSigner,
-      leadership: timely,
-      removalTime: () => clock.guard.removalTime(),
-      logger,
-    }));
+    const signing = await waiting(() =>
+      openSigning({
+        store,
+        issuers,
+        objects: { kind: catalog.signingKeys, reader, writer: recording('signing-keys') },
+        dataDir: options.dataDir,
+        algorithm: options.signingAlgorithm,
+        rotationMs: options.signingKeyRotationMs,
+        maxLifetimeSeconds: options.maxTokenExpirationSeconds,
+        encryptionKeyFile: options.encryptionKeyFile,
+        externalSigner: options.externalSigner,
+        leadership: timely,
+        removalTime: () => clock.guard.removalTime(),
+        logger,
+      }),
+    );
     closers.push(signing.close);
     const { keyRing } = signing;
     freshness.include(keyRing.position);

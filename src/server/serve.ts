@@ -86,9 +86,7 @@ function keepDebuggersOut(logger: Logger): void {
 /** Imported here because the primary process of several workers does not need it. */
 async function serveAlone(options: ServeOptions, version: string, log: ServerLog): Promise<Program> {
   const { compose } = await import('./compose.ts');
-  return compose(options, version, log, () =>
-    openStore(options.store, log.logger, { openWithinMs: ATTEMPT_MS }),
-  );
+  return compose(options, version, log, () => openStore(options.store, log.logger, { openWithinMs: ATTEMPT_MS }));
 }
 
 /** Resolves at the first signal to stop; the second one exits at once. */

@@ -160,7 +160,7 @@ it('B8: catches up with what was acknowledged before, or says that it has not', 
   expect(await caught).toBe(true);
 });
 
-it('B22: a store that is known to be away is not waited for', async () => {
+it('B32: a store that is known to be away is not waited for', async () => {
   const { state, freshness, pass } = open();
   await pass(1_000);
   state.answers = false;

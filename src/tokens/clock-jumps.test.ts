@@ -69,7 +69,7 @@ describe('B13: the keys, when the clock jumps', () => {
     expect(await changes.advance(rotated, START + ROTATION)).toBe(rotated);
   });
 
-  test('B21: ahead for a moment: no key is removed and none is rotated, also not by a revocation', async () => {
+  test('B31: ahead for a moment: no key is removed and none is rotated, also not by a revocation', async () => {
     const first = await changes.advance({ keys: [] }, START);
     const rotated = await changes.rotate(first, START, true);
     const jumped = START + 30 * 24 * HOUR * 1000;

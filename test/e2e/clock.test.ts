@@ -98,7 +98,7 @@ describe('B13: when the clock of the server jumps', () => {
     await expect.poll(() => server.output.stderr).toContain('the clock of this server is right again');
   });
 
-  it('B21: three days ahead for three seconds: a revoked token stays revoked, a retired key stays good', async () => {
+  it('B31: three days ahead for three seconds: a revoked token stays revoked, a retired key stays good', async () => {
     await server.call('POST', KEYS, { body: { ...ROTATE, spec: { force: true } } });
     const keys = async () => (await server.call('GET', KEYS)).json.items.length;
     const before = await keys();

@@ -18,7 +18,7 @@ interface Started {
   readonly ended: Promise<unknown[]>;
 }
 
-describeWithEtcd('B23: a start while etcd is away', () => {
+describeWithEtcd('B33: a start while etcd is away', () => {
   let folder: string;
   let etcd: Etcd;
   const children: ChildProcess[] = [];

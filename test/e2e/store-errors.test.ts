@@ -47,7 +47,7 @@ async function expectNoInternalError(server: Server): Promise<Outcome[]> {
 const failed = (outcomes: readonly Outcome[], label: string): boolean =>
   outcomes.some((outcome) => outcome.label === label && outcome.code === 503);
 
-describe('B22: no fault of an embedded store is a 500', () => {
+describe('B32: no fault of an embedded store is a 500', () => {
   let server: Server;
   beforeAll(async () => {
     server = await startServer({ args: [...AMPLE, '--audit-log-path', '/dev/null'] });
@@ -76,7 +76,7 @@ describe('B22: no fault of an embedded store is a 500', () => {
   });
 });
 
-describeWithEtcd('B22: no fault of etcd is a 500', () => {
+describeWithEtcd('B32: no fault of etcd is a 500', () => {
   let etcd: Etcd;
   let replicas: Replicas;
   beforeAll(async () => {

@@ -180,7 +180,7 @@ describe('a data directory that cannot be used ends the start with one sentence'
     );
   });
 
-  it('B23: one on a full disk: the message names the file, and what to do', async () => {
+  it('B33: one on a full disk: the message names the file, and what to do', async () => {
     const full = ['prlimit', '--fsize=4096'];
     const { code, said } = await spoil(() => {}, full);
     expect(code).toBe(1);

@@ -184,7 +184,7 @@ it('expired records are swept by any program, and no others', async () => {
   });
 });
 
-it('B21: nothing is swept while the clock is not to be trusted, nor by an expiry that is too early', async () => {
+it('B31: nothing is swept while the clock is not to be trusted, nor by an expiry that is too early', async () => {
   await withStore(async (store) => {
     const program = await start(store);
     const [tracked, revoked, early] = [await track(program), randomUUID(), randomUUID()];

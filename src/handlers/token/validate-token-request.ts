@@ -59,10 +59,7 @@ function validateAudiences(spec: TokenRequest['spec'], otherProblem: AudienceChe
 }
 
 /** The bounds of `spec.audiences`, in a token request and in a token review. */
-export function audienceErrors(
-  sent: readonly string[],
-  otherProblem: AudienceCheck = () => undefined,
-): FieldError[] {
+export function audienceErrors(sent: readonly string[], otherProblem: AudienceCheck = () => undefined): FieldError[] {
   const audiences = withoutDuplicates(sent);
   if (audiences.length > MAX_AUDIENCES) return [tooMany('spec.audiences', audiences.length, MAX_AUDIENCES)];
   return audiences.flatMap((audience) => {

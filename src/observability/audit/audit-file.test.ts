@@ -198,7 +198,7 @@ test('devices and pipes take lines as well', async () => {
   await file.close();
 });
 
-test('B21: removes no file by its age while the clock may be wrong', async () => {
+test('B31: removes no file by its age while the clock may be wrong', async () => {
   const isSteady = { now: false };
   const file = fileWith({ maxAgeMs: 86_400_000, isSteady: () => isSteady.now });
   for (const text of ['one', 'two']) {

@@ -34,7 +34,7 @@ it.each([
     'etcdserver: mvcc: database space exceeded',
     'its database is full: compact and defragment it, raise --quota-backend-bytes, disarm the alarm',
   ],
-])('B23: %i %s: in words', (code, details, words) => {
+])('B33: %i %s: in words', (code, details, words) => {
   const error = serviceError(code, details);
   expect(problemOf(error)).toBe(words);
   const { message, code: kind } = toStorageError(error, 'take the write', '10.0.0.1:2379');
@@ -42,7 +42,7 @@ it.each([
   expect(kind).toBe('unavailable');
 });
 
-it('B23: what needs an operator is told apart from what passes', () => {
+it('B33: what needs an operator is told apart from what passes', () => {
   for (const [code, details] of [
     [status.INVALID_ARGUMENT, 'etcdserver: authentication failed, invalid user ID or password'],
     [status.PERMISSION_DENIED, 'etcdserver: permission denied'],
@@ -51,7 +51,7 @@ it('B23: what needs an operator is told apart from what passes', () => {
   }
 });
 
-it('B23: of members that cannot be used, each is named with its problem', () => {
+it('B33: of members that cannot be used, each is named with its problem', () => {
   const [one, two] = [{ address: 'a:1' }, { address: 'b:2' }];
   const problems = new Map<object, unknown>([[two, serviceError(status.UNAVAILABLE, 'connect ECONNREFUSED')]]);
   expect(noMember('be reached', [one, two], problems).message).toBe(

@@ -209,7 +209,7 @@ describe('B13: with etcd', () => {
   });
 });
 
-describe('B21: the time by which something may be removed', () => {
+describe('B31: the time by which something may be removed', () => {
   const DAY = 24 * HOUR;
   const passes = (ms: number): void => {
     clock.monotonic += ms;

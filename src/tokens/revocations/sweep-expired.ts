@@ -27,7 +27,7 @@ const GRACE_MS = 3_600_000;
 const LIFETIME_MS = 60_000;
 
 /**
- * B21: removes expired objects long after their expiry, which is the later of what they say and of the longest lifetime
+ * B31: removes expired objects long after their expiry, which is the later of what they say and of the longest lifetime
  * after their creation: an expiry that was computed with a clock that was behind is too early. Some of them at each call, so that no call takes long. Of several replicas that remove one
  * object, one succeeds, and the others have nothing to do.
  */
