@@ -29,6 +29,9 @@ import { openApiRoutes } from './routes/openapi-routes.ts';
 import { resourceRoutes } from './routes/resource-routes.ts';
 import { firstOf } from './routes/routes.ts';
 
+/** A health check ends after 1.5 seconds. */
+const CURRENT_MS = 1_400;
+
 /** What the API needs to serve requests. The listener is up before these parts are. */
 export interface ApiParts {
   readonly authenticator: Authenticator;
@@ -38,7 +41,7 @@ export interface ApiParts {
   readonly issuerIndex: IssuerIndex;
   readonly store: Pick<Store, 'get'>;
   readonly cache: { readonly ready: boolean };
-  readonly freshness: Pick<Freshness, 'isCurrent' | 'whenCurrent'>;
+  readonly freshness: Pick<Freshness, 'isAway' | 'isCurrent' | 'whenCurrent'>;
   /** Files whose callers are refused, because the file is gone. */
   readonly goneFiles: { tokenFile(): boolean; authenticationConfig(): boolean };
   readonly isCluster: (name: string) => boolean;
@@ -131,9 +134,14 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     ]),
     checks: {
       // A real read: the revision alone is known without one.
-      storage: async () => void (await parts().store.get(REGISTRY_PREFIX)),
-      cache: () => {
-        if (!parts().cache.ready) throw new Error('the cache is catching up with the store');
+      storage: async () => {
+        if (parts().freshness.isAway) throw new Error('the store does not answer');
+        await parts().store.get(REGISTRY_PREFIX);
+      },
+      cache: async () => {
+        const { cache, freshness } = parts();
+        if (!cache.ready) throw new Error('the cache is catching up with the store');
+        if (!(await freshness.whenCurrent(CURRENT_MS))) throw new Error('the cache is behind the store');
       },
       'token-file': () => {
         if (parts().goneFiles.tokenFile()) throw new Error('the file of --token-auth-file is gone');

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { badRequest, tooManyRequests } from '../api/status.ts';
+import { StorageError } from '../storage/contract.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture, TOKEN_PATH } from './http.fixture.ts';
 import { STAGE_NAMES } from './pipeline.ts';
 
@@ -433,4 +434,24 @@ test('B30: a server that may be behind its store decides about no credential; pu
   expect(asked).toHaveLength(2);
   isCurrent = true;
   expect((await send({ path })).code).toBe(200);
+});
+
+test.each([
+  ['unavailable', 503, '1'],
+  ['closed', 503, '1'],
+  ['in-use', 503, '1'],
+  ['refused', 503, '1'],
+  ['compacted', 503, '1'],
+  ['future', 503, '1'],
+  ['unreadable', 503, '30'],
+  ['too-large', 413, undefined],
+] as const)('B32: a store that fails with %s is %i, wherever that was thrown', async (code, status, retryAfter) => {
+  for (const wrap of [(cause: Error) => cause, (cause: Error) => new Error('a part failed', { cause })]) {
+    const thrown = wrap(new StorageError(code, 'secret.db: of the store'));
+    const { send, lines } = await startFixture(() => Promise.reject(thrown));
+    const reply = await send({ path: '/apis/clusterregistry.k8s.io/v1alpha1/clusters/x' });
+    expect([reply.code, reply.headers['retry-after']]).toEqual([status, retryAfter]);
+    expect(reply.text).not.toContain('secret.db');
+    expect(lines.some((line) => line.includes('the store cannot be read'))).toBe(code === 'unreadable');
+  }
 });

@@ -1,5 +1,7 @@
 import { ApiError, internal, timeout } from '../api/status.ts';
+import { asApiError } from '../objects/storage-errors.ts';
 import type { Logger } from '../observability/logger.ts';
+import { StorageError } from '../storage/contract.ts';
 import { Exchange } from './exchange.ts';
 import type { Serve } from './listener/listener.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
@@ -153,10 +155,13 @@ export function createPipeline(options: PipelineOptions): Serve {
   };
 
   const toApiError = (error: unknown, { auditId, deadline }: Exchange): ApiError => {
-    const known = error instanceof ApiError ? error : internal(error);
+    // Every way to the store ends here, whether or not a handler has thought of its failure.
+    const thrown = asApiError(error);
+    const known = thrown instanceof ApiError ? thrown : internal(error);
     const wasAborted = !deadline.isOpen && error instanceof Error && error.name === 'AbortError';
     // The answer of a 500 says nothing on purpose, so the log has to have the cause.
     if (known.status.code === 500 && !wasAborted) logger.error({ auditId, err: error }, 'request failed');
+    else if (isUnreadable(known.cause)) logger.error({ auditId, err: known.cause }, 'the store cannot be read');
     return known;
   };
 
@@ -242,5 +247,7 @@ async function isWholeSoon(x: Exchange): Promise<boolean> {
   await undefined;
   return isWhole(x);
 }
+
+const isUnreadable = (cause: unknown): boolean => cause instanceof StorageError && cause.code === 'unreadable';
 
 const ignore = (): void => {};

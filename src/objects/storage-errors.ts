@@ -1,18 +1,43 @@
 import { ApiError, timeout, tooManyRequests, unavailable } from '../api/status.ts';
 import { StorageError } from '../storage/contract.ts';
 
-/** The API error for a StorageError; other errors are returned as they are. */
+/** The API error for a StorageError, at any depth of its causes; other errors are returned as they are. */
 export function asApiError(error: unknown): unknown {
-  if (!(error instanceof StorageError)) return error;
-  switch (error.code) {
+  const found = storageErrorIn(error);
+  if (found === undefined) return error;
+  const apiError = apiErrorFor(found);
+  apiError.cause = found;
+  return apiError;
+}
+
+/** B32: a fault of the store is never an internal error: it is expected, and it ends. */
+function apiErrorFor({ code }: StorageError): ApiError {
+  switch (code) {
     case 'unavailable':
     case 'closed':
+    case 'in-use':
+    case 'refused':
       return unavailable('the store cannot be reached at the moment, please try again');
+    case 'compacted':
+    case 'future':
+      return unavailable('the store no longer has the state that this request needs, please try again');
+    case 'unreadable':
+      return unavailable('the store holds data that this server cannot read: its log says which', UNREADABLE_RETRY_S);
     case 'too-large':
       return new ApiError(413, 'RequestEntityTooLarge', 'the object is larger than the store takes');
-    default:
-      return error;
   }
+}
+
+/** An operator has to repair it. */
+const UNREADABLE_RETRY_S = 30;
+
+function storageErrorIn(error: unknown): StorageError | undefined {
+  let at = error;
+  for (let depth = 0; depth < 8 && at instanceof Error && !(at instanceof ApiError); depth++) {
+    if (at instanceof StorageError) return at;
+    at = at.cause;
+  }
+  return undefined;
 }
 
 /** L-37 */

@@ -42,6 +42,7 @@ import { createObjects } from './create-objects.ts';
 import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
 import type { OpenedStore } from './open-store.ts';
+import { waitForStore } from './wait-for-store.ts';
 
 /** A running server. */
 export interface Program {
@@ -124,7 +125,9 @@ export async function compose(
     const issuers = createIssuers({ baseUrl, productName: options.productName });
 
     await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
-    const { store: engine, time, campaign } = await openStore();
+    // A process that cannot use its own disk says so and exits; etcd is waited for.
+    const waiting = options.store.engine === 'etcd' ? waitForStore(logger) : <T>(step: () => Promise<T>) => step();
+    const { store: engine, time, campaign } = await waiting(openStore);
     const store = measuredStore(engine, observeStore(metrics));
     closers.push(() => store.close());
     const leadership = campaign();
@@ -163,34 +166,37 @@ export async function compose(
       onProgress: () => {},
       onReset: () => {},
     });
-    await reflector.start();
+    await waiting(() => reflector.start());
     closers.push(() => reflector.stop());
     const { caches } = objects;
     const count = ({ group, resource }: Kind, status: string) => metrics.cacheChecks.inc({ group, resource, status });
     const pause = async () => delay(CHECK_PAUSE_MS, undefined, { ref: false });
     closers.push(startConsistencyChecks({ store, reflector, caches, count, pause, every, logger }));
-    await propagation.resume();
+    await waiting(() => propagation.resume());
     // Changes of RBAC objects and keys that no request asked for.
     const recording = (part: string) =>
       recordingWriter(writer, part, (change) => {
         const code = change.verb === 'create' ? 201 : 200;
         audit.security.write(serverEvent(change, options.productName, Date.now).complete({ code }));
       });
-    await installBootstrapRoles(catalog, reader, recording('bootstrap-roles'));
+    await waiting(() => installBootstrapRoles(catalog, reader, recording('bootstrap-roles')));
 
-    const signing = await openSigning({
-      store,
-      issuers,
-      objects: { kind: catalog.signingKeys, reader, writer: recording('signing-keys') },
-      dataDir: options.dataDir,
-      algorithm: options.signingAlgorithm,
-      rotationMs: options.signingKeyRotationMs,
-      maxLifetimeSeconds: options.maxTokenExpirationSeconds,
-      encryptionKeyFile: options.encryptionKeyFile,
-      externalSigner: options.externalSigner,
-      leadership: timely,
-      logger,
-    });
+    const signing = await waiting(() =>
+      openSigning({
+        store,
+        issuers,
+        objects: { kind: catalog.signingKeys, reader, writer: recording('signing-keys') },
+        dataDir: options.dataDir,
+        algorithm: options.signingAlgorithm,
+        rotationMs: options.signingKeyRotationMs,
+        maxLifetimeSeconds: options.maxTokenExpirationSeconds,
+        encryptionKeyFile: options.encryptionKeyFile,
+        externalSigner: options.externalSigner,
+        leadership: timely,
+        removalTime: () => clock.guard.removalTime(),
+        logger,
+      }),
+    );
     closers.push(signing.close);
     const { keyRing } = signing;
     freshness.include(keyRing.position);
@@ -200,16 +206,19 @@ export async function compose(
     const live = { lookup: createLiveLookup(catalog, reader) };
     const { maxTokenExpirationSeconds: maxExpirationSeconds, maxTrackedTokensPerCaller: maxTrackedPerCaller } = options;
     const limits = { maxExpirationSeconds, maxTrackedPerCaller };
-    const records = await openTokenRecords({
-      catalog,
-      reader,
-      writer,
-      store,
-      ...limits,
-      leadership: timely,
-      now: () => clock.guard.latest(),
-      logger,
-    });
+    const records = await waiting(() =>
+      openTokenRecords({
+        catalog,
+        reader,
+        writer,
+        store,
+        ...limits,
+        leadership: timely,
+        now: () => clock.guard.latest(),
+        removalTime: () => clock.guard.removalTime(),
+        logger,
+      }),
+    );
     closers.push(records.close);
     const verifier = createVerifier({
       keyRing,
@@ -263,7 +272,7 @@ export async function compose(
     });
 
     const applyParts = { catalog, reader, writer, propagation, leadership, audit, productName: options.productName };
-    const manifests = await openManifests(options, { parts: applyParts, logger });
+    const manifests = await waiting(() => openManifests(options, { parts: applyParts, logger }));
     closers.push(() => manifests.stop());
     const { retentionMs, revisions } = options.history;
     const compactor = startCompactor({

@@ -22,13 +22,23 @@ export interface OpenedStore {
 /** How often the credential files for etcd are polled. */
 const RENEW_EVERY_MS = 10_000;
 
+interface OpenOptions {
+  /** Opens a store with an unfinished import too. */
+  readonly unfinished?: boolean;
+  readonly renewEveryMs?: number;
+  /** How long one attempt to reach etcd takes. */
+  readonly openWithinMs?: number;
+}
+
+const OPEN_WITHIN_MS = 10_000;
+
 /** The only code that knows the storage engines. Rejects a store with an unfinished import. */
 export async function openStore(
   options: StoreOptions,
   logger: Logger,
-  { unfinished = false, renewEveryMs = RENEW_EVERY_MS }: { unfinished?: boolean; renewEveryMs?: number } = {},
+  { unfinished = false, renewEveryMs = RENEW_EVERY_MS, openWithinMs = OPEN_WITHIN_MS }: OpenOptions = {},
 ): Promise<OpenedStore> {
-  const opened = await openEngine(options, logger, renewEveryMs);
+  const opened = await openEngine(options, logger, renewEveryMs, openWithinMs);
   try {
     if (!unfinished && (await opened.store.get(IMPORT_KEY)) !== undefined) {
       throw new StorageError(
@@ -54,7 +64,12 @@ export async function seedStoreRevision(options: StoreOptions, revision: Revisio
     );
 }
 
-async function openEngine(options: StoreOptions, logger: Logger, renewEveryMs: number): Promise<OpenedStore> {
+async function openEngine(
+  options: StoreOptions,
+  logger: Logger,
+  renewEveryMs: number,
+  openWithinMs: number,
+): Promise<OpenedStore> {
   if (options.engine === 'etcd') {
     const { endpoints, prefix } = options;
     const credentials = await readCredentials(options);
@@ -63,6 +78,7 @@ async function openEngine(options: StoreOptions, logger: Logger, renewEveryMs: n
       endpoints,
       prefix,
       logger,
+      openWithinMs,
       followCredentials: (use) =>
         followCredentials({ files: options, current: credentials, use, renewEveryMs, logger }),
     });

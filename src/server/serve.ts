@@ -7,10 +7,10 @@ import type { ServeOptions } from '../config/serve-options.ts';
 import { fileProblem } from '../lib/file-problem.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
 import { type Logger, openServerLog, type ServerLog } from '../observability/logger.ts';
-import { StorageError } from '../storage/contract.ts';
 import { SignerFailed } from '../tokens/external/signer-client.ts';
 import type { Program } from './compose.ts';
 import { openStore } from './open-store.ts';
+import { ATTEMPT_MS, storageErrorOf } from './wait-for-store.ts';
 import { welcome } from './welcome.ts';
 import { startWorkers, WorkerFailed } from './workers/start-workers.ts';
 
@@ -86,7 +86,7 @@ function keepDebuggersOut(logger: Logger): void {
 /** Imported here because the primary process of several workers does not need it. */
 async function serveAlone(options: ServeOptions, version: string, log: ServerLog): Promise<Program> {
   const { compose } = await import('./compose.ts');
-  return compose(options, version, log, () => openStore(options.store, log.logger));
+  return compose(options, version, log, () => openStore(options.store, log.logger, { openWithinMs: ATTEMPT_MS }));
 }
 
 /** Resolves at the first signal to stop; the second one exits at once. */
@@ -104,22 +104,21 @@ function stopSignal(): Promise<NodeJS.Signals> {
 }
 
 /** Errors whose message is written for the operator. */
-const OPERATOR_ERRORS = [
-  StorageError,
-  UnsafeFile,
-  TokenFileError,
-  AuthenticationConfigError,
-  SignerFailed,
-  WorkerFailed,
-];
+const OPERATOR_ERRORS = [UnsafeFile, TokenFileError, AuthenticationConfigError, SignerFailed, WorkerFailed];
 
 /** The message of an error that the operator can fix; the stack of any other. */
-function explain(error: unknown, { listen }: ServeOptions): string {
+function explain(error: unknown, { listen, dataDir }: ServeOptions): string {
+  // Also behind an answer of the API: the start writes objects.
+  const storage = storageErrorOf(error);
+  if (storage !== undefined) return storage.message;
   if (OPERATOR_ERRORS.some((type) => error instanceof type)) return (error as Error).message;
   const { code, syscall, path, message, stack } = error as NodeJS.ErrnoException;
   const address = `${listen.host}:${listen.port}`;
   if (code === 'EADDRINUSE') return `${address} is in use by another program: stop it, or choose another --listen`;
   if (syscall === 'listen') return `cannot listen on ${address}: ${message}`;
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return `the disk of ${path ?? dataDir} is full: make room there, or choose another --data-dir`;
+  }
   // A file or folder from an option.
   if (code !== undefined && path !== undefined) return `cannot use ${path}: ${fileProblem(error)}`;
   return stack ?? String(error);

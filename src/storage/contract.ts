@@ -163,6 +163,8 @@ export type StorageErrorCode =
   | 'in-use'
   /** The engine cannot answer now (disk full, read-only, lost connection); trying again may help. */
   | 'unavailable'
+  /** The engine does not accept our credentials, or does not allow the call. An operator has to act. */
+  | 'refused'
   /** The stored data is damaged, or was written by a newer release. */
   | 'unreadable'
   /** The value is larger than the engine takes. Trying again does not help. */

@@ -159,3 +159,16 @@ it('B8: catches up with what was acknowledged before, or says that it has not', 
   await pass(10);
   expect(await caught).toBe(true);
 });
+
+it('B32: a store that is known to be away is not waited for', async () => {
+  const { state, freshness, pass } = open();
+  await pass(1_000);
+  state.answers = false;
+  const first = expect(freshness.catchUp(3_000)).rejects.toMatchObject({ code: 'unavailable' });
+  await pass(3_000);
+  await first;
+  expect(freshness.isAway).toBe(true);
+  const second = expect(freshness.catchUp(3_000)).rejects.toMatchObject({ code: 'unavailable' });
+  await pass(1_000);
+  await second;
+});

@@ -1,4 +1,4 @@
-import type { Revision, Store } from './contract.ts';
+import { type Revision, StorageError, type Store } from './contract.ts';
 import type { Follower } from './revision-waiters.ts';
 
 export interface FreshnessOptions {
@@ -23,6 +23,7 @@ const AWAY_AFTER_MS = 700;
 /** A timer that is this much too late means that this process was suspended or busy: it proves nothing of the store. */
 const LATE = 1.3;
 const MAX_PROOFS_RUNNING = 16;
+const ASK_AWAY_MS = 1_000;
 /** A question about the store that is older than this is no longer waited for. */
 const PROOF_MS = 4_000;
 
@@ -110,7 +111,9 @@ export class Freshness {
    */
   async catchUp(timeoutMs: number): Promise<boolean> {
     const asked = this.#now();
-    const revision = this.#store.knownRevision?.() ?? (await this.#ask());
+    // Those who ask a store that is known to be away need not wait for as long as the first did.
+    const answerMs = this.#isAway ? Math.min(timeoutMs, ASK_AWAY_MS) : timeoutMs;
+    const revision = this.#store.knownRevision?.() ?? (await within(this.#ask(), answerMs));
     return this.#reach(revision, asked, timeoutMs);
   }
 
@@ -188,5 +191,17 @@ export class Freshness {
       if (this.#isAway || waiter.since <= this.#provenAt) waiter.resolve();
       else this.#waiters.push(waiter);
     }
+  }
+}
+
+async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new StorageError('unavailable', 'the store did not answer in time')), ms);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -68,4 +68,14 @@ describe('B13: the keys, when the clock jumps', () => {
     expect(await changes.advance(rotated, START)).toBe(rotated);
     expect(await changes.advance(rotated, START + ROTATION)).toBe(rotated);
   });
+
+  test('B31: ahead for a moment: no key is removed and none is rotated, also not by a revocation', async () => {
+    const first = await changes.advance({ keys: [] }, START);
+    const rotated = await changes.rotate(first, START, true);
+    const jumped = START + 30 * 24 * HOUR * 1000;
+    expect(await changes.advance(rotated, jumped, Number.NEGATIVE_INFINITY)).toBe(rotated);
+    const next = rotated.keys.find(({ state }) => state === 'next');
+    const revoked = await changes.revoke(rotated, jumped, next?.kid ?? '', Number.NEGATIVE_INFINITY);
+    expect(revoked.keys.map(({ state }) => state).sort()).toEqual(['current', 'next', 'retired']);
+  });
 });

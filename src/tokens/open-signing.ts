@@ -41,6 +41,8 @@ export interface SigningOptions {
   readonly encryptionKeyFile: string | undefined;
   readonly externalSigner: SignerAddress | undefined;
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
+  /** See ClockGuard. */
+  readonly removalTime: () => number;
   readonly logger: Logger;
 }
 
@@ -73,6 +75,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     legacyDir: dir,
     leadership,
     now: Date.now,
+    removalTime: options.removalTime,
     every,
     logger,
   });

@@ -166,6 +166,7 @@ export function openTestRing(
     encryptionKey: TEST_ENCRYPTION_KEY,
     leadership: soleLeadership,
     now: () => clock.now,
+    removalTime: () => clock.now,
     every: () => () => {},
     logger: { info: write, warn: write, error: write },
     ...rest,

@@ -223,7 +223,7 @@ describeWithEtcd('authentication', () => {
       { endpoints, prefix: '/elsewhere', user },
     ]) {
       const error = await open(refused).catch((reason: unknown) => reason);
-      expect(error).toMatchObject({ code: 'unavailable' });
+      expect(error).toMatchObject({ code: 'refused' });
       expect(String(error)).not.toMatch(/hunter/);
     }
   });

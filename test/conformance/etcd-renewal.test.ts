@@ -123,7 +123,7 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
     // etcd loses its tokens in a restart.
     await etcd.members[0]?.kill();
     await etcd.members[0]?.restart();
-    expect(await failure(update(store, '/a/x', made, 'two'))).toMatchObject({ code: 'unavailable' });
+    expect(await failure(update(store, '/a/x', made, 'two'))).toMatchObject({ code: 'refused' });
     await put('password', 'second\n');
     await eventually(store, '/a/y');
     expect(lines.join('\n')).not.toMatch(/first|second/);

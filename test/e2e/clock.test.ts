@@ -1,10 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeWithEtcd, type Etcd, startEtcd } from '../conformance/etcd-process.ts';
-import { CLUSTERS, codeFor, createCluster, createObjects, issue, tokenPath } from './support/objects.ts';
+import { CLUSTERS, codeFor, createCluster, createObjects, issue, remove, tokenPath } from './support/objects.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
 import { type Server, startServer } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
@@ -95,6 +96,22 @@ describe('B13: when the clock of the server jumps', () => {
     await moveClock(0);
     expect(await codeFor(server, await issue(server))).toBe(200);
     await expect.poll(() => server.output.stderr).toContain('the clock of this server is right again');
+  });
+
+  it('B31: three days ahead for three seconds: a revoked token stays revoked, a retired key stays good', async () => {
+    await server.call('POST', KEYS, { body: { ...ROTATE, spec: { force: true } } });
+    const keys = async () => (await server.call('GET', KEYS)).json.items.length;
+    const before = await keys();
+    const revoked = await issue(server);
+    await remove(server, `/apis/clusterpass.dev/v1alpha1/issuedtokens/${decodeJwt(revoked).jti}`);
+    expect(await codeFor(server, revoked)).toBe(401);
+    await moveClock(72 * HOUR);
+    await delay(3 * SECOND);
+    await moveClock(0);
+    expect(await codeFor(server, revoked)).toBe(401);
+    // The token of before the rotation.
+    expect(await codeFor(server, token)).toBe(200);
+    expect(await keys()).toBe(before);
   });
 
   it('back while the server was away: it is noticed, by what the store says of the time', async () => {

@@ -180,6 +180,15 @@ describe('a data directory that cannot be used ends the start with one sentence'
     );
   });
 
+  it('B33: one on a full disk: the message names the file, and what to do', async () => {
+    const full = ['prlimit', '--fsize=4096'];
+    const { code, said } = await spoil(() => {}, full);
+    expect(code).toBe(1);
+    expect(said).toMatch(
+      /^clusterpass: .*clusterpass\.db: .*: (make room on|check) the disk.* choose another --data-dir/,
+    );
+  });
+
   it('one that is read-only', async () => {
     // Nothing is read-only to root as long as it has this capability.
     const mortal = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-dac_override'] : [];

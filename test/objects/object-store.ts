@@ -57,7 +57,7 @@ export async function openObjects(file: string, gate: Gate = (_, next) => next()
 }
 
 /** A replica on a shared store, with its own caches. */
-export async function openReplica(store: Store) {
+export async function openReplica(store: Store, now: () => number = Date.now) {
   const caches = new Map(
     catalog.storedKinds.map((kind) => [
       kind,
@@ -83,7 +83,7 @@ export async function openReplica(store: Store) {
     store,
     reader,
     catalog,
-    now: Date.now,
+    now,
     randomUuid: randomUUID,
     randomSuffix: () => 'xxxxx',
     computedAnnotations: [],

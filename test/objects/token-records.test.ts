@@ -18,9 +18,9 @@ const HOUR = 3_600_000;
 interface Program extends Awaited<ReturnType<typeof start>> {}
 
 async function start(store: Store, { max = 3600, perCaller = 3 } = {}) {
-  const clock = { now: START };
+  const clock: { now: number; removal?: number } = { now: START };
   const now = () => clock.now;
-  const replica = await openReplica(store);
+  const replica = await openReplica(store, now);
   const { reader, writer } = replica;
   const longestLifetime = await recordLongestLifetime(store, max);
   const revocations = createRevocations({ catalog, reader, writer, longestLifetime, now });
@@ -34,7 +34,15 @@ async function start(store: Store, { max = 3600, perCaller = 3 } = {}) {
     revocations,
     recordOf,
     tracked: createTrackedTokens({ catalog, reader, writer, maxPerCaller: perCaller, now }),
-    sweep: createSweep({ kinds, reader, store, isObsolete, now }),
+    sweep: createSweep({
+      kinds,
+      reader,
+      store,
+      isObsolete,
+      removalTime: () => clock.removal ?? clock.now,
+      longestLifetime,
+    }),
+    longestLifetime,
   };
 }
 
@@ -101,7 +109,8 @@ it('a former leader that has not noticed removes nothing', async () => {
         store,
         isObsolete: () => false,
         guards: () => [{ key: LEADER_KEY, expect: { createRevision } }],
-        now: () => program.clock.now,
+        removalTime: () => program.clock.now,
+        longestLifetime: program.longestLifetime,
       })();
     const { revision } = await store.write({ key: LEADER_KEY, value: new Uint8Array(1), expect: { absent: true } });
     await sweepAs(revision - 1);
@@ -158,12 +167,16 @@ it('expired records are swept by any program, and no others', async () => {
     await one.revocations.revoke(left, JANE, START + HOUR);
     await one.sweep();
     expect(await keys(store)).not.toContain(`issuedtokens/${left}`);
-    for (const program of [one, other]) program.clock.now = START + HOUR;
+    // An hour after its expiry by every sign, and the longest lifetime more.
+    for (const program of [one, other]) program.clock.now = START + 3 * HOUR - 1;
+    await Promise.all([one.sweep(), other.sweep()]);
+    expect(await keys(store)).toContain(`issuedtokens/${ends}`);
+    for (const program of [one, other]) program.clock.now = START + 3 * HOUR;
     await other.reader.catchUp();
     await Promise.all([one.sweep(), other.sweep()]);
     expect(await keys(store)).not.toContain(`issuedtokens/${ends}`);
     expect(await keys(store)).toEqual([`revokedtokens/${left}`, `revokedtokens/${stays}`].sort());
-    one.clock.now = START + 11 * HOUR;
+    one.clock.now = START + 13 * HOUR;
     await one.reader.catchUp();
     await one.sweep();
     expect(await keys(store)).toEqual([]);
@@ -171,11 +184,37 @@ it('expired records are swept by any program, and no others', async () => {
   });
 });
 
+it('B31: nothing is swept while the clock is not to be trusted, nor by an expiry that is too early', async () => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const [tracked, revoked, early] = [await track(program), randomUUID(), randomUUID()];
+    await program.revocations.revoke(revoked, JANE, START + HOUR);
+    // As if computed with a clock that was a day behind.
+    await program.revocations.revoke(early, JANE, START - 24 * HOUR);
+    program.clock.removal = Number.NEGATIVE_INFINITY;
+    program.clock.now = START + 72 * HOUR;
+    await program.sweep();
+    await program.reader.catchUp();
+    expect(await keys(store)).toHaveLength(3);
+    program.clock.removal = START + 2 * HOUR;
+    await program.sweep();
+    await program.reader.catchUp();
+    expect(await keys(store)).toEqual(
+      [`issuedtokens/${tracked}`, `revokedtokens/${revoked}`, `revokedtokens/${early}`].sort(),
+    );
+    delete program.clock.removal;
+    await program.sweep();
+    await program.reader.catchUp();
+    expect(await keys(store)).toEqual([]);
+    await program.stop();
+  });
+});
+
 it('many expired records are swept in parts', async () => {
   await withStore(async (store) => {
     const program = await start(store, { perCaller: 200 });
     await Promise.all(Array.from({ length: 150 }, () => track(program)));
-    program.clock.now = START + HOUR;
+    program.clock.now = START + 3 * HOUR;
     for (const left of [86, 22, 0, 0]) {
       await program.sweep();
       await program.reader.catchUp();

@@ -21,7 +21,7 @@ export interface HealthOptions {
  * at `/readyz/<check>`. Texts and parameters (`verbose`, `exclude`) are kube-apiserver's; a failure is 503, so that
  * load balancers send traffic elsewhere.
  */
-export function healthRoutes({ checks, isDraining, onFailure, checkTimeoutMs = 2_000 }: HealthOptions): PathRoutes {
+export function healthRoutes({ checks, isDraining, onFailure, checkTimeoutMs = 1_500 }: HealthOptions): PathRoutes {
   const ping: HealthCheck = () => {};
   const shutdown: HealthCheck = () => {
     if (isDraining()) throw new Error('the server is shutting down');

@@ -40,6 +40,7 @@ const fileWith = (options: Partial<AuditFileOptions> = {}): AuditFile =>
     maxAgeMs: 0,
     maxBackups: 0,
     now: () => now,
+    isSteady: () => true,
     onProblem: (problem) => problems.push(problem),
     ...options,
   });
@@ -194,5 +195,22 @@ test('devices and pipes take lines as well', async () => {
   const file = fileWith({ path: '/dev/null' });
   await file.open();
   await file.append(line('x'.repeat(500)));
+  await file.close();
+});
+
+test('B31: removes no file by its age while the clock may be wrong', async () => {
+  const isSteady = { now: false };
+  const file = fileWith({ maxAgeMs: 86_400_000, isSteady: () => isSteady.now });
+  for (const text of ['one', 'two']) {
+    await file.append(line(text.padEnd(99)));
+    now += 1_000;
+  }
+  expect(await backups()).toHaveLength(1);
+  now += 3 * 86_400_000;
+  await file.append(line('three'.padEnd(99)));
+  expect(await backups()).toHaveLength(2);
+  isSteady.now = true;
+  await file.append(line('four'.padEnd(99)));
+  expect((await backups()).length).toBeLessThan(3);
   await file.close();
 });

@@ -12,6 +12,8 @@ export interface AuditFileOptions {
   /** How many rotated files are kept; 0 for all. */
   readonly maxBackups: number;
   readonly now: () => number;
+  /** False while the clock may be wrong: no file is removed because of its age. */
+  readonly isSteady: () => boolean;
   /** A file could not be rotated, or an old one not be removed. Lines are still written. */
   readonly onProblem: (error: unknown) => void;
 }
@@ -178,9 +180,9 @@ export class AuditFile {
 
   /** Removes rotated files that are too old or too many. */
   async #prune(): Promise<void> {
-    const { maxAgeMs, maxBackups, now, onProblem } = this.#options;
+    const { maxAgeMs, maxBackups, now, isSteady, onProblem } = this.#options;
     const { dir, name, ext } = parse(this.#realPath);
-    const oldest = maxAgeMs === 0 ? '' : `${name}-${stampOf(now() - maxAgeMs)}${ext}`;
+    const oldest = maxAgeMs === 0 || !isSteady() ? '' : `${name}-${stampOf(now() - maxAgeMs)}${ext}`;
     try {
       const backups = (await readdir(dir)).filter((file) => isBackup(file, name, ext)).sort();
       const kept = new Set(maxBackups === 0 ? backups : backups.slice(-maxBackups));

@@ -1,8 +1,9 @@
+import { ClockJumps } from '../../lib/clock-jumps.ts';
 import type { Logger } from '../logger.ts';
 import { AuditFile, type AuditFileOptions } from './audit-file.ts';
 import { type AuditCounts, AuditLog } from './audit-log.ts';
 
-export type AuditFileSettings = Omit<AuditFileOptions, 'now' | 'onProblem'>;
+export type AuditFileSettings = Omit<AuditFileOptions, 'now' | 'isSteady' | 'onProblem'>;
 
 /**
  * Two logs, because rejected requests must not be able to push the record of a token out: anyone can send as many of
@@ -52,9 +53,12 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 const TEMPORARY: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EIO']);
 
 async function openLog(settings: AuditFileSettings, consequence: string, logger: Logger): Promise<AuditLog> {
+  // B31: whether the clock was set before the start is not known here, so nothing is removed by its age for an hour.
+  const jumps = new ClockJumps({ now: Date.now, monotonicNow: () => performance.now(), jumpedBefore: true });
   const file = new AuditFile({
     ...settings,
     now: Date.now,
+    isSteady: () => jumps.isSteady(),
     onProblem: (error) => logger.warn({ err: error }, 'an audit log could not be rotated or removed'),
   });
   await file.open().catch((error: NodeJS.ErrnoException) => {

@@ -5,6 +5,7 @@ import type { Link } from '../../storage/proxy/proxy-protocol.ts';
 import { ProxyStore } from '../../storage/proxy/proxy-store.ts';
 import { compose } from '../compose.ts';
 import { type OpenedStore, openStore } from '../open-store.ts';
+import { ATTEMPT_MS } from '../wait-for-store.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
 import { joinWorkers } from './worker-metrics.ts';
 
@@ -25,7 +26,7 @@ export async function runWorker(
   };
   const stopRequested = stopRequest(worker);
   const open = async (): Promise<OpenedStore> => {
-    if (options.store.engine !== 'sqlite') return openStore(options.store, logger);
+    if (options.store.engine !== 'sqlite') return openStore(options.store, logger, { openWithinMs: ATTEMPT_MS });
     const store = new ProxyStore(linkToOwner(worker, send));
     return { store, campaign: () => store.campaign() };
   };

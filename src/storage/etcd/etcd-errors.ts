@@ -38,21 +38,84 @@ export function isTransient(error: unknown): boolean {
 /** The member refused the call before it had an effect: a write may be sent again. */
 export const isWithoutEffect = (error: unknown): boolean => says(error, NO_LEADER) || isStaleToken(error);
 
-/** The error for the caller of the store. gRPC's messages name the address and the cause, and never the request. */
-export function toStorageError(error: unknown, doing: string): StorageError {
+/** Texts of etcd, and what they mean for an operator. */
+const WORDS: readonly (readonly [text: string, words: string])[] = [
+  [NO_LEADER, 'it has no leader: most of the members must be up and reach each other'],
+  ['request timed out', 'most of the members did not answer it in time'],
+  ['leader changed', 'its leader has just changed'],
+  [
+    'database space exceeded',
+    'its database is full: compact and defragment it, raise --quota-backend-bytes, disarm the alarm',
+  ],
+  ['too many requests', 'it is overloaded'],
+  ['authentication failed', 'it does not know this user, or the password is wrong'],
+  ['user name is empty', 'it wants a user and a password'],
+  ['permission denied', 'its user has no permission for this prefix'],
+  ['authentication is not enabled', 'it has no users: leave out the user and the password'],
+];
+
+/** Errors of the system, in words. */
+const SYSTEM: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ECONNRESET: 'it closed the connection',
+  EPIPE: 'it closed the connection',
+  ENOTFOUND: 'its name cannot be resolved',
+  EAI_AGAIN: 'its name cannot be resolved at the moment',
+  ETIMEDOUT: 'the connection timed out',
+  EHOSTUNREACH: 'there is no route to it',
+  ENETUNREACH: 'there is no route to it',
+  EPROTO: 'one side speaks TLS and the other does not',
+};
+
+/** What is wrong with a member, without gRPC's words. */
+export function problemOf(error: unknown): string {
+  const service = asServiceError(error);
+  if (service === undefined) return error instanceof Error ? error.message : String(error);
+  const { code, details } = service;
+  const known = WORDS.find(([text]) => details.includes(text));
+  if (known !== undefined) return known[1];
+  const system = Object.entries(SYSTEM).find(([name]) => details.includes(name));
+  if (system !== undefined) return system[1];
+  if (code === status.DEADLINE_EXCEEDED) return NO_ANSWER;
+  // What is left of a failed connection is the reason of TLS.
+  const [, reason] =
+    /Last error: (?:Error: )?(.*?)(?:; if the root CA.*)?(?:\. Resolution note.*)?$/s.exec(details) ?? [];
+  if (reason !== undefined) return reason;
+  if (code === status.UNAVAILABLE || code === status.CANCELLED || code === status.INTERNAL)
+    return 'the connection broke';
+  return details.replace(/^etcdserver: /, '');
+}
+
+const NO_ANSWER = 'no answer';
+
+const REFUSALS: ReadonlySet<status | undefined> = new Set([
+  status.PERMISSION_DENIED,
+  status.UNAUTHENTICATED,
+  status.INVALID_ARGUMENT,
+]);
+
+/** The error for the caller of the store. It names the member and the cause, and never the request. */
+export function toStorageError(error: unknown, doing: string, member?: string): StorageError {
   if (error instanceof StorageError) return error;
-  const details = asServiceError(error)?.details ?? (error instanceof Error ? error.message : String(error));
-  if (details.includes(TOO_LARGE)) {
+  if (says(error, TOO_LARGE)) {
     return new StorageError('too-large', 'the object is larger than etcd takes (its --max-request-bytes)', {
       cause: error,
     });
   }
-  return new StorageError('unavailable', `etcd could not ${doing}: ${details}`, { cause: error });
+  const where = member === undefined ? '' : `${member}: `;
+  const code = REFUSALS.has(asServiceError(error)?.code) ? 'refused' : 'unavailable';
+  return new StorageError(code, `etcd could not ${doing}: ${where}${problemOf(error)}`, { cause: error });
 }
 
-/** No member answered, or none could be reached. */
-export const noAnswer = (doing: string, members: readonly { readonly address: string }[]): StorageError =>
-  new StorageError(
-    'unavailable',
-    `etcd could not ${doing}: no answer from ${members.map(({ address }) => address).join(', ')}`,
-  );
+/** None of the members could be used: what is wrong with each. */
+export function noMember(
+  doing: string,
+  members: readonly { readonly address: string }[],
+  problems: ReadonlyMap<unknown, unknown>,
+): StorageError {
+  const each = members.map((member) => {
+    const error = problems.get(member);
+    return `${member.address}: ${error === undefined ? NO_ANSWER : problemOf(error)}`;
+  });
+  return new StorageError('unavailable', `etcd could not ${doing}: ${each.join('; ')}`);
+}

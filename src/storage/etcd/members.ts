@@ -3,7 +3,7 @@ import { SharedCall } from '../../lib/shared-call.ts';
 import type { Secret } from '../../observability/secret.ts';
 import { StorageError } from '../contract.ts';
 import type { TimeReading } from '../store-time.ts';
-import { isStaleToken, isTransient, isWithoutEffect, noAnswer, toStorageError } from './etcd-errors.ts';
+import { isStaleToken, isTransient, isWithoutEffect, noMember, toStorageError } from './etcd-errors.ts';
 import { type Duplex, Member, type TlsMaterial } from './member.ts';
 import {
   AUTHENTICATE,
@@ -89,10 +89,11 @@ export class Members {
   ): Promise<S> {
     const until = performance.now() + totalMs;
     const running = new Map<Member, Promise<Attempt<S>>>();
-    let last: unknown;
+    const problems = new Map<Member, unknown>();
     for (let attempt = 0, failed = 0; ; ) {
       const left = until - performance.now();
-      if (this.#closed || (left <= 0 && attempt > 0)) throw this.#outOfTime(last, doing, [...running.keys()]);
+      if (this.#closed) throw new StorageError('closed', 'the store is closed');
+      if (left <= 0 && attempt > 0) throw noMember(doing, this.#members, problems);
       if (running.size < this.#members.length) {
         const member = this.#choose(attempt === 0 ? prefer : undefined, running);
         const withinMs = Math.max(1, Math.min(attemptMs * 2 ** attempt, left));
@@ -108,8 +109,8 @@ export class Members {
         for (const member of slower) this.#avoid(member, SUSPECT_MS);
         return ended.value;
       }
-      last = ended.error;
-      if (!isStaleToken(last) && !isTransient(last)) throw last;
+      problems.set(ended.member, ended.error);
+      if (!isStaleToken(ended.error) && !isTransient(ended.error)) throw ended.error;
       // The first round over the members is without delay.
       failed += 1;
       if (failed >= this.#members.length) await delay(RETRY_MS, undefined, { ref: false });
@@ -125,12 +126,6 @@ export class Members {
       else if (isTransient(error)) this.#avoid(member);
       return { member, error };
     }
-  }
-
-  #outOfTime(last: unknown, doing: string, silent: readonly Member[]): StorageError {
-    if (this.#closed) return new StorageError('closed', 'the store is closed');
-    if (last !== undefined && silent.length === 0) return toStorageError(last, doing);
-    return noAnswer(doing, silent.length === 0 ? this.#members : silent);
   }
 
   /**
@@ -151,7 +146,9 @@ export class Members {
       } catch (error) {
         if (isStaleToken(error)) this.#token = undefined;
         else if (isTransient(error)) this.#avoid(member);
-        if (!isWithoutEffect(error) || performance.now() + RETRY_MS >= until) throw toStorageError(error, doing);
+        if (!isWithoutEffect(error) || performance.now() + RETRY_MS >= until) {
+          throw toStorageError(error, doing, member.address);
+        }
         await delay(RETRY_MS, undefined, { ref: false });
       }
     }
@@ -259,7 +256,7 @@ export class Members {
       const member = this.#choose(prefer);
       const left = until - performance.now();
       if (this.#closed) throw new StorageError('closed', 'the store is closed');
-      if (left <= 0) throw noAnswer(doing, this.#members);
+      if (left <= 0) throw noMember(doing, this.#members, new Map());
       if (await member.ready(Math.min(CONNECT_MS, left))) return member;
       this.#avoid(member);
     }

@@ -30,7 +30,7 @@ export interface OpenedEtcd {
 /** Opens the store in etcd. Rejects with `unavailable` or `unreadable`. */
 export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEtcd> {
   const { prefix, logger, openWithinMs = 10_000, followCredentials, ...access } = options;
-  const timeout: CallTimeout = { attemptMs: 3_000, totalMs: openWithinMs };
+  const timeout: CallTimeout = { attemptMs: 3_000, totalMs: openWithinMs, hedgeMs: 500 };
   const members = new Members(access);
   try {
     const { version } = await members.callIdempotent(STATUS, {}, timeout, { doing: 'be reached' });

@@ -2,7 +2,9 @@ import { StorageError } from '../contract.ts';
 
 /** Primary result codes, https://sqlite.org/rescode.html */
 const BUSY = 5;
+const IOERR = 10;
 const CORRUPT = 11;
+const FULL = 13;
 const NOTADB = 26;
 
 /** The primary result code of an error thrown by node:sqlite, or undefined for any other error. */
@@ -29,5 +31,14 @@ export function toStorageError(error: unknown, file: string): StorageError {
   if (code === CORRUPT || code === NOTADB) {
     return new StorageError('unreadable', `${file} is damaged: ${message}`, { cause: error });
   }
-  return new StorageError('unavailable', `${file}: ${message}`, { cause: error });
+  const advice = ADVICE.get(code);
+  return new StorageError('unavailable', `${file}: ${message}${advice === undefined ? '' : `: ${advice}`}`, {
+    cause: error,
+  });
 }
+
+/** What an operator can do. */
+const ADVICE: ReadonlyMap<number | undefined, string> = new Map([
+  [FULL, 'make room on the disk, or choose another --data-dir / --store'],
+  [IOERR, 'check the disk, its free space and its quota, or choose another --data-dir / --store'],
+]);

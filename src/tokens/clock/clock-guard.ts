@@ -1,4 +1,5 @@
 import { unavailable } from '../../api/status.ts';
+import type { ClockJumps } from '../../lib/clock-jumps.ts';
 import type { Logger } from '../../observability/logger.ts';
 
 /** Compares the wall clock of this machine with another source of time. */
@@ -14,6 +15,7 @@ export interface ClockGuardOptions {
   /** Milliseconds of the wall clock. */
   readonly now: () => number;
   readonly check: ClockCheck;
+  readonly jumps: Pick<ClockJumps, 'isSteady'>;
   /** Infinity: the skew is measured, and nothing is refused. */
   readonly limitMs: number;
   /** Called whenever the clock is found to be wrong, to read the other source of time again. */
@@ -53,6 +55,18 @@ export class ClockGuard {
     const { now, check, limitMs } = this.#options;
     const skew = check.skewMs();
     return skew < -limitMs ? now() - skew : now();
+  }
+
+  /**
+   * The time by which expired revocations, records and keys may be removed, in epoch milliseconds: the earliest that
+   * any sign speaks for, and -Infinity while the clock is wrong or has jumped within the last hour. A removal cannot be
+   * undone, and a revocation that is removed too early lets a token in again.
+   */
+  removalTime(): number {
+    const { now, check, jumps } = this.#options;
+    const isSteady = jumps.isSteady();
+    if (!this.isRight() || !isSteady) return Number.NEGATIVE_INFINITY;
+    return now() - Math.max(0, check.skewMs());
   }
 
   /** Throws the 503 of a token request while the clock is wrong. */

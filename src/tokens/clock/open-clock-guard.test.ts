@@ -208,3 +208,54 @@ describe('B13: with etcd', () => {
     expect(logged).toEqual(['no member of etcd reports its time over HTTP: the clock of this server is not checked']);
   });
 });
+
+describe('B31: the time by which something may be removed', () => {
+  const DAY = 24 * HOUR;
+  const passes = (ms: number): void => {
+    clock.monotonic += ms;
+  };
+
+  it('is the time of the clock, and none within an hour of a jump, in either direction', async () => {
+    const guard = await open();
+    expect(guard.removalTime()).toBe(START);
+    for (const ahead of [3 * DAY, -3 * DAY]) {
+      clock.ahead = ahead;
+      expect(guard.removalTime()).toBe(Number.NEGATIVE_INFINITY);
+      passes(3_000);
+      clock.ahead = 0;
+      expect(guard.removalTime()).toBe(Number.NEGATIVE_INFINITY);
+      passes(HOUR - 1);
+      expect(guard.removalTime()).toBe(Number.NEGATIVE_INFINITY);
+      passes(1);
+      expect(guard.removalTime()).toBe(START + clock.monotonic);
+    }
+  });
+
+  it('is none for an hour after a start at a time that the store does not expect', async () => {
+    const remember = (ms: number) =>
+      store.write({ key: TIME_KEY, value: Buffer.from(new Date(ms).toISOString()), expect: { absent: true } });
+    await remember(START - 2 * 60_000);
+    expect((await open()).removalTime()).toBe(START);
+    const left = await store.get(TIME_KEY);
+    await store.write({ key: TIME_KEY, value: null, expect: { createRevision: left?.createRevision ?? 0 } });
+    await remember(START - 3 * DAY);
+    const guard = await open();
+    expect(guard.removalTime()).toBe(Number.NEGATIVE_INFINITY);
+    passes(HOUR);
+    expect(guard.removalTime()).toBe(START + HOUR);
+  });
+
+  it('is none while the members of etcd say another time, and never later than theirs', async () => {
+    let behind = 10_000;
+    const ask = async (monotonic: () => number): Promise<TimeReading[]> => {
+      const at = monotonic();
+      return [{ member: 'a', time: START + at - behind, asked: at, answered: at }];
+    };
+    const guard = await open({ time: { ask } });
+    expect(guard.removalTime()).toBeLessThanOrEqual(START - 9_000);
+    expect(guard.removalTime()).toBeGreaterThan(START - 10_001);
+    behind = 3 * DAY;
+    expect((await open({ time: { ask } })).removalTime()).toBe(Number.NEGATIVE_INFINITY);
+    expect((await open({ time: { ask: async () => [] } })).removalTime()).toBe(Number.NEGATIVE_INFINITY);
+  });
+});

@@ -1,3 +1,4 @@
+import { ClockJumps, JUMP_MS } from '../../lib/clock-jumps.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type Store, TIME_KEY } from '../../storage/contract.ts';
 import type { Leadership } from '../../storage/leadership.ts';
@@ -36,11 +37,13 @@ const CHECK_MS = 1_000;
 
 /** Resolves after the first reading of the other source of time. */
 export async function openClockGuard(options: OpenClockGuardOptions): Promise<OpenedClockGuard> {
-  const { time, every, now, logger } = options;
+  const { time, every, now, monotonicNow, logger } = options;
   const limitMs = options.limitMs === 0 ? Number.POSITIVE_INFINITY : options.limitMs;
   const source = time === undefined ? await openStoredTime(options, limitMs) : await openMemberClocks(options, time);
-  const guard = new ClockGuard({ now, check: source.check, limitMs, onWrong: source.onWrong, logger });
-  const stopChecking = every(CHECK_MS, () => void guard.isRight());
+  const { check, onWrong, jumpedBefore } = source;
+  const jumps = new ClockJumps({ now, monotonicNow, jumpedBefore });
+  const guard = new ClockGuard({ now, check, jumps, limitMs, onWrong, logger });
+  const stopChecking = every(CHECK_MS, () => void guard.removalTime());
   return {
     guard,
     close: () => {
@@ -52,6 +55,8 @@ export async function openClockGuard(options: OpenClockGuardOptions): Promise<Op
 
 interface TimeSource {
   readonly check: ClockCheck;
+  /** Whether the clock may have been set while no process had the store open. */
+  readonly jumpedBefore: boolean;
   readonly onWrong: () => void;
   close(): void;
 }
@@ -79,6 +84,8 @@ async function openMemberClocks(options: OpenClockGuardOptions, time: StoreTime)
   }
   return {
     check,
+    // If the members do not say the time, nothing else does.
+    jumpedBefore: found === 0,
     onWrong: () => {
       if (monotonicNow() - lastRead >= READ_WHEN_WRONG_MS) void read();
     },
@@ -114,5 +121,7 @@ async function openStoredTime(options: OpenClockGuardOptions, limitMs: number): 
   // Failures of the store are reported elsewhere, and the next write repeats this one.
   const tryToWrite = (): Promise<void> => write().catch(() => undefined);
   await tryToWrite();
-  return { check, onWrong: () => {}, close: every(WRITE_MS, () => void tryToWrite()) };
+  // The time is written once a minute. A machine that was off for longer looks the same as a clock that was set.
+  const jumpedBefore = Math.abs(now() - storedTime) > 2 * WRITE_MS + JUMP_MS;
+  return { check, jumpedBefore, onWrong: () => {}, close: every(WRITE_MS, () => void tryToWrite()) };
 }

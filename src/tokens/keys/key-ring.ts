@@ -1,6 +1,6 @@
 import { readSecretFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
-import type { Guard, Store } from '../../storage/contract.ts';
+import { type Guard, StorageError, type Store } from '../../storage/contract.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import { type Follower, RevisionWaiters } from '../../storage/revision-waiters.ts';
 import type { EncryptionKey } from './encryption-key.ts';
@@ -62,6 +62,8 @@ export interface KeyRingOptions {
   /** The leader rotates and removes keys. */
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly now: () => number;
+  /** The time by which keys may be removed or rotated: see ClockGuard. */
+  readonly removalTime: () => number;
   /** Repeats the task, until the returned function is called. */
   readonly every: (ms: number, task: () => void) => () => void;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
@@ -84,19 +86,20 @@ export async function openKeyRing(options: KeyRingOptions): Promise<StoredKeyRin
 }
 
 async function createRing(
-  { legacyDir, rules, now, logger }: KeyRingOptions,
+  { legacyDir, rules, now, removalTime, logger }: KeyRingOptions,
   ringStore: RingStore,
   changes: RingChanges,
 ): Promise<StoredRing> {
   const { algorithm, lifetimeSeconds } = rules;
   const legacy = await readLegacyKeys({ dir: legacyDir, algorithm, lifetimeSeconds, now: now() });
-  const state = await changes.advance({ keys: legacy.keys }, now());
+  const state = await changes.advance({ keys: legacy.keys }, now(), removalTime());
   const written = await ringStore.write(state, undefined);
   if (written !== undefined && legacy.files.length > 0) {
     logger.info({ files: legacy.files }, 'signing keys were imported from files into the store');
   }
   const ring = written ?? (await ringStore.read());
-  if (ring === undefined) throw new Error('the signing keys were removed from the store right after they were created');
+  if (ring === undefined)
+    throw new StorageError('unavailable', 'the signing keys were removed from the store right after they were created');
   return ring;
 }
 
@@ -196,7 +199,8 @@ class Ring implements StoredKeyRing {
   }
 
   async rotate({ force, dryRun }: { force: boolean; dryRun: boolean }): Promise<KeyEntry> {
-    const rotated = (state: RingState): Promise<RingState> => this.#changes.rotate(state, this.#options.now(), force);
+    const { now, removalTime } = this.#options;
+    const rotated = (state: RingState): Promise<RingState> => this.#changes.rotate(state, now(), force, removalTime());
     await this.#refresh();
     const state = dryRun ? await rotated(this.#stored.state) : await this.#change(rotated);
     // After a rotation that was immediate, the next key is new and has no planned date.
@@ -209,23 +213,24 @@ class Ring implements StoredKeyRing {
   }
 
   async revoke(kid: string): Promise<boolean> {
+    const { now, removalTime } = this.#options;
     let found = false;
     await this.#refresh();
     await this.#change((state) => {
       found ||= state.keys.some((key) => key.kid === kid);
-      return this.#changes.revoke(state, this.#options.now(), kid);
+      return this.#changes.revoke(state, now(), kid, removalTime());
     });
     return found;
   }
 
   async maintain(): Promise<void> {
-    const { leadership, now } = this.#options;
+    const { leadership, now, removalTime } = this.#options;
     if (this.#maintaining || !leadership.leads()) return;
     this.#maintaining = true;
     try {
       // Fenced: a replica that was suspended after it read the clock must not rotate keys by a stale time.
       await this.#change(
-        (state) => this.#changes.advance(state, now()),
+        (state) => this.#changes.advance(state, now(), removalTime()),
         () => leaderGuards(leadership),
       );
       this.#reported = '';
@@ -263,7 +268,10 @@ class Ring implements StoredKeyRing {
         return to;
       }
       if (attempt >= ATTEMPTS)
-        throw new Error(`the signing keys were changed by other replicas in each of ${ATTEMPTS} attempts`);
+        throw new StorageError(
+          'unavailable',
+          `the signing keys were changed by other replicas in each of ${ATTEMPTS} attempts`,
+        );
       await this.#refresh();
     }
   }
@@ -271,7 +279,7 @@ class Ring implements StoredKeyRing {
   /** Reads the changes of other replicas that the watch has not delivered yet. */
   async #refresh(): Promise<void> {
     const newest = await this.#ringStore.read();
-    if (newest === undefined) throw new Error('the signing keys are no longer in the store');
+    if (newest === undefined) throw new StorageError('unreadable', 'the signing keys are no longer in the store');
     await this.#adopt(newest);
   }
 

@@ -62,14 +62,19 @@ const inState = (state: RingState, wanted: KeyState): KeyRecord | undefined =>
 export const currentOf = (state: RingState): KeyRecord | undefined => inState(state, 'current');
 export const nextOf = (state: RingState): KeyRecord | undefined => inState(state, 'next');
 
-/** The changes of a ring. Each returns the same object when there is nothing to change. */
+/**
+ * The changes of a ring. Each returns the same object when there is nothing to change.
+ *
+ * What is due by `due` is removed or rotated. It is -Infinity while the clock is not to be trusted: a key that is
+ * removed too early takes its tokens along, for good. Default: `now`, the time of what is written.
+ */
 export interface RingChanges {
   /** Promotes a next key that is due, removes retired keys that have expired, and generates the next key. */
-  advance(state: RingState, now: number): Promise<RingState>;
+  advance(state: RingState, now: number, due?: number): Promise<RingState>;
   /** The next key signs as soon as every verifier can have it; with `force`, now. */
-  rotate(state: RingState, now: number, force: boolean): Promise<RingState>;
+  rotate(state: RingState, now: number, force: boolean, due?: number): Promise<RingState>;
   /** Removes the key now. If it was the current key, the next one signs. */
-  revoke(state: RingState, now: number, kid: string): Promise<RingState>;
+  revoke(state: RingState, now: number, kid: string, due?: number): Promise<RingState>;
   /** Raises the lifetimes in the ring to ours: replicas may grant different ones, and a key stays for the longest. */
   cover(state: RingState): RingState;
 }
@@ -85,7 +90,7 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
     return { keys: [...state.keys, { ...(await makeKey(wanted, now)), state: 'next', lifetimeSeconds }] };
   };
 
-  const promoteDue = async (given: RingState, now: number, wanted: Algorithm): Promise<RingState> => {
+  const promoteDue = async (given: RingState, now: number, due: number, wanted: Algorithm): Promise<RingState> => {
     let state = given;
     const old = nextOf(state);
     // A next key has signed nothing, so no verifier needs it.
@@ -93,30 +98,30 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
     if (nextOf(state) === undefined) state = await withNext(state, now, wanted);
     const current = currentOf(state);
     // No key was published yet, or the current key was revoked: there is nothing to wait for.
-    if (current === undefined) return promoteDue(promote(state, now), now, wanted);
+    if (current === undefined) return promoteDue(promote(state, now), now, due, wanted);
     const next = nextOf(state);
-    const isOld = rotationMs > 0 && now >= (current.signsFrom ?? current.created) + rotationMs;
+    const isOld = rotationMs > 0 && due >= (current.signsFrom ?? current.created) + rotationMs;
     if (next?.signsFrom === undefined && (isOld || current.algorithm !== wanted)) state = plan(state, now);
-    const due = nextOf(state)?.signsFrom;
-    return due !== undefined && due <= now ? promoteDue(promote(state, now), now, wanted) : state;
+    const planned = nextOf(state)?.signsFrom;
+    return planned !== undefined && planned <= due ? promoteDue(promote(state, now), now, due, wanted) : state;
   };
 
-  const advance = async (given: RingState, now: number): Promise<RingState> => {
-    const hasExpired = given.keys.some(({ expires }) => expires !== undefined && expires <= now);
+  const advance = async (given: RingState, now: number, due = now): Promise<RingState> => {
+    const hasExpired = given.keys.some(({ expires }) => expires !== undefined && expires <= due);
     const state = hasExpired
-      ? { keys: given.keys.filter(({ expires }) => expires === undefined || expires > now) }
+      ? { keys: given.keys.filter(({ expires }) => expires === undefined || expires > due) }
       : given;
-    return algorithm === undefined ? retireAll(state, now) : promoteDue(state, now, algorithm);
+    return algorithm === undefined ? retireAll(state, now) : promoteDue(state, now, due, algorithm);
   };
 
   return {
     advance,
-    async rotate(given, now, force) {
-      const state = await advance(given, now);
-      return advance(force ? promote(state, now) : plan(state, now), now);
+    async rotate(given, now, force, due) {
+      const state = await advance(given, now, due);
+      return advance(force ? promote(state, now) : plan(state, now), now, due);
     },
-    revoke: (state, now, kid) =>
-      state.keys.some((key) => key.kid === kid) ? advance(without(state, kid), now) : Promise.resolve(state),
+    revoke: (state, now, kid, due) =>
+      state.keys.some((key) => key.kid === kid) ? advance(without(state, kid), now, due) : Promise.resolve(state),
     cover: (state) =>
       state.keys.some((key) => key.state !== 'retired' && key.lifetimeSeconds < lifetimeSeconds)
         ? {
@@ -133,7 +138,8 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
 /** A key that has signed and from now on only verifies. */
 export function retired(key: KeyRecord, now: number): KeyRecord {
   const { privateKey: _, ...rest } = key;
-  return { ...rest, state: 'retired', expires: now + key.lifetimeSeconds * 1000 + LEEWAY_MS + SLACK_MS };
+  // Twice the lifetime: the clock may have been behind when the key was retired.
+  return { ...rest, state: 'retired', expires: now + 2 * key.lifetimeSeconds * 1000 + LEEWAY_MS + SLACK_MS };
 }
 
 /** Current first, then next, then the retired ones. */

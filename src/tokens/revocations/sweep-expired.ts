@@ -3,6 +3,7 @@ import { kindPrefix } from '../../api/object-key.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Guard, Store } from '../../storage/contract.ts';
+import type { LongestLifetime } from './revocations.ts';
 
 export interface SweepParts {
   readonly kinds: readonly Kind[];
@@ -12,29 +13,44 @@ export interface SweepParts {
   readonly isObsolete: (entry: StoredObject) => boolean;
   /** Conditions of the writes: that this replica leads. Throws when it does not. */
   readonly guards?: () => readonly Guard[];
-  readonly now: () => number;
+  /** See ClockGuard: epoch milliseconds, and -Infinity while nothing may be removed by the clock. */
+  readonly removalTime: () => number;
+  readonly longestLifetime: LongestLifetime;
 }
 
 /** Of one kind, in one call: scanning this many takes about a millisecond. */
 const MAX_SCANNED = 5_000;
 const MAX_REMOVED = 64;
+/** Objects stay for the longest lifetime of a token and this much more after they have expired by every sign. */
+const GRACE_MS = 3_600_000;
+/** How often the longest lifetime is read. */
+const LIFETIME_MS = 60_000;
 
 /**
- * Removes expired objects, some of them at each call, so that no call takes long. Of several replicas that remove one
+ * B31: removes expired objects long after their expiry, which is the later of what they say and of the longest lifetime
+ * after their creation: an expiry that was computed with a clock that was behind is too early. Some of them at each call, so that no call takes long. Of several replicas that remove one
  * object, one succeeds, and the others have nothing to do.
  */
 export function createSweep(parts: SweepParts): () => Promise<void> {
-  const { kinds, reader, store, isObsolete, guards = () => [], now } = parts;
+  const { kinds, reader, store, isObsolete, guards = () => [], removalTime, longestLifetime } = parts;
   /** The last key scanned of each kind, where the next call continues. */
   const positions = new Map<Kind, string>();
+  let lifetime: { readonly ms: number; readonly readAt: number } | undefined;
 
-  function next(kind: Kind): StoredObject[] {
+  async function lifetimeMs(): Promise<number> {
+    if (lifetime === undefined || performance.now() - lifetime.readAt > LIFETIME_MS) {
+      lifetime = { ms: (await longestLifetime.read()) * 1000, readAt: performance.now() };
+    }
+    return lifetime.ms;
+  }
+
+  function next(kind: Kind, isRemovable: (entry: StoredObject) => boolean): StoredObject[] {
     const found: StoredObject[] = [];
     let scanned = 0;
     for (const entry of reader.cache(kind).current.scan(kindPrefix(kind), positions.get(kind))) {
       if (++scanned > MAX_SCANNED || found.length >= MAX_REMOVED) return found;
       positions.set(kind, entry.key);
-      if (entry.isExpired(now()) || isObsolete(entry)) found.push(entry);
+      if (isObsolete(entry) || isRemovable(entry)) found.push(entry);
     }
     positions.delete(kind);
     return found;
@@ -42,11 +58,19 @@ export function createSweep(parts: SweepParts): () => Promise<void> {
 
   return async () => {
     if (!reader.ready) return;
+    const longestMs = await lifetimeMs();
+    const before = removalTime() - longestMs - GRACE_MS;
+    const isRemovable = (entry: StoredObject): boolean => {
+      // Most are kept, and their creation is decoded only for the others.
+      if (!entry.isExpired(before)) return false;
+      const created = Date.parse(entry.object().metadata.creationTimestamp ?? '');
+      return !(created + longestMs > before);
+    };
     for (const kind of kinds) {
       // Taken before the scan, so that a write fails unless this replica led all the while.
       const taken = guards();
       await Promise.all(
-        next(kind).map(({ key, revision }) =>
+        next(kind, isRemovable).map(({ key, revision }) =>
           store.write({ key, value: null, expect: { modRevision: revision }, guards: taken }),
         ),
       );

@@ -18,6 +18,8 @@ export interface TokenRecordParts {
   /** The leader removes expired records, for all replicas. */
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly now: () => number;
+  /** See ClockGuard. */
+  readonly removalTime: () => number;
   readonly logger: Logger;
 }
 
@@ -41,7 +43,8 @@ export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRe
     guards: () => leaderGuards(parts.leadership),
     // A crash between the revocation of a token and the removal of its record leaves the record behind.
     isObsolete: ({ kind, name }) => kind === catalog.issuedTokens && revocations.isRevoked(name),
-    now,
+    removalTime: parts.removalTime,
+    longestLifetime,
   });
   let running: Promise<void> | undefined;
   const timer = setInterval(() => {

@@ -1,0 +1,55 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiError } from '../api/status.ts';
+import type { Logger } from '../observability/logger.ts';
+import { StorageError } from '../storage/contract.ts';
+
+/** One attempt to open etcd: after it the log says that this process waits. */
+export const ATTEMPT_MS = 3_000;
+const PAUSE_MS = 500;
+const SAY_EVERY_MS = 3_000;
+
+/** The StorageError that an error was caused by, if any. */
+export function storageErrorOf(error: unknown): StorageError | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
+    if (at instanceof StorageError) return at;
+  }
+  return undefined;
+}
+
+/**
+ * Repeats a step of the start for as long as etcd is away: replicas and etcd may be started in any order, and a process
+ * that exits would only be started again. The step must be one that can be repeated. A signal ends the process.
+ */
+export function waitForStore(logger: Pick<Logger, 'warn' | 'info'>): <T>(step: () => Promise<T>) => Promise<T> {
+  let saidAt = Number.NEGATIVE_INFINITY;
+  return async (step) => {
+    for (;;) {
+      try {
+        const result = await step();
+        if (saidAt > 0) logger.info({}, 'the store answers: the start goes on');
+        saidAt = Number.NEGATIVE_INFINITY;
+        return result;
+      } catch (error) {
+        const reason = reasonToWait(error);
+        if (reason === undefined) throw error;
+        if (performance.now() - saidAt >= SAY_EVERY_MS) {
+          saidAt = performance.now();
+          logger.warn(
+            { reason },
+            'waiting for the store: this server is not ready until it answers. Start etcd, or correct --store',
+          );
+        }
+        await delay(PAUSE_MS);
+      }
+    }
+  };
+}
+
+function reasonToWait(error: unknown): string | undefined {
+  const cause = storageErrorOf(error);
+  if (cause !== undefined) return cause.code === 'unavailable' ? cause.message : undefined;
+  // The caches are behind the store.
+  return error instanceof ApiError && (error.status.code === 503 || error.status.code === 504)
+    ? error.message
+    : undefined;
+}

@@ -1,0 +1,60 @@
+import { status } from '@grpc/grpc-js';
+import { expect, it } from 'vitest';
+import { noMember, problemOf, toStorageError } from './etcd-errors.ts';
+
+const serviceError = (code: status, details: string): Error =>
+  Object.assign(new Error(`${code} ${status[code]}: ${details}`), { code, details });
+
+it.each([
+  [status.DEADLINE_EXCEEDED, 'Deadline exceeded after 3.001s,LB pick: 0.001s,remote_addr=127.0.0.1:2379', 'no answer'],
+  [
+    status.UNAVAILABLE,
+    'No connection established. Last error: Error: connect ECONNREFUSED 127.0.0.1:1. Resolution note: ',
+    'nothing listens there',
+  ],
+  [
+    status.UNAVAILABLE,
+    'No connection established. Last error: Error: self-signed certificate; if the root CA is installed locally, try running Node.js with --use-system-ca. Resolution note: ',
+    'self-signed certificate',
+  ],
+  [
+    status.UNAVAILABLE,
+    'Name resolution failed for target dns:etcd:2379: getaddrinfo ENOTFOUND etcd',
+    'its name cannot be resolved',
+  ],
+  [status.UNAVAILABLE, 'Connection dropped', 'the connection broke'],
+  [
+    status.UNAVAILABLE,
+    'etcdserver: no leader',
+    'it has no leader: most of the members must be up and reach each other',
+  ],
+  [status.UNAVAILABLE, 'etcdserver: request timed out', 'most of the members did not answer it in time'],
+  [
+    status.RESOURCE_EXHAUSTED,
+    'etcdserver: mvcc: database space exceeded',
+    'its database is full: compact and defragment it, raise --quota-backend-bytes, disarm the alarm',
+  ],
+])('B33: %i %s: in words', (code, details, words) => {
+  const error = serviceError(code, details);
+  expect(problemOf(error)).toBe(words);
+  const { message, code: kind } = toStorageError(error, 'take the write', '10.0.0.1:2379');
+  expect(message).toBe(`etcd could not take the write: 10.0.0.1:2379: ${words}`);
+  expect(kind).toBe('unavailable');
+});
+
+it('B33: what needs an operator is told apart from what passes', () => {
+  for (const [code, details] of [
+    [status.INVALID_ARGUMENT, 'etcdserver: authentication failed, invalid user ID or password'],
+    [status.PERMISSION_DENIED, 'etcdserver: permission denied'],
+  ] as const) {
+    expect(toStorageError(serviceError(code, details), 'be opened').code).toBe('refused');
+  }
+});
+
+it('B33: of members that cannot be used, each is named with its problem', () => {
+  const [one, two] = [{ address: 'a:1' }, { address: 'b:2' }];
+  const problems = new Map<object, unknown>([[two, serviceError(status.UNAVAILABLE, 'connect ECONNREFUSED')]]);
+  expect(noMember('be reached', [one, two], problems).message).toBe(
+    'etcd could not be reached: a:1: no answer; b:2: nothing listens there',
+  );
+});

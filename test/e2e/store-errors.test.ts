@@ -1,0 +1,134 @@
+import { execFile } from 'node:child_process';
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
+import { createOfEveryKind, type EveryRequest, everyRequest } from './support/every-request.ts';
+import { createParents } from './support/kinds.ts';
+import { type Replicas, startReplicas } from './support/replicas.ts';
+import { type Server, startServer } from './support/server.ts';
+
+/** More than all requests of this test, so that none is refused for another reason. */
+const AMPLE = [
+  ...['--max-requests-inflight', '2000', '--max-mutating-requests-inflight', '2000'],
+  ...['--max-token-requests-inflight', '2000', '--caller-concurrency-percent', '100'],
+];
+
+interface Outcome {
+  readonly label: string;
+  readonly code: number;
+  readonly retryAfter: string | null;
+  readonly text: string;
+  readonly ms: number;
+}
+
+async function send(server: Server, { label, method, path, body, headers = {} }: EveryRequest): Promise<Outcome> {
+  const begun = performance.now();
+  const answer = await server.call(method, path, { headers, ...(body === undefined ? {} : { body }) });
+  const ms = performance.now() - begun;
+  return { label, code: answer.code, retryAfter: answer.headers.get('retry-after'), text: answer.text, ms };
+}
+
+/** Sends every request during the fault. What a fault of the store may lead to: 503 with Retry-After, or 504. */
+async function expectNoInternalError(server: Server): Promise<Outcome[]> {
+  const outcomes = await Promise.all(everyRequest().map((request) => send(server, request)));
+  const wrong = outcomes.filter(({ label, code, retryAfter, text }) => {
+    // The failure of a watch is an event, and health checks are read by load balancers.
+    if (/"code":\s*500/.test(text)) return true;
+    if (code < 500) return false;
+    return label.endsWith('z') ? code !== 503 : !(code === 503 && retryAfter !== null) && code !== 504;
+  });
+  expect(wrong.map(({ label, code, text }) => `${label}: ${code} ${text}`)).toEqual([]);
+  expect(server.output.stderr).not.toContain('"request failed"');
+  return outcomes;
+}
+
+const failed = (outcomes: readonly Outcome[], label: string): boolean =>
+  outcomes.some((outcome) => outcome.label === label && outcome.code === 503);
+
+describe('B32: no fault of an embedded store is a 500', () => {
+  let server: Server;
+  beforeAll(async () => {
+    server = await startServer({ args: [...AMPLE, '--audit-log-path', '/dev/null'] });
+    await createParents(server);
+    await createOfEveryKind(server);
+  });
+  afterAll(() => server.destroy());
+
+  it('a full disk', async () => {
+    const allow = (bytes: string) =>
+      promisify(execFile)('prlimit', ['--pid', String(server.pid), `--fsize=${bytes}:unlimited`]);
+    await allow('4096');
+    const outcomes = await expectNoInternalError(server);
+    expect(failed(outcomes, 'create signingkeys')).toBe(true);
+    expect(failed(outcomes, 'delete issuedtokens')).toBe(true);
+    await allow('unlimited');
+  });
+
+  it('a file that was removed', async () => {
+    const file = join(server.dataDir, 'clusterpass.db');
+    await rename(file, `${file}.away`);
+    const outcomes = await expectNoInternalError(server);
+    expect(failed(outcomes, 'create signingkeys')).toBe(true);
+    expect(failed(outcomes, 'a tracked token')).toBe(true);
+    await rename(`${file}.away`, file);
+  });
+});
+
+describeWithEtcd('B32: no fault of etcd is a 500', () => {
+  let etcd: Etcd;
+  let replicas: Replicas;
+  beforeAll(async () => {
+    etcd = await startEtcd({ size: 3 });
+    replicas = await startReplicas(etcd, { args: AMPLE });
+    await createParents(replicas.servers[0]);
+    await createOfEveryKind(replicas.servers[0]);
+  });
+  afterAll(async () => {
+    for (const member of etcd?.members ?? []) member.signal('SIGCONT');
+    await replicas?.destroy();
+    await etcd?.destroy();
+  });
+
+  const NOSPACE = { alarm: 'NOSPACE', memberID: 0 };
+
+  it('a database that has reached its quota', async () => {
+    await etcdCall(etcd, '/v3/maintenance/alarm', { action: 'ACTIVATE', ...NOSPACE });
+    const outcomes = await expectNoInternalError(replicas.servers[0]);
+    expect(failed(outcomes, 'create signingkeys')).toBe(true);
+    const { alarms } = (await etcdCall(etcd, '/v3/maintenance/alarm', { action: 'GET' })) as {
+      alarms: { memberID: string }[];
+    };
+    for (const { memberID } of alarms)
+      await etcdCall(etcd, '/v3/maintenance/alarm', { action: 'DEACTIVATE', alarm: 'NOSPACE', memberID });
+  });
+
+  it.each([
+    ['members that hang', 'SIGSTOP'],
+    ['members that are gone', 'SIGKILL'],
+  ] as const)('no quorum: %s; and the answers come within four seconds', async (_, signal) => {
+    for (const member of etcd.members.slice(0, 2)) member.signal(signal);
+    const outcomes = await expectNoInternalError(replicas.servers[0]);
+    for (const label of ['create signingkeys', 'delete issuedtokens', 'create clusters', 'list pods']) {
+      expect(failed(outcomes, label), label).toBe(true);
+    }
+    const refused = everyRequest().filter(({ label }) => failed(outcomes, label));
+    expect(refused.length).toBeGreaterThan(50);
+    // Once more, in groups: the times of a hundred at once would be those of this machine.
+    const times = new Map<string, number>();
+    for (let start = 0; start < refused.length; start += 16) {
+      const group = await Promise.all(refused.slice(start, start + 16).map((each) => send(replicas.servers[0], each)));
+      for (const { label, ms } of group) times.set(label, ms);
+    }
+    const slow = [...times].filter(([, ms]) => ms > 4_000).map(([label, ms]) => `${label}: ${Math.round(ms)} ms`);
+    expect(slow).toEqual([]);
+    const ready = await send(replicas.servers[0], { label: 'readyz', method: 'GET', path: '/readyz' });
+    expect([ready.code, ready.ms < 2_000]).toEqual([503, true]);
+    console.log(`slowest: ${Math.round(Math.max(...times.values()))} ms, readyz: ${Math.round(ready.ms)} ms`);
+    if (signal === 'SIGSTOP') {
+      for (const member of etcd.members) member.signal('SIGCONT');
+      await expect.poll(async () => (await replicas.servers[0].call('GET', '/readyz')).code).toBe(200);
+    }
+  });
+});
