@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import { didYouMean } from '../lib/nearest.ts';
-import { keyOf, OPTION_NAMES, OPTIONS, type Option, type OptionName } from './options.ts';
+import type { Option } from './option.ts';
+import { keyOf, OPTION_NAMES, OPTIONS, type OptionName } from './options.ts';
 
 /** Far above any real configuration file. */
 const MAX_BYTES = 1024 * 1024;

@@ -1,16 +1,8 @@
 import type { Command } from 'commander';
 import { didYouMean } from '../lib/nearest.ts';
 import { readConfigFile } from './config-file.ts';
-import {
-  flagOf,
-  keyOf,
-  OPTION_NAMES,
-  OPTIONS,
-  type Option,
-  type OptionName,
-  type OptionValues,
-  variableOf,
-} from './options.ts';
+import type { Option } from './option.ts';
+import { flagOf, keyOf, OPTION_NAMES, OPTIONS, type OptionName, type OptionValues, variableOf } from './options.ts';
 import { resolveOptions, type ServeOptions } from './serve-options.ts';
 import { resolveStore, type StoreOptions } from './store-options.ts';
 import { ValueError } from './values.ts';

@@ -1,4 +1,5 @@
-import { flagOf, OPTION_NAMES, OPTIONS, type Option, type OptionName, variableOf } from './options.ts';
+import type { Option } from './option.ts';
+import { flagOf, OPTION_NAMES, OPTIONS, type OptionName, variableOf } from './options.ts';
 
 const HEAD = `# Options of \`clusterpass serve\`
 

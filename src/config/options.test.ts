@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { flagOf, keyOf, OPTION_NAMES, OPTIONS, type Option, variableOf } from './options.ts';
+import type { Option } from './option.ts';
+import { flagOf, keyOf, OPTION_NAMES, OPTIONS, variableOf } from './options.ts';
 import { renderOptionsReference } from './options-reference.ts';
 
 describe('the option table', () => {

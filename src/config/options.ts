@@ -1,3 +1,5 @@
+import { option } from './option.ts';
+import { RECORD_OPTIONS } from './record-options.ts';
 import { storeUrl } from './store-url.ts';
 import {
   addresses,
@@ -12,30 +14,11 @@ import {
   issuerUrl,
   listenAddress,
   oneOf,
-  type Parse,
   path,
   productName,
   word,
   workers,
 } from './values.ts';
-
-/** An option of `clusterpass serve`. Its flag, variable and file key are derived from its name in the table. */
-export interface Option<T = unknown> {
-  /** The placeholder in help and reference. A switch has none: its flag without a value means true. */
-  readonly value?: string;
-  readonly parse: Parse<T>;
-  /** May be given several times, as a list in the file, and comma-separated in a variable. */
-  readonly repeatable?: true;
-  /** As typed on the command line. An option without a default may stay unset. */
-  readonly default?: string;
-  /** Describes what an unset option means. */
-  readonly defaultText?: string;
-  /** One or two sentences for help and reference. */
-  readonly doc: string;
-}
-
-const option = <T, const D extends { readonly default?: string }>(definition: Option<T> & D): Option<T> & D =>
-  definition;
 
 /** All options. docs/options.md is generated from this table (`npm run generate`). */
 export const OPTIONS = {
@@ -327,71 +310,7 @@ export const OPTIONS = {
     default: '1',
     doc: 'Processes that serve the address, each with the whole fleet in memory; `auto` for one per CPU. A worker that exits is replaced.',
   }),
-  auditLogPath: option({
-    value: 'FILE',
-    parse: path,
-    defaultText: '`<data-dir>/audit/audit.log`',
-    doc: 'Audit log: one line of JSON per request, as `audit.k8s.io/v1` events; those of `--audit-security-log-path` are there only. `/dev/null` disables it.',
-  }),
-  auditLogMaxsize: option({
-    value: 'MEGABYTES',
-    parse: integer(1, 1_000_000),
-    default: '100',
-    doc: 'Size at which the audit log is rotated.',
-  }),
-  auditLogMaxage: option({
-    value: 'DAYS',
-    parse: integer(0, 36_500),
-    default: '30',
-    doc: 'Days to keep rotated audit logs; `0` keeps them for ever. With a limit, each file covers at most one day.',
-  }),
-  auditLogMaxbackup: option({
-    value: 'N',
-    parse: integer(0, 1_000_000),
-    default: '50',
-    doc: 'Number of rotated audit logs to keep; `0` keeps all.',
-  }),
-  auditSecurityLogPath: option({
-    value: 'FILE',
-    parse: path,
-    defaultText: '`audit-security.log` beside `--audit-log-path`, or the same device',
-    doc: 'Audit log of issued tokens, revocations, and changes of RBAC objects and signing keys. No token is released before its line is on disk. `/dev/null` disables it.',
-  }),
-  auditSecurityLogMaxsize: option({
-    value: 'MEGABYTES',
-    parse: integer(1, 1_000_000),
-    default: '100',
-    doc: 'Size at which that log is rotated.',
-  }),
-  auditSecurityLogMaxage: option({
-    value: 'DAYS',
-    parse: integer(0, 36_500),
-    default: '0',
-    doc: 'Days to keep its rotated files; `0` keeps them for ever.',
-  }),
-  auditSecurityLogMaxbackup: option({
-    value: 'N',
-    parse: integer(0, 1_000_000),
-    default: '0',
-    doc: 'Number of its rotated files to keep; `0` keeps all.',
-  }),
-  tracingEndpoint: option({
-    value: 'URL',
-    parse: baseUrl,
-    doc: 'OpenTelemetry collector that receives spans (OTLP over HTTP, JSON), without the path `/v1/traces`, e.g. `http://127.0.0.1:4318`.',
-  }),
-  tracingSamplingRatePerMillion: option({
-    value: 'N',
-    parse: integer(0, 1_000_000),
-    default: '10000',
-    doc: 'How many of a million requests are traced when the caller sends no `traceparent` header.',
-  }),
-  logLevel: option({
-    value: 'LEVEL',
-    parse: oneOf('debug', 'info', 'warn', 'error', 'silent'),
-    default: 'info',
-    doc: 'Lowest severity that is logged: `debug`, `info`, `warn`, `error`, or `silent`.',
-  }),
+  ...RECORD_OPTIONS,
   demo: option({
     parse: boolean,
     default: 'false',

@@ -1,0 +1,19 @@
+import type { Parse } from './values.ts';
+
+/** An option of `clusterpass serve`. Its flag, variable and file key are derived from its name in the table. */
+export interface Option<T = unknown> {
+  /** The placeholder in help and reference. A switch has none: its flag without a value means true. */
+  readonly value?: string;
+  readonly parse: Parse<T>;
+  /** May be given several times, as a list in the file, and comma-separated in a variable. */
+  readonly repeatable?: true;
+  /** As typed on the command line. An option without a default may stay unset. */
+  readonly default?: string;
+  /** Describes what an unset option means. */
+  readonly defaultText?: string;
+  /** One or two sentences for help and reference. */
+  readonly doc: string;
+}
+
+export const option = <T, const D extends { readonly default?: string }>(definition: Option<T> & D): Option<T> & D =>
+  definition;
