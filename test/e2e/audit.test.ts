@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { allAuditBytes, eventsOf, readAudit, readLines, securityLogOf } from './support/audit.ts';
 import { ASK, asUser, bind, CLUSTERS, createObjects, post, tokenPath } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
@@ -292,6 +292,13 @@ test('A9, B20: an audit log that stalls stops tokens and nothing else, and what 
   const pipe = join(dir, 'pipe');
   await promisify(execFile)('mkfifo', [pipe]);
   const reader = await open(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+  let reading: NodeJS.Timeout | undefined;
+  // Also when it fails: the next tests need a log.
+  onTestFinished(async () => {
+    await changeDisk(join(dir, 'logs', 'third.log'), securityPath);
+    clearInterval(reading);
+    await reader.close();
+  });
   // Until it is full.
   await reader.write(Buffer.alloc(1024 * 1024, 'x'));
   await changeDisk(pipe, securityPath);
@@ -308,11 +315,8 @@ test('A9, B20: an audit log that stalls stops tokens and nothing else, and what 
   expect((await server.call('GET', '/readyz')).code).toBe(200);
 
   // An empty pipe is an error here, and is tried again.
-  const reading = setInterval(() => reader.read(Buffer.alloc(65_536)).catch(() => {}), 20);
+  reading = setInterval(() => reader.read(Buffer.alloc(65_536)).catch(() => {}), 20);
   await expect.poll(async () => (await ask()).code, { timeout: 10_000 }).toBe(201);
-  await changeDisk(join(dir, 'logs', 'third.log'), securityPath);
-  clearInterval(reading);
-  await reader.close();
 });
 
 test('A9: tokens do not depend on the log of requests, whose events wait for room', async () => {
