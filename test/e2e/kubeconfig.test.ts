@@ -295,7 +295,12 @@ describe('clusterpass kubeconfig', () => {
         cluster: {
           server: 'https://near',
           'certificate-authority-data': CA,
-          extensions: [{ name: 'clusterpass.dev', extension: { ...mark, name: 'dev-1' } }],
+          extensions: [
+            {
+              name: 'clusterpass.dev',
+              extension: { ...mark, name: 'dev-1', endpoints: expect.stringMatching(/^sha256-[0-9a-f]{64}$/) },
+            },
+          ],
         },
       });
       expect(written.contexts[0].context).toMatchObject({

@@ -53,7 +53,7 @@ describe('B16: a start on the data of release 0.1.0', () => {
     expect(Object.fromEntries(uids)).toEqual(issued.uids);
     expect(json.items[0]).toMatchObject({
       metadata: { labels: { env: 'prod' }, annotations: { note: 'kept since 0.1.0' } },
-      spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.10:6443' }] } },
+      spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://192.0.2.10:6443' }] } },
     });
   });
 
