@@ -103,8 +103,8 @@ export const findPublicRoute: StageRun = (x, { paths }) => {
 export const takePublicSeat: StageRun = (x, { flowControl }) =>
   x.pathRoute === undefined ? undefined : takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, true), addressOf(x));
 
-/** How long a request waits for a state that it can be decided by. */
-const CURRENT_MS = 3_000;
+/** How long a request waits for a state that it can be decided by. With a call of the store it is less than 4 s. */
+const CURRENT_MS = 1_500;
 
 /** B30: a replica that may be behind the store decides nothing from memory: a token may be revoked, a right removed. */
 export const requireFreshState: StageRun = (x, { freshness }) =>

@@ -11,8 +11,8 @@ import type { StoredObject } from './stored-object.ts';
 
 export type ObjectCache = WatchCache<StoredObject>;
 
-/** How long a read waits for the caches before it fails. */
-const TIMEOUT_MS = 3_000;
+/** How long a read waits for the store and the caches before it fails. */
+const TIMEOUT_MS = 2_500;
 
 /** Reads objects from the watch caches, and waits until they are fresh enough. */
 export class ObjectReader {

@@ -23,12 +23,12 @@ import type { StoreMeta } from './store-meta.ts';
 import { failedKey, transactionFor } from './transaction.ts';
 
 /** A read soon goes to a second member too. Attempts last long, so that an etcd with only slow members still answers. */
-const READ_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 3_000, hedgeMs: 250 };
+const READ_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 2_300, hedgeMs: 250 };
 const PAGE_TIMEOUT: CallTimeout = { attemptMs: 5_000, totalMs: 10_000, hedgeMs: 1_500 };
 /** Reads of the revision share a call; one that is slow is not waited for. */
 const OVERLAP_MS = 100;
 /** A write that has not happened by then, e.g. because etcd's leader hangs, fails. */
-const WRITE_MS = 3_000;
+const WRITE_MS = 2_400;
 const COMPACTION_TIMEOUT: CallTimeout = { attemptMs: 20_000, totalMs: 30_000 };
 /** Items in one response of etcd: some hundred kilobytes. */
 const PAGE_ITEMS = 500;
