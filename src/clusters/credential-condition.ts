@@ -2,7 +2,12 @@ import type { Catalog } from '../api/catalog.ts';
 import { isConfirmed } from '../api/confirmed-endpoint.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { type ClusterCondition, type ClusterStatus, controllerOf } from '../api/kinds/cluster.ts';
-import { type Conclusion, conditionOf as conditionIn, withCondition } from '../api/kinds/cluster-conditions.ts';
+import {
+  type Conclusion,
+  CREDENTIAL_USABLE,
+  conditionOf as conditionIn,
+  withCondition,
+} from '../api/kinds/cluster-conditions.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
@@ -11,9 +16,6 @@ import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
-
-/** The condition that says whether Clusterpass can use the credential that a cluster names. */
-export const CREDENTIAL_USABLE = 'CredentialUsable';
 
 /** The outcome of a request with the credential. */
 export interface CredentialFinding {

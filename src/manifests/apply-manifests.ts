@@ -1,5 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
-import type { ApiObject } from '../api/kind.ts';
+import type { ApiObject, Kind } from '../api/kind.ts';
+import type { ClusterStatus } from '../api/kinds/cluster.ts';
+import { withServerStatus } from '../api/kinds/cluster-conditions.ts';
 import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
 import { inBatches } from '../lib/in-batches.ts';
@@ -78,7 +80,7 @@ async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): 
   let old: ApiObject | undefined;
   const change = (current: ApiObject): ApiObject => {
     old = current;
-    return withControllerFields(object, current);
+    return withControllerFields(parts.catalog, kind, object, current);
   };
   // An object that was created otherwise is updated, but not marked as the file's.
   const isOurs = before !== undefined && originOf(before.object().metadata) !== undefined;
@@ -106,10 +108,14 @@ export const eventOf = ({ productName }: ApplyParts, change: ServerChange): Serv
   serverEvent(change, productName, Date.now);
 
 /** Controllers set these fields. A file that does not have them leaves them unchanged. */
-function withControllerFields(object: ApiObject, { metadata }: ApiObject): ApiObject {
-  const { finalizers, ownerReferences } = metadata;
+function withControllerFields(catalog: Catalog, kind: Kind, object: ApiObject, current: ApiObject): ApiObject {
+  const { finalizers, ownerReferences } = current.metadata;
+  const hasServerStatus = kind === catalog.clusters && object.status !== undefined && current.status !== undefined;
   return {
     ...object,
+    ...(hasServerStatus
+      ? { status: withServerStatus(object.status as ClusterStatus, current.status as ClusterStatus) }
+      : {}),
     metadata: {
       ...(finalizers === undefined ? {} : { finalizers }),
       ...(ownerReferences === undefined ? {} : { ownerReferences }),

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
@@ -264,21 +266,49 @@ describe('OpenAPI', () => {
 
   describe('/openapi/v2', () => {
     it.each([
-      ['', ['SelfSubjectAccessReview', 'SigningKey', 'TokenReview'], ['Cluster', 'ClusterRole', 'ObjectReference']],
-      ['/orchestrator/a', ['SelfSubjectAccessReview', 'TokenReview'], ['Pod', 'SigningKey', 'TokenRequest']],
-    ])(
-      'X-13: in "%s" it describes what can be created and not patched, and nothing else',
-      async (prefix, some, others) => {
-        const { code, headers, json, text } = await get(`${prefix}/openapi/v2`);
-        expect([code, headers.get('content-type'), json.swagger]).toEqual([200, 'application/json', '2.0']);
-        const kinds = Object.keys(json.definitions).map((name) => name.split('.').at(-1));
-        expect(kinds).toEqual(expect.arrayContaining(some));
-        for (const other of others) expect(kinds).not.toContain(other);
-        const referred = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, name]) => name ?? '');
-        expect(referred.length).toBeGreaterThan(0);
-        for (const name of referred) expect(json.definitions).toHaveProperty([name.replace('#/definitions/', '')]);
-      },
-    );
+      ['', ['SelfSubjectAccessReview', 'SigningKey', 'TokenReview', 'Cluster', 'ClusterRole'], ['Pod', 'TokenRequest']],
+      ['/orchestrator/a', ['SelfSubjectAccessReview', 'TokenReview', 'Pod'], ['SigningKey', 'TokenRequest', 'Cluster']],
+    ])('X-13: in "%s" it describes every kind that is served there', async (prefix, some, others) => {
+      const { code, headers, json, text } = await get(`${prefix}/openapi/v2`);
+      expect([code, headers.get('content-type'), json.swagger]).toEqual([200, 'application/json', '2.0']);
+      const kinds = Object.keys(json.definitions).map((name) => name.split('.').at(-1));
+      expect(kinds).toEqual(expect.arrayContaining(some));
+      for (const other of others) expect(kinds).not.toContain(other);
+      const referred = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, name]) => name ?? '');
+      expect(referred.length).toBeGreaterThan(0);
+      for (const name of referred) expect(json.definitions).toHaveProperty([name.replace('#/definitions/', '')]);
+    });
+
+    // kubectl before 1.27 looks for both in the PATCH operation with the extension of the kind.
+    it.each([
+      ['', { group: 'clusterregistry.k8s.io', kind: 'Cluster', version: 'v1alpha1' }, true],
+      ['', { group: 'rbac.authorization.k8s.io', kind: 'RoleBinding', version: 'v1' }, true],
+      ['', { group: 'clusterpass.dev', kind: 'SigningKey', version: 'v1alpha1' }, false],
+      ['/orchestrator/a', { group: '', kind: 'ServiceAccount', version: 'v1' }, true],
+    ])('X-13: in "%s" %j: whether it supports dry runs and field validation', async (prefix, gvk, isPatched) => {
+      const { json } = await get(`${prefix}/openapi/v2`);
+      const names = (parameters: { in: string; name: string }[]): string[] =>
+        parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
+      // biome-ignore lint/suspicious/noExplicitAny: a document of any shape
+      const patches = Object.values(json.paths).map(({ patch }: any) => patch);
+      const found = patches.filter((patch) => isDeepStrictEqual(patch['x-kubernetes-group-version-kind'], gvk));
+      expect(found.map(({ parameters }) => names(parameters))).toEqual(
+        isPatched ? [['dryRun', 'fieldManager', 'fieldValidation', 'pretty']] : [],
+      );
+      const Accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+      const bytes = Buffer.from(
+        await (
+          await fetch(`${server.url}${prefix}/openapi/v2`, {
+            headers: { Accept, Authorization: `Bearer ${server.adminToken}` },
+          })
+        ).arrayBuffer(),
+      );
+      expect(
+        patchesIn(bytes).some(
+          ([of, parameters]) => isDeepStrictEqual(JSON.parse(of), gvk) && parameters.includes('dryRun'),
+        ),
+      ).toBe(isPatched);
+    });
 
     it('is for whoever has logged in, and kept by its tag', async () => {
       expect((await server.call('GET', '/openapi/v2', { token: null })).code).toBe(401);
@@ -386,3 +416,26 @@ describe('OpenAPI', () => {
     });
   });
 });
+
+/** The bytes of each occurrence of a field, along a path of field numbers. */
+function fieldsAt(bytes: Uint8Array, [number, ...rest]: readonly number[]): Uint8Array[] {
+  if (number === undefined) return [bytes];
+  const reader = new BinaryReader(bytes);
+  const found: Uint8Array[] = [];
+  while (reader.pos < reader.len) {
+    const [field, wire] = reader.tag();
+    if (field === number && wire === WireType.LengthDelimited) found.push(...fieldsAt(reader.bytes(), rest));
+    else reader.skip(wire, field);
+  }
+  return found;
+}
+
+/** The kind and the query parameters of each PATCH operation, by the numbers of gnostic's OpenAPIv2.proto. */
+function patchesIn(document: Uint8Array): [string, string[]][] {
+  const textAt = (bytes: Uint8Array, ...path: number[]): string[] =>
+    fieldsAt(bytes, path).map((value) => Buffer.from(value).toString());
+  return fieldsAt(document, [8, 2, 2, 8]).map((patch) => {
+    const extension = fieldsAt(patch, [13]).find((each) => textAt(each, 1)[0] === 'x-kubernetes-group-version-kind');
+    return [textAt(extension ?? new Uint8Array(), 2, 2)[0] ?? '{}', textAt(patch, 8, 1, 2, 3, 4)];
+  });
+}

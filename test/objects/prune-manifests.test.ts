@@ -126,3 +126,37 @@ test('changes are recorded, and applying the same again is not one', async () =>
     ['update', 'east', 200],
   ]);
 });
+
+test('B21: what the server wrote to the status of a cluster stays, and applying the manifest again is no change', async () => {
+  const condition = (type: string, reason: string) => ({ type, status: 'True', reason, message: '' });
+  const status = { version: 'v1', conditions: [condition('Healthy', 'Fine')] };
+  const manifested = { ...east, object: { ...east.object, status } as ApiObject };
+  await applyManifests(parts, 'manifests', contentOf(manifested));
+  const written = {
+    version: 'v1.34.1',
+    type: 'K3s',
+    conditions: [
+      ...status.conditions,
+      condition('CredentialUsable', 'Accepted'),
+      condition('Ready', 'ProbeSucceeded'),
+      condition('Stale', 'WasInTheFileOnce'),
+    ],
+  };
+  await objects.writer.update(catalog.clusters, east.objectKey, (current) => ({ ...current, status: written }), {
+    dryRun: false,
+    part: 'status',
+  });
+  await applyManifests(parts, 'manifests', contentOf(manifested));
+  const stored = objects.reader.find(catalog.clusters, east.objectKey);
+  expect(stored?.object().status).toMatchObject({ version: 'v1.34.1', type: 'K3s' });
+  const types = (stored?.object().status as typeof written).conditions.map(({ type }) => type);
+  expect(types).toEqual(['Healthy', 'CredentialUsable', 'Ready']);
+  await applyManifests(parts, 'manifests', contentOf(manifested));
+  expect(objects.reader.find(catalog.clusters, east.objectKey)?.revision).toBe(stored?.revision);
+  // A condition of the file is the file's, whoever wrote it before.
+  const owned = { ...manifested, object: { ...east.object, status: { conditions: [condition('Ready', 'ByHand')] } } };
+  await applyManifests(parts, 'manifests', contentOf(owned as typeof manifested));
+  expect(objects.reader.find(catalog.clusters, east.objectKey)?.object().status).toMatchObject({
+    conditions: [{ type: 'Ready', reason: 'ByHand' }, { type: 'CredentialUsable' }],
+  });
+});

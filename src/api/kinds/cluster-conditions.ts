@@ -6,6 +6,9 @@ export type Conclusion = Required<Pick<ClusterCondition, 'status' | 'reason' | '
 /** Whether the address or the CA of the cluster was changed, and clients still get the confirmed ones. */
 export const ENDPOINTS_CONFIRMED = 'EndpointsConfirmed';
 
+/** Whether Clusterpass can use the credential that the cluster names. */
+export const CREDENTIAL_USABLE = 'CredentialUsable';
+
 export const READY = 'Ready';
 
 /** All reasons of the prober start with this word, which distinguishes its conditions from those of other writers. */
@@ -46,4 +49,28 @@ export function withCondition(
   };
   const replaced = conditions.map((one) => (one === present ? next : one));
   return { ...status, conditions: present === undefined ? [...conditions, next] : replaced };
+}
+
+const isOurs = ({ type, reason }: ClusterCondition): boolean =>
+  type === CREDENTIAL_USABLE || type === ENDPOINTS_CONFIRMED || (type === READY && isProbeReason(reason));
+
+/**
+ * The status that a manifest sets, with what the server itself has written: its conditions, unless the manifest has a
+ * condition of that type; and version and type, if the prober maintains them. Otherwise each start would remove them,
+ * and the server would write them again.
+ */
+export function withServerStatus(sent: ClusterStatus, stored: ClusterStatus): ClusterStatus {
+  const { conditions = [] } = sent;
+  const kept = (stored.conditions ?? []).filter(
+    (condition) => isOurs(condition) && !conditions.some(({ type }) => type === condition.type),
+  );
+  if (kept.length === 0) return sent;
+  const isProbed = kept.some(({ type }) => type === READY);
+  const { version = sent.version, type = sent.type } = isProbed ? stored : sent;
+  return {
+    ...sent,
+    ...(version === undefined ? {} : { version }),
+    ...(type === undefined ? {} : { type }),
+    conditions: [...conditions, ...kept],
+  };
 }

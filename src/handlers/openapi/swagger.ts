@@ -1,27 +1,73 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { pathOf } from '../discovery/legacy-discovery.ts';
 import type { ServedResource, ServedVersion } from '../discovery/served-resources.ts';
+import { patchMediaTypes } from '../write/patch.ts';
+import { queryParameters } from './operation-parameters.ts';
 import { type Json, SchemaComponents } from './schemas.ts';
 
 /**
- * The OpenAPI 2.0 document of the kinds that can be created but not patched. kubectl learns from the PATCH operation of
- * a kind whether the server validates fields (X-13). A kind without PATCH it validates itself, with schemas of
- * `/openapi/v2` only: without this document `kubectl create -f` of a review or a key fails. It contains no other kinds.
+ * The OpenAPI 2.0 document, for kubectl: the schema of every kind, and the PATCH operation of those that have one.
+ * kubectl learns from that operation whether the server validates fields (X-13) and supports dry runs, which kubectl
+ * before 1.27 looks for here only: without it `kubectl diff` fails. A kind without PATCH is validated by every kubectl
+ * with schemas of `/openapi/v2` only. `kubectl explain` before 1.27 reads the schemas here. Other operations are in
+ * `/openapi/v3`.
  */
 export function swaggerDocument(served: readonly ServedVersion[], productVersion: string): Json {
   const components = new SchemaComponents();
-  const resources = served.flatMap((version) => version.resources).filter(isCheckedByClients);
-  for (const { kind } of resources) components.body(kind);
+  const paths: Record<string, Json> = {};
+  for (const version of served) {
+    for (const resource of version.resources.filter(({ subresource }) => subresource === '')) {
+      components.body(resource.kind);
+      if (resource.verbs.includes('patch')) paths[itemPath(version, resource)] = { patch: patchOperation(resource) };
+    }
+  }
   const definitions = Object.entries(components.all).map(([name, schema]) => [name, asSwagger(schema)]);
   return {
     swagger: '2.0',
     info: { title: 'Clusterpass', version: `v${productVersion}` },
-    paths: {},
+    paths,
     definitions: Object.fromEntries(definitions),
   };
 }
 
-const isCheckedByClients = ({ subresource, verbs }: ServedResource): boolean =>
-  subresource === '' && verbs.includes('create') && !verbs.includes('patch');
+const itemPath = (version: ServedVersion, { kind }: ServedResource): string =>
+  `${pathOf(version)}${kind.namespaced ? '/namespaces/{namespace}' : ''}/${kind.resource}/{name}`;
+
+interface SwaggerParameter {
+  readonly name: string;
+  readonly in: 'query' | 'path';
+  readonly description: string;
+  readonly required: boolean;
+  readonly type: string;
+}
+
+function patchOperation({ kind, body }: ServedResource): Json {
+  const path = (name: 'name' | 'namespace'): SwaggerParameter => ({
+    name,
+    in: 'path',
+    description: `The ${name} of the ${name === 'name' ? kind.kind : 'object'}.`,
+    required: true,
+    type: 'string',
+  });
+  const query = queryParameters('patch').map(
+    (parameter): SwaggerParameter => ({
+      name: String(parameter.name),
+      in: 'query',
+      description: String(parameter.description),
+      required: false,
+      type: String((parameter.schema as Json).type),
+    }),
+  );
+  return {
+    description: `Change parts of one ${body.kind}`,
+    consumes: patchMediaTypes(kind.style),
+    produces: ['application/json', 'application/yaml'],
+    parameters: [path('name'), ...(kind.namespaced ? [path('namespace')] : []), ...query],
+    responses: { '200': { description: 'OK' }, '401': { description: 'Unauthorized' } },
+    'x-kubernetes-action': 'patch',
+    'x-kubernetes-group-version-kind': { group: body.group, kind: body.kind, version: body.version },
+  };
+}
 
 const OPENAPI_3 = '#/components/schemas/';
 
@@ -43,14 +89,56 @@ export const SWAGGER_PROTOBUF = {
 } as const;
 
 /** The same document as protobuf. The field numbers are those of gnostic's `OpenAPIv2.proto`. */
-export function swaggerProtobuf({ swagger, info, definitions }: Json): Uint8Array {
+export function swaggerProtobuf({ swagger, info, paths, definitions }: Json): Uint8Array {
   const { title, version } = info as Json;
   return message(
     text(1, swagger),
     inner(2, message(text(1, title), text(2, version))),
-    inner(8, message()),
+    inner(8, pathsMessage(paths as Json)),
     inner(9, named(1, definitions)),
   );
+}
+
+/** Paths, NamedPathItem, PathItem. */
+const pathsMessage = (paths: Json): Uint8Array =>
+  message(
+    ...Object.entries(paths).map(([path, item]) => {
+      const operation = operationMessage((item as { patch: Json }).patch);
+      return inner(2, message(text(1, path), inner(2, message(inner(8, operation)))));
+    }),
+  );
+
+function operationMessage(operation: Json): Uint8Array {
+  const { description, produces, consumes, parameters, responses } = operation;
+  return message(
+    text(3, description),
+    ...(produces as string[]).map((type) => text(6, type)),
+    ...(consumes as string[]).map((type) => text(7, type)),
+    ...(parameters as SwaggerParameter[]).map((parameter) => inner(8, parameterMessage(parameter))),
+    inner(
+      9,
+      message(
+        ...Object.entries(responses as Readonly<Record<string, Json>>).map(([code, response]) =>
+          // NamedResponseValue, ResponseValue, Response.
+          inner(1, message(text(1, code), inner(2, message(inner(1, message(text(1, response.description))))))),
+        ),
+      ),
+    ),
+    ...extensions(13, operation),
+  );
+}
+
+/** ParametersItem, Parameter, NonBodyParameter, and the parameter itself. */
+function parameterMessage({ required, in: where, description, name, type }: SwaggerParameter): Uint8Array {
+  const isQuery = where === 'query';
+  const parameter = message(
+    flag(1, required),
+    text(2, where),
+    text(3, description),
+    text(4, name),
+    text(isQuery ? 6 : 5, type),
+  );
+  return message(inner(1, message(inner(2, message(inner(isQuery ? 3 : 4, parameter))))));
 }
 
 type Field = (writer: BinaryWriter) => void;
@@ -68,6 +156,9 @@ const text = (number: number, value: unknown): Field =>
 
 const whole = (number: number, value: unknown): Field =>
   typeof value === 'number' ? (writer) => writer.tag(number, WireType.Varint).int64(value) : nothing;
+
+const flag = (number: number, value: boolean): Field =>
+  value ? (writer) => writer.tag(number, WireType.Varint).bool(true) : nothing;
 
 const inner =
   (number: number, bytes: Uint8Array): Field =>
@@ -100,9 +191,12 @@ function schemaMessage(schema: Json): Uint8Array {
     type === undefined ? nothing : inner(22, message(text(1, type))),
     given(items, (value) => inner(23, message(inner(1, schemaMessage(value))))),
     given(schema.properties, (value) => inner(25, named(1, value))),
-    // The value of an extension is YAML, and JSON is YAML.
-    ...Object.entries(schema)
-      .filter(([name]) => name.startsWith('x-'))
-      .map(([name, value]) => inner(31, message(text(1, name), inner(2, message(text(2, JSON.stringify(value))))))),
+    ...extensions(31, schema),
   );
 }
+
+/** The value of an extension is YAML, and JSON is YAML. */
+const extensions = (number: number, of: Json): Field[] =>
+  Object.entries(of)
+    .filter(([name]) => name.startsWith('x-'))
+    .map(([name, value]) => inner(number, message(text(1, name), inner(2, message(text(2, JSON.stringify(value)))))));
