@@ -4,9 +4,12 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { CONFIG } from '../../scripts/image.mjs';
+import { go } from '../../scripts/setup-go.mjs';
 import { loadServeOptions } from '../../src/config/load-options.ts';
+import { describeWith } from '../describe-with.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
 import { DEPLOY, type Json, kustomize, type Manifest, misfitsOf } from '../helm/manifests.ts';
+import { buildRenderer, chartValues, renderChart } from '../helm/render-chart.ts';
 
 const read = (path: string): string => readFileSync(join(DEPLOY, path), 'utf8');
 
@@ -169,6 +172,14 @@ describeWithKubectl('the manifests for Kubernetes', () => {
     checkInstallation('etcd', () => kustomize(join(DEPLOY, 'kubernetes/replicas'))));
 });
 
+describeWith(go, 'the Helm chart', () => {
+  beforeAll(() => void buildRenderer(), 600_000);
+  describe('with default values', () =>
+    checkInstallation('sqlite', () => renderChart({ values: [chartValues('default')] })));
+  describe('with replicas on etcd', () =>
+    checkInstallation('etcd', () => renderChart({ values: [chartValues('replicas')] })));
+});
+
 describe('the unit for systemd', () => {
   it('starts the program with options that it accepts, as a user without rights', () => {
     const unit = read('systemd/clusterpass.service');
@@ -185,6 +196,9 @@ describe('the image', () => {
     const { version } = JSON.parse(read('../package.json')) as { version: string };
     expect(read('Dockerfile')).toContain(`clusterpass:${version}`);
     expect(read('kubernetes/base/kustomization.yaml')).toContain(`newTag: ${version}`);
+    expect(read('kubernetes/examples/cli-image-volume.yaml')).toContain(`reference: clusterpass:${version}`);
+    const chart = parse(read('helm/clusterpass/Chart.yaml')) as Json;
+    expect([chart.version, chart.appVersion]).toEqual([version, version]);
   });
 
   it('has the same settings whether Docker builds it or npm run image', () => {
