@@ -6,11 +6,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { renderCliReference } from '../src/cli/reference.ts';
 import { renderOptionsReference } from '../src/config/options-reference.ts';
+import { renderHelmSchema, SCHEMA } from './helm-schema.mjs';
 
 /** @type {Record<string, () => string>} */
 const FILES = {
   'docs/options.md': renderOptionsReference,
   'docs/cli.md': renderCliReference,
+  [SCHEMA]: renderHelmSchema,
 };
 
 /** @param {string} path */

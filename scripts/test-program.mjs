@@ -5,7 +5,6 @@
 import {
   accessSync,
   constants,
-  copyFileSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -34,6 +33,7 @@ import { aptPaths, run, withPackages, workFolder } from './debian-packages.mjs';
  * @property {string} inPackage the path of the program in the package
  * @property {string[]} versionArgs arguments to print its version, to test that it runs on this machine
  * @property {boolean} [needsLibraries] whether it needs the shared libraries of the machine's release
+ * @property {string[]} [withPackages] packages of Go that are unpacked beside it, with all that they depend on
  */
 
 /** @typedef {Wanted & PackageFacts & { path: string }} TestProgram */
@@ -98,9 +98,15 @@ function fetchAlone(wanted) {
 function fetchWithLibraries(wanted) {
   const [status = ''] = aptPaths('Dir::State::status/f');
   const { work, aptGet } = workFolder(dirname(wanted.path), []);
-  copyFileSync(status, join(work, 'status'));
+  const installed = readFileSync(status, 'utf8').split('\n\n');
+  // Go finds its sources below root/ only: they are unpacked even if the machine has them.
+  const kept = installed.filter(
+    (stanza) => wanted.withPackages === undefined || !stanza.startsWith('Package: golang-'),
+  );
+  writeFileSync(join(work, 'status'), kept.join('\n\n'));
   aptGet('update');
-  aptGet('install', '--download-only', '--yes', '--no-install-recommends', '--reinstall', wanted.package);
+  const packages = [...(wanted.withPackages ?? []), wanted.package];
+  aptGet('install', '--download-only', '--yes', '--no-install-recommends', '--reinstall', ...packages);
   const archives = readdirSync(join(work, 'cache/archives')).filter((name) => name.endsWith('.deb'));
   for (const archive of archives) {
     run('dpkg-deb', ['-x', join(work, 'cache/archives', archive), join(work, 'unpacked')]);

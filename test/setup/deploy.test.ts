@@ -1,64 +1,17 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import * as kubernetes from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { CONFIG } from '../../scripts/image.mjs';
-import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
+import { go } from '../../scripts/setup-go.mjs';
 import { loadServeOptions } from '../../src/config/load-options.ts';
+import { describeWith } from '../describe-with.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
+import { DEPLOY, type Json, kustomize, type Manifest, misfitsOf } from '../helm/manifests.ts';
+import { buildRenderer, chartValues, renderChart } from '../helm/render-chart.ts';
 
-const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url));
 const read = (path: string): string => readFileSync(join(DEPLOY, path), 'utf8');
-
-type Json = Readonly<Record<string, unknown>>;
-interface Manifest extends Json {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-}
-
-/** The models that are generated from Kubernetes' own OpenAPI: each says which fields it has, and of which type. */
-interface Model {
-  getAttributeTypeMap(): readonly { readonly baseName: string; readonly type: string }[];
-}
-const MODELS = kubernetes as unknown as Readonly<Record<string, Model | undefined>>;
-
-/** Where a value is not what its type in Kubernetes' API says: a misspelt field, a string for a number. */
-function misfits(value: unknown, type: string, path: string): string[] {
-  const list = /^Array<(.+)>$/.exec(type)?.[1];
-  if (list !== undefined) {
-    if (!Array.isArray(value)) return [`${path}: not a list`];
-    return value.flatMap((item, i) => misfits(item, list, `${path}[${i}]`));
-  }
-  const map = /^\{ \[key: string\]: (.+); \}$/.exec(type)?.[1];
-  if (map !== undefined) return Object.entries(value as Json).flatMap(([k, v]) => misfits(v, map, `${path}.${k}`));
-  const model = MODELS[type];
-  if (model?.getAttributeTypeMap !== undefined) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return [`${path}: not a ${type}`];
-    const fields = new Map(model.getAttributeTypeMap().map((field) => [field.baseName, field.type]));
-    return Object.entries(value).flatMap(([name, inner]) => {
-      const field = fields.get(name);
-      return field === undefined ? [`${path}.${name}: no field of ${type}`] : misfits(inner, field, `${path}.${name}`);
-    });
-  }
-  if (type === 'IntOrString') return ['string', 'number'].includes(typeof value) ? [] : [`${path}: not a ${type}`];
-  return typeof value === type ? [] : [`${path}: not a ${type}`];
-}
-
-/** `apps/v1 Deployment` is V1Deployment: all kinds used here are in version 1. */
-const misfitsOf = (manifest: Manifest): string[] => {
-  expect(manifest.apiVersion).toMatch(/^(.+\/)?v1$/);
-  return misfits(manifest, `V1${manifest.kind}`, `${manifest.kind} ${manifest.metadata.name}`);
-};
-
-const render = (folder: string): Manifest[] =>
-  parseAllDocuments(execFileSync(KUBECTL, ['kustomize', join(DEPLOY, folder)], { encoding: 'utf8' })).map(
-    (document) => document.toJS() as Manifest,
-  );
 
 describe('the check itself', () => {
   it('finds what Kubernetes would not accept', () => {
@@ -95,69 +48,136 @@ function optionsOf(text: string) {
   return loadServeOptions({ flags: { config }, env: {}, cwd: root }).options;
 }
 
-describeWithKubectl('the manifests for Kubernetes', () => {
-  for (const folder of ['kubernetes/base', 'kubernetes/replicas']) {
-    describe(folder, () => {
-      let manifests: Manifest[];
-      const the = (kind: string) => manifests.find((manifest) => manifest.kind === kind) as Manifest;
-      // biome-ignore lint/suspicious/noExplicitAny: looked into as far as the check above allows
-      const pod = (): any => (the('Deployment') as any).spec.template.spec;
-      beforeAll(() => {
-        manifests = render(folder);
-      });
-
-      it('have only fields that Kubernetes knows, of the right types', () => {
-        expect(manifests.length).toBeGreaterThan(5);
-        expect(manifests.flatMap(misfitsOf)).toEqual([]);
-      });
-
-      it('keep to the restricted Pod Security Standard, with a root that cannot be written', () => {
-        expect(pod().securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
-        expect(pod().automountServiceAccountToken).toBe(false);
-        for (const { securityContext } of pod().containers) {
-          expect(securityContext).toEqual({
-            allowPrivilegeEscalation: false,
-            readOnlyRootFilesystem: true,
-            capabilities: { drop: ['ALL'] },
-          });
-        }
-      });
-
-      it('mount every file that the options name, and nothing that is not there', () => {
-        const [{ volumeMounts }] = pod().containers;
-        // biome-ignore lint/suspicious/noExplicitAny: as above
-        const text: string = (the('ConfigMap') as any).data['clusterpass.yaml'];
-        for (const value of Object.values(parse(text) as Record<string, string>).filter((v) => v.startsWith('/'))) {
-          const holders = volumeMounts.filter(({ mountPath }: { mountPath: string }) =>
-            `${value}/`.startsWith(`${mountPath}/`),
-          );
-          expect(holders, value).toHaveLength(1);
-        }
-        const volumes = pod().volumes.map(({ name }: { name: string }) => name);
-        expect(volumeMounts.map(({ name }: { name: string }) => name).toSorted()).toEqual(volumes.toSorted());
-      });
-
-      it('have options that the program accepts, and probe the port that it serves', () => {
-        // biome-ignore lint/suspicious/noExplicitAny: as above
-        const options = optionsOf((the('ConfigMap') as any).data['clusterpass.yaml']);
-        expect(options.store.engine).toBe(folder.endsWith('base') ? 'sqlite' : 'etcd');
-        expect(options.tls).toBeDefined();
-        const [{ ports, livenessProbe, readinessProbe }] = pod().containers;
-        expect(ports).toEqual([{ name: 'https', containerPort: options.listen.port }]);
-        expect(livenessProbe.httpGet).toEqual({ path: '/livez', port: 'https', scheme: 'HTTPS' });
-        expect(readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'https', scheme: 'HTTPS' });
-      });
-    });
-  }
-
-  it('three replicas never have one database, and at most one of them goes at a time', () => {
-    const manifests = render('kubernetes/replicas');
-    expect(manifests.map(({ kind }) => kind)).not.toContain('PersistentVolumeClaim');
-    expect(manifests.find(({ kind }) => kind === 'Deployment')).toMatchObject({
-      spec: { replicas: 3, strategy: { rollingUpdate: { maxUnavailable: 0 } } },
-    });
-    expect(manifests.find(({ kind }) => kind === 'PodDisruptionBudget')).toMatchObject({ spec: { minAvailable: 2 } });
+/** Where each file of a projected volume is in the container. */
+// biome-ignore lint/suspicious/noExplicitAny: checked against Kubernetes' models by the first test below
+function projectedFiles(pod: any): string[] {
+  const [{ volumeMounts }] = pod.containers;
+  return volumeMounts.flatMap(({ name, mountPath }: { name: string; mountPath: string }) => {
+    const volume = pod.volumes.find((one: { name: string }) => one.name === name);
+    return (volume.projected?.sources ?? []).flatMap((source: Record<string, { items: { path: string }[] }>) =>
+      Object.values(source).flatMap(({ items }) => items.map(({ path }) => `${mountPath}/${path}`)),
+    );
   });
+}
+
+/** 256Mi, 5Gi */
+const mebibytes = (quantity: string): number => Number.parseInt(quantity, 10) * (quantity.endsWith('Gi') ? 1024 : 1);
+
+/** The requirements of every way to install it. */
+function checkInstallation(engine: 'sqlite' | 'etcd', load: () => Manifest[]): void {
+  let manifests: Manifest[];
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  const the = (kind: string): any => manifests.find((manifest) => manifest.kind === kind);
+  const pod = () => the('Deployment').spec.template.spec;
+  const optionsText = (): string => the('ConfigMap').data['clusterpass.yaml'];
+  beforeAll(() => {
+    manifests = load();
+  });
+
+  it('have only fields that Kubernetes knows, of the right types', () => {
+    expect(manifests.length).toBeGreaterThan(5);
+    expect(manifests.flatMap(misfitsOf)).toEqual([]);
+  });
+
+  it('keep to the restricted Pod Security Standard, with a root that cannot be written', () => {
+    expect(pod().securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+    expect(pod().automountServiceAccountToken).toBe(false);
+    for (const { securityContext } of pod().containers) {
+      expect(securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+    }
+  });
+
+  it('mount every file that the options name, and no volume that does not exist', () => {
+    const [{ args, volumeMounts }] = pod().containers;
+    const files = projectedFiles(pod());
+    expect(new Set(files).size).toBe(files.length);
+    const paths = Object.values(parse(optionsText()) as Json).filter((value) => String(value).startsWith('/'));
+    for (const path of [...paths, args.at(-1)].map(String)) {
+      if (path.startsWith('/etc/')) expect(files.filter((file) => `${file}/`.startsWith(`${path}/`))).not.toEqual([]);
+      else expect(volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath)).toContain(path);
+    }
+    const volumes = pod().volumes.map(({ name }: { name: string }) => name);
+    expect(volumeMounts.map(({ name }: { name: string }) => name).toSorted()).toEqual(volumes.toSorted());
+  });
+
+  it('let the group of the pod read secrets, and no other user', () => {
+    for (const { secret, projected } of pod().volumes) {
+      const mode = (secret ?? projected)?.defaultMode;
+      if (mode !== undefined) expect(mode).toBe(0o440);
+      else expect(secret ?? projected).toBeUndefined();
+    }
+    expect(pod().securityContext.fsGroup).toBe(pod().securityContext.runAsGroup);
+  });
+
+  it('have options that the program accepts, and probe the port that it serves', () => {
+    const options = optionsOf(optionsText());
+    expect(options.store.engine).toBe(engine);
+    expect(options.tls).toBeDefined();
+    const [{ ports, startupProbe, livenessProbe, readinessProbe }] = pod().containers;
+    expect(ports).toEqual([{ name: 'https', containerPort: options.listen.port }]);
+    expect(startupProbe.httpGet).toEqual({ path: '/livez', port: 'https', scheme: 'HTTPS' });
+    expect(livenessProbe.httpGet).toEqual(startupProbe.httpGet);
+    expect(readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'https', scheme: 'HTTPS' });
+    expect(startupProbe.periodSeconds * startupProbe.failureThreshold).toBe(120);
+  });
+
+  it('have room for the audit logs', () => {
+    const { audit, securityAudit, dataDir } = optionsOf(optionsText());
+    expect([audit, securityAudit].every(({ path }) => path.startsWith(dataDir))).toBe(true);
+    const data = pod().volumes.find(({ name }: { name: string }) => name === 'data');
+    const size = data.emptyDir?.sizeLimit ?? the('PersistentVolumeClaim').spec.resources.requests.storage;
+    // The log of issued tokens is kept for ever where the volume outlives the pod.
+    const limited = engine === 'etcd' ? [audit, securityAudit] : [audit];
+    for (const { maxBackups } of limited) expect(maxBackups).toBeGreaterThan(0);
+    const bytes = limited.reduce((sum, { maxBackups, maxBytes }) => sum + (maxBackups + 1) * maxBytes, 0);
+    expect(bytes / 1024 / 1024).toBeLessThan(mebibytes(size) * 0.8);
+  });
+
+  it('stop in order: endpoints are updated before the process ends, and requests in flight end before it is killed', () => {
+    const { sleep } = pod().containers[0].lifecycle.preStop;
+    // 25 seconds: docs/operations.md, "Starting, stopping, health".
+    expect(pod().terminationGracePeriodSeconds).toBeGreaterThan(sleep.seconds + 25);
+  });
+
+  it('share one database in one pod only, and lose at most one replica at a time', () => {
+    const { replicas, strategy } = the('Deployment').spec;
+    if (engine === 'sqlite') {
+      expect([replicas, strategy.type]).toEqual([1, 'Recreate']);
+      expect(the('PersistentVolumeClaim').spec.accessModes).toEqual(['ReadWriteOncePod']);
+      expect(the('PodDisruptionBudget')).toBeUndefined();
+    } else {
+      expect(the('PersistentVolumeClaim')).toBeUndefined();
+      expect(strategy.rollingUpdate).toMatchObject({ maxUnavailable: 0 });
+      expect(the('PodDisruptionBudget').spec.minAvailable).toBe(replicas - 1);
+    }
+  });
+
+  it('open no way to cloud metadata services, and one to etcd only if it is used', () => {
+    const { ingress, egress } = the('NetworkPolicy').spec;
+    expect(ingress).toEqual([{ ports: [{ port: 'https' }] }]);
+    const rules = egress as { ports: { port: number }[]; to?: { ipBlock?: { cidr: string; except: string[] } }[] }[];
+    expect(rules.some(({ ports }) => ports.some(({ port }) => port === 2379))).toBe(engine === 'etcd');
+    const everywhere = rules.flatMap(({ to }) => to ?? []).find(({ ipBlock }) => ipBlock?.cidr === '0.0.0.0/0');
+    expect(everywhere?.ipBlock?.except).toContain('169.254.0.0/16');
+  });
+}
+
+describeWithKubectl('the manifests for Kubernetes', () => {
+  describe('kubernetes/base', () => checkInstallation('sqlite', () => kustomize(join(DEPLOY, 'kubernetes/base'))));
+  describe('kubernetes/replicas', () =>
+    checkInstallation('etcd', () => kustomize(join(DEPLOY, 'kubernetes/replicas'))));
+});
+
+describeWith(go, 'the Helm chart', () => {
+  beforeAll(() => void buildRenderer(), 600_000);
+  describe('with default values', () =>
+    checkInstallation('sqlite', () => renderChart({ values: [chartValues('default')] })));
+  describe('with replicas on etcd', () =>
+    checkInstallation('etcd', () => renderChart({ values: [chartValues('replicas')] })));
 });
 
 describe('the unit for systemd', () => {
@@ -176,6 +196,9 @@ describe('the image', () => {
     const { version } = JSON.parse(read('../package.json')) as { version: string };
     expect(read('Dockerfile')).toContain(`clusterpass:${version}`);
     expect(read('kubernetes/base/kustomization.yaml')).toContain(`newTag: ${version}`);
+    expect(read('kubernetes/examples/cli-image-volume.yaml')).toContain(`reference: clusterpass:${version}`);
+    const chart = parse(read('helm/clusterpass/Chart.yaml')) as Json;
+    expect([chart.version, chart.appVersion]).toEqual([version, version]);
   });
 
   it('has the same settings whether Docker builds it or npm run image', () => {

@@ -1,0 +1,78 @@
+/** The options of the server in values.schema.json of the Helm chart. */
+import { readFileSync } from 'node:fs';
+import { keyOf, OPTION_NAMES, OPTIONS } from '../src/config/options.ts';
+
+export const SCHEMA = 'deploy/helm/clusterpass/values.schema.json';
+
+/** Options that the chart sets from other values: addresses, the store, and the files that it mounts. */
+const SET_BY_CHART = new Set([
+  ...['config', 'listen', 'base-url', 'data-dir', 'store', 'insecure-http', 'encryption-key-file'],
+  ...['tls-cert-file', 'tls-private-key-file', 'etcd-cafile', 'etcd-certfile', 'etcd-keyfile'],
+  ...['etcd-username', 'etcd-password-file', 'etcd-insecure'],
+]);
+
+const NUMBERS = new Set(['N', 'MEGABYTES', 'DAYS', 'PERCENT']);
+
+/** @typedef {import('../src/config/options.ts').Option} Option */
+
+/**
+ * The types that a value may have in YAML. The server checks the rest at its start.
+ * @param {Option} option
+ */
+function typeOf({ value, repeatable, parse }) {
+  if (value === undefined) return { type: 'boolean' };
+  if (repeatable === true) return { type: ['string', 'array'], items: { type: 'string' } };
+  // 0 for never needs no unit.
+  if (value === 'DURATION')
+    return { type: ['string', 'integer'], pattern: '^(0|([0-9.]+(ns|us|ms|s|m|h))+)$', maximum: 0 };
+  if (!NUMBERS.has(value)) return { type: 'string' };
+  return accepts(parse, 'auto') ? { type: ['integer', 'string'] } : { type: 'integer' };
+}
+
+/**
+ * @param {Option['parse']} parse
+ * @param {string} text
+ */
+function accepts(parse, text) {
+  try {
+    parse(text, { cwd: '/' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The schema with the options of today, and everything else as it is in the file. */
+export function renderHelmSchema() {
+  const schema = JSON.parse(readFileSync(new URL(`../${SCHEMA}`, import.meta.url), 'utf8'));
+  const options = OPTION_NAMES.flatMap((name) => {
+    const key = keyOf(name) ?? 'config';
+    return SET_BY_CHART.has(key) ? [] : [[key, { description: OPTIONS[name].doc, ...typeOf(OPTIONS[name]) }]];
+  });
+  schema.properties.config.properties = Object.fromEntries(options);
+  return `${print(schema, '')}\n`;
+}
+
+/** Biome's line width. */
+const WIDTH = 120;
+
+/**
+ * JSON as Biome formats it: a list without objects is in one line if it fits.
+ * @param {unknown} value
+ * @param {string} indent
+ * @param {string} [key] the key before it, with its quotes and colon
+ * @returns {string}
+ */
+function print(value, indent, key = '') {
+  if (typeof value !== 'object' || value === null) return key + JSON.stringify(value);
+  const inner = `${indent}  `;
+  const isList = Array.isArray(value);
+  const parts = isList
+    ? value.map((item) => print(item, inner))
+    : Object.entries(value).map(([name, item]) => print(item, inner, `${JSON.stringify(name)}: `));
+  const line = `${key}[${parts.join(', ')}]`;
+  if (isList && !line.includes('\n') && indent.length + line.length < WIDTH) return line;
+  if (parts.length === 0) return `${key}{}`;
+  const lines = parts.map((part) => `${inner}${part}`).join(',\n');
+  return isList ? `${key}[\n${lines}\n${indent}]` : `${key}{\n${lines}\n${indent}}`;
+}

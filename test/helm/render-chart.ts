@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { go, goEnvironment } from '../../scripts/setup-go.mjs';
+import { DEPLOY, type Manifest, parseManifests } from './manifests.ts';
+
+export const CHART = join(DEPLOY, 'helm/clusterpass');
+export const SOURCES = import.meta.dirname;
+
+/** The arguments of `helm template`. */
+export interface RenderOptions {
+  /** Values files, as text; later ones win. */
+  readonly values?: readonly string[];
+  readonly chart?: string;
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly isUpgrade?: boolean;
+  readonly kubeVersion?: string;
+  readonly apiVersions?: readonly string[];
+  /** What `lookup` finds in the cluster. */
+  readonly objects?: readonly Manifest[];
+  readonly skipSchema?: boolean;
+}
+
+export interface Rendered {
+  readonly manifests?: Readonly<Record<string, string>>;
+  readonly notes?: string;
+  readonly error?: string;
+}
+
+/** Built once for each state of its sources. The first build compiles Go's standard library, which takes a minute. */
+export function buildRenderer(): string {
+  const hash = createHash('sha256');
+  for (const name of readdirSync(SOURCES).filter((file) => file.endsWith('.go'))) {
+    hash.update(readFileSync(join(SOURCES, name)));
+  }
+  const program = join(dirname(go.path), `helm-template-${hash.digest('hex').slice(0, 16)}`);
+  if (existsSync(program)) return program;
+  // Renamed when it is whole: several test processes may build it.
+  const unfinished = `${program}.${process.pid}`;
+  execFileSync(go.path, ['build', '-o', unfinished, '.'], { cwd: SOURCES, env: goEnvironment(), stdio: 'pipe' });
+  renameSync(unfinished, program);
+  return program;
+}
+
+export function render(options: RenderOptions = {}): Rendered {
+  const request = {
+    chart: CHART,
+    name: 'clusterpass',
+    namespace: 'clusterpass',
+    // The oldest release that the chart allows.
+    kubeVersion: 'v1.30.0',
+    ...options,
+  };
+  return JSON.parse(execFileSync(buildRenderer(), { input: JSON.stringify(request), encoding: 'utf8' })) as Rendered;
+}
+
+/** The objects of the chart; throws what Helm would print. */
+export function renderChart(options?: RenderOptions): Manifest[] {
+  const { manifests, error } = render(options);
+  if (manifests === undefined) throw new Error(error);
+  return Object.values(manifests).flatMap(parseManifests);
+}
+
+export const chartValues = (name: string): string => readFileSync(join(CHART, 'ci', `${name}-values.yaml`), 'utf8');

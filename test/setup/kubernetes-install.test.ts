@@ -1,0 +1,140 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { go } from '../../scripts/setup-go.mjs';
+import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
+import { describeWith } from '../describe-with.ts';
+import { describeWithKubectl } from '../e2e/support/kubectl.ts';
+import { TLS } from '../e2e/support/server.ts';
+import { type Json, kustomize, type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
+import { buildRenderer, render, renderChart } from '../helm/render-chart.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const page = readFileSync(join(ROOT, 'docs/kubernetes-install.md'), 'utf8');
+const blocks = (language: string): string[] =>
+  [...page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, text = '']) => text);
+
+/** Commands that need no cluster, or have a dry run. */
+const commands = blocks('sh')
+  .filter((block) => !block.startsWith('# not run by the tests\n'))
+  .flatMap((block) => block.trim().split('\n'));
+/** `# values.yaml` is the name of a file. */
+const files = new Map(blocks('yaml').map((text) => [/^# (\S+\.yaml)\n/.exec(text)?.[1] ?? '', text]));
+
+/** Runs the commands of docs/kubernetes-install.md, in the order of the page. */
+describeWithKubectl('the page about the installation in Kubernetes', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'clusterpass-install-'));
+    for (const name of ['tls', 'client']) {
+      copyFileSync(TLS.certFile, join(folder, `${name}.crt`));
+      copyFileSync(TLS.keyFile, join(folder, `${name}.key`));
+    }
+    copyFileSync(TLS.caFile, join(folder, 'ca.crt'));
+    for (const [name, text] of files) writeFileSync(join(folder, name), text);
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const run = (command: string, args: readonly string[]): string =>
+    execFileSync(command, args, { cwd: folder, encoding: 'utf8', env: { PATH: process.env.PATH, HOME: folder } });
+
+  const secrets = new Map<string, Manifest>();
+
+  /** Every key that the pod mounts is in a Secret that the page creates. */
+  function checkSecrets(manifests: readonly Manifest[]): void {
+    const deployment = manifests.find(({ kind }) => kind === 'Deployment') as Manifest;
+    // biome-ignore lint/suspicious/noExplicitAny: checked against Kubernetes' models by deploy.test.ts
+    const { volumes } = (deployment.spec as any).template.spec;
+    const sources = volumes.flatMap(({ secret, projected }: Record<string, Json>) => [
+      ...(secret === undefined ? [] : [{ name: secret.secretName, items: secret.items }]),
+      ...((projected?.sources as { secret?: Json }[]) ?? []).flatMap((source) => source.secret ?? []),
+    ]);
+    expect(sources.length).toBeGreaterThan(1);
+    for (const { name, items } of sources) {
+      expect(Object.keys((secrets.get(name)?.data as Json) ?? {}), name).toEqual(
+        expect.arrayContaining(items.map(({ key }: { key: string }) => key)),
+      );
+    }
+  }
+
+  const rules: readonly (readonly [RegExp, (command: string) => void])[] = [
+    [/^openssl /, (command) => void run('sh', ['-c', command])],
+    [
+      /^kubectl -n clusterpass create secret /,
+      (command) => {
+        const args = command.split(' ').slice(1);
+        const [secret] = parseManifests(run(KUBECTL, [...args, '--dry-run=client', '-o', 'yaml']));
+        expect(secret).toMatchObject({ kind: 'Secret', metadata: { namespace: 'clusterpass' } });
+        if (secret !== undefined) secrets.set(secret.metadata.name, secret);
+      },
+    ],
+    [
+      /^kubectl apply -f \S+$/,
+      (command) => {
+        const manifests = parseManifests(readFileSync(join(ROOT, command.split(' ').at(-1) ?? ''), 'utf8'));
+        expect(manifests.length).toBeGreaterThan(0);
+        expect(manifests.flatMap(misfitsOf)).toEqual([]);
+      },
+    ],
+    [/^kubectl apply -k \S+$/, (command) => checkSecrets(kustomize(join(ROOT, command.split(' ').at(-1) ?? '')))],
+    [
+      /^helm upgrade --install clusterpass deploy\/helm\/clusterpass --namespace clusterpass( -f \S+)+$/,
+      (command) => {
+        const values = [...command.matchAll(/ -f (\S+)/g)].map(([, name = '']) => files.get(name) ?? '');
+        expect(values).not.toContain('');
+        const manifests = renderChart({ values, chart: join(ROOT, 'deploy/helm/clusterpass') });
+        expect(manifests.flatMap(misfitsOf)).toEqual([]);
+        checkSecrets(manifests);
+      },
+    ],
+  ];
+
+  it('has commands of every kind', () => {
+    for (const [pattern] of rules)
+      expect(
+        commands.some((command) => pattern.test(command)),
+        `${pattern}`,
+      ).toBe(true);
+    expect([...files.keys()]).toEqual(['values.yaml', 'etcd.yaml', 'kustomization.yaml']);
+  });
+
+  describeWith(go, 'run', () => {
+    beforeAll(() => void buildRenderer(), 600_000);
+    it.each(commands)('%s', (command) => {
+      const found = rules.find(([pattern]) => pattern.test(command));
+      expect(found, 'no rule runs this command: mark its block as "not run by the tests"').toBeDefined();
+      found?.[1](command);
+    });
+
+    it('a misspelt value is refused by its name', () => {
+      const misspelt = /a misspelt `(.*?)` is refused/.exec(page)?.[1] ?? '';
+      expect(render({ values: [files.get('values.yaml') ?? '', misspelt] }).error).toContain('property replica ');
+    });
+  });
+
+  it('the kustomization with the component for the Prometheus operator', () => {
+    const text = parse(files.get('kustomization.yaml') ?? '') as Record<string, string[]>;
+    const moved = Object.entries(text).map(([field, paths]) => [
+      field,
+      paths.map((path) => relative(folder, join(ROOT, path))),
+    ]);
+    writeFileSync(join(folder, 'kustomization.yaml'), stringify(Object.fromEntries(moved)));
+    expect(kustomize(folder).map(({ kind }) => kind)).toContain('ServiceMonitor');
+  });
+});
+
+describe('commands for a cluster', () => {
+  it('are those of NOTES.txt', () => {
+    const notes = readFileSync(join(ROOT, 'deploy/helm/clusterpass/templates/NOTES.txt'), 'utf8')
+      .replaceAll('{{ $ns }}', 'clusterpass')
+      .replaceAll('{{ include "clusterpass.fullname" . }}', 'clusterpass')
+      .replaceAll('{{ .Values.baseUrl }}', 'https://clusterpass.example.com');
+    const unrun = blocks('sh').filter((block) => block.startsWith('# not run by the tests\n'));
+    const lines = unrun.flatMap((block) => block.trim().split('\n').slice(1));
+    expect(lines.length).toBeGreaterThan(2);
+    for (const line of lines) expect(notes).toContain(line);
+  });
+});
