@@ -13,7 +13,7 @@ const SET_BY_CHART = new Set([
 
 const NUMBERS = new Set(['N', 'MEGABYTES', 'DAYS', 'PERCENT']);
 
-/** @typedef {import('../src/config/options.ts').Option} Option */
+/** @typedef {import('../src/config/option.ts').Option} Option */
 
 /**
  * The types that a value may have in YAML. The server checks the rest at its start.
