@@ -20,7 +20,7 @@ export class SetUpError extends Error {}
 export function run(command, args, cwd) {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
     encoding: 'utf8',
-    timeout: 120_000,
+    timeout: 600_000,
     maxBuffer: 16 * 1024 * 1024,
     env: { ...process.env, LC_ALL: 'C' },
     ...(cwd === undefined ? {} : { cwd }),

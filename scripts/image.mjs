@@ -2,14 +2,15 @@
  * `npm run image`: builds an OCI image with umoci, without a registry and without a daemon. The same sources, lock file
  * and Debian packages give the same digest. `--root FOLDER` creates only its file system, for the Dockerfile.
  */
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { pack } from './artifacts/program.mjs';
+import { createRoot, PROGRAM, USER } from './artifacts/root.mjs';
+import { fixedTar, sourceDate } from './artifacts/tar.mjs';
 import { run } from './debian-packages.mjs';
-import { createRoot, PROGRAM, USER } from './image/root.mjs';
 import { ROOT } from './setup.mjs';
 import { setUpUmoci, UMOCI } from './setup-umoci.mjs';
 
@@ -43,42 +44,23 @@ export const CONFIG = {
 /** Node's names of architectures, and those of OCI. @type {Readonly<Record<string, string>>} */
 const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' };
 
-/** @param {string} folder */
-export function pack(folder) {
-  const args = ['pack', '--pack-destination', folder, '--loglevel=error'];
-  const printed = execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
-  return join(folder, printed.trim().split('\n').at(-1) ?? '');
-}
-
-/** The time of everything in the image: that of the commit, so that a build has no time of its own. */
-function sourceDate() {
-  const given = process.env.SOURCE_DATE_EPOCH;
-  if (given !== undefined) return Number(given);
-  try {
-    return Number(run('git', ['-C', ROOT, 'log', '-1', '--format=%ct']).trim());
-  } catch {
-    return 0;
-  }
-}
-
 /**
- * One layer: sorted, with fixed owners, modes and times. Only the data directory belongs to the user.
+ * One layer. Only the data directory belongs to the user.
  * @param {string} work
  * @param {string} root
- * @param {number} date
  */
-function archive(work, root, date) {
+function archive(work, root) {
   const layer = join(work, 'layer.tar');
   const data = join(work, 'data');
   mkdirSync(join(data, DATA), { recursive: true });
-  const fixed = (/** @type {number} */ owner, /** @type {string} */ mode) => [
-    ...['--format=posix', '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime', '--sort=name'],
-    ...[`--mtime=@${date}`, `--owner=${owner}`, `--group=${owner}`, '--numeric-owner', `--mode=${mode}`],
-  ];
-  run('tar', [...fixed(0, 'u=rwX,go=rX'), '-C', root, '-cf', layer, '.']);
-  run('tar', [...fixed(USER, 'u=rwx,go='), '-C', data, '--no-recursion', '-rf', layer, `./${DATA}`]);
+  run('tar', [...fixedTar({ owner: 0, mode: 'u=rwX,go=rX' }), '-C', root, '-cf', layer, '.']);
+  const own = fixedTar({ owner: USER, mode: 'u=rwx,go=' });
+  run('tar', [...own, '-C', data, '--no-recursion', '-rf', layer, `./${DATA}`]);
   return layer;
 }
+
+/** @param {string} release */
+export const imageName = (release) => `clusterpass-${release}-linux-${ARCHITECTURES[process.arch]}-image`;
 
 /**
  * Writes an OCI layout into an empty folder and returns the digest of its manifest.
@@ -93,15 +75,14 @@ export function buildImage({ tarball, output }) {
     const root = join(work, 'root');
     mkdirSync(root);
     createRoot(root, tarball);
-    const date = sourceDate();
-    const created = new Date(date * 1000).toISOString();
+    const created = new Date(sourceDate() * 1000).toISOString();
     const image = ['--image', `${output}:${version}`];
     const umoci = (/** @type {string[]} */ ...args) => run(UMOCI, args);
     rmSync(output, { recursive: true, force: true });
     umoci('init', '--layout', output);
     umoci('new', ...image);
     const history = ['--history.created', created, '--history.created_by', 'npm run image', '--history.author', ''];
-    umoci('raw', 'add-layer', ...image, ...history, archive(work, root, date));
+    umoci('raw', 'add-layer', ...image, ...history, archive(work, root));
     const config = Object.entries(CONFIG).flatMap(([name, value]) =>
       [value].flat().flatMap((each) => [`--config.${name}`, each]),
     );
@@ -126,11 +107,11 @@ function main() {
       return;
     }
     setUpUmoci();
-    const name = `clusterpass-${version}-linux-${ARCHITECTURES[process.arch]}`;
+    const name = imageName(version);
     const output = join(ROOT, 'build', name);
     mkdirSync(join(ROOT, 'build'), { recursive: true });
     const digest = buildImage({ tarball, output });
-    run('tar', ['--sort=name', '-C', output, '-cf', `${output}.oci.tar`, '.']);
+    run('tar', [...fixedTar(), '-C', output, '-cf', `${output}.oci.tar`, '.']);
     console.log(`${digest}\nOCI layout:  build/${name}\nOCI archive: build/${name}.oci.tar`);
   } finally {
     rmSync(work, { recursive: true, force: true });

@@ -18,6 +18,7 @@ const SCRIPTS = {
   generate: 'generate.mjs',
   build: 'build.mjs',
   image: 'image.mjs',
+  release: 'release.mjs',
   screenshots: 'screenshots.mjs',
 };
 

@@ -19,7 +19,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { PROGRAM } from '../../scripts/image/root.mjs';
+import { PROGRAM } from '../../scripts/artifacts/root.mjs';
 import { go } from '../../scripts/setup-go.mjs';
 import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
 import { describeWith } from '../describe-with.ts';

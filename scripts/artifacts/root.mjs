@@ -1,5 +1,4 @@
 /** The file system of the image: Node, the libraries that it loads, CA certificates and the program. No shell. */
-import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
   cpSync,
@@ -17,6 +16,7 @@ import { basename, dirname, join } from 'node:path';
 import { pinnedNode } from '../../bin/find-node.mjs';
 import { run, withPackages } from '../debian-packages.mjs';
 import { ROOT } from '../setup.mjs';
+import { installProgram } from './program.mjs';
 import { writeSbom } from './sbom.mjs';
 
 /** Debian packages with the libraries of Node, and with the certificates of public authorities. */
@@ -114,30 +114,6 @@ function copyCertificates(root, unpacked) {
 }
 
 /**
- * The package as npm installs it, by the versions of the lock file.
- * @param {string} root
- * @param {string} tarball made by `npm pack`
- */
-function installProgram(root, tarball) {
-  const program = join(root, PROGRAM);
-  mkdirSync(program, { recursive: true });
-  run('tar', ['-xzf', tarball, '--strip-components=1', '-C', program]);
-  copyFileSync(join(ROOT, 'package-lock.json'), join(program, 'package-lock.json'));
-  copyFileSync(join(ROOT, '.npmrc'), join(program, '.npmrc'));
-  const flags = ['ci', '--omit=dev', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
-  const { status, stderr } = spawnSync('npm', flags, { cwd: program, encoding: 'utf8' });
-  if (status !== 0) throw new Error(`npm ci in the image failed:\n${stderr}`);
-  for (const file of ['node_modules/.package-lock.json', 'package-lock.json', '.npmrc']) rmSync(join(program, file));
-  // npm would report packages for development as missing.
-  const {
-    devDependencies: _,
-    scripts: __,
-    ...manifest
-  } = JSON.parse(readFileSync(join(program, 'package.json'), 'utf8'));
-  writeFileSync(join(program, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
-}
-
-/**
  * Creates the file system in an empty folder. Owners, modes and times are set when it is archived.
  * @param {string} root
  * @param {string} tarball made by `npm pack`
@@ -163,6 +139,6 @@ export function createRoot(root, tarball) {
   writeFileSync(join(root, 'etc/group'), `clusterpass:x:${USER}:\n`);
   mkdirSync(join(root, 'tmp'));
   mkdirSync(join(root, 'var/lib'), { recursive: true });
-  installProgram(root, tarball);
+  installProgram(join(root, PROGRAM), tarball);
   writeSbom(join(root, PROGRAM), { packages, node: run(node, ['--version']).trim().slice(1) });
 }

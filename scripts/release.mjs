@@ -1,0 +1,108 @@
+/**
+ * `npm run release -- VERSION`: makes every artefact of a release in build/release, with checksums and the section of
+ * the changelog. The version must be that of package.json. `--platforms linux-amd64,...` makes only these archives.
+ */
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { pack } from './artifacts/program.mjs';
+import { PLATFORMS, writeStandalone } from './artifacts/standalone.mjs';
+import { fixedTar } from './artifacts/tar.mjs';
+import { run } from './debian-packages.mjs';
+import { buildImage, imageName } from './image.mjs';
+import { ROOT } from './setup.mjs';
+import { setUpUmoci } from './setup-umoci.mjs';
+
+export class ReleaseError extends Error {}
+
+/**
+ * The section of a version in the changelog, without its heading.
+ * @param {string} changelog
+ * @param {string} version
+ */
+export function sectionOf(changelog, version) {
+  const heading = new RegExp(`^## ${version.replaceAll('.', '\\.')}(?: .*)?$`, 'm').exec(changelog);
+  if (heading === null) throw new ReleaseError(`CHANGELOG.md has no section "## ${version}": write what a user gets`);
+  const rest = changelog.slice(heading.index + heading[0].length);
+  const end = rest.search(/^## /m);
+  return `${(end < 0 ? rest : rest.slice(0, end)).trim()}\n`;
+}
+
+/** @param {string} file */
+const sha256 = (file) => createHash('sha256').update(readFileSync(file)).digest('hex');
+
+/**
+ * Fills in a manifest of a package manager.
+ * @param {string} template
+ * @param {{ version: string, downloads: string, checksumOf: (file: string) => string }} facts
+ */
+export function fillIn(template, { version, downloads, checksumOf }) {
+  const named = template.replaceAll('{{version}}', version).replaceAll('{{downloads}}', downloads);
+  return named.replaceAll(/\{\{sha256 ([^}]+)\}\}/g, (_, file) => checksumOf(file));
+}
+
+/**
+ * @param {{ version: string, output: string, platforms: readonly string[] }} options
+ */
+export function makeRelease({ version, output, platforms }) {
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  if (version !== manifest.version) {
+    throw new ReleaseError(`package.json has version ${manifest.version}: run npm version ${version} first`);
+  }
+  const unknown = platforms.find((platform) => !(platform in PLATFORMS));
+  if (unknown !== undefined) {
+    throw new ReleaseError(`unknown platform "${unknown}": expected ${Object.keys(PLATFORMS).join(', ')}`);
+  }
+  const notes = sectionOf(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), version);
+  rmSync(output, { recursive: true, force: true });
+  mkdirSync(output, { recursive: true });
+  const tarball = pack(output);
+  for (const platform of platforms) {
+    writeStandalone({ tarball, platform, output: join(output, `clusterpass-${version}-${platform}.tar.gz`) });
+  }
+  const layout = join(output, imageName(version));
+  buildImage({ tarball, output: layout });
+  run('tar', [...fixedTar(), '-C', layout, '-cf', `${layout}.oci.tar`, '.']);
+  rmSync(layout, { recursive: true });
+  run('tar', [...fixedTar(), '-C', ROOT, '-czf', join(output, `clusterpass-${version}-deploy.tar.gz`), 'deploy']);
+
+  const downloads = `${manifest.repository.url.replace(/^git\+|\.git$/g, '')}/releases/download/v${version}`;
+  /** @param {string} file */
+  const checksumOf = (file) => (existsSync(join(output, file)) ? sha256(join(output, file)) : 'not made');
+  for (const path of ['deploy/krew/clusterpass.yaml', 'deploy/homebrew/clusterpass.rb']) {
+    const filled = fillIn(readFileSync(join(ROOT, path), 'utf8'), { version, downloads, checksumOf });
+    const name = path.startsWith('deploy/krew') ? 'krew-clusterpass.yaml' : basename(path);
+    writeFileSync(join(output, name), filled);
+  }
+  copyFileSync(join(ROOT, 'deploy/systemd/clusterpass.service'), join(output, 'clusterpass.service'));
+  writeFileSync(join(output, 'RELEASE-NOTES.md'), notes);
+  const files = readdirSync(output).sort();
+  writeFileSync(join(output, 'SHA256SUMS'), files.map((file) => `${sha256(join(output, file))}  ${file}\n`).join(''));
+  return [...files, 'SHA256SUMS'];
+}
+
+function main() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { platforms: { type: 'string', default: Object.keys(PLATFORMS).join(',') } },
+  });
+  const [version] = positionals;
+  if (version === undefined) throw new ReleaseError('which version? npm run release -- VERSION');
+  setUpUmoci();
+  const output = join(ROOT, 'build/release');
+  for (const file of makeRelease({ version, output, platforms: values.platforms.split(',') })) {
+    console.log(`build/release/${file}`);
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    main();
+  } catch (error) {
+    if (!(error instanceof ReleaseError)) throw error;
+    console.error(`release: ${error.message}`);
+    process.exitCode = 1;
+  }
+}
