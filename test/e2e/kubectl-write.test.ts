@@ -19,7 +19,10 @@ import { openRelay } from './support/tcp-relay.ts';
 let server: Server;
 
 beforeAll(async () => {
-  server = await startServer({ tls: true, args: ['--cluster-networks', '127.0.0.0/8'] });
+  server = await startServer({
+    tls: true,
+    args: ['--cluster-networks', '127.0.0.0/8', '--cluster-networks', '10.0.0.0/8'],
+  });
   await createObjects(server);
   await createAccount(server, 'default');
 });

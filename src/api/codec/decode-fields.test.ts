@@ -214,9 +214,7 @@ describe('custom resources', () => {
       message: `Cluster.clusterregistry.k8s.io "c" is invalid: ${field}: Invalid value: "%%": ${field} in body must be in base64`,
     });
     const pem = body.replace('%%', '-----BEGIN CERTIFICATE-----\\nMII');
-    expect(refusal(() => decode(pem, cluster)).message).toContain(
-      `${field} in body must be in base64, and is PEM: encode the file with base64 -w0 FILE`,
-    );
+    expect(refusal(() => decode(pem, cluster)).message).toContain('and is PEM: encode the file with base64 -w0 FILE');
   });
 
   test('A19: a CA bundle that is too long is 422 before it is decoded', () => {
