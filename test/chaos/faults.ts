@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EtcdMember } from '../conformance/etcd-process.ts';
 import type { Server } from '../e2e/support/server.ts';
@@ -13,6 +14,8 @@ export interface Machines {
   readonly peers: readonly TcpProxy[];
   /** The address of a load balancer in front of the replicas. */
   readonly front?: string | undefined;
+  /** The replica that has several workers. */
+  readonly withWorkers?: number | undefined;
   /** Called with what a fault has found to be wrong. */
   readonly onProblem?: (kind: 'two leaders' | 'slow takeover', text: string) => void;
 }
@@ -27,6 +30,12 @@ const leads = async (replica: Server): Promise<boolean> => {
   const answer = await replica.call('GET', '/metrics', { signal: AbortSignal.timeout(4_000) }).catch(() => undefined);
   return /^clusterpass_leader 1$/m.test(answer?.text ?? '');
 };
+
+/** A process and its workers. */
+const processesOf = (pid: number): number[] => [
+  pid,
+  ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+];
 
 /** The index of the replica that leads; waits for one. */
 async function leaderAmong(replicas: readonly Server[], without: number | undefined): Promise<number | undefined> {
@@ -99,7 +108,9 @@ export function faultsOf(
     const restarted = await replicas[i]?.restart();
     if (restarted !== undefined) replicas[i] = restarted;
   };
-  const signal = (i: number, name: NodeJS.Signals): void => void process.kill(replicas[i]?.pid ?? 0, name);
+  const signal = (i: number, name: NodeJS.Signals): void => {
+    for (const pid of processesOf(replicas[i]?.pid ?? 0)) process.kill(pid, name);
+  };
   return {
     'leading replica killed': () => ofLeader(async (i) => void (await replicas[i]?.kill()), restart),
     'leading replica hangs': () =>
@@ -143,11 +154,10 @@ export function faultsOf(
     },
     'replica hangs': () => {
       const i = at(replicas.length);
-      const pid = replicas[i]?.pid ?? 0;
       return {
         name: `replica ${i}`,
-        begin: () => void process.kill(pid, 'SIGSTOP'),
-        end: () => void process.kill(pid, 'SIGCONT'),
+        begin: () => signal(i, 'SIGSTOP'),
+        end: () => signal(i, 'SIGCONT'),
       };
     },
     'replica cut off': () => {

@@ -20,7 +20,7 @@ export async function startFront(ports: readonly number[]): Promise<Front | unde
   const [port = 0] = await freePorts(1);
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-front-'));
   const file = join(folder, 'haproxy.cfg');
-  const check = 'check inter 200ms fastinter 100ms downinter 200ms fall 1 rise 1';
+  const check = 'check inter 200ms fastinter 100ms downinter 200ms fall 2 rise 1';
   await writeFile(
     file,
     `${[

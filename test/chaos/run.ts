@@ -64,7 +64,13 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   const checker = new HistoryChecker();
   let running = true;
   let goal: number | undefined;
-  const world: World = { replicas, checker, running: () => running, front: machines.front };
+  const world: World = {
+    replicas,
+    checker,
+    running: () => running,
+    front: machines.front,
+    withWorkers: machines.withWorkers,
+  };
   const { prefix = '' } = plan;
   const contended = `${CONTENDED}${prefix}`.replace(/-$/, '');
   if ((await first.call('GET', `${CLUSTERS}/alpha`)).code === 404) {
