@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util';
 import { finish, runVitest } from './run-vitest.mjs';
 import { setUpEtcd } from './setup-etcd.mjs';
+import { setUpHaproxy } from './setup-haproxy.mjs';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -21,6 +22,7 @@ for (const [name, value] of Object.entries(values)) {
   }
 }
 setUpEtcd();
+setUpHaproxy();
 finish(
   await runVitest(['test/chaos/replicas.chaos.ts', ...positionals], {
     ...process.env,

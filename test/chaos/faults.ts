@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { EtcdMember } from '../conformance/etcd-process.ts';
 import type { Server } from '../e2e/support/server.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
@@ -8,11 +10,49 @@ export interface Machines {
   readonly replicas: Server[];
   /** By replica: its proxies to the members. */
   readonly proxies: readonly (readonly TcpProxy[])[];
+  /** By member: the proxy through which the other members reach it. */
+  readonly peers: readonly TcpProxy[];
+  /** The address of a load balancer in front of the replicas. */
+  readonly front?: string | undefined;
+  /** The replica that has several workers. */
+  readonly withWorkers?: number | undefined;
+  /** Called with what a fault has found to be wrong. */
+  readonly onProblem?: (kind: 'two leaders' | 'slow takeover', text: string) => void;
+}
+
+/** Of each STALL_MS, a slow member works for WORK_MS: as with a disk on which each fsync takes that long. */
+const STALL_MS = 250;
+const WORK_MS = 80;
+/** docs/reliability.md: another replica leads within ten seconds after a death. A busy machine is given more. */
+const TAKEOVER_MS = 20_000;
+
+const leads = async (replica: Server): Promise<boolean> => {
+  const answer = await replica.call('GET', '/metrics', { signal: AbortSignal.timeout(4_000) }).catch(() => undefined);
+  return /^clusterpass_leader 1$/m.test(answer?.text ?? '');
+};
+
+/** A process and its workers. */
+const processesOf = (pid: number): number[] => [
+  pid,
+  ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+];
+
+/** The index of the replica that leads; waits for one. */
+async function leaderAmong(replicas: readonly Server[], without: number | undefined): Promise<number | undefined> {
+  const begun = performance.now();
+  while (performance.now() - begun < TAKEOVER_MS) {
+    const found = await Promise.all(replicas.map((replica, i) => (i === without ? false : leads(replica))));
+    if (found.includes(true)) return found.indexOf(true);
+    await delay(200);
+  }
+  return undefined;
 }
 
 export interface Fault {
   /** The target of the fault. */
   readonly name: string;
+  /** The replica that etcd does not answer meanwhile. */
+  readonly cutsOff?: number;
   begin(): Promise<void> | void;
   end(): Promise<void> | void;
 }
@@ -24,11 +64,18 @@ export type FaultKind =
   | 'replica cut off from one member'
   | 'etcd member killed'
   | 'etcd member hangs'
-  | 'etcd without quorum';
+  | 'etcd without quorum'
+  | 'etcd member cut off by its peers'
+  | 'etcd slow'
+  | 'leading replica killed'
+  | 'leading replica hangs';
+
+/** Faults after which a replica is gone. */
+export const DEATHS: ReadonlySet<FaultKind> = new Set(['replica killed', 'leading replica killed']);
 
 /** The faults by kind; each call picks a random target. */
 export function faultsOf(
-  { members, replicas, proxies }: Machines,
+  { members, replicas, proxies, peers, onProblem }: Machines,
   random: () => number,
 ): Readonly<Record<FaultKind, () => Fault>> {
   const at = (count: number): number => Math.floor(random() * count);
@@ -36,7 +83,64 @@ export function faultsOf(
   const each = <T>(all: readonly T[], action: (one: T) => void): void => {
     for (const one of all) action(one);
   };
+  /** The leader is known when the fault begins. Afterwards another one has to lead, and it alone. */
+  const ofLeader = (begin: (i: number) => Promise<void> | void, end: (i: number) => Promise<void> | void): Fault => {
+    let leader = 0;
+    return {
+      name: 'the leader',
+      begin: async () => {
+        leader = (await leaderAmong(replicas, undefined)) ?? 0;
+        await begin(leader);
+        const next = await leaderAmong(replicas, leader);
+        if (next === undefined)
+          onProblem?.('slow takeover', `no replica led ${TAKEOVER_MS} ms after replica ${leader}`);
+      },
+      end: async () => {
+        await end(leader);
+        const old = replicas[leader];
+        // It knows before it answers that its time is over.
+        const both = old !== undefined && (await leads(old)) && (await leaderAmong(replicas, leader)) !== undefined;
+        if (both) onProblem?.('two leaders', `replica ${leader} still leads after another has taken over`);
+      },
+    };
+  };
+  const restart = async (i: number): Promise<void> => {
+    const restarted = await replicas[i]?.restart();
+    if (restarted !== undefined) replicas[i] = restarted;
+  };
+  const signal = (i: number, name: NodeJS.Signals): void => {
+    for (const pid of processesOf(replicas[i]?.pid ?? 0)) process.kill(pid, name);
+  };
   return {
+    'leading replica killed': () => ofLeader(async (i) => void (await replicas[i]?.kill()), restart),
+    'leading replica hangs': () =>
+      ofLeader(
+        (i) => signal(i, 'SIGSTOP'),
+        (i) => signal(i, 'SIGCONT'),
+      ),
+    'etcd member cut off by its peers': () => {
+      const i = at(peers.length);
+      return { name: `member ${i}`, begin: () => peers[i]?.partition(), end: () => peers[i]?.heal() };
+    },
+    'etcd slow': () => {
+      let timers: NodeJS.Timeout[] = [];
+      return {
+        name: 'all members',
+        begin: () => {
+          timers = members.map((one) =>
+            setInterval(() => {
+              one.signal('SIGSTOP');
+              setTimeout(() => one.signal('SIGCONT'), STALL_MS - WORK_MS);
+            }, STALL_MS),
+          );
+        },
+        end: async () => {
+          for (const timer of timers) clearInterval(timer);
+          await delay(STALL_MS);
+          for (const one of members) one.signal('SIGCONT');
+        },
+      };
+    },
     'replica killed': () => {
       const i = at(replicas.length);
       return {
@@ -50,11 +154,10 @@ export function faultsOf(
     },
     'replica hangs': () => {
       const i = at(replicas.length);
-      const pid = replicas[i]?.pid ?? 0;
       return {
         name: `replica ${i}`,
-        begin: () => void process.kill(pid, 'SIGSTOP'),
-        end: () => void process.kill(pid, 'SIGCONT'),
+        begin: () => signal(i, 'SIGSTOP'),
+        end: () => signal(i, 'SIGCONT'),
       };
     },
     'replica cut off': () => {
@@ -62,6 +165,7 @@ export function faultsOf(
       const all = proxies[i] ?? [];
       return {
         name: `replica ${i}`,
+        cutsOff: i,
         begin: () => each(all, (proxy) => proxy.partition()),
         end: () => each(all, (proxy) => proxy.heal()),
       };

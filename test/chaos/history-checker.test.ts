@@ -63,6 +63,8 @@ describe('HistoryChecker', () => {
       expectations: 6,
       resumed: 0,
       finalObjects: 4,
+      revocations: 0,
+      revokedTried: 0,
     });
   });
 

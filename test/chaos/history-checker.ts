@@ -18,6 +18,9 @@ export type ProblemKind =
   | 'watch not resumed'
   | 'replicas differ'
   | 'token refused'
+  | 'late revocation'
+  | 'two leaders'
+  | 'slow takeover'
   | 'token errors after a death'
   | 'slow recovery';
 
@@ -63,7 +66,17 @@ export class HistoryChecker {
   /** Versions that have not been checked against every watch yet. */
   #unchecked: number[] = [];
   #settled = 0;
-  readonly #checked = { writes: 0, contests: 0, reads: 0, events: 0, expectations: 0, resumed: 0, finalObjects: 0 };
+  readonly #checked = {
+    writes: 0,
+    contests: 0,
+    reads: 0,
+    events: 0,
+    expectations: 0,
+    resumed: 0,
+    finalObjects: 0,
+    revocations: 0,
+    revokedTried: 0,
+  };
 
   /** How much was checked. A run that checks nothing proves nothing. */
   get checked(): Readonly<Record<string, number>> {
@@ -139,6 +152,16 @@ export class HistoryChecker {
 
   resumed(): void {
     this.#checked.resumed += 1;
+  }
+
+  /** A revocation was acknowledged. */
+  revoked(): void {
+    this.#checked.revocations += 1;
+  }
+
+  /** A revoked token was tried. */
+  triedRevoked(): void {
+    this.#checked.revokedTried += 1;
   }
 
   /** Checks every watch up to the position of the slowest, and drops the checked events. */

@@ -24,6 +24,10 @@ const KINDS: readonly FaultKind[] = [
   'replica hangs',
   'replica cut off from one member',
   'replica killed',
+  'etcd member cut off by its peers',
+  'etcd slow',
+  'leading replica killed',
+  'leading replica hangs',
 ];
 const LONG_MS = (SECONDS + READS / 50 + 300) * 1_000;
 
@@ -64,6 +68,7 @@ describeWithEtcd('replicas under faults', () => {
         watchers: 100,
         writers: 6,
         tokenClients: 4,
+        revocationClients: 4,
         random,
         next: () => {
           if (performance.now() >= end) return undefined;

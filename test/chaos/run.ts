@@ -4,14 +4,18 @@ import { addCluster, CLUSTERS, touch } from '../e2e/support/fleet.ts';
 import { createAccount, createNamespace } from '../e2e/support/objects.ts';
 import type { Server } from '../e2e/support/server.ts';
 import { contend, LABELS, type World, watch, write } from './clients.ts';
-import { type FaultKind, faultsOf, type Machines } from './faults.ts';
+import { DEATHS, type FaultKind, faultsOf, type Machines } from './faults.ts';
 import { HistoryChecker } from './history-checker.ts';
+import { RevocationClients } from './revocation-clients.ts';
 import { TokenClients } from './token-clients.ts';
 
 export interface Plan {
   readonly watchers: number;
   readonly writers: number;
   readonly tokenClients: number;
+  readonly revocationClients: number;
+  /** Of the names of the objects, for several runs on one deployment. */
+  readonly prefix?: string;
   readonly random: () => number;
   /** The next fault; undefined ends the run. */
   readonly next: () => FaultKind | undefined;
@@ -29,6 +33,8 @@ export interface Progress {
   readonly reads: number;
   readonly tokens: number;
   readonly tokensAfterDeath: number;
+  readonly revocations: number;
+  readonly problems: HistoryChecker['problems'];
 }
 
 export interface Outcome {
@@ -46,6 +52,8 @@ export interface Outcome {
 const CONTENDED = 'contended';
 const CONTENDERS = 3;
 const SETTLE_MS = 1_000;
+/** A replica that reaches etcd again notices by its next question. */
+const CUT_OFF_MS = 2_000;
 const GIVE_UP_MS = 60_000;
 
 /** Runs clients during one fault after the other, and checks the history of what they saw. */
@@ -56,19 +64,35 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   const checker = new HistoryChecker();
   let running = true;
   let goal: number | undefined;
-  const world: World = { replicas, checker, running: () => running };
-  await addCluster(first, 'alpha');
-  await createNamespace(first, 'ci');
-  await createAccount(first, 'builder');
-  const names = Array.from({ length: plan.writers }, (_, i) => `w-${i}`);
-  for (const name of [...names, CONTENDED]) checker.created(name, await addCluster(first, name, { labels: LABELS }));
+  const world: World = {
+    replicas,
+    checker,
+    running: () => running,
+    front: machines.front,
+    withWorkers: machines.withWorkers,
+  };
+  const { prefix = '' } = plan;
+  const contended = `${CONTENDED}${prefix}`.replace(/-$/, '');
+  if ((await first.call('GET', `${CLUSTERS}/alpha`)).code === 404) {
+    await addCluster(first, 'alpha');
+    await createNamespace(first, 'ci');
+    await createAccount(first, 'builder');
+  }
+  const names = Array.from({ length: plan.writers }, (_, i) => `w-${prefix}${i}`);
+  for (const name of [...names, contended]) checker.created(name, await addCluster(first, name, { labels: LABELS }));
 
   const begun = performance.now();
   const memoryBefore = memory(replicas);
   const tokens = new TokenClients(world);
   const watchers = Promise.all(Array.from({ length: plan.watchers }, (_, id) => watch(world, id, () => goal)));
   const writers = Promise.all(names.map((name) => write(world, name)));
-  const others = [contend(world, CONTENDED, CONTENDERS), tokens.run(plan.tokenClients)];
+  const cutOff = new CutOff();
+  const revocations = new RevocationClients(world, (replica, sentAt) => cutOff.has(replica, sentAt));
+  const others = [
+    contend(world, contended, CONTENDERS),
+    tokens.run(plan.tokenClients),
+    revocations.run(plan.revocationClients),
+  ];
   const settling = setInterval(() => checker.settle(), SETTLE_MS);
   const progress: Progress = {
     get writes() {
@@ -83,19 +107,25 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
     get tokensAfterDeath() {
       return tokens.counts.askedAfterDeath;
     },
+    get revocations() {
+      return checker.checked.revocations ?? 0;
+    },
+    problems: checker.problems,
   };
 
   const faults = new Map<FaultKind, { count: number; slowestMs: number }>();
   try {
-    const make = faultsOf(machines, random);
+    const make = faultsOf({ ...machines, onProblem: (kind, text) => checker.problem(kind, text) }, random);
     await plan.calm(progress);
     for (let kind = plan.next(); kind !== undefined; kind = plan.next()) {
       const fault = make[kind]();
       tokens.otherFault();
+      cutOff.begin(fault.cutsOff);
       await fault.begin();
-      if (kind === 'replica killed') tokens.died();
+      if (DEATHS.has(kind)) tokens.died();
       await plan.during(kind, progress);
       await fault.end();
+      cutOff.end();
       const took = await recovery(replicas);
       const known = faults.get(kind) ?? { count: 0, slowestMs: 0 };
       faults.set(kind, { count: known.count + 1, slowestMs: Math.max(known.slowestMs, took) });
@@ -115,7 +145,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   const seconds = (performance.now() - begun) / 1_000;
   checker.close();
   tokens.check();
-  checker.compare(await Promise.all(replicas.map(listed)));
+  checker.compare(await Promise.all(replicas.map((replica) => listed(replica, [...names, contended]))));
   const memoryAfter = memory(replicas);
   return {
     checker,
@@ -130,9 +160,29 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   };
 }
 
-async function listed(replica: Server): Promise<{ name: string; version: number }[]> {
+/** A replica that etcd does not answer, from the beginning of the fault until a little after its end. */
+class CutOff {
+  #replica: number | undefined;
+  #until = 0;
+
+  begin(replica: number | undefined): void {
+    this.#replica = replica;
+    this.#until = Number.POSITIVE_INFINITY;
+  }
+
+  end(): void {
+    this.#until = performance.now() + CUT_OFF_MS;
+  }
+
+  has(replica: number, sentAt: number): boolean {
+    return this.#replica === replica && sentAt < this.#until;
+  }
+}
+
+async function listed(replica: Server, names: readonly string[]): Promise<{ name: string; version: number }[]> {
   const { json } = await replica.call('GET', CLUSTERS);
-  return json.items.map(({ metadata }: { metadata: { name: string; resourceVersion: string } }) => ({
+  const items = json.items.filter(({ metadata }: { metadata: { name: string } }) => names.includes(metadata.name));
+  return items.map(({ metadata }: { metadata: { name: string; resourceVersion: string } }) => ({
     name: metadata.name,
     version: Number(metadata.resourceVersion),
   }));

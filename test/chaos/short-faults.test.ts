@@ -6,12 +6,21 @@ import { type Progress, runChaos } from './run.ts';
 import { problemsIn, summaryOf } from './summary.ts';
 
 /** Each once. `npm run test:chaos` runs for longer. */
-const FAULTS: readonly FaultKind[] = ['replica killed', 'etcd member killed', 'etcd member hangs', 'replica cut off'];
+const FAULTS: readonly FaultKind[] = [
+  'leading replica killed',
+  'etcd member killed',
+  'etcd member hangs',
+  'replica cut off',
+  'etcd member cut off by its peers',
+  'etcd slow',
+];
 
 /** Waits until the clients have done so much more, however slow the machine is. */
-async function waitForProgress(progress: Progress, more: Partial<Progress>): Promise<void> {
+type Counts = Omit<Progress, 'problems'>;
+
+async function waitForProgress(progress: Counts, more: Partial<Counts>): Promise<void> {
   const goals = Object.entries(more).map(
-    ([key, n]) => [key as keyof Progress, progress[key as keyof Progress] + n] as const,
+    ([key, n]) => [key as keyof Counts, progress[key as keyof Counts] + n] as const,
   );
   await expect
     .poll(() => goals.filter(([key, goal]) => progress[key] < goal).map(([key]) => key), { timeout: 60_000 })
@@ -34,15 +43,16 @@ describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members, a short
       watchers: 12,
       writers: 3,
       tokenClients: 3,
+      revocationClients: 2,
       random: Math.random,
       next: () => left.shift(),
-      calm: (progress) => waitForProgress(progress, { writes: 3, reads: 3, tokens: 3 }),
+      calm: (progress) => waitForProgress(progress, { writes: 3, reads: 3, tokens: 3, revocations: 1 }),
       during: (kind, progress) =>
         waitForProgress(progress, {
           writes: 4,
           reads: 4,
           tokens: 10,
-          tokensAfterDeath: kind === 'replica killed' ? 50 : 0,
+          tokensAfterDeath: kind === 'leading replica killed' ? 50 : 0,
         }),
       report: (line) => lines.push(line),
     });

@@ -39,6 +39,11 @@ export function summaryOf({ checker, tokens, unknown, faults, seconds, memory }:
       'of these later than 2 s after a death',
       `${thousands(tokens.askedAfterDeath)} after ${tokens.deaths} deaths: failed ${tokens.failedAfterDeath} (${percent(tokens.failedAfterDeath, tokens.askedAfterDeath)}, limit 0.1 %)`,
     ],
+    [
+      'revocations',
+      `${count('revocations')} acknowledged, ${count('revokedTried')} attempts with revoked tokens: accepted too late ${found('late revocation')}`,
+    ],
+    ['leaders', `two at a time ${found('two leaders')}, none for 20 s ${found('slow takeover')}`],
     ['at the end', `${count('finalObjects')} objects compared at all replicas: different ${found('replicas differ')}`],
     ['memory', `largest replica ${memory.replica.join(' -> ')} MB, the test ${memory.test.join(' -> ')} MB`],
     ['problems', [...problems].map(([kind, { count: n }]) => `${kind}: ${n}`).join(', ') || 'none'],

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { tokenPath } from '../e2e/support/objects.ts';
+import { type Answer, tokenOf } from '../e2e/support/server.ts';
 import { Balancer } from './balancer.ts';
 import { CALL_MS, type World } from './clients.ts';
+import { CHAOS_USER } from './revocation-clients.ts';
 
 /** From this time after the death of a replica, requests must not fail. */
 export const NOTICED_MS = 2_000;
@@ -14,6 +16,7 @@ export class TokenClients {
   readonly #world: World;
   readonly #balancer: Balancer;
   #diedAt: number | undefined;
+  #requests = 0;
   readonly counts = {
     asked: 0,
     failed: 0,
@@ -61,12 +64,26 @@ export class TokenClients {
     );
   }
 
+  /** Every second request goes through HAProxy, if there is one. */
+  async #request(signal: AbortSignal): Promise<Pick<Answer, 'code' | 'text' | 'json'>> {
+    const { front } = this.#world;
+    this.#requests += 1;
+    if (front === undefined || this.#requests % 2 === 0) {
+      return this.#balancer.call('POST', tokenPath(), { body: BODY, signal });
+    }
+    const headers = { Authorization: `Bearer ${tokenOf(CHAOS_USER)}`, 'Content-Type': 'application/json' };
+    const body = JSON.stringify(BODY);
+    const answer = await fetch(`${front}${tokenPath()}`, { method: 'POST', headers, body, signal });
+    const text = await answer.text();
+    return { code: answer.status, text, json: answer.status === 201 ? JSON.parse(text) : undefined };
+  }
+
   async #askOnce(): Promise<void> {
     const diedAt = this.#diedAt;
     const isLater = diedAt !== undefined && performance.now() >= diedAt + NOTICED_MS;
     const signal = AbortSignal.timeout(CALL_MS);
     let reason = '';
-    const issued = await this.#balancer.call('POST', tokenPath(), { body: BODY, signal }).catch((error: Error) => {
+    const issued = await this.#request(signal).catch((error: Error) => {
       reason = `${error.name} ${error.cause ?? ''}`;
       return undefined;
     });

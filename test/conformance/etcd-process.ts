@@ -38,8 +38,11 @@ export async function startEtcd({
   args = [],
   scheme = 'http',
   fsync = false,
+  advertisedPeers = async (peers) => peers,
 }: {
   size?: number;
+  /** Given the `host:port` of the members for each other, the addresses at which they reach each other. */
+  advertisedPeers?: (peers: readonly string[]) => Promise<readonly string[]>;
   args?: readonly string[];
   scheme?: 'http' | 'https';
   /** Uses fsync, which tests otherwise disable. */
@@ -47,8 +50,9 @@ export async function startEtcd({
 } = {}): Promise<Etcd> {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-etcd-'));
   const ports = await freePorts(size * 2);
-  const peers = Array.from({ length: size }, (_, i) => `http://127.0.0.1:${ports[size + i]}`);
-  const cluster = peers.map((url, i) => `m${i}=${url}`).join(',');
+  const peers = Array.from({ length: size }, (_, i) => `127.0.0.1:${ports[size + i]}`);
+  const advertised = (await advertisedPeers(peers)).map((peer) => `http://${peer}`);
+  const cluster = advertised.map((url, i) => `m${i}=${url}`).join(',');
   const members = Array.from({ length: size }, (_, i) => {
     const client = `${scheme}://127.0.0.1:${ports[i]}`;
     const command = [
@@ -57,7 +61,7 @@ export async function startEtcd({
       // The cheapest password hash: slow machines must pass too.
       ...['--bcrypt-cost', '4'],
       ...['--listen-client-urls', client, '--advertise-client-urls', client],
-      ...['--listen-peer-urls', peers[i] ?? '', '--initial-advertise-peer-urls', peers[i] ?? ''],
+      ...['--listen-peer-urls', `http://${peers[i]}`, '--initial-advertise-peer-urls', advertised[i] ?? ''],
       ...['--initial-cluster', cluster, '--initial-cluster-state', 'new'],
       ...args,
     ];

@@ -18,6 +18,7 @@ export async function startReplicas(
     users = {},
     endpointsOf = () => etcd.endpoints,
     args = [],
+    argsOf: ownArgs = () => [],
     envOf = () => ({}),
   }: {
     count?: number;
@@ -25,6 +26,8 @@ export async function startReplicas(
     /** Through which addresses the n-th replica reaches the members. */
     endpointsOf?: (replica: number) => readonly string[];
     args?: readonly string[];
+    /** Further arguments of the n-th replica. */
+    argsOf?: (replica: number) => readonly string[];
     envOf?: (replica: number) => Readonly<Record<string, string>>;
   } = {},
 ): Promise<Replicas> {
@@ -34,7 +37,7 @@ export async function startReplicas(
   const ports = await freePorts(count);
   const argsOf = (replica: number): string[] => [
     ...['--store', `etcd://${endpointsOf(replica).join(',')}/fleet`, '--encryption-key-file', keyFile],
-    ...['--base-url', 'https://pass.example', ...args],
+    ...['--base-url', 'https://pass.example', ...args, ...ownArgs(replica)],
   ];
   const started = await Promise.allSettled(
     ports.map((port, i) => startServer({ args: argsOf(i), users, port, env: envOf(i) })),

@@ -1,0 +1,88 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { decodeJwt } from 'jose';
+import { tokenPath } from '../e2e/support/objects.ts';
+import { type Server, tokenOf } from '../e2e/support/server.ts';
+import { CALL_MS, type World } from './clients.ts';
+
+/** B30: this long after the acknowledgement, every replica that etcd answers refuses the token. */
+const PROMISE_MS = 1_000;
+/** How long after the acknowledgement the token is tried. */
+const OBSERVE_MS = 3_000;
+const FROM_MEMORY = '/auth/v1/clusters?resourceVersion=0';
+const ISSUED_TOKENS = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
+
+/** Issues tokens, revokes them at any replica, and tries them at all replicas afterwards. */
+export class RevocationClients {
+  readonly #world: World;
+  /** Replicas that etcd does not answer: they go on with what they know (B12). */
+  readonly #isCutOff: (replica: number, sentAt: number) => boolean;
+
+  constructor(world: World, isCutOff: (replica: number, sentAt: number) => boolean) {
+    this.#world = world;
+    this.#isCutOff = isCutOff;
+  }
+
+  async run(clients: number): Promise<void> {
+    await Promise.all(
+      Array.from({ length: clients }, async () => {
+        while (this.#world.running()) {
+          await this.#revokeOne().catch(() => undefined);
+          await delay(100);
+        }
+      }),
+    );
+  }
+
+  async #revokeOne(): Promise<void> {
+    const { replicas, checker, running } = this.#world;
+    const body = { spec: { audiences: [] } };
+    const issued = await this.#any().call('POST', tokenPath(), { body, ...this.#options() });
+    if (issued.code !== 201) return;
+    const { token } = issued.json.status;
+    // Every replica has accepted it once, so that its caches are warm.
+    await Promise.all(
+      replicas.map((one) => one.call('GET', FROM_MEMORY, { ...this.#options(), token }).catch(() => {})),
+    );
+    const at = Math.floor(Math.random() * replicas.length);
+    const path = `${ISSUED_TOKENS}/${decodeJwt(token).jti}`;
+    const { code } = await (replicas[at] as Server).call('DELETE', path, this.#options());
+    if (code !== 200) return;
+    const acknowledged = performance.now();
+    checker.revoked();
+    const asked: Promise<void>[] = [];
+    while (performance.now() < acknowledged + OBSERVE_MS && running()) {
+      for (const [index, replica] of replicas.entries()) {
+        const sentAt = performance.now();
+        // Each worker is a replica of its own, and which of them answers is not known.
+        const isSame = index === at && index !== this.#world.withWorkers;
+        const since = acknowledged + (isSame ? 0 : PROMISE_MS);
+        if (sentAt <= since) continue;
+        asked.push(
+          replica
+            .call('GET', FROM_MEMORY, { token, signal: AbortSignal.timeout(CALL_MS) })
+            .then((answer) => {
+              checker.triedRevoked();
+              if (answer.code !== 200 || this.#isCutOff(index, sentAt)) return;
+              const late = Math.round(sentAt - acknowledged);
+              checker.problem('late revocation', `replica ${index} accepted a token ${late} ms after its revocation`);
+            })
+            .catch(() => undefined),
+        );
+      }
+      await delay(200);
+    }
+    await Promise.all(asked);
+  }
+
+  #any(): Server {
+    const { replicas } = this.#world;
+    return replicas[Math.floor(Math.random() * replicas.length)] as Server;
+  }
+
+  #options() {
+    return { signal: AbortSignal.timeout(CALL_MS), token: tokenOf(CHAOS_USER) };
+  }
+}
+
+/** May do everything, with one token at all replicas. */
+export const CHAOS_USER = 'chaos';
