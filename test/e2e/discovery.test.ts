@@ -395,7 +395,8 @@ describe('OpenAPI', () => {
       expect(cluster['x-kubernetes-group-version-kind']).toEqual([
         { group: 'clusterregistry.k8s.io', kind: 'Cluster', version: 'v1alpha1' },
       ]);
-      expect(Object.keys(cluster.properties.spec.properties)).toEqual(['orchestratorApiEndpoints', 'authInfo']);
+      const fields = Object.keys(cluster.properties.spec.properties).sort();
+      expect(fields).toEqual(['authInfo', 'confirmedEndpoints', 'orchestratorApiEndpoints']);
       expect(Object.keys(json.paths)).toEqual([
         `/${REGISTRY}/clusters`,
         `/${REGISTRY}/clusters/{name}`,
