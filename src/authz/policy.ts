@@ -98,9 +98,10 @@ class CompiledPolicy implements Policy {
   readonly #subjects: SubjectTable;
   readonly #selectors = new SelectorIndex();
   /**
-   * The rules that `ruleFor` and `ruleAt` return. Bound: `maxRules`, least recently used out. A key names everything
-   * that its rule depends on: for `ruleFor` the subjects and the generation of their last change, for `ruleAt` the
-   * revision. So an entry is never wrong; after a change of the policy it is not looked up any more, and is evicted.
+   * The rules that `ruleFor` and `ruleAt` return, owned by this policy. Bound: `maxRules`, least recently used out. A
+   * key names everything that its rule depends on: for `ruleFor` the subjects and the generation of their last change,
+   * for `ruleAt` the revision. So an entry is never wrong; after a change of the policy it is not looked up any more,
+   * and is evicted.
    */
   readonly #rules: Cache<string, ClusterRule>;
   /** Counts the changes applied. */

@@ -52,8 +52,8 @@ export class WatchCache<E extends CacheEntry> {
   /** By the revision of the last event that the snapshot includes, oldest first. */
   readonly #checkpoints = new Map<number, Snapshot<E>>();
   /**
-   * Past states that lists continue to read, by revision as above. An entry is dropped when its revision leaves the
-   * window; an evicted one is built again from the nearest checkpoint.
+   * Past states that lists continue to read, by revision as above. Owned by this watch cache. An entry is dropped when
+   * its revision leaves the window; an evicted one is built again from the nearest checkpoint.
    */
   readonly #pinned = new Cache<number, Snapshot<E>>({ maxEntries: MAX_PINNED });
 
