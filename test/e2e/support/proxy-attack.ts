@@ -55,7 +55,7 @@ export async function attack(
   { opening = [], only }: AttackOptions = {},
 ): Promise<AttackOutcome> {
   const auditLog = join(server.dataDir, 'audit', 'audit.log');
-  const before = (await readAudit(auditLog)).length;
+  const before = new Set((await readAudit(auditLog)).map(({ auditID }) => auditID));
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const innocent: ProxyAnswer[] = [];
   const askInnocently = async (): Promise<void> => {
@@ -74,9 +74,9 @@ export async function attack(
   // The audit log is written in order, and the proxy's when an answer has been given.
   const marker = (await server.call('GET', '/version')).headers.get('audit-id');
   await eventsOf(auditLog, marker);
-  const events = (await readAudit(auditLog))
-    .slice(before)
-    .filter(({ auditID, requestURI }) => auditID !== marker && requestURI !== '/readyz');
+  const events = (await readAudit(auditLog)).filter(
+    ({ auditID, requestURI }) => !before.has(auditID) && auditID !== marker && requestURI !== '/readyz',
+  );
   const last = innocent.at(-1)?.port;
   const linesOf = async (port: number | undefined): Promise<number> =>
     (await proxy.log()).filter(({ clientPort }) => clientPort === port).length;
