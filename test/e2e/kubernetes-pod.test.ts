@@ -191,9 +191,10 @@ describeWithKubectl('the job with an image volume', () => {
       writeFileSync(join(home, 'token'), server.adminToken, { mode: 0o600 });
       const [{ command, args, env }] = pod.containers;
       expect(env).toContainEqual({ name: 'CLUSTERPASS_SERVER', value: 'https://clusterpass.example.com' });
+      // The clone may be in /tmp, too.
       const script = args[0]
-        .replaceAll(`/${PROGRAM}/`, ROOT)
         .replaceAll('/tmp/', `${home}/`)
+        .replaceAll(`/${PROGRAM}/`, ROOT)
         .replaceAll('/var/run/secrets/clusterpass/token', join(home, 'token'));
       const { stdout } = await promisify(execFile)(command[0], [...command.slice(1), script], {
         env: {
