@@ -94,6 +94,37 @@ const CALLERS: Readonly<Record<string, { claims: object; name: string; groups: r
     groups: [],
     uid: '1',
   },
+  'github-actions.yaml': {
+    claims: {
+      sub: 'repo:octo-org@123456/shop@456:ref:refs/heads/main',
+      repository: 'octo-org/shop',
+      repository_id: '456',
+      repository_owner_id: '123456',
+      ref: 'refs/heads/main',
+      event_name: 'push',
+      run_id: '7',
+      workflow_ref: 'octo-org/shop/.github/workflows/deploy.yaml@refs/heads/main',
+    },
+    name: 'github:octo-org/shop:refs/heads/main',
+    groups: ['github:octo-org/shop'],
+    uid: '456',
+  },
+  'gitlab.yaml': {
+    claims: {
+      sub: 'project_path:acme/shop:ref_type:tag:ref:v1',
+      project_path: 'acme/shop',
+      project_id: '22',
+      namespace_id: '73',
+      ref: 'v1',
+      ref_type: 'tag',
+      ref_protected: 'true',
+      pipeline_id: '1212',
+      user_login: 'jane',
+    },
+    name: 'gitlab:acme/shop:tag:v1',
+    groups: ['gitlab:acme/shop'],
+    uid: '22',
+  },
 };
 
 const configurations = BLOCKS.filter(({ text }) => text.includes('\nkind: AuthenticationConfiguration\n'));
