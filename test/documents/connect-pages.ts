@@ -10,7 +10,7 @@ export interface Block {
   readonly page: string;
   readonly language: string;
   readonly text: string;
-  /** The name in the first line, `# keycloak.yaml`, or undefined: the block is part of a file, or commands. */
+  /** The name in the first line, `# keycloak.yaml`, or behind the language; undefined for commands. */
   readonly file: string | undefined;
 }
 
@@ -18,10 +18,10 @@ export interface Block {
 export const BLOCKS: readonly Block[] = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.md'))
   .flatMap((page) =>
-    [...readFileSync(join(FOLDER, page), 'utf8').matchAll(/^( *)```(\w*)\n(.*?)^\1```$/gms)].map(
-      ([, indent = '', language = '', body = '']): Block => {
+    [...readFileSync(join(FOLDER, page), 'utf8').matchAll(/^( *)```(\w*) ?(\S*)\n(.*?)^\1```$/gms)].map(
+      ([, indent = '', language = '', name = '', body = '']): Block => {
         const text = body.replaceAll(new RegExp(`^${indent}`, 'gm'), '');
-        return { page, language, text, file: /^(?:#|\/\/) (\S+\.\w+)\n/.exec(text)?.[1] };
+        return { page, language, text, file: name === '' ? /^# (\S+\.\w+)\n/.exec(text)?.[1] : name };
       },
     ),
   );

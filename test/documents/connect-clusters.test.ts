@@ -1,0 +1,125 @@
+import { spawnSync } from 'node:child_process';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
+import { compileClaimsExpression, compileUserExpression } from '../../src/authn/jwt/cel.ts';
+import { mapClaims } from '../../src/authn/jwt/map-claims.ts';
+import { readAuthenticationConfig } from '../../src/authn/jwt/read-configuration.ts';
+import { buildClaims } from '../../src/tokens/claims.ts';
+import { grantOf } from '../../src/tokens/tokens.fixture.ts';
+import { Person } from '../e2e/support/cli.ts';
+import { addCluster } from '../e2e/support/fleet.ts';
+import { describeWithKubectl } from '../e2e/support/kubectl.ts';
+import { type Server, startServer, TLS } from '../e2e/support/server.ts';
+import { misfitsOf, parseManifests } from '../helm/manifests.ts';
+import { fileOf } from './connect-pages.ts';
+
+/** docs/connect/managed-clusters.md. */
+
+it.each(['issuer.yaml', 'eks-binding.yaml'])('%s has objects of Kubernetes', (file) => {
+  const manifests = parseManifests(fileOf(file));
+  expect(manifests.length).toBeGreaterThan(0);
+  expect(manifests.flatMap(misfitsOf)).toEqual([]);
+});
+
+describe('aks-clusterpass.json', () => {
+  const entry = JSON.parse(fileOf('aks-clusterpass.json'));
+  const configuration = { apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AuthenticationConfiguration', jwt: [entry] };
+  const [config] = readAuthenticationConfig(Buffer.from(JSON.stringify(configuration)), { isOurs: () => false });
+  const claimsOf = (namespace: string): Record<string, unknown> => ({ ...buildClaims(grantOf({ namespace })) });
+  const userOf = (claims: Record<string, unknown>) => config && mapClaims(config.mappings, claims);
+
+  it('gives a pass a name that AKS allows', () => {
+    expect(userOf(claimsOf('ci'))).toMatchObject({
+      name: 'aks:jwt:system:serviceaccount:ci:builder',
+      groups: ['aks:jwt:serviceaccounts:ci', 'system:authenticated'],
+      uid: 'uid-account',
+    });
+  });
+
+  it('refuses accounts of kube-system, and a name that differs from the account', () => {
+    expect(() => userOf(claimsOf('kube-system'))).toThrow('no accounts of kube-system');
+    const other = { ...claimsOf('ci'), sub: 'system:serviceaccount:ci:admin' };
+    expect(() => userOf(other)).toThrow('sub must name the service account');
+  });
+
+  it('uses expressions only, as AKS demands', () => {
+    const { claimMappings, claimValidationRules, userValidationRules } = entry;
+    for (const { expression } of [...Object.values<{ expression: string }>(claimMappings), ...claimValidationRules]) {
+      compileClaimsExpression(expression);
+    }
+    for (const { expression } of userValidationRules) compileUserExpression(expression);
+  });
+});
+
+describeWithKubectl('renew-credentials.sh', () => {
+  let folder: string;
+  let credential: string;
+  let server: Server;
+
+  /** A server of this project stands for the cluster: it serves the same TokenRequest API. */
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'clusterpass-renew-'));
+    credential = join(folder, 'credentials/fleet/prod-eu-1');
+    server = await startServer({ tls: true });
+    await addCluster(server, 'alpha');
+    const admin = await Person.at({
+      CLUSTERPASS_SERVER: server.url,
+      CLUSTERPASS_TOKEN: server.adminToken,
+      CLUSTERPASS_CA: TLS.caFile,
+    });
+    // Here accounts name their cluster, and rules are of the whole fleet.
+    const files = parseManifests(fileOf('issuer.yaml')).map((object) =>
+      /Role/.test(object.kind)
+        ? object
+        : { ...object, metadata: { ...object.metadata, annotations: { 'clusterpass.dev/in-cluster': 'alpha' } } },
+    );
+    await admin.ok(['apply', '-f', '-'], { stdin: files.map((object) => stringify(object)).join('---\n') });
+    await mkdir(credential, { recursive: true });
+    const token = await admin.ok(['create', 'token', 'issuer', '-n', 'clusterpass', '--cluster', 'alpha']);
+    await writeFile(join(credential, 'token'), token, { mode: 0o600 });
+    await admin.leave();
+    await copyFile(TLS.caFile, join(credential, 'ca.crt'));
+    const kubeconfig = parse(fileOf('kubeconfig.yaml'));
+    kubeconfig.clusters[0].cluster.server = `${server.url}/orchestrator/alpha`;
+    await writeFile(join(credential, 'kubeconfig.yaml'), stringify(kubeconfig));
+    await writeFile(join(folder, 'renew-credentials.sh'), fileOf('renew-credentials.sh'));
+    await chmod(join(folder, 'renew-credentials.sh'), 0o755);
+  });
+  afterAll(async () => {
+    await server.destroy();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const renew = () =>
+    spawnSync('sh', [join(folder, 'renew-credentials.sh'), join(folder, 'credentials')], {
+      encoding: 'utf8',
+      env: { PATH: `${dirname(KUBECTL)}:${process.env.PATH}`, HOME: folder },
+    });
+  const tokenNow = () => readFile(join(credential, 'token'), 'utf8');
+
+  it('replaces the token with one of the same account, each time', async () => {
+    const seen = new Set([await tokenNow()]);
+    for (const time of [1, 2]) {
+      const { status, stderr } = renew();
+      expect([status, stderr], `renewal ${time}`).toEqual([0, '']);
+      seen.add(await tokenNow());
+    }
+    expect(seen.size).toBe(3);
+    expect(decodeJwt(await tokenNow()).sub).toBe('system:serviceaccount:clusterpass:issuer');
+    expect((await stat(join(credential, 'token'))).mode & 0o777).toBe(0o600);
+  });
+
+  it('keeps the token of a cluster that does not answer, and says so', async () => {
+    const before = await tokenNow();
+    await server.stop();
+    const { status, stderr } = renew();
+    expect(status).toBe(1);
+    expect(stderr).toContain('not renewed: ');
+    expect(await tokenNow()).toBe(before);
+  });
+});
