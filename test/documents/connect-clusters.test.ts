@@ -9,6 +9,7 @@ import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
 import { compileClaimsExpression, compileUserExpression } from '../../src/authn/jwt/cel.ts';
 import { mapClaims } from '../../src/authn/jwt/map-claims.ts';
 import { readAuthenticationConfig } from '../../src/authn/jwt/read-configuration.ts';
+import { authenticationConfiguration } from '../../src/cli/trust-configuration.ts';
 import { buildClaims } from '../../src/tokens/claims.ts';
 import { grantOf } from '../../src/tokens/tokens.fixture.ts';
 import { Person } from '../e2e/support/cli.ts';
@@ -18,12 +19,28 @@ import { type Server, startServer, TLS } from '../e2e/support/server.ts';
 import { misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { fileOf } from './connect-pages.ts';
 
-/** docs/connect/managed-clusters.md. */
+/** docs/connect/managed-clusters.md and self-managed-clusters.md. */
 
 it.each(['issuer.yaml', 'eks-binding.yaml'])('%s has objects of Kubernetes', (file) => {
   const manifests = parseManifests(fileOf(file));
   expect(manifests.length).toBeGreaterThan(0);
   expect(manifests.flatMap(misfitsOf)).toEqual([]);
+});
+
+it('talos-authentication.yaml has the entry that `clusterpass trust` writes', () => {
+  const issuer = 'https://clusterpass.example.com/orchestrator/prod-eu-1';
+  const options = { cluster: 'prod-eu-1', issuer, audience: issuer, certificateAuthority: undefined };
+  const { jwt } = parse(authenticationConfiguration({ ...options, reasonForNoCa: 'public' }));
+  expect(parse(fileOf('talos-authentication.yaml')).configuration.jwt).toEqual(jwt);
+});
+
+it('a file of a static pod is mounted where the flag says', () => {
+  const { extraArgs, extraVolumes } = parse(fileOf('kubeadm.yaml')).apiServer;
+  expect(extraVolumes[0].mountPath).toBe(dirname(extraArgs[0].value));
+  const rke2 = parse(fileOf('rke2-config.yaml'));
+  const [, mounted] = rke2['kube-apiserver-extra-mount'][0].split(':');
+  const [, file] = rke2['kube-apiserver-arg'][0].split('=');
+  expect(mounted).toBe(dirname(file));
 });
 
 describe('aks-clusterpass.json', () => {
