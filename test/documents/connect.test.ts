@@ -94,6 +94,15 @@ const CALLERS: Readonly<Record<string, { claims: object; name: string; groups: r
     groups: [],
     uid: '1',
   },
+  'pods.yaml': {
+    claims: {
+      sub: 'system:serviceaccount:argocd:argocd-server',
+      'kubernetes.io': { namespace: 'argocd', serviceaccount: { name: 'argocd-server', uid: 'u1' } },
+    },
+    name: 'management:system:serviceaccount:argocd:argocd-server',
+    groups: [],
+    uid: 'u1',
+  },
   'github-actions.yaml': {
     claims: {
       sub: 'repo:octo-org@123456/shop@456:ref:refs/heads/main',
