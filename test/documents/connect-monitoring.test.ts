@@ -1,0 +1,84 @@
+import { execFileSync } from 'node:child_process';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { promtool } from '../../scripts/setup-promtool.mjs';
+import { describeWith } from '../describe-with.ts';
+import { Person } from '../e2e/support/cli.ts';
+import { createObjects, issue } from '../e2e/support/objects.ts';
+import { type Server, startServer, tokenOf } from '../e2e/support/server.ts';
+import { BLOCKS, fileOf } from './connect-pages.ts';
+
+/** docs/connect/monitoring.md. */
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const RULES = join(ROOT, 'deploy/prometheus/rules.yaml');
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-monitoring-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('the permission to scrape', () => {
+  /** The name of the service account, as the file of gitops.md maps it. */
+  const [account] = parse(fileOf('monitoring-rbac.yaml')).subjects;
+  const [, user = '', , groups = ''] = fileOf('callers.csv').trim().split(',');
+  let server: Server;
+  beforeAll(async () => {
+    server = await startServer({ users: { [user]: [groups.replaceAll('"', '')], [account.name]: [], jane: [] } });
+    const admin = await Person.as(server);
+    await admin.ok(['apply', '-f', '-'], { stdin: fileOf('monitoring-rbac.yaml') });
+    await admin.leave();
+  });
+  afterAll(() => server.destroy());
+
+  const scrape = async (name: string) => server.call('GET', '/metrics', { token: tokenOf(name) });
+
+  it('is held by the caller and by the account of the page, and not by others', async () => {
+    expect(user).toBe('prometheus');
+    expect((await scrape(user)).code).toBe(200);
+    expect((await scrape(account.name)).code).toBe(200);
+    expect((await scrape('jane')).code).toBe(403);
+  });
+
+  it('shows every metric of the queries', async () => {
+    await createObjects(server);
+    await issue(server);
+    const { text } = await scrape(user);
+    const page = await readFile(join(ROOT, 'docs/connect/monitoring.md'), 'utf8');
+    const names = new Set(page.match(/\b(?:clusterpass|apiserver)_[a-z_]+/g));
+    expect(names.size).toBeGreaterThan(5);
+    // A metric whose series come and go has its type even without one.
+    const isServed = (name: string): boolean => new RegExp(`^(?:# TYPE )?${name}(?:\\{| )`, 'm').test(text);
+    expect([...names].filter((name) => !isServed(name))).toEqual([]);
+  });
+});
+
+it('makes a PrometheusRule with all alerts', async () => {
+  const block = BLOCKS.find(({ text }) => text.startsWith('# run by a test\n'))?.text ?? '';
+  const script = block.replace('deploy/prometheus/rules.yaml', `'${RULES}'`);
+  execFileSync('sh', ['-euc', script], { cwd: folder });
+  const { kind, spec } = parse(await readFile(join(folder, 'prometheus-rule.yaml'), 'utf8'));
+  expect(kind).toBe('PrometheusRule');
+  expect(spec).toEqual(parse(await readFile(RULES, 'utf8')));
+});
+
+describeWith(promtool, 'prometheus.yml', () => {
+  it('is a configuration of Prometheus, with the rules', async () => {
+    const file = join(folder, 'prometheus.yml');
+    await writeFile(file, fileOf('prometheus.yml').replaceAll('/etc/prometheus', folder));
+    await copyFile(RULES, join(folder, 'clusterpass-rules.yaml'));
+    for (const name of ['clusterpass.token', 'clusterpass-ca.crt']) await writeFile(join(folder, name), '');
+    const said = execFileSync(promtool.path, ['check', 'config', file], { encoding: 'utf8' });
+    expect(said).toContain('SUCCESS');
+  });
+
+  it('has the job that the alerts look for', async () => {
+    const [job] = parse(fileOf('prometheus.yml')).scrape_configs;
+    expect(await readFile(RULES, 'utf8')).toContain(`job="${job.job_name}"`);
+  });
+});
