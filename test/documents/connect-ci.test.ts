@@ -169,6 +169,13 @@ describe('the job for GitLab', () => {
 
 const CREATE = '/orchestrator/prod-eu-1/api/v1/namespaces/shop/serviceaccounts/deployer/token';
 
+/** Why a token is refused, as an administrator learns it. */
+async function reasonFor(provider: IdentityProvider, claims: object): Promise<string> {
+  const body = { spec: { token: await provider.sign(claims) } };
+  const { json } = await server.call('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { body });
+  return json.status.error;
+}
+
 describe('other jobs', () => {
   const codeFor = async (provider: IdentityProvider, claims: object): Promise<number> =>
     (await server.call('POST', CREATE, { token: await provider.sign(claims), body: { spec: { audiences: [] } } })).code;
@@ -186,5 +193,13 @@ describe('other jobs', () => {
     expect(await codeFor(gitlab, { ...GITLAB, ref: 'feature' })).toBe(403);
     expect(await codeFor(gitlab, { ...GITLAB, ref_protected: 'false' })).toBe(401);
     expect(await codeFor(gitlab, { ...GITLAB, namespace_id: '1' })).toBe(401);
+  });
+
+  it('get a reason from a TokenReview', async () => {
+    expect(await reasonFor(github, { ...GITHUB, repository_owner_id: '9' })).toContain('claim repository_owner_id');
+    expect(await reasonFor(github, { ...GITHUB, aud: 'other' })).toBe(
+      'token audience is not one of those that are accepted',
+    );
+    expect(await reasonFor(gitlab, { ...GITLAB, namespace_id: '1' })).toContain('is not one of ours');
   });
 });
