@@ -1,3 +1,4 @@
+import { firstWithin } from '../lib/first-within.ts';
 import { type Revision, StorageError, type Store } from './contract.ts';
 import type { Follower } from './revision-waiters.ts';
 
@@ -113,7 +114,8 @@ export class Freshness {
     const asked = this.#now();
     // Those who ask a store that is known to be away need not wait for as long as the first did.
     const answerMs = this.#isAway ? Math.min(timeoutMs, ASK_AWAY_MS) : timeoutMs;
-    const revision = this.#store.knownRevision?.() ?? (await within(this.#ask(), answerMs));
+    const revision = this.#store.knownRevision?.() ?? (await firstWithin(answerMs, this.#ask()));
+    if (revision === undefined) throw new StorageError('unavailable', 'the store did not answer in time');
     return this.#reach(revision, asked, timeoutMs);
   }
 
@@ -191,17 +193,5 @@ export class Freshness {
       if (this.#isAway || waiter.since <= this.#provenAt) waiter.resolve();
       else this.#waiters.push(waiter);
     }
-  }
-}
-
-async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new StorageError('unavailable', 'the store did not answer in time')), ms);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,4 +1,5 @@
 import { atEndOfTick, endsWithWork } from '../../lib/event-loop.ts';
+import { firstWithin } from '../../lib/first-within.ts';
 import type { Logger } from '../logger.ts';
 import type { AuditFile } from './audit-file.ts';
 
@@ -100,16 +101,17 @@ export class AuditLog {
   /** Writes the rest, if the disk takes it in time. */
   async close(): Promise<void> {
     this.#closed = true;
-    const isWritten = await endsWithin(this.#stallMs, this.#writeRest());
+    const isWritten = await firstWithin(this.#stallMs, this.#writeRest());
     const left = this.#waiting.length;
     if (left > 0) this.#logger.error({ lost: this.#lost + left }, 'audit events were lost');
     // A file with a write that has not returned cannot be closed.
     if (isWritten) await this.#file.close();
   }
 
-  async #writeRest(): Promise<void> {
+  async #writeRest(): Promise<true> {
     await this.#running;
     if (this.#waiting.length > 0) await this.#run();
+    return true;
   }
 
   #take(entry: Waiting): boolean {
@@ -217,17 +219,6 @@ export class AuditLog {
     this.#failing = false;
     this.#logger.warn({ lost: this.#lost - this.#lostBefore }, 'the audit log can be written again');
   }
-}
-
-/** False when it takes longer. */
-async function endsWithin(ms: number, work: Promise<void>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  const ended = await Promise.race([work.then(() => true), late]);
-  clearTimeout(timer);
-  return ended;
 }
 
 function laterUnref(task: () => void, ms: number): void {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { firstWithin } from '../../lib/first-within.ts';
 import { SharedCall } from '../../lib/shared-call.ts';
 import type { Secret } from '../../observability/secret.ts';
 import { StorageError } from '../contract.ts';
@@ -101,7 +102,7 @@ export class Members {
         attempt += 1;
       }
       const all = running.size === this.#members.length;
-      const ended = await firstOf(running.values(), Math.max(1, Math.min(all ? left : hedgeMs, left)));
+      const ended = await firstWithin(Math.max(1, Math.min(all ? left : hedgeMs, left)), ...running.values());
       if (ended === undefined) continue;
       const slower = [...running.keys()].slice(0, [...running.keys()].indexOf(ended.member));
       running.delete(ended.member);
@@ -308,18 +309,5 @@ export class Members {
     } catch (error) {
       throw toStorageError(error, doing);
     }
-  }
-}
-
-/** The first that ends; undefined when none does within the time. */
-async function firstOf<T>(running: Iterable<Promise<T>>, withinMs: number): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, withinMs, undefined);
-  });
-  try {
-    return await Promise.race([...running, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
