@@ -18,7 +18,11 @@ const DOMAIN = 'clusterpass.dev';
 /** In a manifest: the cluster of an object that lives in a cluster. */
 export const IN_CLUSTER_ANNOTATION = 'clusterpass.dev/in-cluster';
 
-/** `<source>:<file>`, on objects that were created from a folder of manifests. */
+/**
+ * `<source>:<file>`, the origin of an object that was created from a file of a manifests folder: only these are pruned.
+ * The server sets it. A client cannot add or change it: a copy of such an object under another name would be pruned. A
+ * client may remove it; the object then belongs to the API.
+ */
 export const MANIFEST_ANNOTATION = 'clusterpass.dev/manifest';
 
 /** The identity of a registered cluster: the UID of its namespace `kube-system`. */

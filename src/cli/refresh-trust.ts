@@ -2,8 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { parse } from 'yaml';
 import type { Fetch } from '../client/transport.ts';
+import { fileProblem } from '../lib/file-problem.ts';
 import { CliError } from './command.ts';
-import { fileProblem } from './files/files.ts';
 
 /**
  * kube-apiserver tries the keys that it has, however old they are. It reads the key set again when it loads its
