@@ -105,7 +105,7 @@ const isKnownAnnotation = (kind: string, key: string, known: readonly string[]):
   COMPUTED.get(kind)?.includes(key) === true ||
   !(isDomainKey(key) || isInMisspelledDomain(key, known));
 
-/** The annotation of the kind that was meant: the nearest one, one that is longer or shorter, or the only one. */
+/** A guess at the misspelled annotation: the nearest of the kind, one with a common beginning, or the only one. */
 function meantAnnotation(key: string, known: readonly string[]): string | undefined {
   const name = nameIn(key);
   const guess = nearest(name, known.map(nameIn));

@@ -51,7 +51,7 @@ function requireAuthenticationConfiguration(path: string, text: string): void {
   }
 }
 
-/** A token for the cluster that no key verifies. Its bearer is nobody. */
+/** A token for the cluster with a random signature, which no key verifies. */
 function unverifiableToken(issuer: string, audience: string, now: number): string {
   const seconds = Math.floor(now / 1000);
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');

@@ -10,7 +10,7 @@ export function asApiError(error: unknown): unknown {
   return apiError;
 }
 
-/** B32: a fault of the store is never an internal error: it is expected, and it ends. */
+/** B32: a fault of the store is never an internal error (500). */
 function apiErrorFor({ code }: StorageError): ApiError {
   switch (code) {
     case 'unavailable':
@@ -53,7 +53,7 @@ export function resourceVersionTooLarge(requested: number, current: number): Api
 /** L-38 */
 export const warmingUp = (): ApiError => tooManyRequests('storage is (re)initializing', 1);
 
-/** Without Retry-After: clients would repeat a write that has happened. */
+/** Without Retry-After: clients would repeat a write that was made. */
 export const notYetInForce = (): ApiError =>
   timeout(
     'the change is stored, but this server does not act on it yet: read the object before you repeat the request',

@@ -46,7 +46,7 @@ export interface OpenStream<Q, S> {
 
 /** A member that failed is used for this long only when no other is left. */
 const AVOID_MS = 5_000;
-/** A member that another one has overtaken may hang, or be slow for a moment. */
+/** How long a member is avoided after another one answered first. It may hang, or be slow for a moment. */
 const SUSPECT_MS = 1_000;
 const CONNECT_MS = 1_000;
 const RETRY_MS = 100;
@@ -118,7 +118,7 @@ export class Members {
     }
   }
 
-  /** Never rejects: an attempt that was overtaken ends later, and still tells about its member. */
+  /** Never rejects: an attempt that another one overtook ends later, and its error still marks the member. */
   async #attempt<S>(member: Member, call: Promise<S>): Promise<Attempt<S>> {
     try {
       return { member, value: await call };
@@ -263,7 +263,7 @@ export class Members {
     }
   }
 
-  /** `busy`: members that are asked already; not all of them are. */
+  /** `busy`: members with an attempt in progress; at least one member has none. */
   #choose(prefer?: Member, busy?: { has(member: Member): boolean }): Member {
     const now = performance.now();
     const usable = (member: Member): boolean => (this.#avoidUntil.get(member) ?? 0) <= now;
