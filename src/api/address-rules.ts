@@ -60,8 +60,8 @@ const TABLE = SPECIAL.flatMap(([cidr, what]) => {
 });
 
 /**
- * `networks` are those of `--cluster-networks`. With any, addresses outside of them are refused. A special network is
- * allowed only by one that lies inside it: `0.0.0.0/0` is no wish to connect to a metadata service.
+ * `networks` are those of `--cluster-networks`. If there are any, addresses outside of them are refused. A special
+ * network is allowed only by one that lies inside it: `0.0.0.0/0` must not allow a metadata service.
  */
 export function createAddressRules(networks: readonly Network[] = []): AddressRules {
   const special = TABLE.map((entry) => ({ ...entry, named: networks.filter((one) => isInside(one, entry.network)) }));

@@ -18,7 +18,11 @@ const DOMAIN = 'clusterpass.dev';
 /** In a manifest: the cluster of an object that lives in a cluster. */
 export const IN_CLUSTER_ANNOTATION = 'clusterpass.dev/in-cluster';
 
-/** `<source>:<file>`, on objects that were created from a folder of manifests. */
+/**
+ * `<source>:<file>`, the origin of an object that was created from a file of a manifests folder: only these are pruned.
+ * The server sets it. A client cannot add or change it: a copy of such an object under another name would be pruned. A
+ * client may remove it; the object then belongs to the API.
+ */
 export const MANIFEST_ANNOTATION = 'clusterpass.dev/manifest';
 
 /** The identity of a registered cluster: the UID of its namespace `kube-system`. */
@@ -101,7 +105,7 @@ const isKnownAnnotation = (kind: string, key: string, known: readonly string[]):
   COMPUTED.get(kind)?.includes(key) === true ||
   !(isDomainKey(key) || isInMisspelledDomain(key, known));
 
-/** The annotation of the kind that was meant: the nearest one, one that is longer or shorter, or the only one. */
+/** A guess at the misspelled annotation: the nearest of the kind, one with a common beginning, or the only one. */
 function meantAnnotation(key: string, known: readonly string[]): string | undefined {
   const name = nameIn(key);
   const guess = nearest(name, known.map(nameIn));

@@ -110,7 +110,7 @@ export interface Kind extends ResourceType {
    * Fields that the server derives from a write. Called with each prepared object, and the old one for an update.
    * Returns the object or a changed copy.
    */
-  readonly settle?: (object: ApiObject, old: ApiObject | undefined) => ApiObject;
+  readonly deriveFields?: (object: ApiObject, old: ApiObject | undefined) => ApiObject;
   /** The errors of everything but the metadata. `old`: the object before an update. */
   readonly validate: (object: ApiObject, old: ApiObject | undefined) => FieldError[];
   readonly columns: readonly TableColumn[];

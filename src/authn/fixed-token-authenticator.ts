@@ -38,10 +38,7 @@ export interface FixedTokenAuthenticator extends TokenAuthenticator {
   close(): void;
 }
 
-/**
- * The token of a file, which is made if it is missing. A token that replaces it counts instead; without the file no
- * token does.
- */
+/** A missing file is created with a random token. If the file changes, its new token counts; without it, none does. */
 export async function openFixedTokenAuthenticator(
   file: string,
   user: User,
@@ -61,7 +58,7 @@ export async function openFixedTokenAuthenticator(
     read,
     every,
     report,
-    // At once: the operator takes a token away by removing its file.
+    // Without a grace period: removing the file withdraws the token.
     whenGone: { value: NONE, graceMs: 0 },
   });
   function knownAs(digest: string): Known {

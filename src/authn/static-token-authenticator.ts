@@ -14,7 +14,7 @@ import type { TokenAuthenticator } from './token-authenticator.ts';
 export interface StaticTokenAuthenticator extends TokenAuthenticator {
   /** Reads the file if it has changed. A bad file is reported and the table in force stays. */
   refresh(): Promise<void>;
-  /** Whether the file is gone, and with it its tokens. */
+  /** Whether the file is gone, so that its tokens are refused. */
   isGone(): boolean;
   close(): void;
 }
@@ -59,7 +59,7 @@ export async function openStaticTokenAuthenticator(parts: StaticTokenParts): Pro
 /** Users by the digest of their token. */
 type UserTable = ReadonlyMap<string, User>;
 
-/** More than `parseTokenTable` accepts, in characters of four bytes. */
+/** The limit of `parseTokenTable`, if each character has four bytes. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /** Undefined when the file does not exist or cannot be opened. */
@@ -82,12 +82,12 @@ async function load(file: string, report: (problem: string) => void): Promise<Us
   }
 }
 
-/** Room for 50,000 tokens. */
+/** In characters: room for 50,000 tokens. */
 const MAX_TABLE_LENGTH = 4 * 1024 * 1024;
-/** Of one reading of the file. */
+/** For one read of the file. */
 const MAX_WARNINGS = 20;
 
-/** Rejects with CsvError. `warn` is called for lines that are probably mistakes. Yields to the event loop now and then. */
+/** Rejects with CsvError. `warn` is called for lines that are probably mistakes. Yields to the event loop. */
 export async function parseTokenTable(text: string, warn: (problem: string) => void): Promise<UserTable> {
   if (text.length > MAX_TABLE_LENGTH) throw new CsvError(1, `the file has more than ${MAX_TABLE_LENGTH} characters`);
   const table = new Map<string, User>();

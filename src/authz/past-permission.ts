@@ -11,7 +11,7 @@ export interface PastPermissionParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly policy: Pick<Policy, 'decideAt' | 'decideForAnyLabels' | 'changedAt'>;
-  /** Kinds whose objects are filtered one by one: `Views` judges them. */
+  /** Kinds whose objects are filtered one by one. `Views` decides about those. */
   readonly isFiltered: (kind: Kind) => boolean;
   /** Revisions of policy changes; undefined when they are no longer known. */
   readonly policyChangesBetween: (after: number, upTo: number) => readonly number[] | undefined;
@@ -25,7 +25,7 @@ export interface PastPermission {
   isRefusedBetween(request: ApiRequest, kind: Kind, from: number, upTo: number): boolean;
 }
 
-/** The rules of a past revision are evaluated from all bindings. A client that missed more changes has to list again. */
+/** For each change the rules are evaluated again. A client that missed more changes has to list again. */
 const MAX_CHANGES = 8;
 
 export function createPastPermission(parts: PastPermissionParts): PastPermission {
@@ -51,7 +51,7 @@ export function createPastPermission(parts: PastPermissionParts): PastPermission
     isRefusedBetween: (request, kind, from, upTo) => {
       if (isFiltered(kind)) return false;
       const { caller, target } = request;
-      // P-19: at any time, whatever the rules were.
+      // P-19: allowed by every set of rules.
       if (caller.as(target.cluster).groups.includes(MASTERS)) return false;
       const question = questionOf(request);
       const isUnchanged = policy.changedAt(caller) <= from;

@@ -249,8 +249,8 @@ class CompiledPolicy implements Policy {
   }
 
   /**
-   * A past state without bindings of others: evaluating all of them would block the event loop. A binding that named the
-   * caller then either names it now or was changed since.
+   * A past state with the bindings of one caller: evaluating all bindings would block the event loop. A binding that
+   * named the caller then either names it now or was changed since.
    */
   #snapshotFor(caller: Caller, revision: number): PastRbacSnapshot {
     const snapshot = this.#snapshot(revision);

@@ -85,7 +85,7 @@ function* boundRules(
   rulesOf: (role: ApiObject) => Rule[],
 ): Generator<BoundRules> {
   for (const object of bindings) {
-    // Nearly every binding is of others: its selector need not be parsed.
+    // Most bindings do not name the user: their selectors are not parsed.
     if (!named({ subjects: readSubjects(object.subjects, namespace) }, user)) continue;
     const facts = readBinding(object, namespace, nameOf(object));
     const role = roleOf(facts.target);

@@ -49,7 +49,7 @@ const questionAbout = (verb: string, name: string) => ({
   cluster: name,
 });
 
-/** Protected labels are added, changed and removed only with a separate permission, whatever bindings there are. */
+/** Protected labels are added, changed and removed only with the verb `protect`, also if no binding selects them. */
 function refuseProtected(
   policy: LabelPolicy,
   caller: Caller,

@@ -7,7 +7,7 @@ interface SelectorEntry {
   readonly grants: Map<string, Set<CompiledBinding>>;
 }
 
-/** Bindings that are restricted to clusters, by selector: a change of labels costs what it concerns. */
+/** Bindings with a cluster selector, by selector: a change of labels reads only the selectors that it can affect. */
 export class SelectorIndex {
   readonly #byText = new Map<string, SelectorEntry>();
   readonly #byPin = new Map<string, Set<SelectorEntry>>();

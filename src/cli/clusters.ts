@@ -32,8 +32,8 @@ export const getCluster = async (client: Client, name: string): Promise<Cluster>
   (await client.request<Cluster>('GET', clusterPath(name))).value;
 
 /**
- * The cluster with its confirmed endpoints in place of a change that waits: what a script reads from `get clusters` is
- * what clients may connect to.
+ * The cluster with its confirmed endpoints in place of a waiting change: a script that reads `get clusters` must not
+ * connect to endpoints that are not confirmed.
  */
 export function withConfirmedEndpoints(cluster: Cluster, productName: string): Cluster {
   const { [CONFIRMED_FIELD]: confirmed, ...spec } = cluster.spec ?? {};

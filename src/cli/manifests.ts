@@ -4,9 +4,9 @@ import { parseAllDocuments } from 'yaml';
 import type { Catalog } from '../api/catalog.ts';
 import { IN_CLUSTER_ANNOTATION, unknownAnnotation, unknownAnnotationText } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
+import { fileProblem } from '../lib/file-problem.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
 import { yamlProblem } from './describe-error.ts';
-import { fileProblem } from './files/files.ts';
 import type { ObjectScope } from './object-path.ts';
 
 /** An object from a file. */

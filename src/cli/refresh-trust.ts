@@ -2,8 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { parse } from 'yaml';
 import type { Fetch } from '../client/transport.ts';
+import { fileProblem } from '../lib/file-problem.ts';
 import { CliError } from './command.ts';
-import { fileProblem } from './files/files.ts';
 
 /**
  * kube-apiserver tries the keys that it has, however old they are. It reads the key set again when it loads its
@@ -51,7 +51,7 @@ function requireAuthenticationConfiguration(path: string, text: string): void {
   }
 }
 
-/** A token for the cluster that no key verifies. Its bearer is nobody. */
+/** A token for the cluster with a random signature, which no key verifies. */
 function unverifiableToken(issuer: string, audience: string, now: number): string {
   const seconds = Math.floor(now / 1000);
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');

@@ -110,13 +110,13 @@ export interface UsableAccounts {
   readonly incomplete: boolean;
 }
 
-/** See `CONFIRMED_FIELD` of the server: this module runs in browsers, too. */
+/** Repeats `CONFIRMED_FIELD`, because the client imports only types. */
 const CONFIRMED_ENDPOINTS = 'confirmedEndpoints';
 const ENDPOINTS = /^[a-z0-9]+ApiEndpoints$/i;
 
 /**
- * The endpoints and the CA of a cluster, for any product name. If a change of them waits for confirmation, these are the
- * confirmed ones, in the full view too.
+ * The endpoints and the CA of a cluster, for any product name. If a change of them waits for confirmation, these are
+ * the confirmed ones, in the full view too.
  */
 export function endpointsOf(cluster: Cluster): ApiEndpoints {
   const spec = cluster.spec ?? {};

@@ -237,7 +237,7 @@ export const OPTIONS = {
   confirmEndpoints: option({
     parse: boolean,
     default: 'false',
-    doc: 'A changed address or CA of a cluster waits until a caller with the verb `confirm` confirms it (`clusterpass confirm`). Until then lists, watches, kubeconfigs and the server itself use the ones before. The registration of a cluster counts as confirmed.',
+    doc: 'A changed address or CA of a cluster waits until a caller with the verb `confirm` confirms it (`clusterpass confirm`). Until then lists, watches, kubeconfigs and the server itself use the previous ones. The registration of a cluster counts as confirmed.',
   }),
   serviceAccountMaxTokenExpiration: option({
     value: 'DURATION',

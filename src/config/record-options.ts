@@ -7,7 +7,7 @@ export const RECORD_OPTIONS = {
     value: 'FILE',
     parse: path,
     defaultText: '`<data-dir>/audit/audit.log`',
-    doc: 'Audit log: one line of JSON per request, as `audit.k8s.io/v1` events; those of `--audit-security-log-path` are there only. `/dev/null` disables it.',
+    doc: 'Audit log: one line of JSON per request, as `audit.k8s.io/v1` events, except those of `--audit-security-log-path`. `/dev/null` disables it.',
   }),
   auditLogMaxsize: option({
     value: 'MEGABYTES',
@@ -37,19 +37,19 @@ export const RECORD_OPTIONS = {
     value: 'MEGABYTES',
     parse: integer(1, 1_000_000),
     default: '100',
-    doc: 'Size at which that log is rotated.',
+    doc: 'Size at which the security log is rotated.',
   }),
   auditSecurityLogMaxage: option({
     value: 'DAYS',
     parse: integer(0, 36_500),
     default: '0',
-    doc: 'Days to keep its rotated files; `0` keeps them for ever.',
+    doc: 'Days to keep rotated security logs; `0` keeps them for ever.',
   }),
   auditSecurityLogMaxbackup: option({
     value: 'N',
     parse: integer(0, 1_000_000),
     default: '0',
-    doc: 'Number of its rotated files to keep; `0` keeps all.',
+    doc: 'Number of rotated security logs to keep; `0` keeps all.',
   }),
   tracingEndpoint: option({
     value: 'URL',

@@ -175,7 +175,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
 const MEGABYTE = 1024 * 1024;
 const DAY_MS = 86_400_000;
 
-/** On the same disk, or the same device: whoever chose /dev/null or /dev/stdout chose it for every event. */
+/** In the same folder. A device, e.g. /dev/null or /dev/stdout, takes the events of both logs. */
 function besideAuditLog(path: string): string {
   if (/^\/(dev|proc)\//.test(path)) return path;
   const { dir, name, ext } = parse(path);

@@ -168,8 +168,8 @@ export function baseUrl(text: string): string {
 }
 
 /**
- * kube-apiserver's list of directives of `Strict-Transport-Security` (RFC 6797 section 6.1), as the value of that header;
- * empty for none.
+ * The value of the header `Strict-Transport-Security` (RFC 6797 section 6.1) for a list of directives in the form of
+ * kube-apiserver; empty for none.
  */
 export function hstsDirectives(text: string): string {
   if (text === '' || text === 'none') return '';

@@ -16,8 +16,8 @@ export interface ListParts {
   readonly views: Views;
   readonly continueTokens: ContinueTokens;
   /**
-   * For kinds that are allowed or not as a whole: whether the rules of a past revision refused the request. Throws a 410
-   * when they are no longer known.
+   * For kinds that are allowed or not as a whole: whether the rules of a past revision refused the request. Throws a
+   * 410 when they are no longer known.
    */
   readonly isRefusedAt: (request: ApiRequest, kind: Kind, revision: number) => boolean;
 }
@@ -58,7 +58,10 @@ export async function listObjects(
   const { selection, representation } =
     source.revision === reader.revision
       ? present
-      : orGone(() => asOf(parts, request, kind, present, source.revision), tooOld(parts, scope, state));
+      : orGone(
+          () => asOf(parts, request, kind, present, source.revision),
+          () => tooOld(parts, scope, state),
+        );
   const isPaged = source.limit > 0 || state !== undefined;
   const policyRevision = isPaged ? views.changedAt(kind, request.caller) : 0;
   // The count of the page before holds only if the rules are the same, do not depend on present labels, and no object
@@ -111,12 +114,14 @@ async function reach(
 }
 
 /** The 410 for a state that is no longer known. */
-const tooOld =
-  ({ continueTokens }: Pick<ListParts, 'continueTokens'>, scope: () => string, state: ContinueState | undefined) =>
-  (): ApiError =>
-    state === undefined
-      ? gone(TOO_OLD)
-      : gone(CONTINUE_TOO_OLD, continueTokens.seal({ revision: -1, after: state.after }, scope()));
+function tooOld(
+  { continueTokens }: Pick<ListParts, 'continueTokens'>,
+  scope: () => string,
+  state: ContinueState | undefined,
+): ApiError {
+  if (state === undefined) return gone(TOO_OLD);
+  return gone(CONTINUE_TOO_OLD, continueTokens.seal({ revision: -1, after: state.after }, scope()));
+}
 
 /** Past rules may be forgotten earlier than past objects: then the list is too old as well. */
 function orGone<T>(act: () => T, error: () => ApiError): T {
@@ -165,7 +170,7 @@ function sourceOf(
     if (state.revision === -1) return present;
     const snapshot = cache.at(state.revision);
     if (snapshot !== undefined) return { snapshot, revision: state.revision, limit };
-    throw tooOld({ continueTokens }, scope, state)();
+    throw tooOld({ continueTokens }, scope, state);
   }
   if (resourceVersion === undefined) return present;
   // L-26: a list at resourceVersion 0 ignores the limit.
@@ -173,7 +178,7 @@ function sourceOf(
   const exact = resourceVersionMatch === 'Exact' || (resourceVersionMatch === '' && limit > 0);
   if (!exact) return present;
   const snapshot = cache.at(resourceVersion);
-  if (snapshot === undefined) throw tooOld({ continueTokens }, scope, state)();
+  if (snapshot === undefined) throw tooOld({ continueTokens }, scope, state);
   return { snapshot, revision: resourceVersion, limit };
 }
 

@@ -70,8 +70,9 @@ export function createViews(
 }
 
 /**
- * The rule for a list of a past state: the rules of then must have allowed the caller to see a cluster as it was, and the
- * rules of now must allow to see it as it was and as it is. A cluster that was deleted since is judged by its past state.
+ * The rule for a list of a past state. The past rules must have allowed the caller to see a cluster as it was, and the
+ * present rules must allow it to see the cluster as it was and as it is. A cluster that was deleted since is judged by
+ * its past state only.
  */
 export function inBothStates(
   then: ClusterRule | undefined,

@@ -155,7 +155,7 @@ export function createPipeline(options: PipelineOptions): Serve {
   };
 
   const toApiError = (error: unknown, { auditId, deadline }: Exchange): ApiError => {
-    // Every way to the store ends here, whether or not a handler has thought of its failure.
+    // Here, so that a fault of the store is a 503 also where a handler does not expect one.
     const thrown = asApiError(error);
     const known = thrown instanceof ApiError ? thrown : internal(error);
     const wasAborted = !deadline.isOpen && error instanceof Error && error.name === 'AbortError';
@@ -242,7 +242,7 @@ export function createPipeline(options: PipelineOptions): Serve {
 /** Whether the whole request has arrived. */
 const isWhole = (x: Exchange): boolean => x.hasWholeBody || hasArrived(x.req);
 
-/** Node hands out a request before it has parsed a body that came in the same packet. It goes on when we yield. */
+/** Node hands out a request before it has parsed a body in the same packet, and parses it after this yields. */
 async function isWholeSoon(x: Exchange): Promise<boolean> {
   await undefined;
   return isWhole(x);

@@ -103,10 +103,10 @@ export const findPublicRoute: StageRun = (x, { paths }) => {
 export const takePublicSeat: StageRun = (x, { flowControl }) =>
   x.pathRoute === undefined ? undefined : takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, true), addressOf(x));
 
-/** How long a request waits for a state that it can be decided by. With a call of the store it is less than 4 s. */
+/** How long a request waits for a fresh state. Together with a call to the store, it is answered within 4 s. */
 const CURRENT_MS = 1_500;
 
-/** B30: a replica that may be behind the store decides nothing from memory: a token may be revoked, a right removed. */
+/** B30: a replica that may be behind the store decides nothing from memory: a token may have been revoked. */
 export const requireFreshState: StageRun = (x, { freshness }) =>
   x.pathRoute === undefined || presentsCredential(x) ? whenCurrent(freshness) : undefined;
 
@@ -274,7 +274,7 @@ export const takeBodySeat: StageRun = (x, { flowControl }) => {
   return queued;
 };
 
-/** A client that has to send more of its request keeps no seat: others work meanwhile. */
+/** While a body is received there is no work to do, so the request gives its seat back. */
 function leaveSeat(x: Exchange): void {
   x.waitedForBody = true;
   x.seat?.release();
@@ -288,7 +288,7 @@ export const receiveBody: StageRun = (x, parts) => {
 };
 
 async function waitForBody(x: Exchange, { flowControl, bodies }: StageParts): Promise<void> {
-  // Node hands out a request before it has parsed a body that came in the same packet. It goes on when we yield.
+  // Node hands out a request before it has parsed a body in the same packet, and parses it after this yields.
   await undefined;
   const arrived = arrivedBody(x.req, x.bodyLength);
   if (arrived !== undefined) return keepBody(x, arrived);
@@ -317,7 +317,7 @@ function keepBody(x: Exchange, bytes: Uint8Array): void {
   x.body = { bytes, mediaType: x.mediaType };
 }
 
-/** Now that the whole request is here, there is work to do. */
+/** For a request that gave its seat back to receive its body. */
 export const takeSeatAgain: StageRun = (x, parts) => (x.waitedForBody ? takeCallerSeat(x, parts) : undefined);
 
 /** A client can take half a minute to send a body. */

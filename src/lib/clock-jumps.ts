@@ -9,7 +9,7 @@ export interface ClockJumpsOptions {
 
 /** A wall clock that advances by this much more or less than the monotonic clock has jumped. */
 export const JUMP_MS = 30_000;
-/** What is removed by the clock is removed only this long after a jump: a clock that was set wrong is noticed by then. */
+/** How long after a jump nothing is removed by the clock: by then an operator can have corrected a wrong clock. */
 export const STEADY_MS = 3_600_000;
 
 /**

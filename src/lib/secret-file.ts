@@ -16,7 +16,7 @@ export class UnsafeFile extends Error {
 /** The file exists, and this process may not open it. */
 export class UnreadableFile extends UnsafeFile {}
 
-/** Of a key or a token. */
+/** Enough for a key or a token. */
 const MAX_BYTES = 64 * 1024;
 const NO_HARD_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
@@ -154,7 +154,7 @@ export async function replaceSecretFile(path: string, content: Uint8Array): Prom
     throw error;
   });
   if (present !== undefined && !present.isFile()) {
-    throw new UnsafeFile(`${path} is not a regular file: replace what it leads to.`);
+    throw new UnsafeFile(`${path} is not a regular file: replace the file that it leads to.`);
   }
   const owner = process.geteuid?.() === 0 ? (present ?? (await stat(dirname(path)))) : undefined;
   const temporary = await writeTemporary(path, content, owner);

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /**
  * Concurrent callers share one asynchronous call. A caller that arrives while a call runs waits for the next one: the
- * result of a call that started earlier may be older than what the caller has already seen. The next one starts when
- * the call ends, or after `overlapMs`: a caller must not wait for a slow call and then for its own.
+ * result of a call that started earlier may be older than what the caller has already seen. The next call starts when
+ * the current one ends, or after `overlapMs`, so that a caller does not wait for two slow calls.
  */
 export class SharedCall<T> {
   readonly #run: () => Promise<T>;

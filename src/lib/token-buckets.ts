@@ -12,8 +12,8 @@ export interface TokenBucketsOptions {
 const SWEEP_MS = 1_000;
 
 /**
- * A token bucket for each key. Of a bucket only the time is kept at which it will be full (the generic cell rate
- * algorithm); one that is full is like a new one, and is forgotten.
+ * A token bucket for each key. A bucket is stored as the time at which it will be full (the generic cell rate
+ * algorithm). A full bucket equals a new one, so it is removed by the next sweep.
  */
 export class TokenBuckets {
   readonly #options: Required<TokenBucketsOptions>;

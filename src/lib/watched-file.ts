@@ -28,7 +28,7 @@ interface Options<T> extends WatchParts {
    * opened.
    */
   readonly read: () => Promise<T | undefined>;
-  /** Used when the file has been gone for `graceMs`: what was withdrawn with the file must not stay in force. */
+  /** Used when the file has been gone for `graceMs`: removing a file withdraws its content. */
   readonly whenGone: { readonly value: T; readonly graceMs: number };
   /** Called with the new value after a change. */
   readonly onChange?: (value: T) => void;
@@ -38,7 +38,7 @@ interface Options<T> extends WatchParts {
 
 const REFRESH_MS = 5_000;
 
-/** Longer than a program takes that removes a file and writes it again. */
+/** Longer than a program takes to remove a file and write it again. */
 export const GONE_GRACE_MS = 60_000;
 
 /**

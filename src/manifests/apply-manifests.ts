@@ -1,7 +1,9 @@
 import type { Catalog } from '../api/catalog.ts';
+import { MANIFEST_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import type { ClusterStatus } from '../api/kinds/cluster.ts';
 import { withServerStatus } from '../api/kinds/cluster-conditions.ts';
+import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
 import { inBatches } from '../lib/in-batches.ts';
@@ -32,7 +34,6 @@ export interface ApplyReport {
   readonly unwritten: readonly ManifestProblem[];
 }
 
-const RBAC_GROUP = 'rbac.authorization.k8s.io';
 /** Concurrent writes share a transaction of the store. */
 const CONCURRENCY = 64;
 
@@ -82,7 +83,7 @@ async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): 
     old = current;
     return withControllerFields(parts.catalog, kind, object, current);
   };
-  // An object that was created otherwise is updated, but not marked as the file's.
+  // An object that was not created from a file is updated, and gets no origin.
   const isOurs = before !== undefined && originOf(before.object().metadata) !== undefined;
   const options = { dryRun: false, part, ...(isOurs ? { origin } : {}) } as const;
   const next = await writer.update(kind, objectKey, change, options);
@@ -101,7 +102,7 @@ export const manifestChange = (
   kind,
   objectKey,
   uid,
-  annotations: { 'clusterpass.dev/manifest': origin },
+  annotations: { [MANIFEST_ANNOTATION]: origin },
 });
 
 export const eventOf = ({ productName }: ApplyParts, change: ServerChange): ServerEvent =>

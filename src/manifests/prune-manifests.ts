@@ -63,8 +63,6 @@ export async function pruneManifests(
   return { removed, kept };
 }
 
-const NEVER_ABORTED = new AbortController();
-
 /** How many objects of the folder are no longer in it. */
 export async function countSurplus(parts: ApplyParts, source: string, read: Manifests): Promise<number> {
   const { removable, kept } = await planPruning(parts, source, read);
@@ -77,15 +75,15 @@ function refusalOf(owned: number, count: number, read: Manifests, maxPercent: nu
     return `${read.problems.length} documents could not be read, and may define what is no longer found`;
   }
   if (maxPercent === 100) return undefined;
-  const told = 'to remove them, start with --manifests-prune-limit';
-  if (read.manifests.length === 0) return `the folder has no objects, and ${count} came from it: ${told} 100`;
+  const advice = 'to remove them, start with --manifests-prune-limit';
+  if (read.manifests.length === 0) return `the folder has no objects, and ${count} came from it: ${advice} 100`;
   if (count * 100 <= owned * maxPercent) return undefined;
   const percent = Math.ceil((count * 100) / owned);
-  return `${count} of the ${owned} objects that came from the folder are no longer in it, more than ${maxPercent} %: ${told} ${percent}`;
+  return `${count} of the ${owned} objects that came from the folder are no longer in it, more than ${maxPercent} %: ${advice} ${percent}`;
 }
 
 async function planPruning({ catalog, reader }: ApplyParts, source: string, { manifests }: Manifests): Promise<Plan> {
-  const slice = new TimeSlice(NEVER_ABORTED);
+  const slice = new TimeSlice();
   const wanted = new Set(manifests.map(({ kind, objectKey }) => storageKey(kind, objectKey)));
   const removable = new Map<string, StoredObject>();
   const kept: { entry: StoredObject; reason: string }[] = [];

@@ -80,7 +80,7 @@ export function prepareForCreate(
   };
   if (status !== undefined && (!kind.hasStatus || options.keepStatus)) object.status = status;
   const created = completed(kind, object);
-  return kind.settle?.(created, undefined) ?? created;
+  return kind.deriveFields?.(created, undefined) ?? created;
 }
 
 export type UpdatePart = 'object' | 'status' | 'both';
@@ -106,7 +106,7 @@ export function prepareForUpdate(
   const status = kind.hasStatus && part === 'object' ? oldStatus : sentStatus;
   if (status !== undefined) object.status = status;
   const changed = completed(kind, object, old);
-  const next = kind.settle?.(changed, old) ?? changed;
+  const next = kind.deriveFields?.(changed, old) ?? changed;
   if (kind.countsGenerations && part !== 'status' && !sameContent(next, old)) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }

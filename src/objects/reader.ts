@@ -79,12 +79,12 @@ export class ObjectReader {
   }
 
   /**
-   * Waits until this process acts on a write that the store has made. Throws a 504 if that takes too long: a write that
-   * takes something away must not be acknowledged by a replica that still grants it.
+   * Waits until the caches of this process include a write. Throws a 504 if that takes too long: a replica must not
+   * acknowledge the removal of a permission that it still grants.
    */
   async sawOwnWrite({ ok, revision }: Pick<WriteResult, 'ok' | 'revision'>): Promise<void> {
     const reached = await this.#reflector.waitFor(revision, TIMEOUT_MS);
-    // A write that was refused has taken nothing away; those who go on from here read again.
+    // A refused write has changed nothing, and the callers read again before they retry.
     if (ok && !reached) throw notYetInForce();
   }
 

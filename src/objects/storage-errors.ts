@@ -3,14 +3,14 @@ import { StorageError } from '../storage/contract.ts';
 
 /** The API error for a StorageError, at any depth of its causes; other errors are returned as they are. */
 export function asApiError(error: unknown): unknown {
-  const found = storageErrorIn(error);
+  const found = error instanceof ApiError ? undefined : storageErrorIn(error);
   if (found === undefined) return error;
   const apiError = apiErrorFor(found);
   apiError.cause = found;
   return apiError;
 }
 
-/** B32: a fault of the store is never an internal error: it is expected, and it ends. */
+/** B32: a fault of the store is never an internal error (500). */
 function apiErrorFor({ code }: StorageError): ApiError {
   switch (code) {
     case 'unavailable':
@@ -31,14 +31,16 @@ function apiErrorFor({ code }: StorageError): ApiError {
 /** An operator has to repair it. */
 const UNREADABLE_RETRY_S = 30;
 
-function storageErrorIn(error: unknown): StorageError | undefined {
-  let at = error;
-  for (let depth = 0; depth < 8 && at instanceof Error && !(at instanceof ApiError); depth++) {
+/** The StorageError that caused an error, at any depth; undefined if none did. */
+export function storageErrorIn(error: unknown): StorageError | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < MAX_CAUSES; at = at.cause, depth++) {
     if (at instanceof StorageError) return at;
-    at = at.cause;
   }
   return undefined;
 }
+
+/** A chain of causes may be circular. */
+const MAX_CAUSES = 8;
 
 /** L-37 */
 export function resourceVersionTooLarge(requested: number, current: number): ApiError {
@@ -51,7 +53,7 @@ export function resourceVersionTooLarge(requested: number, current: number): Api
 /** L-38 */
 export const warmingUp = (): ApiError => tooManyRequests('storage is (re)initializing', 1);
 
-/** Without Retry-After: clients would repeat a write that has happened. */
+/** Without Retry-After: clients would repeat a write that was made. */
 export const notYetInForce = (): ApiError =>
   timeout(
     'the change is stored, but this server does not act on it yet: read the object before you repeat the request',

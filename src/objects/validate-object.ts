@@ -102,7 +102,7 @@ const MAX_SELECTOR_LENGTH = 64 * 1024;
 /** All of them are compiled and compared whenever the binding is evaluated. */
 const MAX_REQUIREMENTS = 100;
 
-/** A binding with an invalid selector would apply to no cluster, one with a mistaken selector to all. */
+/** A binding with an invalid selector would apply to no cluster, one with a negated unknown label to all. */
 function validateClustersAnnotation(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
   const selector = metadata.annotations?.[CLUSTERS_ANNOTATION];
   if (selector === undefined || !kind.resource.endsWith('rolebindings')) return [];
@@ -126,7 +126,7 @@ function validateClustersAnnotation(kind: Kind, metadata: ObjectMeta, old: Objec
   }
 }
 
-/** The annotation places objects of manifests. In the API the path does, and both must agree. */
+/** In manifests the annotation names the cluster of an object. In the API the path does, and both must agree. */
 function validateInClusterAnnotation(kind: Kind, { annotations }: ObjectMeta, cluster: string): FieldError[] {
   const named = annotations?.[IN_CLUSTER_ANNOTATION];
   if (!kind.inCluster || named === undefined || named === cluster) return [];

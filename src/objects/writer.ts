@@ -41,7 +41,7 @@ export interface CreateOptions {
   readonly dryRun: boolean;
   /** Keep the status that was sent. Default: drop it, as the API does. */
   readonly keepStatus?: boolean;
-  /** The file that the object comes from, see ORIGIN_ANNOTATION. */
+  /** The file that the object comes from, see MANIFEST_ANNOTATION. */
   readonly origin?: string;
   readonly admit?: Admit;
 }
@@ -53,7 +53,7 @@ export interface UpdateOptions {
   /** Conditions on other keys at the instant of the write. */
   readonly guards?: readonly Guard[];
   readonly admit?: Admit;
-  /** The file that the object comes from, see ORIGIN_ANNOTATION. Default: the origin stays what it was. */
+  /** The file that the object comes from, see MANIFEST_ANNOTATION. Default: the origin stays what it was. */
   readonly origin?: string | undefined;
 }
 

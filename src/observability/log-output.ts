@@ -2,7 +2,7 @@ import { fstatSync, write, writeSync } from 'node:fs';
 
 /** Where the text of log lines goes. One write at a time. */
 export interface LogSink {
-  /** Calls back when the text is written, or with an error. Never blocks the event loop. */
+  /** Calls `done` when the text is written, or with an error. Never blocks the event loop. */
   write(text: string, done: (error?: Error | null) => void): void;
   /** The last chance, when the process exits. May throw. */
   writeSync(text: string): void;
@@ -27,7 +27,7 @@ export class LogOutput {
   readonly #maxBytes: number;
   #onRoom: (dropped: number) => void;
   #lines: string[] = [];
-  /** Of all lines that are not written, those that the sink has among them. */
+  /** Of all unwritten lines, including those that the sink is writing. */
   #bytes = 0;
   #isWriting = false;
   #dropped = 0;

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
+import { REDACTED } from './token-text.ts';
 
-const REDACTED = '<redacted>';
 /**
  * Digests are never shown and the key has a fixed length, so a prefix is as good as HMAC here, at a third of its cost.
  */

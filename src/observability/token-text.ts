@@ -1,7 +1,7 @@
 /** How every JWT begins. */
 const JWT_START = 'eyJ';
 /** No token is shorter. */
-const MIN_TOKEN_LENGTH = 32;
+export const MIN_TOKEN_LENGTH = 32;
 
 /**
  * Whether a word is long and looks like a JWT or like random characters: capitals, small letters and digits. Names in

@@ -125,7 +125,7 @@ export async function compose(
     const issuers = createIssuers({ baseUrl, productName: options.productName });
 
     await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
-    // A process that cannot use its own disk says so and exits; etcd is waited for.
+    // With SQLite a failure ends the process. etcd may be started later, so it is waited for.
     const waiting = options.store.engine === 'etcd' ? waitForStore(logger) : <T>(step: () => Promise<T>) => step();
     const { store: engine, time, campaign } = await waiting(openStore);
     const store = measuredStore(engine, observeStore(metrics));

@@ -28,7 +28,7 @@ export interface OpenedAuthenticator {
   readonly authenticator: Authenticator;
   /** Origins of the token endpoints of an identity provider, for the console's content security policy. */
   readonly originsOf: (issuer: string) => readonly string[];
-  /** Whether a file is gone, and with it its callers. */
+  /** Whether a file is gone, so that its callers are refused. */
   readonly isGone: { tokenFile(): boolean; authenticationConfig(): boolean };
   close(): void;
 }
@@ -96,7 +96,7 @@ export async function openAuthenticator({
       close,
     };
   } catch (error) {
-    // The sources that were opened before have timers.
+    // Sources that are open already have timers.
     close();
     throw error;
   }

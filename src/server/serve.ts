@@ -6,11 +6,12 @@ import { loadServeOptions, OptionsError } from '../config/load-options.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { fileProblem } from '../lib/file-problem.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
+import { storageErrorIn } from '../objects/storage-errors.ts';
 import { type Logger, openServerLog, type ServerLog } from '../observability/logger.ts';
 import { SignerFailed } from '../tokens/external/signer-client.ts';
 import type { Program } from './compose.ts';
 import { openStore } from './open-store.ts';
-import { ATTEMPT_MS, storageErrorOf } from './wait-for-store.ts';
+import { ATTEMPT_MS } from './wait-for-store.ts';
 import { welcome } from './welcome.ts';
 import { startWorkers, WorkerFailed } from './workers/start-workers.ts';
 
@@ -109,7 +110,7 @@ const OPERATOR_ERRORS = [UnsafeFile, TokenFileError, AuthenticationConfigError, 
 /** The message of an error that the operator can fix; the stack of any other. */
 function explain(error: unknown, { listen, dataDir }: ServeOptions): string {
   // Also behind an answer of the API: the start writes objects.
-  const storage = storageErrorOf(error);
+  const storage = storageErrorIn(error);
   if (storage !== undefined) return storage.message;
   if (OPERATOR_ERRORS.some((type) => error instanceof type)) return (error as Error).message;
   const { code, syscall, path, message, stack } = error as NodeJS.ErrnoException;

@@ -1,20 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../api/status.ts';
+import { storageErrorIn } from '../objects/storage-errors.ts';
 import type { Logger } from '../observability/logger.ts';
-import { StorageError } from '../storage/contract.ts';
 
-/** One attempt to open etcd: after it the log says that this process waits. */
+/** The time of one attempt to open etcd. If it fails, the log says that this process waits. */
 export const ATTEMPT_MS = 3_000;
 const PAUSE_MS = 500;
 const SAY_EVERY_MS = 3_000;
-
-/** The StorageError that an error was caused by, if any. */
-export function storageErrorOf(error: unknown): StorageError | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
-    if (at instanceof StorageError) return at;
-  }
-  return undefined;
-}
 
 /**
  * Repeats a step of the start for as long as etcd is away: replicas and etcd may be started in any order, and a process
@@ -46,7 +38,7 @@ export function waitForStore(logger: Pick<Logger, 'warn' | 'info'>): <T>(step: (
 }
 
 function reasonToWait(error: unknown): string | undefined {
-  const cause = storageErrorOf(error);
+  const cause = storageErrorIn(error);
   if (cause !== undefined) return cause.code === 'unavailable' ? cause.message : undefined;
   // The caches are behind the store.
   return error instanceof ApiError && (error.status.code === 503 || error.status.code === 504)

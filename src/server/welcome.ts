@@ -9,7 +9,7 @@ export function welcome(
   baseUrl: string,
 ): string {
   const folder = fromHere(dataDir);
-  // Trusts the certificate itself, whoever has signed it: the command works as it is.
+  // Trusts the certificate itself, so the command works with any CA and with a self-signed certificate.
   const curl = tls === undefined ? 'curl' : `curl --cacert ${shellWord(fromHere(tls.certFile))}`;
   const token = `${folder}/${ADMIN_TOKEN_FILE}`;
   const lines = [

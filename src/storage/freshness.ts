@@ -1,3 +1,4 @@
+import { firstWithin } from '../lib/first-within.ts';
 import { type Revision, StorageError, type Store } from './contract.ts';
 import type { Follower } from './revision-waiters.ts';
 
@@ -15,26 +16,26 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** What is decided from memory includes every write that was acknowledged this long ago, anywhere. */
+/** Decisions from memory include every write that any replica acknowledged this long ago. */
 export const MAX_AGE_MS = 1_000;
 const PROVE_EVERY_MS = 250;
-/** A store that answers no question for this long counts as away. Less than MAX_AGE_MS - PROVE_EVERY_MS. */
+/** A store that answers no request for this long counts as away. Less than MAX_AGE_MS - PROVE_EVERY_MS. */
 const AWAY_AFTER_MS = 700;
-/** A timer that is this much too late means that this process was suspended or busy: it proves nothing of the store. */
+/** A timer that fires later than this multiple of its time: this process was suspended or busy, not the store. */
 const LATE = 1.3;
 const MAX_PROOFS_RUNNING = 16;
 const ASK_AWAY_MS = 1_000;
-/** A question about the store that is older than this is no longer waited for. */
+/** How long a proof may take. */
 const PROOF_MS = 4_000;
 
 /**
- * Knows how old the state in memory may be. The store's revision is read several times a second; once the followers
- * have applied it, everything that was acknowledged before the read is in memory. A watch that hangs does not say so,
- * and without this proof the caches would be believed for as long as it hangs.
+ * Bounds the age of the state in memory. The store's revision is read several times a second. Once the followers have
+ * applied it, memory includes everything that was acknowledged before the read: that is a proof of freshness. A watch
+ * that hangs looks like a watch without events, so it proves nothing.
  *
  * - The newest proof is at most MAX_AGE_MS old: memory is current.
  * - It is older, and the store answers: memory may be behind, and nothing may be decided from it.
- * - The store answers no question: memory is used as it is (B12). `isAway` says so.
+ * - The store answers no request: memory is used as it is (B12), and `isAway` is true.
  */
 export class Freshness {
   readonly #store: FreshnessOptions['store'];
@@ -43,7 +44,7 @@ export class Freshness {
   #waiters: Waiter[] = [];
   #timer: NodeJS.Timeout | undefined;
   #running = 0;
-  /** When the question of the newest proof was asked. */
+  /** When the revision of the newest proof was requested. */
   #provenAt = Number.NEGATIVE_INFINITY;
   #provenRevision: Revision = 0;
   #answeredAt = Number.NEGATIVE_INFINITY;
@@ -70,7 +71,7 @@ export class Freshness {
     return () => clearInterval(this.#timer);
   }
 
-  /** No question of the last moments was answered. */
+  /** The store has answered no request for AWAY_AFTER_MS. */
   get isAway(): boolean {
     return this.#isAway;
   }
@@ -111,9 +112,10 @@ export class Freshness {
    */
   async catchUp(timeoutMs: number): Promise<boolean> {
     const asked = this.#now();
-    // Those who ask a store that is known to be away need not wait for as long as the first did.
+    // A store that is known to be away gets less time.
     const answerMs = this.#isAway ? Math.min(timeoutMs, ASK_AWAY_MS) : timeoutMs;
-    const revision = this.#store.knownRevision?.() ?? (await within(this.#ask(), answerMs));
+    const revision = this.#store.knownRevision?.() ?? (await firstWithin(answerMs, this.#ask()));
+    if (revision === undefined) throw new StorageError('unavailable', 'the store did not answer in time');
     return this.#reach(revision, asked, timeoutMs);
   }
 
@@ -134,7 +136,7 @@ export class Freshness {
     return true;
   }
 
-  /** For a store whose revision is known without a question. */
+  /** For a store whose revision is known without a request. */
   #proveFromMemory(): boolean {
     const revision = this.#store.knownRevision?.();
     if (revision === undefined || !this.#hasApplied(revision)) return false;
@@ -162,7 +164,7 @@ export class Freshness {
       clearTimeout(silence);
       await this.#reach(revision, asked, PROOF_MS);
     } catch {
-      // Reported by those who need the answer.
+      // `catchUp` reports the error to its callers.
       this.#noAnswer(asked);
     } finally {
       clearTimeout(silence);
@@ -191,17 +193,5 @@ export class Freshness {
       if (this.#isAway || waiter.since <= this.#provenAt) waiter.resolve();
       else this.#waiters.push(waiter);
     }
-  }
-}
-
-async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new StorageError('unavailable', 'the store did not answer in time')), ms);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

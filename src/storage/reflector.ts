@@ -108,7 +108,7 @@ export class Reflector<E extends CacheEntry> implements Follower {
     // All in one tick: no reader sees one kind before and another after the refill.
     for (const refill of refills) refill.finish(base);
     this.#goal = now;
-    // Those who wait continue after this tick, when the listeners have the same state.
+    // Waiters continue after this tick, when the listeners have the same state.
     this.#position.moveTo(base);
     for (const listener of this.#listeners) this.#reset(listener);
   }

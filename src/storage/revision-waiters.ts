@@ -15,7 +15,7 @@ interface Waiter {
   readonly resolve: (reached: boolean) => void;
 }
 
-/** The position of a follower, and those who wait for it to advance. */
+/** The position of a follower, with the calls that wait for it to advance. */
 export class RevisionWaiters implements Follower {
   #waiters: Waiter[] = [];
   #timeout: { readonly timer: NodeJS.Timeout; readonly deadline: number } | undefined;

@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '../api/codec/utf8.ts';
 import type { Algorithm } from './keys/algorithms.ts';
 
 /** Compact JWS (RFC 7515 section 7.1), read so that one token has exactly one spelling. */
@@ -58,12 +59,10 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Fatal: a name or an audience of a token must not become another one by replacing what is not UTF-8. */
-const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true, fatal: true });
-
+/** Undefined for bytes that are not UTF-8: replacing them would turn a name or an audience into another one. */
 export function parseJsonObject(bytes: Buffer): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(UTF8.decode(bytes));
+    const value: unknown = JSON.parse(decodeUtf8(bytes));
     return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;

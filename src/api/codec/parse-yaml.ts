@@ -57,9 +57,9 @@ export function* parseYamlDocuments(text: string, maxTokens: number): Generator<
 }
 
 /**
- * The library goes on after a fault and makes an Error of each: 130 KB of invalid escapes took 300 ms. This composer
- * throws at the first. The library has no option for that, and its types call `onError` private, but the compiler
- * checks that it exists.
+ * A composer that throws at the first fault. The library continues and makes an Error for each: 130 KB of invalid
+ * escapes took 300 ms. It has no option for that. Its types call `onError` private, but the compiler checks that it
+ * exists.
  */
 function createComposer(lines: LineCounter): Composer {
   const composer = new Composer({
@@ -71,9 +71,9 @@ function createComposer(lines: LineCounter): Composer {
   });
   let first: YamlSyntaxError | undefined;
   const onError = (source: FaultSource, code: string, message: string, warning?: boolean): void => {
-    // A bracket that closes at the indentation of its key is a warning, and usual.
+    // This warning is about a bracket that closes at the indentation of its key, which is common.
     if (warning === true && code === 'BAD_INDENT') return;
-    // The library may catch this one, and report its message once more.
+    // The library may catch this error and report its message again.
     first ??= yamlFault(lines, offsetOfFault(source), message);
     throw first;
   };
@@ -82,7 +82,7 @@ function createComposer(lines: LineCounter): Composer {
   return composer;
 }
 
-/** What the library reports a fault of: an offset, a range or a token. */
+/** Where the library found a fault: an offset, a range or a token. */
 type FaultSource = number | readonly number[] | { readonly offset: number };
 
 function offsetOfFault(source: FaultSource): number {

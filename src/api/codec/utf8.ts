@@ -56,11 +56,11 @@ export function wellFormed(text: string): string {
   throw new EncodingError(`\\u${half.charCodeAt(0).toString(16)} is half of a surrogate pair, without the other half`);
 }
 
-/** Halves the range that holds it: a loop over three megabytes would take 60 ms. */
+/** Binary search: a loop over three megabytes would take 60 ms. */
 function firstInvalidByte(bytes: Uint8Array): number {
   let start = 0;
   let end = bytes.length;
-  while (end - start > LONGEST) {
+  while (end - start > MIN_RANGE) {
     const middle = characterStart(bytes, start + ((end - start) >> 1));
     if (isUtf8(bytes.subarray(start, middle))) start = middle;
     else end = middle;
@@ -74,8 +74,8 @@ function firstInvalidByte(bytes: Uint8Array): number {
   return start;
 }
 
-/** Above the length of a character, so that a step back to its start leaves something on both sides. */
-const LONGEST = 16;
+/** The search ends here. More than a character, so that a step back to its start leaves bytes on both sides. */
+const MIN_RANGE = 16;
 
 /** `at`, or up to three bytes before it, if those bytes and the one at `at` may be one character. */
 function characterStart(bytes: Uint8Array, at: number): number {

@@ -126,6 +126,9 @@ const MAX_CERTIFICATES = 64;
 export const MAX_BUNDLE_LENGTH = 349_528;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g;
 
+/** The certificates of a `caBundle`, each as PEM. */
+export const certificateTexts = (caBundle: string): readonly string[] => decoded(caBundle).match(CERTIFICATE) ?? [];
+
 /** What does not depend on the time. */
 interface BundleFacts {
   readonly problem: string | undefined;
@@ -149,7 +152,7 @@ function readBundle(caBundle: string): BundleFacts {
   const refused = (problem: string): BundleFacts => ({ problem, expiresAt: 0 });
   const key = keyProblem(caBundle);
   if (key !== undefined) return refused(key);
-  const texts = decoded(caBundle).match(CERTIFICATE) ?? [];
+  const texts = certificateTexts(caBundle);
   if (texts.length === 0)
     return refused('contains no certificate: it must be a PEM file (-----BEGIN CERTIFICATE-----), in base64');
   if (texts.length > MAX_CERTIFICATES) return refused(`contains more than ${MAX_CERTIFICATES} certificates`);

@@ -7,7 +7,7 @@ import { validateProbeChoice } from '../probe-annotation.ts';
 import { conditionOf, READY } from './cluster-conditions.ts';
 import { DEFAULT_CHECKS, type EndpointChecks, MAX_BUNDLE_LENGTH, validateEndpoints } from './cluster-endpoints.ts';
 import { type ClusterStatus, controllerOf, endpointsField } from './cluster-spec.ts';
-import { type EndpointChangeRules, settleEndpoints, validateConfirmed } from './endpoint-changes.ts';
+import { deriveEndpointFields, type EndpointChangeRules, validateConfirmed } from './endpoint-changes.ts';
 import { ageColumn, nameColumn, text, timestamp, typeMeta } from './meta.ts';
 
 export type { ApiEndpoints, ServerEndpoint } from './cluster-endpoints.ts';
@@ -217,7 +217,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
         { goType: 'Cluster', description: 'A cluster of the fleet, with what clients need to connect to it.' },
       ),
     ),
-    settle: (object, old) => settleEndpoints(object, old, changes),
+    deriveFields: (object, old) => deriveEndpointFields(object, old, changes),
     // A part that the update shares with the stored object was validated when it was stored.
     validate: (object, old) => [
       ...(old !== undefined && object.spec === old.spec

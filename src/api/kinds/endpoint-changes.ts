@@ -32,8 +32,8 @@ const confirmedIn = (spec: Spec): ApiEndpoints | undefined => spec[CONFIRMED_FIE
 const writtenIn = (spec: Spec, field: string): ApiEndpoints => (spec[field] ?? {}) as ApiEndpoints;
 const inForce = (spec: Spec, field: string): ApiEndpoints => confirmedIn(spec) ?? writtenIn(spec, field);
 
-/** The endpoints that stay in force after this write, while those in the spec wait; undefined if none wait. */
-function waitingFor(object: ApiObject, old: ApiObject, rules: EndpointChangeRules): ApiEndpoints | undefined {
+/** The endpoints that stay in force while those in the spec wait for confirmation; undefined if none wait. */
+function endpointsHeld(object: ApiObject, old: ApiObject, rules: EndpointChangeRules): ApiEndpoints | undefined {
   const { field, hold, productName } = rules;
   const [spec, oldSpec] = [specOf(object), specOf(old)];
   const wanted = writtenIn(spec, field);
@@ -46,22 +46,26 @@ function waitingFor(object: ApiObject, old: ApiObject, rules: EndpointChangeRule
 }
 
 /**
- * The cluster with what follows from a change of its endpoints: which endpoints are in force, the condition that shows
- * a waiting change, and a Ready condition of the prober that is about other endpoints. Called for every write, so that
- * no writer of the status can remove the condition. A new cluster is confirmed by its registration.
+ * Derives from a write which endpoints are in force, and the condition that shows a waiting change. Resets a Ready
+ * condition of the prober that is about other endpoints. Called for every write, so that no writer of the status can
+ * remove the condition. A new cluster is confirmed by its registration.
  */
-export function settleEndpoints(object: ApiObject, old: ApiObject | undefined, rules: EndpointChangeRules): ApiObject {
+export function deriveEndpointFields(
+  object: ApiObject,
+  old: ApiObject | undefined,
+  rules: EndpointChangeRules,
+): ApiObject {
   if (old === undefined) return object;
   const [spec, oldSpec] = [specOf(object), specOf(old)];
-  // Nearly every write: nothing waits, and the write is not about the endpoints.
+  // In nearly every write nothing waits, and the endpoints do not change.
   const isSettled = object.spec === old.spec && confirmedIn(oldSpec) === undefined;
-  const confirmed = isSettled ? undefined : waitingFor(object, old, rules);
+  const confirmed = isSettled ? undefined : endpointsHeld(object, old, rules);
   const settled = isSettled ? object : withConfirmed(object, confirmedIn(oldSpec), confirmed);
   const now = toTimestamp(rules.now());
   const before = statusOf(object);
   let status = before;
   if (confirmed !== undefined) {
-    status = withCondition(status, ENDPOINTS_CONFIRMED, waits(object, confirmed, rules.field), now);
+    status = withCondition(status, ENDPOINTS_CONFIRMED, changeWaits(object, confirmed, rules.field), now);
   } else if (conditionOf(status, ENDPOINTS_CONFIRMED) !== undefined) {
     status = withCondition(status, ENDPOINTS_CONFIRMED, CONFIRMED, now);
   }
@@ -73,7 +77,7 @@ export function settleEndpoints(object: ApiObject, old: ApiObject | undefined, r
   return status === before ? settled : { ...settled, status };
 }
 
-/** A value that the caller made up is left, for `validateConfirmed`. */
+/** A value that a caller invented is left in the object: `validateConfirmed` refuses it. */
 function withConfirmed(object: ApiObject, before: ApiEndpoints | undefined, next: ApiEndpoints | undefined): ApiObject {
   const { [CONFIRMED_FIELD]: sent, ...rest } = specOf(object);
   const isForeign = sent !== undefined && (before === undefined || !sameEndpoints(sent as ApiEndpoints, before));
@@ -89,7 +93,7 @@ export function validateConfirmed(
 ): FieldError[] {
   const sent = confirmedIn(specOf(object));
   if (sent === undefined) return [];
-  const expected = old === undefined ? undefined : waitingFor(object, old, rules);
+  const expected = old === undefined ? undefined : endpointsHeld(object, old, rules);
   if (expected !== undefined && sameEndpoints(sent, expected)) return [];
   const how = `the server sets it; write the endpoints to spec.${rules.field}, and confirm a change with: clusterpass confirm ${object.metadata.name}`;
   return [forbiddenField(`spec.${CONFIRMED_FIELD}`, how)];
@@ -101,7 +105,7 @@ const CONFIRMED: Conclusion = {
   message: 'The endpoints in the spec of this cluster are confirmed.',
 };
 
-function waits(object: ApiObject, confirmed: ApiEndpoints, field: string): Conclusion {
+function changeWaits(object: ApiObject, confirmed: ApiEndpoints, field: string): Conclusion {
   const wanted = writtenIn(specOf(object), field);
   const isOtherCa = (wanted.caBundle ?? '') !== (confirmed.caBundle ?? '');
   const isOtherAddress = !sameEndpoints({ ...wanted, caBundle: '' }, { ...confirmed, caBundle: '' });

@@ -29,7 +29,7 @@ export class ExpressionFailed extends Error {
 export const BUDGET = 10_000;
 /** A match takes some twenty microseconds to start, and up to two for each character. */
 const MATCH_UNITS = 20;
-/** `||`, `&&`, `all` and `exists` go on after a failure, for which the library makes an Error in some ten microseconds. */
+/** `||`, `&&`, `all` and `exists` continue after a failure, and the library takes ten microseconds for its Error. */
 const FAILURE_UNITS = 20;
 const MAX_SOURCE = 8 * 1024;
 
@@ -41,7 +41,7 @@ let exceeded: ExpressionFailed | undefined;
 function spend(units: number): void {
   budget -= units;
   if (budget >= 0) return;
-  // One for the whole evaluation: whatever goes on after it fails again at once.
+  // One Error for the whole evaluation: every further step of it throws this one.
   exceeded ??= new ExpressionFailed('the expression takes too many steps for these claims');
   throw exceeded;
 }
@@ -162,8 +162,8 @@ function selectedClaim({ op, args }: ASTNode): string | undefined {
 }
 
 /**
- * Makes a failed node spend budget. The library reads `input` of a node when it makes an Error of it, and only then, to
- * repeat the source below the message. That would take longer than the evaluation, so there is no source to repeat.
+ * Charges each failure to the budget. The library reads `input` of a node only when it makes an Error for that node, to
+ * quote the source in the message. The getter returns no source: quoting it would take longer than the evaluation.
  */
 function chargeFailures(value: unknown, seen: Set<unknown>): void {
   if (typeof value !== 'object' || value === null || seen.has(value)) return;
@@ -180,7 +180,7 @@ function chargeFailures(value: unknown, seen: Set<unknown>): void {
       },
     });
     chargeFailures(value.args, seen);
-    // What a loop becomes.
+    // A loop is replaced by the node in `meta.alternate`.
     chargeFailures((value as { meta?: { alternate?: unknown } }).meta?.alternate, seen);
     return;
   }

@@ -51,7 +51,7 @@ function checkedText(what: string, value: unknown): string {
   if (value.length > MAX_TEXT) throw new TokenRejected(`${what} is longer than ${MAX_TEXT} characters`);
   // A line break in a name would forge a line wherever the name is printed.
   if (/\p{Cc}/u.test(value)) throw new TokenRejected(`${what} contains control characters`);
-  // Written as UTF-8, two different names with half a pair would be one.
+  // In UTF-8 every lone surrogate becomes U+FFFD, so two different names would be equal.
   if (!value.isWellFormed()) throw new TokenRejected(`${what} contains half of a surrogate pair`);
   return value;
 }

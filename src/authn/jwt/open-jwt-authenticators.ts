@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { codeOf } from '../../lib/file-problem.ts';
 import { GONE_GRACE_MS, openWatchedFile, type WatchParts } from '../../lib/watched-file.ts';
 import type { TokenAuthenticator } from '../token-authenticator.ts';
 import { createIssuerKeys, type FetchDocument } from './issuer-keys.ts';
@@ -16,7 +17,7 @@ export interface JwtAuthenticators extends TokenAuthenticator {
   originsOf(issuer: string): readonly string[];
   /** Reads the file if it has changed. A bad file is reported and the configuration in force stays. */
   refresh(): Promise<void>;
-  /** Whether the file is gone, and with it its issuers. */
+  /** Whether the file is gone, so that tokens of its issuers are refused. */
   isGone(): boolean;
   close(): void;
 }
@@ -34,8 +35,8 @@ export interface JwtAuthenticatorsParts extends WatchParts, ReadOptions {
 const REFRESH_KEYS_MS = 5 * 60_000;
 
 /**
- * Rejects with AuthenticationConfigError or UnsafeFile. An issuer that does not respond does not prevent the start: its tokens are
- * refused until it responds.
+ * Rejects with AuthenticationConfigError or UnsafeFile. An issuer that does not respond does not prevent the start: its
+ * tokens are refused until it responds.
  */
 export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Promise<JwtAuthenticators> {
   const { file, createFetch, now, every, report } = parts;
@@ -100,7 +101,7 @@ async function load(file: string, options: ReadOptions): Promise<readonly JwtAut
   try {
     bytes = await readFile(file);
   } catch (error) {
-    if (['ENOENT', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    if (['ENOENT', 'EACCES'].includes(codeOf(error))) return undefined;
     throw new AuthenticationConfigError(`authentication configuration ${file} cannot be read`);
   }
   try {

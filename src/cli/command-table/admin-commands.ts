@@ -125,11 +125,11 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['confirm'],
     summary: 'Confirm the addresses and the CA of a cluster.',
     details:
-      'It takes the verb `confirm` on clusters. With `--confirm-endpoints` of the server, a change of the addresses or the ' +
-      'CA of a cluster waits until it is confirmed; meanwhile clients get the ones before. If `spec.authInfo.controller` of ' +
+      'Needs the verb `confirm` on clusters. With `--confirm-endpoints` of the server, a change of the addresses or the ' +
+      'CA of a cluster waits until it is confirmed; meanwhile clients get the previous ones. If `spec.authInfo.controller` of ' +
       'a cluster names a credential, the server sends it only to confirmed addresses with a confirmed CA. The command ' +
       'prints what it confirms and what that replaces: check it, especially after a change that you did not make. To ' +
-      'withdraw a change, write the endpoints before to the cluster.',
+      'withdraw a change, write the previous endpoints to the cluster.',
     arguments: [{ name: '<CLUSTER>', doc: 'Name of the cluster.' }],
     flags: [
       {

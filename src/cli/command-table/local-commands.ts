@@ -9,7 +9,7 @@ export const ROTATE_ADMIN_TOKEN: Command = {
     'Writes a new token to `admin.token` in the data directory (`--data-dir`, as a flag, environment variable or in a file ' +
     '(`--config`); see [options.md](options.md)). Run it on the machine of the server, as its user or as root. A running ' +
     'server accepts the new token within five seconds, and from then on refuses the old one; open watches of the old one ' +
-    'end. To take the token away until the next start, remove the file.',
+    'end. To withdraw the token until the next start, remove the file.',
   connects: false,
   examples: ['clusterpass admin-token rotate --data-dir /var/lib/clusterpass'],
 };

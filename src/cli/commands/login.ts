@@ -22,7 +22,7 @@ export const run: Run = async (context, invocation) => {
     productName: invocation.text('productName') ?? (await findProductName(client)) ?? connection.productName,
   };
   await changeLogins(context, ({ logins }) => ({ current: server, logins: { ...logins, [server]: login } }));
-  // What was issued to an earlier login may have been refused since.
+  // Tokens that were issued to an earlier login may be refused now.
   await deleteCredentials(context, server);
   context.out.write(`Logged in to ${server} as ${JSON.stringify(terminalSafe(user))}.\n`);
   return undefined;

@@ -48,13 +48,13 @@ async function knownFacts(client: Client, token: TokenReference): Promise<TokenF
     const { spec } = (await client.request<TrackedToken>('GET', path)).value;
     return { audiences: spec.audiences, expiresAt: Date.parse(spec.expirationTimestamp) / 1000 };
   } catch (error) {
-    // Without a record, or without permission to see it, the facts are not known.
+    // The token has no record, or the caller may not read it.
     if (error instanceof StatusError && [403, 404].includes(error.code)) return {};
     throw error;
   }
 }
 
-/** A revocation is known to Clusterpass only: others that verify tokens with the key set do not ask. */
+/** Only Clusterpass knows the revocation: programs that verify tokens with the key set do not ask it. */
 function stillAccepted({ audiences = [], expiresAt }: TokenFacts): string {
   const until =
     expiresAt === undefined ? 'until it expires' : `until ${new Date(expiresAt * 1000).toISOString().slice(0, 19)}Z`;

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { connect, rootCertificates } from 'node:tls';
 import { chooseEndpoint } from '../../api/choose-endpoint.ts';
+import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsOf } from '../../client/types.ts';
 import { fieldSelectorFor, getCluster } from '../clusters.ts';
@@ -44,14 +45,14 @@ async function issuerOf(client: Client, name: string): Promise<Issuer> {
   const cluster = await getCluster(client, name);
   const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });
   const annotations = items[0]?.metadata.annotations ?? {};
-  const issuer = annotations['clusterpass.dev/issuer'];
+  const issuer = annotations[COMPUTED_ANNOTATIONS.issuer];
   if (items.length > 0 && issuer === undefined) {
     throw new CliError(`${terminalSafe(name)} issues its own tokens: there is nothing to configure`);
   }
   if (issuer === undefined || !URL.canParse(issuer)) {
     throw new CliError(`the issuer of ${terminalSafe(name)} is unknown: you need permission to list the cluster`);
   }
-  return { issuer, audience: annotations['clusterpass.dev/audience'] ?? issuer, cluster };
+  return { issuer, audience: annotations[COMPUTED_ANNOTATIONS.audience] ?? issuer, cluster };
 }
 
 /** Makes an API server read the key set again, e.g. after a key was revoked. */

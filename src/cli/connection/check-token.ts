@@ -5,7 +5,7 @@ import { fetchFor, type TlsTrust } from './fetch-for.ts';
 /** A check must not delay kubectl for long. */
 const TIMEOUT_MS = 2_000;
 
-/** Asks Clusterpass, as the bearer of the token, who that is. It refuses a token that was revoked in any way. */
+/** Sends Clusterpass a SelfSubjectReview with the token. It refuses a token whose key, account or id was revoked. */
 export async function checkAtServer(connection: Connection, cluster: string, token: string): Promise<Verdict> {
   const { server, productName } = connection;
   const path = `/${productName}/${encodeURIComponent(cluster)}/apis/authentication.k8s.io/v1/selfsubjectreviews`;
@@ -14,8 +14,8 @@ export async function checkAtServer(connection: Connection, cluster: string, tok
 }
 
 /**
- * Asks the cluster that kubectl is about to send the token to, as `KUBERNETES_EXEC_INFO` names it. Not one from the
- * registry: its address may have changed since the kubeconfig was written.
+ * Sends the token to the cluster in `KUBERNETES_EXEC_INFO`, to which kubectl is about to send it. Not to the address in
+ * the registry, which may have changed since the kubeconfig was written.
  */
 export async function checkAtCluster(execInfo: string | undefined, token: string): Promise<Verdict> {
   const cluster = clusterIn(execInfo);

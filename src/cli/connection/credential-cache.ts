@@ -64,13 +64,13 @@ export async function cachedCredential(
   };
   const renewed = (old: CachedCredential | undefined): Promise<CachedCredential> =>
     renew(context, old, source).catch(async (error: unknown) => {
-      // The caller is refused, so what was issued to it must not be used either.
+      // The caller is refused, so a credential that was issued to it must not be used either.
       if (isStatus(error, 401)) await rm(file, { force: true });
       throw error;
     });
   if (replace) {
     const credential = await renewed(undefined);
-    // It has to work without a cache, too.
+    // The command works without a cache, too.
     await writePrivate(file, JSON.stringify(credential)).catch(() => undefined);
     return credential;
   }
@@ -102,7 +102,8 @@ export async function cachedCredential(
 }
 
 /**
- * client-go asks again before the expiry only after a 401. It does not say so, but it is the same process.
+ * Whether the same process requests the credential again. client-go does that before the expiry only after a 401, and
+ * does not tell the plugin about the 401.
  * https://github.com/kubernetes/client-go/blob/master/plugin/pkg/client/auth/exec/exec.go, maybeRefreshCreds
  */
 const wasAsked = ({ parentPid }: Context, credential: CachedCredential): boolean =>
@@ -126,7 +127,7 @@ async function renew(
   try {
     issued = await source.issue();
   } catch (error) {
-    // The server is away. The old one may still be accepted.
+    // Clusterpass cannot be reached, and the cluster may still accept the old token.
     if (checked !== undefined && verdict === 'unknown' && error instanceof ConnectionError) return checked;
     throw error;
   }
@@ -135,8 +136,8 @@ async function renew(
 }
 
 /**
- * Clusterpass refuses tokens for other audiences, and those that a cluster has issued itself, although they are valid.
- * So it is asked about the new token, too.
+ * The first of Clusterpass and the cluster that does not refuse a new token. Clusterpass refuses valid tokens for other
+ * audiences, and those that a cluster has issued itself.
  */
 async function verifierOf(token: string, first: Verifier, source: CredentialSource): Promise<Verifier> {
   const candidates: readonly Verifier[] = first === 'server' ? ['server', 'cluster'] : [first];

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { codeOf, fileProblem } from '../../lib/file-problem.ts';
 import { CliError, type Output } from '../command.ts';
-import { codeOf, fileProblem } from './files.ts';
 
 export interface LockOptions {
   /** How long to wait for the lock before failing. */

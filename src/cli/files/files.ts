@@ -5,8 +5,6 @@ import { basename, dirname, join } from 'node:path';
 import { codeOf, fileProblem } from '../../lib/file-problem.ts';
 import { CliError } from '../command.ts';
 
-export { codeOf, fileProblem };
-
 /** Reads a file that the command line names. */
 export async function readGivenFile(path: string): Promise<string> {
   try {

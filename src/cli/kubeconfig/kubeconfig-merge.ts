@@ -234,8 +234,8 @@ class KubeconfigDocument {
   }
 
   /**
-   * Without a current context kubectl connects to localhost:8080. A choice is never changed: not the empty one that
-   * `kubectl config unset` writes, nor that of a user with other contexts.
+   * Without a current context kubectl connects to localhost:8080. A choice of the user is never changed: not the empty
+   * value that `kubectl config unset` writes, nor a missing one beside contexts of other programs.
    */
   selectIfNone(name: string | undefined): string | undefined {
     if (name === undefined || this.current !== undefined) return undefined;

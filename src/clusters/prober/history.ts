@@ -84,7 +84,7 @@ const NOT_YET: Verdict = {
     'the log of Clusterpass says what failed.',
 };
 
-/** Whether the log should tell the fault that the verdict does not: when it is new, and not at every probe. */
+/** Whether to log the fault that the verdict hides: when it is new, not at every probe. */
 export const revealsInLog = ({ wasReady, failures, sameFault }: History): boolean =>
   !wasReady && (failures === FAILURES_FOR_VERDICT || sameFault === FAILURES_FOR_VERDICT);
 

@@ -40,7 +40,7 @@ export interface ProberOptions {
   readonly clock: ProberClock;
   readonly random: () => number;
   readonly report: (problem: unknown) => void;
-  /** Receives the fault of a cluster that was never ready, which its condition does not tell. */
+  /** Called with the fault of a cluster that was never ready, which its condition does not show. */
   readonly reveal: (name: string, reason: string, message: string) => void;
 }
 
@@ -64,8 +64,8 @@ const ADDED_PER_TICK = 1_000;
 const MISSED_PER_TICK = 100;
 const MISSED_PAUSE_MS = 100;
 /**
- * A failure of a cluster that was never ready is concluded this long after its probe began, longer than any probe
- * takes: otherwise the time would tell a closed port from one that does not answer.
+ * The condition of a cluster that was never ready is written this long after its probe began, longer than any probe
+ * takes. Otherwise the time of the write would tell a closed port from one that does not answer.
  */
 const CONCEAL_MS = 6_000;
 
@@ -256,7 +256,7 @@ export class Prober implements ReflectorListener<StoredObject> {
     }
   }
 
-  /** Whether the cluster was ready before. Notes that a probe of it has finished. */
+  /** Whether the cluster was ready before. Also records that a probe of it has finished. */
   #wasReady(name: string, cluster: ApiObject): boolean {
     const state = this.#states.get(name);
     if (state === undefined) return false;

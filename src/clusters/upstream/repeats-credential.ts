@@ -1,7 +1,7 @@
 /**
- * Whether an answer repeats the credential that was sent: as it is, in a JSON text with escapes, or in base64, as in the
- * claims of a token. These are the forms that parts of an answer are read from. Loops over bytes: expressions take
- * several times as long, and the answer may be a mebibyte that is made to be slow.
+ * Whether an answer repeats the credential that was sent: verbatim, with JSON escapes, or in base64, as in the claims
+ * of a token. Callers see parts of an answer in these forms. It loops over bytes, because regular expressions take
+ * several times as long for a hostile answer of a mebibyte.
  */
 export function repeatsCredential(body: Buffer, credential: string): boolean {
   if (body.includes(credential)) return true;
@@ -15,14 +15,14 @@ export function repeatsCredential(body: Buffer, credential: string): boolean {
 
 const MIN_LENGTH = 8;
 
-/** The value of each sign of base64, in both alphabets; -1 for others. */
+/** The value of each character of base64, in both alphabets; -1 for others. */
 const SIX_BITS = new Int8Array(256).fill(-1);
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
-for (const [value, sign] of [...ALPHABET].entries()) SIX_BITS[sign.charCodeAt(0)] = value;
-for (const sign of '+-') SIX_BITS[sign.charCodeAt(0)] = 62;
-for (const sign of '/_') SIX_BITS[sign.charCodeAt(0)] = 63;
+for (const [value, character] of [...ALPHABET].entries()) SIX_BITS[character.charCodeAt(0)] = value;
+for (const character of '+-') SIX_BITS[character.charCodeAt(0)] = 62;
+for (const character of '/_') SIX_BITS[character.charCodeAt(0)] = 63;
 
-/** What each word of base64 in the text stands for, with a zero byte between two words. */
+/** The decoded words of base64 in the text, with a zero byte between two words. */
 function decodedWords(text: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(text.length + 1);
   let length = 0;
@@ -50,7 +50,7 @@ const LETTER_U = 0x75;
 
 /**
  * The text without the escapes of RFC 8259 section 7; the same buffer when it has none. A credential is visible ASCII
- * without quotes: `\u00XX` and an escaped sign are all that can stand for its characters.
+ * without quotes, so its characters can be escaped only as `\u00XX` or with one backslash.
  */
 function unescaped(text: Buffer): Buffer {
   const first = text.indexOf(BACKSLASH);
@@ -68,5 +68,5 @@ function unescaped(text: Buffer): Buffer {
   return plain.subarray(0, length);
 }
 
-/** Other bytes give some digit: a text that is not JSON is not read. */
+/** Other bytes give an arbitrary digit: such a text is not JSON, and none of it reaches a caller. */
 const hexDigit = (byte = 0): number => (byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x61 + 10) & 0xf;

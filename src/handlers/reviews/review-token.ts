@@ -14,7 +14,7 @@ export const reviewToken: Review = async ({ catalog, reader, reviewToken: review
   const { metadata = {}, spec = {} } = sent as TokenReview;
   const { token = '', audiences = [] } = spec;
   if (token === '') throw badRequest('token is required for TokenReview in authentication');
-  // No token is for an audience beyond these bounds. kube-apiserver has none.
+  // No token has an audience beyond these bounds. kube-apiserver has no bounds.
   const errors = audienceErrors(audiences);
   if (errors.length > 0) throw invalid(tokenReviewType, '', errors);
   const { cluster } = target;

@@ -11,8 +11,8 @@ export interface ForeignAudienceParts {
 
 /**
  * A3: the audience of another cluster of the fleet is refused, unless the caller may create tokens for the account of
- * the same name there. A cluster that trusts the issuers of other clusters would take the token for that account. Whether
- * the other cluster exists makes no difference, so the error does not tell.
+ * the same name there: a cluster that trusts the issuers of other clusters would accept the token as that account. The
+ * error is the same whether or not the other cluster exists.
  */
 export function foreignAudienceCheck(
   { clusterOfIssuer, authorizer }: ForeignAudienceParts,

@@ -40,7 +40,7 @@ export interface ForwardTokenParts {
   /** Called after each request with a credential; must not throw. */
   readonly report: (cluster: StoredObject, outcome: CredentialOutcome, why: string) => void;
   readonly maxExpirationSeconds: number;
-  /** How many requests one cluster may be sent before it answers. */
+  /** How many requests to one cluster may be in flight. */
   readonly maxInFlightPerCluster: number;
   readonly now: () => number;
 }
@@ -118,7 +118,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
   };
 }
 
-/** Each request holds a seat until its cluster answers. A cluster that hangs must not hold all of them. */
+/** Limits the requests in flight to a cluster: one that hangs must not hold every seat for tokens. */
 class InFlight {
   readonly #limit: number;
   readonly #byCluster = new Map<string, number>();

@@ -35,7 +35,7 @@ export function preserveHiddenFields(
   return { ...preserved, metadata: { ...metadata, annotations } };
 }
 
-/** Endpoints that are sent back as the view shows them are not a wish to withdraw a change that waits. */
+/** A client that sends back the endpoints of the view does not withdraw a waiting change, which the view hides. */
 function withWaiting(sent: unknown, current: unknown, view: unknown): unknown {
   const fields = (sent ?? {}) as Record<string, unknown>;
   const [before, shown] = [current, view].map((spec) => (spec ?? {}) as Record<string, ApiEndpoints>);

@@ -68,7 +68,7 @@ export function written(
   return { type: 'json', code, json: encode(kind, shown) };
 }
 
-/** A client that expects its change to be in force is told that it is not. */
+/** The response shows the change, which is not in force yet: without a warning the client would rely on it. */
 function warnOfWaitingChange({ warn }: ApiRequest, kind: Kind, object: ApiObject, before: ApiObject): void {
   if (kind.resource !== 'clusters') return;
   const [spec, old] = [object, before].map((one) => (one.spec ?? {}) as Readonly<Record<string, unknown>>);

@@ -41,8 +41,8 @@ export const tlsOptions = (handshakeTimeout: number): TlsOptions => ({
 });
 
 /**
- * Reads a certificate and its key. Throws when they cannot be used, e.g. when they do not belong together, or when other
- * users can read the key.
+ * Reads a certificate and its key. Throws when they cannot be used, e.g. when they do not belong together, or when
+ * other users can read the key.
  */
 export async function readKeyPair({ certFile, keyFile }: TlsFiles): Promise<KeyPair> {
   const [cert, key] = await Promise.all([readFile(certFile), requireMountedSecret(keyFile)]);

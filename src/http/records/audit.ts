@@ -1,4 +1,6 @@
 import type { User } from '../../api/caller.ts';
+import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
+import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import type { Target } from '../../api/request.ts';
 import { unavailable } from '../../api/status.ts';
 import type { AuditLogs } from '../../observability/audit/open-audit.ts';
@@ -18,7 +20,7 @@ const RETRY_SECONDS = 5;
 /** A caller decides how long a path is. Longer texts are cut, so that a caller does not decide how much is written. */
 const MAX_PATH = 1024;
 const MAX_NAME = 256;
-/** Of a request that needed no permission: how long others are kept must not depend on its length. */
+/** In a rejected request. Any client can send those, and they must not push other events out of the log. */
 const MAX_REJECTED_PATH = 128;
 const MAX_REJECTED_NAME = 64;
 /** The code that proxies log when a client left before there was an answer. */
@@ -40,7 +42,7 @@ export function createAuditor(
 }
 
 /** Roles and bindings; issued tokens and signing keys. */
-const SECURITY_GROUPS: ReadonlySet<string> = new Set(['rbac.authorization.k8s.io', 'clusterpass.dev']);
+const SECURITY_GROUPS: ReadonlySet<string> = new Set([RBAC_GROUP, CLUSTERPASS_GROUP]);
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 
 /**
@@ -54,7 +56,7 @@ function isSecurityEvent({ auditedCode, target, decision, dryRun, code }: Reques
   return WRITES.has(target.verb) && SECURITY_GROUPS.has(target.group);
 }
 
-/** Failed, or sent by a client that is not known or has left. */
+/** Whether texts are cut at the limits of a rejected request: it failed, or its client is unknown or has left. */
 const isBrief = ({ code, userInfo }: RequestRecord): boolean => code === 0 || code >= 400 || userInfo === undefined;
 
 /** The log has the cause. */

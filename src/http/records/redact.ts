@@ -1,7 +1,4 @@
-import { looksLikeToken, REDACTED } from '../../observability/token-text.ts';
-
-/** No token is shorter. */
-const MIN_TOKEN_LENGTH = 32;
+import { looksLikeToken, MIN_TOKEN_LENGTH, REDACTED } from '../../observability/token-text.ts';
 
 /**
  * Removes tokens from a path or a name. People do send a token as a name, as in `kubectl delete issuedtoken TOKEN`, and
@@ -9,7 +6,7 @@ const MIN_TOKEN_LENGTH = 32;
  * request itself.
  */
 export function withoutTokens(text: string, credential: string | undefined): string {
-  // Nearly every text is neither: found out cheaply.
+  // Nearly every text is cheap to clear: it has no capitals, no escapes, and not the credential.
   if (!/[A-Z%]/.test(text) && (credential === undefined || !text.includes(credential))) return text;
   if (text.length < MIN_TOKEN_LENGTH && (credential === undefined || text.length < credential.length)) return text;
   return text

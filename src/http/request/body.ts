@@ -40,7 +40,7 @@ export function arrivedBody(req: IncomingMessage, length: number | undefined): U
   return wholeOf(chunks);
 }
 
-/** In the time that a short body has, a longer one must bring this much: 64 KiB a second. */
+/** What must arrive of a long body in the time that a short one has: 64 KiB a second. */
 const MIN_BYTES = 320 * 1024;
 
 interface Reading extends Timed<Reading> {
@@ -51,7 +51,7 @@ interface Reading extends Timed<Reading> {
   readonly fail: (error: ApiError) => void;
 }
 
-/** Reads bodies that have not arrived with their headers. A client that stops sending is not waited for. */
+/** Reads bodies that have not arrived with their headers. A body that stops arriving is a 408. */
 export class BodyReader {
   readonly #deadlines: Deadlines<Reading>;
 
@@ -61,8 +61,8 @@ export class BodyReader {
 
   /**
    * Waits for the rest of the body, or throws 408 or 413. Nothing acts on a request before this has ended: a body that
-   * turns out malformed half-way (chunking, length) must not have had an effect. It never settles when the client leaves
-   * first, nor after `stop`, which drops what came and reads no further. The caller must call `stop`.
+   * turns out malformed half-way (chunking, length) must not have had an effect. It never settles when the client
+   * leaves first, nor after `stop`, which drops the received part and reads no further. The caller must call `stop`.
    */
   read(req: IncomingMessage, offerStop: (stop: () => void) => void): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {

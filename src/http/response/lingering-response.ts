@@ -7,19 +7,21 @@ const LINGER_MS = 500;
 type Callback = (error?: Error | null) => void;
 
 /**
- * The response class of the server, with a lingering close. An answer may begin before the body of its request has
- * arrived: a 401, a 413, any answer to a GET with a body. Then the connection is closed after the answer. Were the rest
- * of the body read to its end, a client could keep the server reading. Were the connection closed at once, with bytes
- * that were not read, the system would reset it, and the client would lose the answer. So the answer is sent, a bounded
- * part of the body is read and dropped, and the response ends, which closes the connection, when the body has ended or
- * after half a second.
+ * The response class of the server, with a lingering close for answers that are sent before the whole body has arrived:
+ * a 401, a 413, any answer to a GET with a body.
+ *
+ * - Reading the body to its end would let a client keep the server reading.
+ * - Closing at once, with unread bytes, makes the system reset the connection, and the client loses the answer.
+ *
+ * So the answer is sent, and a bounded part of the body is read and dropped. When the body has ended, or after half a
+ * second, the response ends, which closes the connection.
  */
 export class LingeringResponse extends ServerResponse {
   #body: IncomingMessage | undefined;
   #isLingering = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** The answer is given, and the response has not ended yet. */
+  /** `end` was called, and the response waits for the body. */
   get isLingering(): boolean {
     return this.#isLingering;
   }

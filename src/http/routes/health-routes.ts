@@ -1,5 +1,6 @@
 import type { Query } from '../../api/request.ts';
 import { pathNotFound } from '../../api/status.ts';
+import { firstWithin } from '../../lib/first-within.ts';
 import type { RawAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
@@ -43,18 +44,16 @@ export function healthRoutes({ checks, isDraining, onFailure, checkTimeoutMs = 1
   };
 
   const run = async (name: string, check: HealthCheck): Promise<boolean> => {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`no answer within ${checkTimeoutMs} ms`)), checkTimeoutMs);
-    });
-    try {
-      await Promise.race([check(), late]);
+    const passed = async (): Promise<true> => {
+      await check();
       return true;
+    };
+    try {
+      if (await firstWithin(checkTimeoutMs, passed())) return true;
+      throw new Error(`no answer within ${checkTimeoutMs} ms`);
     } catch (reason) {
       onFailure(name, reason);
       return false;
-    } finally {
-      clearTimeout(timer);
     }
   };
 

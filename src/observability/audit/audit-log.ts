@@ -1,4 +1,5 @@
 import { atEndOfTick, endsWithWork } from '../../lib/event-loop.ts';
+import { firstWithin } from '../../lib/first-within.ts';
 import type { Logger } from '../logger.ts';
 import type { AuditFile } from './audit-file.ts';
 
@@ -13,7 +14,7 @@ export interface AuditCounts {
 export interface AuditLogOptions {
   readonly file: Pick<AuditFile, 'append' | 'close'>;
   readonly logger: Logger;
-  /** What does not happen while the log cannot be written, for the server's log. */
+  /** What follows while the log cannot be written, for the server's log. */
   readonly consequence: string;
   /** Calls back once, later; for tests. */
   readonly later?: (task: () => void, ms: number) => void;
@@ -24,7 +25,7 @@ export interface AuditLogOptions {
 
 interface Waiting {
   readonly line: string;
-  /** Of a commit that is neither resolved nor rejected. */
+  /** Only for a commit, until it is resolved or rejected. */
   durable?: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | undefined;
 }
 
@@ -38,14 +39,14 @@ const MAX_BATCH_LINES = 1_000;
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 /** Longer than a busy disk takes, and shorter than clients wait. */
 const STALL_MS = 3_000;
-/** The same after a failure, when the disk is only tried. */
+/** The limit of the next write after a failure: it only finds out whether the disk works again. */
 const TRY_MS = 250;
 
 /**
  * The queue of lines before the file, in order. Promises: `commit` resolves when its line, and every line before it, is
  * durable, and rejects when it cannot be; commits at the same time share one write to the disk. `write` never fails and
- * never waits. After a failure every commit tries again, and so does a timer every second: no restart is needed. While a
- * write stalls, commits are rejected at once, and requests do not wait for the disk.
+ * never waits. After a failure every commit tries again, and so does a timer every second: no restart is needed. While
+ * a write stalls, commits are rejected at once, so that requests do not wait for the disk.
  */
 export class AuditLog {
   readonly #file: AuditLogOptions['file'];
@@ -100,16 +101,17 @@ export class AuditLog {
   /** Writes the rest, if the disk takes it in time. */
   async close(): Promise<void> {
     this.#closed = true;
-    const isWritten = await endsWithin(this.#stallMs, this.#writeRest());
+    const isWritten = await firstWithin(this.#stallMs, this.#writeRest());
     const left = this.#waiting.length;
     if (left > 0) this.#logger.error({ lost: this.#lost + left }, 'audit events were lost');
     // A file with a write that has not returned cannot be closed.
     if (isWritten) await this.#file.close();
   }
 
-  async #writeRest(): Promise<void> {
+  async #writeRest(): Promise<true> {
     await this.#running;
     if (this.#waiting.length > 0) await this.#run();
+    return true;
   }
 
   #take(entry: Waiting): boolean {
@@ -217,17 +219,6 @@ export class AuditLog {
     this.#failing = false;
     this.#logger.warn({ lost: this.#lost - this.#lostBefore }, 'the audit log can be written again');
   }
-}
-
-/** False when it takes longer. */
-async function endsWithin(ms: number, work: Promise<void>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  const ended = await Promise.race([work.then(() => true), late]);
-  clearTimeout(timer);
-  return ended;
 }
 
 function laterUnref(task: () => void, ms: number): void {

@@ -6,8 +6,8 @@ import { type AuditCounts, AuditLog } from './audit-log.ts';
 export type AuditFileSettings = Omit<AuditFileOptions, 'now' | 'isSteady' | 'onProblem'>;
 
 /**
- * Two logs, because rejected requests must not be able to push the record of a token out: anyone can send as many of
- * them as fill all files that are kept.
+ * Two logs, because any client can send enough rejected requests to fill all files that are kept. They must not push
+ * the record of a token out.
  */
 export interface AuditLogs {
   /** Every request that is not recorded in `security`. */
@@ -53,7 +53,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 const TEMPORARY: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EIO']);
 
 async function openLog(settings: AuditFileSettings, consequence: string, logger: Logger): Promise<AuditLog> {
-  // B31: whether the clock was set before the start is not known here, so nothing is removed by its age for an hour.
+  // B31: the clock may have been set before the start, so no file is removed by its age for an hour.
   const jumps = new ClockJumps({ now: Date.now, monotonicNow: () => performance.now(), jumpedBefore: true });
   const file = new AuditFile({
     ...settings,

@@ -1,4 +1,5 @@
 import { type CollectFunction, Counter, Gauge } from '@prometheus-io/client';
+import { firstWithin } from '../../lib/first-within.ts';
 import type { AuditCounts } from '../audit/audit-log.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -48,7 +49,7 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
     [],
     async function () {
       const from = performance.now();
-      const reached = await within(parts.cache.catchUp(MAX_LAG_MS), MAX_LAG_MS);
+      const reached = await firstWithin(MAX_LAG_MS, parts.cache.catchUp(MAX_LAG_MS)).catch(() => false);
       this.set((reached ? Math.min(performance.now() - from, MAX_LAG_MS) : MAX_LAG_MS) / 1000);
     },
   );
@@ -210,18 +211,4 @@ function counter(registers: Metrics['registry'][], name: string, help: string, c
       reported = total;
     },
   });
-}
-
-async function within(question: Promise<boolean>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  try {
-    return await Promise.race([question, late]);
-  } catch {
-    return false;
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -22,10 +22,10 @@ import { COMPACT, type Decoded, type EtcdKeyValue, RANGE, TXN } from './messages
 import type { StoreMeta } from './store-meta.ts';
 import { failedKey, transactionFor } from './transaction.ts';
 
-/** A read soon goes to a second member too. Attempts last long, so that an etcd with only slow members still answers. */
+/** A read soon goes to a second member too. Attempts are long, so that an etcd of slow members still answers. */
 const READ_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 2_300, hedgeMs: 250 };
 const PAGE_TIMEOUT: CallTimeout = { attemptMs: 5_000, totalMs: 10_000, hedgeMs: 1_500 };
-/** Reads of the revision share a call; one that is slow is not waited for. */
+/** Reads of the revision share a call. After this time a further read starts another one. */
 const OVERLAP_MS = 100;
 /** A write that has not happened by then, e.g. because etcd's leader hangs, fails. */
 const WRITE_MS = 2_400;

@@ -151,7 +151,7 @@ class ProgressRequester {
   #waiting = false;
   #lastHeard = performance.now();
   #requestedAt: number | undefined;
-  /** How long the member has been silent since the request, while this process was there to hear it. */
+  /** How long the member has been silent since the request, without pauses of this process. */
   #silentMs = 0;
   #lastCheck = performance.now();
   readonly #onAnswer: (ms: number) => void;
@@ -231,7 +231,7 @@ class ProgressRequester {
 
   #check(): void {
     const now = performance.now();
-    // After a pause of this process, e.g. a suspended machine, answers may be there that were not read yet.
+    // After a pause of this process, e.g. a suspended machine, there may be answers that it has not read yet.
     const elapsed = Math.min(now - this.#lastCheck, 2 * CHECK_MS);
     this.#lastCheck = now;
     if (!this.#waiting) return;

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { firstWithin } from '../../lib/first-within.ts';
 import { SharedCall } from '../../lib/shared-call.ts';
 import type { Secret } from '../../observability/secret.ts';
 import { StorageError } from '../contract.ts';
@@ -45,7 +46,7 @@ export interface OpenStream<Q, S> {
 
 /** A member that failed is used for this long only when no other is left. */
 const AVOID_MS = 5_000;
-/** A member that another one has overtaken may hang, or be slow for a moment. */
+/** How long a member is avoided after another one answered first. It may hang, or be slow for a moment. */
 const SUSPECT_MS = 1_000;
 const CONNECT_MS = 1_000;
 const RETRY_MS = 100;
@@ -101,7 +102,7 @@ export class Members {
         attempt += 1;
       }
       const all = running.size === this.#members.length;
-      const ended = await firstOf(running.values(), Math.max(1, Math.min(all ? left : hedgeMs, left)));
+      const ended = await firstWithin(Math.max(1, Math.min(all ? left : hedgeMs, left)), ...running.values());
       if (ended === undefined) continue;
       const slower = [...running.keys()].slice(0, [...running.keys()].indexOf(ended.member));
       running.delete(ended.member);
@@ -117,7 +118,7 @@ export class Members {
     }
   }
 
-  /** Never rejects: an attempt that was overtaken ends later, and still tells about its member. */
+  /** Never rejects: an attempt that another one overtook ends later, and its error still marks the member. */
   async #attempt<S>(member: Member, call: Promise<S>): Promise<Attempt<S>> {
     try {
       return { member, value: await call };
@@ -262,7 +263,7 @@ export class Members {
     }
   }
 
-  /** `busy`: members that are asked already; not all of them are. */
+  /** `busy`: members with an attempt in progress; at least one member has none. */
   #choose(prefer?: Member, busy?: { has(member: Member): boolean }): Member {
     const now = performance.now();
     const usable = (member: Member): boolean => (this.#avoidUntil.get(member) ?? 0) <= now;
@@ -308,18 +309,5 @@ export class Members {
     } catch (error) {
       throw toStorageError(error, doing);
     }
-  }
-}
-
-/** The first that ends; undefined when none does within the time. */
-async function firstOf<T>(running: Iterable<Promise<T>>, withinMs: number): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, withinMs, undefined);
-  });
-  try {
-    return await Promise.race([...running, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -32,7 +32,7 @@ function rangeOf({ key, expect }: Guard, space: KeySpace): { key: Uint8Array; ra
 
 function comparison(demand: Guard, space: KeySpace): EtcdCompare {
   const { expect } = demand;
-  // Of a range, etcd compares every key; without keys, it compares a key that does not exist.
+  // etcd compares every key of a range. In an empty range it compares a key that does not exist.
   if ('empty' in expect) return { target: CREATE_REVISION, ...rangeOf(demand, space), createRevision: 0 };
   const key = space.key(demand.key);
   if ('absent' in expect) return { target: CREATE_REVISION, key, createRevision: 0 };

@@ -58,9 +58,9 @@ export class ClockGuard {
   }
 
   /**
-   * The time by which expired revocations, records and keys may be removed, in epoch milliseconds: the earliest that
-   * any sign speaks for, and -Infinity while the clock is wrong or has jumped within the last hour. A removal cannot be
-   * undone, and a revocation that is removed too early lets a token in again.
+   * The time by which expired revocations, records and keys may be removed, in epoch milliseconds: the earlier one of
+   * this clock and the other source of time, and -Infinity while the clock is wrong or has jumped within the last hour.
+   * A removal cannot be undone: after one that is too early, a revoked token is accepted again.
    */
   removalTime(): number {
     const { now, check, jumps } = this.#options;

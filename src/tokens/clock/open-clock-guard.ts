@@ -84,7 +84,7 @@ async function openMemberClocks(options: OpenClockGuardOptions, time: StoreTime)
   }
   return {
     check,
-    // If the members do not say the time, nothing else does.
+    // Without the time of a member, a jump before the start cannot be excluded.
     jumpedBefore: found === 0,
     onWrong: () => {
       if (monotonicNow() - lastRead >= READ_WHEN_WRONG_MS) void read();

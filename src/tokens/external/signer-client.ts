@@ -164,8 +164,8 @@ async function connectSocket(path: string): Promise<SignerConnection> {
 }
 
 /**
- * Without a shell, so no character of the command has a meaning beyond itself. Its standard error is not that of the
- * server: while that is not read, the program would hang, and with it every signature.
+ * Without a shell, so no character of the command has a special meaning. Its standard error is a separate pipe: if it
+ * inherited the server's, an unread log would stop the program, and with it every signature.
  */
 async function startProgram(
   { command, args }: Extract<SignerAddress, { type: 'exec' }>,

@@ -135,7 +135,7 @@ function readUid(claims: JsonObject): string {
   return uid;
 }
 
-/** An id that looks like a token is not recorded: the cluster knows tokens of others, who use them there. */
+/** An id that looks like a token is not recorded: a hostile cluster knows the tokens that others send to it. */
 const readId = (jti: unknown): string | undefined => (isCredentialId(jti) && !looksLikeToken(jti) ? jti : undefined);
 
 /**

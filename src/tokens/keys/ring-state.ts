@@ -65,8 +65,8 @@ export const nextOf = (state: RingState): KeyRecord | undefined => inState(state
 /**
  * The changes of a ring. Each returns the same object when there is nothing to change.
  *
- * What is due by `due` is removed or rotated. It is -Infinity while the clock is not to be trusted: a key that is
- * removed too early takes its tokens along, for good. Default: `now`, the time of what is written.
+ * `now` is the time that is written. Keys that are due at the time `due` are removed or rotated; it is -Infinity while
+ * the clock may be wrong, because removing a key too early invalidates its tokens for good. Default: `now`.
  */
 export interface RingChanges {
   /** Promotes a next key that is due, removes retired keys that have expired, and generates the next key. */

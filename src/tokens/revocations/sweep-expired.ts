@@ -21,15 +21,16 @@ export interface SweepParts {
 /** Of one kind, in one call: scanning this many takes about a millisecond. */
 const MAX_SCANNED = 5_000;
 const MAX_REMOVED = 64;
-/** Objects stay for the longest lifetime of a token and this much more after they have expired by every sign. */
+/** Objects stay after their expiry for the longest lifetime of a token and this much more. */
 const GRACE_MS = 3_600_000;
 /** How often the longest lifetime is read. */
 const LIFETIME_MS = 60_000;
 
 /**
- * B31: removes expired objects long after their expiry, which is the later of what they say and of the longest lifetime
- * after their creation: an expiry that was computed with a clock that was behind is too early. Some of them at each call, so that no call takes long. Of several replicas that remove one
- * object, one succeeds, and the others have nothing to do.
+ * B31: removes expired objects long after their expiry. The expiry is the later of two times: the one in the object,
+ * and its creation plus the longest lifetime of a token. The one in the object may be too early, if the clock was behind
+ * when it was computed. Each call removes a bounded number. Of several replicas that remove one object, one succeeds,
+ * and the others do nothing.
  */
 export function createSweep(parts: SweepParts): () => Promise<void> {
   const { kinds, reader, store, isObsolete, guards = () => [], removalTime, longestLifetime } = parts;
