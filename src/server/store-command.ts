@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { open, readFile } from 'node:fs/promises';
+import { open, readFile, stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { createCatalog } from '../api/catalog.ts';
 import { loadStoreOptions, OptionsError } from '../config/load-options.ts';
@@ -8,6 +8,7 @@ import type { StoreOptions } from '../config/store-options.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
 import { createLogger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
+import { requestBackup } from '../storage/sqlite/request-backup.ts';
 import { ArchiveError, readArchive } from '../transfer/archive.ts';
 import { checkStore } from '../transfer/check-store.ts';
 import { compareServer, type ServedList } from '../transfer/compare-server.ts';
@@ -16,7 +17,7 @@ import { importStore } from '../transfer/import-store.ts';
 import { openStore, seedStoreRevision } from './open-store.ts';
 
 /** `clusterpass store`, without a server. Exit codes: 0 success, 1 failure or problems found, 2 invalid options. */
-export type StoreTask = 'export' | 'import' | 'check';
+export type StoreTask = 'backup' | 'export' | 'import' | 'check';
 
 export async function runStoreCommand(task: StoreTask, flags: Record<string, unknown>): Promise<number> {
   try {
@@ -46,6 +47,32 @@ const text = (flags: Flags, name: string): string | undefined =>
   typeof flags[name] === 'string' ? (flags[name] as string) : undefined;
 
 const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) => Promise<number>>> = {
+  async backup(options, flags) {
+    if (options.engine === 'etcd') {
+      throw new OptionsError([
+        'store backup is for SQLite. For etcd use `etcdctl snapshot save FILE`, or `clusterpass store export`',
+      ]);
+    }
+    const target = text(flags, 'file');
+    if (target === undefined || target === '-') throw new OptionsError(['store backup needs --file FILE']);
+    // Opening a database would create it.
+    await stat(options.path);
+    let revision = await requestBackup(options.path, target);
+    if (revision === undefined) {
+      // No server runs: this process opens the database and makes the backup itself.
+      const { store } = await openStore(options, silentLogger);
+      try {
+        revision = await requestBackup(options.path, target);
+      } finally {
+        await store.close();
+      }
+    }
+    if (revision === undefined)
+      throw new StorageError('unavailable', `no backup: ${options.path}.sock does not answer`);
+    say(`${target} is a backup of ${options.path} at revision ${revision}`);
+    return 0;
+  },
+
   async export(options, flags) {
     const { store } = await openStore(options, silentLogger);
     try {

@@ -2,7 +2,7 @@ import type { Command, Flag } from '../command.ts';
 
 /** A command that opens a store itself, without a server. Its code is in server/store-command.ts. */
 export interface StoreCommand extends Command {
-  readonly task: 'export' | 'import' | 'check';
+  readonly task: 'backup' | 'export' | 'import' | 'check';
 }
 
 const STORE_OPTIONS =
@@ -13,10 +13,19 @@ const file = (doc: string): Flag => ({ flags: '-f, --file <file>', doc });
 
 export const STORE_COMMANDS: readonly StoreCommand[] = [
   {
+    task: 'backup',
+    path: ['store', 'backup'],
+    summary: 'Copy a SQLite database while the server runs.',
+    details: `${STORE_OPTIONS} The file is a database with every write that was acknowledged before the command started. The command reads it back before it reports success. Run it on the machine of the server, as its user or as root. The data directory needs free space for one more copy of the database. An existing file is not overwritten. To restore, start a server on a copy of the file. For etcd use \`etcdctl snapshot save\`.`,
+    flags: [file('File to write, mode 0600: it contains secrets. Required.')],
+    connects: false,
+    examples: ['clusterpass store backup --data-dir /var/lib/clusterpass -f fleet.db'],
+  },
+  {
     task: 'export',
     path: ['store', 'export'],
     summary: 'Write all stored objects to a file.',
-    details: `${STORE_OPTIONS} With etcd, servers may keep running: the file holds one revision. SQLite allows one process: stop the server first. An existing file is not overwritten.`,
+    details: `${STORE_OPTIONS} With etcd, servers may keep running: the file holds one revision. SQLite allows one process: stop the server first, or export a copy made by \`store backup\`. An existing file is not overwritten.`,
     flags: [file('File to write, mode 0600: it contains secrets. Defaults to stdout.')],
     connects: false,
     examples: ['clusterpass store export --data-dir /var/lib/clusterpass -f fleet.jsonl'],

@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { StorageError } from '../contract.ts';
 import { type SerializedError, serializeError } from '../serialize-error.ts';
+import { BackupSocket } from './backup-socket.ts';
 import { openDatabase, removePid } from './database.ts';
 import { LogTable } from './log-table.ts';
 import { toStorageError } from './sqlite-errors.ts';
@@ -32,6 +33,7 @@ function serve(): void {
   const db = openDatabase(file, maxBytes);
   const log = new LogTable(db);
   const sweeper = new Sweeper(db);
+  const backups = new BackupSocket(db, file);
 
   let revision = log.revision;
 
@@ -90,11 +92,8 @@ function serve(): void {
     }
   }
 
-  port?.on('message', (request: WorkerRequest) => {
-    // Acknowledged before the calls run: a long list must not delay the acknowledgement of a committed write.
-    if (request.writes !== '') write(request);
-    if (request.calls.length === 0) return;
-    const results = request.calls.map((call): CallResult => {
+  function answerAll(calls: readonly Call[]): void {
+    const results = calls.map((call): CallResult => {
       try {
         return answer(call);
       } catch (error) {
@@ -103,7 +102,17 @@ function serve(): void {
     });
     const transfer = results.flatMap((result) => ('rows' in result ? [result.rows.values.buffer] : []));
     send({ type: 'answered', results }, transfer);
-    if (request.calls.some(({ op }) => op === 'close')) port?.close();
+  }
+
+  port?.on('message', async (request: WorkerRequest) => {
+    // Acknowledged before the calls run: a long list must not delay the acknowledgement of a committed write.
+    if (request.writes !== '') write(request);
+    if (request.calls.length === 0) return;
+    if (!request.calls.some(({ op }) => op === 'close')) return answerAll(request.calls);
+    // A backup reads the database in another thread. It must have ended before the database is closed.
+    await backups.close();
+    answerAll(request.calls);
+    port?.close();
   });
   send({ type: 'opened', revision, oldest: log.oldest });
 }

@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, closeSync, openSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { basename, dirname, join } from 'node:path';
+import { backup, type DatabaseSync } from 'node:sqlite';
+import { pragma } from './database.ts';
+
+/** One line of JSON, the only thing that the server says. `name` is a file beside the database. */
+export type BackupAnswer = { readonly name: string } | { readonly error: string };
+
+export const backupSocketPath = (file: string): string => `${file}.sock`;
+export const backupPrefix = (file: string): string => `${basename(file)}.backup-`;
+
+/**
+ * Pages of one step. A step holds the mutex of the connection, so a write waits for one step at most: with pages of
+ * 16 KiB, the copy of one MiB.
+ */
+const STEP_PAGES = 64;
+/** What a backup leaves free on the disk, for the writes of the server. */
+const RESERVE_BYTES = 64 * 1024 ** 2;
+
+/**
+ * Makes backups for other processes on this machine. The owner of the database has locked it exclusively, so no other
+ * process can read it. A client connects to the socket beside the database, gets the name of a finished copy, copies
+ * that file and disconnects; then the file is removed. The mode of the socket (0600) is the authentication: its peers
+ * can read the database file anyway.
+ */
+export class BackupSocket {
+  readonly #db: DatabaseSync;
+  readonly #file: string;
+  readonly #server: Server;
+  #running: Promise<void> | undefined;
+  #client: Socket | undefined;
+
+  /** The database must be locked by this process: files that an earlier process left are removed. */
+  constructor(db: DatabaseSync, file: string) {
+    this.#db = db;
+    this.#file = file;
+    for (const name of readdirSync(dirname(file))) {
+      if (name.startsWith(backupPrefix(file))) rmSync(join(dirname(file), name), { force: true });
+    }
+    const path = backupSocketPath(file);
+    rmSync(path, { force: true });
+    this.#server = createServer((socket) => this.#accept(socket));
+    // Without the socket there are no backups, and the client says so. Everything else works.
+    this.#server.on('error', () => {});
+    this.#server.listen(path, () => chmodSync(path, 0o600));
+  }
+
+  /** Ends a running backup. The database may be closed afterwards. */
+  async close(): Promise<void> {
+    this.#server.close();
+    this.#client?.destroy();
+    await this.#running;
+  }
+
+  #accept(socket: Socket): void {
+    // The client has left: `close` follows.
+    socket.on('error', () => {});
+    if (this.#running !== undefined) {
+      answer(socket, { error: `another backup of ${this.#file} is running` });
+      socket.end();
+      return;
+    }
+    this.#client = socket;
+    this.#running = this.#serve(socket).finally(() => {
+      this.#running = undefined;
+      this.#client = undefined;
+    });
+  }
+
+  async #serve(socket: Socket): Promise<void> {
+    const left = new Promise((resolve) => socket.once('close', resolve));
+    // Read, so that the end of the connection is noticed.
+    socket.resume();
+    const name = `${backupPrefix(this.#file)}${randomBytes(8).toString('hex')}`;
+    const copy = join(dirname(this.#file), name);
+    try {
+      this.#requireSpace();
+      closeSync(openSync(copy, 'wx', 0o600));
+      await backup(this.#db, copy, {
+        rate: STEP_PAGES,
+        progress: () => {
+          // The only way to end a backup.
+          if (socket.destroyed) throw new Error('the client of the backup has disconnected');
+        },
+      });
+      answer(socket, { name });
+    } catch (error) {
+      answer(socket, { error: error instanceof Error ? error.message : String(error) });
+      socket.end();
+    }
+    await left;
+    for (const path of [copy, `${copy}-journal`]) rmSync(path, { force: true });
+  }
+
+  #requireSpace(): void {
+    const { bavail, bsize } = statfsSync(dirname(this.#file));
+    const bytes = Number(pragma(this.#db, 'PRAGMA page_count')) * Number(pragma(this.#db, 'PRAGMA page_size'));
+    if (bavail * bsize >= bytes + RESERVE_BYTES) return;
+    const mebibytes = Math.ceil((bytes + RESERVE_BYTES) / 1024 ** 2);
+    throw new Error(`a backup needs ${mebibytes} MiB of free space in ${dirname(this.#file)}: make room there`);
+  }
+}
+
+function answer(socket: Socket, message: BackupAnswer): void {
+  if (!socket.destroyed) socket.write(`${JSON.stringify(message)}\n`);
+}

@@ -1,0 +1,165 @@
+import { once } from 'node:events';
+import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createConnection, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { freePorts } from '../conformance/etcd-process.ts';
+import { addCluster, CLUSTERS } from './support/fleet.ts';
+import { createAccount, createNamespace, tokenPath } from './support/objects.ts';
+import { type Ended, run } from './support/run.ts';
+import { type Server, startServer } from './support/server.ts';
+
+/** Restored servers have another port and the same issuers. */
+const serve = async (dataDir: string): Promise<Server> => {
+  const [port = 0] = await freePorts(1);
+  return startServer({ dataDir, port, args: ['--base-url', 'http://127.0.0.1:1'] });
+};
+
+const namesOf = async (server: Server): Promise<string[]> =>
+  (await server.call('GET', CLUSTERS)).json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+
+describe('B18: clusterpass store backup', () => {
+  let folder: string;
+  let server: Server;
+  let token: string;
+  const inFolder = (name: string): string => join(folder, name);
+  const backup = (...args: string[]): Promise<Ended> => run(['store', 'backup', ...args]);
+  const filesOfServer = async (): Promise<string[]> =>
+    (await readdir(server.dataDir)).filter((name) => name.includes('backup'));
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'clusterpass-backup-'));
+    server = await serve(await mkdtemp(join(tmpdir(), 'clusterpass-e2e-')));
+    await addCluster(server, 'alpha');
+    await createNamespace(server, 'ci');
+    await createAccount(server, 'builder');
+    // Large enough for several steps of a backup.
+    for (let i = 0; i < 40; i++) {
+      const annotations = { filler: 'x'.repeat(200_000) };
+      await addCluster(server, `large-${i}`, { annotations });
+    }
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [] } };
+    token = (await server.call('POST', tokenPath(), { body })).json.status.token;
+  });
+  afterAll(async () => {
+    await server.destroy();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** Starts a server on the backup, in an empty data directory. */
+  async function restore(name: string, dataDir: string): Promise<Server> {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await copyFile(inFolder(name), join(dataDir, 'clusterpass.db'));
+    await cp(join(server.dataDir, 'keys'), join(dataDir, 'keys'), { recursive: true });
+    return serve(dataDir);
+  }
+
+  it('copies the database while the server writes, and a server starts on the copy', async () => {
+    const target = inFolder('fleet.db');
+    let written = 0;
+    let isDone = false;
+    const writer = (async () => {
+      for (; !isDone; written++) await addCluster(server, `written-${written}`);
+    })();
+    await vi.waitUntil(() => written > 2);
+    const before = await namesOf(server);
+    const writtenBefore = written;
+    const ended = await backup('--data-dir', server.dataDir, '-f', target);
+    expect(written).toBeGreaterThan(writtenBefore);
+    isDone = true;
+    await writer;
+    expect(ended, ended.stderr).toMatchObject({ code: 0, stdout: '' });
+    expect(ended.stderr).toMatch(/fleet\.db is a backup of \S+clusterpass\.db at revision \d+\n$/);
+    expect((await stat(target)).mode & 0o777).toBe(0o600);
+    await vi.waitUntil(async () => (await filesOfServer()).length === 0);
+
+    const checked = await run(['store', 'check', '--store', `sqlite:${target}`]);
+    expect(checked, checked.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('0 problems') });
+
+    const restored = await restore('fleet.db', inFolder('restored'));
+    try {
+      const names = await namesOf(restored);
+      expect(names).toEqual(expect.arrayContaining(before));
+      // One state of the store: of the clusters that were written one after the other, the first n.
+      const numbers = names.flatMap((name) => (name.startsWith('written-') ? [Number(name.slice(8))] : []));
+      expect(numbers.sort((a, b) => a - b)).toEqual(numbers.map((_, i) => i));
+      expect((await restored.call('GET', '/auth/v1/clusters', { token })).code, 'an issued token').toBe(200);
+      // The admin token is not in the database.
+      expect(restored.adminToken).not.toBe(server.adminToken);
+      expect((await restored.call('GET', CLUSTERS, { token: server.adminToken })).code).toBe(401);
+      const rotated = await run(['admin-token', 'rotate', '--data-dir', restored.dataDir]);
+      expect(rotated.code, rotated.stderr).toBe(0);
+      const next = (await readFile(join(restored.dataDir, 'admin.token'), 'utf8')).trim();
+      expect(next).not.toBe(restored.adminToken);
+      await vi.waitUntil(async () => (await restored.call('GET', CLUSTERS, { token: next })).code === 200, 10_000);
+    } finally {
+      await restored.destroy();
+    }
+  });
+
+  it('keeps the admin token if admin.token is restored too', async () => {
+    await mkdir(inFolder('whole'), { mode: 0o700 });
+    await copyFile(join(server.dataDir, 'admin.token'), inFolder('whole/admin.token'));
+    const restored = await restore('fleet.db', inFolder('whole'));
+    expect(restored.adminToken).toBe(server.adminToken);
+    expect((await restored.call('GET', CLUSTERS)).code).toBe(200);
+    await restored.destroy();
+  });
+
+  it('does not overwrite a file', async () => {
+    await writeFile(inFolder('mine'), 'mine');
+    const ended = await backup('--data-dir', server.dataDir, '-f', inFolder('mine'));
+    expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining('EEXIST')]);
+    expect(await readFile(inFolder('mine'), 'utf8')).toBe('mine');
+  });
+
+  /** A client that asks for a backup and does not fetch it. */
+  async function idleClient(): Promise<{ socket: Socket; line: string }> {
+    const socket = createConnection(join(server.dataDir, 'clusterpass.db.sock')).setEncoding('utf8');
+    const [line] = (await once(socket, 'data')) as [string];
+    return { socket, line };
+  }
+
+  it('makes one backup at a time, and removes its copy when the client leaves', async () => {
+    expect((await stat(join(server.dataDir, 'clusterpass.db.sock'))).mode & 0o777).toBe(0o600);
+    const { socket, line } = await idleClient();
+    expect(await filesOfServer()).toEqual([JSON.parse(line).name]);
+    expect((await stat(join(server.dataDir, JSON.parse(line).name))).mode & 0o777).toBe(0o600);
+    const second = await backup('--data-dir', server.dataDir, '-f', inFolder('second.db'));
+    expect([second.code, second.stderr]).toEqual([1, expect.stringContaining('another backup of')]);
+    expect(await readdir(folder)).not.toContain('second.db');
+    socket.destroy();
+    await vi.waitUntil(async () => (await filesOfServer()).length === 0);
+  });
+
+  it('a server that stops ends a backup', async () => {
+    const { socket } = await idleClient();
+    expect(await server.stop()).toBe(0);
+    socket.destroy();
+    expect(await filesOfServer()).toEqual([]);
+    expect(await readdir(server.dataDir)).not.toContain('clusterpass.db.sock');
+  });
+
+  it('without a server it opens the database itself', async () => {
+    const ended = await backup('--data-dir', server.dataDir, '-f', inFolder('stopped.db'));
+    expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    const checked = await run(['store', 'check', '--store', `sqlite:${inFolder('stopped.db')}`]);
+    expect(checked, checked.stderr).toMatchObject({ code: 0 });
+    expect(await filesOfServer()).toEqual([]);
+  });
+
+  it('names what is wrong', async () => {
+    const none = await backup('--data-dir', inFolder('none'), '-f', inFolder('none.db'));
+    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('none/clusterpass.db')]);
+    expect(await readdir(folder)).not.toContain('none');
+    expect(await backup('--data-dir', server.dataDir)).toMatchObject({
+      code: 2,
+      stderr: 'clusterpass: store backup needs --file FILE\n',
+    });
+    expect(await backup('--store', 'etcd://127.0.0.1:1/x', '-f', inFolder('etcd.db'))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('For etcd use `etcdctl snapshot save FILE`'),
+    });
+  });
+});
