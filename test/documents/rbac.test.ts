@@ -1,0 +1,122 @@
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BOOTSTRAP_CLUSTER_ROLES } from '../../src/authz/bootstrap-roles.ts';
+import { addCluster, CLUSTERS, RBAC } from '../e2e/support/fleet.ts';
+import { type Server, startServer, TLS, tokenOf } from '../e2e/support/server.ts';
+import { blocksOf, PageRunner, readPage, runnable } from './page.ts';
+
+const page = readPage('rbac.md');
+const blocks = blocksOf(page);
+
+const KUBECONFIG = {
+  'current-context': 'prod',
+  contexts: [{ name: 'prod', context: { cluster: 'prod', user: 'prod' } }],
+  clusters: [{ name: 'prod', cluster: { server: 'https://prod.example.com', 'certificate-authority': 'ca.crt' } }],
+  users: [{ name: 'prod', user: {} }],
+};
+
+describe('docs/rbac.md', () => {
+  let server: Server;
+  let runner: PageRunner;
+  beforeAll(async () => {
+    server = await startServer({ users: { jane: [], tom: ['team-shop'], lea: ['team-shop', 'shop-leads'] } });
+    runner = new PageRunner(() => [], { CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken });
+    writeFileSync(join(runner.folder, 'prod.yaml'), JSON.stringify(KUBECONFIG));
+    copyFileSync(TLS.caFile, join(runner.folder, 'ca.crt'));
+    await addCluster(server, 'dev-eu-1', { labels: { env: 'dev', region: 'eu' } });
+    await addCluster(server, 'dev-us-1', { labels: { env: 'dev', region: 'us' } });
+    await addCluster(server, 'staging-eu-1', { labels: { env: 'staging', region: 'eu' } });
+    await addCluster(server, 'bare', {});
+  });
+  afterAll(async () => {
+    await runner.destroy();
+    await server.destroy();
+  });
+
+  it('its commands succeed, in the order of the page', async () => {
+    expect(blocks.filter(runnable).length).toBeGreaterThan(4);
+    for (const block of blocks) {
+      const ran = await runner.run(block);
+      if (ran !== undefined) expect(ran.code, `${block.text}\n${ran.output}`).toBe(0);
+    }
+  });
+
+  const sees = async (user: string): Promise<string[]> =>
+    (await server.call('GET', '/auth/v1/clusters', { token: tokenOf(user) })).json.items.map(
+      ({ metadata }: { metadata: { name: string } }) => metadata.name,
+    );
+  /** 404: permitted, and there is no such account. */
+  const requestsPass = async (user: string, cluster: string, account: string): Promise<number> => {
+    const path = `/orchestrator/${cluster}/api/v1/namespaces/${account.replace('/', '/serviceaccounts/')}/token`;
+    return (await server.call('POST', path, { token: tokenOf(user), body: { spec: { audiences: [] } } })).code;
+  };
+
+  it('grants one cluster by name', async () => {
+    expect(await sees('jane')).toEqual(['dev-eu-1']);
+    expect(await requestsPass('jane', 'dev-eu-1', 'ci/builder')).toBe(404);
+    expect(await requestsPass('jane', 'dev-eu-1', 'ci/other')).toBe(403);
+    expect(await requestsPass('jane', 'dev-us-1', 'ci/builder')).toBe(403);
+  });
+
+  it('grants a team its environments, and production to its leads', async () => {
+    expect(await sees('tom')).toEqual(['dev-eu-1', 'dev-us-1', 'prod-eu-1', 'staging-eu-1']);
+    expect(await requestsPass('tom', 'staging-eu-1', 'shop/any')).toBe(404);
+    expect(await requestsPass('tom', 'staging-eu-1', 'ci/any')).toBe(403);
+    expect(await requestsPass('tom', 'prod-eu-1', 'shop/deployer')).toBe(403);
+    expect(await requestsPass('lea', 'prod-eu-1', 'shop/deployer')).toBe(404);
+    expect(await requestsPass('lea', 'prod-eu-1', 'shop/any')).toBe(403);
+  });
+
+  it('its table of selectors says where a binding holds', async () => {
+    const table = page.slice(page.indexOf('| annotation |'));
+    const selectors = [...table.slice(0, table.indexOf('\n\n')).matchAll(/^\| `(.*?)` \|/gm)].map(([, text]) => text);
+    const holds: Record<string, string[]> = {
+      'env=dev': ['dev-eu-1', 'dev-us-1'],
+      'env in (dev,staging),region=eu': ['dev-eu-1', 'staging-eu-1'],
+      'env,env!=prod': ['dev-eu-1', 'dev-us-1', 'staging-eu-1'],
+      'kubernetes.io/metadata.name=dev-eu-1': ['dev-eu-1'],
+      'kubernetes.io/metadata.name in (dev-eu-1,dev-us-1)': ['dev-eu-1', 'dev-us-1'],
+    };
+    expect(selectors).toEqual(Object.keys(holds));
+    // jane has no other binding for clusters then.
+    await server.call('DELETE', `${RBAC}/clusterrolebindings/jane-sees-dev-eu-1`);
+    const bind = async (selector: string): Promise<number> => {
+      await server.call('DELETE', `${RBAC}/clusterrolebindings/selected`);
+      const metadata = { name: 'selected', annotations: { 'clusterpass.dev/clusters': selector } };
+      const subjects = [{ kind: 'User', name: 'jane' }];
+      const body = { metadata, subjects, roleRef: { kind: 'ClusterRole', name: 'clusterpass:viewer' } };
+      return (await server.call('POST', `${RBAC}/clusterrolebindings`, { body })).code;
+    };
+    for (const [selector, names] of Object.entries(holds)) {
+      expect(await bind(selector), selector).toBe(201);
+      expect(await sees('jane'), selector).toEqual(names);
+    }
+    expect(await bind('env in dev'), 'a selector that cannot be parsed').toBe(422);
+  });
+
+  it('protected labels need the verb protect', async () => {
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    const body = { metadata: { name: 'jane-labels' }, rules: [] as object[] };
+    body.rules.push({ apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'], verbs: ['get', 'patch'] });
+    await server.call('POST', `${RBAC}/clusterroles`, { body });
+    const subjects = [{ kind: 'User', name: 'jane' }];
+    const roleRef = { kind: 'ClusterRole', name: 'jane-labels' };
+    const binding = { metadata: { name: 'jane-labels' }, subjects, roleRef };
+    expect((await server.call('POST', `${RBAC}/clusterrolebindings`, { body: binding })).code).toBe(201);
+    const relabel = async (key: string): Promise<number> => {
+      const patch = { metadata: { labels: { [key]: null } } };
+      return (await server.call('PATCH', `${CLUSTERS}/prod-eu-1`, { body: patch, headers, token: tokenOf('jane') }))
+        .code;
+    };
+    expect(await relabel('env')).toBe(200);
+    expect(await relabel('protected.clusterpass.dev/env')).toBe(403);
+  });
+
+  it('its table of roles has every role that a person may be bound to', () => {
+    const named = [...page.matchAll(/^\| `([\w:-]+)` \|/gm)].map(([, name]) => name);
+    const automatic = ['system:basic-user', 'system:discovery'];
+    const roles = BOOTSTRAP_CLUSTER_ROLES.map(({ metadata }) => metadata.name ?? '');
+    expect(named.sort()).toEqual(roles.filter((name) => !automatic.includes(name)).sort());
+  });
+});
