@@ -12,6 +12,8 @@ const PROGRAM = join(ROOT, 'src/main.ts');
 /** The first line of a block of commands that need what the tests do not have, such as a real cluster. */
 export const NOT_RUN = '# not run by the tests\n';
 
+const READY_WITHIN_MS = 60_000;
+
 /** A fenced block. */
 export interface Block {
   readonly language: string;
@@ -95,7 +97,7 @@ export class PageRunner {
     return { code, output };
   }
 
-  /** Resolves when the server is ready, or has ended. */
+  /** Resolves when the server is ready or has ended; with code null if it takes too long. */
   async #serve(text: string): Promise<Ran> {
     // The last command: a signal to the shell is one to the server.
     const child = this.#spawn(text.replace(/^clusterpass serve\b/m, 'exec clusterpass serve'));
@@ -109,6 +111,8 @@ export class PageRunner {
         });
       }
       child.once('exit', (code) => resolve({ code, output }));
+      // For example, it waits for etcd.
+      setTimeout(() => resolve({ code: null, output }), READY_WITHIN_MS).unref();
     });
   }
 
