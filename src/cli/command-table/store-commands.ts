@@ -16,7 +16,7 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
     task: 'backup',
     path: ['store', 'backup'],
     summary: 'Copy a SQLite database while the server runs.',
-    details: `${STORE_OPTIONS} The file is a database with every write that was acknowledged before the command started. The command reads it back before it reports success. Run it on the machine of the server, as its user or as root. The data directory needs free space for one more copy of the database. An existing file is not overwritten. To restore, start a server on a copy of the file. For etcd use \`etcdctl snapshot save\`.`,
+    details: `${STORE_OPTIONS} The file is a database with every write that was acknowledged before the command started. The command reads it back before it reports success. Run it on the machine of the server, as its user or as root. The data directory needs free space for one more copy of the database. An existing file is not overwritten. To restore, start a server on a copy of the file; see [backup.md](backup.md). For etcd use \`etcdctl snapshot save\`.`,
     flags: [file('File to write, mode 0600: it contains secrets. Required.')],
     connects: false,
     examples: ['clusterpass store backup --data-dir /var/lib/clusterpass -f fleet.db'],

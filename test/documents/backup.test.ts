@@ -1,0 +1,86 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { describeWithEtcd, freePorts } from '../conformance/etcd-process.ts';
+import { addCluster, CLUSTERS } from '../e2e/support/fleet.ts';
+import { createAccount, createNamespace, tokenPath } from '../e2e/support/objects.ts';
+import { type Server, startServer } from '../e2e/support/server.ts';
+import { type EtcdWithTls, startEtcdWithTls } from './etcd-with-tls.ts';
+import { blocksOf, PageRunner, readPage, runnable } from './page.ts';
+
+const blocks = blocksOf(readPage('backup.md')).filter(runnable);
+const SECTIONS = ['Back up SQLite', 'Back up etcd', 'Restore SQLite', 'Restore etcd', 'The admin token'];
+
+describeWithEtcd('docs/backup.md', () => {
+  let server: Server;
+  let etcd: EtcdWithTls;
+  let runner: PageRunner;
+  let token: string;
+  beforeAll(async () => {
+    const [port = 0] = await freePorts(1);
+    [server, etcd] = await Promise.all([
+      startServer({ port, args: ['--base-url', `http://127.0.0.1:${port}`] }),
+      startEtcdWithTls(),
+    ]);
+    runner = new PageRunner(() => [
+      ['/var/lib/clusterpass', server.dataDir],
+      ['10.0.0.1:2379', etcd.endpoints.join(',')],
+    ]);
+    etcd.writeClientFiles(runner.folder);
+    await addCluster(server, 'alpha');
+    await createNamespace(server, 'ci');
+    await createAccount(server, 'builder');
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [] } };
+    token = (await server.call('POST', tokenPath(), { body })).json.status.token;
+  });
+  afterAll(async () => {
+    await Promise.all([runner.destroy(), server.destroy(), etcd.destroy()]);
+  });
+
+  const succeed = async (text: string): Promise<string> => {
+    const { code, output } = await runner.shell(text);
+    expect(code, `${text}\n${output}`).toBe(0);
+    return output;
+  };
+  const runSection = async (name: string): Promise<string> => {
+    const found = blocks.filter(({ section }) => section === name);
+    expect(found.length, name).toBeGreaterThan(0);
+    let output = '';
+    for (const { text } of found) output += await succeed(runner.localize(text));
+    return output;
+  };
+
+  it('has commands in these sections only', () => {
+    expect([...new Set(blocks.map(({ section }) => section))]).toEqual(SECTIONS);
+  });
+
+  it('backs up SQLite while the server runs, and restores it', async () => {
+    expect(await runSection('Back up SQLite')).toContain(': 0 problems');
+    await addCluster(server, 'later');
+    await server.stop();
+    // All that is left of the old machine is the backup and the key.
+    rmSync(join(server.dataDir, 'keys'), { recursive: true });
+    expect(await runSection('Restore SQLite')).toContain(': 0 problems');
+    server = await server.restart();
+    expect((await server.call('GET', `${CLUSTERS}/alpha`)).code, 'with the admin token that is still there').toBe(200);
+    expect((await server.call('GET', `${CLUSTERS}/later`)).code).toBe(404);
+    expect((await server.call('GET', '/auth/v1/clusters', { token })).code, 'with an issued token').toBe(200);
+  });
+
+  it('replaces the admin token of a running server', async () => {
+    await runSection('The admin token');
+    const next = readFileSync(join(server.dataDir, 'admin.token'), 'utf8').trim();
+    expect(next).not.toBe(server.adminToken);
+    await vi.waitUntil(async () => (await server.call('GET', CLUSTERS, { token: next })).code === 200, 10_000);
+    expect((await server.call('GET', CLUSTERS)).code).toBe(401);
+  });
+
+  it('backs up etcd by an export, and restores it', async () => {
+    const flags = '--etcd-cafile etcd-ca.crt --etcd-certfile etcd-client.crt --etcd-keyfile etcd-client.key';
+    await succeed('clusterpass store export --store sqlite:fleet.db -f seed.jsonl');
+    const store = runner.localize('etcd://10.0.0.1:2379/clusterpass');
+    await succeed(`clusterpass store import --store ${store} ${flags} -f seed.jsonl`);
+    await runSection('Back up etcd');
+    expect(await runSection('Restore etcd')).toMatch(/ 1 {2}clusters\n(.*\n)*.*: 0 problems/);
+  });
+});
