@@ -1,0 +1,102 @@
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePorts } from '../conformance/etcd-process.ts';
+import { type Server, startServer, TLS, tokenOf } from '../e2e/support/server.ts';
+import { blocksOf, missingLines, PageRunner, readPage, runnable } from './page.ts';
+
+const SRC = fileURLToPath(new URL('../../src', import.meta.url));
+const page = readPage('troubleshooting.md');
+
+/** The first cells of the tables of messages. */
+const messages = [...page.matchAll(/^\| message.*\n\|[-|]+\n((?:\|.*\n)+)/gm)].flatMap(([, rows = '']) =>
+  rows
+    .trim()
+    .split('\n')
+    .flatMap((row) => [...(row.split(' | ')[0] ?? '').matchAll(/`(.+?)`/g)].map(([, text = '']) => text)),
+);
+
+/** Literals of a file, with `…` for what is computed, and joined where they are concatenated. */
+const literalsOf = (file: string): string =>
+  readFileSync(file, 'utf8')
+    .replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, '…')
+    .replaceAll(/['"`]\s*\+\s*['"`]/g, '');
+const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts') && !/\.(test|fixture)\.ts$/.test(name))
+  .map((name) => literalsOf(join(SRC, name)));
+
+const isInSource = (message: string): boolean => {
+  const parts = message.split('…').map((part) => part.trim());
+  return parts.join('').length > 8 && sources.some((text) => parts.every((part) => text.includes(part)));
+};
+
+describe('docs/troubleshooting.md', () => {
+  let server: Server;
+  let runner: PageRunner;
+  beforeAll(async () => {
+    server = await startServer({ tls: true, users: { jane: [] } });
+    runner = new PageRunner(() => [['https://clusterpass.example.com:8443', server.url]]);
+    copyFileSync(TLS.caFile, join(runner.folder, 'tls.crt'));
+  });
+  afterAll(async () => {
+    await runner.destroy();
+    await server.destroy();
+  });
+  const asJane = (): string =>
+    `export CLUSTERPASS_SERVER=${server.url} CLUSTERPASS_CA=tls.crt CLUSTERPASS_TOKEN=${tokenOf('jane')}; `;
+
+  it('its commands succeed', async () => {
+    const found = blocksOf(page).filter(runnable);
+    expect(found.length).toBeGreaterThan(1);
+    for (const { text } of found) {
+      const ran = await runner.shell(asJane() + runner.localize(text));
+      expect(ran.code, `${text}\n${ran.output}`).toBe(0);
+    }
+  });
+
+  it('its messages are those of the program', async () => {
+    expect(messages.length).toBeGreaterThan(30);
+    const [port = 0] = await freePorts(1);
+    writeFileSync(join(runner.folder, 'open.csv'), 'token-of-someone-0123,someone,someone,\n');
+    chmodSync(join(runner.folder, 'open.csv'), 0o644);
+    mkdirSync(join(runner.folder, 'other'), { mode: 0o700 });
+    writeFileSync(join(runner.folder, 'taken.db'), '');
+    const serve = `timeout 30 clusterpass serve --listen 127.0.0.1:${port}`;
+    const commands: readonly (readonly [message: string, command: string])[] = [
+      ['is in use by another program', `clusterpass serve --data-dir d1 --listen ${new URL(server.url).host}`],
+      ['(pid …)', `${serve} --data-dir ${server.dataDir}`],
+      ['plain HTTP is served on loopback only', 'clusterpass serve --data-dir d1 --listen 0.0.0.0:1'],
+      ['set --base-url', 'clusterpass serve --data-dir d1 --listen 0.0.0.0:1'],
+      ['cannot be used: expected', `${serve} --data-dir d1 --max-connections many`],
+      ['holds a secret and is open', `${serve} --data-dir d2 --token-auth-file open.csv`],
+      [
+        'encrypted with another key',
+        `clusterpass store backup --data-dir ${server.dataDir} -f other/clusterpass.db; ${serve} --data-dir other`,
+      ],
+      ['error: no server:', 'clusterpass get clusters'],
+      ['error: not logged in to', `clusterpass get clusters --server ${server.url} --certificate-authority tls.crt`],
+      ['(Unauthorized)', `${asJane()} CLUSTERPASS_TOKEN=wrong-token-0123456789 clusterpass get clusters`],
+      ['no trusted authority', `CLUSTERPASS_TOKEN=${tokenOf('jane')} clusterpass get clusters --server ${server.url}`],
+      [
+        'does it want https://?',
+        `${asJane()} clusterpass get clusters --server ${server.url.replace('https', 'http')}`,
+      ],
+      ['cannot be reached: …', `${asJane()} clusterpass get clusters --server https://127.0.0.1:${port}`],
+      ['No resources found', `${asJane()} clusterpass get clusters`],
+      ['is forbidden: User', `${asJane()} clusterpass describe cluster none`],
+      ['… not found', `${asJane()} CLUSTERPASS_TOKEN=${server.adminToken} clusterpass describe cluster none`],
+      ['EEXIST', `clusterpass store backup --data-dir ${server.dataDir} -f taken.db`],
+      ['store backup is for SQLite', 'clusterpass store backup --store etcd://127.0.0.1:1/x -f etcd.db'],
+    ];
+    const produced = new Set<string>();
+    for (const [part, command] of commands) {
+      const [message, ...others] = messages.filter((text) => text.includes(part));
+      expect([message, others], part).toEqual([expect.any(String), []]);
+      const { output } = await runner.shell(`set +e; ${command}`);
+      expect(missingLines(message ?? '', output), `${command}\n${output}`).toEqual([]);
+      produced.add(message ?? '');
+    }
+    expect(messages.filter((message) => !produced.has(message) && !isInSource(message))).toEqual([]);
+  }, 180_000);
+});
