@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, closeSync, openSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { chmodSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { backup, type DatabaseSync } from 'node:sqlite';
@@ -36,15 +37,17 @@ export class BackupSocket {
   constructor(db: DatabaseSync, file: string) {
     this.#db = db;
     this.#file = file;
-    for (const name of readdirSync(dirname(file))) {
-      if (name.startsWith(backupPrefix(file))) rmSync(join(dirname(file), name), { force: true });
-    }
-    const path = backupSocketPath(file);
-    rmSync(path, { force: true });
     this.#server = createServer((socket) => this.#accept(socket));
-    // Without the socket there are no backups, and the client says so. Everything else works.
+    // Without the socket there are no backups, and the client says so. The store works without it.
     this.#server.on('error', () => {});
-    this.#server.listen(path, () => chmodSync(path, 0o600));
+    const path = backupSocketPath(file);
+    attempt(() => {
+      rmSync(path, { force: true });
+      for (const name of readdirSync(dirname(file))) {
+        if (name.startsWith(backupPrefix(file))) rmSync(join(dirname(file), name), { force: true });
+      }
+    });
+    this.#server.listen(path, () => attempt(() => chmodSync(path, 0o600)));
   }
 
   /** Ends a running backup. The database may be closed afterwards. */
@@ -77,21 +80,41 @@ export class BackupSocket {
     const copy = join(dirname(this.#file), name);
     try {
       this.#requireSpace();
-      closeSync(openSync(copy, 'wx', 0o600));
-      await backup(this.#db, copy, {
-        rate: STEP_PAGES,
-        progress: () => {
-          // The only way to end a backup.
-          if (socket.destroyed) throw new Error('the client of the backup has disconnected');
-        },
-      });
+      await this.#copyTo(copy, socket);
       answer(socket, { name });
     } catch (error) {
       answer(socket, { error: error instanceof Error ? error.message : String(error) });
       socket.end();
     }
     await left;
-    for (const path of [copy, `${copy}-journal`]) rmSync(path, { force: true });
+    // A file that cannot be removed now is removed at the next start.
+    attempt(() => {
+      for (const path of [copy, `${copy}-journal`]) rmSync(path, { force: true });
+    });
+  }
+
+  async #copyTo(copy: string, client: Socket): Promise<void> {
+    const file = await open(copy, 'wx', 0o600);
+    let flushing: Promise<void> | undefined;
+    try {
+      await backup(this.#db, copy, {
+        rate: STEP_PAGES,
+        progress: () => {
+          // The only way to end a backup.
+          if (client.destroyed) throw new Error('the client of the backup has disconnected');
+          // SQLite flushes the copy at the end, and writes wait for that. This leaves it little to flush.
+          flushing ??= file
+            .datasync()
+            .catch(() => {})
+            .then(() => {
+              flushing = undefined;
+            });
+        },
+      });
+    } finally {
+      await flushing;
+      await file.close();
+    }
   }
 
   #requireSpace(): void {
@@ -100,6 +123,15 @@ export class BackupSocket {
     if (bavail * bsize >= bytes + RESERVE_BYTES) return;
     const mebibytes = Math.ceil((bytes + RESERVE_BYTES) / 1024 ** 2);
     throw new Error(`a backup needs ${mebibytes} MiB of free space in ${dirname(this.#file)}: make room there`);
+  }
+}
+
+/** For what must not end the thread of the store. */
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // The file system refuses it.
   }
 }
 
