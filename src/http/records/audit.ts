@@ -41,8 +41,8 @@ export function createAuditor(
   };
 }
 
-/** Roles and bindings; issued tokens and signing keys. */
-const SECURITY_GROUPS: ReadonlySet<string> = new Set([RBAC_GROUP, CLUSTERPASS_GROUP]);
+/** Roles and bindings; issued tokens and signing keys; clusters, whose labels grant and whose address users trust. */
+const SECURITY_GROUPS: ReadonlySet<string> = new Set([RBAC_GROUP, CLUSTERPASS_GROUP, CLUSTER_GROUP]);
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 
 /**
@@ -52,8 +52,10 @@ const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delet
 function isSecurityEvent({ auditedCode, target, decision, dryRun, code }: RequestRecord): boolean {
   // The event of a token was committed there before.
   if (auditedCode !== undefined) return true;
-  if (target === undefined || decision?.allowed !== true || dryRun || (code >= 400 && code < 500)) return false;
-  return WRITES.has(target.verb) && SECURITY_GROUPS.has(target.group);
+  if (target === undefined || decision?.allowed !== true || dryRun) return false;
+  // A conflict at one object ends the deletion of a collection; others may be deleted already.
+  const isRejected = code >= 400 && code < 500 && target.verb !== 'deletecollection';
+  return !isRejected && WRITES.has(target.verb) && SECURITY_GROUPS.has(target.group) && target.subresource !== 'status';
 }
 
 /** Whether texts are cut at the limits of a rejected request: it failed, or its client is unknown or has left. */
