@@ -69,6 +69,10 @@ describe('isDns1123Subdomain', () => {
     expect(isDns1123Subdomain('A'.repeat(254))).toEqual(['must be no more than 253 bytes', SUBDOMAIN_RULE]);
   });
 
+  it('refuses millions of parts by their length alone', () => {
+    expect(isDns1123Subdomain('a.'.repeat(1_000_000))).toEqual(['must be no more than 253 bytes']);
+  });
+
   it('M-03: accepts what the printed pattern accepts', () => {
     fc.assert(
       fc.property(nameLike, (name) => (isDns1123Subdomain(name).length === 0) === KUBERNETES.subdomain.test(name)),

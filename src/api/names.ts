@@ -73,7 +73,8 @@ const isUsual = (text: string, usual: RegExp): boolean => text.length <= MAX_LAB
 /** M-02: namespace names. */
 export function isDns1123Label(value: string): string[] {
   const errors = bytes(value) > MAX_LABEL_BYTES ? [maxLength(MAX_LABEL_BYTES)] : [];
-  if (!isLabelText(value)) errors.push(value.length <= MAX_SPLIT && isSubdomainText(value) ? 'must not contain dots' : LABEL_RULE);
+  if (!isLabelText(value))
+    errors.push(value.length <= MAX_SPLIT && isSubdomainText(value) ? 'must not contain dots' : LABEL_RULE);
   return errors;
 }
 

@@ -31,7 +31,7 @@ export const RECORD_OPTIONS = {
     value: 'FILE',
     parse: path,
     defaultText: '`audit-security.log` beside `--audit-log-path`, or the same device',
-    doc: 'Audit log of issued tokens, revocations, and changes of RBAC objects and signing keys. No token is released before its line is on disk. `/dev/null` disables it.',
+    doc: 'Audit log of issued tokens, revocations, and changes of RBAC objects, signing keys and clusters. No token is released before its line is on disk. `/dev/null` disables it.',
   }),
   auditSecurityLogMaxsize: option({
     value: 'MEGABYTES',

@@ -178,6 +178,13 @@ describe('A41: which log an event is in', () => {
     ['a change with an unknown result', { code: 504 }, 'security'],
     ['a change whose client left', { code: 0 }, 'security'],
     ['a deletion', { target: { ...target, verb: 'deletecollection' } }, 'security'],
+    ['a deletion that ended half-way', { target: { ...target, verb: 'deletecollection' }, code: 409 }, 'security'],
+    ['a cluster', { target: { ...target, group: 'clusterregistry.k8s.io', resource: 'clusters' } }, 'security'],
+    [
+      'the status of a cluster',
+      { target: { ...target, group: 'clusterregistry.k8s.io', resource: 'clusters', subresource: 'status' } },
+      'requests',
+    ],
     ['a key', { target: { ...target, group: 'clusterpass.dev', resource: 'signingkeys' } }, 'security'],
     ['a revocation', { target: { ...target, group: 'clusterpass.dev', resource: 'issuedtokens' } }, 'security'],
     ['a read', { target: { ...target, verb: 'get' } }, 'requests'],
