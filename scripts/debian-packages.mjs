@@ -1,35 +1,14 @@
 /**
- * Downloads Debian packages from the archive of this machine, without installing them. apt works in separate folders, so
- * the system is not changed.
+ * Downloads Debian packages from the archive of this machine, without installing them. apt works in separate folders,
+ * so the system is not changed.
  */
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inSuite, readSources } from './apt-sources.mjs';
+import { CommandError, run } from './run-command.mjs';
 
 /** Debian suites with recent enough releases, in the order in which they are tried. */
 const SUITES = ['trixie', 'stable', 'sid'];
-
-export class SetUpError extends Error {}
-
-/**
- * @param {string} command
- * @param {string[]} args
- * @param {string} [cwd]
- */
-export function run(command, args, cwd) {
-  const { status, stdout, stderr, error } = spawnSync(command, args, {
-    encoding: 'utf8',
-    timeout: 600_000,
-    maxBuffer: 16 * 1024 * 1024,
-    env: { ...process.env, LC_ALL: 'C' },
-    ...(cwd === undefined ? {} : { cwd }),
-  });
-  if (status === 0) return stdout;
-  const line =
-    `${stderr ?? ''}`.split('\n').find((text) => text.startsWith('E: ')) ?? error?.message ?? `exit ${status}`;
-  throw new SetUpError(`${command} ${args.at(-1)}: ${line.trim()}`);
-}
 
 function releaseName() {
   try {
@@ -101,7 +80,7 @@ function downloadFrom(folder, stanza, packages) {
   aptGet('--error-on=any', 'update');
   aptGet('download', ...packages);
   const archives = readdirSync(work).filter((name) => name.endsWith('.deb'));
-  if (archives.length < packages.length) throw new SetUpError(`apt-get download ${packages.join(' ')} is incomplete`);
+  if (archives.length < packages.length) throw new CommandError(`apt-get download ${packages.join(' ')} is incomplete`);
   return archives.map((name) => join(work, name));
 }
 
@@ -111,7 +90,7 @@ function downloadFrom(folder, stanza, packages) {
  * @template T
  * @param {string} folder for work
  * @param {readonly string[]} packages
- * @param {(archives: string[]) => T} use throws SetUpError if the packages do not work here
+ * @param {(archives: string[]) => T} use throws CommandError if the packages do not work here
  * @returns {T}
  */
 export function withPackages(folder, packages, use) {
@@ -122,15 +101,15 @@ export function withPackages(folder, packages, use) {
   const problems = [];
   for (const suite of SUITES) {
     const stanza = inSuite(sources, release, suite);
-    if (stanza === undefined) throw new SetUpError(`no package source for the release "${release}" is configured`);
+    if (stanza === undefined) throw new CommandError(`no package source for the release "${release}" is configured`);
     try {
       return use(downloadFrom(folder, stanza, packages));
     } catch (error) {
-      if (!(error instanceof SetUpError)) throw error;
+      if (!(error instanceof CommandError)) throw error;
       problems.push(`${suite}: ${error.message}`);
     } finally {
       rmSync(join(folder, 'work'), { recursive: true, force: true });
     }
   }
-  throw new SetUpError(problems.join('; '));
+  throw new CommandError(problems.join('; '));
 }

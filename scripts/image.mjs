@@ -9,8 +9,9 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { pack } from './artifacts/program.mjs';
 import { createRoot, PROGRAM, USER } from './artifacts/root.mjs';
+import { ARCHITECTURES } from './artifacts/standalone.mjs';
 import { fixedTar, sourceDate } from './artifacts/tar.mjs';
-import { run } from './debian-packages.mjs';
+import { run } from './run-command.mjs';
 import { ROOT } from './setup.mjs';
 import { setUpUmoci, UMOCI } from './setup-umoci.mjs';
 
@@ -40,9 +41,6 @@ export const CONFIG = {
     `org.opencontainers.image.source=${repository.url.replace(/^git\+|\.git$/g, '')}`,
   ],
 };
-
-/** Node's names of architectures, and those of OCI. @type {Readonly<Record<string, string>>} */
-const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' };
 
 /**
  * One layer. Only the data directory belongs to the user.

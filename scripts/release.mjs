@@ -10,8 +10,8 @@ import { parseArgs } from 'node:util';
 import { pack } from './artifacts/program.mjs';
 import { PLATFORMS, writeStandalone } from './artifacts/standalone.mjs';
 import { fixedTar } from './artifacts/tar.mjs';
-import { run } from './debian-packages.mjs';
 import { buildImage, imageName } from './image.mjs';
+import { run } from './run-command.mjs';
 import { ROOT } from './setup.mjs';
 import { setUpUmoci } from './setup-umoci.mjs';
 

@@ -1,4 +1,4 @@
-/** `node scripts/setup-go.mjs`: downloads Go and the libraries of Helm's template engine, for the tests of the chart. */
+/** `node scripts/setup-go.mjs`: downloads Go and the libraries of Helm's templates, for the tests of the chart. */
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setUpProgram, testProgram } from './test-program.mjs';

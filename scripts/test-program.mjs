@@ -14,7 +14,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { aptPaths, run, withPackages, workFolder } from './debian-packages.mjs';
+import { aptPaths, withPackages, workFolder } from './debian-packages.mjs';
+import { run } from './run-command.mjs';
 
 /**
  * A program for the tests.

@@ -3,7 +3,7 @@ import { whyMissing } from '../scripts/test-program.mjs';
 
 /**
  * Tests that need a program which is not the project's own. Without it they are skipped, with the reason in their name.
- * Not in CI: there they fail, or nobody would notice that they are not run any more.
+ * Not in CI: there they fail, because a skipped test would go unnoticed.
  */
 export function describeWith(program: Parameters<typeof whyMissing>[0], name: string, tests: () => void): void {
   const reason = whyMissing(program);

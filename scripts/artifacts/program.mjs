@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../debian-packages.mjs';
+import { run } from '../run-command.mjs';
 import { ROOT } from '../setup.mjs';
 
 /**

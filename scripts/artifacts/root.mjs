@@ -14,7 +14,8 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { pinnedNode } from '../../bin/find-node.mjs';
-import { run, withPackages } from '../debian-packages.mjs';
+import { withPackages } from '../debian-packages.mjs';
+import { run } from '../run-command.mjs';
 import { ROOT } from '../setup.mjs';
 import { installProgram } from './program.mjs';
 import { writeSbom } from './sbom.mjs';

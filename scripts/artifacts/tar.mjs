@@ -1,4 +1,4 @@
-import { run } from '../debian-packages.mjs';
+import { run } from '../run-command.mjs';
 import { ROOT } from '../setup.mjs';
 
 /** The time of everything in an artefact: that of the commit, so that the same sources give the same bytes. */

@@ -59,7 +59,7 @@ const fieldSelectors = fc.constantFrom('', 'metadata.name=c3', 'metadata.name!=c
 /** The fields of an object that a selection reads. */
 const LIKE = { name: 'x', field: () => '' };
 
-const nobodyLeaves = new AbortController();
+const neverAborted = new AbortController();
 
 describe('a selection', () => {
   it('is the same with and without an index, whole and page by page, with exact counts', async () => {
@@ -93,7 +93,7 @@ describe('a selection', () => {
               ...(last === undefined ? {} : { after: last.key }),
               ...(left === undefined ? {} : { left }),
             };
-            const page: Page = await selectPage(snapshot, selection, wanted, new TimeSlice(nobodyLeaves));
+            const page: Page = await selectPage(snapshot, selection, wanted, new TimeSlice(neverAborted));
             got.push(...page.items);
             left = page.remaining;
             expect(left).toBe(expected.length - got.length);

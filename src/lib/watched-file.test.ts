@@ -93,7 +93,7 @@ test('without a grace the content ends when the absence is seen', async () => {
   ]);
 });
 
-test('a file that becomes readable by others is reported, and the content before stays', async () => {
+test('a file that becomes readable by others is reported, and the previous content stays', async () => {
   const watched = await open();
   await writeFile(file, 'second');
   await chmod(file, 0o644);

@@ -125,7 +125,7 @@ export async function watch({ checker, ...world }: World, id: number, goal: () =
 async function follow(server: Server, log: WatchHistory, done: () => boolean): Promise<'gone' | 'cut'> {
   const query = `?watch=1&allowWatchBookmarks=true&${SELECTOR}&resourceVersion=${log.position}`;
   const stop = new AbortController();
-  // A replica that hangs says nothing: after a while somebody else is asked.
+  // A replica that hangs sends nothing: after a timeout the next replica is used.
   let timer = setTimeout(() => stop.abort(), CALL_MS);
   const ticks = setInterval(() => {
     if (done()) stop.abort();

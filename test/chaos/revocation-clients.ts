@@ -53,7 +53,7 @@ export class RevocationClients {
     while (performance.now() < acknowledged + OBSERVE_MS && running()) {
       for (const [index, replica] of replicas.entries()) {
         const sentAt = performance.now();
-        // Each worker is a replica of its own, and which of them answers is not known.
+        // Each worker counts as a replica, and which of them answers is not known.
         const isSame = index === at && index !== this.#world.withWorkers;
         const since = acknowledged + (isSame ? 0 : PROMISE_MS);
         if (sentAt <= since) continue;

@@ -69,7 +69,7 @@ describe('floods', () => {
     },
   );
 
-  it('A20: and nothing of it was an error that nobody expected', () => {
+  it('A20: none of it was an unexpected error', () => {
     expect(server.output.stderr).not.toMatch(/"level":"(error|fatal)"|uncaught|unhandled/i);
   });
 });

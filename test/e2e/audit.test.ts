@@ -44,7 +44,7 @@ afterAll(async () => {
 describe('one event per request', () => {
   test('A9: a token: who, what, why, and its id; on the disk before the token is out', async () => {
     const answer = await post(server, ASK, { ...asUser('jane'), headers: { 'User-Agent': 'kubectl/v1.36.4 (linux)' } });
-    // Not polled: whoever holds a token can rely on its line.
+    // Not polled: the line is there before the token is released.
     const found = (await readAudit(log)).filter(({ auditID }) => auditID === answer.headers.get('audit-id'));
     expect(found).toHaveLength(1);
     const [event] = found;
@@ -80,7 +80,7 @@ describe('one event per request', () => {
     expect(event.requestReceivedTimestamp <= event.stageTimestamp).toBe(true);
   });
 
-  test('whoever uses an issued token is known by its id', async () => {
+  test('the user of an issued token is recorded with the id of the token', async () => {
     const { token } = (await post(server, ASK)).json.status;
     const answer = await server.call('GET', '/auth/v1/clusters', { token });
     const [event] = await eventsOf(log, answer.headers.get('audit-id'));

@@ -107,7 +107,7 @@ afterAll(async () => {
 const REAL = tokenPath('builder', 'ci', 'real');
 const { credential, upstream } = SECRETS;
 
-/** What a cluster might answer, with something in it that is nobody's business, and what it was sent. */
+/** Hostile answers of a cluster that contain a secret, or repeat what it was sent. */
 const REVEALING: readonly [string, FakeApiServer['answer']][] = [
   ['a token that says something else', () => tokenAnswer(jwt({ sub: upstream, iss: credential }))],
   ['a token whose id is the credential', (seen) => tokenAnswer(jwt({ ...claimsFor(seen), jti: credential }))],

@@ -189,16 +189,16 @@ describe('clusterpass get clusters', () => {
   });
 
   it('NO_COLOR: there is no colour, not even for a person at a terminal', async () => {
-    // `script` gives it a terminal; whoever asks for colour by FORCE_COLOR gets none either.
+    // `script` gives it a terminal; FORCE_COLOR gives no colour either.
     const command = `'${process.execPath}' '${PROGRAM}' get clusters nope prod-1; '${process.execPath}' '${PROGRAM}' get --help`;
-    for (const wish of [{ NO_COLOR: '1' }, { FORCE_COLOR: '1' }]) {
+    for (const setting of [{ NO_COLOR: '1' }, { FORCE_COLOR: '1' }]) {
       const env = {
         PATH: process.env.PATH,
         HOME: admin.home,
         TERM: 'xterm-256color',
         CLUSTERPASS_SERVER: server.url,
         CLUSTERPASS_TOKEN: server.adminToken,
-        ...wish,
+        ...setting,
       };
       const { stdout } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], { env });
       expect(stdout).toContain('prod-1');
@@ -303,7 +303,7 @@ describe('clusterpass version and completion', () => {
     });
   });
 
-  it('version of the client is told without a server', async () => {
+  it('version of the client is printed without a server', async () => {
     const flags = ['version', '--server', 'http://127.0.0.1:1'];
     expect(await admin.run(flags)).toEqual({
       code: 1,

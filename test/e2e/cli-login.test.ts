@@ -155,7 +155,7 @@ describe('TLS', () => {
 
   it('trusts the authority that is given, and remembers it', async () => {
     const login = ['login', '--server', secure.url, '--token', secure.adminToken];
-    // In a process of its own: this one trusts the authority since it started the server.
+    // In a separate process: this one trusts the CA since it started the server.
     expect(await person.fails(login, { inProcess: false })).toBe(
       `Unable to connect to the server: ${secure.url} cannot be reached: no trusted authority has signed its certificate; ` +
         'if you trust it, pass its CA with --certificate-authority FILE\n',
@@ -166,12 +166,12 @@ describe('TLS', () => {
     expect(await person.ok(['get', 'clusters', '--server', secure.url], { env })).toBe('');
   });
 
-  it('or nobody, if that is what one wants', async () => {
+  it('or no CA at all, on request', async () => {
     const flags = ['--server', secure.url, '--token', secure.adminToken, '--insecure-skip-tls-verify'];
     expect(await person.ok(['whoami', '-o', 'jsonpath={.status.userInfo.username}', ...flags])).toBe('admin');
   });
 
-  it('the wrong one of http and https is told', async () => {
+  it('a server of the other scheme, http or https, is named', async () => {
     const https = server.url.replace('http:', 'https:');
     expect(await person.fails(['whoami', '--server', https, '--token', 'x'])).toBe(
       `Unable to connect to the server: ${https} does not speak TLS; did you mean ${server.url}?\n`,

@@ -272,7 +272,7 @@ describe('clusterpass auth can-i', () => {
     expect((await admin.run(['auth', 'can-i', 'get', '/metrics'])).code).toBe(0);
   });
 
-  it('warns of a type that nobody knows', async () => {
+  it('warns of an unknown type', async () => {
     const { stderr, code } = await jane.run(['auth', 'can-i', 'get', 'widgets']);
     expect(code).toBe(1);
     expect(stderr).toBe(`Warning: the server doesn't have a resource type "widgets"\n`);

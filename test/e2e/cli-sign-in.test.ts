@@ -96,7 +96,7 @@ describe('clusterpass login at an identity provider', () => {
       state: expect.stringMatching(/^[\w-]{43}$/),
       nonce: expect.stringMatching(/^[\w-]{43}$/),
     });
-    // Somebody else's answer is not taken, and does not end the login.
+    // An answer with another state is refused, and does not end the login.
     const back = address.searchParams.get('redirect_uri') ?? '';
     expect((await fetch(`${back}?code=evil&state=evil`)).status).toBe(400);
     expect(await provider.visit(address.href, 'jane')).toBe(
@@ -174,7 +174,7 @@ describe('one login serves every command', () => {
     expect(await person.ok(credential)).toBe(first);
   });
 
-  it('a session that the provider has expired is told, with what to do', async () => {
+  it('a session that has expired at the provider is an error that says what to do', async () => {
     await signIn();
     await age({ refreshAt: 0, expiresAt: 0, refreshToken: 'canary-refresh-token' });
     const said = await person.fails(WHO);

@@ -261,7 +261,7 @@ describe('list and revoke', () => {
       expect(server.output.stderr).not.toContain('eyJ');
     });
 
-    it('a token of somebody else is not said to be revoked: who believes it does not ask here', async () => {
+    it('a token of another issuer is not reported as revoked: its verifiers do not ask here', async () => {
       const segment = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
       const jti = randomUUID();
       for (const iss of [

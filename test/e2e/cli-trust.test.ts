@@ -44,7 +44,7 @@ describe('clusterpass trust', () => {
     expect(withoutNewline(certificateAuthority)).toBe(withoutNewline(await readFile(TLS.caFile, 'utf8')));
   });
 
-  it('never takes the word of somebody whose certificate was not verified', async () => {
+  it('never uses a CA from a connection that was not verified', async () => {
     const out = await person.ok(['trust', 'alpha', '--insecure-skip-tls-verify']);
     expect(parse(out).jwt[0].issuer).not.toHaveProperty('certificateAuthority');
     expect(out).toContain('# No certificateAuthority: the certificate of the issuer was not verified.');
@@ -153,7 +153,7 @@ describe('what it printed, where it is used', () => {
     });
   });
 
-  it('A3: a token for somebody else, or of another cluster, is none there', async () => {
+  it('A3: a token for another audience, or of another cluster, is refused there', async () => {
     expect(await user(await issue(server, tokenPath(), { audiences: ['vault'] }))).toBeUndefined();
     expect(await user(await issue(server, tokenPath('builder', 'ci', 'beta')))).toBeUndefined();
   });

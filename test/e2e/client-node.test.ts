@@ -182,7 +182,7 @@ describe('an informer of the official JavaScript client', () => {
     await informer.start();
     await told('add dev-1');
     expect(await fleet.stop()).toBe(0);
-    // Nobody answers until the restart below, so this comes before it.
+    // No server answers until the restart below, so this comes before it.
     await broken;
     fleet = await fleet.restart();
     await addCluster(fleet, 'dev-2');
@@ -242,7 +242,7 @@ function listener(informer: ClusterInformer): (what: string) => Promise<void> {
   };
 }
 
-it('createNodeFetch trusts a certificate authority of its own, and nobody else', async () => {
+it('createNodeFetch trusts the given certificate authority only', async () => {
   const ca = await readFile(TLS.caFile, 'utf8');
   const list = async (options: Parameters<typeof createNodeFetch>[0]): Promise<string[]> => {
     const client = createClient({ server: server.url, token: server.adminToken, fetch: createNodeFetch(options) });

@@ -149,7 +149,7 @@ describe('watches', () => {
     follower.close();
   });
 
-  it('a version that is no longer known (410): the difference is told', async () => {
+  it('a version that is no longer known (410): the difference is reported', async () => {
     const client = clientOf();
     const from = await client.listClusters({ labelSelector: 'env=dev' });
     await addCluster(server, 'dev-4', { labels: { env: 'dev' } });

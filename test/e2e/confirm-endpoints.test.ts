@@ -84,7 +84,7 @@ const nothingOfTheThief = (text: string): void => {
 };
 
 describe('A14: an edited endpoint', () => {
-  it('waits, and the editor is told', async () => {
+  it('waits, and the response to its writer has a warning', async () => {
     const answer = await redirect('alpha');
     expect(answer.code, answer.text).toBe(200);
     expect(answer.warnings.join()).toContain('clusterpass confirm alpha');
@@ -120,7 +120,7 @@ describe('A14: an edited endpoint', () => {
         nothingOfTheThief(answer.text);
       }
     }
-    // Whoever may update a cluster sees what was written; what clients use is the same for all.
+    // A caller who may update the cluster sees the written endpoints; those in force are the same for all.
     for (const path of [PUBLIC_LIST, '/auth/v1/clusters/alpha/kubeconfig?as=ci/builder']) {
       nothingOfTheThief((await server.call('GET', path)).text);
     }

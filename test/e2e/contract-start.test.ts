@@ -20,7 +20,7 @@ async function freePort(): Promise<number> {
 
 const CONFIGURATION = 'apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt: []\n';
 
-it('R-10: until it can serve, everyone is asked to try again, and only health is told', async () => {
+it('R-10: until it can serve, paths other than health and version are 503 with Retry-After', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-e2e-'));
   const configuration = join(dataDir, 'authentication.yaml');
   let started: Promise<Server> | undefined;

@@ -207,7 +207,7 @@ describe('discovery', () => {
   });
 
   describe('who may see it', () => {
-    it.each(['/api', '/apis', `${CLUSTER}/api`, `${CLUSTER}/apis`])('%s: whoever has logged in', async (path) => {
+    it.each(['/api', '/apis', `${CLUSTER}/api`, `${CLUSTER}/apis`])('%s: for authenticated callers', async (path) => {
       expect((await get(path)).code).toBe(200);
       expect((await server.call('GET', path, { token: null })).code).toBe(401);
       expect((await server.call('HEAD', path)).code).toBe(200);
@@ -310,7 +310,7 @@ describe('OpenAPI', () => {
       ).toBe(isPatched);
     });
 
-    it('is for whoever has logged in, and kept by its tag', async () => {
+    it('is for authenticated callers, and cached by its tag', async () => {
       expect((await server.call('GET', '/openapi/v2', { token: null })).code).toBe(401);
       const Accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
       const { headers } = await get('/openapi/v2', { Accept });
@@ -344,7 +344,7 @@ describe('OpenAPI', () => {
       }
     });
 
-    it('is for whoever has logged in, and only what is served is there', async () => {
+    it('is for authenticated callers, and has only what is served', async () => {
       expect((await server.call('GET', '/openapi/v3', { token: null })).code).toBe(401);
       expect((await get('/openapi/v3/api/v1')).code).toBe(404);
       expect((await get(`/orchestrator/a/openapi/v3/${REGISTRY}`)).code).toBe(404);

@@ -103,7 +103,7 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
     await expectAllSeen();
   });
 
-  it('one member hangs: whoever was with it moves on', async () => {
+  it('one member hangs: its clients move to another', async () => {
     const [member] = etcd.members;
     member?.signal('SIGSTOP');
     const writeAndRead = async (server: Server): Promise<void> => {
@@ -173,7 +173,7 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
       await waiting;
       expect(wasFirst).toBe(true);
     });
-    // Whoever watches there sees everything, a second later.
+    // A watch there gets every event, a second later.
     await write(replicas[1], 'at the other');
     await expectAllSeen();
     const metrics = (await slow.call('GET', '/metrics')).text;

@@ -79,7 +79,7 @@ describeWithEtcd('B33: a start while etcd is away', () => {
     await etcd.members[0]?.kill();
   });
 
-  it('until it is told to stop', async () => {
+  it('until a signal stops it', async () => {
     const started = await start('two');
     await expect.poll(() => waits(started)).toBeGreaterThanOrEqual(1);
     started.child.kill('SIGTERM');

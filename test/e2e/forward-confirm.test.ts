@@ -67,7 +67,7 @@ const annotate = (name: string, value: string | null, token?: string) =>
 const endpoint = (port: number) => [{ serverAddress: `https://127.0.0.1:${port}` }];
 
 describe('A14, C-F: a credential is bound to the address and the CA', () => {
-  it('one that nobody confirmed is not used, and the condition has the command that does it', async () => {
+  it('one that is not confirmed is not used, and the condition names the command that confirms it', async () => {
     await writeCredential(forwarding, 'fresh', { token: 'canary-fresh' });
     await create(server, CLUSTERS, clusterObject({ name: 'fresh', port: cluster.port, ca: authority.cert }));
     const condition = await conditionOf(forwarding, 'fresh', 'NotConfirmed');
@@ -108,7 +108,7 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
       () => ({ orchestratorApiEndpoints: { serverEndpoints: [...endpoint(1), ...endpoint(2)] } }),
     ],
     ['the credential', () => ({ authInfo: { controller: { name: 'fresh' } } })],
-  ])('whoever changes %s without being allowed to confirm stops its use', async (what, spec) => {
+  ])('a change of %s by a caller who may not confirm stops its use', async (what, spec) => {
     const name = `moved-${what.replaceAll(' ', '-').toLowerCase()}`;
     await registered(name);
     expect((await ask(name)).code).toBe(201);
@@ -130,7 +130,7 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     expect((await ask(name)).code).toBe(502);
   });
 
-  it('whoever registers a cluster anew with the name of a credential does not get it', async () => {
+  it('a caller who registers a cluster again with the name of a credential does not get it', async () => {
     await registered('replaced');
     expect((await server.call('DELETE', `${CLUSTERS}/replaced`, asUser('registrar'))).code).toBe(200);
     const body = clusterObject({ name: 'replaced', port: other.port, ca: thief.cert });
@@ -156,7 +156,7 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     expect(cluster.requests).toEqual([]);
   });
 
-  it('a confirmation can be taken back by whoever may update the cluster', async () => {
+  it('a caller who may update the cluster can withdraw a confirmation', async () => {
     await registered('stopped');
     expect((await annotate('stopped', null, tokenOf('registrar'))).code).toBe(200);
     expect((await ask('stopped')).code).toBe(502);
@@ -169,7 +169,7 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     const body = { status: { conditions, version: 'v1' } };
     const headers = { 'Content-Type': 'application/merge-patch+json' };
     expect((await server.call('PATCH', `${CLUSTERS}/mixed/status`, { body, headers })).code).toBe(200);
-    // Overwritten by somebody who knew of no other condition: it comes back beside theirs.
+    // Overwritten by a client that did not know this condition: the server adds it to theirs again.
     await conditionOf(forwarding, 'mixed', 'NotUsedYet');
     await patchSpec(server, 'mixed', { spec: { authInfo: { controller: null } } });
     await expect
@@ -198,7 +198,7 @@ describe('a cluster that changes who issues its tokens', () => {
       await issue(server, path);
       await issue(server, path);
       expect((await patchSpec(server, 'turning', { spec: { authInfo: { controller } } })).code).toBe(200);
-      // Nobody has said how it is reached, so it cannot be asked.
+      // It has no address, so no request is sent to it.
       for (let again = 0; again < 2; again++)
         expect((await post(server, ASK, { path })).code).toBeGreaterThanOrEqual(400);
       expect((await patchSpec(server, 'turning', { spec: { authInfo: null } })).code).toBe(200);

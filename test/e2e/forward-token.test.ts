@@ -67,7 +67,7 @@ const ask = (spec: object = { audiences: [] }, options: CallOptions & { path?: s
 const refusal = (answer: Answer) => [answer.code, answer.json.reason, answer.json.message];
 
 describe('a cluster that issues for itself', () => {
-  it('is asked with the credential of the server, in a request made anew', async () => {
+  it('is asked with the credential of the server, in a new request', async () => {
     const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'web-0', uid: 'uid-of-web-0' };
     cluster.answer = (seen) => {
       const claims = claimsFor(seen);
@@ -157,7 +157,7 @@ describe('a cluster that issues for itself', () => {
     await secure.close();
   });
 
-  it('A15: whoever may not create tokens here is refused before the cluster hears of it', async () => {
+  it('A15: a caller who may not create tokens here is refused before the cluster gets a request', async () => {
     expect((await ask(undefined, asUser('nobody'))).code).toBe(403);
     expect(cluster.requests).toEqual([]);
   });
@@ -184,7 +184,7 @@ describe('a cluster that issues for itself', () => {
   });
 
   it.each(['127.0.0.1', '127.9.9.9', 'localhost', '[::ffff:7f00:1]'])(
-    'A11, C-F: the server is no cluster of its own, also where loopback is allowed: %s',
+    'A11, C-F: the server does not connect to itself, also where loopback is allowed: %s',
     async (host) => {
       const { port } = new URL(server.url);
       const body = clusterObject({ name: 'mirror', port: Number(port), ca: authority.cert });
@@ -207,7 +207,7 @@ describe('a cluster that issues for itself', () => {
     expect(cluster.requests).toEqual([]);
   });
 
-  it('decision 3: a dry run asks nobody, and predicts', async () => {
+  it('decision 3: a dry run sends the cluster nothing, and predicts', async () => {
     const answer = await ask({ audiences: ['a'], expirationSeconds: 90_000 }, { path: `${PATH}?dryRun=All` });
     expect(answer.code, answer.text).toBe(201);
     expect(answer.json.status.token).toBe('');
@@ -226,7 +226,7 @@ describe('a cluster that issues for itself', () => {
     expect(JSON.parse(cluster.requests[0]?.body ?? '').spec.expirationSeconds).toBe(3606);
   });
 
-  it('what the cluster shortens is said, and refused to whoever insisted on more', async () => {
+  it('a lifetime that the cluster shortens is a warning, and an error if the caller insisted on more', async () => {
     cluster.answer = (seen) => {
       const claims = claimsFor(seen);
       return tokenAnswer(jwt({ ...claims, exp: (claims.iat as number) + 900 }));
@@ -243,8 +243,8 @@ describe('a cluster that issues for itself', () => {
   it.each([
     ['its own, whatever it is called', [], false],
     ['its issuer, which its API goes by unless it says otherwise', ['vault', 'https://kubernetes.default.svc'], false],
-    ['somebody else', ['vault'], true],
-  ])('whoever wants to open the cluster is warned: audience %s', async (_, audiences, warned) => {
+    ['another party', ['vault'], true],
+  ])('a caller who wants to open the cluster is warned: audience %s', async (_, audiences, warned) => {
     const metadata = { annotations: { 'clusterpass.dev/for': 'cluster' } };
     const answer = await ask({ audiences }, { metadata });
     expect(answer.code, answer.text).toBe(201);

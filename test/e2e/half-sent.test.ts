@@ -21,7 +21,7 @@ afterAll(async () => {
   await server?.destroy();
 });
 
-test('B15, A21: service accounts that send half of a request delay nobody else, and not for long themselves', async () => {
+test('B15, A21: half-sent requests of service accounts delay no other caller, and are ended soon', async () => {
   const { hostname, port } = new URL(server.url);
   const answers: Promise<string>[] = [];
   for (let account = 0; account < ACCOUNTS; account += 1) {

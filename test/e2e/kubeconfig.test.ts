@@ -159,7 +159,7 @@ describe('from the API', () => {
       details: { name, group: GROUP, kind: 'clusters' },
     });
 
-    it('decision 12: who may not get the cluster is told the same whether it exists or not', async () => {
+    it('decision 12: a caller who may not get the cluster gets the same error whether or not it exists', async () => {
       for (const name of ['beta', 'no-such-cluster']) {
         expectStatus(await get(name, tokenOf('kim')), refused('kim', name));
         const asked = await server.call('GET', `/apis/${GROUP}/v1alpha1/clusters/${name}`, { token: tokenOf('kim') });
@@ -168,11 +168,11 @@ describe('from the API', () => {
       expectStatus(await get('alpha', tokenOf('nobody')), refused('nobody', 'alpha'));
     });
 
-    it('who may get any cluster is told that one does not exist', async () => {
+    it('a caller who may get any cluster gets a 404 for one that does not exist', async () => {
       expectStatus(await get('no-such-cluster'), notFound('clusters', 'no-such-cluster', GROUP));
     });
 
-    it('nobody without a credential', async () => {
+    it('no caller without a credential', async () => {
       expectUnauthorized(await server.call('GET', path('alpha'), { token: null }));
     });
 
@@ -260,7 +260,7 @@ describe('clusterpass kubeconfig', () => {
   beforeAll(async () => {
     await addCluster(server, 'dev-1', {
       labels: { env: 'dev', zone: 'a' },
-      // Nobody has the first address, every machine has the second.
+      // No machine has the first address, every machine has the second.
       spec: endpoints(['203.0.113.0/24', 'https://far'], ['127.0.0.0/8', 'https://near'], ['0.0.0.0/0', 'https://any']),
     });
     const spec = endpoints(['0.0.0.0/0', 'https://dev-2']);
@@ -378,7 +378,7 @@ describe('clusterpass kubeconfig', () => {
       expect(await said('--output', 'y', '-l', 'zone=c')).toBe(`${file('y')}: no contexts to write\n`);
     });
 
-    it('warns of an account that tokens will not be granted for, and ends with 0 all the same', async () => {
+    it('warns of an account that tokens will not be granted for, and ends with 0', async () => {
       const refused = await jane.run(AS);
       expect(refused.code).toBe(0);
       expect(refused.stderr).toMatch(/^Warning: you may not issue tokens for ci\/builder in dev-1: .*forbidden/m);

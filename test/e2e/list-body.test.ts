@@ -98,7 +98,7 @@ describe('the body of a list', () => {
     );
   });
 
-  it('C-G: a type nobody can write is 406', async () => {
+  it('C-G: a media type that is not offered is 406', async () => {
     const headers = { Accept: 'text/html' };
     const answer = await server.call('GET', PUBLIC_LIST, { headers });
     expectStatus(answer, {
@@ -112,7 +112,7 @@ describe('the body of a list', () => {
 describe('section 5 and 7: who is asking', () => {
   it.each([
     ['no credentials', null],
-    ['a token nobody has', 'no-such-token-0123456789'],
+    ['an unknown token', 'no-such-token-0123456789'],
   ])('%s is 401', async (_, token) => {
     for (const path of [PUBLIC_LIST, `${PUBLIC_LIST}?watch=true`, CLUSTERS, `${CLUSTERS}/a`]) {
       expectUnauthorized(await server.call('GET', path, { token }));

@@ -315,7 +315,7 @@ describe('forms', () => {
       expect((await server.call('GET', CLUSTERS, { headers })).json.kind).toBe('Table');
     });
 
-    it('N-07: a form nobody knows is passed over', async () => {
+    it('N-07: an unknown form is ignored', async () => {
       const headers = { Accept: 'application/json;as=Chart;v=v1;g=meta.k8s.io,application/json' };
       expect((await server.call('GET', CLUSTERS, { headers })).json.kind).toBe('ClusterList');
     });

@@ -36,7 +36,7 @@ test('take a permission of their own, for the path', async () => {
   expect((await server.call('GET', '/orchestrator/alpha/metrics')).code).toBe(404);
   const { headers } = await server.call('GET', '/metrics', asUser('prometheus'));
   expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
-  // Whoever may read metrics may read nothing else.
+  // Permission to read metrics permits nothing else.
   expect((await server.call('GET', `${CLUSTERS}/alpha`, asUser('prometheus'))).code).toBe(403);
 });
 

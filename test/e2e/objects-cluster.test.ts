@@ -429,7 +429,7 @@ describe('deletion propagation', () => {
       expectUnauthorized(await server.call('GET', '/auth/v1/clusters', { token }));
       expect(await countIn('gone-not')).toBe(3);
       expect(await codeFor(server, neighbour)).toBe(200);
-      // Made anew, it is another one.
+      // Created again, it is another cluster.
       await furnish('gone');
       expect(await codeFor(server, token)).toBe(401);
     });

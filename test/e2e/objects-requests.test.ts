@@ -134,7 +134,7 @@ describe('paths', () => {
       '/api/v1/namespaces/ci/serviceaccounts',
       '/orchestrator/alpha/api/v1/gadgets',
       '/orchestrator/alpha/api/v1/namespaces/ci/gadgets',
-      // R-02, CVE-2019-11247: a kind is reached by paths of its own scope only.
+      // R-02, CVE-2019-11247: a kind is reached only by paths of its scope.
       '/apis/clusterregistry.k8s.io/v1alpha1/namespaces/ci/clusters',
       '/apis/clusterregistry.k8s.io/v1alpha1/namespaces/ci/clusters/alpha',
       `${RBAC}/namespaces/ci/clusterroles`,

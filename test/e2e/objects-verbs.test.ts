@@ -547,7 +547,7 @@ describe('preconditions', () => {
     expect(Object.keys(json.metadata.labels).sort()).toEqual(keys);
   });
 
-  it('B8: whoever has written reads it, also in lists and with other connections', async () => {
+  it('B8: a caller reads its own writes, also in lists and over other connections', async () => {
     const of = kindCase('ServiceAccount');
     for (let round = 0; round < 50; round++) {
       const name = `mine-${round}`;

@@ -104,7 +104,7 @@ describe('the prober', () => {
     await becomes('strangers-ca', 'True ProbeSucceeded');
   });
 
-  it('leaves a cluster to whoever else maintains its condition', async () => {
+  it('leaves a cluster whose condition has another writer alone', async () => {
     const theirs = { type: 'Ready', status: 'False', reason: 'NodesLost' };
     await addCluster(server, 'tended', { annotations: { 'clusterpass.dev/probe': 'disabled' }, spec: spec() });
     const headers = { 'Content-Type': 'application/merge-patch+json' };

@@ -215,7 +215,7 @@ describe('a running server', () => {
     ['GET', `${CLUSTERS}?timeout=x`, 400, null],
     ['POST', CLUSTERS, 400, 'admin'],
     ['GET', `${CLUSTERS}?watch=1&timeoutSeconds=1`, 200, 'admin'],
-  ])('C-01: %s %s (%i) has an Audit-Id of its own, or the caller’s', async (method, path, code, who) => {
+  ])('C-01: %s %s (%i) has a new Audit-Id, or the caller’s', async (method, path, code, who) => {
     const token = who === null ? null : who === 'admin' ? server.adminToken : tokenOf(who);
     const options = { token, ...(method === 'POST' ? { body: '{' } : {}) };
     const own = await server.call(method, path, options);
@@ -250,7 +250,7 @@ describe('a running server', () => {
     }
   });
 
-  it('A10: a caller cannot write lines of its own', async () => {
+  it('A10: a caller cannot inject lines', async () => {
     const before = logLines(server.output.stderr).length;
     const name = '\u001b[31m{"level":"info"}\u2028x';
     await server.call('GET', `/orchestrator/x/${encodeURIComponent('{"msg":"forged"}')}`, {

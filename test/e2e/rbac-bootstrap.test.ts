@@ -55,7 +55,7 @@ it('what was changed or deleted is as it should be after a restart, unless its o
     rules: [],
     metadata: { annotations: { [AUTO_UPDATE]: 'false' } },
   });
-  // A binding cannot be pointed at another role, but it can be made anew.
+  // The role of a binding cannot be changed, but the binding can be deleted and created again.
   await remove(server, `${RBAC}/clusterrolebindings/cluster-admin`);
   await create(server, `${RBAC}/clusterrolebindings`, {
     metadata: { name: 'cluster-admin' },

@@ -67,7 +67,7 @@ describe('escalation', () => {
   const NOT_HELD = 'is attempting to grant RBAC permissions not currently held:';
   const PATCH = { 'Content-Type': 'application/merge-patch+json' };
 
-  describe('nobody writes a role with what they do not hold', () => {
+  describe('no caller writes a role with permissions that it does not hold', () => {
     it.each<[string, string, readonly PolicyRule[], number]>([
       ['lead', 'clusterroles', [TOKEN], 201],
       ['lead', 'clusterroles', [may('create', 'serviceaccounts/token', '', ['builder'])], 201],
@@ -141,7 +141,7 @@ describe('escalation', () => {
     });
   });
 
-  describe('nobody binds a role that says more than they hold', () => {
+  describe('no caller binds a role with permissions that it does not hold', () => {
     it.each<[string, string, ReturnType<typeof binding>, number]>([
       ['lead', 'clusterrolebindings', binding('token-maker'), 201],
       ['lead', 'clusterrolebindings', binding('all-powerful'), 403],

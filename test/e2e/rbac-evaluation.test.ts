@@ -116,7 +116,7 @@ describe('rules, subjects and bindings', () => {
       expect(await codeOf('GET', '/orchestrator/alpha/api/v1/pods')).toBe(403);
     });
 
-    it('may have roles of its own', async () => {
+    it('may have its own roles', async () => {
       const path = `${RBAC}/namespaces/ci`;
       await create(server, `${path}/roles`, { metadata: { name: 'own' }, rules: [TOKEN] });
       await create(server, `${path}/rolebindings`, {
@@ -227,7 +227,7 @@ describe('rules, subjects and bindings', () => {
       expect(await mayIssue()).toBe(false);
     });
 
-    it('everyone who is somebody', async () => {
+    it('every authenticated caller', async () => {
       await given({ to: group('system:authenticated'), rules: [TOKEN] });
       expect(await mayIssue()).toBe(true);
     });

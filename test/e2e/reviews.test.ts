@@ -258,7 +258,7 @@ describe('SelfSubjectAccessReview', () => {
     await takeBack();
   });
 
-  it('decision 9: a list of clusters is refused to nobody', async () => {
+  it('decision 9: a list of clusters is refused to no caller', async () => {
     const list = { verb: 'list', group: REGISTRY_GROUP, resource: 'clusters' };
     const reason = 'everyone may list clusters, and is shown those that they may see';
     expect(await mayI(list, { token: nobody })).toEqual({ allowed: true, reason });

@@ -192,7 +192,7 @@ describe('revoking', () => {
     expect((await list()).map(({ status }) => status.state).sort()).toEqual(['Current', 'Next']);
   });
 
-  it('means the key that was looked at', async () => {
+  it('means the key that was shown', async () => {
     const next = await named('Next');
     const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: 'another' } };
     expect((await server.call('DELETE', `${KEYS}/${next}`, { body })).code).toBe(409);

@@ -87,7 +87,7 @@ describeWithEtcd('B18: clusterpass store', () => {
     version = (await server.call('GET', CLUSTERS)).json.metadata.resourceVersion;
   };
 
-  it('moves a fleet from SQLite to etcd: uids stay, versions only grow, and who watched lists anew', async () => {
+  it('moves a fleet from SQLite to etcd: uids stay, versions only grow, and watchers list again', async () => {
     const server = await serve(undefined);
     await addCluster(server, 'alpha');
     await createNamespace(server, 'ci');
@@ -119,7 +119,7 @@ describeWithEtcd('B18: clusterpass store', () => {
     await server.stop();
   });
 
-  it('an import that was cut off is no store to serve from, and is begun anew', async () => {
+  it('an interrupted import is not served from, and can be started again', async () => {
     const url = `etcd://${etcd.endpoints.join(',')}/cut`;
     const put = (key: string, value: string) =>
       etcdCall(etcd, '/v3/kv/put', {

@@ -27,7 +27,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-faults-'));
   trouble = join(folder, 'trouble');
   server = await startServer({
-    // The audit log is beside this: it has faults of its own, and a token waits for it.
+    // Without an audit log: a token waits for it, and faults of its disk are tested elsewhere.
     args: ['--audit-log-path', '/dev/null'],
     env: {
       NODE_OPTIONS: `--import=${new URL('./support/slow-disk.mjs', import.meta.url).href}`,
@@ -112,7 +112,7 @@ describe('B12: a disk on which each operation takes a second longer', () => {
       over = true;
     });
     await expectTheRestToWork();
-    // The thread of the database is at the write: whoever asks it waits longer than readiness does.
+    // The thread of the database is busy with the write: a read waits longer than the readiness check does.
     const ready = await server.call('GET', '/readyz?verbose', { token: null });
     expect([ready.code, over]).toEqual([503, false]);
     expect(ready.text).toContain('[-]storage failed');

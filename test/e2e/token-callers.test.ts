@@ -112,7 +112,7 @@ describe('credentials', () => {
       expect(answer).toContain('"kind":"Status"');
     });
 
-    it('C-C: two Authorization headers are nobody', async () => {
+    it('C-C: two Authorization headers authenticate no caller', async () => {
       const answer = await sendRaw(
         server,
         `POST ${tokenPath()} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer nobody\r\nAuthorization: Bearer ${carl}\r\nContent-Length: 0\r\n\r\n`,
@@ -312,7 +312,7 @@ describe('permissions and identity', () => {
       expect((await server.call('POST', `${tokenPath()}s`, asUser('nora'))).code).toBe(403);
     });
 
-    it('who may ask is told what is missing', async () => {
+    it('a caller who may create tokens gets a 404 for a missing cluster', async () => {
       expect((await post(server, ASK, { path: tokenPath('builder', 'ci', 'gone'), ...asUser('jane') })).code).toBe(404);
     });
   });

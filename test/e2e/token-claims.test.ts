@@ -239,7 +239,7 @@ describe('the documents of an issuer', () => {
 
     it.each([
       ['a bad token', 'Bearer nobody-knows-this'],
-      ['a token for somebody else', 'audience'],
+      ['a token for another audience', 'audience'],
       ['no token at all', 'Bearer'],
       ['another scheme', 'Basic YTpi'],
     ])('C-C: %s is 401', async (_name, given) => {
@@ -491,7 +491,7 @@ describe('how long a token is accepted', () => {
       [[new URL(issuer).origin], 401],
     ];
 
-    it('a token made for somebody else is no way in here', async () => {
+    it('a token for another audience is refused here', async () => {
       for (const [audiences, code] of cases(`${server.url}/orchestrator/alpha`)) {
         expect(await codeFor(server, await issue(server, tokenPath(), { audiences })), String(audiences)).toBe(code);
       }

@@ -339,7 +339,7 @@ describe('the contract of kube-apiserver', () => {
   });
 
   describe('what kube-apiserver adds and this does not', () => {
-    it('T-08, decision 7: managedFields, whoever says to be the manager', async () => {
+    it('T-08, decision 7: managedFields, for every value of fieldManager', async () => {
       const managedFields = [{ manager: 'me', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1' }];
       for (const [path, metadata] of [
         [tokenPath(), {}],
@@ -526,7 +526,7 @@ describe('what a caller can know before, and insist on', () => {
       expect(answer.warnings).toEqual([]);
     });
 
-    it('cannot be more than what is asked for, which without a wish is an hour', async () => {
+    it('cannot be more than the requested lifetime, which is an hour by default', async () => {
       for (const spec of [{}, { expirationSeconds: 3600 }]) {
         expectStatus(
           await ask({ [MIN]: '3601' }, spec),

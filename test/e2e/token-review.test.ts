@@ -114,7 +114,7 @@ describe('TokenReview', () => {
       expect(await isGood(asUser('jane').token, ['elsewhere'])).toBe(false);
     });
 
-    it('a token is one of its own cluster; at the fleet it goes by its full name', async () => {
+    it('a token is known below its cluster only; at the fleet it has its full name', async () => {
       const token = await issue(server, tokenPath('builder', 'ci', 'beta'), { audiences: ['vault'] });
       expect(await ask(token, ['vault'])).toEqual({ user: {}, error: 'invalid bearer token' });
       const atFleet = await ask(token, ['vault'], TOKEN, server.adminToken);
@@ -125,7 +125,7 @@ describe('TokenReview', () => {
   describe('who may ask, and where', () => {
     const body = { spec: { token: 'x' } };
 
-    it('C-E: whoever may create tokenreviews in that cluster, and nobody by being known', async () => {
+    it('C-E: only callers who may create tokenreviews in that cluster', async () => {
       for (const [path, token] of [
         [PATH, asUser('nobody').token],
         [PATH, genuine],
@@ -165,7 +165,7 @@ describe('TokenReview', () => {
       'the API and another': [['API'], ['API'], ['vault']],
     };
 
-    it.each(Object.keys(TOKENS))('%s, asked about by nobody in particular, the API and a vault', async (name) => {
+    it.each(Object.keys(TOKENS))('%s, reviewed without audiences, for the API and for a vault', async (name) => {
       const token = forger.forge({ payload: forger.claims({ aud: TOKENS[name]?.() }) });
       const answers = await Promise.all([ask(token), ask(token, [api]), ask(token, ['vault'])]);
       const common = answers.map(({ authenticated, audiences }) => (authenticated === true ? audiences : undefined));
@@ -320,7 +320,7 @@ describe('forged tokens', () => {
   let kid: string;
   let claims: Forger['claims'];
   let forge: Forger['forge'];
-  /** Somebody who would like to be asked for a key. */
+  /** A server that would supply a key if it were asked for one. */
   let visits = 0;
   const lure = createServer((_, response) => {
     visits++;
@@ -366,7 +366,7 @@ describe('forged tokens', () => {
     ['a cut signature', () => withSignature(Buffer.from(segments()[2], 'base64url').subarray(0, 63))],
     ['an empty signature', () => withSignature(Buffer.alloc(0))],
     [
-      'a signature of somebody else under our kid',
+      'a signature of another key under our kid',
       () => new SignJWT(claims()).setProtectedHeader({ alg: 'ES256', kid }).sign(stranger.privateKey),
     ],
     [
@@ -411,7 +411,7 @@ describe('forged tokens', () => {
     ['a second spelling of the last character', () => `${genuine.slice(0, -1)}${secondSpelling(genuine.at(-1) ?? '')}`],
     ['iss of another cluster', () => forge({ payload: claims({ iss: `${server.url}/orchestrator/beta` }) })],
     ['iss with a trailing slash', () => forge({ payload: claims({ iss: `${decodeJwt(genuine).iss}/` }) })],
-    ['iss of nobody', () => forge({ payload: claims({ iss: 'https://elsewhere.example' }) })],
+    ['an unknown iss', () => forge({ payload: claims({ iss: 'https://elsewhere.example' }) })],
     ['no exp', () => forge({ payload: claims({ exp: undefined }) })],
     ['exp as text', () => forge({ payload: claims({ exp: String(now() + 600) }) })],
     ['exp negative', () => forge({ payload: claims({ exp: -1 }) })],
@@ -421,7 +421,7 @@ describe('forged tokens', () => {
     ['no aud', () => forge({ payload: claims({ aud: undefined }) })],
     ['aud empty', () => forge({ payload: claims({ aud: [] }) })],
     ['aud a number', () => forge({ payload: claims({ aud: 1 }) })],
-    ['aud of somebody else as text', () => forge({ payload: claims({ aud: 'vault' }) })],
+    ['another aud as text', () => forge({ payload: claims({ aud: 'vault' }) })],
     [
       'no uid',
       () => forge({ payload: claims({ 'kubernetes.io': kubernetes({ serviceaccount: { name: 'builder' } }) }) }),
@@ -500,7 +500,7 @@ describe('forged tokens', () => {
       expect(await reviewed(make())).toEqual({ user: {}, error: expect.stringMatching(/^.{5,300}$/) });
     });
 
-    it('nobody was asked for a key, and the server still serves', async () => {
+    it('no server was asked for a key, and Clusterpass still serves', async () => {
       expect(visits).toBe(0);
       expect(await codeFor(server, genuine)).toBe(200);
       expect(server.output.stderr).not.toContain('request failed');

@@ -60,7 +60,7 @@ describe('A18, decision 13: the watch ends with the credential', () => {
       },
     ],
     [
-      'the account is deleted and made anew',
+      'the account is deleted and created again',
       async () => {
         await createAccount(server, 'sa-2');
         const end = async () => {
@@ -135,7 +135,7 @@ describe('A18, decision 13: the watch ends with the credential', () => {
     accounts.close();
   });
 
-  it('the token file no longer has the token, or gives it to somebody else', async () => {
+  it('the token file no longer has the token, or gives it to another user', async () => {
     const now = await revisionNow(server);
     const paths = [`${PUBLIC_LIST}?watch=true`, `${CLUSTERS}?watch=true&resourceVersion=${now}`];
     const jane = await Promise.all(paths.map((path) => Watch.open(server, path, tokenOf('jane'))));

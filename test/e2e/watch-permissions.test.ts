@@ -21,7 +21,7 @@ import { brief, Watch } from './support/watch.ts';
 let server: Server;
 let count = 0;
 let marks = 0;
-/** Each test has a caller of its own, who starts with nothing. */
+/** Each test has a separate caller, who starts without permissions. */
 let user: string;
 
 const USERS = Array.from({ length: 30 }, (_, index) => `user-${index}`);
@@ -120,7 +120,7 @@ describe('decision 13: an open watch follows permission', () => {
     watch.close();
   });
 
-  it('a role is deleted, and made anew', async () => {
+  it('a role is deleted, and created again', async () => {
     await grant(server, user, user, { names: ['dev-1'] });
     const watch = await openWatch();
     expect((await server.call('DELETE', `${RBAC}/clusterroles/${user}`)).code).toBe(200);
@@ -179,7 +179,7 @@ describe('decision 13: an open watch follows permission', () => {
     watch.close();
   });
 
-  it('more than a slow client could be behind with comes all the same', async () => {
+  it('more events than a slow client may be behind are sent', async () => {
     const names = Array.from({ length: 1_500 }, (_, index) => `many-${String(index).padStart(4, '0')}`);
     const note = 'x'.repeat(1_000);
     for (let start = 0; start < names.length; start += 100) {

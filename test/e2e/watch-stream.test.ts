@@ -355,7 +355,7 @@ describe('errors and upgrades', () => {
     });
   });
 
-  it('A-07: who may try again is told when, in whole seconds, in the header and in the answer', async () => {
+  it('A-07: a client that may retry gets the time, in whole seconds, in the header and in the answer', async () => {
     const future = (await touch(server, 'a', 'x')) + 1_000;
     const paths = [PUBLIC_LIST, CLUSTERS, `${CLUSTERS}/a`];
     for (const answer of await Promise.all(

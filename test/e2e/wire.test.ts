@@ -93,7 +93,7 @@ describe('C-H, A20: what the wire may not carry', () => {
     expect(handled).toHaveLength(1);
   });
 
-  test('A21: a request that never ends is told so, and closed', async () => {
+  test('A21: a request that never ends is a 408, and its connection is closed', async () => {
     const { raw } = await startFixture(undefined, {
       limits: { headersTimeoutMs: 20, requestTimeoutMs: 20, checkIntervalMs: 5 },
     });

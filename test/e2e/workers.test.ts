@@ -22,7 +22,7 @@ const workersOf = ({ pid }: Server): number[] =>
 const servedBy = ({ output }: Server): Set<string> =>
   new Set([...output.stderr.matchAll(/"worker":(\d+).*"msg":"request"/g)].map(([, worker]) => worker ?? ''));
 
-/** On a connection of its own, so that either worker may be the one who answers. */
+/** On a new connection, so that either worker may answer. */
 async function noteOf(server: Server, name: string): Promise<string> {
   const headers = { Authorization: `Bearer ${server.adminToken}`, 'User-Agent': 'clusterpass-test' };
   const request = get(`${server.url}${CLUSTERS}?fieldSelector=metadata.name=${name}`, { headers, agent: false });
@@ -32,7 +32,7 @@ async function noteOf(server: Server, name: string): Promise<string> {
   return JSON.parse(body).items[0].metadata.annotations.note;
 }
 
-/** On a connection of its own; the value of the one series that the pattern finds. */
+/** On a new connection; the value of the one series that the pattern finds. */
 async function metric(server: Server, series: RegExp): Promise<number> {
   const headers = { Authorization: `Bearer ${server.adminToken}`, 'User-Agent': 'clusterpass-test' };
   const [answer] = (await once(get(`${server.url}/metrics`, { headers, agent: false }), 'response')) as [

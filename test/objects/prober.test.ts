@@ -49,7 +49,7 @@ interface World {
   leads: boolean;
   /** The names of the probed clusters. */
   probes: string[];
-  /** What the log is told. */
+  /** What the log gets. */
   revealed: string[];
   ready(name: string): { status?: string; reason?: string; lastHeartbeatTime?: string } | undefined;
   status(name: string): ClusterStatus;

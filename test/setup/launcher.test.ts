@@ -11,7 +11,7 @@ const bin = fileURLToPath(new URL('../../bin', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'clusterpass-launcher-'));
 const launcher = join(folder, 'bin/clusterpass.mjs');
 
-/** A program that says what it was given, and ends as it is told. */
+/** A program that prints its arguments, and exits as they say. */
 const MAIN = `
 const [mode, ...rest] = process.argv.slice(2);
 if (rest[0] === 'flags') {
@@ -31,7 +31,7 @@ if (rest[0] === 'flags') {
 }
 `;
 
-/** Starts the launcher as an old Node would: in a child of its own, over a life line. */
+/** Starts the launcher as an old Node would: in a child process with a lifeline. */
 const OLD_NODE = `
 import { endLike, runChild } from ${JSON.stringify(pathToFileURL(join(folder, 'bin/run-child.mjs')).href)};
 endLike(await runChild(process.execPath, [${JSON.stringify(launcher)}, ...process.argv.slice(2)], { lifeline: true }));

@@ -31,7 +31,7 @@ describe('A25: what is installed', () => {
     for (const [path, { version, integrity, resolved, link }] of Object.entries(locked)) {
       expect(version, path).toMatch(EXACT);
       expect(integrity, path).toMatch(/^sha512-[A-Za-z0-9+/]{86}==$/);
-      // Not from a folder, a repository or an address of its own.
+      // From the registry: not from a folder, a repository or another address.
       expect([resolved, link], path).toEqual([undefined, undefined]);
     }
   });

@@ -88,7 +88,7 @@ describe('A14: a change of the endpoints of a cluster', () => {
     expect(inForce(update(second, { ...sent(at('a')), metadata: second.metadata }))).toEqual(at('b'));
   });
 
-  it('ends when the endpoints before are written', () => {
+  it('ends when the previous endpoints are written', () => {
     const next = update(update(first, sent(at('b'))), sent(at('a')));
     expect([inForce(next), next.spec]).toEqual([at('a'), { [FIELD]: at('a') }]);
     expect(condition(next)).toMatchObject({ status: 'True' });

@@ -326,7 +326,7 @@ describe('a tracked token', () => {
     expect(recorded(idOf(3))).toBeUndefined();
   });
 
-  test('A44: is every token, if the server is told so', async () => {
+  test('A44: is every token with --track-all-tokens', async () => {
     const user = { name: 'joe', uid: 'j', groups: [], extra: {} };
     const all = { trackAll: true, user, create: writer.create.bind(writer) };
     await ask(recorder().signer, { ...all, jti: idOf(6) });

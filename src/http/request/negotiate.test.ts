@@ -117,7 +117,7 @@ describe('Content-Type', () => {
     },
   );
 
-  test('X-16: a patch has types of its own and no default', () => {
+  test('X-16: a patch has separate media types and no default', () => {
     const types = ['application/json-patch+json', 'application/merge-patch+json'];
     expect(negotiateContentType('application/merge-patch+json', types)).toBe('application/merge-patch+json');
     const message = `the body of the request was in an unknown format - accepted media types include: ${types.join(', ')}`;

@@ -42,7 +42,7 @@ it.each([
   expect(kind).toBe('unavailable');
 });
 
-it('B33: what needs an operator is told apart from what passes', () => {
+it('B33: what needs an operator is distinguished from what passes', () => {
   for (const [code, details] of [
     [status.INVALID_ARGUMENT, 'etcdserver: authentication failed, invalid user ID or password'],
     [status.PERMISSION_DENIED, 'etcdserver: permission denied'],

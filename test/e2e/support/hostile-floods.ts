@@ -122,7 +122,7 @@ export function createFloods(token: string): readonly Flood[] {
       ),
     },
     {
-      name: 'A20 tokens of nobody',
+      name: 'A20 unknown tokens',
       over: 'kept',
       sent: Array.from({ length: 100 }, (_, i) => post(`eyJhbGciOiJFUzI1NiJ9.e30.${'A'.repeat(80)}${i}`, '{}')),
     },

@@ -72,7 +72,7 @@ export function refusedRequests({ get, post, head }: Aim): readonly [name: strin
     ['an unmet expectation', 417, `POST ${post} HTTP/1.1\r\n${head}Expect: junk\r\n\r\n`],
     ['TRACE', 405, `TRACE ${get} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
     ['OPTIONS', 405, `OPTIONS ${get} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
-    ['a method nobody knows', 405, `BREW ${get} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
+    ['an unknown method', 405, `BREW ${get} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
   ];
 }
 
@@ -161,8 +161,8 @@ export function splitRequests({ get, post, head }: Aim, inner: string): readonly
     ['a body of a GET', `GET ${get} HTTP/1.1\r\n${head}${all}\r\n${ended}`],
     ['a body of a HEAD', `HEAD ${get} HTTP/1.1\r\n${head}${all}\r\n${ended}`],
     ['a body of a DELETE', `DELETE ${get} HTTP/1.1\r\n${json}${all}\r\n${ended}`],
-    ['a body that nobody waits to be asked for', `${start}Expect: 100-continue\r\n${all}\r\n${ended}`],
-    ['a body of nobody', `POST ${post} HTTP/1.1\r\nHost: x\r\n${all}Connection: close\r\n\r\n${ended}`],
+    ['a body that is sent before 100 (Continue)', `${start}Expect: 100-continue\r\n${all}\r\n${ended}`],
+    ['a body without a caller', `POST ${post} HTTP/1.1\r\nHost: x\r\n${all}Connection: close\r\n\r\n${ended}`],
     ['a body in HTTP/1.0', `POST ${post} HTTP/1.0\r\n${json}${all}\r\n${ended}`],
     ['a length that is not to be handed on', `${start}${all}Connection: close, Content-Length\r\n\r\n${ended}`],
     ['a coding that is not to be handed on', `${start}${chunked}Connection: close, Transfer-Encoding\r\n\r\n${chunk}`],

@@ -8,13 +8,13 @@ import { ask, type ProxyAnswer, sendBytes } from './proxy-clients.ts';
 import { type Server, tokenOf } from './server.ts';
 
 /**
- * mallory sends the hostile corpus through a proxy while anna asks for what nobody else asks for, and then everybody's
+ * mallory sends the hostile corpus through a proxy while anna requests what only she requests, and then everybody's
  * word is compared: what the clients got, what the proxy has written down, and what the server has.
  */
 
 const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 const TOKEN_PATH = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
-/** Before the hostile request, for proxies that give the first request of a client a connection of its own. */
+/** Before the hostile request, for proxies that give the first request of a client a separate connection. */
 export const PLAIN_REQUEST = `GET ${CLUSTERS}/first HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
 export interface AttackOptions {
@@ -92,7 +92,7 @@ const misled = ({ innocent }: Witness): string[] =>
     return code === 403 && text.includes(expected) ? [] : [`innocent-${i} got ${code} ${text}`];
   });
 
-/** Answers that the proxy gave to somebody else, and more or fewer of them than it had requests. */
+/** Answers that the proxy gave to another client, and more or fewer of them than it had requests. */
 function mixedUp({ innocent, hostile, lines }: Witness): string[] {
   const problems: string[] = [];
   const clientOf = new Map(lines.map(({ auditId, clientPort }) => [auditId, clientPort]));

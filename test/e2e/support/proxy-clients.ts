@@ -34,7 +34,7 @@ export function ask(
         headers: { ...length, ...headers },
       },
       (response) => {
-        // At the end of the answer the socket may be somebody else's already.
+        // At the end of the answer the socket may serve another request already.
         const { localPort = 0 } = response.socket;
         let text = '';
         response.setEncoding('utf8').on('data', (part: string) => {
