@@ -30,6 +30,9 @@ export interface ApiRequest {
   readonly willAnswer: (code: number) => void;
 }
 
+/** The audit annotation of a deletion that was only tried: its options can be in the body. */
+export const DRY_RUN_ANNOTATION = 'clusterpass.dev/dry-run';
+
 export interface RequestBody {
   readonly bytes: Uint8Array;
   /** Bare media type, lower-case. */

@@ -237,6 +237,7 @@ describe('A41: the record of who got what is kept apart from what anyone can hav
       await server.call('POST', RBAC, { body: ROLE, ...asUser('nobody') }),
       await server.call('POST', RBAC, { body: { metadata: { name: 'a' }, rules: 'none' } }),
       await server.call('POST', `${RBAC}?dryRun=All`, { body: ROLE }),
+      await server.call('DELETE', `${RBAC}/cluster-admin`, { body: { dryRun: ['All'] } }),
       await server.call('DELETE', `${KEYS}/nobody-has-this-key`),
       await server.call('GET', RBAC),
     ];

@@ -104,7 +104,7 @@ describe('C-G: whatever a query says', () => {
   const queries = fc.array(fc.tuple(parameter, value), { maxLength: 6 }).map((pairs) => new URLSearchParams(pairs));
   fuzz('options are read or refused', queries, (query) => {
     readsOrRefuses(() => parseListOptions(query));
-    readsOrRefuses(() => parseDeleteOptions(query));
+    readsOrRefuses(() => parseDeleteOptions({ query, body: undefined, annotate: () => {} }));
     readsOrRefuses(() => parsePatchOptions(query));
     readsOrRefuses(() => parseCreateOptions(query));
   });

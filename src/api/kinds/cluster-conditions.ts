@@ -33,12 +33,17 @@ export function withCondition(
   time: string,
 ): ClusterStatus {
   const { conditions = [] } = status;
-  const present = conditionOf(status, type);
+  const at = conditions.findIndex((one) => one.type === type);
+  const present = conditions[at];
   if (conclusion === undefined) {
-    return present === undefined ? status : { ...status, conditions: conditions.filter((one) => one !== present) };
+    return present === undefined ? status : { ...status, conditions: conditions.filter((one) => one.type !== type) };
   }
   const { status: value, reason, message } = conclusion;
-  if (present?.status === value && present?.reason === reason && present?.message === message) return status;
+  // A client that writes the status can send a second condition of the type.
+  const single = conditions.filter((one, index) => one.type !== type || index === at);
+  if (present?.status === value && present?.reason === reason && present?.message === message) {
+    return single.length === conditions.length ? status : { ...status, conditions: single };
+  }
   const next: ClusterCondition = {
     status: value,
     reason,
@@ -47,7 +52,7 @@ export function withCondition(
     lastHeartbeatTime: time,
     lastTransitionTime: present?.status === value ? (present?.lastTransitionTime ?? time) : time,
   };
-  const replaced = conditions.map((one) => (one === present ? next : one));
+  const replaced = single.map((one) => (one.type === type ? next : one));
   return { ...status, conditions: present === undefined ? [...conditions, next] : replaced };
 }
 

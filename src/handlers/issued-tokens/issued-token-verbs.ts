@@ -60,7 +60,7 @@ async function findForCaller(
  */
 async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promise<ApiResponse> {
   const { kind } = parts;
-  const { dryRun, preconditions } = parseDeleteOptions(request.query, request.body);
+  const { dryRun, preconditions } = parseDeleteOptions(request);
   const { name: jti } = request.target;
   const entry = await findForCaller(parts, request);
   const errors = tokenIdErrors(jti);

@@ -6,8 +6,24 @@ import { parseDeleteOptions } from './delete-options.ts';
 const body = (text: string): RequestBody => ({ bytes: new TextEncoder().encode(text), mediaType: 'application/json' });
 const none = { dryRun: false, preconditions: {}, gracePeriodSeconds: undefined, propagationPolicy: undefined };
 
-const parse = (query: string, text?: string) =>
-  parseDeleteOptions(new URLSearchParams(query), text === undefined ? undefined : body(text));
+/** Audit annotations of the last request. */
+const noted: string[] = [];
+
+function parse(query: string, text?: string) {
+  noted.length = 0;
+  return parseDeleteOptions({
+    query: new URLSearchParams(query),
+    body: text === undefined ? undefined : body(text),
+    annotate: (key, value) => noted.push(`${key}=${value}`),
+  });
+}
+
+test('a dry run is annotated, also when the body says it', () => {
+  parse('', '{"dryRun":["All"]}');
+  expect(noted).toEqual(['clusterpass.dev/dry-run=All']);
+  parse('', '{}');
+  expect(noted).toEqual([]);
+});
 
 describe('where options come from', () => {
   test.each<[string, string | undefined, object]>([

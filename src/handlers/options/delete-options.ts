@@ -3,7 +3,7 @@ import { decodeBody } from '../../api/codec/decode.ts';
 import { bodySchema } from '../../api/codec/shape.ts';
 import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { BodyType } from '../../api/kind.ts';
-import type { Query, RequestBody } from '../../api/request.ts';
+import { type ApiRequest, DRY_RUN_ANNOTATION, type Query, type RequestBody } from '../../api/request.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
 import { dryRunErrors, isDryRun } from './write-options.ts';
 
@@ -51,15 +51,19 @@ export const deleteOptionsType: BodyType = {
   ),
 };
 
+type DeleteRequest = Pick<ApiRequest, 'query' | 'body' | 'annotate'>;
+
 /**
  * The options of the body if there is one, else those of the query. Stricter than kube-apiserver in one point:
  * `dryRun` in the query also counts beside a body, because ignoring it would delete the object.
  */
-export function parseDeleteOptions(query: Query, body?: RequestBody): DeleteOptions {
+export function parseDeleteOptions({ query, body, annotate }: DeleteRequest): DeleteOptions {
   const raw = body === undefined || body.bytes.length === 0 ? fromQuery(query) : fromBody(body);
   const dryRun = [...(raw.dryRun ?? []), ...query.getAll('dryRun')];
   const errors = [...propagationErrors(raw), ...dryRunErrors(dryRun)];
   if (errors.length > 0) throw invalid({ group: META_GROUP, kind: 'DeleteOptions' }, '', errors);
+  // Records know the query, not the body: without this they would report a deletion.
+  if (isDryRun(dryRun)) annotate(DRY_RUN_ANNOTATION, 'All');
   return {
     dryRun: isDryRun(dryRun),
     preconditions: raw.preconditions ?? {},

@@ -59,7 +59,7 @@ async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<
 async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<ApiResponse> {
   const { kind, reader, keyRing, publisher } = parts;
   const { name } = request.target;
-  const { dryRun, preconditions } = parseDeleteOptions(request.query, request.body);
+  const { dryRun, preconditions } = parseDeleteOptions(request);
   await reader.catchUp();
   const stored = reader.find(kind, { cluster: '', namespace: '', name });
   if (stored === undefined) throw notFound(kind, name);

@@ -11,7 +11,7 @@ import { representationFor, selectionFor } from '../views.ts';
 import { objectKeyOf, type WriteParts, written } from './write-parts.ts';
 
 export async function deleteObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
-  const options = parseDeleteOptions(request.query, request.body);
+  const options = parseDeleteOptions(request);
   const objectKey = objectKeyOf(request, kind);
   const { object, uid, gone } = await remove(parts, kind, objectKey, options);
   if (!gone) return written(parts, request, kind, object, { code: 200 });
@@ -66,7 +66,7 @@ export async function deleteCollection(
   kind: Kind,
   listOptions: ListOptions,
 ): Promise<ApiResponse> {
-  const options = parseDeleteOptions(request.query, request.body);
+  const options = parseDeleteOptions(request);
   if (listOptions.continue !== '') throw badRequest('continue is not supported when a collection is deleted');
   await parts.reader.catchUp();
   const selection = selectionFor(request, kind, listOptions, parts.views);

@@ -1,5 +1,5 @@
 import type { User } from '../../api/caller.ts';
-import type { Target } from '../../api/request.ts';
+import { DRY_RUN_ANNOTATION, type Target } from '../../api/request.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { AuditedDecision, Exchange } from '../exchange.ts';
 import { credentialOf, productOf, withoutTokens } from './redact.ts';
@@ -121,7 +121,8 @@ class ExchangeRecord implements RequestRecord {
   }
 
   get dryRun(): boolean {
-    return this.#exchange.query.get('dryRun') === 'All';
+    const { query, annotations } = this.#exchange;
+    return query.get('dryRun') === 'All' || annotations.has(DRY_RUN_ANNOTATION);
   }
 
   get clientAddress(): string {
