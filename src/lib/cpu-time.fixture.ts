@@ -1,5 +1,11 @@
 /** What one request may take of the event loop, in milliseconds (A19). */
-export const TICK_LIMIT_MS = 50;
+const TICK_LIMIT_MS = 50;
+
+/**
+ * What a test allows: machines differ, and other processes share their caches. `npm run bench -- event-loop` holds the
+ * limit itself.
+ */
+export const TEST_LIMIT_MS = 5 * TICK_LIMIT_MS;
 
 const cpuMs = (): number => {
   const { user, system } = process.threadCpuUsage();

@@ -9,7 +9,7 @@ import { clusterRoleBindingKind } from '../../src/api/kinds/rbac.ts';
 import { tokenRequestType } from '../../src/api/kinds/token-request.ts';
 import { CsvError, parseCsv } from '../../src/authn/csv.ts';
 import { compileClaimsExpression, ExpressionError, ExpressionFailed } from '../../src/authn/jwt/cel.ts';
-import { cpuTimeOf, TICK_LIMIT_MS } from '../../src/lib/cpu-time.fixture.ts';
+import { cpuTimeOf, TEST_LIMIT_MS } from '../../src/lib/cpu-time.fixture.ts';
 import { parseFieldSelector, SelectorSyntaxError } from '../../src/objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../src/objects/selectors/label-selector.ts';
 import { validateObject } from '../../src/objects/validate-object.ts';
@@ -58,7 +58,7 @@ const largest = (faults: readonly Faults[], room: number): string[] =>
   faults.flatMap((frame) => frame.pieces.map((piece) => filled(frame, piece, room)));
 
 const isFast = (call: () => void): void => {
-  expect(cpuTimeOf(call)).toBeLessThan(TICK_LIMIT_MS);
+  expect(cpuTimeOf(call)).toBeLessThan(TEST_LIMIT_MS);
 };
 
 const throwsOnly = (call: () => void, ...types: readonly (new (...args: never[]) => Error)[]): void => {
@@ -94,7 +94,7 @@ const bindingOf = (selector: string): string =>
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'x' },
   });
 
-describe('A19: a body that is wrong in many places is refused within 50 ms', () => {
+describe('A19: a body that is wrong in many places does not block the event loop', () => {
   fuzz(
     'YAML',
     wrong(YAML_FAULTS, MAX_YAML_BYTES),
@@ -165,7 +165,7 @@ describe('A19: a body that is wrong in many places is refused within 50 ms', () 
   );
 });
 
-describe('A19: everything else that is read is refused within 50 ms', () => {
+describe('A19: everything else that is read does not block the event loop', () => {
   fuzz(
     'label selectors',
     wrong(LABEL_SELECTOR_FAULTS, LINE),
