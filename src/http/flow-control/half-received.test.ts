@@ -156,10 +156,11 @@ describe('A21: a body', () => {
   });
 
   it('that is large has more time as long as enough of it arrives', async () => {
-    const { begin, handled } = await start({}, { bodyMs: 400 });
+    const { begin, handled } = await start({}, { bodyMs: 4_000 });
     const socket = begin('a', { length: 4 * PART.length, body: PART });
     for (let i = 0; i < 3; i += 1) {
-      await pause(300);
+      // Together longer than one limit, each far shorter: a busy machine delays both.
+      await pause(1_500);
       socket.write(PART);
     }
     expect(await answerOn(socket)).toMatch(/^HTTP\/1\.1 200 /);
