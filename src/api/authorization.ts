@@ -1,5 +1,5 @@
 import type { Caller } from './caller.ts';
-import { CLUSTER_GROUP } from './kinds/cluster.ts';
+import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 
 /** May this caller do this? The attributes of a Kubernetes request (P-01..P-04). */

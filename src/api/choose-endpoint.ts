@@ -1,5 +1,5 @@
 import { readAddress, readNetwork } from '../lib/network.ts';
-import type { ServerEndpoint } from './kinds/cluster.ts';
+import type { ServerEndpoint } from './kinds/cluster-endpoints.ts';
 
 /**
  * The endpoint for a client: the first whose network contains one of the client's addresses. If there is none, the

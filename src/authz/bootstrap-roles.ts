@@ -1,6 +1,6 @@
 import { AUTHENTICATED, MASTERS } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { issuedTokenKind } from '../api/kinds/issued-token.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { selfReviewTypes } from '../api/kinds/reviews.ts';

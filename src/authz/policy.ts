@@ -13,7 +13,7 @@ import type {
 } from '../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { Cache } from '../lib/cache.ts';
 import { holds } from './binding-index.ts';
 import { collectRules, RULES_OF_MASTERS } from './caller-rules.ts';

@@ -1,7 +1,7 @@
 import type { ClusterLabels, ResourceQuestion } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { createPolicy, type Policy, type PolicyChange, type PolicyOptions } from './policy.ts';
 import type { PastRbacSnapshot } from './reference-evaluator.ts';

@@ -1,7 +1,7 @@
 import type { ClusterLabels, Decision, PathQuestion, ResourceQuestion } from '../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import type { ClusterGrant, RuleSource, VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, viewCluster } from './cluster-selector.ts';
 import {

@@ -2,7 +2,7 @@ import type { Authorizer } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import { CONFIRM_VERB, CONFIRMED_ANNOTATION } from '../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import type { ApiError } from '../api/status.ts';
 import { forbiddenFor } from './forbidden.ts';
 

@@ -4,7 +4,7 @@ import type { Caller } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { PROTECT_VERB, PROTECTED_LABEL_PREFIX } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { type ApiError, forbidden } from '../api/status.ts';
 import { type ClusterView, viewCluster } from './cluster-selector.ts';
 import { type Coverage, coverageBy } from './covers.ts';

@@ -1,5 +1,6 @@
 /** `clusterpass/client`: a typed client of the server, for Node and browsers. */
-export type { ApiEndpoints, ClusterCondition, ClusterStatus, ServerEndpoint } from '../api/kinds/cluster.ts';
+export type { ApiEndpoints, ServerEndpoint } from '../api/kinds/cluster-endpoints.ts';
+export type { ClusterCondition, ClusterStatus } from '../api/kinds/cluster-spec.ts';
 export type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
 export type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
 export type { Status, StatusCause, StatusDetails } from '../api/status.ts';

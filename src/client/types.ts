@@ -1,5 +1,6 @@
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
-import type { ApiEndpoints, ClusterStatus } from '../api/kinds/cluster.ts';
+import type { ApiEndpoints } from '../api/kinds/cluster-endpoints.ts';
+import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
 import type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
 import type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
 

@@ -1,13 +1,13 @@
 import type { Catalog } from '../api/catalog.ts';
 import { isConfirmed } from '../api/confirmed-endpoint.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { type ClusterCondition, type ClusterStatus, controllerOf } from '../api/kinds/cluster.ts';
 import {
   type Conclusion,
   CREDENTIAL_USABLE,
   conditionOf as conditionIn,
   withCondition,
 } from '../api/kinds/cluster-conditions.ts';
+import { type ClusterCondition, type ClusterStatus, controllerOf } from '../api/kinds/cluster-spec.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
 import { toTimestamp } from '../lib/utc-second.ts';

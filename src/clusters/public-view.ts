@@ -1,7 +1,7 @@
 import { CONFIRMED_FIELD, endpointsInForce } from '../api/confirmed-endpoint.ts';
 import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
-import { endpointsField } from '../api/kinds/cluster.ts';
+import { endpointsField } from '../api/kinds/cluster-spec.ts';
 
 /** Prefixes of annotations that kubectl or Clusterpass use internally: they can hold whole manifests. */
 const HIDDEN_PREFIXES = ['kubectl.kubernetes.io/', 'clusterpass.dev/'];

@@ -2,7 +2,7 @@ import type { Catalog } from '../api/catalog.ts';
 import { chooseEndpoint } from '../api/choose-endpoint.ts';
 import { endpointsInForce } from '../api/confirmed-endpoint.ts';
 import { type FieldError, invalid, invalidValue, required } from '../api/field-error.ts';
-import { CLUSTER_GROUP } from '../api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { type KubeconfigFacts, kubeconfigFor } from '../api/kubeconfig-document.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';

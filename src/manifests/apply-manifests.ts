@@ -1,8 +1,8 @@
 import type { Catalog } from '../api/catalog.ts';
 import { MANIFEST_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import type { ClusterStatus } from '../api/kinds/cluster.ts';
 import { withServerStatus } from '../api/kinds/cluster-conditions.ts';
+import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';

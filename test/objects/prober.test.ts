@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
-import type { ClusterStatus } from '../../src/api/kinds/cluster.ts';
+import type { ClusterStatus } from '../../src/api/kinds/cluster-spec.ts';
 import type { Outcome } from '../../src/clusters/prober/outcome.ts';
 import { Prober, type ProberOptions } from '../../src/clusters/prober/prober.ts';
 import { at, catalog, type Gate, inFolder, make, type Objects, openObjects } from './object-store.ts';

@@ -5,7 +5,9 @@ import { validateObject } from '../../objects/validate-object.ts';
 import { createAddressRules } from '../address-rules.ts';
 import { CONFIRMED_ANNOTATION, endpointDigest, endpointsInForce, isConfirmed } from '../confirmed-endpoint.ts';
 import type { ApiObject } from '../kind.ts';
-import { type ApiEndpoints, type ClusterStatus, clusterKind } from './cluster.ts';
+import { clusterKind } from './cluster.ts';
+import type { ApiEndpoints } from './cluster-endpoints.ts';
+import type { ClusterStatus } from './cluster-spec.ts';
 
 const FIELD = 'orchestratorApiEndpoints';
 const NOW = Date.UTC(2026, 0, 1);

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../api/catalog.ts';
-import { endpointsField } from '../../api/kinds/cluster.ts';
+import { endpointsField } from '../../api/kinds/cluster-spec.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../api/kind.ts';
-import type { ClusterCondition, ClusterStatus } from '../../api/kinds/cluster.ts';
+import type { ClusterCondition, ClusterStatus } from '../../api/kinds/cluster-spec.ts';
 import {
   changesStatus,
   DISABLED,

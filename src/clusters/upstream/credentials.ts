@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { CredentialReference } from '../../api/kinds/cluster.ts';
+import type { CredentialReference } from '../../api/kinds/cluster-spec.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
 import { Secret } from '../../observability/secret.ts';
 import { UpstreamError } from './upstream-contract.ts';

@@ -1,6 +1,7 @@
 import { endpointsInForce, isConfirmed } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import { type ApiEndpoints, type CredentialReference, controllerOf } from '../../api/kinds/cluster.ts';
+import type { ApiEndpoints } from '../../api/kinds/cluster-endpoints.ts';
+import { type CredentialReference, controllerOf } from '../../api/kinds/cluster-spec.ts';
 
 /** The client of the API servers of registered clusters. */
 

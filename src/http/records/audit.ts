@@ -1,5 +1,5 @@
 import type { User } from '../../api/caller.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import type { Target } from '../../api/request.ts';

@@ -1,7 +1,7 @@
 import { clusterAskedAbout, namespaceAskedAbout, type ResourceQuestion } from '../../api/authorization.ts';
 import { toGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import type { Query, Target, Verb } from '../../api/request.ts';
 import { type ApiError, badRequest } from '../../api/status.ts';
 import { parseFieldSelector, SelectorSyntaxError } from '../../objects/selectors/field-selector.ts';

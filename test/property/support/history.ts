@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Caller } from '../../../src/api/caller.ts';
 import type { ApiObject } from '../../../src/api/kind.ts';
-import { CLUSTER_GROUP } from '../../../src/api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../../../src/api/kinds/cluster-spec.ts';
 import { CLUSTERS_ANNOTATION } from '../../../src/api/kinds/rbac.ts';
 import { ApiError } from '../../../src/api/status.ts';
 import { account, binding, person, role } from '../../../src/authz/rbac.fixture.ts';
