@@ -32,10 +32,13 @@ function filesIn(path) {
   }
 }
 
-/** By content: a checkout changes modification times. */
-export function sourcesHash() {
+/**
+ * By content: a checkout changes modification times.
+ * @param {readonly string[]} [sources] files and folders
+ */
+export function sourcesHash(sources = SOURCES) {
   const hash = createHash('sha256');
-  for (const file of SOURCES.flatMap((path) => filesIn(join(ROOT, path))).sort()) {
+  for (const file of sources.flatMap((path) => filesIn(join(ROOT, path))).sort()) {
     const content = readFileSync(file);
     hash.update(`${relative(ROOT, file)} ${content.length}\n`).update(content);
   }

@@ -4,8 +4,9 @@ import { ROTATE_ADMIN_TOKEN } from './cli/command-table/local-commands.ts';
 import { STORE_COMMANDS } from './cli/command-table/store-commands.ts';
 import { processContext } from './cli/context.ts';
 import { addCommand, addCommands, newProgram } from './cli/program.ts';
+import { programFile } from './lib/program-files.ts';
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+const { version } = JSON.parse(readFileSync(programFile('package.json'), 'utf8')) as {
   version: string;
 };
 

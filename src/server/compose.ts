@@ -1,7 +1,5 @@
 import { mkdir } from 'node:fs/promises';
-import { extname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { createAddressRules, isThisMachine } from '../api/address-rules.ts';
 import { createCatalog } from '../api/catalog.ts';
 import { issuesItself } from '../api/confirmed-endpoint.ts';
@@ -20,6 +18,7 @@ import { createApiServer } from '../http/api-server.ts';
 import type { Tracer } from '../http/records/tracing/tracer.ts';
 import { readConsoleFiles } from '../http/routes/console-files.ts';
 import { every } from '../lib/interval.ts';
+import { programFile, workerEntry } from '../lib/program-files.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
 import { createLiveLookup } from '../objects/reader.ts';
 import { recordingWriter } from '../objects/recording-writer.ts';
@@ -51,9 +50,8 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-/** In the published package the modules are JavaScript. */
-const PROBE_WORKER = new URL(`../clusters/prober/probe-worker${extname(import.meta.url)}`, import.meta.url);
-const CONSOLE_FOLDER = fileURLToPath(new URL('../../console/dist', import.meta.url));
+const PROBE_WORKER = workerEntry('clusters/prober/probe-worker');
+const CONSOLE_FOLDER = programFile('console/dist');
 const BOOKMARK_INTERVAL_MS = 60_000;
 const CALLER_CHECK_MS = 5_000;
 /** Between two pages of a consistency check of the caches. */

@@ -1,9 +1,9 @@
-import { fileURLToPath } from 'node:url';
 import { createCatalog } from '../api/catalog.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
+import { programFile } from '../lib/program-files.ts';
 import { ManifestFolder, type ManifestFolderOptions } from '../manifests/manifest-folder.ts';
 
-const DEMO_FOLDER = fileURLToPath(new URL('../../demo', import.meta.url));
+const DEMO_FOLDER = programFile('demo');
 /** The product name in the demo manifests, whatever --product-name says. */
 const DEMO_PRODUCT_NAME = 'orchestrator';
 const POLL_MS = 1_000;

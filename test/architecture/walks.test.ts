@@ -26,6 +26,7 @@ let server: Server;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-walk-'));
   server = await startServer({
+    sources: true,
     tls: true,
     args: ['--demo=true'],
     users: { jane: ['platform-admins'] },

@@ -5,7 +5,6 @@ import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
@@ -13,11 +12,11 @@ import { Person } from '../e2e/support/cli.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { type IdentityProvider, startProvider } from '../e2e/support/provider.ts';
 import { type Server, startServer } from '../e2e/support/server.ts';
+import { LAUNCHER } from '../program.ts';
 import { fileOf } from './connect-pages.ts';
 
 /** docs/connect/ci.md with a real server: its files are loaded, and its jobs run up to kubectl. */
 
-const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.url));
 const AUDIENCE = 'https://clusterpass.example.com';
 
 const GITHUB = {

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
+import { PROGRAM } from '../program.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const PROGRAM = join(ROOT, 'src/main.ts');
 
 /** The first line of a block of commands that need what the tests do not have, such as a real cluster. */
 export const NOT_RUN = '# not run by the tests\n';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LAUNCHER, PROGRAM } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
@@ -12,8 +13,6 @@ import { type Server, startServer } from './support/server.ts';
 const hasFish = spawnSync('fish', ['--version']).status === 0;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what terminals take for a change of colour.
 const COLOUR = /\u001b\[[0-9;]*m/;
-const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.url));
 
 let server: Server;
 let admin: Person;

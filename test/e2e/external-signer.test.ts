@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PROGRAM } from '../program.ts';
 import { eventsOf } from './support/audit.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { ASK, codeFor, createObjects, issue, post, tokenPath } from './support/objects.ts';
@@ -95,7 +96,6 @@ describe('with an external signer', () => {
 
 describe('without one that answers', () => {
   it('the program does not start, and says why', async () => {
-    const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
     const { dataDir } = await dataDirWithKey();
     const args = [
       'serve',
@@ -106,7 +106,7 @@ describe('without one that answers', () => {
       '--external-signer',
       'unix:/nowhere/signer.sock',
     ];
-    const { status, stderr } = spawnSync(process.execPath, [program, ...args], { encoding: 'utf8', timeout: 60_000 });
+    const { status, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { encoding: 'utf8', timeout: 60_000 });
     expect(status).toBe(1);
     expect(stderr).toMatch(/^clusterpass: the signer cannot be reached: connect ENOENT \/nowhere\/signer\.sock$/m);
     await rm(dataDir, { recursive: true });

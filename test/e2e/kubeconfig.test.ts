@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { LAUNCHER } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
 import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
@@ -244,8 +244,6 @@ describe('from the API', () => {
 });
 
 describe('clusterpass kubeconfig', () => {
-  const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.url));
-
   let jane: Person;
 
   const AS = ['kubeconfig', '--as', 'ci/builder'];

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
+import { LAUNCHER } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { addCluster } from './support/fleet.ts';
 import { KINDS, type KindCase, objectOf } from './support/kinds.ts';
@@ -238,7 +238,6 @@ describeWithKubectl('kubectl create token', () => {
   });
 });
 
-const LAUNCHER = fileURLToPath(new URL('../../bin/clusterpass.mjs', import.meta.url));
 const run = promisify(execFile);
 
 /** Says what it was called with, and gives the token that it finds in its environment. */

@@ -3,15 +3,13 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeWithEtcd, type Etcd, etcdCall, freePorts, startEtcd } from '../conformance/etcd-process.ts';
+import { PROGRAM } from '../program.ts';
 import { addCluster, CLUSTERS, RBAC } from './support/fleet.ts';
 import { createAccount, createNamespace, inNamespace, tokenPath } from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
 import { Watch } from './support/watch.ts';
-
-const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 async function store(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = spawn(process.execPath, [PROGRAM, 'store', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import {
   calculateJwkThumbprint,
   createRemoteJWKSet,
@@ -12,6 +11,7 @@ import {
   jwtVerify,
 } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PROGRAM } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { expectUnauthorized } from './support/expect-status.ts';
 import { namesIn } from './support/fleet.ts';
@@ -153,7 +153,6 @@ describe('claims and keys', () => {
   });
 
   describe('a key that others could read', () => {
-    const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
     const start = (dataDir: string) =>
       spawnSync(process.execPath, [PROGRAM, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'], {
         encoding: 'utf8',

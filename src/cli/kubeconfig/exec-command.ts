@@ -1,10 +1,10 @@
 import { access, constants, realpath } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { programFile } from '../../lib/program-files.ts';
 import type { Context } from '../command.ts';
 
 const NAME = 'clusterpass';
-const LAUNCHER = fileURLToPath(new URL('../../../bin/clusterpass.mjs', import.meta.url));
+const LAUNCHER = programFile('bin/clusterpass.mjs');
 
 /**
  * The command for kubectl's exec plugin: `clusterpass` if the PATH leads to this program, else the absolute path of its

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { atEndOfTick } from '../../lib/event-loop.ts';
+import { workerEntry } from '../../lib/program-files.ts';
 import { type Revision, StorageError, type Write } from '../contract.ts';
 import { deserializeError } from '../serialize-error.ts';
 import {
@@ -77,9 +78,7 @@ export class WorkerChannel {
   }
 
   static async open(settings: WorkerSettings, events: ChannelEvents): Promise<Opened> {
-    // In the published package the worker is JavaScript.
-    const entry = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js';
-    const worker = new Worker(new URL(entry, import.meta.url), {
+    const worker = new Worker(workerEntry('storage/sqlite/worker'), {
       name: 'sqlite',
       workerData: settings,
       // Without the flags of the process. node:sqlite prints an ExperimentalWarning.

@@ -4,15 +4,13 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { CommanderError } from 'commander';
 import { expect } from 'vitest';
 import type { Context } from '../../../src/cli/command.ts';
 import { addCommands, newProgram } from '../../../src/cli/program.ts';
 import { NO_PROGRESS } from '../../../src/cli/progress.ts';
+import { PROGRAM } from '../../program.ts';
 import { type Server, tokenOf } from './server.ts';
-
-const PROGRAM = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
 const { version: VERSION } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string;

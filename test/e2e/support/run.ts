@@ -1,8 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-
-const PROGRAM = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+import { PROGRAM } from '../../program.ts';
 
 export interface Ended {
   readonly code: number | null;

@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { LAUNCHER, PROGRAM, SOURCE_PROGRAM } from '../../program.ts';
 import { distrust, trust } from './trust.ts';
 
 /** The real program in a separate process, with its own port and data directory. */
@@ -59,12 +60,11 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Starts it as operators do, by the launcher. */
   readonly launcher?: boolean;
+  /** Starts the sources instead of their bundle. */
+  readonly sources?: boolean;
   /** Standard error is not read before `readLog`. */
   readonly unreadLog?: boolean;
 }
-
-const PROGRAM = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
-const LAUNCHER = fileURLToPath(new URL('../../../bin/clusterpass.mjs', import.meta.url));
 
 /** For loopback only, good for a hundred years; the key of the authority that signed it was thrown away. */
 export const TLS = {
@@ -100,7 +100,8 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     args.push('--tls-cert-file', TLS.certFile, '--tls-private-key-file', TLS.keyFile);
     trust(dataDir, await readFile(TLS.caFile, 'utf8'));
   }
-  const child = spawn(process.execPath, [options.launcher === true ? LAUNCHER : PROGRAM, ...args], {
+  const program = options.sources === true ? SOURCE_PROGRAM : options.launcher === true ? LAUNCHER : PROGRAM;
+  const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },
   });

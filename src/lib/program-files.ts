@@ -1,0 +1,22 @@
+import { findPackageJSON } from 'node:module';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/**
+ * The files of the program beside this module: those of a clone, of the published package, or of a bundle. A bundle
+ * moves modules, so no other module finds files by its own URL.
+ */
+
+const MANIFEST = findPackageJSON(import.meta.url);
+if (MANIFEST === undefined) throw new Error(`no package.json above ${import.meta.url}: install Clusterpass again`);
+const ROOT = dirname(MANIFEST);
+
+/** In a clone Node strips the types of the sources. */
+const IS_SOURCE = import.meta.url.endsWith('.ts');
+
+/** @param path from the root of the package, e.g. `console/dist` */
+export const programFile = (path: string): string => join(ROOT, path);
+
+/** The entry of a worker thread. @param path from `src/`, without extension */
+export const workerEntry = (path: string): URL =>
+  pathToFileURL(programFile(IS_SOURCE ? join('src', `${path}.ts`) : join('dist', `${path}.js`)));
