@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -29,28 +29,35 @@ function allowed(from: string, to: string): boolean {
 /** Packages that rules name: they have to resolve in the tree. */
 const PACKAGES = ['undici', '@grpc/grpc-js'];
 
-const trees: string[] = [];
-afterAll(() => {
-  for (const tree of trees) rmSync(tree, { recursive: true, force: true });
-});
-
 interface Violation {
   readonly from: string;
   readonly to: string;
   readonly rule: { readonly name: string };
 }
 
-/** Cruises a tree of these files with the project's own configuration. Every imported file exists. */
-function cruise(files: ReadonlyMap<string, string>): Violation[] {
+/** The files of all tests in one tree, because the tool takes seconds to start. Every imported file exists. */
+const TREE = new Map<string, string>();
+
+let violations: Violation[];
+
+beforeAll(() => {
   const tree = realpathSync(mkdtempSync(join(tmpdir(), 'clusterpass-edges-')));
-  trees.push(tree);
+  try {
+    violations = cruise(tree);
+  } finally {
+    rmSync(tree, { recursive: true, force: true });
+  }
+});
+
+/** Writes the tree and cruises it with the project's own configuration. */
+function cruise(tree: string): Violation[] {
   copyFileSync(join(root, '.dependency-cruiser.mjs'), join(tree, '.dependency-cruiser.mjs'));
   for (const name of PACKAGES) {
     mkdirSync(join(tree, 'node_modules', name), { recursive: true });
     writeFileSync(join(tree, 'node_modules', name, 'package.json'), `{"name":"${name}","main":"index.js"}`);
     writeFileSync(join(tree, 'node_modules', name, 'index.js'), '');
   }
-  for (const [path, text] of files) {
+  for (const [path, text] of TREE) {
     mkdirSync(dirname(join(tree, path)), { recursive: true });
     writeFileSync(join(tree, path), text);
   }
@@ -64,6 +71,15 @@ function cruise(files: ReadonlyMap<string, string>): Violation[] {
   return (JSON.parse(stdout) as { summary: { violations: Violation[] } }).summary.violations;
 }
 
+/** Adds files to the tree. Returns what is found in them. */
+function inTree(files: ReadonlyMap<string, string>): () => Violation[] {
+  for (const [path, text] of files) {
+    if ((TREE.get(path) ?? text) !== text) throw new Error(`two tests write ${path}`);
+    TREE.set(path, text);
+  }
+  return () => violations.filter(({ from }) => files.has(from));
+}
+
 const pairs = (violations: readonly Violation[]): string[] =>
   [...new Set(violations.map(({ from, to }) => `${from} -> ${to}`))].sort();
 
@@ -74,7 +90,7 @@ describe('import edges', () => {
     expect(entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name)).toEqual(['main.ts']);
   });
 
-  it('every edge between two folders is allowed or found, from any depth', () => {
+  describe('between two folders', () => {
     const files = new Map<string, string>();
     const forbidden: string[] = [];
     for (const to of FOLDERS) files.set(`src/${to}/target.ts`, 'export const x = 1;\n');
@@ -89,24 +105,32 @@ describe('import edges', () => {
         }
       }
     }
-    expect(pairs(cruise(files))).toEqual(forbidden.sort());
+    const found = inTree(files);
+    it('are allowed or found, from any depth', () => {
+      expect(pairs(found())).toEqual(forbidden.sort());
+    });
   });
 
-  it.each([
+  describe.each([
     ['a value', "import { x } from '../http/x.ts';\nexport const y = x;\n"],
     ['a type', "import type { X } from '../http/x.ts';\nexport type Y = X;\n"],
     ['an inline type', "import { type X } from '../http/x.ts';\nexport type Y = X;\n"],
     ['a re-export', "export * from '../http/x.ts';\n"],
     ['a dynamic import', "export const x = await import('../http/x.ts');\n"],
-  ])('is found in every form: %s', (_form, text) => {
-    const files = new Map([
-      ['src/http/x.ts', 'export const x = 1;\nexport type X = 1;\n'],
-      ['src/objects/bad.ts', text],
-    ]);
-    expect(pairs(cruise(files))).toEqual(['src/objects/bad.ts -> src/http/x.ts']);
+  ])('by %s', (form, text) => {
+    const file = `src/objects/${form.replaceAll(' ', '-')}.ts`;
+    const found = inTree(
+      new Map([
+        ['src/http/x.ts', 'export const x = 1;\nexport type X = 1;\n'],
+        [file, text],
+      ]),
+    );
+    it('are found', () => {
+      expect(pairs(found())).toEqual([`${file} -> src/http/x.ts`]);
+    });
   });
 
-  it('engines, main.ts, tests, benchmarks and fixtures are closed to the program and open to tests', () => {
+  describe('to engines, main.ts, tests, benchmarks and fixtures', () => {
     const targets = ['src/main.ts', 'src/storage/sqlite/x.ts', 'src/storage/etcd/x.ts', 'test/x.ts', 'bench/x.ts'];
     const files = new Map<string, string>();
     const forbidden: string[] = [];
@@ -124,10 +148,13 @@ describe('import edges', () => {
     }
     files.set('src/storage/sqlite/other.ts', "export { x } from '../etcd/x.ts';\n");
     forbidden.push('src/storage/sqlite/other.ts -> src/storage/etcd/x.ts');
-    expect(pairs(cruise(files))).toEqual(forbidden.sort());
+    const found = inTree(files);
+    it('are closed to the program and open to tests', () => {
+      expect(pairs(found())).toEqual(forbidden.sort());
+    });
   });
 
-  it('sockets, SQL and gRPC are used only in their folders', () => {
+  describe('to sockets, SQL and gRPC', () => {
     const sockets = ['http', 'cli', 'authn/jwt', 'clusters/upstream', 'tokens/external', 'storage/etcd'];
     const homes: Readonly<Record<string, readonly string[]>> = {
       'node:http': [...sockets, 'server/workers'],
@@ -149,15 +176,21 @@ describe('import edges', () => {
         if (!folders.some((home) => folder === home || folder.startsWith(`${home}/`))) forbidden.push(file);
       }
     }
-    const found = cruise(files).map(({ from }) => from);
-    expect([...new Set(found)].sort()).toEqual([...new Set(forbidden)].sort());
+    const found = inTree(files);
+    it('are allowed only in their folders', () => {
+      expect([...new Set(found().map(({ from }) => from))].sort()).toEqual([...new Set(forbidden)].sort());
+    });
   });
 
-  it('a circle is found, also one of types', () => {
-    const files = new Map([
-      ['src/api/a.ts', "import type { B } from './b.ts';\nexport type A = B | 1;\n"],
-      ['src/api/b.ts', "import type { A } from './a.ts';\nexport type B = A | 2;\n"],
-    ]);
-    expect(new Set(cruise(files).map(({ rule }) => rule.name))).toEqual(new Set(['no-circle']));
+  describe('in a circle of types', () => {
+    const found = inTree(
+      new Map([
+        ['src/api/a.ts', "import type { B } from './b.ts';\nexport type A = B | 1;\n"],
+        ['src/api/b.ts', "import type { A } from './a.ts';\nexport type B = A | 2;\n"],
+      ]),
+    );
+    it('are found', () => {
+      expect(new Set(found().map(({ rule }) => rule.name))).toEqual(new Set(['no-circle']));
+    });
   });
 });
