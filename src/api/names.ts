@@ -140,3 +140,8 @@ export function validateAnnotations(annotations: Readonly<Record<string, string>
   if (size > MAX_ANNOTATIONS_BYTES) errors.push(tooLong(fieldPath, MAX_ANNOTATIONS_BYTES));
   return errors;
 }
+
+const JTI = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** The id of a token, as it is in its claim `jti`. */
+export const isTokenId = (text: string): boolean => JTI.test(text);

@@ -1,5 +1,5 @@
 import { CONFIRMED_FIELD } from '../api/confirmed-endpoint.ts';
-import { endpointsField } from '../api/kinds/cluster.ts';
+import { endpointsField } from '../api/kinds/cluster-spec.ts';
 import type { Client } from '../client/create-client.ts';
 import { FULL_CLUSTERS } from '../client/list-clusters.ts';
 import type { Cluster } from '../client/types.ts';

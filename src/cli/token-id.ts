@@ -1,4 +1,4 @@
-import { isTokenId } from '../api/kinds/issued-token.ts';
+import { isTokenId } from '../api/names.ts';
 
 export interface TokenReference {
   readonly id: string;

@@ -1,5 +1,7 @@
 import type { ApiObject } from '../kind.ts';
 
+export const CLUSTER_GROUP = 'clusterregistry.k8s.io';
+
 export interface ClusterCondition {
   type?: string;
   status?: string;
@@ -14,6 +16,8 @@ export interface ClusterStatus {
   type?: string;
   version?: string;
 }
+
+export const statusOf = (object: ApiObject): ClusterStatus => (object.status ?? {}) as ClusterStatus;
 
 /** The name of the endpoints in `spec`. */
 export const endpointsField = (productName: string): string => `${productName}ApiEndpoints`;

@@ -2,24 +2,23 @@ import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import { CONFIRMED_FIELD, endpointsInForce, endpointsOf } from '../confirmed-endpoint.ts';
 import { checkEach, type FieldError, required, unsupportedValue } from '../field-error.ts';
-import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import type { ApiObject, Kind } from '../kind.ts';
 import { validateProbeChoice } from '../probe-annotation.ts';
-import { conditionOf, READY } from './cluster-conditions.ts';
+import { clusterColumns } from './cluster-columns.ts';
 import { DEFAULT_CHECKS, type EndpointChecks, MAX_BUNDLE_LENGTH, validateEndpoints } from './cluster-endpoints.ts';
-import { type ClusterStatus, controllerOf, endpointsField } from './cluster-spec.ts';
+import { CLUSTER_GROUP, type ClusterStatus, controllerOf, endpointsField, statusOf } from './cluster-spec.ts';
 import { deriveEndpointFields, type EndpointChangeRules, validateConfirmed } from './endpoint-changes.ts';
-import { ageColumn, nameColumn, text, timestamp, typeMeta } from './meta.ts';
+import { text, timestamp, typeMeta } from './meta.ts';
 
 export type { ApiEndpoints, ServerEndpoint } from './cluster-endpoints.ts';
 export {
+  CLUSTER_GROUP,
   type ClusterCondition,
   type ClusterStatus,
   type CredentialReference,
   controllerOf,
   endpointsField,
 } from './cluster-spec.ts';
-
-export const CLUSTER_GROUP = 'clusterregistry.k8s.io';
 
 /** The name of the field in storage. It does not contain the product name, so that --product-name can be changed. */
 const STORED_ENDPOINTS = 'apiEndpoints';
@@ -128,36 +127,6 @@ function controllerText(object: ApiObject): string {
   return controller === undefined ? '' : `${controller.namespace}/${controller.name}`;
 }
 
-const statusOf = (object: ApiObject): ClusterStatus => (object.status ?? {}) as ClusterStatus;
-
-const readyColumn: TableColumn = {
-  name: 'Ready',
-  type: 'string',
-  format: '',
-  description: 'Whether the cluster is reachable and healthy.',
-  priority: 0,
-  cell: (object) => conditionOf(statusOf(object), READY)?.status ?? 'Unknown',
-};
-
-const statusColumn = (name: string, field: 'type' | 'version', description: string): TableColumn => ({
-  name,
-  type: 'string',
-  format: '',
-  description,
-  priority: 0,
-  cell: (object) => statusOf(object)[field] ?? null,
-});
-
-/** Shown with `-o wide` only. */
-const wideColumn = (name: string, description: string, cell: TableColumn['cell']): TableColumn => ({
-  name,
-  type: 'string',
-  format: '',
-  description,
-  priority: 1,
-  cell,
-});
-
 export function clusterKind(productName: string, checks: EndpointChecks = DEFAULT_CHECKS): Kind {
   const field = endpointsField(productName);
   const { holdChanges = false, now } = checks;
@@ -234,24 +203,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
       ...validateProbeChoice(object.metadata, old?.metadata),
       ...(old !== undefined && object.status === old.status ? [] : validateStatus(statusOf(object))),
     ],
-    columns: [
-      nameColumn,
-      readyColumn,
-      statusColumn('Type', 'type', 'The kind of cluster.'),
-      statusColumn('Version', 'version', 'The version that the cluster runs.'),
-      ageColumn,
-      wideColumn(
-        'Endpoint',
-        'The address of the API server, the first of several.',
-        (object) => endpointsInForce(object, productName).serverEndpoints?.[0]?.serverAddress ?? null,
-      ),
-      wideColumn('Labels', 'The labels of the cluster.', ({ metadata }) =>
-        Object.entries(metadata.labels ?? {})
-          .map(([key, value]) => `${key}=${value}`)
-          .sort()
-          .join(','),
-      ),
-    ],
+    columns: clusterColumns(productName),
     storedForm: {
       toStored: (object) => renameInSpec(object, field, STORED_ENDPOINTS),
       fromStored: (object) => renameInSpec(object, STORED_ENDPOINTS, field),

@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import { type FieldError, forbiddenField, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
-import { ageColumn, flag, LocalObjectReferenceSchema, nameColumn, stringMap, text, texts, typeMeta } from './meta.ts';
+import { ageColumn, nameColumn } from './columns.ts';
+import { flag, LocalObjectReferenceSchema, stringMap, text, texts, typeMeta } from './meta.ts';
 
 /**
  * The objects inside a cluster that tokens depend on. Pods and Secrets are stored as metadata plus what binding a token

@@ -2,17 +2,10 @@ import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import { type FieldError, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import { isTokenId } from '../names.ts';
 import type { Verb } from '../request.ts';
-import {
-  ageColumn,
-  CLUSTERPASS_GROUP,
-  CLUSTERPASS_VERSION,
-  nameColumn,
-  text,
-  texts,
-  timestamp,
-  typeMeta,
-} from './meta.ts';
+import { ageColumn, nameColumn } from './columns.ts';
+import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, text, texts, timestamp, typeMeta } from './meta.ts';
 
 /** On every IssuedToken: equal for the tokens that one caller requested. */
 export const REQUESTER_LABEL = 'clusterpass.dev/requested-by';
@@ -41,11 +34,6 @@ const column = (name: string, description: string, cell: (spec: Partial<IssuedTo
 
 const accountOf = ({ serviceAccount }: Partial<IssuedTokenSpec>): string =>
   serviceAccount === undefined ? '' : `${serviceAccount.namespace}/${serviceAccount.name}`;
-
-const JTI = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** The id of a token, as it is in its claim `jti`. */
-export const isTokenId = (text: string): boolean => JTI.test(text);
 
 export const tokenIdErrors = (name: string): FieldError[] =>
   isTokenId(name)

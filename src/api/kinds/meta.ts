@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import type { TableColumn } from '../kind.ts';
 
 /** What kinds share. The order of properties is the order in which kube-apiserver writes them. */
 
@@ -92,22 +91,3 @@ export const LocalObjectReferenceSchema = Type.Object(
   { name: text('The name of the object, in the same namespace.') },
   { goType: 'LocalObjectReference', description: 'An object in the same namespace.' },
 );
-
-export const nameColumn: TableColumn = {
-  name: 'Name',
-  type: 'string',
-  format: 'name',
-  description: 'Unique within its scope. Cannot be changed.',
-  priority: 0,
-  cell: (object) => object.metadata.name ?? null,
-};
-
-/** The cell is a timestamp; it becomes an age when the table is sent (B-03). */
-export const ageColumn: TableColumn = {
-  name: 'Age',
-  type: 'date',
-  format: '',
-  description: 'When the object was created.',
-  priority: 0,
-  cell: (object) => object.metadata.creationTimestamp ?? null,
-};

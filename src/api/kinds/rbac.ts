@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import { checkEach, type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
-import { ageColumn, nameColumn, stringMap, text, texts, typeMeta } from './meta.ts';
+import { ageColumn, nameColumn } from './columns.ts';
+import { stringMap, text, texts, typeMeta } from './meta.ts';
 
 /** Kubernetes' own RBAC kinds, for the whole fleet: existing YAML applies unchanged. */
 

@@ -1,16 +1,8 @@
 import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
-import {
-  ageColumn,
-  CLUSTERPASS_GROUP,
-  CLUSTERPASS_VERSION,
-  flag,
-  nameColumn,
-  text,
-  timestamp,
-  typeMeta,
-} from './meta.ts';
+import { ageColumn, nameColumn } from './columns.ts';
+import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, flag, text, timestamp, typeMeta } from './meta.ts';
 
 export interface SigningKeySpec {
   force?: boolean;

@@ -5,8 +5,9 @@ import {
   endpointsInForce,
   endpointsOf,
 } from '../../api/confirmed-endpoint.ts';
-import { type ApiEndpoints, CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster.ts';
 import { conditionOf, ENDPOINTS_CONFIRMED } from '../../api/kinds/cluster-conditions.ts';
+import type { ApiEndpoints } from '../../api/kinds/cluster-endpoints.ts';
+import { CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
 import type { Cluster } from '../../client/types.ts';
 import { clusterPath, getCluster } from '../clusters.ts';
 import { CliError, type Run } from '../command.ts';

@@ -1,6 +1,6 @@
 import { MASTERS } from '../../api/caller.ts';
 import { humanAge } from '../../api/codec/go-text/human-duration.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsOf } from '../../client/types.ts';

@@ -1,4 +1,4 @@
-import { clusterKind } from '../../api/kinds/cluster.ts';
+import { clusterColumns } from '../../api/kinds/cluster-columns.ts';
 import type { Client } from '../../client/create-client.ts';
 import type { Cluster, ClusterSelection } from '../../client/types.ts';
 import { clusterNames, fieldSelectorFor, getCluster, withConfirmedEndpoints } from '../clusters.ts';
@@ -107,7 +107,7 @@ function tableFor(context: Context, invocation: Invocation, { productName }: Cli
   const isWide = invocation.text('output') === 'wide';
   const withLabels = invocation.is('showLabels');
   const labelColumns = invocation.list('labelColumns').flatMap((text) => text.split(',').filter((key) => key !== ''));
-  const columns = clusterKind(productName).columns.filter(({ priority }) => isWide || priority === 0);
+  const columns = clusterColumns(productName).filter(({ priority }) => isWide || priority === 0);
   const names = [
     ...columns.map(({ name }) => name.toUpperCase()),
     ...labelColumns.map((key) => terminalSafe((key.split('/').at(-1) ?? '').toUpperCase())),

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { distributionOf } from '../../api/distribution.ts';
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster.ts';
+import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster-spec.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import { createNodeFetch } from '../../client/node.ts';

@@ -1,0 +1,53 @@
+import { endpointsInForce } from '../confirmed-endpoint.ts';
+import type { TableColumn } from '../kind.ts';
+import { conditionOf, READY } from './cluster-conditions.ts';
+import { statusOf } from './cluster-spec.ts';
+import { ageColumn, nameColumn } from './columns.ts';
+
+const readyColumn: TableColumn = {
+  name: 'Ready',
+  type: 'string',
+  format: '',
+  description: 'Whether the cluster is reachable and healthy.',
+  priority: 0,
+  cell: (object) => conditionOf(statusOf(object), READY)?.status ?? 'Unknown',
+};
+
+const statusColumn = (name: string, field: 'type' | 'version', description: string): TableColumn => ({
+  name,
+  type: 'string',
+  format: '',
+  description,
+  priority: 0,
+  cell: (object) => statusOf(object)[field] ?? null,
+});
+
+/** Shown with `-o wide` only. */
+const wideColumn = (name: string, description: string, cell: TableColumn['cell']): TableColumn => ({
+  name,
+  type: 'string',
+  format: '',
+  description,
+  priority: 1,
+  cell,
+});
+
+/** In a file without schemas: `clusterpass get clusters` starts without loading them. */
+export const clusterColumns = (productName: string): readonly TableColumn[] => [
+  nameColumn,
+  readyColumn,
+  statusColumn('Type', 'type', 'The kind of cluster.'),
+  statusColumn('Version', 'version', 'The version that the cluster runs.'),
+  ageColumn,
+  wideColumn(
+    'Endpoint',
+    'The address of the API server, the first of several.',
+    (object) => endpointsInForce(object, productName).serverEndpoints?.[0]?.serverAddress ?? null,
+  ),
+  wideColumn('Labels', 'The labels of the cluster.', ({ metadata }) =>
+    Object.entries(metadata.labels ?? {})
+      .map(([key, value]) => `${key}=${value}`)
+      .sort()
+      .join(','),
+  ),
+];
