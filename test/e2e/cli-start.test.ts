@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { run } from './support/run.ts';
 
+const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const WITH_SETUP = fileURLToPath(new URL('../../scripts/with-setup.mjs', import.meta.url));
 
 it('npm start x y: no word is taken for the value of an option', () => {
@@ -18,4 +19,28 @@ it('serve with an unknown option ends with a hint, not with all options', async 
   expect(stderr).toBe("error: unknown option '--nonsense'\nSee 'clusterpass serve --help' for usage.\n");
   expect(stdout).toBe('');
   expect(code).toBe(2);
+});
+
+/** Prints the packages whose modules are loaded. */
+const PRINT_PACKAGES = `data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from 'node:module';
+  const loaded = new Set();
+  registerHooks({ load(url, context, next) {
+    loaded.add(/node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url)?.[1]);
+    return next(url, context);
+  } });
+  process.on('exit', () => console.log(JSON.stringify([...loaded].filter(Boolean))));
+`)}`;
+
+// kubectl starts the credential plugin for every command. The schemas of typebox took more than half of a start.
+it.each([
+  'credential --cluster a --namespace b --service-account c',
+  'get clusters',
+  'create token c -n b --cluster a',
+])('clusterpass %s loads no package but commander', (command) => {
+  const args = ['--import', PRINT_PACKAGES, PROGRAM, ...command.split(' '), '--server', 'http://127.0.0.1:1'];
+  const env = { ...process.env, CLUSTERPASS_TOKEN: 'of-the-test-0123456789', HOME: '/nonexistent' };
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env });
+  expect(stderr).toContain('cannot be reached');
+  expect(JSON.parse(stdout)).toEqual(['commander']);
 });
