@@ -8,6 +8,7 @@ import { issuesItself } from '../api/confirmed-endpoint.ts';
 import { seatsPerFlow } from '../api/flow-control-limits.ts';
 import type { Kind } from '../api/kind.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
+import { reportUnusableBindings, type UnusableBinding } from '../authz/unusable-bindings.ts';
 import { openProber } from '../clusters/prober/open-prober.ts';
 import { interfaceAddresses, openUpstream } from '../clusters/upstream/upstream.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
@@ -168,6 +169,8 @@ export async function compose(
       onProgress: () => {},
       onReset: () => {},
     });
+    const warnOf = (unusable: UnusableBinding) => logger.warn(unusable, 'a stored binding grants nothing: correct it');
+    reflector.listen(reportUnusableBindings(catalog, reader, warnOf));
     await waiting(() => reflector.start());
     closers.push(() => reflector.stop());
     const { caches } = objects;
