@@ -18,6 +18,17 @@ describe('A29: annotations of the domain', () => {
     ['ClusterRoleBinding', 'clusterpas.dev/clusters', 'clusterpass.dev/clusters'],
     ['ClusterRoleBinding', 'clusterpass.io/clusters', 'clusterpass.dev/clusters'],
     ['ClusterRoleBinding', 'rbac.clusterpass.dev/clusters', 'clusterpass.dev/clusters'],
+    ['ClusterRoleBinding', 'clusterpass.dev.io/clusters', 'clusterpass.dev/clusters'],
+    ['ClusterRoleBinding', 'clusterpass.dev.clusters', 'clusterpass.dev/clusters'],
+    ['ClusterRoleBinding', 'clusterpass.dev-clusters', 'clusterpass.dev/clusters'],
+    ['ClusterRoleBinding', 'clusterpass-clusters', 'clusterpass.dev/clusters'],
+    ['ClusterRoleBinding', 'clusterpass_cluster', 'clusterpass.dev/clusters'],
+    ['ClusterRoleBinding', 'clusterpassClusters', 'clusterpass.dev/clusters'],
+    ['ClusterRoleBinding', 'cluster-pass.dev/clusters', 'clusterpass.dev/clusters'],
+    ['ClusterRoleBinding', 'clusterpas-clusterz', 'clusterpass.dev/clusters'],
+    ['ClusterRoleBinding', 'clusters.clusterpass.dev', 'clusterpass.dev/clusters'],
+    ['ClusterRoleBinding', 'example.com/clusterpass-clusters', 'clusterpass.dev/clusters'],
+    ['ClusterRoleBinding', 'CLUSTERPASS.DEV/CLUSTERS', 'clusterpass.dev/clusters'],
     ['RoleBinding', 'clusterpass.dev/in-cluster', 'clusterpass.dev/clusters'],
     ['RoleBinding', 'clusterpass.dev/selector', 'clusterpass.dev/clusters'],
     ['ServiceAccount', 'clusterpass.dev/cluster', 'clusterpass.dev/in-cluster'],
@@ -73,6 +84,27 @@ describe('A29: labels of the domain', () => {
     expect(labelDetails('Cluster', { 'clusterpass.dev/env': 'prod' })).toEqual([
       'the domain clusterpass.dev is reserved; did you mean "protected.clusterpass.dev/env"?',
     ]);
+  });
+
+  it.each([
+    'clusterpass.dev.io/clusters',
+    'clusterpass-clusters',
+    'clusterpass.dev.clusters',
+    'clusterpass.io/cluster',
+  ])('%s on a binding was meant as an annotation', (key) => {
+    expect(labelDetails('RoleBinding', { [key]: 'dev' })).toEqual([
+      'is not a label; did you mean the annotation "clusterpass.dev/clusters"?',
+    ]);
+  });
+
+  it('others that contain our words are accepted', () => {
+    const labels = {
+      'clusterpass-owner': 'x',
+      'app.kubernetes.io/part-of': 'clusterpass',
+      clusters: 'x',
+      cluster: 'x',
+    };
+    for (const { kind } of catalog.storedKinds) expect(labelDetails(kind, labels), kind).toEqual([]);
   });
 
   it('a label that was meant as an annotation is refused', () => {

@@ -14,6 +14,7 @@ import { clipped } from './status.ts';
  */
 
 const DOMAIN = 'clusterpass.dev';
+const PRODUCT = 'clusterpass';
 
 /** In a manifest: the cluster of an object that lives in a cluster. */
 export const IN_CLUSTER_ANNOTATION = 'clusterpass.dev/in-cluster';
@@ -85,12 +86,40 @@ export function isDomainKey(key: string): boolean {
   return prefix === DOMAIN || prefix.endsWith(`.${DOMAIN}`);
 }
 
-/** `clusterpass.io/clusters`, `clusterpas.dev/clusters`: a known key of the kind in a misspelled domain. */
-function isInMisspelledDomain(key: string, known: readonly string[]): boolean {
-  const prefix = key.slice(0, Math.max(0, key.indexOf('/'))).toLowerCase();
-  if (!/^clusterpass\.[a-z]+$/.test(prefix) && !isNear(prefix, DOMAIN)) return false;
-  const name = nameIn(key).toLowerCase();
-  return known.some((each) => isNear(name, nameIn(each)));
+/** Longer keys are refused by their length, or are of no kind that reads them. */
+const MAX_KEY = 512;
+
+const squash = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]+/g, '');
+
+/** What follows the name of the product, or a misspelling of it, in a key; undefined when it does not occur. */
+function afterProduct(key: string): string | undefined {
+  const whole = squash(key);
+  const at = whole.indexOf(PRODUCT);
+  if (at >= 0) return whole.slice(at + PRODUCT.length);
+  const words = key.toLowerCase().split(/[^a-z0-9]+/);
+  const misspelled = words.findIndex((word) => isNear(word, PRODUCT));
+  return misspelled < 0 ? undefined : words.slice(misspelled + 1).join('');
+}
+
+/**
+ * A key that was probably meant as a known key of the kind: the domain with something around it
+ * (`clusterpass.dev.io/clusters`), or the product and the name of the key in another form (`clusterpas.dev/clusters`,
+ * `clusterpass-clusters`).
+ */
+function looksLikeOurs(key: string, known: readonly string[]): boolean {
+  if (key.toLowerCase().includes(DOMAIN)) return true;
+  if (known.length === 0 || key.length > MAX_KEY) return false;
+  const rest = afterProduct(key);
+  return rest !== undefined && known.some((each) => endsNear(rest, squash(nameIn(each))));
+}
+
+/** Fewer typing errors in a short name: `for` would be near any other word of three letters. */
+function endsNear(text: string, name: string): boolean {
+  const allowed = Math.min(MAX_DISTANCE, Math.floor(name.length / 4));
+  for (let length = name.length - allowed; length <= name.length + allowed; length++) {
+    if (text.length >= length && distance(text.slice(-length), name) <= allowed) return true;
+  }
+  return false;
 }
 
 /** The first annotation that an object of this kind cannot have; see `validateDomainKeys`. */
@@ -103,7 +132,7 @@ const isKnownAnnotation = (kind: string, key: string, known: readonly string[]):
   known.includes(key) ||
   key === MANIFEST_ANNOTATION ||
   COMPUTED.get(kind)?.includes(key) === true ||
-  !(isDomainKey(key) || isInMisspelledDomain(key, known));
+  !looksLikeOurs(key, known);
 
 /** A guess at the misspelled annotation: the nearest of the kind, one with a common beginning, or the only one. */
 function meantAnnotation(key: string, known: readonly string[]): string | undefined {
@@ -127,21 +156,28 @@ export function unknownAnnotationText(kind: string, key: string): string {
   return `is not an annotation of a ${kind}, which has ${known.map((each) => JSON.stringify(each)).join(', ')}`;
 }
 
-function unknownLabelText(kind: string, key: string): string {
+/** The first label that an object of this kind cannot have; see `validateDomainKeys`. */
+export const unknownLabel = (kind: string, labels: Readonly<Record<string, unknown>>): string | undefined =>
+  Object.keys(labels).find((key) => !isKnownLabel(kind, key));
+
+export function unknownLabelText(kind: string, key: string): string {
   if (key.startsWith(PROTECTED_LABEL_PREFIX)) return 'protected labels belong on a Cluster';
   const known = annotationsOf(kind);
-  const meant = nearest(nameIn(key), known.map(nameIn));
-  if (meant !== undefined)
-    return `is not a label; did you mean the annotation ${JSON.stringify(`${DOMAIN}/${meant}`)}?`;
+  const meant = meantAnnotation(
+    key,
+    BINDINGS.includes(kind) ? known : known.filter((each) => isNear(nameIn(key), nameIn(each))),
+  );
+  if (meant !== undefined) return `is not a label; did you mean the annotation ${JSON.stringify(meant)}?`;
   if (kind !== 'Cluster') return `a ${kind} has no labels of ${DOMAIN}`;
   const protectedKey = `${PROTECTED_LABEL_PREFIX}${nameIn(key)}`;
   return `the domain ${DOMAIN} is reserved; did you mean ${JSON.stringify(protectedKey)}?`;
 }
 
+/** Of a binding, also a label that was meant as the annotation is refused. */
 const isKnownLabel = (kind: string, key: string): boolean =>
-  !isDomainKey(key) ||
   LABELS.get(key)?.includes(kind) === true ||
-  (kind === 'Cluster' && key.startsWith(PROTECTED_LABEL_PREFIX));
+  (kind === 'Cluster' && key.startsWith(PROTECTED_LABEL_PREFIX)) ||
+  !looksLikeOurs(key, BINDINGS.includes(kind) ? annotationsOf(kind) : []);
 
 /**
  * Refuses keys of our domain that objects of this kind do not have. A stored pair is accepted: it must not block other

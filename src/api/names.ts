@@ -135,10 +135,24 @@ export function validateAnnotations(annotations: Readonly<Record<string, string>
   const errors = checkEach(Object.keys(annotations), (key) =>
     isQualifiedName(key.toLowerCase()).map((message) => invalidValue(fieldPath, key, message)),
   );
+  return [...errors, ...validateSize(annotations, fieldPath)];
+}
+
+/** Of labels and annotations of an object that is not stored: whatever they are, the response repeats them. */
+export const validateRepeatedPairs = ({ labels = {}, annotations = {} }: RepeatedPairs): FieldError[] => [
+  ...validateSize(labels, 'metadata.labels'),
+  ...validateSize(annotations, 'metadata.annotations'),
+];
+
+interface RepeatedPairs {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+function validateSize(pairs: Readonly<Record<string, string>>, fieldPath: string): FieldError[] {
   let size = 0;
-  for (const key of Object.keys(annotations)) size += bytes(key) + bytes(annotations[key] ?? '');
-  if (size > MAX_ANNOTATIONS_BYTES) errors.push(tooLong(fieldPath, MAX_ANNOTATIONS_BYTES));
-  return errors;
+  for (const key of Object.keys(pairs)) size += bytes(key) + bytes(pairs[key] ?? '');
+  return size > MAX_ANNOTATIONS_BYTES ? [tooLong(fieldPath, MAX_ANNOTATIONS_BYTES)] : [];
 }
 
 const JTI = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;

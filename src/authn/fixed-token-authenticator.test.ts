@@ -78,16 +78,35 @@ test('A1: without its file the admin token is refused, until there is one again'
   expect(await admin.authenticateToken(old)).toBeUndefined();
 });
 
-test('a file that cannot be used while running is reported, and the token before stays', async () => {
+test.each(['', '\n', 'canary', 'canary-canary-canary\ncanary-canary-canary\n'])(
+  'A1: a file with %j while running is reported, and no token of it is accepted',
+  async (content) => {
+    const admin = await open();
+    const old = await token();
+    const caller = await admin.authenticateToken(old);
+    await writeFile(file, content);
+    await admin.refresh();
+    expect([await admin.authenticateToken(old), caller?.isLive()]).toEqual([undefined, false]);
+    for (const wrong of ['', 'undefined', content]) {
+      expect(await admin.authenticateToken(new Secret(wrong))).toBeUndefined();
+    }
+    expect(reports).toEqual([
+      expect.stringMatching(/must hold one token .*; its previous content is no longer in force$/),
+    ]);
+    expect(reports.join()).not.toContain('canary');
+    await writeFile(file, `${old.reveal()}\n`);
+    await admin.refresh();
+    expect(await admin.authenticateToken(old)).toBeDefined();
+  },
+);
+
+test('A1: a file that others can read while running is reported, and its token is refused', async () => {
   const admin = await open();
   const old = await token();
-  await writeFile(file, 'canary');
-  await admin.refresh();
   await chmod(file, 0o644);
   await admin.refresh();
-  expect(await admin.authenticateToken(old)).toBeDefined();
-  expect(reports).toEqual([expect.stringContaining('must hold one token'), expect.stringContaining('chmod 600')]);
-  expect(reports.join()).not.toContain('canary');
+  expect(await admin.authenticateToken(old)).toBeUndefined();
+  expect(reports).toEqual([expect.stringContaining('chmod 600')]);
 });
 
 test('a rotation does not follow a link, and does not make a data directory', async () => {

@@ -25,7 +25,7 @@ function tokenIn(path: string, content: Buffer): Secret {
   const token = content.toString('utf8').replace(/\r?\n$/, '');
   if (!USABLE.test(token)) {
     throw new UnsafeFile(
-      `${path} must hold one token of at least 16 visible ASCII characters. Remove it, and the next start makes a new one.`,
+      `${path} must hold one token of at least 16 visible ASCII characters. Remove it, and the next start makes a new one`,
     );
   }
   return new Secret(token);
@@ -38,7 +38,7 @@ export interface FixedTokenAuthenticator extends TokenAuthenticator {
   close(): void;
 }
 
-/** A missing file is created with a random token. If the file changes, its new token counts; without it, none does. */
+/** A missing file is created with a random token. If the file changes, its new token counts, or none if it has none. */
 export async function openFixedTokenAuthenticator(
   file: string,
   user: User,
@@ -58,7 +58,7 @@ export async function openFixedTokenAuthenticator(
     read,
     every,
     report,
-    // Without a grace period: removing the file withdraws the token.
+    // Without a grace period: removing or emptying the file withdraws the token.
     whenGone: { value: NONE, graceMs: 0 },
   });
   function knownAs(digest: string): Known {

@@ -209,19 +209,30 @@ describe('the file', () => {
     expect(reports).toEqual([]);
   });
 
-  test('a bad file is reported once, by name and line, and changes nothing', async () => {
+  test('A1: a bad file is reported, by name and line, and its tokens are refused after a minute', async () => {
     const tokens = await open();
     await writeFile(file, 'first,ada,1\ncanary\n');
     await tokens.refresh();
     await tokens.refresh();
     expect(reports).toEqual([
-      `token file ${file}, line 2: needs at least 3 columns (token, user name, user uid), found 1; the previous content stays in force`,
+      `token file ${file}, line 2: needs at least 3 columns (token, user name, user uid), found 1; its previous content stays in force for 60 seconds`,
     ]);
     expect(await tokens.authenticateToken(new Secret('second'))).toBeDefined();
     await rm(file);
     await tokens.refresh();
     expect(reports).toHaveLength(2);
     expect(await tokens.authenticateToken(new Secret('second'))).toBeDefined();
+    now += 60_000;
+    await tokens.refresh();
+    expect(await tokens.authenticateToken(new Secret('second'))).toBeUndefined();
+  });
+
+  test('A1: an emptied file withdraws its tokens at once', async () => {
+    const tokens = await open();
+    await writeFile(file, '');
+    await tokens.refresh();
+    expect(await tokens.authenticateToken(new Secret('second'))).toBeUndefined();
+    expect(reports).toEqual([`token file ${file} has no tokens: every static token is refused`]);
   });
 
   test('an invalid file stops the start', async () => {

@@ -12,9 +12,9 @@ import type { TokenAuthenticator } from './token-authenticator.ts';
  * changes, so a token is withdrawn without a restart. It is refused if other users can read it.
  */
 export interface StaticTokenAuthenticator extends TokenAuthenticator {
-  /** Reads the file if it has changed. A bad file is reported and the table in force stays. */
+  /** Reads the file if it has changed. A bad file is reported, and the table in force stays for a minute. */
   refresh(): Promise<void>;
-  /** Whether the file is gone, so that its tokens are refused. */
+  /** Whether the file is gone or invalid, so that its tokens are refused. */
   isGone(): boolean;
   close(): void;
 }
@@ -75,7 +75,9 @@ async function load(file: string, report: (problem: string) => void): Promise<Us
     throw new TokenFileError(`token file ${file} cannot be read as UTF-8 text`);
   }
   try {
-    return await parseTokenTable(text, (problem) => report(`token file ${file}, ${problem}`));
+    const table = await parseTokenTable(text, (problem) => report(`token file ${file}, ${problem}`));
+    if (table.size === 0) report(`token file ${file} has no tokens: every static token is refused`);
+    return table;
   } catch (error) {
     if (error instanceof CsvError) throw new TokenFileError(`token file ${file}, ${error.message}`);
     throw error;

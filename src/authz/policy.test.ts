@@ -8,14 +8,23 @@ const getPods: Rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }
 const granting = (rules: Rules): Fleet =>
   new Fleet().put(role('r', rules), binding('b', 'ClusterRole/r', ['User:jane']));
 
-describe('A29: a stored binding with a misspelled annotation', () => {
-  it.each(['clusterpass.dev/cluster', 'clusterpass.dev/clusterz', 'Clusterpass.dev/clusters'])('%s', (key) => {
+describe('A29: a stored binding with a misspelled annotation, or with a label instead', () => {
+  it.each([
+    ['annotations', 'clusterpass.dev/cluster'],
+    ['annotations', 'clusterpass.dev/clusterz'],
+    ['annotations', 'Clusterpass.dev/clusters'],
+    ['annotations', 'clusterpass.dev.io/clusters'],
+    ['annotations', 'clusterpass-clusters'],
+    ['annotations', 'clusterpass.dev.clusters'],
+    ['labels', 'clusterpass.dev/clusters'],
+    ['labels', 'clusterpass-clusters'],
+  ])('%s: %s', (map, key) => {
     const bound = binding('b', 'ClusterRole/r', ['User:jane']);
-    const misspelled = { ...bound, metadata: { ...bound.metadata, annotations: { [key]: 'env=dev' } } };
+    const misspelled = { ...bound, metadata: { ...bound.metadata, [map]: { [key]: 'env=dev' } } };
     const { policy } = new Fleet().put(role('r', getPods), misspelled);
     expect(policy.decide(jane, ask({ verb: 'get' }))).toEqual({
       allowed: false,
-      reason: expect.stringContaining('did you mean "clusterpass.dev/clusters"?'),
+      reason: expect.stringMatching(/did you mean (the annotation )?"clusterpass.dev\/clusters"\?/),
     });
   });
 });

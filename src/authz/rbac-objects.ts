@@ -1,5 +1,5 @@
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
-import { unknownAnnotation, unknownAnnotationText } from '../api/domain-keys.ts';
+import { unknownAnnotation, unknownAnnotationText, unknownLabel, unknownLabelText } from '../api/domain-keys.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { qualified } from '../api/status.ts';
@@ -121,9 +121,13 @@ function readSubject(item: unknown, bindingNamespace: string): Subject | undefin
   }
 }
 
-/** A binding with a misspelled annotation holds nowhere: it was meant for some clusters. */
+/** A binding with a misspelled annotation, or with a label instead, holds nowhere: it was meant for some clusters. */
 export function readReach(binding: ApiObject): Reach {
-  const { annotations } = binding.metadata;
+  const { annotations, labels } = binding.metadata;
+  const label = isRecord(labels) ? unknownLabel('ClusterRoleBinding', labels) : undefined;
+  if (label !== undefined) {
+    return { kind: 'nowhere', reason: `label ${goQuote(label)} ${unknownLabelText('ClusterRoleBinding', label)}` };
+  }
   const unknown = isRecord(annotations) ? unknownAnnotation('ClusterRoleBinding', annotations) : undefined;
   if (unknown !== undefined) {
     const why = unknownAnnotationText('ClusterRoleBinding', unknown);

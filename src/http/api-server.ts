@@ -144,10 +144,11 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         if (!(await freshness.whenCurrent(CURRENT_MS))) throw new Error('the cache is behind the store');
       },
       'token-file': () => {
-        if (parts().goneFiles.tokenFile()) throw new Error('the file of --token-auth-file is gone');
+        if (parts().goneFiles.tokenFile()) throw new Error('the file of --token-auth-file is gone or invalid');
       },
       'authentication-config': () => {
-        if (parts().goneFiles.authenticationConfig()) throw new Error('the file of --authentication-config is gone');
+        if (parts().goneFiles.authenticationConfig())
+          throw new Error('the file of --authentication-config is gone or invalid');
       },
     },
   });

@@ -45,8 +45,8 @@ test('A1: the content of a file that is gone counts for a minute, and no longer'
   await watched.refresh();
   expect([watched.current(), watched.isGone(), changes]).toEqual(['nothing', true, ['nothing']]);
   expect(reports).toEqual([
-    `token file ${file} is gone; its content stays in force for 60 seconds`,
-    `token file ${file} is gone; its content is no longer in force`,
+    `token file ${file} is gone; its previous content stays in force for 60 seconds`,
+    `token file ${file} is gone; its previous content is no longer in force`,
   ]);
 });
 
@@ -89,18 +89,36 @@ test('without a grace the content ends when the absence is seen', async () => {
   await watched.refresh();
   expect([watched.current(), reports]).toEqual([
     'nothing',
-    [`token file ${file} is gone; its content is no longer in force`],
+    [`token file ${file} is gone; its previous content is no longer in force`],
   ]);
 });
 
-test('a file that becomes readable by others is reported, and the previous content stays', async () => {
+test('A1: a file that becomes invalid is reported, and its previous content counts for a minute', async () => {
   const watched = await open();
   await writeFile(file, 'second');
   await chmod(file, 0o644);
   await watched.refresh();
   await watched.refresh();
-  expect(watched.current()).toBe('first');
-  expect(reports).toEqual([expect.stringMatching(/chmod 600 .*; the previous content stays in force$/)]);
+  expect([watched.current(), watched.isGone()]).toEqual(['first', false]);
+  now = 60_000;
+  await watched.refresh();
+  expect([watched.current(), watched.isGone()]).toEqual(['nothing', true]);
+  expect(reports).toEqual([
+    expect.stringMatching(/chmod 600 .*; its previous content stays in force for 60 seconds$/),
+    expect.stringMatching(/chmod 600 .*; its previous content is no longer in force$/),
+  ]);
+  await chmod(file, 0o600);
+  await watched.refresh();
+  expect([watched.current(), watched.isGone()]).toEqual(['second', false]);
+});
+
+test('A1: without a grace, invalid content ends the previous one when it is seen', async () => {
+  const watched = await open(0);
+  await writeFile(file, 'second');
+  await chmod(file, 0o644);
+  await watched.refresh();
+  expect(watched.current()).toBe('nothing');
+  expect(reports).toEqual([expect.stringMatching(/chmod 600 .*; its previous content is no longer in force$/)]);
 });
 
 test('a file that does not exist stops the start', async () => {

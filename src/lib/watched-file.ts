@@ -3,11 +3,11 @@ import { UnsafeFile } from './secret-file.ts';
 
 /** A file that is read again when it changes. */
 export interface WatchedFile<T> {
-  /** The value of the last successful read, or the one for a file that is gone. */
+  /** The value of the last successful read, or the one for a file that is gone or invalid. */
   current(): T;
-  /** Whether the file has been gone for longer than its grace, so that its content no longer counts. */
+  /** Whether the file has been gone or invalid for longer than its grace, so that its content no longer counts. */
   isGone(): boolean;
-  /** Reads the file if it has changed. If that fails, the problem is reported and the current value stays. */
+  /** Reads the file if it has changed. If that fails, the problem is reported and the current value stays for a time. */
   refresh(): Promise<void>;
   close(): void;
 }
@@ -28,7 +28,10 @@ interface Options<T> extends WatchParts {
    * opened.
    */
   readonly read: () => Promise<T | undefined>;
-  /** Used when the file has been gone for `graceMs`: removing a file withdraws its content. */
+  /**
+   * Used when the file has been gone or invalid for `graceMs`: removing a file withdraws its content, and so may a
+   * change that was meant to withdraw a part of it and contains a mistake.
+   */
   readonly whenGone: { readonly value: T; readonly graceMs: number };
   /** Called with the new value after a change. */
   readonly onChange?: (value: T) => void;
@@ -56,6 +59,7 @@ export async function openWatchedFile<T>(options: Options<T>): Promise<WatchedFi
   }
   let value: T = first;
   let goneSince: number | undefined;
+  let problem = '';
   let isGone = false;
   let busy: Promise<void> | undefined;
 
@@ -68,31 +72,34 @@ export async function openWatchedFile<T>(options: Options<T>): Promise<WatchedFi
     const found = await stampOf(file);
     if (found === stamp) return;
     stamp = found;
-    const next = await read();
-    if (next !== undefined) {
+    try {
+      const next = await read();
+      if (next === undefined) return lose(`${named} is gone`);
       goneSince = undefined;
       isGone = false;
       use(next);
-    } else if (goneSince === undefined) {
-      goneSince = monotonicNow();
-      if (whenGone.graceMs > 0) {
-        report(`${named} is gone; its content stays in force for ${whenGone.graceMs / 1000} seconds`);
-      }
+    } catch (error) {
+      lose(error instanceof Error ? error.message : `${named} cannot be read`);
     }
+  }
+
+  function lose(why: string): void {
+    problem = why;
+    goneSince ??= monotonicNow();
+    const leftMs = goneSince + whenGone.graceMs - monotonicNow();
+    if (isGone) report(`${why}; no previous content is in force`);
+    else if (leftMs > 0) report(`${why}; its previous content stays in force for ${Math.ceil(leftMs / 1000)} seconds`);
   }
 
   function endGrace(): void {
     if (goneSince === undefined || isGone || monotonicNow() - goneSince < whenGone.graceMs) return;
     isGone = true;
-    report(`${named} is gone; its content is no longer in force`);
+    report(`${problem}; its previous content is no longer in force`);
     use(whenGone.value);
   }
 
   const refresh = (): Promise<void> => {
     busy ??= reread()
-      .catch((error: unknown) => {
-        report(`${error instanceof Error ? error.message : 'unreadable'}; the previous content stays in force`);
-      })
       .then(endGrace)
       .finally(() => {
         busy = undefined;

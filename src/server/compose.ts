@@ -6,6 +6,7 @@ import { issuesItself } from '../api/confirmed-endpoint.ts';
 import { seatsPerFlow } from '../api/flow-control-limits.ts';
 import type { Kind } from '../api/kind.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
+import { reportUnusableBindings, type UnusableBinding } from '../authz/unusable-bindings.ts';
 import { openProber } from '../clusters/prober/open-prober.ts';
 import { interfaceAddresses, openUpstream } from '../clusters/upstream/upstream.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
@@ -42,6 +43,7 @@ import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
 import type { OpenedStore } from './open-store.ts';
 import { waitForStore } from './wait-for-store.ts';
+import type { Siblings } from './workers/worker-catch-up.ts';
 
 /** A running server. */
 export interface Program {
@@ -65,7 +67,7 @@ export async function compose(
   version: string,
   { logger, output }: ServerLog,
   openStore: () => Promise<OpenedStore>,
-  joinMetrics?: JoinMetrics,
+  joined?: { readonly metrics: JoinMetrics; readonly siblings: Siblings },
 ): Promise<Program> {
   const rules = createAddressRules(options.clusterNetworks);
   let ownPort = options.listen.port;
@@ -85,7 +87,7 @@ export async function compose(
     }
   };
   try {
-    const metrics = createMetrics(joinMetrics);
+    const metrics = createMetrics(joined?.metrics);
     observeLog(metrics, () => output.dropped);
     const audit = await openAuditLogs(options, logger);
     closers.push(() => audit.close());
@@ -126,7 +128,8 @@ export async function compose(
     // With SQLite a failure ends the process. etcd may be started later, so it is waited for.
     const waiting = options.store.engine === 'etcd' ? waitForStore(logger) : <T>(step: () => Promise<T>) => step();
     const { store: engine, time, campaign } = await waiting(openStore);
-    const store = measuredStore(engine, observeStore(metrics));
+    const measured = measuredStore(engine, observeStore(metrics));
+    const store = joined?.siblings.awaitedBy(measured) ?? measured;
     closers.push(() => store.close());
     const leadership = campaign();
     closers.push(() => leadership.close());
@@ -164,6 +167,8 @@ export async function compose(
       onProgress: () => {},
       onReset: () => {},
     });
+    const warnOf = (unusable: UnusableBinding) => logger.warn(unusable, 'a stored binding grants nothing: correct it');
+    reflector.listen(reportUnusableBindings(catalog, reader, warnOf));
     await waiting(() => reflector.start());
     closers.push(() => reflector.stop());
     const { caches } = objects;
@@ -341,6 +346,7 @@ export async function compose(
       tokenOriginsOf: callers.originsOf,
     });
     closers.push(() => apiServer.server.drain(() => broadcaster.shutDown()));
+    await waiting(async () => joined?.siblings.decideFrom(freshness));
     if (isShared) await apiServer.server.listen();
     return { baseUrl, stop: stopAll };
   } catch (error) {

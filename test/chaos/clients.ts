@@ -10,8 +10,6 @@ export interface World {
   readonly running: () => boolean;
   /** The address of a load balancer in front of the replicas. */
   readonly front?: string | undefined;
-  /** The replica that has several workers. */
-  readonly withWorkers?: number | undefined;
 }
 
 /** The timeout of a request. It is then retried at another replica. */

@@ -53,7 +53,7 @@ export async function startDeployment(): Promise<Deployment> {
     });
     replicas.push(...started.servers);
     front = await startFront(replicas.map(({ url }) => Number(new URL(url).port)));
-    return { members: etcd.members, replicas, proxies, peers, front: front?.url, withWorkers: WITH_WORKERS, close };
+    return { members: etcd.members, replicas, proxies, peers, front: front?.url, close };
   } catch (error) {
     await close();
     throw error;

@@ -14,8 +14,6 @@ export interface Machines {
   readonly peers: readonly TcpProxy[];
   /** The address of a load balancer in front of the replicas. */
   readonly front?: string | undefined;
-  /** The replica that has several workers. */
-  readonly withWorkers?: number | undefined;
   /** Called with what a fault has found to be wrong. */
   readonly onProblem?: (kind: 'two leaders' | 'slow takeover', text: string) => void;
 }

@@ -53,9 +53,7 @@ export class RevocationClients {
     while (performance.now() < acknowledged + OBSERVE_MS && running()) {
       for (const [index, replica] of replicas.entries()) {
         const sentAt = performance.now();
-        // Each worker counts as a replica, and which of them answers is not known.
-        const isSame = index === at && index !== this.#world.withWorkers;
-        const since = acknowledged + (isSame ? 0 : PROMISE_MS);
+        const since = acknowledged + (index === at ? 0 : PROMISE_MS);
         if (sentAt <= since) continue;
         asked.push(
           replica

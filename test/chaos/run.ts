@@ -69,7 +69,6 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
     checker,
     running: () => running,
     front: machines.front,
-    withWorkers: machines.withWorkers,
   };
   const { prefix = '' } = plan;
   const contended = `${CONTENDED}${prefix}`.replace(/-$/, '');

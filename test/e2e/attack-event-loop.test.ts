@@ -48,6 +48,75 @@ describe('A19: what would take too long is refused', () => {
     expect(json.details.causes[0].field.toLowerCase()).toContain(field.slice(0, 5));
   });
 
+  const long = (length: number): string => '<'.repeat(length + 1);
+  const reviewed = (resourceAttributes: object) => ({ spec: { resourceAttributes } });
+  const requirements = times(50, () => ({ key: 'a', operator: 'In', values: times(50, () => long(32)) }));
+  const TOKEN_REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews';
+  it.each<[string, number, string, object]>([
+    ['spec.resourceAttributes.name', 1_024, REVIEWS, reviewed({ name: long(1_024) })],
+    ['spec.nonResourceAttributes.path', 8_192, REVIEWS, { spec: { nonResourceAttributes: { path: long(8_192) } } }],
+    [
+      'spec.resourceAttributes.labelSelector.rawSelector',
+      65_536,
+      REVIEWS,
+      reviewed({ labelSelector: { rawSelector: long(65_536) } }),
+    ],
+    [
+      'spec.resourceAttributes.fieldSelector.requirements',
+      65_536,
+      REVIEWS,
+      reviewed({ fieldSelector: { requirements } }),
+    ],
+    ['spec.token', 65_536, TOKEN_REVIEWS, { spec: { token: long(65_536) } }],
+    [
+      'metadata.annotations',
+      262_144,
+      TOKEN_REVIEWS,
+      { metadata: { annotations: { a: long(262_144) } }, spec: { token: 'x' } },
+    ],
+    ['metadata.labels', 262_144, tokenPath(), { metadata: { labels: { a: long(262_144) } }, spec: { audiences: [] } }],
+    ['metadata.generateName', 1_024, tokenPath(), { metadata: { generateName: long(1_024) }, spec: { audiences: [] } }],
+    [
+      'metadata.ownerReferences[0].uid',
+      1_024,
+      tokenPath(),
+      { metadata: { ownerReferences: [{ uid: long(1_024) }] }, spec: { audiences: [] } },
+    ],
+    ['metadata.finalizers[0]', 1_024, ACCOUNTS, { metadata: { name: 'x', finalizers: [long(1_024)] } }],
+  ])('a text that the response would repeat: %s above %i', async (field, limit, path, body) => {
+    const { code, json } = await server.call('POST', path, { body });
+    expect(code).toBe(422);
+    expect(json.details.causes).toEqual([
+      { reason: 'FieldValueTooLong', field, message: `Too long: may not be more than ${limit} bytes` },
+    ]);
+  });
+
+  it.each<[string, number, object]>([
+    ['status.type', 1_024, { type: long(1_024) }],
+    ['status.version', 1_024, { version: long(1_024) }],
+    ['status.conditions[0].type', 316, { conditions: [{ type: long(316), status: 'True' }] }],
+    ['status.conditions[0].reason', 1_024, { conditions: [{ type: 'A', status: 'True', reason: long(1_024) }] }],
+    ['status.conditions[0].message', 32_768, { conditions: [{ type: 'A', status: 'True', message: long(32_768) }] }],
+    [
+      'status.conditions',
+      262_144,
+      { conditions: times(9, (i) => ({ type: `A${i}`, status: 'True', message: long(30_000) })) },
+    ],
+  ])('%s of a cluster above %i', async (field, limit, status) => {
+    const { code, json } = await server.call('PATCH', `${CLUSTERS}/alpha/status`, { body: { status }, headers: MERGE });
+    expect(code).toBe(422);
+    expect(json.details.causes).toEqual([
+      { reason: 'FieldValueTooLong', field, message: `Too long: may not be more than ${limit} bytes` },
+    ]);
+  });
+
+  it('more audiences than can be meant, though they are equal', async () => {
+    const body = { spec: { token: 'x', audiences: times(129, () => '<') } };
+    const { code, json } = await server.call('POST', TOKEN_REVIEWS, { body });
+    expect(code).toBe(422);
+    expect(json.details.causes[0].field).toBe('spec.audiences');
+  });
+
   it('a patch of more elements than the list may have', async () => {
     await create(server, ACCOUNTS, { metadata: { name: 'many' }, secrets: times(1_000, (i) => ({ name: `s${i}` })) });
     const body = { secrets: times(1_001, (i) => ({ $patch: 'delete', name: `t${i}` })) };

@@ -155,7 +155,7 @@ describe('A1: tokens of files', () => {
       const ready = await server.call('GET', '/readyz', { token: null });
       expect([ready.code, ready.text]).toEqual([503, expect.stringContaining('[-]token-file failed: reason withheld')]);
       expect((await server.call('GET', '/livez', { token: null })).code).toBe(200);
-      expect(server.output.stderr).toContain('is gone; its content is no longer in force');
+      expect(server.output.stderr).toContain('is gone; its previous content is no longer in force');
     } finally {
       await server.destroy();
     }

@@ -6,13 +6,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
+import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { describeWithEtcd, type Etcd, startEtcd } from '../conformance/etcd-process.ts';
-import { addCluster, CLUSTERS, touch } from './support/fleet.ts';
+import { addCluster, CLUSTERS, PUBLIC_LIST, touch } from './support/fleet.ts';
+import { createAccount, createNamespace, issue, tokenPath } from './support/objects.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
+const ISSUED_TOKENS = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
 const WORKERS = ['--workers', '2', '--log-level', 'debug'];
 
 const workersOf = ({ pid }: Server): number[] =>
@@ -64,6 +67,26 @@ function serveTogether(start: () => Promise<Server>): void {
       }),
     );
     expect(servedBy(server).size).toBe(2);
+  });
+
+  it('B30: a revoked token is refused by both as soon as one has acknowledged it', async () => {
+    await createNamespace(server, 'ci', 'lane-0');
+    await createAccount(server, 'builder', 'ci', 'lane-0');
+    const statusOf = async (token: string): Promise<number | undefined> => {
+      const headers = { Authorization: `Bearer ${token}`, 'User-Agent': 'clusterpass-test' };
+      const request = get(`${server.url}${PUBLIC_LIST}?resourceVersion=0`, { headers, agent: false });
+      const [answer] = (await once(request, 'response')) as [IncomingMessage];
+      answer.resume();
+      return answer.statusCode;
+    };
+    for (let round = 0; round < 10; round++) {
+      const token = await issue(server, tokenPath('builder', 'ci', 'lane-0'));
+      const tries = () => Promise.all(Array.from({ length: 6 }, () => statusOf(token)));
+      expect(new Set(await tries())).toEqual(new Set([200]));
+      const { code } = await server.call('DELETE', `${ISSUED_TOKENS}/${decodeJwt(token).jti}`);
+      expect(code).toBe(200);
+      expect(new Set(await tries())).toEqual(new Set([401]));
+    }
   });
 
   it('/metrics shows all of them, whichever is asked, and goes on counting when one dies', {

@@ -25,7 +25,7 @@ export function encodeValue(value: unknown, shape: Shape | undefined, style: Bod
 }
 
 /** The shape of what Go would hold in a map: keys sorted, at every level. */
-const SORTED: Shape = { type: 'any', goType: 'interface {}' };
+const SORTED: Shape = { type: 'any', maxLength: Number.POSITIVE_INFINITY, goType: 'interface {}' };
 
 /** The value cannot be copied in this order; `write` takes it. */
 const UNORDERABLE = Symbol('unorderable');

@@ -54,8 +54,8 @@ export interface ArrayShape {
 export interface LeafShape {
   readonly type: 'string' | 'date-time' | 'byte' | 'integer' | 'number' | 'boolean' | 'any';
   readonly goType: string;
-  /** Of a `byte`: a longer text is refused before it is decoded. */
-  readonly maxLength?: number;
+  /** Of a text, in UTF-16 code units: a longer one is refused before it is decoded or repeated. */
+  readonly maxLength: number;
 }
 
 /** The keywords of JSON Schema that TypeBox writes and we read; `patternProperties` is how it writes a Record. */
@@ -93,28 +93,31 @@ function compile(schema: SchemaNode): Shape {
       return { type: 'array', goType: goType ?? `[]${items.goType}`, items, maxItems };
     }
     case 'string':
-      if (schema.format === 'byte') {
-        const { maxLength } = schema;
-        return { type: 'byte', goType: '[]uint8', ...(maxLength === undefined ? {} : { maxLength }) };
-      }
+      if (schema.format === 'byte') return leaf('byte', '[]uint8', schema);
       // Go reads a time as a string first: that is the type in its message.
-      return { type: schema.format === 'date-time' ? 'date-time' : 'string', goType: 'string' };
+      return leaf(schema.format === 'date-time' ? 'date-time' : 'string', 'string', schema);
     case 'integer':
-      return { type: 'integer', goType: goType ?? 'int64' };
+      return leaf('integer', goType ?? 'int64');
     case 'number':
-      return { type: 'number', goType: goType ?? 'float64' };
+      return leaf('number', goType ?? 'float64');
     case 'boolean':
-      return { type: 'boolean', goType: goType ?? 'bool' };
+      return leaf('boolean', goType ?? 'bool');
     default:
-      return { type: 'any', goType: goType ?? 'interface {}' };
+      return leaf('any', goType ?? 'interface {}');
   }
 }
+
+const leaf = (
+  type: LeafShape['type'],
+  goType: string,
+  { maxLength = Number.POSITIVE_INFINITY }: Pick<SchemaNode, 'maxLength'> = {},
+): LeafShape => ({ type, goType, maxLength });
 
 /** The only unions in use: a type or null, and literals of one type. */
 function compileUnion(members: readonly SchemaNode[]): Shape {
   const [first, ...others] = members.filter((member) => member.type !== 'null').map(compile);
   if (first === undefined || others.some((other) => other.type !== first.type)) {
-    return { type: 'any', goType: 'interface {}' };
+    return leaf('any', 'interface {}');
   }
   return first;
 }

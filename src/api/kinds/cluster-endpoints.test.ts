@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createAuthority } from '../../clusters/upstream/certificates.fixture.ts';
 import { createAddressRules } from '../address-rules.ts';
 import { validateEndpoints } from './cluster-endpoints.ts';
@@ -36,6 +36,18 @@ describe('an endpoint that is stored already', () => {
 });
 
 describe('an address', () => {
+  it('A19: is not parsed if it is too long or not ASCII', () => {
+    const parse = vi.spyOn(URL, 'parse');
+    try {
+      for (const host of ['漢'.repeat(9_000), '漢字', 'a'.repeat(2_048)]) {
+        expect(fields(at(`https://${host}`))).toHaveLength(1);
+      }
+      expect(parse).not.toHaveBeenCalled();
+    } finally {
+      parse.mockRestore();
+    }
+  });
+
   const label = fc.stringMatching(/^[a-f0-9nx-]{1,6}$/);
   const texts = fc
     .tuple(fc.array(label, { minLength: 1, maxLength: 4 }), fc.option(fc.nat(99_999)), fc.constantFrom('', '/'))

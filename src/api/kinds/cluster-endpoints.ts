@@ -26,6 +26,7 @@ export interface EndpointChecks {
 
 export const DEFAULT_CHECKS: EndpointChecks = { rules: createAddressRules(), now: Date.now };
 
+export const MAX_ADDRESS_LENGTH = 2_048;
 const ADDRESS = /^https:\/\/([\x21-\x7e]+)$/;
 
 /**
@@ -65,7 +66,7 @@ function validateEndpoint(
     // Not quoted in the response, which may be logged.
     errors.push(forbiddenField(`${here}.serverAddress`, 'must not contain credentials'));
   } else {
-    const url = URL.parse(address);
+    const url = parseAddress(address);
     const problem =
       addressProblem(address, url) ?? (url === null || stored.has(address) ? undefined : hostProblem(url, checks));
     if (problem !== undefined) errors.push(invalidValue(`${here}.serverAddress`, address, problem));
@@ -77,11 +78,18 @@ function validateEndpoint(
 }
 
 /**
+ * Only what can be valid: the parser takes a millisecond for a thousand characters of a host that are not ASCII, and a
+ * cluster may have a hundred addresses.
+ */
+const parseAddress = (address: string): URL | null =>
+  address.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(address) ? URL.parse(address) : null;
+
+/**
  * A URL with host and port only, written as the parser understands it. The parser reads `https://0x7f.1` as 127.0.0.1
  * and `https://h:06443` as port 6443; people and other parsers may not.
  */
 function addressProblem(address: string, url: URL | null): string | undefined {
-  if (address.length > 2048) return 'must be no more than 2048 bytes';
+  if (address.length > MAX_ADDRESS_LENGTH) return `must be no more than ${MAX_ADDRESS_LENGTH} bytes`;
   const authority = ADDRESS.exec(address)?.[1]?.replace(/\/$/, '').toLowerCase();
   if (authority === undefined || url === null) {
     return 'must be an https URL with a host and an optional port, e.g. https://10.0.0.1:6443';

@@ -1,14 +1,20 @@
 import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import { CONFIRMED_FIELD, endpointsInForce, endpointsOf } from '../confirmed-endpoint.ts';
-import { checkEach, type FieldError, required, unsupportedValue } from '../field-error.ts';
+import { checkEach, type FieldError, required, tooLong, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { validateProbeChoice } from '../probe-annotation.ts';
 import { clusterColumns } from './cluster-columns.ts';
-import { DEFAULT_CHECKS, type EndpointChecks, MAX_BUNDLE_LENGTH, validateEndpoints } from './cluster-endpoints.ts';
+import {
+  DEFAULT_CHECKS,
+  type EndpointChecks,
+  MAX_ADDRESS_LENGTH,
+  MAX_BUNDLE_LENGTH,
+  validateEndpoints,
+} from './cluster-endpoints.ts';
 import { CLUSTER_GROUP, type ClusterStatus, controllerOf, endpointsField, statusOf } from './cluster-spec.ts';
 import { deriveEndpointFields, type EndpointChangeRules, validateConfirmed } from './endpoint-changes.ts';
-import { text, timestamp, typeMeta } from './meta.ts';
+import { SHORT, text, timestamp, typeMeta } from './meta.ts';
 
 /** The name of the field in storage. It does not contain the product name, so that --product-name can be changed. */
 const STORED_ENDPOINTS = 'apiEndpoints';
@@ -22,9 +28,9 @@ function renameInSpec(object: ApiObject, from: string, to: string): ApiObject {
 
 const AuthReferenceSchema = Type.Object(
   {
-    kind: text('The kind of the referenced object.'),
-    name: text('The name of the referenced object.'),
-    namespace: text('The namespace of the referenced object.'),
+    kind: text('The kind of the referenced object.', SHORT),
+    name: text('The name of the referenced object.', SHORT),
+    namespace: text('The namespace of the referenced object.', SHORT),
   },
   {
     goType: 'ObjectReference',
@@ -32,14 +38,15 @@ const AuthReferenceSchema = Type.Object(
   },
 );
 
+/** The limits of `metav1.Condition`. */
 const ConditionSchema = Type.Object(
   {
-    type: text('What the condition is about, e.g. `Ready`.'),
-    status: text('`True`, `False` or `Unknown`.'),
+    type: text('What the condition is about, e.g. `Ready`.', { maxLength: 316 }),
+    status: text('`True`, `False` or `Unknown`.', SHORT),
     lastHeartbeatTime: timestamp('When the condition was last probed.'),
     lastTransitionTime: timestamp('When the status last changed.'),
-    reason: text('One word for why the status last changed.'),
-    message: text('Details of the last change of status, for people.'),
+    reason: text('One word for why the status last changed.', SHORT),
+    message: text('Details of the last change of status, for people.', { maxLength: 32_768 }),
   },
   { goType: 'ClusterCondition', description: 'One observed condition of the cluster.' },
 );
@@ -50,6 +57,8 @@ const refused = { insecureSkipTLSVerify: ALWAYS_VERIFIED, 'insecure-skip-tls-ver
 
 /** Of addresses and of conditions; each is validated whenever the cluster is written. */
 const MAX_ENTRIES = 100;
+/** Of the messages of all conditions together: every list repeats them. */
+const MAX_MESSAGES_LENGTH = 262_144;
 
 const EndpointsSchema = Type.Object(
   {
@@ -57,8 +66,8 @@ const EndpointsSchema = Type.Object(
       Type.Array(
         Type.Object(
           {
-            clientCIDR: text('Clients whose address is in this network use this endpoint.'),
-            serverAddress: text('The address, an https URL.'),
+            clientCIDR: text('Clients whose address is in this network use this endpoint.', SHORT),
+            serverAddress: text('The address, an https URL.', { maxLength: MAX_ADDRESS_LENGTH }),
           },
           { goType: 'ServerAddressByClientCIDR', description: 'An address for clients in one network.', refused },
         ),
@@ -90,14 +99,17 @@ const StatusSchema = Type.Object(
         description: 'The observed conditions of the cluster.',
       }),
     ),
-    type: text('The kind of cluster, e.g. its distribution.'),
-    version: text('The version that the cluster runs.'),
+    type: text('The kind of cluster, e.g. its distribution.', SHORT),
+    version: text('The version that the cluster runs.', SHORT),
   },
   { goType: 'ClusterStatus', description: 'The observed state. Written through the status subresource only.' },
 );
 
-function validateStatus(status: ClusterStatus): FieldError[] {
-  return checkEach(status.conditions ?? [], (condition, index) => {
+function validateStatus({ conditions = [] }: ClusterStatus): FieldError[] {
+  let length = 0;
+  for (const { message = '' } of conditions) length += message.length;
+  if (length > MAX_MESSAGES_LENGTH) return [tooLong('status.conditions', MAX_MESSAGES_LENGTH)];
+  return checkEach(conditions, (condition, index) => {
     const errors: FieldError[] = [];
     const here = `status.conditions[${index}]`;
     if ((condition.type ?? '') === '') errors.push(required(`${here}.type`));

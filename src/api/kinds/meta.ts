@@ -8,6 +8,8 @@ export const CLUSTERPASS_VERSION = 'v1alpha1';
 
 /** Of owner references and finalizers. Real objects have one or two; each is validated at every write. */
 const MAX_REFERENCES = 100;
+/** Of texts that are repeated in responses. Names have less, and a message of their own. */
+export const SHORT = { maxLength: 1_024 };
 /** Of labels and of annotations. */
 const MAX_PAIRS = { maxProperties: 1_000 };
 
@@ -15,9 +17,12 @@ const about = (description: string | undefined) => (description === undefined ? 
 
 export const timestamp = (description?: string) =>
   Type.Optional(Type.String({ format: 'date-time', goType: 'Time', ...about(description) }));
-export const text = (description?: string) => Type.Optional(Type.String({ goType: 'string', ...about(description) }));
-export const texts = (description?: string) =>
-  Type.Optional(Type.Array(Type.String({ goType: 'string' }), { goType: '[]string', ...about(description) }));
+export const text = (description?: string, limits: { maxLength?: number } = {}) =>
+  Type.Optional(Type.String({ goType: 'string', ...limits, ...about(description) }));
+export const texts = (description?: string, limits: { maxLength?: number } = {}) =>
+  Type.Optional(
+    Type.Array(Type.String({ goType: 'string', ...limits }), { goType: '[]string', ...about(description) }),
+  );
 export const flag = (description?: string) => Type.Optional(Type.Boolean({ goType: 'bool', ...about(description) }));
 export const int64 = (description?: string) => Type.Optional(Type.Integer({ goType: 'int64', ...about(description) }));
 export const stringMap = (description?: string, limits: { maxProperties?: number } = {}) =>
@@ -31,10 +36,10 @@ export const stringMap = (description?: string, limits: { maxProperties?: number
 
 const OwnerReferenceSchema = Type.Object(
   {
-    apiVersion: text('The group and version of the owner.'),
-    kind: text('The kind of the owner.'),
-    name: text('The name of the owner.'),
-    uid: text('The uid of the owner.'),
+    apiVersion: text('The group and version of the owner.', SHORT),
+    kind: text('The kind of the owner.', SHORT),
+    name: text('The name of the owner.', SHORT),
+    uid: text('The uid of the owner.', SHORT),
     controller: flag('Whether the owner manages this object.'),
     blockOwnerDeletion: flag('Whether the owner waits for this object when it is deleted in the foreground.'),
   },
@@ -43,12 +48,12 @@ const OwnerReferenceSchema = Type.Object(
 
 const ObjectMetaSchema = Type.Object(
   {
-    name: text('Unique within its scope. Cannot be changed.'),
-    generateName: text('A prefix for a unique name, used when no name is given.'),
-    namespace: text('The namespace that the object lives in; empty for kinds without one.'),
-    selfLink: text('Deprecated: not set.'),
-    uid: text('Set by the server, never reused.'),
-    resourceVersion: text('The version of this object; every change sets another.'),
+    name: text('Unique within its scope. Cannot be changed.', SHORT),
+    generateName: text('A prefix for a unique name, used when no name is given.', SHORT),
+    namespace: text('The namespace that the object lives in; empty for kinds without one.', SHORT),
+    selfLink: text('Deprecated: not set.', SHORT),
+    uid: text('Set by the server, never reused.', SHORT),
+    resourceVersion: text('The version of this object; every change sets another.', SHORT),
     generation: int64('Counts the changes of the desired state, for kinds that have it.'),
     creationTimestamp: timestamp('When the object was created. Set by the server.'),
     deletionTimestamp: timestamp('When deletion was requested. The object is removed once it has no finalizers.'),
@@ -65,7 +70,7 @@ const ObjectMetaSchema = Type.Object(
       }),
     ),
     finalizers: Type.Optional(
-      Type.Array(Type.String({ goType: 'string' }), {
+      Type.Array(Type.String({ goType: 'string', ...SHORT }), {
         goType: '[]string',
         maxItems: MAX_REFERENCES,
         patchStrategy: 'merge',
@@ -82,8 +87,8 @@ const ObjectMetaSchema = Type.Object(
 
 /** The first fields of every object, in the order of built-in types. */
 export const typeMeta = {
-  kind: text(),
-  apiVersion: text(),
+  kind: text(undefined, SHORT),
+  apiVersion: text(undefined, SHORT),
   metadata: Type.Optional(ObjectMetaSchema),
 };
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import type { ObjectMeta, VirtualType } from '../kind.ts';
-import { flag, text, texts, typeMeta } from './meta.ts';
+import { flag, SHORT, text, texts, typeMeta } from './meta.ts';
 
 /** Reviews of the caller itself: who am I, may I, what may I. */
 
@@ -19,12 +19,17 @@ export const UserInfoSchema = Type.Object(
   { goType: 'UserInfo' },
 );
 
-/** The response repeats them all. */
+/** The response repeats all attributes. */
 const MAX_REQUIREMENTS = 100;
+const MAX_PATH = { maxLength: 8_192 };
+/** Of a selector, and of all its requirements together. */
+export const MAX_SELECTOR_LENGTH = 65_536;
+
+const short = (description?: string) => text(description, SHORT);
 
 const requirementsOf = (goType: string) =>
   Type.Optional(
-    Type.Array(Type.Object({ key: text(), operator: text(), values: texts() }, { goType }), {
+    Type.Array(Type.Object({ key: short(), operator: short(), values: texts(undefined, SHORT) }, { goType }), {
       goType: `[]${goType}`,
       maxItems: MAX_REQUIREMENTS,
     }),
@@ -33,20 +38,23 @@ const requirementsOf = (goType: string) =>
 const selectorOf = (what: 'Field' | 'Label') =>
   Type.Optional(
     Type.Object(
-      { rawSelector: text(), requirements: requirementsOf(`${what}SelectorRequirement`) },
+      {
+        rawSelector: text(undefined, { maxLength: MAX_SELECTOR_LENGTH }),
+        requirements: requirementsOf(`${what}SelectorRequirement`),
+      },
       { goType: `${what}SelectorAttributes`, description: 'Accepted and ignored: RBAC rules have no selectors.' },
     ),
   );
 
 const ResourceAttributesSchema = Type.Object(
   {
-    namespace: text('Empty for what has no namespace, and for all namespaces.'),
-    verb: text('`get`, `list`, `create` and so on; `*` means all.'),
-    group: text('The API group; `*` means all.'),
-    version: text(),
-    resource: text('The plural, as in paths; `*` means all.'),
-    subresource: text(),
-    name: text('Empty means all.'),
+    namespace: short('Empty for what has no namespace, and for all namespaces.'),
+    verb: short('`get`, `list`, `create` and so on; `*` means all.'),
+    group: short('The API group; `*` means all.'),
+    version: short(),
+    resource: short('The plural, as in paths; `*` means all.'),
+    subresource: short(),
+    name: short('Empty means all.'),
     fieldSelector: selectorOf('Field'),
     labelSelector: selectorOf('Label'),
   },
@@ -54,7 +62,7 @@ const ResourceAttributesSchema = Type.Object(
 );
 
 const NonResourceAttributesSchema = Type.Object(
-  { path: text('The path of a URL.'), verb: text('The method, in lower case.') },
+  { path: text('The path of a URL.', MAX_PATH), verb: short('The method, in lower case.') },
   { goType: 'NonResourceAttributes' },
 );
 
@@ -113,7 +121,7 @@ export const selfSubjectAccessReviewType = review('authorization.k8s.io', 'SelfS
 export const selfSubjectRulesReviewType = review('authorization.k8s.io', 'SelfSubjectRulesReview', {
   spec: Type.Optional(
     Type.Object(
-      { namespace: text('The namespace of the review. Required.') },
+      { namespace: short('The namespace of the review. Required.') },
       { goType: 'SelfSubjectRulesReviewSpec' },
     ),
   ),

@@ -1,14 +1,14 @@
 import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import type { BodyType, ObjectMeta } from '../kind.ts';
-import { int64, text, timestamp, typeMeta } from './meta.ts';
+import { int64, SHORT, text, timestamp, typeMeta } from './meta.ts';
 
 const BoundObjectReferenceSchema = Type.Object(
   {
-    kind: text('`Pod` or `Secret`.'),
-    apiVersion: text('The group and version of the object.'),
-    name: text('The name of the object.'),
-    uid: text('The uid of the object.'),
+    kind: text('`Pod` or `Secret`.', SHORT),
+    apiVersion: text('The group and version of the object.', SHORT),
+    name: text('The name of the object.', SHORT),
+    uid: text('The uid of the object.', SHORT),
   },
   {
     goType: 'BoundObjectReference',

@@ -4,12 +4,15 @@ import type { ObjectMeta } from '../kind.ts';
 import { flag, text, texts } from './meta.ts';
 import { review, UserInfoSchema } from './reviews.ts';
 
+/** A request can carry no longer token in its headers, and the response repeats it. */
+const MAX_TOKEN_LENGTH = 65_536;
+
 /** Sent by services that receive tokens: whose token is this, and is it valid? */
 export const tokenReviewType = review('authentication.k8s.io', 'TokenReview', {
   spec: Type.Optional(
     Type.Object(
       {
-        token: text('The token that was received. Required.'),
+        token: text('The token that was received. Required.', { maxLength: MAX_TOKEN_LENGTH }),
         audiences: texts(
           'The audiences of the reviewer: the token must be for one of them. Empty means the API itself.',
         ),

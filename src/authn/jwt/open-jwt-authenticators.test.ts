@@ -123,7 +123,7 @@ describe('the authentication configuration', () => {
     await expect(nameOf(authenticators, 'two')).rejects.toThrow('audience');
   });
 
-  it('a bad change is reported once, and what was read before stays', async () => {
+  it('A1: a bad change is reported, and what was read before stays for a minute', async () => {
     await write(['one']);
     const authenticators = await open();
     const caller = await authenticators.authenticateToken(await tokenOf('one'));
@@ -131,10 +131,23 @@ describe('the authentication configuration', () => {
     await authenticators.refresh();
     await authenticators.refresh();
     expect(reports).toEqual([
-      expect.stringMatching(/jwt\[1\]\.issuer\.url: .* occurs before; the previous content stays/),
+      expect.stringMatching(/jwt\[1\]\.issuer\.url: .* occurs before; its previous content stays/),
     ]);
     expect(caller?.isLive()).toBe(true);
     expect(await nameOf(authenticators, 'one')).toBe('one:jane');
+    now = 60_000;
+    await authenticators.refresh();
+    expect([caller?.isLive(), authenticators.isGone()]).toEqual([false, true]);
+  });
+
+  it('A1: an emptied file withdraws its issuers at once, and says so', async () => {
+    await write(['one']);
+    const authenticators = await open();
+    const caller = await authenticators.authenticateToken(await tokenOf('one'));
+    await writeFile(file, '');
+    await authenticators.refresh();
+    expect(caller?.isLive()).toBe(false);
+    expect(reports).toEqual([expect.stringContaining('has no issuers')]);
   });
 
   it('keys are fetched again from time to time, and closing ends it all', async () => {

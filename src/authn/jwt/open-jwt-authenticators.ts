@@ -15,9 +15,9 @@ import {
 export interface JwtAuthenticators extends TokenAuthenticator {
   /** The origins at which tokens of this issuer are obtained, by its discovery document; empty before it was read. */
   originsOf(issuer: string): readonly string[];
-  /** Reads the file if it has changed. A bad file is reported and the configuration in force stays. */
+  /** Reads the file if it has changed. A bad file is reported, and the configuration in force stays for a minute. */
   refresh(): Promise<void>;
-  /** Whether the file is gone, so that tokens of its issuers are refused. */
+  /** Whether the file is gone or invalid, so that tokens of its issuers are refused. */
   isGone(): boolean;
   close(): void;
 }
@@ -96,7 +96,10 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
 }
 
 /** Undefined when the file does not exist or cannot be opened. */
-async function load(file: string, options: ReadOptions): Promise<readonly JwtAuthenticatorConfig[] | undefined> {
+async function load(
+  file: string,
+  options: ReadOptions & Pick<WatchParts, 'report'>,
+): Promise<readonly JwtAuthenticatorConfig[] | undefined> {
   let bytes: Buffer;
   try {
     bytes = await readFile(file);
@@ -105,7 +108,11 @@ async function load(file: string, options: ReadOptions): Promise<readonly JwtAut
     throw new AuthenticationConfigError(`authentication configuration ${file} cannot be read`);
   }
   try {
-    return readAuthenticationConfig(bytes, options);
+    const configs = readAuthenticationConfig(bytes, options);
+    if (configs.length === 0) {
+      options.report(`authentication configuration ${file} has no issuers: tokens of identity providers are refused`);
+    }
+    return configs;
   } catch (error) {
     if (!(error instanceof AuthenticationConfigError)) throw error;
     throw new AuthenticationConfigError(`authentication configuration ${file}: ${error.message}`);

@@ -1,9 +1,10 @@
 import { clusterAskedAbout, type Decision, isFilteredList, type ResourceQuestion } from '../../api/authorization.ts';
 import type { User } from '../../api/caller.ts';
 import { whyAllowed } from '../../api/decision-reason.ts';
-import { type FieldError, invalid, invalidValue, required } from '../../api/field-error.ts';
+import { type FieldError, invalid, invalidValue, required, tooLong } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
 import {
+  MAX_SELECTOR_LENGTH,
   type NonResourceAttributes,
   type ResourceAttributes,
   type SelectorAttributes,
@@ -86,7 +87,9 @@ function selectorErrors(selector: SelectorAttributes | undefined, at: string): F
   if (rawSelector === '' && requirements.length === 0) {
     return [required(`${at}.requirements`, `when ${at} is specified, requirements or rawSelector is required`)];
   }
-  return [];
+  let length = 0;
+  for (const { values = [] } of requirements) for (const value of values) length += value.length;
+  return length > MAX_SELECTOR_LENGTH ? [tooLong(`${at}.requirements`, MAX_SELECTOR_LENGTH)] : [];
 }
 
 function metadataErrors({ managedFields: _, ...metadata }: ObjectMeta): FieldError[] {

@@ -1,6 +1,7 @@
 import { invalid } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
 import { type TokenFindings, type TokenReview, tokenReviewType } from '../../api/kinds/token-review.ts';
+import { validateRepeatedPairs } from '../../api/names.ts';
 import { badRequest, notFound } from '../../api/status.ts';
 import { Secret } from '../../observability/secret.ts';
 import { audienceErrors } from '../token/validate-token-request.ts';
@@ -15,7 +16,7 @@ export const reviewToken: Review = async ({ catalog, reader, reviewToken: review
   const { token = '', audiences = [] } = spec;
   if (token === '') throw badRequest('token is required for TokenReview in authentication');
   // No token has an audience beyond these bounds. kube-apiserver has no bounds.
-  const errors = audienceErrors(audiences);
+  const errors = [...audienceErrors(audiences), ...validateRepeatedPairs(metadata)];
   if (errors.length > 0) throw invalid(tokenReviewType, '', errors);
   const { cluster } = target;
   await reader.catchUp();

@@ -1,6 +1,7 @@
 import { decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
+import { validateRepeatedPairs } from '../../api/names.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { bodyOf } from '../write/read-body.ts';
 import { parseTokenRequestAnnotations, type TokenRequestAnnotations } from './token-request-annotations.ts';
@@ -30,6 +31,6 @@ export function parseTokenRequest(
     audiences: withoutDuplicates(sent.spec?.audiences ?? []),
     expirationSeconds: sent.spec?.expirationSeconds ?? DEFAULT_SECONDS,
     annotations,
-    errors: [...validateSpec(sent.spec, audienceProblem), ...errors],
+    errors: [...validateSpec(sent.spec, audienceProblem), ...errors, ...validateRepeatedPairs(sent.metadata ?? {})],
   };
 }

@@ -16,6 +16,8 @@ export const MAX_SECONDS = 2 ** 32;
 export const DEFAULT_SECONDS = 3600;
 
 const MAX_AUDIENCES = 32;
+/** With duplicates, which a review repeats. */
+const MAX_REPEATED = 4 * MAX_AUDIENCES;
 const MAX_AUDIENCE_CHARACTERS = 1024;
 /** Characters of a refused audience that the error message repeats. */
 const SHOWN_CHARACTERS = 64;
@@ -62,6 +64,7 @@ function validateAudiences(spec: TokenRequest['spec'], otherProblem: AudienceChe
 export function audienceErrors(sent: readonly string[], otherProblem: AudienceCheck = () => undefined): FieldError[] {
   const audiences = withoutDuplicates(sent);
   if (audiences.length > MAX_AUDIENCES) return [tooMany('spec.audiences', audiences.length, MAX_AUDIENCES)];
+  if (sent.length > MAX_REPEATED) return [tooMany('spec.audiences', sent.length, MAX_REPEATED)];
   return audiences.flatMap((audience) => {
     const problem = audienceProblem(audience) ?? otherProblem(audience);
     const index = sent.indexOf(audience);

@@ -7,6 +7,7 @@ import type { Link } from '../../storage/proxy/proxy-protocol.ts';
 import { StoreOwner } from '../../storage/proxy/store-owner.ts';
 import type { Program } from '../compose.ts';
 import { openStore } from '../open-store.ts';
+import { WorkerCatchUp } from './worker-catch-up.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
 import { WorkerMetrics } from './worker-metrics.ts';
 
@@ -28,6 +29,7 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
   const opened = options.store.engine === 'sqlite' ? await openStore(options.store, logger) : undefined;
   const owner = opened && new StoreOwner(opened.store);
   const metrics = new WorkerMetrics(send);
+  const catchUp = new WorkerCatchUp(send);
   const workers = new Set<Worker>();
   let stopping = false;
   let failures = 0;
@@ -44,6 +46,7 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
     workers.add(worker);
     owner?.serve(linkTo(worker));
     metrics.add(worker);
+    catchUp.add(worker);
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     let serves = false;
     worker.on('message', (message: FromWorker) => {

@@ -10,11 +10,19 @@ export type FromWorker =
   | { readonly failed: string }
   /** It is scraped, and needs the metrics of all workers. */
   | { readonly scrape: number }
-  | { readonly measured: number; readonly report: MetricsReport };
+  | { readonly measured: number; readonly report: MetricsReport }
+  /** It decides from memory from now on. */
+  | { readonly decides: true }
+  /** It has written to the store, and needs the others to act on it. */
+  | { readonly wrote: number }
+  | { readonly caughtUp: number };
 
 /** From the primary to a worker. */
 export type ToWorker =
   | { readonly store: unknown }
   | { readonly stop: true }
   | { readonly measure: number }
-  | { readonly scraped: number; readonly reports: readonly MetricsReport[] };
+  | { readonly scraped: number; readonly reports: readonly MetricsReport[] }
+  | { readonly catchUp: number }
+  /** The other workers act on the write. */
+  | { readonly seen: number };

@@ -1,6 +1,7 @@
 import type { Worker } from 'node:cluster';
 import { countsOf, type MetricsReport } from '../../observability/metrics/merge-metrics.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
+import { WorkerPoll } from './worker-poll.ts';
 
 /** Shorter than the scrape timeout of Prometheus (ten seconds). */
 const RESPONSE_TIMEOUT_MS = 4_000;
@@ -12,10 +13,8 @@ const RESPONSE_TIMEOUT_MS = 4_000;
 export class WorkerMetrics {
   readonly #send: (worker: Worker, message: ToWorker) => void;
   readonly #reports = new Map<Worker, MetricsReport>();
-  /** By request id: the workers that have not responded, and the callback when all have. */
-  readonly #pending = new Map<number, { readonly missing: Set<Worker>; readonly done: () => void }>();
+  readonly #poll = new WorkerPoll();
   #exited: Promise<MetricsReport> = Promise.resolve([]);
-  #ids = 0;
 
   constructor(send: (worker: Worker, message: ToWorker) => void) {
     this.#send = send;
@@ -26,7 +25,7 @@ export class WorkerMetrics {
     worker.on('message', (message: FromWorker) => {
       if ('measured' in message) {
         this.#reports.set(worker, message.report);
-        this.#responded(message.measured, worker);
+        this.#poll.answered(message.measured, worker);
       } else if ('scrape' in message) {
         void this.#gather().then((reports) => this.#send(worker, { scraped: message.scrape, reports }));
       }
@@ -35,28 +34,19 @@ export class WorkerMetrics {
       const last = this.#reports.get(worker) ?? [];
       this.#reports.delete(worker);
       this.#exited = this.#exited.then((before) => countsOf([before, last]));
-      for (const id of this.#pending.keys()) this.#responded(id, worker);
+      this.#poll.exited(worker);
     });
   }
 
   async #gather(): Promise<MetricsReport[]> {
-    const id = ++this.#ids;
     const polled = [...this.#reports.keys()].filter((worker) => worker.isConnected());
-    const missing = new Set(polled);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#pending.set(id, { missing, done: resolve });
-    const timer = setTimeout(resolve, RESPONSE_TIMEOUT_MS);
-    for (const worker of polled) this.#send(worker, { measure: id });
-    await promise;
-    clearTimeout(timer);
-    this.#pending.delete(id);
+    const missing = await this.#poll.run(
+      polled,
+      (worker, measure) => this.#send(worker, { measure }),
+      RESPONSE_TIMEOUT_MS,
+    );
     const workers = polled.filter((worker) => !missing.has(worker) && this.#reports.has(worker)).length;
     return [...this.#reports.values(), await this.#exited, workersGauge(workers)];
-  }
-
-  #responded(id: number, worker: Worker): void {
-    const request = this.#pending.get(id);
-    if (request?.missing.delete(worker) === true && request.missing.size === 0) request.done();
   }
 }
 

@@ -6,6 +6,7 @@ import { ProxyStore } from '../../storage/proxy/proxy-store.ts';
 import { compose } from '../compose.ts';
 import { type OpenedStore, openStore } from '../open-store.ts';
 import { ATTEMPT_MS } from '../wait-for-store.ts';
+import { joinSiblings } from './worker-catch-up.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
 import { joinWorkers } from './worker-metrics.ts';
 
@@ -33,8 +34,8 @@ export async function runWorker(
   try {
     // The limit is for all workers together.
     const maxConnections = Math.ceil(options.maxConnections / options.workers);
-    const join = joinWorkers(worker, send);
-    const running = await compose({ ...options, maxConnections }, version, log, open, join);
+    const joined = { metrics: joinWorkers(worker, send), siblings: joinSiblings(worker, send) };
+    const running = await compose({ ...options, maxConnections }, version, log, open, joined);
     send({ ready: running.baseUrl });
     await stopRequested;
     logger.info({}, 'stopping');

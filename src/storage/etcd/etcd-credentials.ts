@@ -87,6 +87,8 @@ async function readTls({
   keyFile,
 }: NonNullable<CredentialFiles['tls']>): Promise<NonNullable<EtcdCredentials['tls']>> {
   const ca = await readFile(caFile);
+  // With none, TLS would trust no member: the credentials in use are better than these.
+  if (!ca.includes('-----BEGIN CERTIFICATE-----')) throw new UnsafeFile(`${caFile} holds no certificate in PEM.`);
   if (certFile === undefined || keyFile === undefined) {
     createSecureContext({ ca });
     return { ca };

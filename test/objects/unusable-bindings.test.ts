@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { storageKey } from '../../src/api/object-key.ts';
+import { reportUnusableBindings, type UnusableBinding } from '../../src/authz/unusable-bindings.ts';
+import { at, catalog, inFolder, openObjects } from './object-store.ts';
+
+it('A29: a stored binding with a key that was meant as ours is reported, at the start and when it is written', async () => {
+  await inFolder(async (file) => {
+    const { store, reader, reflector, close } = await openObjects(file);
+    const kind = catalog.clusterRoleBindings;
+    const reported: UnusableBinding[] = [];
+    const listener = reportUnusableBindings(catalog, reader, (unusable) => reported.push(unusable));
+    reflector.listen(listener);
+    // As another writer of the store would: the API refuses such a binding.
+    const put = async (name: string, metadata: object): Promise<void> => {
+      const value = Buffer.from(JSON.stringify({ metadata: { name, uid: name, ...metadata } }));
+      const key = storageKey(kind, at('', '', name));
+      const { revision } = await store.write({ key, value, expect: { absent: true } });
+      await reflector.waitFor(revision);
+    };
+    await put('good', { annotations: { 'clusterpass.dev/clusters': 'env=dev' }, labels: { team: 'a' } });
+    await put('label', { labels: { 'clusterpass.dev/clusters': 'dev' } });
+    await put('annotation', { annotations: { 'clusterpass-clusters': 'env=dev' } });
+    const meant = expect.stringContaining('did you mean');
+    const expected = [
+      { binding: 'ClusterRoleBinding/label', reason: meant },
+      { binding: 'ClusterRoleBinding/annotation', reason: meant },
+    ];
+    expect(reported).toEqual(expected);
+    reported.length = 0;
+    listener.onReset(reflector.revision);
+    expect(reported).toEqual(expected.toReversed());
+    await close();
+  });
+});
