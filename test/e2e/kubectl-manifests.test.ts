@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { createObjects, inNamespace } from './support/objects.ts';
-import { type Server, startServer } from './support/server.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
 
 /** kubectl writes manifests as people have them for a real cluster. */
 
 let server: Server;
 
 beforeAll(async () => {
-  server = await startServer({ tls: true });
+  server = await startServer({ tls: true, users: { jane: [] } });
   await createObjects(server);
 });
 afterAll(() => server.destroy());
@@ -126,5 +126,128 @@ describeWithKubectl('S-10: kubectl with the manifest of a whole object, validate
       const { code, stderr } = await kubectl(server, ['apply', '-f', '-'], { ...ALPHA, stdin });
       expect([code, stderr]).toEqual([1, expect.stringMatching(/strict decoding error: unknown field/)]);
     }
+  });
+});
+
+const IN_CLUSTER = 'clusterpass.dev/in-cluster';
+const account = (annotations: object, rest: object = {}): object => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name: 'far', namespace: 'ci', annotations },
+  ...rest,
+});
+
+describe('X-20: objects inside clusters, at the paths of the fleet', () => {
+  const path = '/api/v1/namespaces/ci/serviceaccounts';
+
+  it.each<[string, string, Record<string, string>, string]>([
+    ['POST', path, {}, `../../../../orchestrator/beta${path}`],
+    ['POST', `${path}/?dryRun=All&pretty=a%20b`, {}, `../../../../../orchestrator/beta${path}/?dryRun=All&pretty=a+b`],
+    ['PUT', `${path}/far`, {}, `../../../../../orchestrator/beta${path}/far`],
+    [
+      'PATCH',
+      `${path}/far`,
+      { 'Content-Type': 'application/merge-patch+json' },
+      `../../../../../orchestrator/beta${path}/far`,
+    ],
+  ])(
+    '%s %s is redirected to the cluster that the body names, for every caller',
+    async (method, at, headers, location) => {
+      for (const token of [server.adminToken, tokenOf('jane')]) {
+        const body = account({ [IN_CLUSTER]: 'beta' });
+        const answer = await server.call(method, at, { body, headers, token });
+        expect([answer.code, answer.headers.get('location')]).toEqual([307, location]);
+        const target = new URL(location, `${server.url}${at}`).pathname;
+        expect(target).toBe(`/orchestrator/beta${new URL(at, server.url).pathname}`);
+      }
+      expect((await server.call(method, at, { body: account({}), headers, token: null })).code).toBe(401);
+    },
+  );
+
+  it.each<[string, object, number, string]>([
+    [
+      'no annotation',
+      account({ other: 'beta' }),
+      400,
+      `a ServiceAccount lives inside a cluster: name it in the annotation ${IN_CLUSTER}`,
+    ],
+    ['a misspelled annotation', account({ 'clusterpass.dev/cluster': 'beta' }), 422, `did you mean "${IN_CLUSTER}"?`],
+    [
+      'a cluster that is a path',
+      account({ [IN_CLUSTER]: '../x' }),
+      422,
+      `metadata.annotations[${IN_CLUSTER}]: Invalid value`,
+    ],
+    [
+      'another kind',
+      { ...account({ [IN_CLUSTER]: 'beta' }), kind: 'Pod' },
+      400,
+      'cannot be handled as a ServiceAccount',
+    ],
+    ['no object', [], 400, 'cannot unmarshal array'],
+  ])('%s: what is missing', async (_, body, code, text) => {
+    const answer = await server.call('POST', path, { body });
+    expect([answer.code, answer.json.message]).toEqual([code, expect.stringContaining(text)]);
+  });
+
+  it.each([
+    ['GET', path],
+    ['GET', `${path}/far`],
+    ['GET', '/api/v1/serviceaccounts?watch=true'],
+    ['DELETE', `${path}/far`],
+    ['DELETE', path],
+    ['POST', '/api/v1/serviceaccounts'],
+    ['POST', `${path}/far/token`],
+  ])('%s %s: what to do instead, for every caller', async (method, at) => {
+    for (const token of [server.adminToken, tokenOf('jane')]) {
+      const answer = await server.call(method, at, { token, ...(method === 'POST' ? { body: account({}) } : {}) });
+      expect(answer.json).toMatchObject({
+        code: 405,
+        reason: 'MethodNotAllowed',
+        message: expect.stringMatching(
+          /^serviceaccounts live inside clusters: .*\/orchestrator\/CLUSTER.*--server-side/,
+        ),
+      });
+    }
+  });
+});
+
+describeWithKubectl('X-20: kubectl at the fleet, with objects inside clusters', () => {
+  const there = `${inNamespace('serviceaccounts', 'ci', 'beta')}/far`;
+  const stdin = (rest: object = {}): string => JSON.stringify(account({ [IN_CLUSTER]: 'beta' }, rest));
+
+  it('create and replace find the cluster by the annotation', async () => {
+    expect(await kubectlOk(server, ['create', '-f', '-'], { stdin: stdin() })).toBe('serviceaccount/far created\n');
+    const changed = stdin({ automountServiceAccountToken: false });
+    expect(await kubectlOk(server, ['replace', '-f', '-'], { stdin: changed })).toBe('serviceaccount/far replaced\n');
+    expect((await server.call('GET', there)).json.automountServiceAccountToken).toBe(false);
+    expect((await server.call('GET', `${inNamespace('serviceaccounts', 'ci', 'alpha')}/far`)).code).toBe(404);
+  });
+
+  it('the permission is that at the cluster', async () => {
+    const { code, stderr } = await kubectl(server, ['create', '-f', '-'], { stdin: stdin(), token: tokenOf('jane') });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('User "jane" cannot create resource "serviceaccounts"'),
+    ]);
+  });
+
+  it.each([
+    ['apply', '-f', '-'],
+    ['delete', '-f', '-'],
+    ['diff', '-f', '-'],
+    ['get', 'sa', '-n', 'ci'],
+    ['create', 'token', 'far', '-n', 'ci'],
+  ])('%s %s %s: says what to do', async (...args) => {
+    const { code, stderr } = await kubectl(server, args, { stdin: stdin() });
+    expect(code).toBeGreaterThan(0);
+    expect(stderr).toMatch(
+      /serviceaccounts live inside clusters: send this request below .*kubectl apply --server-side/,
+    );
+  });
+
+  it('create without the annotation: says what is missing', async () => {
+    const { stderr } = await kubectl(server, ['create', '-f', '-'], { stdin: JSON.stringify(account({})) });
+    expect(stderr).toContain(`a ServiceAccount lives inside a cluster: name it in the annotation ${IN_CLUSTER}`);
   });
 });
