@@ -44,6 +44,7 @@ export interface ApiObject {
  *   `format`   `date-time`, `byte` (base64)
  *   `keepNull` on fields: an explicit null is not the same as absence
  *   `refused`  on objects: unknown fields that must not be true, with the reason
+ *   `notKept`  on objects: fields that are dropped with a warning: names, or `others` for all that are not declared
  *   `patchStrategy: 'merge'`, `patchMergeKey` on arrays: how a strategic merge patch changes them
  * The order of properties in an object schema is the order in which they are written.
  */

@@ -32,18 +32,23 @@ export type VerbOverrides = ReadonlyMap<Kind, Partial<Record<Verb, (request: Api
 export const SUBRESOURCES = ['', 'status', 'token', 'kubeconfig', 'accounts'] as const;
 
 /** What is served at a path: the verbs, and the kind of the objects. */
-export type Resource = StoredResource | VirtualResource;
+export type Resource = StoredResource | VirtualResource | RedirectedResource;
 
 export interface StoredResource {
-  readonly virtual: false;
+  readonly type: 'stored';
   readonly kind: Kind;
   /** Empty when the kind exists and this subresource of it does not. */
   readonly verbs: ReadonlySet<Verb>;
   readonly subresource: (typeof SUBRESOURCES)[number];
 }
 
+/** A kind that lives inside clusters, at the paths of the fleet: writes go to the cluster that the body names. */
+export interface RedirectedResource extends Omit<StoredResource, 'type'> {
+  readonly type: 'redirected';
+}
+
 export interface VirtualResource {
-  readonly virtual: true;
+  readonly type: 'virtual';
   readonly kind: VirtualType;
   readonly verbs: ReadonlySet<Verb>;
   readonly subresource: '';
@@ -68,15 +73,17 @@ const TOKEN_VERBS: Verbs = new Set<Verb>(['create']);
 /** `kubeconfig` and `accounts` of a cluster. They need the permission to get the cluster. */
 const CLIENT_CONFIG_VERBS: Verbs = new Set<Verb>(['get']);
 const VIRTUAL_VERBS: Verbs = new Set<Verb>(['create']);
+/** Those with a body that can name the cluster. */
+const REDIRECTED_VERBS: Verbs = new Set<Verb>(['create', 'update', 'patch']);
 const NO_VERBS: Verbs = new Set();
 
 /** Routing and discovery both use this table. */
 export function findResource(catalog: Catalog, target: Target): Resource | undefined {
   const { group, version, resource, subresource } = target;
   const kind = catalog.find({ group, version, resource, inCluster: target.cluster !== undefined });
-  if (kind === undefined) return findVirtual(catalog, target);
+  if (kind === undefined) return findVirtual(catalog, target) ?? findRedirected(catalog, target);
   const served = (verbs: Verbs, at: Resource['subresource'] = ''): StoredResource => ({
-    virtual: false,
+    type: 'stored',
     kind,
     verbs,
     subresource: at,
@@ -101,7 +108,15 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
 function findVirtual(catalog: Catalog, target: Target): VirtualResource | undefined {
   if (target.namespace !== '' || target.name !== '' || target.subresource !== '') return undefined;
   const kind = catalog.findVirtual(target);
-  return kind && { virtual: true, kind, verbs: VIRTUAL_VERBS, subresource: '' };
+  return kind && { type: 'virtual', kind, verbs: VIRTUAL_VERBS, subresource: '' };
+}
+
+function findRedirected(catalog: Catalog, target: Target): RedirectedResource | undefined {
+  if (target.cluster !== undefined) return undefined;
+  const kind = catalog.find({ ...target, inCluster: true });
+  if (kind === undefined) return undefined;
+  const isPlace = target.subresource === '' && kind.namespaced === (target.namespace !== '');
+  return { type: 'redirected', kind, verbs: isPlace ? REDIRECTED_VERBS : NO_VERBS, subresource: '' };
 }
 
 /** One verb, one function. The request is authorized, and its path and verb exist. */
@@ -109,7 +124,9 @@ export function createDispatcher(
   parts: HandlerParts,
 ): (request: ApiRequest, resource: Resource) => Promise<ApiResponse> {
   return (request, resource) => {
-    if (resource.virtual) return parts.createReview(request, resource.kind);
+    if (resource.type === 'virtual') return parts.createReview(request, resource.kind);
+    // The routes answer it: a handler would write an object without a cluster.
+    if (resource.type === 'redirected') throw new Error('a redirected resource has no handler');
     const { kind, subresource } = resource;
     if (subresource === 'token') return parts.createToken(request);
     if (subresource === 'kubeconfig') return parts.getKubeconfig(request);

@@ -116,7 +116,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       decide: (caller, question) => parts().authorizer.decide(caller, question),
       decidePath: (caller, question) => parts().authorizer.decidePath(caller, question),
     },
-    resources: resourceRoutes(catalog, (request, resource) => parts().dispatch(request, resource)),
+    resources: resourceRoutes(catalog, productName, (request, resource) => parts().dispatch(request, resource)),
     paths: firstOf([
       issuerRoutes(
         () => parts().documents,

@@ -10,6 +10,7 @@ import {
 import type { Caller, User } from '../api/caller.ts';
 import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
 import { whyAllowed } from '../api/decision-reason.ts';
+import type { Target } from '../api/request.ts';
 import { ApiError, badRequest, pathNotFound, unauthorized, unavailable } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';
 import type { Freshness } from '../storage/freshness.ts';
@@ -185,9 +186,9 @@ export const refuseImpersonation: StageRun = (x) => {
 };
 
 /** Decision 12: before any lookup, so that a 403 tells nothing about what exists. */
-export const authorize: StageRun = (x, { authorizer }) => requireAllowed(x, authorizer);
+export const authorize: StageRun = (x, parts) => requireAllowed(x, parts);
 
-function requireAllowed(x: Exchange, authorizer: Authorizer): void {
+function requireAllowed(x: Exchange, { authorizer, resources }: StageParts): void {
   const caller = callerOf(x);
   if (x.info.type === 'path') {
     const question = { verb: x.info.verb, path: x.info.path };
@@ -201,11 +202,19 @@ function requireAllowed(x: Exchange, authorizer: Authorizer): void {
     x.decision = { allowed: true, why: 'decided object by object' };
     return;
   }
+  if (isRedirected(target, resources)) {
+    x.decision = { allowed: true, why: 'decided at the path of the cluster' };
+    return;
+  }
   const decision = authorizer.decide(caller, question);
   const user = caller.as(question.cluster);
   record(x, decision, user);
   if (!decision.allowed) throw forbiddenFor(user, question, decision);
 }
+
+/** ADR 29. The core group has kinds inside clusters only: nothing else is looked up before authorization. */
+const isRedirected = (target: Target, resources: ResourceRoutes): boolean =>
+  target.cluster === undefined && target.group === '' && resources.find(target)?.redirects !== undefined;
 
 function record(x: Exchange, decision: Decision, user: User): void {
   x.decision = { allowed: decision.allowed, why: decision.allowed ? whyAllowed(decision, user) : decision.reason };
@@ -330,8 +339,8 @@ export const authenticateAgain: StageRun = (x) => {
 };
 
 /** The same for its permission. */
-export const authorizeAgain: StageRun = (x, { authorizer }) => {
-  if (x.waitedForBody) requireAllowed(x, authorizer);
+export const authorizeAgain: StageRun = (x, parts) => {
+  if (x.waitedForBody) requireAllowed(x, parts);
 };
 
 export const handle: StageRun = async (x, { beforeRelease }) => {

@@ -30,6 +30,7 @@ export interface ApplyReport {
   readonly applied: number;
   /** Documents that could not be read. They are read again when the files change. */
   readonly unread: readonly ManifestProblem[];
+  readonly warnings: readonly ManifestProblem[];
   /** Objects that could not be written. They are retried: e.g. their cluster may exist by then. */
   readonly unwritten: readonly ManifestProblem[];
 }
@@ -55,7 +56,7 @@ export async function applyManifests(parts: ApplyParts, source: string, read: Ma
       }
     });
   }
-  return { applied, unread: read.problems, unwritten };
+  return { applied, unread: read.problems, warnings: read.warnings, unwritten };
 }
 
 async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): Promise<void> {

@@ -125,12 +125,15 @@ export class ManifestFolder {
     else this.#pruning.failed(state);
   }
 
-  #reportApplied({ applied, unread, unwritten }: ApplyReport, state: string, surplus: number): void {
+  #reportApplied({ applied, unread, unwritten, warnings }: ApplyReport, state: string, surplus: number): void {
     const { logger, path } = this.#options;
     const problems = [...unread, ...unwritten];
     this.#once('applied', JSON.stringify([state, problems]), () => {
       for (const { message, ...position } of problems) {
         logger.error({ path, ...position, problem: message }, 'a manifest was left out');
+      }
+      for (const { message, ...position } of warnings) {
+        logger.warn({ path, ...position, warning: message }, 'a manifest was applied in part');
       }
       logger.info({ path, applied, problems: problems.length }, 'manifests applied');
       if (surplus > 0) {

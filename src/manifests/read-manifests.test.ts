@@ -73,6 +73,24 @@ it('reads JSON as JSON', async () => {
   expect(problems).toMatchObject([{ file: 'b.json', document: 1 }]);
 });
 
+it('S-10: reads the manifest of a whole pod, and says what was dropped', async () => {
+  const pod = (spec: string) =>
+    `apiVersion: v1\nkind: Pod\nmetadata: { name: p, namespace: n, annotations: { clusterpass.dev/in-cluster: a } }\nspec: ${spec}\n`;
+  await write('a.yaml', pod('{ serviceAccountName: s, containers: [{ name: c }] }'));
+  await write('b.yaml', pod('{ serviceAcountName: s }'));
+  const { manifests, problems, warnings } = await readManifests(folder, { catalog });
+  expect(manifests.map(({ object }) => object.spec)).toEqual([{ serviceAccountName: 's' }]);
+  expect(warnings).toEqual([
+    {
+      file: 'a.yaml',
+      document: 1,
+      line: 1,
+      message: 'Clusterpass keeps only a part of a Pod; dropped: spec.containers',
+    },
+  ]);
+  expect(problems).toMatchObject([{ file: 'b.yaml', message: expect.stringContaining('spec.serviceAcountName') }]);
+});
+
 it('reports a file that is not UTF-8, and replaces nothing in it', async () => {
   await write('good.yaml', cluster('one'));
   await writeFile(join(folder, 'bad.yaml'), Buffer.from(cluster('t\xff'), 'latin1'));

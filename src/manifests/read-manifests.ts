@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { Catalog } from '../api/catalog.ts';
 import { decodeValue } from '../api/codec/decode.ts';
+import { droppedText } from '../api/codec/keep-part.ts';
 import { parseJson } from '../api/codec/parse-json.ts';
 import { parseYamlDocuments } from '../api/codec/parse-yaml.ts';
 import { type JsonValue, toPlain } from '../api/codec/tree.ts';
@@ -38,6 +39,8 @@ export interface ManifestProblem extends Position {
 export interface Manifests {
   readonly manifests: readonly Manifest[];
   readonly problems: readonly ManifestProblem[];
+  /** Of documents that were read in part: their kind does not keep all fields. */
+  readonly warnings: readonly ManifestProblem[];
 }
 
 export interface ReadOptions {
@@ -69,6 +72,7 @@ const isHidden = (file: string): boolean => file.split('/').some((part) => part.
 export async function readManifests(root: string, options: ReadOptions): Promise<Manifests> {
   const manifests = new Map<string, Manifest>();
   const problems: ManifestProblem[] = [];
+  const warnings: ManifestProblem[] = [];
   const slice = new TimeSlice();
   const add = (manifest: Manifest): void => {
     const key = storageKey(manifest.kind, manifest.objectKey);
@@ -85,7 +89,10 @@ export async function readManifests(root: string, options: ReadOptions): Promise
         if (slice.isOver) await slice.next();
         try {
           const content = parse();
-          if (content !== null) add({ ...position, ...readObject(options, content) });
+          if (content === null) continue;
+          const { dropped, ...read } = readObject(options, content);
+          add({ ...position, ...read });
+          if (dropped.length > 0) warnings.push({ ...position, message: droppedText(read.kind.kind, dropped) });
         } catch (error) {
           problems.push({ ...position, message: messageOf(error) });
         }
@@ -94,7 +101,7 @@ export async function readManifests(root: string, options: ReadOptions): Promise
       problems.push({ file, document: 0, line: 0, message: messageOf(error) });
     }
   }
-  return { manifests: [...manifests.values()], problems };
+  return { manifests: [...manifests.values()], problems, warnings };
 }
 
 async function readText(path: string): Promise<string> {
@@ -178,8 +185,9 @@ function readObject({ catalog, writtenFor = catalog }: ReadOptions, content: Jso
   }
   if (kind.verbs !== undefined)
     throw new Error(`kind: a ${kindName} is created by the server and cannot be in a manifest`);
-  const object = renamed(decodeValue(content, written, 'Strict').value, written, kind);
-  return { kind, objectKey: objectKeyOf(kind, object), object };
+  const { value, dropped } = decodeValue(content, written, 'Strict');
+  const object = renamed(value, written, kind);
+  return { kind, objectKey: objectKeyOf(kind, object), object, dropped };
 }
 
 /** From one product name to another, by the stored form, which is the same for all. */

@@ -30,7 +30,7 @@ describe('discovery', () => {
     it('X-07: /api', async () => {
       const fleet = await get('/api');
       expect([fleet.code, fleet.headers.get('content-type')]).toEqual([200, 'application/json']);
-      expect(fleet.json).toEqual({ kind: 'APIVersions', versions: [], serverAddressByClientCIDRs: [] });
+      expect(fleet.json).toEqual({ kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] });
       expect((await get(`${CLUSTER}/api`)).json.versions).toEqual(['v1']);
     });
 
@@ -105,8 +105,18 @@ describe('discovery', () => {
       );
     });
 
+    it('X-20: at the fleet, kinds inside clusters can be written, not read', async () => {
+      const { json } = await get('/api/v1');
+      expect(json.resources.map(({ name, verbs }: { name: string; verbs: string[] }) => [name, verbs])).toEqual(
+        ['namespaces', 'pods', 'secrets', 'serviceaccounts'].map((name) => [name, ['create', 'patch', 'update']]),
+      );
+      const paths = Object.keys((await get('/openapi/v3/api/v1')).json.paths);
+      expect(paths).toContain('/api/v1/namespaces/{namespace}/pods/{name}');
+      expect(paths).not.toContain('/api/v1/pods');
+    });
+
     it.each([
-      '/api/v1',
+      '/api/v2',
       '/apis/nothing',
       '/apis/clusterregistry.k8s.io/v1',
       `${CLUSTER}/apis/rbac.authorization.k8s.io/v1`,
@@ -137,7 +147,8 @@ describe('discovery', () => {
           /^\{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery\.k8s\.io\/v2","metadata":\{\},"items":\[/,
         );
       }
-      expect((await get('/api', { Accept: AGGREGATED })).json.items).toEqual([]);
+      const core = (await get('/api', { Accept: AGGREGATED })).json.items;
+      expect(core).toMatchObject([{ metadata: {}, versions: [{ version: 'v1' }] }]);
       const { json } = await get('/apis', { Accept: AGGREGATED });
       const responseKind = { group: 'clusterregistry.k8s.io', version: 'v1alpha1', kind: 'Cluster' };
       expect(json.items).toContainEqual({
@@ -266,7 +277,7 @@ describe('OpenAPI', () => {
 
   describe('/openapi/v2', () => {
     it.each([
-      ['', ['SelfSubjectAccessReview', 'SigningKey', 'TokenReview', 'Cluster', 'ClusterRole'], ['Pod', 'TokenRequest']],
+      ['', ['SelfSubjectAccessReview', 'SigningKey', 'TokenReview', 'Cluster', 'ClusterRole', 'Pod'], ['TokenRequest']],
       ['/orchestrator/a', ['SelfSubjectAccessReview', 'TokenReview', 'Pod'], ['SigningKey', 'TokenRequest', 'Cluster']],
     ])('X-13: in "%s" it describes every kind that is served there', async (prefix, some, others) => {
       const { code, headers, json, text } = await get(`${prefix}/openapi/v2`);
@@ -346,7 +357,7 @@ describe('OpenAPI', () => {
 
     it('is for authenticated callers, and has only what is served', async () => {
       expect((await server.call('GET', '/openapi/v3', { token: null })).code).toBe(401);
-      expect((await get('/openapi/v3/api/v1')).code).toBe(404);
+      expect((await get('/openapi/v3/api/v2')).code).toBe(404);
       expect((await get(`/orchestrator/a/openapi/v3/${REGISTRY}`)).code).toBe(404);
       expectStatus(await get('/openapi/v3', { Accept: 'application/com.github.proto-openapi.spec.v3@v1.0+protobuf' }), {
         code: 406,

@@ -58,7 +58,8 @@ describeWithKubectl('kubectl looks around', () => {
         'rolebindings.rbac.authorization.k8s.io',
       ]),
     );
-    expect(rows).not.toContain('pods');
+    const readable = await kubectlOk(server, ['api-resources', '--verbs=list', '-o', 'name']);
+    expect(lines(readable).flat()).not.toContain('pods');
   });
 
   it('api-resources, at a cluster', async () => {
@@ -225,8 +226,6 @@ describeWithKubectl('kubectl looks around', () => {
     ]);
     const asked = await server.call('GET', '/api/v1/namespaces/ci');
     expect([asked.code, asked.json.reason]).toEqual([405, 'MethodNotAllowed']);
-    expect((await server.call('GET', '/api/v1/namespaces')).code).toBe(404);
-    expect((await server.call('GET', '/api/v1/namespaces/ci', { token: tokenOf('nobody') })).code).toBe(403);
   });
 
   it('at a cluster: get of several kinds at once', async () => {

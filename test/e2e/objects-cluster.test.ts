@@ -606,26 +606,37 @@ describe('deletion propagation', () => {
 
   describe('a secret', () => {
     const path = inNamespace('secrets', 'safe');
-    const message =
-      'Forbidden: secret data is not stored: a Secret here only serves to bind tokens to, send it without data';
-
-    it.each(['data', 'stringData'])('is not kept with %s, and what was in it is not repeated', async (field) => {
+    it.each(['data', 'stringData'])('S-10: is accepted with %s, which is not kept and not repeated', async (field) => {
       if (field === 'data') await createNamespace(server, 'safe');
       const canary = 'c2VjcmV0LWNhbmFyeQ==';
-      const body = { metadata: { name: 'x' }, [field]: { password: canary } };
-      const answer = await server.call('POST', path, { body });
-      expectStatus(answer, {
-        code: 422,
-        reason: 'Invalid',
-        message: `Secret "x" is invalid: ${field}: ${message}`,
-        details: { name: 'x', kind: 'Secret', causes: [{ reason: 'FieldValueForbidden', message, field }] },
+      const name = `with-${field.toLowerCase()}`;
+      const content = { [field]: { password: canary } };
+      const annotations = {
+        'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify({ type: 'a', ...content }),
+      };
+      const warning = [`299 - "Clusterpass keeps only a part of a Secret; dropped: ${field}"`];
+      const strict = '?fieldValidation=Strict';
+      const answers = [
+        await server.call('POST', path + strict, { body: { metadata: { name, annotations }, ...content } }),
+        await server.call('PUT', `${path}/${name}${strict}`, { body: { metadata: { name, annotations }, ...content } }),
+      ];
+      const patches: Record<string, unknown> = {
+        merge: content,
+        'strategic-merge': content,
+        json: [{ op: 'add', path: `/${field}`, value: content[field] }],
+      };
+      for (const [type, body] of Object.entries(patches)) {
+        const headers = { 'Content-Type': `application/${type}-patch+json` };
+        answers.push(await server.call('PATCH', `${path}/${name}${strict}`, { body, headers }));
+      }
+      expect(answers.map(({ code }) => code)).toEqual([201, 200, 200, 200, 200]);
+      for (const { headers } of answers) expect([headers.get('warning')]).toEqual(warning);
+      const kept = (await server.call('GET', `${path}/${name}`)).text;
+      expect(JSON.parse(kept)).not.toHaveProperty(field);
+      expect(JSON.parse(kept).metadata.annotations).toEqual({
+        'kubectl.kubernetes.io/last-applied-configuration': '{"type":"a"}\n',
       });
-      const name = `empty-${field.toLowerCase()}`;
-      const empty = await create(server, path, { metadata: { name }, [field]: {} });
-      expect(empty).not.toHaveProperty(field);
-      const patched = await patch(`${path}/${name}`, { [field]: { password: canary } });
-      expect(patched.code).toBe(422);
-      expect(patched.text + answer.text + server.output.stderr).not.toContain(canary);
+      expect(answers.map(({ text }) => text).join('') + kept + server.output.stderr).not.toContain(canary);
     });
 
     it('has a type that stays', async () => {

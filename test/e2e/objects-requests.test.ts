@@ -130,8 +130,8 @@ describe('paths', () => {
       '/nowhere',
       '/apis/example.com/v1/gadgets',
       '/apis/clusterregistry.k8s.io/v1/clusters',
-      '/api/v1/pods',
-      '/api/v1/namespaces/ci/serviceaccounts',
+      '/api/v1/gadgets',
+      '/api/v2/pods',
       '/orchestrator/alpha/api/v1/gadgets',
       '/orchestrator/alpha/api/v1/namespaces/ci/gadgets',
       // R-02, CVE-2019-11247: a kind is reached only by paths of its scope.

@@ -53,10 +53,10 @@ describe('paths', () => {
       'the server could not find',
     ],
     [
-      'R-03: without a cluster',
+      'X-20: without a cluster',
       '/api/v1/namespaces/ci/serviceaccounts/builder/token',
-      404,
-      'the server could not find',
+      405,
+      'serviceaccounts live inside clusters: send this request below the path of one, /orchestrator/CLUSTER',
     ],
     ['R-03: another version', tokenPath().replace('/v1/', '/v2/'), 404, 'the server could not find'],
     ['R-03: a token of a pod', inNamespace('pods/web-0/token'), 404, 'the server could not find'],

@@ -50,7 +50,11 @@ const manifest = (kind: Kind, cluster: string, namespace: string, name: string) 
   document: 1,
   line: 1,
 });
-const contentOf = (...manifests: ReturnType<typeof manifest>[]): Manifests => ({ manifests, problems: [] });
+const contentOf = (...manifests: ReturnType<typeof manifest>[]): Manifests => ({
+  manifests,
+  problems: [],
+  warnings: [],
+});
 const east = manifest(catalog.clusters, '', '', 'east');
 const west = manifest(catalog.clusters, '', '', 'west');
 const ci = manifest(catalog.namespaces, 'east', '', 'ci');
@@ -93,7 +97,7 @@ test('A40: nothing goes without its audit event, nor while a document cannot be 
   expect(await prune(contentOf(west))).toMatchObject({ removed: [], kept: [{ reason: 'the disk is full' }] });
   isAuditBroken = false;
   const problems = [{ file: 'renamed.yaml', document: 1, line: 1, message: 'yaml: line 1' }];
-  expect(await prune({ manifests: [west], problems })).toMatchObject({
+  expect(await prune({ manifests: [west], problems, warnings: [] })).toMatchObject({
     removed: [],
     refusal: '1 documents could not be read, and may define what is no longer found',
   });

@@ -270,6 +270,7 @@ describe('data that is already parsed', () => {
         spec: { expirationSeconds: 700 },
       },
       violations: ['unknown field "spec.y"'],
+      dropped: [],
     });
     expect(refusal(() => decodeValue({ spec: { expirationSeconds: 1.5 } }, tokenRequestType, 'Warn')).message).toBe(
       `${HANDLED}json: cannot unmarshal number 1.5 into Go struct field TokenRequestSpec.spec.expirationSeconds of type int64`,

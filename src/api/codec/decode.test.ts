@@ -78,6 +78,7 @@ describe('bodies that cannot be decoded', () => {
       expect(decode(body)).toEqual({
         value: { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata: {} },
         violations: [],
+        dropped: [],
       });
     },
   );

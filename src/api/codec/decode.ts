@@ -5,6 +5,7 @@ import { type ApiError, badRequest, unsupportedMediaType } from '../status.ts';
 import { toJson } from './encode.ts';
 import { sortByBytes } from './go-text/go-json-text.ts';
 import { goQuote } from './go-text/go-quote.ts';
+import { keepPart } from './keep-part.ts';
 import { JsonSyntaxError, parseJson } from './parse-json.ts';
 import { openEnvelope, ProtobufError, parseMessage } from './parse-protobuf.ts';
 import { parseYaml } from './parse-yaml.ts';
@@ -32,6 +33,8 @@ export interface Decoded<T> {
   readonly value: T;
   /** The warnings of Warn mode. Empty in Ignore mode; in Strict mode they are an error. */
   readonly violations: readonly string[];
+  /** Paths of fields that the type does not keep; see `keepPart`. In every mode. */
+  readonly dropped: readonly string[];
 }
 
 export interface DecodeOptions {
@@ -137,12 +140,13 @@ function decodeSource<T extends object>(
     );
   if (type.style === 'builtin') checkRegistered(source, sent, type, options, refuse);
 
-  const { value, reader, violations } = read(source, type);
+  const { root, dropped } = keepPart(source.root, type.shape);
+  const { value, reader, violations } = read({ ...source, root }, type);
   if (reader.goError !== undefined) throw refuse(reader.goError);
   if (mode === 'Strict' && violations.length > 0) throw refuse(strictText(source, violations));
   if (type.style === 'custom') checkCustom(sent, type, value, reader);
   if (reader.tooLong.length > 0) throw invalid(type, nameIn(value), reader.tooLong);
-  return { value: value as T, violations: mode === 'Ignore' ? [] : violations };
+  return { value: value as T, violations: mode === 'Ignore' ? [] : violations, dropped };
 }
 
 const NO_TYPE = "couldn't get version/kind; json parse error: ";

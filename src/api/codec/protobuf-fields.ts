@@ -71,7 +71,7 @@ export const PROTOBUF_FIELDS: Readonly<Record<string, Readonly<Record<string, nu
   ObjectReference: { kind: 1, namespace: 2, name: 3, uid: 4, apiVersion: 5 },
   LocalObjectReference: { name: 1 },
   Pod: { metadata: 1, spec: 2 },
-  PodSpec: { serviceAccountName: 8, nodeName: 10 },
+  PodSpec: { serviceAccountName: 8, serviceAccount: 9, nodeName: 10 },
   Secret: { metadata: 1, data: 2, type: 3, stringData: 4, immutable: 5 },
 
   // rbac/v1

@@ -26,6 +26,10 @@ export interface StructShape {
   readonly blank: readonly (typeof UNSET)[];
   /** Members that must not be true, and why. As unknown fields they would be ignored without an error. */
   readonly refused: ReadonlyMap<string, string>;
+  /** Members that are dropped with a warning: these, or all but `fields`. */
+  readonly notKept: ReadonlySet<string> | 'others' | undefined;
+  /** Whether this struct, or one inside, has `notKept`. */
+  readonly keepsPart: boolean;
 }
 
 export interface Field {
@@ -72,6 +76,7 @@ interface SchemaNode {
   readonly goType?: string;
   readonly keepNull?: boolean;
   readonly refused?: Readonly<Record<string, string>>;
+  readonly notKept?: readonly string[] | 'others';
 }
 
 /** The two fields of a `BodyType` that describe its content: a JSON Schema, and the shape that is derived from it. */
@@ -140,7 +145,14 @@ function struct(schema: SchemaNode): StructShape {
   );
   const refused = new Map(Object.entries(schema.refused ?? {}));
   const blank = fields.map((): typeof UNSET => UNSET);
-  return { type: 'struct', goType, fields, byName, byNumber, blank, refused };
+  const notKept = typeof schema.notKept === 'object' ? new Set(schema.notKept) : schema.notKept;
+  const keepsPart = notKept !== undefined || fields.some(({ shape }) => keepsPartOf(shape));
+  return { type: 'struct', goType, fields, byName, byNumber, blank, refused, notKept, keepsPart };
+}
+
+function keepsPartOf(shape: Shape): boolean {
+  if (shape.type === 'array') return keepsPartOf(shape.items);
+  return shape.type === 'struct' && shape.keepsPart;
 }
 
 function map(schema: SchemaNode, patterns: Readonly<Record<string, SchemaNode>>): MapShape {

@@ -7,7 +7,7 @@ import { flag, LocalObjectReferenceSchema, stringMap, text, texts, typeMeta } fr
 
 /**
  * The objects inside a cluster that tokens depend on. Pods and Secrets are stored as metadata plus what binding a token
- * needs: this is a directory, not a copy of the cluster.
+ * needs: this is a directory, not a copy of the cluster. `notKept` has the other fields of Kubernetes' kinds.
  */
 
 const core = {
@@ -55,7 +55,7 @@ export const namespaceKind: Kind = {
         status: Type.Optional(
           Type.Object(
             { phase: text('`Active` or `Terminating`.') },
-            { goType: 'NamespaceStatus', description: 'The observed state of the namespace.' },
+            { goType: 'NamespaceStatus', notKept: ['conditions'], description: 'The observed state of the namespace.' },
           ),
         ),
       },
@@ -91,7 +91,11 @@ export const serviceAccountKind: Kind = {
                 uid: text('The uid of the object.'),
                 apiVersion: text('The group and version of the object.'),
               },
-              { goType: 'ObjectReference', description: 'A reference to another object.' },
+              {
+                goType: 'ObjectReference',
+                notKept: ['resourceVersion', 'fieldPath'],
+                description: 'A reference to another object.',
+              },
             ),
             {
               goType: '[]ObjectReference',
@@ -119,10 +123,21 @@ export const serviceAccountKind: Kind = {
 const PodSpecSchema = Type.Object(
   {
     serviceAccountName: text('The account the pod runs as; only its tokens can be bound to the pod.'),
+    serviceAccount: text('Deprecated: `serviceAccountName`, which it sets where that is empty. Not stored.'),
     nodeName: text('The node the pod runs on; named in tokens bound to the pod.'),
   },
-  { goType: 'PodSpec', description: 'The fields of a pod that tokens bound to it need.' },
+  {
+    goType: 'PodSpec',
+    // Each release of Kubernetes adds fields.
+    notKept: 'others',
+    description: 'The fields of a pod that tokens bound to it need. Others are accepted and not stored.',
+  },
 );
+
+interface PodSpec {
+  readonly serviceAccountName?: string;
+  readonly serviceAccount?: string;
+}
 
 export const podKind: Kind = {
   ...core,
@@ -141,13 +156,12 @@ export const podKind: Kind = {
   ...bodySchema(
     Type.Object(
       { ...typeMeta, spec: Type.Optional(PodSpecSchema) },
-      { goType: 'Pod', description: 'A pod that tokens can be bound to.' },
+      { goType: 'Pod', notKept: ['status'], description: 'A pod that tokens can be bound to.' },
     ),
   ),
   applyDefaults: (object) => {
-    const spec = { ...(object.spec as { serviceAccountName?: string } | undefined) };
-    if (spec.serviceAccountName === undefined || spec.serviceAccountName === '') spec.serviceAccountName = 'default';
-    object.spec = spec;
+    const { serviceAccount, ...spec } = (object.spec ?? {}) as PodSpec;
+    object.spec = { ...spec, serviceAccountName: spec.serviceAccountName || serviceAccount || 'default' };
   },
   validate: (object, old) => {
     if (old === undefined) return [];
@@ -163,7 +177,7 @@ export const podKind: Kind = {
   },
 };
 
-const DATA_REFUSED = 'secret data is not stored: a Secret here only serves to bind tokens to, send it without data';
+const SECRET_DATA = ['data', 'stringData'];
 
 export const secretKind: Kind = {
   ...core,
@@ -180,11 +194,15 @@ export const secretKind: Kind = {
       {
         ...typeMeta,
         immutable: flag('Whether the secret cannot be changed.'),
-        data: stringMap('Not stored: a secret here only serves to bind tokens to.'),
-        stringData: stringMap('Not stored, like `data`.'),
+        data: stringMap('Accepted and not stored: a secret here only serves to bind tokens to.'),
+        stringData: stringMap('Accepted and not stored, like `data`.'),
         type: text('What the secret is for; `Opaque` by default.'),
       },
-      { goType: 'Secret', description: 'A secret that tokens can be bound to, without its content.' },
+      {
+        goType: 'Secret',
+        notKept: SECRET_DATA,
+        description: 'A secret that tokens can be bound to, without its content.',
+      },
     ),
   ),
   applyDefaults: (object) => {
@@ -192,11 +210,9 @@ export const secretKind: Kind = {
   },
   validate: (object, old) => {
     const errors: FieldError[] = [];
-    for (const field of ['data', 'stringData']) {
-      const value = object[field];
-      if (value === undefined) continue;
-      if (Object.keys(value as object).length > 0) errors.push(forbiddenField(field, DATA_REFUSED));
-      else delete object[field];
+    // Dropped while decoding: this guards the store against a write that does not decode.
+    for (const field of SECRET_DATA) {
+      if (object[field] !== undefined) errors.push(forbiddenField(field, 'the data of a secret is never stored'));
     }
     if (old !== undefined && object.type !== old.type) {
       errors.push(invalidValue('type', object.type, 'field is immutable'));

@@ -42,7 +42,8 @@ const CUSTOM_ORDER: readonly Verb[] = [
  */
 export function servedVersions(catalog: Catalog, realm: Realm): ServedVersion[] {
   const versions = new Map<string, { group: string; version: string; resources: ServedResource[] }>();
-  const stored = catalog.kinds.filter(({ inCluster }) => inCluster === (realm === 'cluster'));
+  // At the fleet also the kinds inside clusters: writes are redirected to the cluster that the body names.
+  const stored = catalog.kinds.filter(({ inCluster }) => inCluster || realm === 'fleet');
   const named = [...stored, ...catalog.virtualTypes].sort((a, b) => (a.resource < b.resource ? -1 : 1));
   for (const kind of named) {
     const key = `${kind.group}/${kind.version}`;

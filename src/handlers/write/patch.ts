@@ -1,4 +1,5 @@
-import { decodeValue, type FieldValidation } from '../../api/codec/decode.ts';
+import { decodeValue } from '../../api/codec/decode.ts';
+import { keepPart } from '../../api/codec/keep-part.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { toPlain } from '../../api/codec/tree.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
@@ -11,7 +12,7 @@ import { applyStrategicMergePatch } from '../../objects/patches/strategic-merge-
 import { checkPreconditions } from '../../objects/writer.ts';
 import { parsePatchOptions } from '../options/write-options.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
-import { bodyOf, checkSameObject, preconditionsIn } from './read-body.ts';
+import { bodyOf, checkSameObject, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
 import { grantsOnlyHeld, objectKeyOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
@@ -25,13 +26,14 @@ const CUSTOM_PATCHES: Readonly<Record<string, ApplyPatch>> = {
   },
 };
 
+const STRATEGIC = 'application/strategic-merge-patch+json';
+
 /** By the style of the kind. kubectl sends strategic merge patches for the built-in kinds. */
 const PATCHES: Readonly<Record<Kind['style'], Readonly<Record<string, ApplyPatch>>>> = {
   custom: CUSTOM_PATCHES,
   builtin: {
     ...CUSTOM_PATCHES,
-    'application/strategic-merge-patch+json': (document, patch, { schema }) =>
-      applyStrategicMergePatch(document, patch, schema),
+    [STRATEGIC]: (document, patch, { schema }) => applyStrategicMergePatch(document, patch, schema),
   },
 };
 
@@ -49,7 +51,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
   const apply = Object.hasOwn(patches, body.mediaType) ? patches[body.mediaType] : undefined;
   if (apply === undefined) throw unsupportedMediaType(patchMediaTypes(kind.style));
   const options = parsePatchOptions(request.query);
-  const patch = readPatch(body);
+  const patch = readPatch(request, kind, body);
   const objectKey = objectKeyOf(request, kind);
   let before: ApiObject | undefined;
   const object = await parts.writer.update(
@@ -60,12 +62,8 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
       // The patch applies to what the caller sees: `copy` could move a hidden field to where all can read it.
       const shown = seesWhole(parts, request, kind, current) ? current : parts.publicView(current);
       const known = shown as unknown as JsonValue;
-      const patched = readPatched(
-        request,
-        kind,
-        { known, patched: apply(known, patch, kind) },
-        options.fieldValidation,
-      );
+      const decoded = decodeValue(apply(known, patch, kind), kind, options.fieldValidation, { known });
+      const patched = withWarnings(request, kind, decoded);
       checkSameObject(patched, kind, objectKey);
       checkPreconditions(kind, current, preconditionsIn(patched));
       return shown === current ? patched : preserveHiddenFields(parts, kind, patched, current, () => true);
@@ -80,22 +78,16 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
   return written(parts, request, kind, object, { code: 200, before });
 }
 
-function readPatch({ bytes }: RequestBody): JsonValue {
+function readPatch({ warn }: ApiRequest, kind: Kind, { bytes, mediaType }: RequestBody): JsonValue {
   try {
-    return toPlain(parseJson(bytes));
+    const sent = parseJson(bytes);
+    if (mediaType !== STRATEGIC) return toPlain(sent);
+    // Its directives about lists that are not kept (the containers of a pod) cannot be checked without their schema.
+    const { root, dropped } = keepPart(sent, kind.shape, { isPatch: true });
+    warnOfDropped(warn, kind, dropped);
+    return toPlain(root);
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw badRequest(`error decoding patch: ${error.message}`);
     throw error;
   }
-}
-
-function readPatched(
-  request: ApiRequest,
-  kind: Kind,
-  { known, patched }: { known: JsonValue; patched: JsonValue },
-  mode: FieldValidation,
-): ApiObject {
-  const { value, violations } = decodeValue(patched, kind, mode, { known });
-  for (const violation of violations) request.warn(violation);
-  return value;
 }

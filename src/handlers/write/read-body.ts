@@ -1,15 +1,25 @@
-import { decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
+import { type Decoded, decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
+import { droppedText } from '../../api/codec/keep-part.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 import type { Preconditions } from '../../objects/writer.ts';
 
-/** The object of the body. Unknown and duplicate fields become warnings. */
+/** The object of the body, with warnings. */
 export function readObject(request: ApiRequest, kind: Kind, mode: FieldValidation): ApiObject {
-  const { value, violations } = decodeBody(bodyOf(request), kind, mode);
-  for (const violation of violations) request.warn(violation);
-  return value;
+  return withWarnings(request, kind, decodeBody(bodyOf(request), kind, mode));
+}
+
+/** Warns of unknown and duplicate fields, and of fields that the kind does not keep. */
+export function withWarnings({ warn }: ApiRequest, kind: Kind, decoded: Decoded<ApiObject>): ApiObject {
+  for (const violation of decoded.violations) warn(violation);
+  warnOfDropped(warn, kind, decoded.dropped);
+  return decoded.value;
+}
+
+export function warnOfDropped(warn: ApiRequest['warn'], { kind }: Kind, dropped: readonly string[]): void {
+  if (dropped.length > 0) warn(droppedText(kind, dropped));
 }
 
 export const bodyOf = (request: ApiRequest): RequestBody =>

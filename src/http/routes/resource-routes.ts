@@ -1,10 +1,11 @@
 import type { Catalog } from '../../api/catalog.ts';
 import type { Accepted, ApiRequest, ApiResponse, Target } from '../../api/request.ts';
 import { ApiError, badRequest, notFound, pathNotFound, qualified } from '../../api/status.ts';
-import { findResource, type Resource } from '../../handlers/dispatch.ts';
+import { findResource, type RedirectedResource, type Resource } from '../../handlers/dispatch.ts';
 import { patchMediaTypes } from '../../handlers/write/patch.ts';
 import { methodNotAllowed } from '../request/header-checks.ts';
 import type { Method } from '../request/request-info.ts';
+import { livesInCluster, redirectToCluster } from './cluster-redirect.ts';
 import type { ResourceRoute, ResourceRoutes } from './routes.ts';
 
 const OFFERS: ReadonlySet<Accepted['as']> = new Set([
@@ -26,16 +27,18 @@ const SUBRESOURCE_OFFERS: Readonly<Record<Resource['subresource'], ReadonlySet<A
 /** The resources of the catalog, with their handlers, as routes of the pipeline. */
 export function resourceRoutes(
   catalog: Catalog,
+  productName: string,
   handle: (request: ApiRequest, resource: Resource) => Promise<ApiResponse>,
 ): ResourceRoutes {
   return {
     find(target: Target): ResourceRoute | undefined {
       const resource = findResource(catalog, target);
       if (resource === undefined) return undefined;
+      if (resource.type === 'redirected') return redirectRoute(resource, productName);
       return {
         style: resource.subresource === 'token' ? 'builtin' : resource.kind.style,
         verbs: resource.verbs,
-        offers: resource.virtual ? ANSWER_OFFERS : SUBRESOURCE_OFFERS[resource.subresource],
+        offers: resource.type === 'virtual' ? ANSWER_OFFERS : SUBRESOURCE_OFFERS[resource.subresource],
         patchTypes: patchMediaTypes(resource.kind.style),
         handle: (request) => handle(request, resource),
       };
@@ -43,26 +46,28 @@ export function resourceRoutes(
   };
 }
 
+const redirectRoute = ({ kind, verbs }: RedirectedResource, productName: string): ResourceRoute => ({
+  style: kind.style,
+  verbs,
+  offers: OFFERS,
+  patchTypes: patchMediaTypes(kind.style),
+  // Also the answer to kubectl when it does not find a role at the fleet and asks for its namespace: with a 404 it
+  // would report the namespace as missing.
+  redirects: { refusal: livesInCluster(kind.resource, productName) },
+  handle: (request) => redirectToCluster(request, kind, productName),
+});
+
 /** The route that serves this verb of this resource. Throws what Kubernetes answers where there is none. */
 export function servedRoute(resources: ResourceRoutes, target: Target, method: Method): ResourceRoute {
   const route = resources.find(target);
-  if (route === undefined) throw isFleetNamespace(target) ? namespaceOfFleet() : pathNotFound();
+  if (route === undefined) throw pathNotFound();
+  if (route.redirects !== undefined && !isServed(route, target, method)) throw route.redirects.refusal;
   if (route.verbs.size === 0) throw subresourceNotFound(route, target);
   if (!isServed(route, target, method)) throw verbNotAllowed(route, target);
   // T-12a: only an empty segment before a subresource gets here without a name.
   if (target.subresource !== '' && target.name === '') throw badRequest('name must be provided');
   return route;
 }
-
-/**
- * The fleet has roles in namespaces of any name, but no namespace objects: those are in clusters. When kubectl does not
- * find a role it asks for the role's namespace, and if that is a 404 too, it reports the namespace as missing.
- */
-const isFleetNamespace = ({ cluster, group, resource, name, subresource }: Target): boolean =>
-  cluster === undefined && group === '' && resource === 'namespaces' && name !== '' && subresource === '';
-
-const namespaceOfFleet = (): ApiError =>
-  new ApiError(405, 'MethodNotAllowed', 'namespaces live inside clusters: ask below the path of one');
 
 /** for custom resources. */
 const subresourceNotFound = ({ style }: ResourceRoute, target: Target): ApiError =>

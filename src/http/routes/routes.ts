@@ -1,6 +1,7 @@
 import type { Caller } from '../../api/caller.ts';
 import type { BodyType } from '../../api/kind.ts';
 import type { Accepted, ApiRequest, ApiResponse, Query, Target, ValueResponse, Verb } from '../../api/request.ts';
+import type { ApiError } from '../../api/status.ts';
 import type { Method, PathInfo } from '../request/request-info.ts';
 import type { RawAnswer } from '../response/respond.ts';
 
@@ -22,7 +23,12 @@ export interface ResourceRoute {
   readonly offers: ReadonlySet<Accepted['as']>;
   /** Media types of patches, in the order of the error message. */
   readonly patchTypes: readonly string[];
-  handle(request: ApiRequest): ApiResponse | Promise<ApiResponse>;
+  /**
+   * Present: the route only redirects to a cluster, at whose path the permission is checked. `refusal` answers every
+   * request that cannot be redirected.
+   */
+  readonly redirects?: { readonly refusal: ApiError };
+  handle(request: ApiRequest): ApiResponse | RawAnswer | Promise<ApiResponse>;
 }
 
 export interface PathRoutes {

@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
+import { createObjects, inNamespace } from './support/objects.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+
+/** kubectl writes manifests as people have them for a real cluster. */
+
+let server: Server;
+
+beforeAll(async () => {
+  server = await startServer({ tls: true, users: { jane: [] } });
+  await createObjects(server);
+});
+afterAll(() => server.destroy());
+
+const ALPHA = { clusterPath: '/orchestrator/alpha' } as const;
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+const POD = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: shop
+  namespace: ci
+  labels: {app: shop}
+spec:
+  serviceAccountName: builder
+  restartPolicy: Always
+  securityContext: {runAsNonRoot: true}
+  initContainers:
+  - name: migrate
+    image: registry.example.com/shop:1
+    command: [migrate]
+  containers:
+  - name: shop
+    image: registry.example.com/shop:1
+    ports: [{containerPort: 8080, name: http}]
+    env:
+    - {name: PASSWORD, value: pod-canary}
+    - name: TOKEN
+      valueFrom: {secretKeyRef: {name: shop, key: token}}
+    resources: {limits: {memory: 128Mi}}
+    livenessProbe: {httpGet: {path: /healthz, port: http}, periodSeconds: 5}
+    volumeMounts: [{name: data, mountPath: /data}]
+  - {name: sidecar, image: registry.example.com/sidecar:1}
+  volumes:
+  - {name: data, emptyDir: {}}
+status: {}
+`;
+const POD_DROPPED = 'spec.restartPolicy, spec.securityContext, spec.initContainers, spec.containers, spec.volumes';
+
+const SECRET = `
+apiVersion: v1
+kind: Secret
+metadata: {name: shop, namespace: ci}
+type: Opaque
+data: {token: c2VjcmV0LWNhbmFyeQ==}
+stringData: {password: secret-canary}
+`;
+
+const ACCOUNT = `
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: shop
+  namespace: ci
+  annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::111122223333:role/shop"}
+automountServiceAccountToken: false
+imagePullSecrets: [{name: registry}]
+secrets: [{name: shop, kind: Secret, fieldPath: data}]
+`;
+
+const WARNED: Readonly<Record<string, string>> = {
+  pod: `Pod; dropped: ${POD_DROPPED}`,
+  secret: 'Secret; dropped: data, stringData',
+  serviceaccount: 'ServiceAccount; dropped: secrets[0].fieldPath',
+};
+
+describeWithKubectl('S-10: kubectl with the manifest of a whole object, validated strictly', () => {
+  it.each([
+    ['pod', POD],
+    ['secret', SECRET],
+    ['serviceaccount', ACCOUNT],
+  ])('%s: apply, replace, delete, create; one warning names what is dropped', async (resource, stdin) => {
+    const run = async (...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await kubectl(server, [...args, '-f', '-'], { ...ALPHA, stdin });
+      // kubectl reads YAML into a map, so it sends the fields in another order.
+      const [warning = '', ...more] = stderr.trim().split('\n');
+      expect([code, more]).toEqual([0, []]);
+      const names = (text: string): string[] => (text.split('dropped: ')[1] ?? '').split(', ').sort();
+      expect(names(warning)).toEqual(names(WARNED[resource] ?? ''));
+      expect(warning).toMatch(/^Warning: Clusterpass keeps only a part of a /);
+      return stdout;
+    };
+    expect(await run('apply')).toBe(`${resource}/shop created\n`);
+    const { json: made } = await server.call('GET', `${inNamespace(`${resource}s`, 'ci')}/shop`);
+    // The object here never has the dropped fields: kubectl sends them with every apply, and nothing changes.
+    expect(await run('apply')).toBe(`${resource}/shop configured\n`);
+    const { json: applied } = await server.call('GET', `${inNamespace(`${resource}s`, 'ci')}/shop`);
+    expect(applied).toEqual(made);
+    expect(applied.metadata.annotations[LAST_APPLIED]).not.toMatch(/containers|canary|c2VjcmV0|fieldPath/);
+    expect(await run('replace')).toBe(`${resource}/shop replaced\n`);
+    await kubectlOk(server, ['delete', resource, 'shop', '-n', 'ci'], ALPHA);
+    expect(await run('create')).toBe(`${resource}/shop created\n`);
+    const { text } = await server.call('GET', `${inNamespace(`${resource}s`, 'ci')}/shop`);
+    expect(text).not.toMatch(/containers|canary|c2VjcmV0|fieldPath/);
+  });
+
+  it('a pod is the one of its account, and its containers may change', async () => {
+    const path = `${inNamespace('pods', 'ci')}/shop`;
+    const changed = POD.replace('- {name: sidecar', '- {name: proxy').replace('app: shop', 'app: store');
+    const { code, stdout } = await kubectl(server, ['apply', '-f', '-'], { ...ALPHA, stdin: changed });
+    expect([code, stdout]).toEqual([0, 'pod/shop configured\n']);
+    expect((await server.call('GET', path)).json).toMatchObject({
+      metadata: { labels: { app: 'store' } },
+      spec: { serviceAccountName: 'builder' },
+    });
+  });
+
+  it('a misspelled field that is kept, or of the metadata, is refused', async () => {
+    for (const [right, wrong] of [
+      ['serviceAccountName', 'serviceAcountName'],
+      ['labels:', 'lables:'],
+    ] as const) {
+      const stdin = POD.replace(right, wrong);
+      const { code, stderr } = await kubectl(server, ['apply', '-f', '-'], { ...ALPHA, stdin });
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/strict decoding error: unknown field/)]);
+    }
+  });
+});
+
+const IN_CLUSTER = 'clusterpass.dev/in-cluster';
+const account = (annotations: object, rest: object = {}): object => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name: 'far', namespace: 'ci', annotations },
+  ...rest,
+});
+
+describe('X-20: objects inside clusters, at the paths of the fleet', () => {
+  const path = '/api/v1/namespaces/ci/serviceaccounts';
+
+  it.each<[string, string, Record<string, string>, string]>([
+    ['POST', path, {}, `../../../../orchestrator/beta${path}`],
+    ['POST', `${path}/?dryRun=All&pretty=a%20b`, {}, `../../../../../orchestrator/beta${path}/?dryRun=All&pretty=a+b`],
+    ['PUT', `${path}/far`, {}, `../../../../../orchestrator/beta${path}/far`],
+    [
+      'PATCH',
+      `${path}/far`,
+      { 'Content-Type': 'application/merge-patch+json' },
+      `../../../../../orchestrator/beta${path}/far`,
+    ],
+  ])(
+    '%s %s is redirected to the cluster that the body names, for every caller',
+    async (method, at, headers, location) => {
+      for (const token of [server.adminToken, tokenOf('jane')]) {
+        const body = account({ [IN_CLUSTER]: 'beta' });
+        const answer = await server.call(method, at, { body, headers, token });
+        expect([answer.code, answer.headers.get('location')]).toEqual([307, location]);
+        const target = new URL(location, `${server.url}${at}`).pathname;
+        expect(target).toBe(`/orchestrator/beta${new URL(at, server.url).pathname}`);
+      }
+      expect((await server.call(method, at, { body: account({}), headers, token: null })).code).toBe(401);
+    },
+  );
+
+  it.each<[string, object, number, string]>([
+    [
+      'no annotation',
+      account({ other: 'beta' }),
+      400,
+      `a ServiceAccount lives inside a cluster: name it in the annotation ${IN_CLUSTER}`,
+    ],
+    ['a misspelled annotation', account({ 'clusterpass.dev/cluster': 'beta' }), 422, `did you mean "${IN_CLUSTER}"?`],
+    [
+      'a cluster that is a path',
+      account({ [IN_CLUSTER]: '../x' }),
+      422,
+      `metadata.annotations[${IN_CLUSTER}]: Invalid value`,
+    ],
+    [
+      'another kind',
+      { ...account({ [IN_CLUSTER]: 'beta' }), kind: 'Pod' },
+      400,
+      'cannot be handled as a ServiceAccount',
+    ],
+    ['no object', [], 400, 'cannot unmarshal array'],
+  ])('%s: what is missing', async (_, body, code, text) => {
+    const answer = await server.call('POST', path, { body });
+    expect([answer.code, answer.json.message]).toEqual([code, expect.stringContaining(text)]);
+  });
+
+  it.each([
+    ['GET', path],
+    ['GET', `${path}/far`],
+    ['GET', '/api/v1/serviceaccounts?watch=true'],
+    ['DELETE', `${path}/far`],
+    ['DELETE', path],
+    ['POST', '/api/v1/serviceaccounts'],
+    ['POST', `${path}/far/token`],
+  ])('%s %s: what to do instead, for every caller', async (method, at) => {
+    for (const token of [server.adminToken, tokenOf('jane')]) {
+      const answer = await server.call(method, at, { token, ...(method === 'POST' ? { body: account({}) } : {}) });
+      expect(answer.json).toMatchObject({
+        code: 405,
+        reason: 'MethodNotAllowed',
+        message: expect.stringMatching(
+          /^serviceaccounts live inside clusters: .*\/orchestrator\/CLUSTER.*--server-side/,
+        ),
+      });
+    }
+  });
+});
+
+describeWithKubectl('X-20: kubectl at the fleet, with objects inside clusters', () => {
+  const there = `${inNamespace('serviceaccounts', 'ci', 'beta')}/far`;
+  const stdin = (rest: object = {}): string => JSON.stringify(account({ [IN_CLUSTER]: 'beta' }, rest));
+
+  it('create and replace find the cluster by the annotation', async () => {
+    expect(await kubectlOk(server, ['create', '-f', '-'], { stdin: stdin() })).toBe('serviceaccount/far created\n');
+    const changed = stdin({ automountServiceAccountToken: false });
+    expect(await kubectlOk(server, ['replace', '-f', '-'], { stdin: changed })).toBe('serviceaccount/far replaced\n');
+    expect((await server.call('GET', there)).json.automountServiceAccountToken).toBe(false);
+    expect((await server.call('GET', `${inNamespace('serviceaccounts', 'ci', 'alpha')}/far`)).code).toBe(404);
+  });
+
+  it('the permission is that at the cluster', async () => {
+    const { code, stderr } = await kubectl(server, ['create', '-f', '-'], { stdin: stdin(), token: tokenOf('jane') });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('User "jane" cannot create resource "serviceaccounts"'),
+    ]);
+  });
+
+  it.each([
+    ['apply', '-f', '-'],
+    ['delete', '-f', '-'],
+    ['diff', '-f', '-'],
+    ['get', 'sa', '-n', 'ci'],
+    ['create', 'token', 'far', '-n', 'ci'],
+  ])('%s %s %s: says what to do', async (...args) => {
+    const { code, stderr } = await kubectl(server, args, { stdin: stdin() });
+    expect(code).toBeGreaterThan(0);
+    expect(stderr).toMatch(
+      /serviceaccounts live inside clusters: send this request below .*kubectl apply --server-side/,
+    );
+  });
+
+  it('create without the annotation: says what is missing', async () => {
+    const { stderr } = await kubectl(server, ['create', '-f', '-'], { stdin: JSON.stringify(account({})) });
+    expect(stderr).toContain(`a ServiceAccount lives inside a cluster: name it in the annotation ${IN_CLUSTER}`);
+  });
+});
