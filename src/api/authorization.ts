@@ -1,4 +1,4 @@
-import type { Caller } from './caller.ts';
+import type { Caller, Identity } from './caller.ts';
 import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 
@@ -39,12 +39,20 @@ export interface Grant {
   readonly namespace: string;
   readonly name: string;
   readonly target: { readonly kind: string; readonly name: string };
-  readonly subjects: readonly { readonly kind: 'user' | 'group'; readonly name: string }[];
+  readonly subjects: readonly BoundSubject[];
+}
+
+/** A subject of a binding, as callers present it. */
+export interface BoundSubject {
+  readonly kind: 'user' | 'group';
+  readonly name: string;
+  /** The service account that the binding names; `name` is then its user name. */
+  readonly account?: { readonly namespace: string; readonly name: string };
 }
 
 export interface Authorizer {
-  decide(caller: Caller, question: ResourceQuestion): Decision;
-  decidePath(caller: Caller, question: PathQuestion): Decision;
+  decide(caller: Identity, question: ResourceQuestion): Decision;
+  decidePath(caller: Identity, question: PathQuestion): Decision;
 }
 
 /** Decides by the rules of a past revision, and by the labels that the cluster of the question had then. */

@@ -11,7 +11,7 @@ import type {
   ResourceQuestion,
   RuleLister,
 } from '../api/authorization.ts';
-import { type Caller, MASTERS, type User } from '../api/caller.ts';
+import { type Caller, type Identity, MASTERS, type User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { Cache } from '../lib/cache.ts';
@@ -157,7 +157,7 @@ class CompiledPolicy implements Policy {
     this.#subjects.dropIdle();
   }
 
-  decide(caller: Caller, question: ResourceQuestion): Decision {
+  decide(caller: Identity, question: ResourceQuestion): Decision {
     const { cluster } = question;
     const user = caller.as(cluster);
     // P-19.
@@ -171,7 +171,7 @@ class CompiledPolicy implements Policy {
     });
   }
 
-  decidePath(caller: Caller, question: PathQuestion): Decision {
+  decidePath(caller: Identity, question: PathQuestion): Decision {
     const user = caller.as(undefined);
     return user.groups.includes(MASTERS) ? ALLOWED_AS_MASTER : this.#decide(user, '', new PathMatch(question), NO_VIEW);
   }

@@ -99,9 +99,10 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
 
 /** Virtual types have no items: only the collection has a path. */
 function findVirtual(catalog: Catalog, target: Target): VirtualResource | undefined {
-  if (target.namespace !== '' || target.name !== '' || target.subresource !== '') return undefined;
+  if (target.name !== '' || target.subresource !== '') return undefined;
   const kind = catalog.findVirtual(target);
-  return kind && { virtual: true, kind, verbs: VIRTUAL_VERBS, subresource: '' };
+  if (kind === undefined || kind.namespaced !== (target.namespace !== '')) return undefined;
+  return { virtual: true, kind, verbs: VIRTUAL_VERBS, subresource: '' };
 }
 
 /** One verb, one function. The request is authorized, and its path and verb exist. */

@@ -62,7 +62,9 @@ function pathsOf(served: ServedVersion, resource: ServedResource, components: Sc
     ...(Object.keys(item).length === 0
       ? {}
       : { [`${collection}/{name}`]: { ...item, parameters: [name, ...namespace] } }),
-    ...(kind.namespaced ? { [`${root}/${kind.resource}`]: operations(COLLECTION, ['list']) } : {}),
+    ...(kind.namespaced && resource.verbs.includes('list')
+      ? { [`${root}/${kind.resource}`]: operations(COLLECTION, ['list']) }
+      : {}),
   };
 }
 
