@@ -61,6 +61,12 @@ export interface PastAuthorizer {
   decideAt(caller: Caller, question: ResourceQuestion, revision: number): Decision;
 }
 
+/** Finds the bindings that allow something, to any subject. */
+export interface GrantFinder {
+  /** In no order. Undefined now and then: there the reader may pause, and changes made meanwhile may be included. */
+  grantsOf(question: ResourceQuestion | PathQuestion): Iterable<Grant | undefined>;
+}
+
 /** The rules of a caller in one cluster and namespace. */
 export interface CallerRules {
   readonly resourceRules: readonly {

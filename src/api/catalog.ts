@@ -2,6 +2,7 @@ import type { Kind, VirtualType } from './kind.ts';
 import { clusterKind } from './kinds/cluster.ts';
 import type { EndpointChecks } from './kinds/cluster-endpoints.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
+import { resourceAccessReviewType, subjectReachReviewType } from './kinds/grant-reviews.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 import { clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind } from './kinds/rbac.ts';
 import { localSubjectAccessReviewType, selfReviewTypes, subjectAccessReviewType } from './kinds/reviews.ts';
@@ -66,6 +67,8 @@ export function createCatalog({ productName, endpointChecks }: CatalogOptions): 
     subjectAccessReviewType,
     localSubjectAccessReviewType,
     tokenReviewType,
+    resourceAccessReviewType,
+    subjectReachReviewType,
   ];
   const virtualByPath = new Map(virtualTypes.map((type) => [`${type.group}/${type.version}/${type.resource}`, type]));
   return {

@@ -25,7 +25,11 @@ const idsIn = (text: string): Set<string> => {
   for (const [, first = '', last = ''] of text.matchAll(RANGES)) {
     const family = first.slice(0, first.indexOf('-') + 1);
     if (/\d$/.test(first) && last.startsWith(family)) {
-      for (let number = Number(first.slice(family.length)); number < Number.parseInt(last.slice(family.length), 10); number++) {
+      for (
+        let number = Number(first.slice(family.length));
+        number < Number.parseInt(last.slice(family.length), 10);
+        number++
+      ) {
         ids.add(`${family}${String(number).padStart(2, '0')}`);
       }
     }

@@ -90,7 +90,8 @@ export const selfSubjectReviewType = review('authentication.k8s.io', 'SelfSubjec
   ),
 });
 
-const attributes = {
+/** What a review asks about: a resource or a path. */
+export const attributes = {
   resourceAttributes: Type.Optional(ResourceAttributesSchema),
   nonResourceAttributes: Type.Optional(NonResourceAttributesSchema),
 };

@@ -1,6 +1,7 @@
 import { decodeBody } from '../../api/codec/decode.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
 import { type ApiObject, apiVersionOf, type VirtualType } from '../../api/kind.ts';
+import { resourceAccessReviewType, subjectReachReviewType } from '../../api/kinds/grant-reviews.ts';
 import {
   localSubjectAccessReviewType,
   selfSubjectAccessReviewType,
@@ -15,6 +16,8 @@ import { partialMetadata } from '../representation.ts';
 import { bodyOf, checkNamespace } from '../write/read-body.ts';
 import type { Review, ReviewParts } from './review.ts';
 import { reviewLocalSubject, reviewSelfAccess, reviewSubject } from './review-access.ts';
+import { reviewReach } from './review-reach.ts';
+import { reviewResource } from './review-resource.ts';
 import { reviewRules } from './review-rules.ts';
 import { reviewSelf } from './review-self.ts';
 import { reviewToken } from './review-token.ts';
@@ -25,6 +28,8 @@ const REVIEWS: ReadonlyMap<VirtualType, Review> = new Map<VirtualType, Review>([
   [subjectAccessReviewType, reviewSubject],
   [localSubjectAccessReviewType, reviewLocalSubject],
   [selfSubjectRulesReviewType, reviewRules],
+  [resourceAccessReviewType, reviewResource],
+  [subjectReachReviewType, reviewReach],
   [tokenReviewType, reviewToken],
 ]);
 

@@ -123,7 +123,10 @@ function localErrors({ resourceAttributes, nonResourceAttributes }: SubjectSpec,
   ];
 }
 
-const attributeErrors = (spec: Asked): FieldError[] => [...combinationErrors(spec), ...attributeSelectorErrors(spec)];
+export const attributeErrors = (spec: Asked): FieldError[] => [
+  ...combinationErrors(spec),
+  ...attributeSelectorErrors(spec),
+];
 
 function combinationErrors({ resourceAttributes, nonResourceAttributes }: Asked): FieldError[] {
   if (resourceAttributes === undefined) {
