@@ -1,7 +1,7 @@
 import type { Decision, ResourceQuestion } from '../../api/authorization.ts';
 import { AUTHENTICATED, type Identity, SERVICE_ACCOUNTS_GROUP, type User } from '../../api/caller.ts';
 import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import {
   type GrantPath,
   type ReachedAccount,
