@@ -24,6 +24,7 @@ const STUDIES = [
   'event-loop',
   'scale',
   'console',
+  'who-can',
 ];
 
 const [first = '', ...others] = process.argv.slice(2);

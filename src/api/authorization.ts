@@ -1,4 +1,4 @@
-import type { Caller } from './caller.ts';
+import type { Caller, Identity } from './caller.ts';
 import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 
@@ -39,18 +39,32 @@ export interface Grant {
   readonly namespace: string;
   readonly name: string;
   readonly target: { readonly kind: string; readonly name: string };
-  readonly subjects: readonly { readonly kind: 'user' | 'group'; readonly name: string }[];
+  readonly subjects: readonly BoundSubject[];
+}
+
+/** A subject of a binding, as callers present it. */
+export interface BoundSubject {
+  readonly kind: 'user' | 'group';
+  readonly name: string;
+  /** The service account that the binding names; `name` is then its user name. */
+  readonly account?: { readonly namespace: string; readonly name: string };
 }
 
 export interface Authorizer {
-  decide(caller: Caller, question: ResourceQuestion): Decision;
-  decidePath(caller: Caller, question: PathQuestion): Decision;
+  decide(caller: Identity, question: ResourceQuestion): Decision;
+  decidePath(caller: Identity, question: PathQuestion): Decision;
 }
 
 /** Decides by the rules of a past revision, and by the labels that the cluster of the question had then. */
 export interface PastAuthorizer {
   /** Throws a 410 when the revision is no longer known. */
   decideAt(caller: Caller, question: ResourceQuestion, revision: number): Decision;
+}
+
+/** Finds the bindings that allow something, to any subject. */
+export interface GrantFinder {
+  /** In no order. Undefined now and then: there the reader may pause, and changes made meanwhile may be included. */
+  grantsOf(question: ResourceQuestion | PathQuestion): Iterable<Grant | undefined>;
 }
 
 /** The rules of a caller in one cluster and namespace. */

@@ -31,7 +31,18 @@ export interface Caller {
   readonly dependsOn: readonly string[];
   /** Whether the credential would be accepted now. Reads memory only. */
   isLive(): boolean;
+  /**
+   * The caller who authenticated, when this one is impersonated. Permissions are those of the impersonated user; limits
+   * and records of who requested something are those of the impersonator.
+   */
+  readonly impersonator?: Caller;
 }
+
+/** What decisions need of a caller. */
+export type Identity = Pick<Caller, 'as'>;
 
 export const AUTHENTICATED = 'system:authenticated';
 export const MASTERS = 'system:masters';
+export const ANONYMOUS = 'system:anonymous';
+export const UNAUTHENTICATED = 'system:unauthenticated';
+export const SERVICE_ACCOUNTS_GROUP = 'system:serviceaccounts';

@@ -2,9 +2,10 @@ import type { Kind, VirtualType } from './kind.ts';
 import { clusterKind } from './kinds/cluster.ts';
 import type { EndpointChecks } from './kinds/cluster-endpoints.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
+import { resourceAccessReviewType, subjectReachReviewType } from './kinds/grant-reviews.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 import { clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind } from './kinds/rbac.ts';
-import { selfReviewTypes } from './kinds/reviews.ts';
+import { localSubjectAccessReviewType, selfReviewTypes, subjectAccessReviewType } from './kinds/reviews.ts';
 import { revokedTokenKind } from './kinds/revoked-token.ts';
 import { signingKeyKind } from './kinds/signing-key.ts';
 import { tokenReviewType } from './kinds/token-review.ts';
@@ -61,7 +62,14 @@ export function createCatalog({ productName, endpointChecks }: CatalogOptions): 
     `${inCluster ? 'cluster' : 'fleet'} ${group}/${version}/${resource}`;
   const byPath = new Map(kinds.map((kind) => [pathKey(kind.group, kind.version, kind.resource, kind.inCluster), kind]));
   const byKind = new Map(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`, kind]));
-  const virtualTypes: readonly VirtualType[] = [...selfReviewTypes, tokenReviewType];
+  const virtualTypes: readonly VirtualType[] = [
+    ...selfReviewTypes,
+    subjectAccessReviewType,
+    localSubjectAccessReviewType,
+    tokenReviewType,
+    resourceAccessReviewType,
+    subjectReachReviewType,
+  ];
   const virtualByPath = new Map(virtualTypes.map((type) => [`${type.group}/${type.version}/${type.resource}`, type]));
   return {
     ...named,

@@ -1,4 +1,4 @@
-import type { Decision } from './authorization.ts';
+import type { BoundSubject, Decision } from './authorization.ts';
 import type { User } from './caller.ts';
 import { goQuote } from './codec/go-text/go-quote.ts';
 
@@ -10,6 +10,11 @@ export function whyAllowed({ grant }: Decision, user: User): string {
   const subject = subjects.find((each) =>
     each.kind === 'user' ? each.name === user.name : user.groups.includes(each.name),
   );
-  const to = subject === undefined ? '' : ` to ${subject.kind === 'user' ? 'User' : 'Group'} ${goQuote(subject.name)}`;
+  const to = subject === undefined ? '' : ` to ${subjectText(subject)}`;
   return `RBAC: allowed by ${binding} of ${target.kind} ${goQuote(target.name)}${to}`;
+}
+
+function subjectText({ kind, name, account }: BoundSubject): string {
+  if (account !== undefined) return `ServiceAccount ${goQuote(`${account.name}/${account.namespace}`)}`;
+  return `${kind === 'user' ? 'User' : 'Group'} ${goQuote(name)}`;
 }

@@ -92,7 +92,7 @@ export function invalid(kind: GroupKind, name: string, found: readonly FieldErro
     details: {
       ...(name === '' ? {} : { name: clipped(name, MAX_NAME) }),
       ...(kind.group === '' ? {} : { group: kind.group }),
-      kind: kind.kind,
+      ...(kind.kind === '' ? {} : { kind: kind.kind }),
       causes,
     },
   });

@@ -81,9 +81,7 @@ export interface ResourceType extends BodyType {
  * A type whose objects are created and returned with a status, and never stored: the reviews. Served at the fleet and
  * below every cluster, where it is about that cluster.
  */
-export interface VirtualType extends ResourceType {
-  readonly namespaced: false;
-}
+export type VirtualType = ResourceType;
 
 /** A kind of stored object: an entry of the catalog. */
 export interface Kind extends ResourceType {

@@ -6,12 +6,14 @@ import type {
   ClusterRule,
   ClusterVisibility,
   Decision,
+  Grant,
+  GrantFinder,
   PastAuthorizer,
   PathQuestion,
   ResourceQuestion,
   RuleLister,
 } from '../api/authorization.ts';
-import { type Caller, MASTERS, type User } from '../api/caller.ts';
+import { type Caller, type Identity, MASTERS, type User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { Cache } from '../lib/cache.ts';
@@ -20,6 +22,7 @@ import { collectRules, RULES_OF_MASTERS } from './caller-rules.ts';
 import { type ClusterGrant, clusterRule, type VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, type Reach, reachText, viewCluster } from './cluster-selector.ts';
 import { CompiledBinding, type CompiledRole } from './compiled-rbac.ts';
+import { findGrants } from './grant-finder.ts';
 import { bindingId, type RoleTarget, readBinding, type Subject } from './rbac-objects.ts';
 import { type PastRbacSnapshot, referenceDecide, referenceRuleSource } from './reference-evaluator.ts';
 import { RoleTable } from './role-table.ts';
@@ -38,7 +41,7 @@ export interface PolicyChange {
   readonly revision: number;
 }
 
-export interface Policy extends Authorizer, PastAuthorizer, RuleLister, ClusterVisibility {
+export interface Policy extends Authorizer, PastAuthorizer, GrantFinder, RuleLister, ClusterVisibility {
   /** Takes one change. The changes of one object must come in order; the next decision follows the change. */
   apply(change: PolicyChange): void;
   /**
@@ -157,7 +160,7 @@ class CompiledPolicy implements Policy {
     this.#subjects.dropIdle();
   }
 
-  decide(caller: Caller, question: ResourceQuestion): Decision {
+  decide(caller: Identity, question: ResourceQuestion): Decision {
     const { cluster } = question;
     const user = caller.as(cluster);
     // P-19.
@@ -171,7 +174,7 @@ class CompiledPolicy implements Policy {
     });
   }
 
-  decidePath(caller: Caller, question: PathQuestion): Decision {
+  decidePath(caller: Identity, question: PathQuestion): Decision {
     const user = caller.as(undefined);
     return user.groups.includes(MASTERS) ? ALLOWED_AS_MASTER : this.#decide(user, '', new PathMatch(question), NO_VIEW);
   }
@@ -186,6 +189,13 @@ class CompiledPolicy implements Policy {
       }
     }
     return { allowed: false, reason: reasonFor(entries, namespace) };
+  }
+
+  grantsOf(question: ResourceQuestion | PathQuestion): Iterable<Grant | undefined> {
+    if ('path' in question) return findGrants(this.#roles.all(), new PathMatch(question), [''], undefined);
+    const { cluster, namespace } = question;
+    const view = cluster === undefined ? undefined : viewCluster(cluster, this.#labelsOf(cluster));
+    return findGrants(this.#roles.all(), new ResourceMatch(question), scopesFor(namespace), view);
   }
 
   rulesFor(caller: Caller, { cluster, namespace }: Parameters<RuleLister['rulesFor']>[1]): CallerRules {

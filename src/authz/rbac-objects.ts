@@ -1,3 +1,4 @@
+import type { BoundSubject } from '../api/authorization.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { unknownAnnotation, unknownAnnotationText, unknownLabel, unknownLabelText } from '../api/domain-keys.ts';
 import type { ApiObject } from '../api/kind.ts';
@@ -47,11 +48,7 @@ function readRule(item: unknown): Rule | undefined {
   return rule;
 }
 
-/** A user name or a group, as the caller presents it. */
-export interface Subject {
-  readonly kind: 'user' | 'group';
-  readonly name: string;
-}
+export type Subject = BoundSubject;
 
 /** The role that a binding refers to. */
 export interface RoleTarget {
@@ -99,7 +96,9 @@ export function readSubjects(value: unknown, bindingNamespace: string): Subject[
   const distinct = new Map<string, Subject>();
   for (const item of listOf(value)) {
     const subject = readSubject(item, bindingNamespace);
-    if (subject !== undefined) distinct.set(`${subject.kind}:${subject.name}`, subject);
+    if (subject === undefined) continue;
+    const key = `${subject.kind}:${subject.name}`;
+    if (!distinct.has(key)) distinct.set(key, subject);
   }
   return [...distinct.values()];
 }
@@ -114,7 +113,8 @@ function readSubject(item: unknown, bindingNamespace: string): Subject | undefin
       return { kind: 'group', name };
     case 'ServiceAccount': {
       const namespace = stringOf(field(item, 'namespace')) || bindingNamespace;
-      return namespace === '' ? undefined : { kind: 'user', name: subjectOf(namespace, name) };
+      if (namespace === '') return undefined;
+      return { kind: 'user', name: subjectOf(namespace, name), account: { namespace, name } };
     }
     default:
       return undefined;

@@ -11,6 +11,10 @@ export class RoleTable {
   readonly #clusterRoles = new Set<CompiledRole>();
   readonly #aggregating = new Set<CompiledRole>();
 
+  all(): Iterable<CompiledRole> {
+    return this.#roles.values();
+  }
+
   find(target: RoleTarget): CompiledRole | undefined {
     const role = this.#roles.get(keyOf(target));
     return role?.exists ? role : undefined;

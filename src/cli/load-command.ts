@@ -9,6 +9,8 @@ type Load = () => Promise<{ readonly run: Run }>;
 const LOADERS: Readonly<Record<string, Load>> = {
   apply: () => import('./commands/apply.ts'),
   'auth can-i': () => import('./commands/can-i.ts'),
+  'auth reach': () => import('./commands/reach.ts'),
+  'auth why': () => import('./commands/why.ts'),
   completion: () => import('./commands/completion.ts'),
   confirm: () => import('./commands/confirm.ts'),
   'create token': () => import('./commands/create-token.ts'),
@@ -27,6 +29,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'token revoke': () => import('./commands/token-revoke.ts'),
   trust: () => import('./commands/trust.ts'),
   version: () => import('./commands/version.ts'),
+  'who-can': () => import('./commands/who-can.ts'),
   whoami: () => import('./commands/whoami.ts'),
 };
 

@@ -1,3 +1,4 @@
+import type { GrantedSubject, ReachedCluster } from '../api/kinds/grant-reviews.ts';
 import type { Client } from './create-client.ts';
 
 export interface UserInfo {
@@ -41,6 +42,17 @@ export interface SubjectRulesReviewStatus {
   readonly evaluationError?: string;
 }
 
+export interface ResourceAccessReviewStatus {
+  readonly subjects?: readonly GrantedSubject[];
+  readonly incomplete?: boolean;
+  readonly evaluationError?: string;
+}
+
+interface SubjectReachReviewStatus {
+  readonly clusters?: readonly ReachedCluster[];
+  readonly continue?: string;
+}
+
 /** The path prefix of a cluster's API; "" for the API of the fleet. */
 export const clusterPrefix = ({ productName }: Client, cluster: string | undefined): string =>
   cluster === undefined || cluster === '' ? '' : `/${productName}/${encodeURIComponent(cluster)}`;
@@ -75,6 +87,53 @@ export async function reviewAccess(
     { spec },
   );
   return status ?? {};
+}
+
+/** SubjectAccessReview: whether a user with these groups may do something. */
+export async function reviewSubjectAccess(
+  client: Client,
+  cluster: string | undefined,
+  spec: { user?: string; groups?: readonly string[] } & (
+    | { resourceAttributes: ResourceAttributes }
+    | { nonResourceAttributes: NonResourceAttributes }
+  ),
+): Promise<SubjectAccessReviewStatus> {
+  const { status } = await review<{ status?: SubjectAccessReviewStatus }>(
+    client,
+    cluster,
+    'authorization.k8s.io',
+    'SubjectAccessReview',
+    { spec },
+  );
+  return status ?? {};
+}
+
+/** ResourceAccessReview: who may do something. */
+export async function reviewResourceAccess(
+  client: Client,
+  cluster: string | undefined,
+  spec: { resourceAttributes: ResourceAttributes } | { nonResourceAttributes: NonResourceAttributes },
+): Promise<ResourceAccessReviewStatus> {
+  const path = `${clusterPrefix(client, cluster)}/apis/clusterpass.dev/v1alpha1/resourceaccessreviews`;
+  const { value } = await client.request<{ status?: ResourceAccessReviewStatus }>('POST', path, { body: { spec } });
+  return value.status ?? {};
+}
+
+/** SubjectReachReview: the clusters and accounts that a user reaches, read page by page. */
+export async function reviewReach(
+  client: Client,
+  cluster: string | undefined,
+  subject: { user?: string; groups?: readonly string[] },
+): Promise<readonly ReachedCluster[]> {
+  const path = `${clusterPrefix(client, cluster)}/apis/clusterpass.dev/v1alpha1/subjectreachreviews`;
+  const clusters: ReachedCluster[] = [];
+  for (let from = ''; ; ) {
+    const body = { spec: { ...subject, ...(from === '' ? {} : { continue: from }) } };
+    const { value } = await client.request<{ status?: SubjectReachReviewStatus }>('POST', path, { body });
+    clusters.push(...(value.status?.clusters ?? []));
+    from = value.status?.continue ?? '';
+    if (from === '') return clusters;
+  }
 }
 
 /** SelfSubjectRulesReview: all that the caller may do in a namespace. */

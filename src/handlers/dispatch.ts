@@ -106,9 +106,10 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
 
 /** Virtual types have no items: only the collection has a path. */
 function findVirtual(catalog: Catalog, target: Target): VirtualResource | undefined {
-  if (target.namespace !== '' || target.name !== '' || target.subresource !== '') return undefined;
+  if (target.name !== '' || target.subresource !== '') return undefined;
   const kind = catalog.findVirtual(target);
-  return kind && { type: 'virtual', kind, verbs: VIRTUAL_VERBS, subresource: '' };
+  if (kind === undefined || kind.namespaced !== (target.namespace !== '')) return undefined;
+  return { type: 'virtual', kind, verbs: VIRTUAL_VERBS, subresource: '' };
 }
 
 function findRedirected(catalog: Catalog, target: Target): RedirectedResource | undefined {

@@ -44,7 +44,7 @@ export class Exchange {
   query = NO_QUERY; //                        request info
   info!: RequestInfo; //                      request info
   pathRoute?: PathRoute | undefined; //       public route, route
-  caller?: Caller; //                         public authentication, authentication
+  caller?: Caller; //                         public authentication, authentication, impersonation
   seat?: Seat; //                             public flow control, flow control
   decision?: AuditedDecision; //              impersonation, authorization
   route?: ResourceRoute; //                   route

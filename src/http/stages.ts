@@ -1,24 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import {
-  type Authorizer,
-  type Decision,
-  isFilteredList,
-  isForOwners,
-  type ResourceQuestion,
-} from '../api/authorization.ts';
+import { type Authorizer, type Decision, isFilteredList, isForOwners } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
 import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
 import { whyAllowed } from '../api/decision-reason.ts';
 import type { Target } from '../api/request.ts';
 import { ApiError, badRequest, pathNotFound, unauthorized, unavailable } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';
+import { impersonate } from '../authz/impersonation.ts';
 import type { Freshness } from '../storage/freshness.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
 import { type FlowControl, isLargeBody, type PriorityLevelName, priorityLevelOf } from './flow-control/flow-control.ts';
 import { addressKey } from './listener/address-limit.ts';
 import { arrivedBody, type BodyReader, bodyLength, refuseContentEncoding } from './request/body.ts';
 import { methodNotAllowed, readCheckedHeaders } from './request/header-checks.ts';
+import { readImpersonation } from './request/impersonation-headers.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from './request/media-types.ts';
 import { negotiateAccept, negotiateContentType } from './request/negotiate.ts';
 import type { Method, PathInfo, RequestLineParser } from './request/request-info.ts';
@@ -151,7 +147,7 @@ function takeSeat(
   level: PriorityLevelName,
   flow: string,
 ): Promise<void> | undefined {
-  const seat = flowControl.takeSeat(level, flow, x.caller);
+  const seat = flowControl.takeSeat(level, flow, x.caller?.impersonator ?? x.caller);
   if (seat === undefined) {
     return reject(x, flowControl.delayRejection(level, flow), flowControl.rejection(level));
   }
@@ -166,23 +162,22 @@ function reject(x: Exchange, delayed: boolean | Promise<boolean>, error: ApiErro
   return undefined;
 }
 
-/** We do not impersonate. Without the refusal the request would run with the caller's own rights. */
-export const refuseImpersonation: StageRun = (x) => {
+/** From here on the caller is the impersonated user. Its limits stay those of the impersonator. */
+export const impersonateUser: StageRun = (x, { authorizer }) => {
   const { impersonation } = x.headers;
   if (impersonation === undefined) return;
-  const question: ResourceQuestion = {
-    verb: 'impersonate',
-    group: '',
-    resource: impersonation.header === 'impersonate-group' ? 'groups' : 'users',
-    subresource: '',
-    namespace: '',
-    name: impersonation.value,
-    cluster: undefined,
-  };
-  const decision = { allowed: false, reason: 'impersonation is not supported' };
-  const user = callerOf(x).as(undefined);
-  record(x, decision, user);
-  throw forbiddenFor(user, question, decision);
+  const wanted = readImpersonation(impersonation);
+  if (wanted === undefined) return;
+  const caller = callerOf(x);
+  const cluster = x.info.type === 'resource' ? x.info.question.cluster : x.info.cluster;
+  const outcome = impersonate(authorizer, caller, wanted, cluster);
+  if (outcome.allowed) {
+    x.caller = outcome.caller;
+    return;
+  }
+  const user = caller.as(cluster);
+  record(x, outcome.decision, user);
+  throw forbiddenFor(user, outcome.question, outcome.decision);
 };
 
 /** Decision 12: before any lookup, so that a 403 tells nothing about what exists. */

@@ -320,10 +320,9 @@ describe('SelfSubjectAccessReview', () => {
   const invalid = (field: string, reason: string, text: string) => ({
     code: 422,
     reason: 'Invalid',
-    message: `SelfSubjectAccessReview.authorization.k8s.io "" is invalid: ${field}: ${text}`,
+    message: `.authorization.k8s.io "" is invalid: ${field}: ${text}`,
     details: {
       group: 'authorization.k8s.io',
-      kind: 'SelfSubjectAccessReview',
       causes: [{ reason, message: text, field }],
     },
   });
@@ -339,7 +338,7 @@ describe('SelfSubjectAccessReview', () => {
       { spec: { resourceAttributes: { verb: 'get' }, nonResourceAttributes: { path: '/x' } } },
       'spec.nonResourceAttributes',
       'FieldValueInvalid',
-      'Invalid value: {"path":"/x"}: cannot be specified in combination with resourceAttributes',
+      'Invalid value: {"Path":"/x","Verb":""}: cannot be specified in combination with resourceAttributes',
     ],
     [
       {

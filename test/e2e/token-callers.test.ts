@@ -121,13 +121,13 @@ describe('credentials', () => {
     });
   });
 
-  describe('Impersonate-User is refused, not ignored', () => {
+  describe('Impersonate-User needs a permission, and is not ignored', () => {
     it.each(['carl', 'nora'])('C-C: %s', async (user) => {
       const answer = await post(server, ASK, { ...asUser(user), headers: { 'Impersonate-User': 'mia' } });
       expectStatus(answer, {
         code: 403,
         reason: 'Forbidden',
-        message: `users "mia" is forbidden: User "${user}" cannot impersonate resource "users" in API group "" at the cluster scope: impersonation is not supported`,
+        message: `users "mia" is forbidden: User "${user}" cannot impersonate resource "users" in API group "" at the cluster scope`,
         details: { name: 'mia', kind: 'users' },
       });
     });

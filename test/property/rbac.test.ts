@@ -5,6 +5,7 @@ import type { Caller } from '../../src/api/caller.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { clusterRule } from '../../src/authz/cluster-rule.ts';
 import { account, ask, askCluster, binding, Fleet, person, type Rules, role } from '../../src/authz/rbac.fixture.ts';
+import { bindingId } from '../../src/authz/rbac-objects.ts';
 import { referenceDecide, referenceRuleSource } from '../../src/authz/reference-evaluator.ts';
 
 /**
@@ -242,6 +243,22 @@ function expectAgreement(fleet: Fleet, caller: Caller, question: Question): void
   }
 }
 
+/** Who can: for each caller, the bindings that are found are those by which the reference evaluator allows it. */
+function expectSameHolders(fleet: Fleet, question: Question): void {
+  const grants = [...fleet.policy.grantsOf(question)].filter((grant) => grant !== undefined);
+  const cluster = 'path' in question ? undefined : question.cluster;
+  for (const caller of CALLERS) {
+    const { name, groups } = caller.as(cluster);
+    if (groups.includes('system:masters')) continue;
+    const holds = grants.filter(({ subjects: named }) =>
+      named.some((subject) => (subject.kind === 'user' ? subject.name === name : groups.includes(subject.name))),
+    );
+    const found = holds.map((grant) => bindingId(grant.namespace, grant.name)).sort();
+    const { bindings } = referenceDecide(fleet.snapshot(), (each) => fleet.clusters.get(each), caller, question);
+    if (print(found) !== print([...bindings].sort())) expect(found, print([caller.key, question])).toEqual(bindings);
+  }
+}
+
 /** The rule that the reference evaluator gives for a revision, without any cache. */
 const referenceRule = (fleet: Fleet, caller: Caller, verb: (typeof VERBS)[number], revision: number): ClusterRule =>
   clusterRule(referenceRuleSource(fleet.snapshot(revision), caller, verb));
@@ -297,6 +314,18 @@ describe('compiled policy', () => {
             }
           }
         }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('finds who can do something: the same as to ask for everybody, one by one', () => {
+    fc.assert(
+      fc.property(histories, crowded, (history, isCrowded) => {
+        const fleet = new Fleet();
+        if (isCrowded) crowd(fleet);
+        for (const change of history) take(fleet, change);
+        for (const question of QUESTIONS) expectSameHolders(fleet, question);
       }),
       { numRuns: 60 },
     );

@@ -3,18 +3,20 @@ import { bodySchema } from '../codec/shape.ts';
 import type { ObjectMeta, VirtualType } from '../kind.ts';
 import { flag, SHORT, text, texts, typeMeta } from './meta.ts';
 
-/** Reviews of the caller itself: who am I, may I, what may I. */
+/** Reviews of the caller itself (who am I, may I, what may I), and of what others may do. */
+
+const ExtraSchema = Type.Optional(
+  Type.Record(Type.String(), Type.Array(Type.String({ goType: 'string' }), { goType: 'ExtraValue' }), {
+    goType: 'map[string]ExtraValue',
+  }),
+);
 
 export const UserInfoSchema = Type.Object(
   {
     username: text('The name by which the caller is known here.'),
     uid: text(),
     groups: texts(),
-    extra: Type.Optional(
-      Type.Record(Type.String(), Type.Array(Type.String({ goType: 'string' }), { goType: 'ExtraValue' }), {
-        goType: 'map[string]ExtraValue',
-      }),
-    ),
+    extra: ExtraSchema,
   },
   { goType: 'UserInfo' },
 );
@@ -77,6 +79,7 @@ export const review = (
   group: string,
   kind: string,
   fields: Record<string, ReturnType<typeof Type.Optional>>,
+  { namespaced }: { readonly namespaced: boolean } = { namespaced: false },
 ): VirtualType => ({
   group,
   version: 'v1',
@@ -85,7 +88,7 @@ export const review = (
   resource: `${kind.toLowerCase()}s`,
   singular: kind.toLowerCase(),
   shortNames: [],
-  namespaced: false,
+  namespaced,
   ...bodySchema(Type.Object({ ...typeMeta, ...fields }, { goType: kind })),
 });
 
@@ -95,28 +98,57 @@ export const selfSubjectReviewType = review('authentication.k8s.io', 'SelfSubjec
   ),
 });
 
+/** What a review asks about: a resource or a path. */
+export const attributes = {
+  resourceAttributes: Type.Optional(ResourceAttributesSchema),
+  nonResourceAttributes: Type.Optional(NonResourceAttributesSchema),
+};
+
+const accessStatus = Type.Optional(
+  Type.Object(
+    {
+      allowed: flag(),
+      denied: flag(),
+      reason: text('The binding and the role that allow it, or why rules could not be resolved.'),
+      evaluationError: text(),
+    },
+    { goType: 'SubjectAccessReviewStatus' },
+  ),
+);
+
 export const selfSubjectAccessReviewType = review('authorization.k8s.io', 'SelfSubjectAccessReview', {
+  spec: Type.Optional(
+    Type.Object(attributes, { goType: 'SelfSubjectAccessReviewSpec', description: 'What the caller asks about.' }),
+  ),
+  status: accessStatus,
+});
+
+const subjectAccessReview = {
   spec: Type.Optional(
     Type.Object(
       {
-        resourceAttributes: Type.Optional(ResourceAttributesSchema),
-        nonResourceAttributes: Type.Optional(NonResourceAttributesSchema),
+        ...attributes,
+        user: text('The name of the user. `user` or `groups` is required.'),
+        groups: texts('The groups of the user. None is added: name `system:authenticated` if it is to count.'),
+        extra: ExtraSchema,
+        uid: text(),
       },
-      { goType: 'SelfSubjectAccessReviewSpec' },
+      { goType: 'SubjectAccessReviewSpec', description: 'Who is asked about, and what.' },
     ),
   ),
-  status: Type.Optional(
-    Type.Object(
-      {
-        allowed: flag(),
-        denied: flag(),
-        reason: text('The binding and the role that allow it, or why rules could not be resolved.'),
-        evaluationError: text(),
-      },
-      { goType: 'SubjectAccessReviewStatus' },
-    ),
-  ),
-});
+  status: accessStatus,
+};
+
+/** What any user may do. */
+export const subjectAccessReviewType = review('authorization.k8s.io', 'SubjectAccessReview', subjectAccessReview);
+
+/** The same about one namespace, so that the permission to ask can be granted in that namespace. */
+export const localSubjectAccessReviewType = review(
+  'authorization.k8s.io',
+  'LocalSubjectAccessReview',
+  subjectAccessReview,
+  { namespaced: true },
+);
 
 export const selfSubjectRulesReviewType = review('authorization.k8s.io', 'SelfSubjectRulesReview', {
   spec: Type.Optional(
@@ -171,6 +203,17 @@ export interface NonResourceAttributes {
 export interface SelfSubjectAccessReview {
   metadata?: ObjectMeta;
   spec?: { resourceAttributes?: ResourceAttributes; nonResourceAttributes?: NonResourceAttributes };
+}
+
+/** Also a LocalSubjectAccessReview. */
+export interface SubjectAccessReview {
+  metadata?: ObjectMeta;
+  spec?: NonNullable<SelfSubjectAccessReview['spec']> & {
+    user?: string;
+    groups?: string[];
+    extra?: Record<string, string[]>;
+    uid?: string;
+  };
 }
 
 export interface SelfSubjectRulesReview {

@@ -1,5 +1,5 @@
 import type { Command } from '../command.ts';
-import { cluster, dryRun, dryRunWithClient, filename, namespace, noHeaders, output } from './flags.ts';
+import { cluster, dryRun, dryRunWithClient, filename, namespace, output } from './flags.ts';
 
 /** Commands that manage a fleet: objects, permissions, trust and signing keys. */
 export const ADMIN_COMMANDS: readonly Command[] = [
@@ -47,31 +47,6 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'clusterpass delete serviceaccount builder -n ci --cluster prod-eu-1',
       'clusterpass delete -f cluster.yaml',
       'clusterpass delete clusters -l env=dev --dry-run=client',
-    ],
-  },
-  {
-    path: ['auth', 'can-i'],
-    summary: 'Check whether an action is allowed.',
-    details:
-      'Prints `yes` and exits with 0, or prints `no` and exits with 1. `--list` prints all allowed actions in a namespace.',
-    arguments: [
-      { name: '[VERB]', doc: '`get`, `list`, `create`...' },
-      { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
-      { name: '[NAME]', doc: 'Name of an object.' },
-    ],
-    flags: [
-      { flags: '--subresource <name>', doc: 'Subresource, e.g. `token`.' },
-      { ...namespace, default: 'default' },
-      { flags: '-A, --all-namespaces', doc: 'Check the action in all namespaces.' },
-      cluster('Check in this cluster. If unset, checks the API of the fleet.'),
-      { flags: '--list', doc: 'Print all allowed actions.' },
-      { flags: '-q, --quiet', doc: 'Suppress output and only return the exit code.' },
-      noHeaders,
-    ],
-    examples: [
-      'clusterpass auth can-i get clusters prod-eu-1',
-      'clusterpass auth can-i create serviceaccounts/builder --subresource token -n ci --cluster prod-eu-1',
-      'clusterpass auth can-i --list -n ci --cluster prod-eu-1',
     ],
   },
   {

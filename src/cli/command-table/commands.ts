@@ -1,4 +1,5 @@
 import type { Command } from '../command.ts';
+import { ACCESS_COMMANDS } from './access-commands.ts';
 import { ADMIN_COMMANDS } from './admin-commands.ts';
 import { output } from './flags.ts';
 import { SESSION_COMMANDS } from './session-commands.ts';
@@ -20,6 +21,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
 export const COMMANDS: readonly Command[] = [
   ...SESSION_COMMANDS,
   ...USER_COMMANDS,
+  ...ACCESS_COMMANDS,
   ...ADMIN_COMMANDS,
   {
     path: ['completion'],

@@ -33,7 +33,8 @@ export const run: Run = async (context, invocation) => {
   return allowed ? 0 : 1;
 };
 
-function attributesOf(
+/** The attributes of VERB and TYPE, TYPE/NAME or TYPE NAME. */
+export function attributesOf(
   context: Context,
   invocation: Invocation,
   client: Client,

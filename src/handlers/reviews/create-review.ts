@@ -1,32 +1,41 @@
 import { decodeBody } from '../../api/codec/decode.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
 import { type ApiObject, apiVersionOf, type VirtualType } from '../../api/kind.ts';
+import { resourceAccessReviewType, subjectReachReviewType } from '../../api/kinds/grant-reviews.ts';
 import {
+  localSubjectAccessReviewType,
   selfSubjectAccessReviewType,
   selfSubjectReviewType,
   selfSubjectRulesReviewType,
+  subjectAccessReviewType,
 } from '../../api/kinds/reviews.ts';
 import { tokenReviewType } from '../../api/kinds/token-review.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { partialMetadata } from '../representation.ts';
-import { bodyOf } from '../write/read-body.ts';
+import { bodyOf, checkNamespace } from '../write/read-body.ts';
 import type { Review, ReviewParts } from './review.ts';
-import { reviewAccess } from './review-access.ts';
+import { reviewLocalSubject, reviewSelfAccess, reviewSubject } from './review-access.ts';
+import { reviewReach } from './review-reach.ts';
+import { reviewResource } from './review-resource.ts';
 import { reviewRules } from './review-rules.ts';
 import { reviewSelf } from './review-self.ts';
 import { reviewToken } from './review-token.ts';
 
 const REVIEWS: ReadonlyMap<VirtualType, Review> = new Map<VirtualType, Review>([
   [selfSubjectReviewType, reviewSelf],
-  [selfSubjectAccessReviewType, reviewAccess],
+  [selfSubjectAccessReviewType, reviewSelfAccess],
+  [subjectAccessReviewType, reviewSubject],
+  [localSubjectAccessReviewType, reviewLocalSubject],
   [selfSubjectRulesReviewType, reviewRules],
+  [resourceAccessReviewType, reviewResource],
+  [subjectReachReviewType, reviewReach],
   [tokenReviewType, reviewToken],
 ]);
 
 export type CreateReview = (request: ApiRequest, type: VirtualType) => Promise<ApiResponse>;
 
-/** The self reviews are answered from the rules alone, so they do not reveal whether a cluster exists. */
+/** Reviews of permissions are answered from the rules alone, so they do not reveal whether a cluster exists. */
 export function createReviewHandler(parts: ReviewParts): CreateReview {
   return async (request, type) => {
     const answer = REVIEWS.get(type);
@@ -34,6 +43,7 @@ export function createReviewHandler(parts: ReviewParts): CreateReview {
     const { fieldValidation } = parseCreateOptions(request.query);
     const { value, violations } = decodeBody(bodyOf(request), type, fieldValidation);
     for (const violation of violations) request.warn(violation);
+    checkNamespace(value, type, request.target.namespace);
     const { metadata, ...fields } = await answer(parts, request, value);
     const review: ApiObject = { kind: type.kind, apiVersion: apiVersionOf(type), metadata, ...fields };
     const json =

@@ -1,4 +1,4 @@
-import type { Authorizer, RuleLister } from '../../api/authorization.ts';
+import type { Authorizer, GrantFinder, RuleLister } from '../../api/authorization.ts';
 import type { User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
@@ -7,11 +7,11 @@ import type { ApiRequest } from '../../api/request.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { Secret } from '../../observability/secret.ts';
 
-/** What the four reviews share. */
+/** What the reviews share. */
 export interface ReviewParts {
-  readonly authorizer: Authorizer & RuleLister;
-  readonly catalog: Pick<Catalog, 'clusters'>;
-  readonly reader: Pick<ObjectReader, 'catchUp' | 'find'>;
+  readonly authorizer: Authorizer & GrantFinder & RuleLister;
+  readonly catalog: Pick<Catalog, 'clusters' | 'serviceAccounts'>;
+  readonly reader: Pick<ObjectReader, 'cache' | 'catchUp' | 'find'>;
   readonly reviewToken: ReviewToken;
   /** Epoch milliseconds. */
   readonly now: () => number;

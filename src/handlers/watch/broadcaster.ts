@@ -291,6 +291,8 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     this.#flush();
     // Events from before the change are written under the old rules.
     for (const watcher of [...this.#watchers]) watcher.beforePolicyChange();
+    // Rules permit an impersonation as well: it ends with its permission.
+    for (const watcher of [...this.#watchers]) if (watcher.caller.impersonator !== undefined) watcher.checkCaller();
     this.#revision = Math.max(this.#revision, revision);
     const change = { since, revision, differences: new Map<string, ViewChange>() };
     for (const watcher of [...this.#watchers]) watcher.onPolicyChange(change);

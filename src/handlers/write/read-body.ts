@@ -1,6 +1,6 @@
 import { type Decoded, decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
 import { droppedText } from '../../api/codec/keep-part.ts';
-import type { ApiObject, Kind } from '../../api/kind.ts';
+import type { ApiObject, Kind, ResourceType } from '../../api/kind.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
@@ -26,8 +26,8 @@ export const bodyOf = (request: ApiRequest): RequestBody =>
   request.body ?? { bytes: new Uint8Array(), mediaType: 'application/json' };
 
 /** T-12h. The namespace is ignored for kinds without one, as kube-apiserver does. */
-export function checkNamespace(object: ApiObject, kind: Kind, namespace: string): void {
-  const sent = object.metadata.namespace ?? '';
+export function checkNamespace(object: ApiObject, kind: ResourceType, namespace: string): void {
+  const sent = object.metadata?.namespace ?? '';
   if (kind.namespaced && sent !== '' && sent !== namespace) {
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }

@@ -13,6 +13,7 @@ const RECORD: RequestRecord = {
   isRouted: true,
   user: 'ann',
   userInfo: { name: 'ann', uid: '7', groups: ['dev', 'system:authenticated'], extra: { from: ['here'] } },
+  impersonatedUser: undefined,
   target: {
     verb: 'create',
     group: '',

@@ -73,7 +73,7 @@ function rejectUnaudited(): never {
  * mistake.
  */
 export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'ResponseComplete', now: number): string {
-  const { clientAddress, userAgent, target, userInfo } = record;
+  const { clientAddress, userAgent, target, userInfo, impersonatedUser } = record;
   return safeLine(
     JSON.stringify({
       kind: 'Event',
@@ -84,6 +84,7 @@ export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'Res
       requestURI: cut(record.path, isBrief(record) ? MAX_REJECTED_PATH : MAX_PATH),
       verb: record.verb,
       user: userInfo === undefined ? {} : userOf(userInfo),
+      impersonatedUser: impersonatedUser && impersonatedOf(impersonatedUser, record),
       sourceIPs: clientAddress === '' ? undefined : [clientAddress],
       userAgent: userAgent === '' ? undefined : userAgent,
       objectRef: target === undefined ? undefined : objectOf(target, record),
@@ -101,6 +102,19 @@ const userOf = ({ name, uid, groups, extra }: User): object => ({
   groups,
   extra: Object.keys(extra).length === 0 ? undefined : extra,
 });
+
+/** Written by the impersonator, unlike the names of authenticated users: it is cut, and a token in it is redacted. */
+function impersonatedOf({ name, uid, groups, extra }: User, record: RequestRecord): object {
+  const limit = isBrief(record) ? MAX_REJECTED_NAME : MAX_NAME;
+  const written = (text: string): string => cut(record.redact(text), limit);
+  const all = Object.entries(extra).map(([key, values]) => [written(key), values.map(written)]);
+  return userOf({
+    name: written(name),
+    uid: written(uid),
+    groups: groups.map(written),
+    extra: Object.fromEntries(all),
+  });
+}
 
 function objectOf({ resource, namespace, name, group, version, subresource }: Target, record: RequestRecord): object {
   const limit = isBrief(record) ? MAX_REJECTED_NAME : MAX_NAME;

@@ -22,8 +22,10 @@ export interface RequestRecord {
   readonly isRouted: boolean;
   /** Name of the user; `""` when the request was not authenticated. */
   readonly user: string;
-  /** As the cluster that the request is about knows the caller. */
+  /** As the cluster that the request is about knows the caller who authenticated. */
   readonly userInfo: User | undefined;
+  /** The user that the caller acted as. */
+  readonly impersonatedUser: User | undefined;
   readonly target: Target | undefined;
   readonly decision: AuditedDecision | undefined;
   /** The reason in the Status of an error. */
@@ -67,6 +69,7 @@ class ExchangeRecord implements RequestRecord {
   readonly auditedCode: number | undefined;
   readonly started: boolean;
   readonly userInfo: User | undefined;
+  readonly impersonatedUser: User | undefined;
   readonly #exchange: Exchange;
   readonly #credential: string | undefined;
 
@@ -85,7 +88,10 @@ class ExchangeRecord implements RequestRecord {
     this.failure = x.failure;
     this.auditedCode = x.auditedCode;
     this.started = x.started;
-    this.userInfo = x.caller?.as(resource?.question.cluster);
+    const cluster = resource?.question.cluster;
+    const impersonator = x.caller?.impersonator;
+    this.userInfo = (impersonator ?? x.caller)?.as(cluster);
+    this.impersonatedUser = impersonator && x.caller?.as(info?.type === 'path' ? info.cluster : cluster);
   }
 
   get auditId(): string {
@@ -156,7 +162,7 @@ export function logRequests(logger: Logger): (record: RequestRecord) => void {
   return (record) => {
     const level = record.code >= 500 ? 'warn' : record.code >= 400 && record.code !== 429 ? 'info' : 'debug';
     if (!logger.isLevelEnabled(level)) return;
-    const { cluster, annotations, trace, milliseconds } = record;
+    const { cluster, annotations, trace, milliseconds, impersonatedUser } = record;
     const fields = {
       auditId: record.auditId,
       ...(trace === undefined ? {} : { traceId: trace.traceId }),
@@ -166,6 +172,7 @@ export function logRequests(logger: Logger): (record: RequestRecord) => void {
       code: record.code,
       ms: Math.round(milliseconds * 10) / 10,
       user: record.user,
+      ...(impersonatedUser === undefined ? {} : { impersonatedUser: impersonatedUser.name }),
       ...(annotations.size === 0 ? {} : { annotations: Object.fromEntries(annotations) }),
     };
     logger[level](fields, 'request');

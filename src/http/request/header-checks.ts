@@ -2,13 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import { ApiError, badRequest } from '../../api/status.ts';
 import type { Method } from './request-info.ts';
 
+export interface HeaderLine {
+  readonly name: string;
+  readonly value: string;
+}
+
 /** What the pipeline reads from the header block, checked. */
 export interface CheckedHeaders {
   readonly method: Method;
   /** The first `Accept` line; Node would join several (N-06). */
   readonly accept: string | undefined;
-  /** The first `Impersonate-*` header, if there is one. */
-  readonly impersonation: { readonly header: string; readonly value: string } | undefined;
+  /** The `Impersonate-*` lines in order, names in lower case; undefined when there is none. */
+  readonly impersonation: readonly HeaderLine[] | undefined;
 }
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']);
@@ -29,7 +34,7 @@ export function readCheckedHeaders(req: IncomingMessage): CheckedHeaders {
   if (!isMethod(method)) throw methodNotAllowed();
 
   let accept: string | undefined;
-  let impersonation: CheckedHeaders['impersonation'];
+  let impersonation: HeaderLine[] | undefined;
   const seen: string[] = [];
   for (let at = 0; at < lines.length; at += 2) {
     const name = (lines[at] ?? '').toLowerCase();
@@ -38,8 +43,12 @@ export function readCheckedHeaders(req: IncomingMessage): CheckedHeaders {
     if (name === 'authorization' || name === 'host' || name === 'content-type') {
       if (seen.includes(name)) throw badRequest(`the request has more than one ${name} header`);
       seen.push(name);
-    } else if (name === 'accept') accept ??= value;
-    else if (name.startsWith('impersonate-')) impersonation ??= { header: name, value };
+    } else if (name === 'accept') {
+      accept ??= value;
+    } else if (name.startsWith('impersonate-')) {
+      impersonation ??= [];
+      impersonation.push({ name, value });
+    }
   }
   if (req.httpVersionMajor !== 1) throw badRequest('only HTTP/1.1 is spoken here');
   if (req.httpVersionMinor > 0 && !seen.includes('host')) throw badRequest('the request has no Host header');

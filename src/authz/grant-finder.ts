@@ -1,0 +1,25 @@
+import type { Grant } from '../api/authorization.ts';
+import { holds } from './binding-index.ts';
+import type { ClusterView } from './cluster-selector.ts';
+import type { CompiledRole } from './compiled-rbac.ts';
+import type { Match } from './rule-index.ts';
+
+/**
+ * The bindings of these namespaces (`""`: ClusterRoleBindings) that allow something in a cluster. Undefined for
+ * every other one: the reader may pause anywhere.
+ */
+export function* findGrants(
+  roles: Iterable<CompiledRole>,
+  match: Match,
+  namespaces: readonly string[],
+  view: ClusterView | undefined,
+): Generator<Grant | undefined> {
+  for (const role of roles) {
+    if (role.bindings.size > 0 && role.exists && match.admits(role.index)) {
+      for (const binding of role.bindings) {
+        yield namespaces.includes(binding.facts.namespace) && holds(binding, view) ? binding.facts : undefined;
+      }
+    }
+    yield undefined;
+  }
+}

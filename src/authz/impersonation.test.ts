@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest';
+import type { Caller, User } from '../api/caller.ts';
+import { impersonate } from './impersonation.ts';
+import { account, ask, binding, Fleet, person, role } from './rbac.fixture.ts';
+
+const wanted = (name: string, more: Partial<User> = {}): User => ({ name, uid: '', groups: [], extra: {}, ...more });
+
+function fleet(): Fleet {
+  const world = new Fleet();
+  world.clusters.set('east', { env: 'prod' });
+  world.clusters.set('west', { env: 'dev' });
+  world.put(
+    role('impersonator', [{ verbs: ['impersonate'], apiGroups: [''], resources: ['users', 'serviceaccounts'] }]),
+    binding('everywhere', 'ClusterRole/impersonator', ['User:root']),
+    binding('prod', 'ClusterRole/impersonator', ['User:alice', 'ServiceAccount:ci/robot'], { clusters: 'env=prod' }),
+    role('reader', [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]),
+    binding('carol', 'ClusterRole/reader', ['User:carol']),
+    binding('bot', 'ClusterRole/reader', ['ServiceAccount:ci/bot']),
+  );
+  return world;
+}
+
+function become(world: Fleet, caller: Caller, user: User, cluster: string | undefined): Caller {
+  const outcome = impersonate(world.policy, caller, user, cluster);
+  if (!outcome.allowed) throw new Error(`refused: ${outcome.question.resource} ${outcome.question.name}`);
+  return outcome.caller;
+}
+
+const reads = (world: Fleet, caller: Caller, cluster: string | undefined): boolean =>
+  world.policy.decide(caller, ask({ verb: 'get', cluster })).allowed;
+
+describe('an impersonation', () => {
+  test('that is allowed everywhere makes the caller that user everywhere', () => {
+    const world = fleet();
+    const carol = become(world, person('root'), wanted('carol'), 'east');
+    expect([carol.as('east').name, carol.as('west').name, carol.as(undefined).name]).toEqual([
+      'carol',
+      'carol',
+      'carol',
+    ]);
+    expect(carol.home).toBeUndefined();
+  });
+
+  test('that is allowed in some clusters holds in the cluster of the request only', () => {
+    const world = fleet();
+    const alice = person('alice');
+    const carol = become(world, alice, wanted('carol'), 'east');
+    expect([carol.as('east').name, carol.as('west').name, carol.as(undefined).name]).toEqual([
+      'carol',
+      'alice',
+      'alice',
+    ]);
+    expect([reads(world, carol, 'east'), reads(world, carol, 'west')]).toEqual([true, false]);
+    for (const cluster of ['west', 'gone', undefined]) {
+      expect(impersonate(world.policy, alice, wanted('carol'), cluster).allowed, cluster).toBe(false);
+    }
+  });
+
+  test('by a pass is that of its account: local permissions count at home', () => {
+    const world = fleet();
+    const robot = account('east', 'ci', 'robot');
+    const carol = become(world, robot, wanted('carol'), 'east');
+    expect([carol.as('east').name, carol.as('west').name]).toEqual([
+      'carol',
+      'system:cluster:east:serviceaccount:ci:robot',
+    ]);
+    expect(impersonate(world.policy, account('west', 'ci', 'robot'), wanted('carol'), 'east').allowed).toBe(false);
+  });
+
+  test('of an account is that of its pass: local in the cluster of the request', () => {
+    const world = fleet();
+    const bot = become(world, person('root'), wanted('system:serviceaccount:ci:bot'), 'east');
+    const pass = account('east', 'ci', 'bot');
+    for (const cluster of ['east', 'west', undefined]) {
+      expect([bot.as(cluster).name, bot.as(cluster).groups]).toEqual([pass.as(cluster).name, pass.as(cluster).groups]);
+    }
+    expect(bot.home).toBe('east');
+  });
+
+  test('keeps the limits and the end of its impersonator', () => {
+    const world = fleet();
+    const root = { ...person('root'), expiresAt: 7, dependsOn: ['key'] };
+    const carol = become(world, root, wanted('carol'), undefined);
+    expect(carol).toMatchObject({ flow: root.flow, expiresAt: 7, dependsOn: ['key'], impersonator: root });
+    expect(carol.key).not.toBe(become(world, root, wanted('dave'), undefined).key);
+    expect(carol.key).not.toBe(become(world, person('root', 'g'), wanted('carol'), undefined).key);
+  });
+
+  test('ends with the permission', () => {
+    const world = fleet();
+    const carol = become(world, person('root'), wanted('carol'), 'east');
+    expect(carol.isLive()).toBe(true);
+    world.remove(binding('everywhere', 'ClusterRole/impersonator', []));
+    expect(carol.isLive()).toBe(false);
+  });
+
+  test('needs a permission for each group, uid and extra value', () => {
+    const world = fleet();
+    const refused = (more: Partial<User>) => {
+      const outcome = impersonate(world.policy, person('root'), wanted('carol', more), undefined);
+      return outcome.allowed ? undefined : `${outcome.question.resource}/${outcome.question.subresource}`;
+    };
+    expect(refused({})).toBeUndefined();
+    expect(refused({ groups: ['system:masters'] })).toBe('groups/');
+    expect(refused({ uid: '1' })).toBe('uids/');
+    expect(refused({ extra: { scopes: ['x'] } })).toBe('userextras/scopes');
+  });
+
+  test('of the anonymous user is not authenticated', () => {
+    const world = fleet();
+    const groupsOf = (name: string, groups: string[] = []) =>
+      become(world, person('boss', 'system:masters'), wanted(name, { groups }), undefined).as(undefined).groups;
+    expect(groupsOf('system:anonymous')).toEqual(['system:unauthenticated']);
+    expect(groupsOf('carol', ['system:unauthenticated'])).toEqual(['system:unauthenticated']);
+    expect(groupsOf('carol', ['system:authenticated', 'x'])).toEqual(['system:authenticated', 'x']);
+    expect(groupsOf('system:serviceaccount:ci')).toEqual(['system:authenticated']);
+  });
+});

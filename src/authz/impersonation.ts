@@ -1,0 +1,137 @@
+import type { Authorizer, Decision, ResourceQuestion } from '../api/authorization.ts';
+import {
+  ANONYMOUS,
+  AUTHENTICATED,
+  type Caller,
+  SERVICE_ACCOUNTS_GROUP,
+  UNAUTHENTICATED,
+  type User,
+} from '../api/caller.ts';
+import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
+
+/** The verb of the permission to act as another user, group, service account, uid or extra value. */
+const IMPERSONATE = 'impersonate';
+const AUTHENTICATION_GROUP = 'authentication.k8s.io';
+
+export type Impersonation =
+  | { readonly allowed: true; readonly caller: Caller }
+  | { readonly allowed: false; readonly question: ResourceQuestion; readonly decision: Decision };
+
+/**
+ * The caller of a request with `Impersonate-*` headers, as in kube-apiserver: each value of `wanted` needs the verb
+ * `impersonate`. The permission is asked for in `cluster`, the cluster of the request (undefined at the fleet), so a
+ * binding that is restricted to clusters allows it there only. See ADR 31.
+ */
+export function impersonate(
+  authorizer: Pick<Authorizer, 'decide'>,
+  caller: Caller,
+  wanted: User,
+  cluster: string | undefined,
+): Impersonation {
+  const account = splitAccount(wanted.name);
+  const questions = questionsOf(wanted, account, cluster);
+  for (const question of questions) {
+    const decision = authorizer.decide(caller, question);
+    if (!decision.allowed) return { allowed: false, question, decision };
+  }
+  const mayIn = (where: string | undefined): boolean =>
+    questions.every((question) => authorizer.decide(caller, { ...question, cluster: where }).allowed);
+  const user = withGroups(wanted, account);
+  if (cluster === undefined) return { allowed: true, caller: sameEverywhere(caller, user, () => mayIn(undefined)) };
+  if (account === undefined && mayIn(undefined)) {
+    return { allowed: true, caller: sameEverywhere(caller, user, () => mayIn(cluster) && mayIn(undefined)) };
+  }
+  const elsewhere = account === undefined ? caller.as(undefined) : accountElsewhere(cluster, account);
+  return { allowed: true, caller: localTo(cluster, caller, { user, elsewhere }, () => mayIn(cluster)) };
+}
+
+interface Account {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+const ACCOUNT_PREFIX = 'system:serviceaccount:';
+
+/** The account of a user name; undefined for any other name, also for one that only begins like it (IMP-20). */
+function splitAccount(userName: string): Account | undefined {
+  if (!userName.startsWith(ACCOUNT_PREFIX)) return undefined;
+  const [namespace = '', name = '', ...more] = userName.slice(ACCOUNT_PREFIX.length).split(':');
+  const isValid = more.length === 0 && isDns1123Label(namespace).length === 0 && isDns1123Subdomain(name).length === 0;
+  return isValid ? { namespace, name } : undefined;
+}
+
+/** In kube-apiserver's order: the first that is refused is the answer. */
+function questionsOf(wanted: User, account: Account | undefined, cluster: string | undefined): ResourceQuestion[] {
+  const ask = (group: string, resource: string, name: string, more: Partial<ResourceQuestion> = {}) => ({
+    verb: IMPERSONATE,
+    group,
+    resource,
+    subresource: '',
+    namespace: '',
+    name,
+    cluster,
+    ...more,
+  });
+  return [
+    account === undefined
+      ? ask('', 'users', wanted.name)
+      : ask('', 'serviceaccounts', account.name, { namespace: account.namespace }),
+    ...(wanted.uid === '' ? [] : [ask(AUTHENTICATION_GROUP, 'uids', wanted.uid)]),
+    ...wanted.groups.map((group) => ask('', 'groups', group)),
+    ...Object.entries(wanted.extra).flatMap(([subresource, values]) =>
+      values.map((value) => ask(AUTHENTICATION_GROUP, 'userextras', value, { subresource })),
+    ),
+  ];
+}
+
+/** The groups of an account are known; every user but the anonymous one is authenticated (IMP-14 to IMP-16). */
+function withGroups(wanted: User, account: Account | undefined): User {
+  const { name, groups } = wanted;
+  const own =
+    groups.length === 0 && account !== undefined
+      ? [SERVICE_ACCOUNTS_GROUP, `${SERVICE_ACCOUNTS_GROUP}:${account.namespace}`]
+      : groups;
+  const added = name === ANONYMOUS ? UNAUTHENTICATED : AUTHENTICATED;
+  const isComplete = own.includes(added) || own.includes(UNAUTHENTICATED);
+  return { ...wanted, groups: isComplete ? own : [...own, added] };
+}
+
+/** As for a pass of the account: see authn/issued-token-authenticator.ts. */
+const accountElsewhere = (cluster: string, { namespace, name }: Account): User => ({
+  name: `system:cluster:${cluster}:serviceaccount:${namespace}:${name}`,
+  uid: '',
+  groups: [`system:cluster:${cluster}:serviceaccounts`, AUTHENTICATED],
+  extra: {},
+});
+
+/** For an impersonation that is allowed in every cluster. `mayStill`: whether it would still be allowed. */
+const sameEverywhere = (impersonator: Caller, user: User, mayStill: () => boolean): Caller => ({
+  ...heldBy(impersonator, mayStill),
+  as: () => user,
+  home: undefined,
+  key: JSON.stringify(['impersonated', impersonator.key, textOf(user)]),
+});
+
+/** For one that is allowed in this cluster: elsewhere the caller is another user. */
+const localTo = (
+  cluster: string,
+  impersonator: Caller,
+  { user, elsewhere }: { readonly user: User; readonly elsewhere: User },
+  mayStill: () => boolean,
+): Caller => ({
+  ...heldBy(impersonator, mayStill),
+  as: (asked) => (asked === cluster ? user : elsewhere),
+  home: cluster,
+  key: JSON.stringify(['impersonated', impersonator.key, cluster, textOf(user), textOf(elsewhere)]),
+});
+
+const textOf = ({ name, uid, groups }: User): unknown => [name, uid, groups];
+
+/** An impersonation ends with the credential of the impersonator, and with its permission. */
+const heldBy = (impersonator: Caller, mayStill: () => boolean): Omit<Caller, 'as' | 'home' | 'key'> => ({
+  flow: impersonator.flow,
+  expiresAt: impersonator.expiresAt,
+  dependsOn: impersonator.dependsOn,
+  isLive: () => impersonator.isLive() && mayStill(),
+  impersonator,
+});

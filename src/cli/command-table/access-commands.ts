@@ -1,0 +1,101 @@
+import type { Command, Flag } from '../command.ts';
+import { cluster, namespace, noHeaders, output } from './flags.ts';
+
+const group: Flag = {
+  flags: '--group <group>',
+  doc: 'Group of the user. `system:authenticated` is added.',
+  repeatable: true,
+};
+
+/** Commands about permissions: one's own, and those of others. */
+export const ACCESS_COMMANDS: readonly Command[] = [
+  {
+    path: ['auth', 'can-i'],
+    summary: 'Check whether an action is allowed.',
+    details:
+      'Prints `yes` and exits with 0, or prints `no` and exits with 1. `--list` prints all allowed actions in a namespace.',
+    arguments: [
+      { name: '[VERB]', doc: '`get`, `list`, `create`...' },
+      { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
+      { name: '[NAME]', doc: 'Name of an object.' },
+    ],
+    flags: [
+      { flags: '--subresource <name>', doc: 'Subresource, e.g. `token`.' },
+      { ...namespace, default: 'default' },
+      { flags: '-A, --all-namespaces', doc: 'Check the action in all namespaces.' },
+      cluster('Check in this cluster. If unset, checks the API of the fleet.'),
+      { flags: '--list', doc: 'Print all allowed actions.' },
+      { flags: '-q, --quiet', doc: 'Suppress output and only return the exit code.' },
+      noHeaders,
+    ],
+    examples: [
+      'clusterpass auth can-i get clusters prod-eu-1',
+      'clusterpass auth can-i create serviceaccounts/builder --subresource token -n ci --cluster prod-eu-1',
+      'clusterpass auth can-i --list -n ci --cluster prod-eu-1',
+    ],
+  },
+  {
+    path: ['auth', 'why'],
+    summary: 'Explain why an action is allowed or not.',
+    details:
+      'Prints `yes` with the binding and the role that allow the action, or `no` with a role and a binding that would ' +
+      'allow it, as YAML to review and apply. Exits with 0 or 1. About others (`--user`, `--group`) it needs the ' +
+      'permission to `create` `subjectaccessreviews`.',
+    arguments: [
+      { name: '<VERB>', doc: '`get`, `list`, `create`...' },
+      { name: '<TYPE>', doc: 'Resource, or `TYPE/NAME`.' },
+      { name: '[NAME]', doc: 'Name of an object.' },
+    ],
+    flags: [
+      { flags: '--user <name>', doc: 'Another user. Defaults to yourself.' },
+      group,
+      { flags: '--subresource <name>', doc: 'Subresource, e.g. `token`.' },
+      { ...namespace, default: 'default' },
+      { flags: '-A, --all-namespaces', doc: 'Ask about all namespaces.' },
+      cluster('Ask about this cluster. If unset, asks about the API of the fleet.'),
+    ],
+    examples: [
+      'clusterpass auth why get clusters prod-eu-1',
+      'clusterpass auth why create serviceaccounts/builder --subresource token -n ci --cluster prod-eu-1 --user carl',
+    ],
+  },
+  {
+    path: ['auth', 'reach'],
+    summary: 'List the clusters and service accounts that a user reaches.',
+    details:
+      'A cluster is listed if the user may see it, a service account if the user may request passes of it. You see the ' +
+      'clusters and accounts that you may see yourself. Groups are known to the identity provider alone: name those that ' +
+      'are to count. The name of a service account is `system:cluster:CLUSTER:serviceaccount:NAMESPACE:NAME`. Needs the ' +
+      'permission to `create` `subjectreachreviews` (API group `clusterpass.dev`).',
+    arguments: [{ name: '<USER>', doc: 'Name of the user.' }],
+    flags: [group, cluster('Only this cluster.'), noHeaders, output('`json`, `yaml`')],
+    examples: ['clusterpass auth reach carl', 'clusterpass auth reach carl --group team-shop --cluster prod-eu-1'],
+  },
+  {
+    path: ['who-can'],
+    summary: 'List the users, groups and service accounts that may do something.',
+    details:
+      'With the binding and the role behind each. Without VERB and TYPE: who may see the cluster of `--cluster`, or with ' +
+      '`--account` who may request passes of that service account. Members of a group are known to the identity provider ' +
+      'alone. You see the bindings that you may read. Needs the permission to `create` `resourceaccessreviews` (API group ' +
+      '`clusterpass.dev`), everywhere or in the cluster.',
+    arguments: [
+      { name: '[VERB]', doc: '`get`, `list`, `create`...' },
+      { name: '[TYPE]', doc: 'Resource, `TYPE/SUBRESOURCE`, or a path that starts with `/`.' },
+      { name: '[NAME]', doc: 'Name of an object.' },
+    ],
+    flags: [
+      { ...namespace, default: 'default' },
+      { flags: '-A, --all-namespaces', doc: 'Who may do it in all namespaces.' },
+      cluster('Ask about this cluster. If unset, asks about the API of the fleet.'),
+      { flags: '--account <namespace/name>', doc: 'Service account of the cluster, in place of VERB and TYPE.' },
+      noHeaders,
+      output('`json`, `yaml`'),
+    ],
+    examples: [
+      'clusterpass who-can create serviceaccounts/token -n ci --cluster prod-eu-1',
+      'clusterpass who-can --cluster prod-eu-1',
+      'clusterpass who-can --cluster prod-eu-1 --account ci/builder',
+    ],
+  },
+];

@@ -1,0 +1,81 @@
+import { createCatalog } from '../../api/catalog.ts';
+import type { GrantedSubject } from '../../api/kinds/grant-reviews.ts';
+import { type ResourceAttributes, reviewResourceAccess } from '../../client/access-reviews.ts';
+import type { Client } from '../../client/create-client.ts';
+import { CliError, type Invocation, type Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { GRANT_HEADERS, grantCells } from '../grant-rows.ts';
+import { findKind } from '../object-path.ts';
+import { printerFor } from '../output/printer.ts';
+import { renderTable } from '../output/table.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+import { parseServiceAccount } from '../service-account.ts';
+
+/** Lists who may do something, with the binding and the role behind each. */
+export const run: Run = async (context, invocation) => {
+  const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+  const [verb, type, name] = invocation.args;
+  if (verb !== undefined && type === undefined) throw new CliError('you must specify VERB and TYPE');
+  const client = await connect(context, invocation);
+  const status = await reviewResourceAccess(
+    client,
+    invocation.text('cluster'),
+    type?.startsWith('/') && verb !== undefined
+      ? { nonResourceAttributes: { path: type, verb } }
+      : { resourceAttributes: verb === undefined ? reachOf(invocation) : asked(invocation, client, verb, type, name) },
+  );
+  if (print !== undefined) {
+    context.out.write(print(status));
+    return 0;
+  }
+  const headers = invocation.isOff('headers') ? [] : [['KIND', 'NAME', ...GRANT_HEADERS]];
+  const rows = (status.subjects ?? []).map((subject) => [subject.kind, nameOf(subject), ...grantCells(subject)]);
+  context.out.write(renderTable([...headers, ...rows]));
+  if (status.evaluationError) context.err.write(`Warning: ${terminalSafe(status.evaluationError)}\n`);
+  return 0;
+};
+
+const nameOf = ({ namespace = '', name }: GrantedSubject): string =>
+  terminalSafe(namespace === '' ? name : `${namespace}/${name}`);
+
+/** Without VERB and TYPE: who sees the cluster, or who gets passes of the account. */
+function reachOf(invocation: Invocation): ResourceAttributes {
+  const cluster = invocation.text('cluster');
+  if (cluster === undefined) throw new CliError('you must specify VERB and TYPE, or --cluster');
+  const account = invocation.text('account');
+  if (account === undefined)
+    return { verb: 'get', group: 'clusterregistry.k8s.io', resource: 'clusters', name: cluster };
+  return {
+    verb: 'create',
+    resource: 'serviceaccounts',
+    subresource: 'token',
+    ...parseServiceAccount(account, '--account'),
+  };
+}
+
+function asked(
+  invocation: Invocation,
+  client: Client,
+  verb: string,
+  type = '',
+  name: string | undefined,
+): ResourceAttributes {
+  if (invocation.text('account') !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
+  const [resourceText = '', subresource, ...rest] = type.split('/');
+  if (rest.length > 0 || subresource === '')
+    throw new CliError(`${JSON.stringify(type)} is not TYPE or TYPE/SUBRESOURCE`);
+  const kind = findKind(createCatalog(client), resourceText);
+  const dot = resourceText.indexOf('.');
+  const isAny = resourceText === '*';
+  const resource = kind?.resource ?? (dot < 0 ? resourceText : resourceText.slice(0, dot));
+  const group = kind?.group ?? (isAny ? '*' : dot < 0 ? '' : resourceText.slice(dot + 1));
+  const isNamespaced = kind?.namespaced !== false && !invocation.is('allNamespaces');
+  return {
+    verb,
+    group,
+    resource,
+    ...(subresource === undefined ? {} : { subresource }),
+    ...(isNamespaced ? { namespace: invocation.text('namespace') ?? 'default' } : {}),
+    ...(name === undefined ? {} : { name }),
+  };
+}

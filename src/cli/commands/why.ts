@@ -1,0 +1,95 @@
+import { AUTHENTICATED } from '../../api/caller.ts';
+import { toYaml } from '../../api/codec/to-yaml.ts';
+import {
+  type ResourceAttributes,
+  reviewAccess,
+  reviewSelf,
+  reviewSubjectAccess,
+  type SubjectAccessReviewStatus,
+} from '../../client/access-reviews.ts';
+import type { Client } from '../../client/create-client.ts';
+import type { Invocation, Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+import { attributesOf } from './can-i.ts';
+
+/** Prints `yes` and the binding behind it, or `no` and the objects that would allow it. */
+export const run: Run = async (context, invocation) => {
+  const [verb = '', type = '', name] = invocation.args;
+  const client = await connect(context, invocation);
+  const cluster = invocation.text('cluster');
+  const resourceAttributes = attributesOf(context, invocation, client, verb, type, name);
+  const status = await ask(client, invocation, resourceAttributes);
+  const reason = terminalSafe(status.reason || status.evaluationError || '');
+  if (status.allowed === true) {
+    context.out.write(`yes\n${reason === '' ? 'The group system:masters may do everything.' : reason}\n`);
+    return 0;
+  }
+  context.out.write(`no\n${reason === '' ? 'No binding allows it.' : reason}\n`);
+  const subject = await subjectOf(client, invocation);
+  const documents = manifestOf(resourceAttributes, cluster, subject).map((object) => toYaml(object));
+  context.out.write(`\n# These objects would allow it.\n${documents.join('---\n')}`);
+  return 1;
+};
+
+const isAboutOthers = (invocation: Invocation): boolean =>
+  invocation.text('user') !== undefined || invocation.list('group').length > 0;
+
+function ask(client: Client, invocation: Invocation, asked: ResourceAttributes): Promise<SubjectAccessReviewStatus> {
+  const cluster = invocation.text('cluster');
+  if (!isAboutOthers(invocation)) return reviewAccess(client, cluster, { resourceAttributes: asked });
+  const user = invocation.text('user') ?? '';
+  const groups = [...new Set([...invocation.list('group'), AUTHENTICATED])];
+  return reviewSubjectAccess(client, cluster, { user, groups, resourceAttributes: asked });
+}
+
+interface SubjectReference {
+  readonly kind: 'User' | 'Group';
+  readonly name: string;
+}
+
+/** The user that was asked about, else the first group, else the caller. */
+async function subjectOf(client: Client, invocation: Invocation): Promise<SubjectReference> {
+  const user = invocation.text('user');
+  if (user !== undefined) return { kind: 'User', name: user };
+  const [group] = invocation.list('group');
+  if (group !== undefined) return { kind: 'Group', name: group };
+  const { status } = await reviewSelf(client, invocation.text('cluster'));
+  return { kind: 'User', name: status?.userInfo?.username ?? '' };
+}
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+/** A role and a binding that allow this to the subject, and nothing else. */
+function manifestOf(asked: ResourceAttributes, pathCluster: string | undefined, subject: SubjectReference): object[] {
+  const { verb, group = '', resource, subresource, namespace, name } = asked;
+  // A Cluster object belongs to the cluster that it describes.
+  const cluster = pathCluster ?? (group === 'clusterregistry.k8s.io' && resource === 'clusters' ? name : undefined);
+  const title = `${verb}-${name ?? resource}`.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '-');
+  const isLocal = namespace !== undefined;
+  const roleKind = isLocal ? 'Role' : 'ClusterRole';
+  const metadata = { name: title, ...(isLocal ? { namespace } : {}) };
+  const clusters = { 'clusterpass.dev/clusters': `kubernetes.io/metadata.name=${cluster}` };
+  return [
+    {
+      apiVersion: `${RBAC_GROUP}/v1`,
+      kind: roleKind,
+      metadata,
+      rules: [
+        {
+          apiGroups: [group],
+          resources: [subresource === undefined ? resource : `${resource}/${subresource}`],
+          ...(name === undefined ? {} : { resourceNames: [name] }),
+          verbs: [verb],
+        },
+      ],
+    },
+    {
+      apiVersion: `${RBAC_GROUP}/v1`,
+      kind: `${roleKind}Binding`,
+      metadata: { ...metadata, ...(cluster === undefined ? {} : { annotations: clusters }) },
+      subjects: [{ apiGroup: RBAC_GROUP, ...subject }],
+      roleRef: { apiGroup: RBAC_GROUP, kind: roleKind, name: title },
+    },
+  ];
+}

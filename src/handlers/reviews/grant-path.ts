@@ -1,0 +1,36 @@
+import type { Authorizer, Grant } from '../../api/authorization.ts';
+import type { Caller } from '../../api/caller.ts';
+import type { GrantPath } from '../../api/kinds/grant-reviews.ts';
+import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
+
+const bindingResource = (namespace: string): string => (namespace === '' ? 'clusterrolebindings' : 'rolebindings');
+
+const question = (verb: string, namespace: string, name: string) => ({
+  verb,
+  group: RBAC_GROUP,
+  resource: bindingResource(namespace),
+  subresource: '',
+  namespace,
+  name,
+  cluster: undefined,
+});
+
+/** Whether the asker may read a binding, and so may learn what it grants to whom. */
+export const mayReadBinding = (
+  authorizer: Pick<Authorizer, 'decide'>,
+  asker: Caller,
+  { namespace, name }: Pick<Grant, 'namespace' | 'name'>,
+): boolean => authorizer.decide(asker, question('get', namespace, name)).allowed;
+
+/** Whether the asker may list the bindings of a namespace (`""`: ClusterRoleBindings). */
+export const mayListBindings = (authorizer: Pick<Authorizer, 'decide'>, asker: Caller, namespace: string): boolean =>
+  authorizer.decide(asker, question('list', namespace, '')).allowed;
+
+/** The binding and the role of a grant, as references. */
+export function grantPath({ kind, namespace, name, target }: Grant): GrantPath {
+  const roleNamespace = target.kind === 'Role' ? namespace : '';
+  return {
+    binding: { kind, ...(namespace === '' ? {} : { namespace }), name },
+    role: { kind: target.kind, ...(roleNamespace === '' ? {} : { namespace: roleNamespace }), name: target.name },
+  };
+}

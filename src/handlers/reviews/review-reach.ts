@@ -1,0 +1,152 @@
+import type { Decision, ResourceQuestion } from '../../api/authorization.ts';
+import { AUTHENTICATED, type Identity, SERVICE_ACCOUNTS_GROUP, type User } from '../../api/caller.ts';
+import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import {
+  type GrantPath,
+  type ReachedAccount,
+  type ReachedCluster,
+  type SubjectReachReview,
+  subjectReachReviewType,
+} from '../../api/kinds/grant-reviews.ts';
+import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
+import type { ApiRequest } from '../../api/request.ts';
+import { TimeSlice } from '../../lib/time-slice.ts';
+import { grantPath, mayReadBinding } from './grant-path.ts';
+import type { Review, ReviewParts } from './review.ts';
+
+const DEFAULT_LIMIT = 500;
+const MAX_LIMIT = 1_000;
+/** Bounds the decisions of one request. The cluster that exceeds it is the last one of its page. */
+const MAX_CHECKED = 200_000;
+
+/**
+ * What a subject reaches, cluster by cluster: those that it may get, and the accounts whose tokens it may create. Shows
+ * only clusters that the asker may get, and only accounts that the asker may get or create tokens of.
+ */
+export const reviewReach: Review = async (parts, request, sent) => {
+  const { spec = {} } = sent as SubjectReachReview;
+  const errors = specErrors(spec);
+  if (errors.length > 0) throw invalid(subjectReachReviewType, '', errors);
+  await parts.reader.catchUp();
+  const review = new ReachReview(parts, request, identityOf(spec));
+  const status = await review.run(spec.limit ?? DEFAULT_LIMIT, spec.continue ?? '');
+  return { metadata: {}, spec, status };
+};
+
+function specErrors({ user = '', groups = [], limit }: NonNullable<SubjectReachReview['spec']>): FieldError[] {
+  const isNamed = user !== '' || groups.length > 0;
+  const isInRange = limit === undefined || (limit >= 1 && limit <= MAX_LIMIT);
+  return [
+    ...(isNamed ? [] : [invalidValue('spec.user', user, 'at least one of user or group must be specified')]),
+    ...(isInRange ? [] : [invalidValue('spec.limit', limit, `must be between 1 and ${MAX_LIMIT}`)]),
+  ];
+}
+
+const FOREIGN_ACCOUNT = /^system:cluster:([^:]+):serviceaccount:([^:]+):([^:]+)$/;
+
+/** The name of an account at the fleet names its cluster; there it is the local account. */
+function identityOf({ user: name = '', groups = [] }: NonNullable<SubjectReachReview['spec']>): Identity {
+  const [, home, namespace, account] = FOREIGN_ACCOUNT.exec(name) ?? [];
+  const user: User = { name, uid: '', groups, extra: {} };
+  if (home === undefined) return { as: () => user };
+  const local: User = {
+    ...user,
+    name: `system:serviceaccount:${namespace}:${account}`,
+    groups: [SERVICE_ACCOUNTS_GROUP, `${SERVICE_ACCOUNTS_GROUP}:${namespace}`, AUTHENTICATED, ...groups],
+  };
+  const foreign: User = { ...user, groups: [`system:cluster:${home}:serviceaccounts`, AUTHENTICATED, ...groups] };
+  return { as: (cluster) => (cluster === home ? local : foreign) };
+}
+
+class ReachReview {
+  readonly #parts: ReviewParts;
+  readonly #request: ApiRequest;
+  readonly #subject: Identity;
+  readonly #slice: TimeSlice;
+  #checked = 0;
+
+  constructor(parts: ReviewParts, request: ApiRequest, subject: Identity) {
+    this.#parts = parts;
+    this.#request = request;
+    this.#subject = subject;
+    this.#slice = new TimeSlice(request);
+  }
+
+  async run(limit: number, after: string): Promise<{ clusters: ReachedCluster[]; continue?: string }> {
+    const clusters: ReachedCluster[] = [];
+    const { target } = this.#request;
+    let last = after;
+    for (const name of this.#clusterNames()) {
+      if (name <= after || (target.cluster !== undefined && name !== target.cluster)) continue;
+      if (clusters.length >= limit || this.#checked >= MAX_CHECKED) return { clusters, continue: last };
+      last = name;
+      if (this.#slice.isOver) await this.#slice.next();
+      if (!this.#askerMay(aboutCluster(name))) continue;
+      const reached = await this.#reachIn(name);
+      if (reached.visible || reached.accounts.length > 0) clusters.push(reached);
+    }
+    return { clusters };
+  }
+
+  *#clusterNames(): Generator<string> {
+    const { catalog, reader } = this.#parts;
+    for (const { name } of reader.cache(catalog.clusters).snapshot.scan(kindPrefix(catalog.clusters))) yield name;
+  }
+
+  async #reachIn(cluster: string): Promise<ReachedCluster> {
+    const seen = this.#decide(aboutCluster(cluster));
+    const accounts: ReachedAccount[] = [];
+    const { catalog, reader } = this.#parts;
+    const { snapshot } = reader.cache(catalog.serviceAccounts);
+    for (const { namespace, name } of snapshot.scan(collectionPrefix(catalog.serviceAccounts, cluster, ''))) {
+      if (this.#slice.isOver) await this.#slice.next();
+      const token = aboutAccount(cluster, namespace, name, 'token');
+      const decision = this.#decide(token);
+      if (!decision.allowed) continue;
+      if (!this.#askerMay(aboutAccount(cluster, namespace, name, '')) && !this.#askerMay(token)) continue;
+      accounts.push({ namespace, name, ...this.#pathOf(decision) });
+    }
+    return { name: cluster, visible: seen.allowed, ...this.#pathOf(seen), accounts };
+  }
+
+  #decide(question: ResourceQuestion): Decision {
+    this.#checked++;
+    return this.#parts.authorizer.decide(this.#subject, question);
+  }
+
+  #askerMay(question: ResourceQuestion): boolean {
+    this.#checked++;
+    return this.#parts.authorizer.decide(this.#request.caller, question).allowed;
+  }
+
+  #pathOf({ grant }: Decision): GrantPath {
+    if (grant === undefined || !mayReadBinding(this.#parts.authorizer, this.#request.caller, grant)) return {};
+    return grantPath(grant);
+  }
+}
+
+const aboutCluster = (name: string): ResourceQuestion => ({
+  verb: 'get',
+  group: CLUSTER_GROUP,
+  resource: 'clusters',
+  subresource: '',
+  namespace: '',
+  name,
+  cluster: name,
+});
+
+const aboutAccount = (
+  cluster: string,
+  namespace: string,
+  name: string,
+  subresource: '' | 'token',
+): ResourceQuestion => ({
+  verb: subresource === 'token' ? 'create' : 'get',
+  group: '',
+  resource: 'serviceaccounts',
+  subresource,
+  namespace,
+  name,
+  cluster,
+});

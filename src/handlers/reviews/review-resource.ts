@@ -1,0 +1,94 @@
+import {
+  type BoundSubject,
+  clusterAskedAbout,
+  type Grant,
+  type PathQuestion,
+  type ResourceQuestion,
+} from '../../api/authorization.ts';
+import { MASTERS, SERVICE_ACCOUNTS_GROUP } from '../../api/caller.ts';
+import { invalid } from '../../api/field-error.ts';
+import {
+  type GrantedSubject,
+  type ResourceAccessReview,
+  resourceAccessReviewType,
+} from '../../api/kinds/grant-reviews.ts';
+import { TimeSlice } from '../../lib/time-slice.ts';
+import { grantPath, mayListBindings, mayReadBinding } from './grant-path.ts';
+import type { Review } from './review.ts';
+import { attributeErrors } from './review-access.ts';
+
+/** Bounds one response. */
+const MAX_SUBJECTS = 10_000;
+const HIDDEN = 'bindings that you may not read are left out';
+const SHORTENED = 'there are more subjects than are listed';
+
+/**
+ * Who can: the subjects of all bindings that allow something. Under the path of a cluster the question is about that
+ * cluster; at the fleet it is about no cluster, unless it names a Cluster object. The asker sees the bindings that it
+ * may read. That some are left out follows from the rules of the asker alone, so it tells nothing about them.
+ */
+export const reviewResource: Review = async ({ authorizer }, request, sent) => {
+  const { spec = {} } = sent as ResourceAccessReview;
+  const errors = attributeErrors(spec);
+  if (errors.length > 0) throw invalid(resourceAccessReviewType, '', errors);
+  const { caller, target } = request;
+  const question = questionOf(spec, target.cluster);
+  const cluster = 'path' in question ? undefined : question.cluster;
+  const namespaces = 'path' in question || question.namespace === '' ? [''] : ['', question.namespace];
+  const subjects: GrantedSubject[] = [];
+  const slice = new TimeSlice(request);
+  let isShortened = false;
+  for (const grant of authorizer.grantsOf(question)) {
+    if (slice.isOver) await slice.next();
+    if (grant === undefined || !mayReadBinding(authorizer, caller, grant)) continue;
+    isShortened = subjects.length + grant.subjects.length > MAX_SUBJECTS;
+    if (isShortened) break;
+    subjects.push(...subjectsOf(grant, cluster));
+  }
+  // P-19: they need no binding.
+  if (!subjects.some(({ kind, name }) => kind === 'Group' && name === MASTERS)) {
+    subjects.push({ kind: 'Group', name: MASTERS });
+  }
+  const isHidden = !namespaces.every((namespace) => mayListBindings(authorizer, caller, namespace));
+  const problems = [...(isHidden ? [HIDDEN] : []), ...(isShortened ? [SHORTENED] : [])];
+  return {
+    metadata: {},
+    spec,
+    status: {
+      subjects: subjects.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),
+      incomplete: problems.length > 0,
+      ...(problems.length === 0 ? {} : { evaluationError: problems.join('; ') }),
+    },
+  };
+};
+
+function questionOf(
+  { resourceAttributes, nonResourceAttributes = {} }: NonNullable<ResourceAccessReview['spec']>,
+  pathCluster: string | undefined,
+): ResourceQuestion | PathQuestion {
+  if (resourceAttributes === undefined) {
+    return { verb: nonResourceAttributes.verb ?? '', path: nonResourceAttributes.path ?? '' };
+  }
+  const { verb = '', group = '', resource = '', subresource = '', namespace = '', name = '' } = resourceAttributes;
+  const cluster = clusterAskedAbout({ group, resource, name }, pathCluster);
+  return { verb, group, resource, subresource, namespace, name, cluster };
+}
+
+const subjectsOf = (grant: Grant, cluster: string | undefined): GrantedSubject[] =>
+  grant.subjects
+    .filter((subject) => cluster !== undefined || !isLocalAccount(subject))
+    .map((subject) => ({ ...shown(subject), ...grantPath(grant) }));
+
+/** Outside of a cluster no caller has these names: there an account is `system:cluster:…`. */
+const isLocalAccount = ({ kind, name }: BoundSubject): boolean =>
+  kind === 'user'
+    ? name.startsWith('system:serviceaccount:')
+    : name === SERVICE_ACCOUNTS_GROUP || name.startsWith(`${SERVICE_ACCOUNTS_GROUP}:`);
+
+const shown = ({ kind, name, account }: BoundSubject): GrantedSubject =>
+  account === undefined
+    ? { kind: kind === 'user' ? 'User' : 'Group', name }
+    : { kind: 'ServiceAccount', namespace: account.namespace, name: account.name };
+
+const sortKey = ({ kind, namespace, name, binding }: GrantedSubject): string =>
+  JSON.stringify([kind, namespace ?? '', name, binding?.kind, binding?.namespace, binding?.name]);

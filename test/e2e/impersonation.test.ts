@@ -1,0 +1,249 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { eventsOf } from './support/audit.ts';
+import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
+import { ASK, asUser, CLUSTERS, createObjects, issue, post } from './support/objects.ts';
+import { grant, group, may, RBAC, REGISTRY_GROUP, user } from './support/rbac.ts';
+import { inCluster, review, WHO } from './support/reviews.ts';
+import { type Server, startServer } from './support/server.ts';
+import { Watch } from './support/watch.ts';
+
+/** Impersonation in a fleet: where it holds, what is recorded, and kubectl. The recorded answers are replayed elsewhere. */
+
+let server: Server;
+let dir: string;
+let log: string;
+
+const asCarol = { 'Impersonate-User': 'carol' };
+const impersonate = (name: string) => may('impersonate', 'users', '', [name]);
+const tokens = may('create', 'serviceaccounts/token');
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'clusterpass-impersonation-'));
+  log = join(dir, 'audit.log');
+  server = await startServer({
+    args: ['--audit-log-path', log, '--max-tracked-tokens-per-caller', '1'],
+    users: { alice: [], carol: [], nobody: [] },
+    tls: true,
+  });
+  await createObjects(server);
+  await grant(server, { to: 'alice', rules: [impersonate('carol')], clusters: 'env=prod' });
+  await grant(server, {
+    to: 'carol',
+    rules: [tokens, may('list', 'namespaces'), may('get', 'clusters', REGISTRY_GROUP)],
+  });
+});
+afterAll(async () => {
+  await server?.destroy();
+  await rm(dir, { recursive: true, force: true });
+});
+
+describe('where an impersonation holds', () => {
+  it('only in clusters where it is allowed', async () => {
+    const alice = { ...asUser('alice'), headers: asCarol };
+    expect((await server.call('GET', inCluster('/api/v1/namespaces'), alice)).code).toBe(200);
+    for (const path of [inCluster('/api/v1/namespaces', 'beta'), CLUSTERS, inCluster('/api/v1/namespaces', 'gone')]) {
+      const { code, json } = await server.call('GET', path, alice);
+      expect([code, json.message], path).toEqual([
+        403,
+        'users "carol" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster scope',
+      ]);
+    }
+    // A Cluster object belongs to the cluster that it describes.
+    expect((await server.call('GET', `${CLUSTERS}/alpha`, alice)).code).toBe(200);
+    expect((await server.call('GET', `${CLUSTERS}/beta`, alice)).code).toBe(403);
+  });
+
+  it('a token for the audience of another cluster needs the permission there', async () => {
+    const beta = `${server.url}/orchestrator/beta`;
+    const body = { spec: { audiences: [beta] } };
+    expect((await post(server, body, asUser('carol'))).code).toBe(201);
+    const { code, json } = await post(server, body, { ...asUser('alice'), headers: asCarol });
+    expect([code, json.message]).toEqual([422, expect.stringContaining('is the audience of cluster "beta"')]);
+  });
+
+  it('a pass becomes what a rule allows in its cluster, and nothing else', async () => {
+    const undo = await grant(server, {
+      to: { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' },
+      rules: [impersonate('carol')],
+    });
+    onTestFinished(undo);
+    const token = await issue(server);
+    const as = (name: string, path: string) =>
+      server.call('GET', path, { token, headers: { 'Impersonate-User': name } });
+    expect((await as('carol', inCluster('/api/v1/namespaces'))).code).toBe(200);
+    expect((await as('carol', inCluster('/api/v1/namespaces', 'beta'))).code).toBe(403);
+    expect((await as('admin', inCluster('/api/v1/namespaces'))).code).toBe(403);
+    const masters = { 'Impersonate-User': 'carol', 'Impersonate-Group': 'system:masters' };
+    const path = inCluster('/api/v1/namespaces');
+    expect((await server.call('GET', path, { token, headers: masters })).code).toBe(403);
+  });
+
+  it('a service account is local in the cluster of the request', async () => {
+    const headers = { 'Impersonate-User': 'system:serviceaccount:ci:builder' };
+    const answer = await server.call('POST', inCluster(WHO), { body: {}, headers });
+    expect(answer.json.status.userInfo).toEqual({
+      username: 'system:serviceaccount:ci:builder',
+      groups: ['system:serviceaccounts', 'system:serviceaccounts:ci', 'system:authenticated'],
+    });
+  });
+
+  it('grants are checked against the impersonated user', async () => {
+    const undo = await grant(server, {
+      to: 'carol',
+      rules: [may('create', 'clusterroles', 'rbac.authorization.k8s.io')],
+    });
+    onTestFinished(undo);
+    const body = { metadata: { name: 'more' }, rules: [may('delete', 'secrets')] };
+    const { code, json } = await server.call('POST', `${RBAC}/clusterroles`, { body, headers: asCarol });
+    expect([code, json.message]).toEqual([
+      403,
+      expect.stringContaining('user "carol" (groups=["system:authenticated"]) is attempting to grant RBAC permissions'),
+    ]);
+  });
+
+  it('a watch ends when the permission to impersonate is withdrawn', async () => {
+    const undo = await grant(server, { to: 'nobody', rules: [impersonate('carol')] });
+    await grant(server, { to: 'carol', rules: [may('watch', 'namespaces')] });
+    const path = inCluster('/api/v1/namespaces?watch=true&resourceVersion=0');
+    const watch = await Watch.open(server, path, asUser('nobody').token, asCarol);
+    onTestFinished(() => watch.close());
+    expect((await watch.next())?.type).toBe('ADDED');
+    await undo();
+    const events = await watch.until(({ type }) => type === 'ERROR');
+    expect(events.at(-1)?.object).toMatchObject({ code: 401 });
+  });
+});
+
+describe('what is recorded', () => {
+  it('a token: both users', async () => {
+    const answer = await post(server, ASK, { ...asUser('alice'), headers: asCarol });
+    expect(answer.code, answer.text).toBe(201);
+    const [event] = await eventsOf(log, answer.headers.get('audit-id'));
+    expect(event).toMatchObject({
+      user: { username: 'alice', uid: 'uid-alice', groups: ['system:authenticated'] },
+      impersonatedUser: { username: 'carol', groups: ['system:authenticated'] },
+      annotations: { 'authorization.k8s.io/decision': 'allow' },
+    });
+    expect(event.annotations['authorization.k8s.io/reason']).toMatch(/ to User "carol"$/);
+    expect(Object.keys(event).slice(7, 9)).toEqual(['user', 'impersonatedUser']);
+  });
+
+  it('a refused impersonation: the caller alone', async () => {
+    const headers = { 'Impersonate-User': 'dave' };
+    const answer = await server.call('GET', CLUSTERS, { ...asUser('alice'), headers });
+    const [event] = await eventsOf(log, answer.headers.get('audit-id'));
+    expect([event.user.username, event.impersonatedUser, event.responseStatus.code]).toEqual(['alice', undefined, 403]);
+    expect(event.annotations['authorization.k8s.io/decision']).toBe('forbid');
+  });
+
+  it('a token that is sent as a name by mistake is not', async () => {
+    const secret = await issue(server);
+    const answer = await server.call('GET', '/metrics', { headers: { 'Impersonate-User': secret } });
+    const [event] = await eventsOf(log, answer.headers.get('audit-id'));
+    expect(JSON.stringify(event)).not.toContain(secret.split('.')[2]);
+  });
+
+  it('tracked tokens count for the impersonator', async () => {
+    const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
+    const undo = await grant(server, { to: 'alice', rules: [impersonate('carol'), impersonate('nobody'), tokens] });
+    onTestFinished(undo);
+    const asks = (name: string) => post(server, body, { ...asUser('alice'), headers: { 'Impersonate-User': name } });
+    expect((await asks('carol')).code).toBe(201);
+    const { code, json } = await asks('carol');
+    expect([code, json.message]).toEqual([403, expect.stringContaining('User "alice" has 1 tracked tokens')]);
+    expect((await post(server, body, asUser('carol'))).code).toBe(201);
+  });
+});
+
+describe('reviews about others', () => {
+  const SAR = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+  const asked = { user: 'alice', resourceAttributes: { verb: 'impersonate', resource: 'users', name: 'carol' } };
+  const allowedIn = async (path: string) => (await review(server, path, { spec: asked }, server.adminToken)).allowed;
+
+  it('are about the cluster of the path', async () => {
+    expect(await allowedIn(inCluster(SAR))).toBe(true);
+    for (const path of [SAR, inCluster(SAR, 'beta'), inCluster(SAR, 'gone')]) expect(await allowedIn(path)).toBe(false);
+  });
+
+  it('can be permitted in some clusters, and in some namespaces', async () => {
+    const auth = 'authorization.k8s.io';
+    onTestFinished(
+      await grant(server, { to: 'nobody', rules: [may('create', 'subjectaccessreviews', auth)], clusters: 'env=dev' }),
+    );
+    onTestFinished(
+      await grant(server, { to: 'nobody', rules: [may('create', 'localsubjectaccessreviews', auth)], namespace: 'ci' }),
+    );
+    const ask = async (path: string, spec: object = asked) =>
+      (await server.call('POST', path, { body: { spec }, ...asUser('nobody') })).code;
+    expect([await ask(inCluster(SAR, 'beta')), await ask(inCluster(SAR)), await ask(SAR)]).toEqual([201, 403, 403]);
+    const local = (namespace: string) => `/apis/${auth}/v1/namespaces/${namespace}/localsubjectaccessreviews`;
+    const inCi = { ...asked, resourceAttributes: { ...asked.resourceAttributes, namespace: 'ci' } };
+    expect([await ask(local('ci'), inCi), await ask(inCluster(local('ci')), inCi), await ask(local('shop'))]).toEqual([
+      201, 201, 403,
+    ]);
+  });
+
+  it('LSAR-03: a namespaced review has no path without a namespace', async () => {
+    const path = '/apis/authorization.k8s.io/v1/localsubjectaccessreviews';
+    expect((await server.call('POST', path, { body: { spec: asked } })).code).toBe(404);
+    const wrong = '/apis/authorization.k8s.io/v1/namespaces/ci/subjectaccessreviews';
+    expect((await server.call('POST', wrong, { body: { spec: asked } })).code).toBe(404);
+  });
+
+  it('name a service account as the binding does', async () => {
+    onTestFinished(
+      await grant(server, {
+        to: { kind: 'ServiceAccount', namespace: 'ci', name: 'other' },
+        rules: [may('get', 'pods')],
+      }),
+    );
+    onTestFinished(await grant(server, { to: group('readers'), rules: [may('list', 'pods')] }));
+    onTestFinished(await grant(server, { to: user('eve'), rules: [may('watch', 'pods')] }));
+    const reason = async (spec: object) =>
+      (await review(server, inCluster(SAR), { spec }, server.adminToken)).reason.replace(/.* to /, '');
+    const pods = (verb: string) => ({ resourceAttributes: { verb, resource: 'pods' } });
+    expect(await reason({ user: 'system:serviceaccount:ci:other', ...pods('get') })).toBe('ServiceAccount "other/ci"');
+    expect(await reason({ groups: ['readers'], ...pods('list') })).toBe('Group "readers"');
+    expect(await reason({ user: 'eve', ...pods('watch') })).toBe('User "eve"');
+  });
+});
+
+describeWithKubectl('kubectl --as', () => {
+  const alpha = { clusterPath: '/orchestrator/alpha' };
+
+  it('auth can-i, at the fleet and in a cluster', async () => {
+    const canI = async (args: string[], options = {}) =>
+      (await kubectl(server, ['auth', 'can-i', ...args], options)).stdout.trim();
+    const token = ['create', 'serviceaccounts/builder', '--subresource=token', '-n', 'ci'];
+    expect(await canI([...token, '--as', 'carol'], alpha)).toBe('yes');
+    expect(await canI([...token, '--as', 'dave'], alpha)).toBe('no');
+    expect(await canI(['get', 'clusters.clusterregistry.k8s.io', '--as', 'carol'])).toBe('yes');
+    expect(await canI(['list', 'namespaces', '--as', 'carol'], { ...alpha, ...asUser('alice') })).toBe('yes');
+  });
+
+  it('auth whoami', async () => {
+    const args = ['auth', 'whoami', '-o', 'jsonpath={.status.userInfo}', '--as', 'carol', '--as-group', 'viewers'];
+    expect(JSON.parse(await kubectlOk(server, [...args, '--as-uid', 'u-1'], alpha))).toEqual({
+      username: 'carol',
+      uid: 'u-1',
+      groups: ['viewers', 'system:authenticated'],
+    });
+  });
+
+  it('get', async () => {
+    const get = ['get', 'namespaces', '-o', 'name', '--as'];
+    expect((await kubectlOk(server, [...get, 'carol'], { ...alpha, ...asUser('alice') })).split('\n')).toEqual(
+      expect.arrayContaining(['namespace/ci', 'namespace/shop']),
+    );
+    // kubectl asks for the groups of the API first, and does not print the message of that answer.
+    const canI = ['auth', 'can-i', 'list', 'namespaces', '--as', 'dave'];
+    const refused = await kubectl(server, canI, { ...alpha, ...asUser('alice') });
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining('User "alice" cannot impersonate resource "users" in API group "" at the cluster scope'),
+    ]);
+  });
+});

@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Person } from './support/cli.ts';
+import { asUser, createObjects } from './support/objects.ts';
+import { grant, group, may, RBAC_GROUP, REGISTRY_GROUP } from './support/rbac.ts';
+import { inCluster, review } from './support/reviews.ts';
+import { type Server, startServer } from './support/server.ts';
+
+/** Who can do something, what a user reaches, and why: the API and the commands. */
+
+const WHO_CAN = '/apis/clusterpass.dev/v1alpha1/resourceaccessreviews';
+const REACH = '/apis/clusterpass.dev/v1alpha1/subjectreachreviews';
+const SAR = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+const tokens = may('create', 'serviceaccounts/token');
+const builder = may('create', 'serviceaccounts/token', '', ['builder']);
+const see = may('get', 'clusters', REGISTRY_GROUP);
+const ask = (resource: string) => may('create', resource, 'clusterpass.dev');
+
+let server: Server;
+let admin: Person;
+let owner: Person;
+
+beforeAll(async () => {
+  server = await startServer({ users: { owner: [], carl: [], nobody: [] } });
+  await createObjects(server);
+  await grant(server, { to: 'carl', rules: [see, tokens], clusters: 'env=prod' });
+  await grant(server, { to: group('devs'), rules: [builder], namespace: 'ci', clusters: 'env=dev' });
+  await grant(server, { to: { kind: 'ServiceAccount', namespace: 'ci', name: 'other' }, rules: [builder] });
+  // Reads the bindings of one namespace, and sees one cluster.
+  await grant(server, { to: 'owner', rules: [may('get', 'rolebindings', RBAC_GROUP)], namespace: 'ci' });
+  await grant(server, {
+    to: 'owner',
+    rules: [ask('resourceaccessreviews'), ask('subjectreachreviews')],
+  });
+  await grant(server, { to: 'owner', rules: [see, may('get', 'serviceaccounts')], clusters: 'env=dev' });
+  [admin, owner] = await Promise.all([Person.as(server), Person.as(server, 'owner')]);
+});
+afterAll(async () => {
+  await server?.destroy();
+  await Promise.all([admin?.leave(), owner?.leave()]);
+});
+
+const account = { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'ci', name: 'builder' };
+const whoCan = async (path: string, resourceAttributes: object, token = server.adminToken) =>
+  review(server, path, { spec: { resourceAttributes } }, token);
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+const names = ({ subjects }: any): string[] =>
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  subjects.map(({ kind, name }: any) => `${kind}:${name}`);
+
+describe('ResourceAccessReview', () => {
+  it('lists subjects with the binding and the role behind each', async () => {
+    const status = await whoCan(inCluster(WHO_CAN, 'beta'), account);
+    expect(status).toEqual({
+      subjects: [
+        {
+          kind: 'Group',
+          name: 'devs',
+          binding: { kind: 'RoleBinding', namespace: 'ci', name: expect.stringMatching(/^granted-/) },
+          role: { kind: 'ClusterRole', name: expect.stringMatching(/^granted-/) },
+        },
+        {
+          kind: 'Group',
+          name: 'system:masters',
+          binding: { kind: 'ClusterRoleBinding', name: 'cluster-admin' },
+          role: { kind: 'ClusterRole', name: 'cluster-admin' },
+        },
+        {
+          kind: 'ServiceAccount',
+          namespace: 'ci',
+          name: 'other',
+          binding: { kind: 'ClusterRoleBinding', name: expect.stringMatching(/^granted-/) },
+          role: { kind: 'ClusterRole', name: expect.stringMatching(/^granted-/) },
+        },
+      ],
+      incomplete: false,
+    });
+  });
+
+  it('is about the cluster of the path; outside of a cluster there are no local accounts', async () => {
+    expect(names(await whoCan(inCluster(WHO_CAN), account))).toEqual(
+      expect.arrayContaining(['User:carl', 'ServiceAccount:other']),
+    );
+    expect(new Set(names(await whoCan(WHO_CAN, account)))).toEqual(new Set(['Group:system:masters']));
+    const cluster = { verb: 'get', group: REGISTRY_GROUP, resource: 'clusters', name: 'alpha' };
+    expect(names(await whoCan(WHO_CAN, cluster))).toContain('User:carl');
+    expect(names(await whoCan(WHO_CAN, { ...cluster, name: 'beta' }))).not.toContain('User:carl');
+  });
+
+  it('says the same as reviews of everybody', async () => {
+    const everybody = [
+      ...['owner', 'carl', 'nobody', 'system:serviceaccount:ci:other', 'system:serviceaccount:ci:builder'].map(
+        (name) => ({ entry: `User:${name}`, spec: { user: name } }),
+      ),
+      ...['devs', 'ops', 'system:masters'].map((name) => ({ entry: `Group:${name}`, spec: { groups: [name] } })),
+    ];
+    for (const cluster of ['alpha', 'beta']) {
+      const found = new Set(
+        names(await whoCan(inCluster(WHO_CAN, cluster), account)).map((name) =>
+          name.replace(/^ServiceAccount:/, 'User:system:serviceaccount:ci:'),
+        ),
+      );
+      for (const { entry, spec } of everybody) {
+        const body = { spec: { ...spec, resourceAttributes: account } };
+        const { allowed } = await review(server, inCluster(SAR, cluster), body, server.adminToken);
+        expect(allowed, `${entry} in ${cluster}`).toBe(found.has(entry));
+      }
+    }
+  });
+
+  it('leaves out bindings that the asker may not read, and says so', async () => {
+    const status = await whoCan(inCluster(WHO_CAN, 'beta'), account, asUser('owner').token);
+    expect(names(status)).toEqual(['Group:devs', 'Group:system:masters']);
+    expect([status.incomplete, status.evaluationError]).toEqual([true, 'bindings that you may not read are left out']);
+    const body = { spec: { resourceAttributes: account } };
+    expect((await server.call('POST', WHO_CAN, { body, ...asUser('nobody') })).code).toBe(403);
+  });
+
+  it('paths, and what is wrong with a question', async () => {
+    const spec = { nonResourceAttributes: { verb: 'get', path: '/apis' } };
+    const status = await review(server, WHO_CAN, { spec }, server.adminToken);
+    expect(names(status)).toContain('Group:system:authenticated');
+    const { code, json } = await server.call('POST', WHO_CAN, { body: { spec: {} } });
+    expect([code, json.details.causes[0].field]).toEqual([422, 'spec.resourceAttributes']);
+  });
+});
+
+describe('SubjectReachReview', () => {
+  const reach = (spec: object, { path = REACH, token = server.adminToken } = {}) =>
+    review(server, path, { spec }, token);
+
+  it('lists clusters and accounts of a user', async () => {
+    const { clusters } = await reach({ user: 'carl' });
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+    expect(clusters.map(({ name, visible, accounts }: any) => [name, visible, accounts.length])).toEqual([
+      ['alpha', true, 2],
+    ]);
+    expect(clusters[0].accounts[0]).toMatchObject({ namespace: 'ci', binding: { kind: 'ClusterRoleBinding' } });
+  });
+
+  it('of groups, and of an account at home', async () => {
+    const { clusters } = await reach({ groups: ['devs'] });
+    expect(clusters).toEqual([
+      { name: 'beta', visible: false, accounts: [expect.objectContaining({ namespace: 'ci', name: 'builder' })] },
+    ]);
+    const other = await reach({ user: 'system:cluster:alpha:serviceaccount:ci:other' });
+    expect(other.clusters.map(({ name }: { name: string }) => name)).toEqual(['alpha']);
+  });
+
+  it('shows what the asker may see', async () => {
+    const token = asUser('owner').token;
+    expect(await reach({ user: 'carl' }, { token })).toEqual({ clusters: [] });
+    const { clusters } = await reach({ groups: ['devs'] }, { token });
+    expect(clusters[0].accounts[0]).toMatchObject({
+      name: 'builder',
+      binding: { kind: 'RoleBinding', namespace: 'ci' },
+    });
+  });
+
+  it('in pages, and below the path of a cluster', async () => {
+    const first = await reach({ groups: ['system:masters'], limit: 1 });
+    expect([first.clusters.length, first.clusters[0].name, first.continue]).toEqual([1, 'alpha', 'alpha']);
+    const second = await reach({ groups: ['system:masters'], limit: 1, continue: first.continue });
+    expect([second.clusters[0].name, second.continue]).toEqual(['beta', undefined]);
+    const beta = await reach({ groups: ['system:masters'] }, { path: inCluster(REACH, 'beta') });
+    expect(beta.clusters.map(({ name }: { name: string }) => name)).toEqual(['beta']);
+    for (const [spec, field] of [
+      [{}, 'spec.user'],
+      [{ user: 'x', limit: 0 }, 'spec.limit'],
+    ] as const) {
+      const { code, json } = await server.call('POST', REACH, { body: { spec } });
+      expect([code, json.details.causes[0].field]).toEqual([422, field]);
+    }
+  });
+});
+
+describe('clusterpass who-can', () => {
+  it('prints a table', async () => {
+    const args = ['who-can', 'create', 'serviceaccounts/token', 'builder', '-n', 'ci', '--cluster', 'beta'];
+    const lines = (await admin.ok(args)).split('\n');
+    expect(lines[0]).toMatch(/^KIND +NAME +BINDING +ROLE$/);
+    expect(lines[1]).toMatch(/^Group +devs +RoleBinding\/ci\/granted-\d+ +ClusterRole\/granted-\d+$/);
+    expect(lines.join('\n')).toMatch(/^ServiceAccount +ci\/other +ClusterRoleBinding\/granted-\d+ /m);
+    expect(lines.join('\n')).toMatch(/^Group +system:masters +ClusterRoleBinding\/cluster-admin /m);
+  });
+
+  it('by cluster and by account', async () => {
+    expect(await admin.ok(['who-can', '--cluster', 'alpha', '--no-headers'])).toMatch(/^User +carl +/m);
+    const byAccount = await admin.ok(['who-can', '--cluster', 'beta', '--account', 'ci/builder', '-o', 'json']);
+    expect(names(JSON.parse(byAccount))).toContain('Group:devs');
+    const { stderr } = await owner.run(['who-can', '--cluster', 'beta', '--account', 'ci/builder']);
+    expect(stderr).toBe('Warning: bindings that you may not read are left out\n');
+  });
+
+  it('what is wrong with the arguments', async () => {
+    expect(await admin.fails(['who-can'])).toContain('you must specify VERB and TYPE, or --cluster');
+    expect(await admin.fails(['who-can', 'get'])).toContain('you must specify VERB and TYPE');
+    expect(await admin.fails(['who-can', 'get', 'a/b/c'])).toContain('is not TYPE or TYPE/SUBRESOURCE');
+  });
+});
+
+describe('clusterpass auth reach', () => {
+  it('prints clusters and accounts', async () => {
+    const text = await admin.ok(['auth', 'reach', 'carl']);
+    expect(text).toMatch(/^CLUSTER +REACHES +BINDING +ROLE\nalpha +cluster +ClusterRoleBinding\/granted-\d+ /);
+    expect(text).toMatch(/^alpha +ci\/builder +ClusterRoleBinding\/granted-\d+ /m);
+    expect((await admin.run(['auth', 'reach', 'nobody'])).stderr).toBe('No clusters found.\n');
+    expect(JSON.parse(await admin.ok(['auth', 'reach', 'x', '--group', 'devs', '-o', 'json'])).clusters).toHaveLength(
+      1,
+    );
+  });
+});
+
+describe('clusterpass auth why', () => {
+  const token = ['create', 'serviceaccounts/builder', '--subresource', 'token', '-n', 'ci', '--cluster', 'alpha'];
+
+  it('names the binding behind a yes', async () => {
+    expect(await admin.ok(['auth', 'why', ...token])).toBe('yes\nThe group system:masters may do everything.\n');
+    expect(await admin.ok(['auth', 'why', ...token, '--user', 'carl'])).toMatch(
+      /^yes\nRBAC: allowed by ClusterRoleBinding "granted-\d+" of ClusterRole "granted-\d+" to User "carl"\n$/,
+    );
+  });
+
+  it('writes what would turn a no into a yes', async () => {
+    const { code, stdout } = await admin.run(['auth', 'why', ...token, '--user', 'nobody']);
+    expect(code).toBe(1);
+    const [said = '', manifest = ''] = stdout.split('# These objects would allow it.\n');
+    expect(said).toBe('no\nNo binding allows it.\n\n');
+    await admin.ok(['apply', '-f', '-'], { stdin: manifest });
+    expect(await admin.ok(['auth', 'why', ...token, '--user', 'nobody'])).toMatch(/^yes\n/);
+    expect((await admin.run(['auth', 'why', ...token.slice(0, -1), 'beta', '--user', 'nobody'])).code).toBe(1);
+    const nobody = await Person.as(server, 'nobody');
+    expect(await nobody.ok(['auth', 'why', ...token])).toMatch(
+      /RoleBinding "create-builder\/ci" .* to User "nobody"\n$/,
+    );
+    await nobody.leave();
+  });
+
+  it('about others it needs a permission', async () => {
+    expect(await owner.fails(['auth', 'why', ...token, '--user', 'carl'])).toContain('subjectaccessreviews');
+    const own = await owner.run(['auth', 'why', 'get', 'clusters', 'alpha']);
+    expect([own.code, own.stdout]).toEqual([1, expect.stringContaining('kind: User\n  name: owner\n')]);
+  });
+
+  it('of a group', async () => {
+    const { code, stdout } = await admin.run(['auth', 'why', ...token, '--group', 'ops']);
+    expect([code, stdout]).toEqual([1, expect.stringContaining('kind: Group')]);
+  });
+});
