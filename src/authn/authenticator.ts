@@ -14,6 +14,8 @@ export interface Authenticator {
    * known at once.
    */
   authenticate(authorization: string | undefined, warn: (text: string) => void): Caller | Promise<Caller>;
+  /** The same for a token that was sent in another place. */
+  authenticateToken(token: Secret): Caller | Promise<Caller>;
   /** The caller of a token that another server received, and whether the token is meant for that server. */
   review: ReviewToken;
 }
@@ -47,16 +49,20 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
     }
     throw refusal(UNKNOWN);
   };
+  const authenticateToken = (token: Secret): Caller | Promise<Caller> => {
+    if (token.reveal().length > MAX_TOKEN_LENGTH) return Promise.reject(refusal('the token is too long'));
+    try {
+      const found = ask(token, 0);
+      return found instanceof Promise ? found.catch((error) => Promise.reject(asRefusal(error))) : found;
+    } catch (error) {
+      return Promise.reject(asRefusal(error));
+    }
+  };
   return {
+    authenticateToken,
     authenticate(authorization, warn) {
       const token = bearerToken(authorization, warn);
-      if (token === undefined) return Promise.reject(refusal('no bearer token'));
-      try {
-        const found = ask(token, 0);
-        return found instanceof Promise ? found.catch((error) => Promise.reject(asRefusal(error))) : found;
-      } catch (error) {
-        return Promise.reject(asRefusal(error));
-      }
+      return token === undefined ? Promise.reject(refusal('no bearer token')) : authenticateToken(token);
     },
 
     async review(token, { cluster, audiences }) {

@@ -80,6 +80,8 @@ export function buildClaims(grant: Grant): TokenClaims {
 }
 
 export interface Issuers {
+  /** Of the server, without a slash at the end. */
+  readonly baseUrl: string;
   issuerFor(cluster: string): string;
   /** Undefined unless `issuerFor` returns exactly this text for some cluster. */
   clusterOfIssuer(issuer: string): string | undefined;
@@ -91,8 +93,10 @@ const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 export const isClusterName = (text: string): boolean => CLUSTER_NAME.test(text);
 
 export function createIssuers({ baseUrl, productName }: { baseUrl: string; productName: string }): Issuers {
-  const prefix = `${baseUrl.replace(/\/$/, '')}/${productName}/`;
+  const base = baseUrl.replace(/\/$/, '');
+  const prefix = `${base}/${productName}/`;
   return {
+    baseUrl: base,
     issuerFor: (cluster) => `${prefix}${cluster}`,
     clusterOfIssuer(issuer) {
       // OpenID Connect Core 3.1.3.7: the issuer must match exactly. No URL parsing, hence no normalisation:
