@@ -15,6 +15,7 @@ import { createReviewHandler } from '../handlers/reviews/create-review.ts';
 import type { ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
 import type { ForwardToken } from '../handlers/token/forward-token.ts';
+import { createActorClaim } from '../handlers/token/actor-claim.ts';
 import { createIssueTokenHandler } from '../handlers/token/issue-token.ts';
 import type { Views } from '../handlers/views.ts';
 import type { Issuers } from '../tokens/claims.ts';
@@ -24,7 +25,7 @@ import type { TokenRecords } from '../tokens/revocations/token-records.ts';
 import type { Objects } from './create-objects.ts';
 
 export interface DispatchParts {
-  readonly options: Pick<ServeOptions, 'productName' | 'maxTokenExpirationSeconds' | 'trackAllTokens'>;
+  readonly options: Pick<ServeOptions, 'productName' | 'maxTokenExpirationSeconds' | 'actorClaim' | 'trackAllTokens'>;
   readonly baseUrl: string;
   readonly catalog: Catalog;
   readonly issuers: Issuers;
@@ -80,6 +81,11 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       authorizer: policy,
       forward,
       maxExpirationSeconds,
+      actorClaim: createActorClaim({
+        mode: parts.options.actorClaim,
+        baseUrl: issuers.baseUrl,
+        clusterOfIssuer: issuers.clusterOfIssuer,
+      }),
       now: Date.now,
       randomUuid: randomUUID,
     }),

@@ -8,7 +8,7 @@ import { presentedRoot } from '../../src/cli/commands/trust.ts';
 import { startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
-import { CLUSTERS, createObjects, issue, tokenPath } from './support/objects.ts';
+import { ASK, bind, CLUSTERS, createObjects, issue, tokenPath } from './support/objects.ts';
 import { WHO } from './support/reviews.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
@@ -143,7 +143,10 @@ describe('what it printed, where it is used', () => {
       username: 'there:serviceaccount:ci:builder',
       uid: uids.builder,
       groups: ['there:serviceaccounts', 'there:serviceaccounts:ci', 'system:authenticated'],
-      extra: { 'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)] },
+      extra: {
+        'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)],
+        'clusterpass.dev/requested-by': ['admin'],
+      },
     });
     const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'web-0' };
     const bound = await issue(server, tokenPath(), { audiences: [], boundObjectRef });
@@ -151,6 +154,24 @@ describe('what it printed, where it is used', () => {
       'clusterpass.dev/pod-name': ['web-0'],
       'clusterpass.dev/pod-uid': [uids.pod],
     });
+  });
+
+  it('a pass that was requested with a pass names both requesters, the newest first', async () => {
+    const builder = 'system:serviceaccount:ci:builder';
+    await bind(server, 'builder-tokens', { kind: 'User', name: builder });
+    const first = await issue(server);
+    const { json } = await server.call('POST', tokenPath('other'), { body: ASK, token: first });
+    expect((await user(json.status.token)).extra['clusterpass.dev/requested-by']).toEqual([
+      'system:cluster:alpha:serviceaccount:ci:builder',
+      'admin',
+    ]);
+  });
+
+  it('a pass without act is accepted; in one for others too, the requester is left out', async () => {
+    const api = `${server.url}/orchestrator/alpha`;
+    const pass = await issue(server, tokenPath(), { audiences: [api, 'vault'] });
+    expect(decodeJwt(pass)).not.toHaveProperty('act');
+    expect((await user(pass)).extra).not.toHaveProperty('clusterpass.dev/requested-by');
   });
 
   it('A3: a token for another audience, or of another cluster, is refused there', async () => {

@@ -81,6 +81,7 @@ describe('TokenReview', () => {
             groups: ['system:serviceaccounts', 'system:serviceaccounts:ci', 'system:authenticated'],
             extra: {
               'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)],
+              'clusterpass.dev/requested-by': ['admin'],
               'authentication.kubernetes.io/pod-name': ['web-0'],
               'authentication.kubernetes.io/pod-uid': [uids.pod],
               'authentication.kubernetes.io/node-name': ['node-1'],
