@@ -7,6 +7,17 @@ export interface User {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
+/** RFC 8693 section 4.1: who requested a credential; `act` is who requested the credential that was used for it. */
+export interface Actor {
+  readonly act?: Actor;
+  /** The server at which `sub` is the name of a user. */
+  readonly iss: string;
+  readonly sub: string;
+}
+
+/** The key in `extra` with the requesters of a pass, the newest first. */
+export const REQUESTED_BY = 'clusterpass.dev/requested-by';
+
 export interface Caller {
   /**
    * The user of a request about this cluster, or about the fleet itself (undefined). A service account is the local
@@ -25,6 +36,8 @@ export interface Caller {
    * accounts of one cluster. A person who can create tokens for many accounts must not have many shares.
    */
   readonly flow: string;
+  /** Who requested the credential, if it is a pass that says so. */
+  readonly actor?: Actor | undefined;
   /** When the credential expires (epoch milliseconds); undefined when it does not. */
   readonly expiresAt: number | undefined;
   /** Storage keys of the objects whose creation, deletion or replacement invalidates the credential. */

@@ -29,6 +29,12 @@ export const MANIFEST_ANNOTATION = 'clusterpass.dev/manifest';
 /** The identity of a registered cluster: the UID of its namespace `kube-system`. */
 export const CLUSTER_ID_ANNOTATION = 'clusterpass.dev/cluster-id';
 
+/**
+ * `webhook`: the API server of the cluster asks for each token whether it is accepted, so that a revocation reaches it.
+ * Set by the operator; the command line and the console tell users by it when a revocation holds.
+ */
+export const TOKEN_CHECKS_ANNOTATION = 'clusterpass.dev/token-checks';
+
 /** Annotations that describe the tokens of a cluster; computed for each view, never stored. */
 export const COMPUTED_ANNOTATIONS = {
   issuer: 'clusterpass.dev/issuer',
@@ -52,6 +58,7 @@ const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, read
   [PROBE_ANNOTATION, ['Cluster']],
   [CONFIRMED_ANNOTATION, ['Cluster']],
   [CLUSTER_ID_ANNOTATION, ['Cluster']],
+  [TOKEN_CHECKS_ANNOTATION, ['Cluster']],
   ...Object.values(TOKEN_ANNOTATIONS).map((key): [string, string[]] => [key, ['TokenRequest']]),
 ]);
 

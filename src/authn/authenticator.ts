@@ -14,6 +14,8 @@ export interface Authenticator {
    * known at once.
    */
   authenticate(authorization: string | undefined, warn: (text: string) => void): Caller | Promise<Caller>;
+  /** The same for a token that was sent in another place. */
+  authenticateToken(token: Secret): Caller | Promise<Caller>;
   /** The caller of a token that another server received, and whether the token is meant for that server. */
   review: ReviewToken;
 }
@@ -47,24 +49,28 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
     }
     throw refusal(UNKNOWN);
   };
+  const authenticateToken = (token: Secret): Caller | Promise<Caller> => {
+    if (token.reveal().length > MAX_TOKEN_LENGTH) return Promise.reject(refusal('the token is too long'));
+    try {
+      const found = ask(token, 0);
+      return found instanceof Promise ? found.catch((error) => Promise.reject(asRefusal(error))) : found;
+    } catch (error) {
+      return Promise.reject(asRefusal(error));
+    }
+  };
   return {
+    authenticateToken,
     authenticate(authorization, warn) {
       const token = bearerToken(authorization, warn);
-      if (token === undefined) return Promise.reject(refusal('no bearer token'));
-      try {
-        const found = ask(token, 0);
-        return found instanceof Promise ? found.catch((error) => Promise.reject(asRefusal(error))) : found;
-      } catch (error) {
-        return Promise.reject(asRefusal(error));
-      }
+      return token === undefined ? Promise.reject(refusal('no bearer token')) : authenticateToken(token);
     },
 
-    async review(token, { cluster, audiences }) {
+    async review(token, { cluster, audiences, passesOnly = false }) {
       if (token.reveal().length > MAX_TOKEN_LENGTH) return refused(UNKNOWN);
       const api = cluster === undefined ? [] : [authenticators.audienceOf(cluster)];
       const wanted = audiences.length === 0 ? api : audiences;
       try {
-        for (const authenticator of chain) {
+        for (const authenticator of passesOnly ? [authenticators.issuedTokens] : chain) {
           const found = await authenticateFor(authenticator, token, { wanted, api, cluster });
           if (found !== undefined) {
             return { authenticated: true, user: found.caller.as(cluster), audiences: found.audiences };

@@ -1,4 +1,4 @@
-import { AUTHENTICATED, type Caller, type User } from '../api/caller.ts';
+import { type Actor, AUTHENTICATED, type Caller, REQUESTED_BY, type User } from '../api/caller.ts';
 import { storageKey } from '../api/object-key.ts';
 import { type NodeRef, type ObjectRef, subjectOf, type TokenClaims } from '../tokens/claims.ts';
 import { expiryOf } from '../tokens/liveness.ts';
@@ -58,6 +58,10 @@ class IssuedCaller implements Caller {
     return this.#key;
   }
 
+  get actor(): Actor | undefined {
+    return this.#claims.act;
+  }
+
   /** The name of a cluster has no space, unlike the flow of a user. */
   get flow(): string {
     return this.home;
@@ -69,9 +73,17 @@ class IssuedCaller implements Caller {
 }
 
 /** For the audit trail, so it is the same in every cluster. */
-const credentialId = ({ jti }: TokenClaims): User['extra'] => ({
+const credentialId = ({ jti, act }: TokenClaims): User['extra'] => ({
   'authentication.kubernetes.io/credential-id': [`JTI=${jti}`],
+  ...(act === undefined ? {} : { [REQUESTED_BY]: requesters(act) }),
 });
+
+/** The newest first, as in the file that `clusterpass trust` writes. */
+function requesters(actor: Actor): readonly string[] {
+  const names: string[] = [];
+  for (let at: Actor | undefined = actor; at !== undefined; at = at.act) names.push(at.sub);
+  return names;
+}
 
 /** K-30, K-31. */
 function userAtHome(claims: TokenClaims): User {

@@ -71,16 +71,28 @@ describe('the user of a token', () => {
       username: 'system:serviceaccount:ci:builder',
       groups: ['system:serviceaccounts', 'system:serviceaccounts:ci'],
       uid: 'uid-account',
-      extra: { 'clusterpass.dev/pod-name': '', 'clusterpass.dev/pod-uid': '' },
+      extra: {
+        'clusterpass.dev/pod-name': '',
+        'clusterpass.dev/pod-uid': '',
+        'clusterpass.dev/requested-by': ['', '', ''],
+      },
       valid: true,
     });
   });
 
   test('has the name and the UID of a bound pod', () => {
-    expect(userFor({ pod: POD }).extra).toEqual({
+    expect(userFor({ pod: POD }).extra).toMatchObject({
       'clusterpass.dev/pod-name': 'web-0',
       'clusterpass.dev/pod-uid': 'uid-pod',
     });
+  });
+
+  test.each([
+    [{ iss: 'i', sub: 'carl' }, ['carl', '', '']],
+    [{ act: { iss: 'i', sub: 'carl' }, iss: 'i', sub: 'client:agent' }, ['client:agent', 'carl', '']],
+    [{ act: { act: { iss: 'i', sub: 'a' }, iss: 'i', sub: 'b' }, iss: 'i', sub: 'c' }, ['c', 'b', 'a']],
+  ])('has its requesters, the newest first; kube-apiserver drops empty texts: %j', (act, names) => {
+    expect(userFor({}, { act }).extra).toMatchObject({ 'clusterpass.dev/requested-by': names });
   });
 
   test('K-23: is refused when sub names another account', () => {

@@ -1,4 +1,5 @@
 import { Document } from 'yaml';
+import { REQUESTED_BY } from '../api/caller.ts';
 
 export interface TrustOptions {
   readonly cluster: string;
@@ -17,6 +18,10 @@ const USERNAME = `"system:serviceaccount:" + ${CLAIMS}.namespace + ":" + ${CLAIM
 
 /** Empty for a token that is not bound to a pod: an error in the expression would refuse the token. */
 const ofPod = (member: string): string => `"pod" in ${CLAIMS} ? ${CLAIMS}.pod.${member} : ""`;
+
+/** The newest first. Empty texts in a list are dropped, so a token without the claim has no such key. */
+const REQUESTERS =
+  '[claims.?act.?sub.orValue(""), claims.?act.?act.?sub.orValue(""), claims.?act.?act.?act.?sub.orValue("")]';
 
 const commentBefore = (cluster: string): string =>
   ` With this file, the API server of the cluster ${cluster} accepts tokens that Clusterpass issues for its service accounts.
@@ -57,6 +62,7 @@ export function authenticationConfiguration(options: TrustOptions): string {
           extra: [
             { key: 'clusterpass.dev/pod-name', valueExpression: ofPod('name') },
             { key: 'clusterpass.dev/pod-uid', valueExpression: ofPod('uid') },
+            { key: REQUESTED_BY, valueExpression: REQUESTERS },
           ],
         },
       },

@@ -22,7 +22,7 @@ describe('the public view of a cluster', () => {
         name: 'a',
         uid: 'u',
         labels: { env: 'dev' },
-        annotations: { 'example.com/note': 'x' },
+        annotations: { 'example.com/note': 'x', 'clusterpass.dev/token-checks': 'webhook' },
         creationTimestamp: '2026-09-01T12:00:00Z',
         generation: 3,
         resourceVersion: '7',

@@ -1,5 +1,5 @@
 import { CONFIRMED_FIELD, endpointsInForce } from '../api/confirmed-endpoint.ts';
-import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
+import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
 import { endpointsField } from '../api/kinds/cluster-spec.ts';
 
@@ -41,7 +41,8 @@ function publicMetadata(object: ApiObject, options: PublicViewOptions): ObjectMe
   const issuer = options.issuerOf(name ?? '');
   const annotations: Record<string, string> = {};
   for (const [key, value] of Object.entries(metadata.annotations ?? {})) {
-    if (!HIDDEN_PREFIXES.some((prefix) => key.startsWith(prefix))) annotations[key] = value;
+    const isHidden = key !== TOKEN_CHECKS_ANNOTATION && HIDDEN_PREFIXES.some((prefix) => key.startsWith(prefix));
+    if (!isHidden) annotations[key] = value;
   }
   if (!options.issuesItself(object)) {
     annotations[COMPUTED_ANNOTATIONS.issuer] = issuer;

@@ -68,6 +68,7 @@ describe('loadServeOptions', () => {
         maxTokenExpirationSeconds: 86_400,
         maxTrackedTokensPerCaller: 1000,
         trackAllTokens: false,
+        actorClaim: 'fleet',
         signingAlgorithm: 'ES256',
         signingKeyRotationMs: 90 * 24 * 3_600_000,
         encryptionKeyFile: undefined,

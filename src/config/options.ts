@@ -257,6 +257,12 @@ export const OPTIONS = {
     default: 'false',
     doc: 'Keeps a record of every token that the server signs, not only of those whose request asks for it (`clusterpass.dev/tracked`), so that `clusterpass token list` shows all. Each token is then a write to the store, and counts for `--max-tracked-tokens-per-caller`.',
   }),
+  actorClaim: option({
+    value: 'WHEN',
+    parse: oneOf('fleet', 'always', 'never'),
+    default: 'fleet',
+    doc: 'Which tokens name their requester in the claim `act`: `fleet` those whose audiences are all clusters of this fleet, `always` every token, `never` none. A user name is personal data; services outside of the fleet would see it.',
+  }),
   signingAlgorithm: option({
     value: 'ALGORITHM',
     parse: oneOf('ES256', 'ES384', 'RS256'),

@@ -48,6 +48,7 @@ export interface ServeOptions {
   readonly maxTokenExpirationSeconds: number;
   readonly maxTrackedTokensPerCaller: number;
   readonly trackAllTokens: boolean;
+  readonly actorClaim: OptionValues['actorClaim'];
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
   /** 0: never. */
   readonly signingKeyRotationMs: number;
@@ -140,6 +141,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     maxTokenExpirationSeconds: Math.floor(values.serviceAccountMaxTokenExpiration / 1000),
     maxTrackedTokensPerCaller: values.maxTrackedTokensPerCaller,
     trackAllTokens: values.trackAllTokens,
+    actorClaim: values.actorClaim,
     signingAlgorithm: values.signingAlgorithm,
     signingKeyRotationMs: values.signingKeyRotation,
     encryptionKeyFile: values.encryptionKeyFile,

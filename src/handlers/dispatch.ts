@@ -1,5 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind, VirtualType } from '../api/kind.ts';
+import { PASSES, tokenReviewType } from '../api/kinds/token-review.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import { badRequest } from '../api/status.ts';
 import { assertSupported } from '../objects/selectors/field-selector.ts';
@@ -104,9 +105,10 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
   return served(kind.verbs ?? (kind === catalog.namespaces ? NAMESPACE_VERBS : OBJECT_VERBS));
 }
 
-/** Virtual types have no items: only the collection has a path. */
+/** Virtual types have no items: only the collection has a path, and the review of passes. */
 function findVirtual(catalog: Catalog, target: Target): VirtualResource | undefined {
-  if (target.name !== '' || target.subresource !== '') return undefined;
+  const isNamed = target.name !== '' && !isReviewOfPasses(target);
+  if (isNamed || target.subresource !== '') return undefined;
   const kind = catalog.findVirtual(target);
   if (kind === undefined || kind.namespaced !== (target.namespace !== '')) return undefined;
   return { type: 'virtual', kind, verbs: VIRTUAL_VERBS, subresource: '' };
@@ -119,6 +121,9 @@ function findRedirected(catalog: Catalog, target: Target): RedirectedResource | 
   const isPlace = target.subresource === '' && kind.namespaced === (target.namespace !== '');
   return { type: 'redirected', kind, verbs: isPlace ? REDIRECTED_VERBS : NO_VERBS, subresource: '' };
 }
+
+export const isReviewOfPasses = ({ cluster, group, resource, name }: Target): boolean =>
+  name === PASSES && cluster !== undefined && group === tokenReviewType.group && resource === tokenReviewType.resource;
 
 /** One verb, one function. The request is authorized, and its path and verb exist. */
 export function createDispatcher(

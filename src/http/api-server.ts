@@ -12,10 +12,12 @@ import type { Metrics } from '../observability/metrics/metrics.ts';
 import { observeFlowControl, observeHandshakes } from '../observability/metrics/observe-parts.ts';
 import type { Store } from '../storage/contract.ts';
 import type { Freshness } from '../storage/freshness.ts';
+import type { Issuers } from '../tokens/claims.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
 import type { TlsFiles } from './listener/tls.ts';
+import { formRoutes } from './oauth/form-routes.ts';
 import { createAuditor } from './records/audit.ts';
 import { createRequestMetrics } from './records/request-metrics.ts';
 import { logRequests } from './records/request-record.ts';
@@ -38,6 +40,7 @@ export interface ApiParts {
   readonly authorizer: Authorizer;
   readonly dispatch: ReturnType<typeof createDispatcher>;
   readonly documents: IssuerDocuments;
+  readonly issuers: Issuers;
   readonly issuerIndex: IssuerIndex;
   readonly store: Pick<Store, 'get'>;
   readonly cache: { readonly ready: boolean };
@@ -112,16 +115,19 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       whenCurrent: (timeoutMs) => parts().freshness.whenCurrent(timeoutMs),
     },
     authenticate: (authorization, warn) => parts().authenticator.authenticate(authorization, warn),
+    authenticateToken: (token) => parts().authenticator.authenticateToken(token),
     authorizer: {
       decide: (caller, question) => parts().authorizer.decide(caller, question),
       decidePath: (caller, question) => parts().authorizer.decidePath(caller, question),
     },
     resources: resourceRoutes(catalog, productName, (request, resource) => parts().dispatch(request, resource)),
+    forms: formRoutes(() => parts().issuers),
     paths: firstOf([
-      issuerRoutes(
-        () => parts().documents,
-        (caller, request) => parts().issuerIndex(caller, request),
-      ),
+      issuerRoutes({
+        documents: () => parts().documents,
+        index: (caller, request) => parts().issuerIndex(caller, request),
+        productName,
+      }),
       metricsRoutes(metrics),
       discoveryRoutes(catalog),
       openApiRoutes({ catalog, productName, version, now: Date.now }),

@@ -2,7 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../api/caller.ts';
 import type { ApiRequest, Query, RequestBody, Target } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
+import type { Secret } from '../observability/secret.ts';
 import type { Seat } from './flow-control/priority-level.ts';
+import type { FormRoute } from './oauth/form-route.ts';
+import type { Render } from './oauth/oauth-error.ts';
 import type { CheckedHeaders } from './request/header-checks.ts';
 import type { NegotiatedAnswer } from './request/negotiate.ts';
 import type { RequestInfo } from './request/request-info.ts';
@@ -44,6 +47,9 @@ export class Exchange {
   query = NO_QUERY; //                        request info
   info!: RequestInfo; //                      request info
   pathRoute?: PathRoute | undefined; //       public route, route
+  formRoute?: FormRoute | undefined; //       public route
+  credential?: Secret | undefined; //         form
+  render?: Render; //                         public route, form
   caller?: Caller; //                         public authentication, authentication, impersonation
   seat?: Seat; //                             public flow control, flow control
   decision?: AuditedDecision; //              impersonation, authorization

@@ -102,7 +102,11 @@ export async function startFixture(
       if (token === undefined) throw unauthorized();
       return callerNamed(token);
     },
+    authenticateToken: async () => {
+      throw unauthorized();
+    },
     authorizer: allButNobody,
+    forms: { find: () => undefined },
     resources: { find: (target) => routeFor(target, handle) },
     paths: { find: () => undefined },
     flowControl: createFlowControl(AMPLE),

@@ -17,6 +17,7 @@ test('the stages, in order, and in the table of docs/architecture.md', async () 
     'timeout',
     'public route',
     'public flow control',
+    'form',
     'fresh state',
     'public authentication',
     'public handler',

@@ -3,6 +3,7 @@ import { asApiError } from '../objects/storage-errors.ts';
 import type { Logger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
 import { Exchange } from './exchange.ts';
+import { receiveForm } from './form-stage.ts';
 import type { Serve } from './listener/listener.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
 import { BodyReader, hasArrived } from './request/body.ts';
@@ -52,6 +53,7 @@ const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
   { name: 'timeout', run: applyTimeout },
   { name: 'public route', run: findPublicRoute },
   { name: 'public flow control', run: takePublicSeat },
+  { name: 'form', run: receiveForm },
   { name: 'fresh state', run: requireFreshState },
   { name: 'public authentication', run: authenticatePublic },
   { name: 'public handler', run: handlePath },
@@ -180,10 +182,13 @@ export function createPipeline(options: PipelineOptions): Serve {
     // The socket of the request: a pipelined answer has none before the answers ahead of it are sent.
     if (res.destroyed || res.headersSent || !req.socket.writable) return;
     const isError = answer.type === 'status';
-    if (isError) x.failure = answer.error.status.reason ?? '';
     if (isEarly) res.discard(req);
     try {
-      await respond(envelopeOf(x, { isError, isEarly }), answer);
+      const rendered = x.render?.(answer) ?? answer;
+      // A revocation of an unknown token is a 404 of the API, and no error of OAuth.
+      const isSent = rendered.type !== 'raw' || rendered.code >= 400;
+      if (isError && isSent) x.failure = answer.error.status.reason ?? '';
+      await respond(envelopeOf(x, { isError, isEarly }), rendered);
       if (answer.type === 'watch') {
         x.started = true;
         observeStart(recordOf(x, now() - x.startedAt));

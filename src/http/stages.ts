@@ -8,15 +8,17 @@ import type { Target } from '../api/request.ts';
 import { ApiError, badRequest, pathNotFound, unauthorized, unavailable } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';
 import { impersonate } from '../authz/impersonation.ts';
+import type { Secret } from '../observability/secret.ts';
 import type { Freshness } from '../storage/freshness.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
 import { type FlowControl, isLargeBody, type PriorityLevelName, priorityLevelOf } from './flow-control/flow-control.ts';
 import { addressKey } from './listener/address-limit.ts';
+import type { FormRoutes } from './oauth/form-route.ts';
 import { arrivedBody, type BodyReader, bodyLength, refuseContentEncoding } from './request/body.ts';
 import { methodNotAllowed, readCheckedHeaders } from './request/header-checks.ts';
 import { readImpersonation } from './request/impersonation-headers.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from './request/media-types.ts';
-import { negotiateAccept, negotiateContentType } from './request/negotiate.ts';
+import { negotiateAccept, negotiateContentType, PLAIN_JSON } from './request/negotiate.ts';
 import type { Method, PathInfo, RequestLineParser } from './request/request-info.ts';
 import { servedRoute } from './routes/resource-routes.ts';
 import type { PathRoute, PathRoutes, ResourceRoute, ResourceRoutes } from './routes/routes.ts';
@@ -27,11 +29,14 @@ export interface StageParts {
   /** Whether credentials and permissions may be decided from memory. */
   readonly freshness: Pick<Freshness, 'isCurrent' | 'whenCurrent'>;
   readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => Caller | Promise<Caller>;
+  /** The same for a token in a form. */
+  readonly authenticateToken: (token: Secret) => Caller | Promise<Caller>;
   /** Called with the connection of every caller who authenticates. */
   readonly onAuthenticated: (socket: Socket) => void;
   readonly authorizer: Authorizer;
   readonly resources: ResourceRoutes;
   readonly paths: PathRoutes;
+  readonly forms: FormRoutes;
   readonly flowControl: FlowControl;
   readonly bodies: BodyReader;
   /**
@@ -90,15 +95,22 @@ function listTimeout({ info, query }: Exchange): number | undefined {
   return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
-export const findPublicRoute: StageRun = (x, { paths }) => {
+export const findPublicRoute: StageRun = (x, { paths, forms }) => {
   if (x.info.type !== 'path') return;
+  x.formRoute = forms.find(x.info);
+  if (x.formRoute !== undefined) {
+    x.render = x.formRoute.render;
+    return;
+  }
   const route = paths.find(x.info);
   if (route?.public === true) x.pathRoute = route;
 };
 
 /** Public paths have no caller: the flow is the client's address. */
 export const takePublicSeat: StageRun = (x, { flowControl }) =>
-  x.pathRoute === undefined ? undefined : takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, true), addressOf(x));
+  x.pathRoute === undefined && x.formRoute === undefined
+    ? undefined
+    : takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, true), addressOf(x));
 
 /** How long a request waits for a fresh state. Together with a call to the store, it is answered within 4 s. */
 const CURRENT_MS = 1_500;
@@ -123,8 +135,10 @@ export const authenticatePublic: StageRun = (x, parts) => (presentsCredential(x)
 export const authenticate: StageRun = (x, parts) => identify(x, parts);
 
 /** To check a token costs a signature. So the 401s of an address are delayed when it fails again and again. */
-function identify(x: Exchange, { authenticate, onAuthenticated, flowControl }: StageParts): void | Promise<void> {
-  const found = authenticate(x.req.headers.authorization, x.warn);
+function identify(x: Exchange, parts: StageParts): void | Promise<void> {
+  const { authenticate, authenticateToken, onAuthenticated, flowControl } = parts;
+  const found =
+    x.credential === undefined ? authenticate(x.req.headers.authorization, x.warn) : authenticateToken(x.credential);
   const keep = (caller: Caller): void => {
     x.caller = caller;
     onAuthenticated(x.req.socket);
@@ -155,7 +169,7 @@ function takeSeat(
   return seat.queued;
 }
 
-function reject(x: Exchange, delayed: boolean | Promise<boolean>, error: ApiError): Promise<void> | undefined {
+export function reject(x: Exchange, delayed: boolean | Promise<boolean>, error: ApiError): Promise<void> | undefined {
   if (typeof delayed !== 'boolean') return delayed.then((mayAnswer) => reject(x, mayAnswer, error));
   if (!delayed) x.req.socket.destroy();
   x.answer = { type: 'status', error };
@@ -246,15 +260,24 @@ async function servePath(x: Exchange, { cluster, path }: PathInfo, route: PathRo
 }
 
 export const negotiate: StageRun = (x) => {
+  if (isForm(x)) {
+    x.accept = PLAIN_JSON;
+    return;
+  }
   const { style, offers } = routeOf(x);
   x.accept = negotiateAccept(x.headers.accept, { style, offers, verb: targetOf(x).verb });
 };
 
 const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
+/** Whether the request came as a form, whose body was read before. */
+const isForm = ({ render }: Exchange): boolean => render !== undefined;
+
+const expectsBody = (x: Exchange): boolean => WITH_BODY.has(x.headers.method) && !isForm(x);
+
 export const checkContentType: StageRun = (x) => {
   const { method } = x.headers;
-  if (!WITH_BODY.has(method)) return;
+  if (!expectsBody(x)) return;
   refuseContentEncoding(x.req);
   // The body of a DELETE is optional: without one its type does not matter.
   if (method === 'DELETE' && isBodiless(x)) return;
@@ -267,7 +290,7 @@ export const checkContentType: StageRun = (x) => {
 };
 
 export const checkBodyLength: StageRun = (x) => {
-  if (WITH_BODY.has(x.headers.method)) x.bodyLength = bodyLength(x.req);
+  if (expectsBody(x)) x.bodyLength = bodyLength(x.req);
 };
 
 /** Bounds the memory of large bodies: one waits unread until there is a seat for it. */
@@ -285,7 +308,7 @@ function leaveSeat(x: Exchange): void {
 }
 
 export const receiveBody: StageRun = (x, parts) => {
-  if (!WITH_BODY.has(x.headers.method)) return undefined;
+  if (!expectsBody(x)) return undefined;
   if (x.arrival.expectsContinue === true && x.bodyLength !== 0 && !x.req.complete) x.res.writeContinue();
   const arrived = arrivedBody(x.req, x.bodyLength);
   return arrived === undefined ? waitForBody(x, parts) : keepBody(x, arrived);
@@ -340,14 +363,17 @@ export const authorizeAgain: StageRun = (x, parts) => {
 
 export const handle: StageRun = async (x, { beforeRelease }) => {
   if (x.accept === undefined) throw new Error('a handler needs a negotiated answer');
-  const willAnswer = (code: number): void => void beforeRelease(x, code);
+  const willAnswer = (code: number): void => void beforeRelease(x, sentCode(x, code));
   const answer = await routeOf(x).handle(new HandlerRequest(x, callerOf(x), x.accept, willAnswer));
   // A9. Decided by the path, not by the handler: one that forgot `willAnswer` would release a token without its event.
-  if (targetOf(x).subresource === 'token' && 'code' in answer) await beforeRelease(x, answer.code);
+  if (targetOf(x).subresource === 'token' && 'code' in answer) await beforeRelease(x, sentCode(x, answer.code));
   x.answer = answer;
 };
 
-const addressOf = ({ req }: Exchange): string => addressKey(req.socket.remoteAddress);
+/** RFC 6749 section 5.1: an OAuth endpoint answers 200 where the API answers 201. */
+const sentCode = (x: Exchange, code: number): number => (isForm(x) ? 200 : code);
+
+export const addressOf = ({ req }: Exchange): string => addressKey(req.socket.remoteAddress);
 
 function callerOf({ caller }: Exchange): Caller {
   if (caller === undefined) throw new Error('not authenticated');

@@ -331,6 +331,7 @@ export async function compose(
       authorizer: policy,
       dispatch,
       documents: signing.documents,
+      issuers,
       issuerIndex: createIssuerIndex({
         catalog,
         reader,

@@ -14,6 +14,7 @@ import { createListAccountsHandler } from '../handlers/list-accounts.ts';
 import { createReviewHandler } from '../handlers/reviews/create-review.ts';
 import type { ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
+import { createActorClaim } from '../handlers/token/actor-claim.ts';
 import type { ForwardToken } from '../handlers/token/forward-token.ts';
 import { createIssueTokenHandler } from '../handlers/token/issue-token.ts';
 import type { Views } from '../handlers/views.ts';
@@ -24,7 +25,7 @@ import type { TokenRecords } from '../tokens/revocations/token-records.ts';
 import type { Objects } from './create-objects.ts';
 
 export interface DispatchParts {
-  readonly options: Pick<ServeOptions, 'productName' | 'maxTokenExpirationSeconds' | 'trackAllTokens'>;
+  readonly options: Pick<ServeOptions, 'productName' | 'maxTokenExpirationSeconds' | 'actorClaim' | 'trackAllTokens'>;
   readonly baseUrl: string;
   readonly catalog: Catalog;
   readonly issuers: Issuers;
@@ -80,6 +81,11 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       authorizer: policy,
       forward,
       maxExpirationSeconds,
+      actorClaim: createActorClaim({
+        mode: parts.options.actorClaim,
+        baseUrl: issuers.baseUrl,
+        clusterOfIssuer: issuers.clusterOfIssuer,
+      }),
       now: Date.now,
       randomUuid: randomUUID,
     }),

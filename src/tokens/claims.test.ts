@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { buildClaims, createIssuers } from './claims.ts';
+import { buildClaims, createIssuers, readClaims } from './claims.ts';
 import { ACCOUNT, API, grantOf, JTI, POD, SECRET, START } from './tokens.fixture.ts';
 
 describe('claims', () => {
@@ -53,6 +53,35 @@ describe('claims', () => {
     const padded = { ...ACCOUNT, annotations: { secret: 'canary' } };
     expect(JSON.stringify(buildClaims(grantOf({ serviceAccount: padded })))).not.toContain('canary');
   });
+});
+
+describe('RFC 8693 section 4.1: act', () => {
+  const iss = 'https://pass.example';
+  const nested = (depth: number): object =>
+    depth === 1 ? { iss, sub: 'a' } : { act: nested(depth - 1), iss, sub: 'a' };
+  const CLAIMS = JSON.parse(JSON.stringify(buildClaims(grantOf())));
+  const payload = (act: unknown) => ({ ...CLAIMS, act });
+
+  test('K-03: is the first claim', () => {
+    expect(Object.keys(buildClaims(grantOf({ actor: { iss, sub: 'carl' } })))[0]).toBe('act');
+  });
+
+  test('is read as it was written, and may be absent', () => {
+    expect(readClaims(payload({ act: { iss, sub: 'jane' }, iss, sub: 'carl' })).act).toEqual({
+      act: { iss, sub: 'jane' },
+      iss,
+      sub: 'carl',
+    });
+    expect(readClaims(CLAIMS)).not.toHaveProperty('act');
+    expect(readClaims(payload(nested(8)))).toHaveProperty('act');
+  });
+
+  test.each([null, 'carl', [], {}, { iss }, { sub: 'carl' }, { iss, sub: 7 }, { iss, sub: '', act: {} }, nested(9)])(
+    'of another shape is refused: %j',
+    (act) => {
+      expect(() => readClaims(payload(act))).toThrow('token claim act');
+    },
+  );
 });
 
 describe('K-09: issuers', () => {

@@ -1,3 +1,4 @@
+import type { Actor } from '../api/caller.ts';
 import { isJsonObject, type JsonObject, TokenRejected } from './jws.ts';
 
 /** The claims of a token (K-03 to K-07), and the issuer of a cluster. */
@@ -23,6 +24,8 @@ export interface KubernetesClaims {
 
 /** In the order in which they are encoded: alphabetical (K-03). Times are epoch seconds. */
 export interface TokenClaims {
+  /** Who requested the token (RFC 8693 section 4.1). */
+  readonly act?: Actor;
   readonly aud: readonly string[];
   readonly exp: number;
   readonly iat: number;
@@ -43,6 +46,7 @@ export interface Grant {
   readonly secret?: ObjectRef | undefined;
   /** Only beside a pod. */
   readonly node?: NodeRef | undefined;
+  readonly actor?: Actor | undefined;
   readonly expirationSeconds: number;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -60,6 +64,7 @@ export function buildClaims(grant: Grant): TokenClaims {
   // Truncated, not rounded: a token must not claim to be issued in the future (K-05).
   const issuedAt = Math.floor(grant.now / 1000);
   return {
+    ...(grant.actor === undefined ? {} : { act: grant.actor }),
     aud: [...grant.audiences],
     exp: issuedAt + grant.expirationSeconds,
     iat: issuedAt,
@@ -80,6 +85,8 @@ export function buildClaims(grant: Grant): TokenClaims {
 }
 
 export interface Issuers {
+  /** Of the server, without a slash at the end. */
+  readonly baseUrl: string;
   issuerFor(cluster: string): string;
   /** Undefined unless `issuerFor` returns exactly this text for some cluster. */
   clusterOfIssuer(issuer: string): string | undefined;
@@ -91,8 +98,10 @@ const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 export const isClusterName = (text: string): boolean => CLUSTER_NAME.test(text);
 
 export function createIssuers({ baseUrl, productName }: { baseUrl: string; productName: string }): Issuers {
-  const prefix = `${baseUrl.replace(/\/$/, '')}/${productName}/`;
+  const base = baseUrl.replace(/\/$/, '');
+  const prefix = `${base}/${productName}/`;
   return {
+    baseUrl: base,
     issuerFor: (cluster) => `${prefix}${cluster}`,
     clusterOfIssuer(issuer) {
       // OpenID Connect Core 3.1.3.7: the issuer must match exactly. No URL parsing, hence no normalisation:
@@ -111,6 +120,7 @@ export function createIssuers({ baseUrl, productName }: { baseUrl: string; produ
 export function readClaims(payload: JsonObject): TokenClaims {
   const kubernetes = readKubernetes(payload['kubernetes.io']);
   const claims: TokenClaims = {
+    ...(payload.act === undefined ? {} : { act: readActor(payload.act, MAX_ACTORS) }),
     aud: readAudiences(payload.aud),
     exp: seconds(payload.exp, 'exp'),
     iat: seconds(payload.iat, 'iat'),
@@ -123,6 +133,15 @@ export function readClaims(payload: JsonObject): TokenClaims {
   // Stricter than K-23: two claims that name the account must name the same one.
   if (claims.sub !== subjectOf(kubernetes.namespace, kubernetes.serviceaccount.name)) throw malformed('sub');
   return claims;
+}
+
+/** More than the server writes. The reader is recursive, so there is a limit. */
+const MAX_ACTORS = 8;
+
+function readActor(value: unknown, depth: number): Actor {
+  if (!isJsonObject(value) || depth === 0) throw malformed('act');
+  const before = value.act === undefined ? {} : { act: readActor(value.act, depth - 1) };
+  return { ...before, iss: text(value.iss, 'act.iss'), sub: text(value.sub, 'act.sub') };
 }
 
 /**

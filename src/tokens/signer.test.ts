@@ -65,6 +65,11 @@ describe('B10: a token that does not say what was granted is not released', () =
     ],
     ['a subject other than the account', { ...claims, sub: 'system:serviceaccount:ci:root' }],
     ['no issuer', { ...claims, iss: '' }],
+    ['a requester without a name', { ...claims, act: { iss: API, sub: '' } }],
+    [
+      'a requester that reads otherwise',
+      { ...claims, act: { iss: API, sub: { toJSON: () => 'x' } as unknown as string } },
+    ],
   ])('%s', async (_name, wrong) => {
     await expect(createSigner(fixture.ring).sign(wrong)).rejects.toThrow('does not say what was granted');
   });

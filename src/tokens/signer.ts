@@ -1,3 +1,4 @@
+import type { Actor } from '../api/caller.ts';
 import { type NodeRef, readClaims, type TokenClaims } from './claims.ts';
 import { bytesIn, encodePayload, parseJsonObject } from './jws.ts';
 import type { KeyRing } from './keys/key-ring.ts';
@@ -60,9 +61,13 @@ function haveSameClaims(a: TokenClaims, b: TokenClaims): boolean {
     sameObject(inA.serviceaccount, inB.serviceaccount) &&
     sameObject(inA.pod, inB.pod) &&
     sameObject(inA.secret, inB.secret) &&
-    sameObject(inA.node, inB.node)
+    sameObject(inA.node, inB.node) &&
+    sameActor(a.act, b.act)
   );
 }
+
+const sameActor = (a: Actor | undefined, b: Actor | undefined): boolean =>
+  a?.sub === b?.sub && a?.iss === b?.iss && (a === undefined || sameActor(a.act, b?.act));
 
 const sameObject = (a: NodeRef | undefined, b: NodeRef | undefined): boolean =>
   a?.name === b?.name && a?.uid === b?.uid;

@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createServer, type Server as TlsServer } from 'node:tls';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
@@ -8,7 +8,7 @@ import { presentedRoot } from '../../src/cli/commands/trust.ts';
 import { startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
-import { CLUSTERS, createObjects, issue, tokenPath } from './support/objects.ts';
+import { ASK, bind, CLUSTERS, createObjects, issue, tokenPath } from './support/objects.ts';
 import { WHO } from './support/reviews.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
@@ -55,6 +55,59 @@ describe('clusterpass trust', () => {
     expect(await person.fails(['trust', 'alhpa', ...ca])).toContain('"alhpa" not found');
     const env = { CLUSTERPASS_TOKEN: tokenOf('jane') };
     expect(await person.fails(['trust', 'alpha', ...ca], { env })).toContain('cannot get resource "clusters"');
+  });
+});
+
+describe('clusterpass trust --webhook', () => {
+  it('writes files with which an API server asks for each pass, and may ask for nothing else', async () => {
+    const printed = await person.ok(['trust', 'beta', '--webhook', 'hook', '--certificate-authority', TLS.caFile]);
+    const at = (name: string): string => join(person.home, 'hook', name);
+    const read = (name: string): Promise<string> => readFile(at(name), 'utf8');
+    for (const name of ['webhook.yaml', 'tokens.csv']) expect((await stat(at(name))).mode & 0o777).toBe(0o600);
+    const config = parse(await read('webhook.yaml'));
+    const issuer = `${server.url}/orchestrator/beta`;
+    const [{ cluster }] = config.clusters;
+    expect(Buffer.from(cluster['certificate-authority-data'], 'base64')).toEqual(await readFile(TLS.caFile));
+    expect(printed).toContain(`--api-audiences=AUDIENCES,${issuer}\n`);
+    expect(printed).toContain('--authentication-token-webhook-cache-ttl=5s\n');
+    await appendFile(join(server.dataDir, 'users.csv'), await read('tokens.csv'));
+    await person.ok(['apply', '-f', at('clusterpass.yaml')]);
+
+    const [{ user }] = config.users;
+    const path = String(cluster.server).slice(server.url.length);
+    const ask = async (token: string, at = path) =>
+      (await server.call('POST', at, { body: { spec: { token, audiences: [issuer] } }, token: user.token })).json;
+    const pass = await issue(server, tokenPath('builder', 'ci', 'beta'));
+    // The file of tokens is read again every few seconds.
+    await expect.poll(async () => (await ask(pass)).status?.authenticated, { interval: 200 }).toBe(true);
+    expect((await ask(pass)).status.user.extra['clusterpass.dev/requested-by']).toEqual(['admin']);
+    expect((await ask(server.adminToken)).status.authenticated).toBeUndefined();
+    for (const other of [path.replace('/beta/', '/alpha/'), path.replace('/passes', '')]) {
+      expect((await ask(pass, other)).code).toBe(403);
+    }
+    expect((await server.call('GET', CLUSTERS, { token: user.token })).json.items).toEqual([]);
+
+    await person.ok(['apply', '-f', at('cluster.yaml')]);
+    const revoked = await person.run(['token', 'revoke', '-'], { stdin: pass });
+    expect(revoked.stderr).toBe(
+      'Clusterpass and TokenReviews refuse it from now on. beta, which asks Clusterpass, within about 15 seconds.\n',
+    );
+    expect((await ask(pass)).status.error).toBe('service account token has been revoked');
+  });
+
+  it('says of each audience what holds', async () => {
+    const [alpha, beta] = ['alpha', 'beta'].map((name) => `${server.url}/orchestrator/${name}`);
+    const pass = await issue(server, tokenPath('builder', 'ci', 'beta'), { audiences: [alpha, beta] });
+    const { stderr } = await person.run(['token', 'revoke', '-'], { stdin: pass });
+    expect(stderr).toContain(
+      'beta, which asks Clusterpass, within about 15 seconds. Clusters and services with the audience',
+    );
+    expect(stderr).toContain(`${alpha} that verify it with the key set accept it until `);
+  });
+
+  it('keeps files that exist', async () => {
+    const args = ['trust', 'beta', '--webhook', 'hook', '--certificate-authority', TLS.caFile];
+    expect(await person.fails(args)).toMatch(/hook\/webhook.yaml exists: name another folder/);
   });
 });
 
@@ -143,7 +196,10 @@ describe('what it printed, where it is used', () => {
       username: 'there:serviceaccount:ci:builder',
       uid: uids.builder,
       groups: ['there:serviceaccounts', 'there:serviceaccounts:ci', 'system:authenticated'],
-      extra: { 'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)] },
+      extra: {
+        'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)],
+        'clusterpass.dev/requested-by': ['admin'],
+      },
     });
     const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'web-0' };
     const bound = await issue(server, tokenPath(), { audiences: [], boundObjectRef });
@@ -151,6 +207,24 @@ describe('what it printed, where it is used', () => {
       'clusterpass.dev/pod-name': ['web-0'],
       'clusterpass.dev/pod-uid': [uids.pod],
     });
+  });
+
+  it('a pass that was requested with a pass names both requesters, the newest first', async () => {
+    const builder = 'system:serviceaccount:ci:builder';
+    await bind(server, 'builder-tokens', { kind: 'User', name: builder });
+    const first = await issue(server);
+    const { json } = await server.call('POST', tokenPath('other'), { body: ASK, token: first });
+    expect((await user(json.status.token)).extra['clusterpass.dev/requested-by']).toEqual([
+      'system:cluster:alpha:serviceaccount:ci:builder',
+      'admin',
+    ]);
+  });
+
+  it('a pass without act is accepted; in one for others too, the requester is left out', async () => {
+    const api = `${server.url}/orchestrator/alpha`;
+    const pass = await issue(server, tokenPath(), { audiences: [api, 'vault'] });
+    expect(decodeJwt(pass)).not.toHaveProperty('act');
+    expect((await user(pass)).extra).not.toHaveProperty('clusterpass.dev/requested-by');
   });
 
   it('A3: a token for another audience, or of another cluster, is refused there', async () => {

@@ -190,7 +190,7 @@ describe('the documents of an issuer', () => {
       const { code, headers, text } = await open(CONFIGURATION);
       expect(code).toBe(200);
       expect(text).toBe(
-        `{"issuer":"${issuer}","jwks_uri":"${issuer}/openid/v1/jwks","response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"]}`,
+        `{"issuer":"${issuer}","jwks_uri":"${issuer}/openid/v1/jwks","response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"],"token_endpoint":"${issuer}/oauth/token","grant_types_supported":["urn:ietf:params:oauth:grant-type:token-exchange"],"token_endpoint_auth_methods_supported":["none"]}`,
       );
       expect(headers.get('content-type')).toBe('application/json');
       expect(headers.get('cache-control')).toBe('public, max-age=3600');
@@ -268,11 +268,10 @@ describe('the documents of an issuer', () => {
       },
     );
 
-    it('there is no issuer at the root', async () => {
-      for (const path of ['/.well-known/openid-configuration', '/openid/v1/jwks']) {
-        expectUnauthorized(await open(path));
-        expect((await server.call('GET', path)).code).toBe(404);
-      }
+    it('the server has the same documents, and no token names it as its issuer', async () => {
+      expect((await open('/.well-known/openid-configuration')).json.issuer).toBe(server.url);
+      expect((await open('/openid/v1/jwks')).text).toBe((await open(KEY_SET)).text);
+      expect(decodeJwt(await issue(server)).iss).toBe(`${server.url}/orchestrator/alpha`);
     });
   });
 

@@ -81,6 +81,7 @@ describe('TokenReview', () => {
             groups: ['system:serviceaccounts', 'system:serviceaccounts:ci', 'system:authenticated'],
             extra: {
               'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)],
+              'clusterpass.dev/requested-by': ['admin'],
               'authentication.kubernetes.io/pod-name': ['web-0'],
               'authentication.kubernetes.io/pod-uid': [uids.pod],
               'authentication.kubernetes.io/node-name': ['node-1'],
@@ -112,6 +113,36 @@ describe('TokenReview', () => {
         audiences: [api],
       });
       expect(await isGood(asUser('jane').token, ['elsewhere'])).toBe(false);
+    });
+
+    it('A3: the review of passes knows the passes of its cluster, and no other token', async () => {
+      await grant(server, {
+        to: 'nobody',
+        rules: [may('create', 'tokenreviews', 'authentication.k8s.io', ['passes'])],
+        clusters: 'env=prod',
+      });
+      const by = asUser('nobody').token;
+      // With the slash that client-go puts behind the address of a webhook.
+      const passes = `${PATH}/passes/`;
+      const beta = await issue(server, tokenPath('builder', 'ci', 'beta'), { audiences: [api] });
+      expect(await ask(genuine, [api, 'https://kubernetes.default.svc'], passes, by)).toMatchObject({
+        authenticated: true,
+        user: { username: 'system:serviceaccount:ci:builder', uid: uids.builder },
+        audiences: [api],
+      });
+      for (const token of [server.adminToken, asUser('jane').token, beta]) {
+        expect(await ask(token, [api], passes, by)).toEqual({ user: {}, error: 'invalid bearer token' });
+      }
+      const body = { spec: { token: genuine } };
+      const codes = [
+        PATH,
+        `${PATH}/others`,
+        passes.replace('alpha', 'beta'),
+        passes.replace('/orchestrator/alpha', ''),
+      ];
+      for (const path of codes) expect((await server.call('POST', path, { body, token: by })).code, path).toBe(403);
+      expect((await server.call('POST', `${PATH}/others`, { body })).code).toBe(404);
+      expect((await server.call('GET', passes)).code).toBe(405);
     });
 
     it('a token is known below its cluster only; at the fleet it has its full name', async () => {

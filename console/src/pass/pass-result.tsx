@@ -61,10 +61,16 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
       </div>
       {revoked && remaining > 0 && (
         <p className="warning" role="status">
-          Clusterpass refuses this pass. {opensCluster ? `The cluster ${cluster}` : audiencesOf(claims).join(', ')} does
-          not notice: it accepts the pass until{' '}
-          <time dateTime={pass.expirationTimestamp}>{new Date(expiresAt).toLocaleString()}</time>, unless it asks
-          Clusterpass.
+          Clusterpass refuses this pass.{' '}
+          {opensCluster && details.asksForPasses ? (
+            `The cluster ${cluster} asks Clusterpass, and refuses it within about 15 seconds.`
+          ) : (
+            <>
+              {opensCluster ? `The cluster ${cluster}` : audiencesOf(claims).join(', ')} does not notice: it accepts the
+              pass until <time dateTime={pass.expirationTimestamp}>{new Date(expiresAt).toLocaleString()}</time>
+              {opensCluster ? '.' : ', unless it asks Clusterpass.'}
+            </>
+          )}
         </p>
       )}
       {pass.warnings.map((warning) => (

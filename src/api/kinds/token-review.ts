@@ -7,6 +7,13 @@ import { review, UserInfoSchema } from './reviews.ts';
 /** A request can carry no longer token in its headers, and the response repeats it. */
 const MAX_TOKEN_LENGTH = 65_536;
 
+/**
+ * The name of a review, below a cluster, that accepts passes of the cluster only. An API server uses it as its webhook:
+ * the plain review also knows people, whose tokens must not open a cluster. With `resourceNames`, a role allows nothing
+ * else.
+ */
+export const PASSES = 'passes';
+
 /** Sent by services that receive tokens: whose token is this, and is it valid? */
 export const tokenReviewType = review('authentication.k8s.io', 'TokenReview', {
   spec: Type.Optional(

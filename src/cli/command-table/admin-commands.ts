@@ -84,16 +84,21 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'kube-apiserver accepts tokens of the keys that it has in memory, however old they are. With `--file`, run on the ' +
       'machine of the API server, it changes a comment in the file of `--authentication-config`, which kube-apiserver ' +
       'takes up in about 20 seconds. With a cluster, it sends its API server a token that no key verifies; kube-apiserver ' +
-      'then reads the keys again if those it has are older than an hour.',
+      'then reads the keys again if those it has are older than an hour.\n\n' +
+      'With `--webhook` it writes files with which an API server asks Clusterpass for each pass, instead of verifying ' +
+      'passes by itself, so that a revocation reaches it: a kubeconfig for its webhook, the token and the permission of an ' +
+      'account that may only review passes of this cluster. It prints the flags of kube-apiserver and what else is to be done.',
     arguments: [{ name: '[CLUSTER]', doc: 'Name of the cluster. Optional with `--refresh --file`.' }],
     flags: [
       { flags: '--refresh', doc: 'Make an API server read the keys again, instead of writing the configuration.' },
       { flags: '--file <file>', doc: 'With `--refresh`: the file of `--authentication-config` to change.' },
+      { flags: '--webhook <folder>', doc: 'Write the files of an authentication webhook to this folder.' },
     ],
     examples: [
       'clusterpass trust prod-eu-1 > authentication.yaml',
       'clusterpass trust --refresh --file /etc/kubernetes/authentication.yaml',
       'clusterpass trust prod-eu-1 --refresh',
+      'clusterpass trust prod-eu-1 --webhook prod-eu-1-webhook',
     ],
   },
   {

@@ -1,6 +1,8 @@
+import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
 import type { Client } from '../../client/create-client.ts';
 import { StatusError } from '../../client/errors.ts';
 import type { TrackedToken } from '../../client/types.ts';
+import { fieldSelectorFor } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
@@ -27,7 +29,7 @@ export const run: Run = async (context, invocation) => {
       const known = await knownFacts(client, token);
       await client.revokeToken(id);
       context.out.write(`token ${id} revoked at ${connection.server}\n`);
-      context.err.write(`${stillAccepted(known)}\n`);
+      context.err.write(`${stillAccepted(known, await clustersThatAsk(client, known))}\n`);
     } catch (error) {
       const text = describeError(error);
       if (text === undefined) throw error;
@@ -54,15 +56,37 @@ async function knownFacts(client: Client, token: TokenReference): Promise<TokenF
   }
 }
 
-/** Only Clusterpass knows the revocation: programs that verify tokens with the key set do not ask it. */
-function stillAccepted({ audiences = [], expiresAt }: TokenFacts): string {
+/** Audiences of clusters that ask Clusterpass for each token, by the name of the cluster. */
+async function clustersThatAsk(client: Client, { audiences = [] }: TokenFacts): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const audience of audiences) {
+    const [, name] = /\/([a-z0-9.-]{1,253})$/.exec(audience) ?? [];
+    if (name === undefined) continue;
+    const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });
+    const annotations = items[0]?.metadata.annotations ?? {};
+    const asks = annotations[TOKEN_CHECKS_ANNOTATION] === 'webhook';
+    if (asks && annotations[COMPUTED_ANNOTATIONS.audience] === audience) found.set(audience, name);
+  }
+  return found;
+}
+
+/** The cache of kube-apiserver, and that of its webhook with the flags that `clusterpass trust --webhook` prints. */
+const WEBHOOK_SECONDS = 15;
+
+/** Programs that verify tokens with the key set do not ask Clusterpass, and do not learn of the revocation. */
+function stillAccepted({ audiences = [], expiresAt }: TokenFacts, asking: ReadonlyMap<string, string>): string {
+  const refused = 'Clusterpass and TokenReviews refuse it from now on.';
+  const clusters = [...asking.values()].map(terminalSafe).join(' and ');
+  const soon = clusters === '' ? '' : ` ${clusters}, which asks Clusterpass, within about ${WEBHOOK_SECONDS} seconds.`;
+  const others = audiences.filter((audience) => !asking.has(audience));
+  if (audiences.length > 0 && others.length === 0) return `${refused}${soon}`;
   const until =
     expiresAt === undefined ? 'until it expires' : `until ${new Date(expiresAt * 1000).toISOString().slice(0, 19)}Z`;
   const who =
-    audiences.length === 0
+    others.length === 0
       ? 'Clusters and services'
-      : `Clusters and services with the audience ${audiences.map(terminalSafe).join(' or ')}`;
-  return `Clusterpass and TokenReviews refuse it from now on. ${who} that verify it with the key set accept it ${until}.`;
+      : `Clusters and services with the audience ${others.map(terminalSafe).join(' or ')}`;
+  return `${refused}${soon} ${who} that verify it with the key set accept it ${until}.`;
 }
 
 /** Whether this server has a discovery document of the issuer at its path, `/<product name>/<cluster>`. */

@@ -1,6 +1,6 @@
-import { X509Certificate } from 'node:crypto';
+import { randomBytes, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { connect, rootCertificates } from 'node:tls';
 import { chooseEndpoint } from '../../api/choose-endpoint.ts';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
@@ -10,10 +10,12 @@ import { fieldSelectorFor, getCluster } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { type Connection, clientFor, resolveConnection } from '../connection/connection.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
+import { readText, writePrivate } from '../files/files.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { sendUnverifiableToken, touchAuthenticationFile } from '../refresh-trust.ts';
 import { authenticationConfiguration, type TrustOptions } from '../trust-configuration.ts';
+import { webhookFiles, webhookSteps } from '../webhook-files.ts';
 
 /** Writes an AuthenticationConfiguration with which an API server accepts tokens of Clusterpass. */
 export const run: Run = async (context, invocation) => {
@@ -30,9 +32,33 @@ export const run: Run = async (context, invocation) => {
       `Warning: ${issuer} is plain HTTP, but kube-apiserver accepts https issuers only: serve with TLS, and set --base-url\n`,
     );
   }
+  const folder = invocation.text('webhook');
+  if (folder !== undefined) {
+    await writeWebhookFiles(context, folder, { cluster: name, issuer, ...authority });
+    return undefined;
+  }
   context.out.write(authenticationConfiguration({ cluster: name, issuer, audience, ...authority }));
   return undefined;
 };
+
+const TOKEN_BYTES = 32;
+
+/** A file that exists is kept: another token in it would lock the API server out. */
+async function writeWebhookFiles(
+  context: Context,
+  folder: string,
+  options: Pick<TrustOptions, 'cluster' | 'issuer' | 'certificateAuthority'>,
+): Promise<void> {
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const files = Object.entries(webhookFiles({ ...options, token })).map(
+    ([name, text]) => [join(resolve(context.cwd, folder), name), text] as const,
+  );
+  for (const [path] of files) {
+    if ((await readText(path)) !== undefined) throw new CliError(`${path} exists: name another folder`);
+  }
+  for (const [path, text] of files) await writePrivate(path, text);
+  context.out.write(webhookSteps(options, folder));
+}
 
 interface Issuer {
   readonly issuer: string;

@@ -1,6 +1,6 @@
 import { invalid } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
-import { type TokenFindings, type TokenReview, tokenReviewType } from '../../api/kinds/token-review.ts';
+import { PASSES, type TokenFindings, type TokenReview, tokenReviewType } from '../../api/kinds/token-review.ts';
 import { validateRepeatedPairs } from '../../api/names.ts';
 import { badRequest, notFound } from '../../api/status.ts';
 import { Secret } from '../../observability/secret.ts';
@@ -28,7 +28,7 @@ export const reviewToken: Review = async ({ catalog, reader, reviewToken: review
   return {
     metadata: callerFields(metadata),
     spec,
-    status: statusOf(await review(new Secret(token), { cluster, audiences })),
+    status: statusOf(await review(new Secret(token), { cluster, audiences, passesOnly: target.name === PASSES })),
   };
 };
 

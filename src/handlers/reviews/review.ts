@@ -22,6 +22,8 @@ export interface TokenQuestion {
   readonly cluster: string | undefined;
   /** None means the API itself. */
   readonly audiences: readonly string[];
+  /** Only passes of the cluster, and no token of a person. */
+  readonly passesOnly?: boolean;
 }
 
 export type ReviewToken = (token: Secret, asked: TokenQuestion) => Promise<TokenFindings>;

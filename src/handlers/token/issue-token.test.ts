@@ -139,6 +139,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     forward: undefined,
     ...ISSUERS,
     authorizer: { decide: () => ({ allowed: false, reason: '' }) },
+    actorClaim: () => undefined,
     maxExpirationSeconds: 7200,
     now: () => NOW,
     randomUuid: () => jti,

@@ -13,6 +13,7 @@ import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Signer } from '../../tokens/signer.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { partialMetadata } from '../representation.ts';
+import type { ActorClaim } from './actor-claim.ts';
 import { resolveBinding } from './bound-object.ts';
 import { type ForeignAudienceParts, foreignAudienceCheck } from './foreign-audiences.ts';
 import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
@@ -34,6 +35,7 @@ export interface IssueTokenParts extends ForeignAudienceParts {
   /** For clusters that issue their own tokens; undefined when all tokens are signed here. */
   readonly forward: ForwardToken | undefined;
   readonly maxExpirationSeconds: number;
+  readonly actorClaim: ActorClaim;
   readonly now: () => number;
   readonly randomUuid: () => string;
 }
@@ -73,14 +75,16 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     const issuer = parts.issuerOf(cluster);
     parts.requireRightClock();
     const now = parts.now();
+    const audiences = tokenRequest.audiences.length === 0 ? [issuer] : tokenRequest.audiences;
     const claims = buildClaims({
       issuer,
-      audiences: tokenRequest.audiences.length === 0 ? [issuer] : tokenRequest.audiences,
+      audiences,
       namespace,
       serviceAccount: { name, uid: account.uid },
       ...binding,
       now,
       expirationSeconds: granted,
+      actor: parts.actorClaim(request.caller, audiences),
       randomUUID: parts.randomUuid,
     });
     // T-27: a token never expires earlier than requested without a warning.

@@ -78,7 +78,7 @@ class ExchangeRecord implements RequestRecord {
     const info: Exchange['info'] | undefined = x.info;
     const resource = info?.type === 'resource' ? info : undefined;
     this.#exchange = x;
-    this.#credential = credentialOf(x.req.headers.authorization);
+    this.#credential = x.credential?.reveal() ?? credentialOf(x.req.headers.authorization);
     this.milliseconds = milliseconds;
     this.code = code;
     this.method = x.req.method ?? '';

@@ -8,11 +8,11 @@ const MAX_BODY_BYTES = 3_145_728;
 const EMPTY = new Uint8Array();
 
 /** The length that the header says; undefined for a chunked body. Throws 413. */
-export function bodyLength({ headers }: IncomingMessage): number | undefined {
+export function bodyLength({ headers }: IncomingMessage, limit = MAX_BODY_BYTES): number | undefined {
   const declared = headers['content-length'];
   if (declared === undefined) return headers['transfer-encoding'] === undefined ? 0 : undefined;
   const length = Number(declared);
-  if (length > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  if (length > limit) throw tooLarge(limit);
   return length;
 }
 
@@ -26,7 +26,11 @@ export function hasArrived({ complete, headers, readableLength }: IncomingMessag
 }
 
 /** The body, if all of it has arrived; undefined otherwise. Throws 413. */
-export function arrivedBody(req: IncomingMessage, length: number | undefined): Uint8Array | undefined {
+export function arrivedBody(
+  req: IncomingMessage,
+  length: number | undefined,
+  limit = MAX_BODY_BYTES,
+): Uint8Array | undefined {
   if (length === 0) return EMPTY;
   // `complete` is set one tick after the last byte has arrived; by its length a body is known to be whole before.
   if (!req.complete && req.readableLength !== length) return undefined;
@@ -36,7 +40,7 @@ export function arrivedBody(req: IncomingMessage, length: number | undefined): U
     size += chunk.length;
     chunks.push(chunk);
   }
-  if (size > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  if (size > limit) throw tooLarge(limit);
   return wholeOf(chunks);
 }
 
@@ -64,13 +68,13 @@ export class BodyReader {
    * turns out malformed half-way (chunking, length) must not have had an effect. It never settles when the client
    * leaves first, nor after `stop`, which drops the received part and reads no further. The caller must call `stop`.
    */
-  read(req: IncomingMessage, offerStop: (stop: () => void) => void): Promise<Uint8Array> {
+  read(req: IncomingMessage, offerStop: (stop: () => void) => void, limit = MAX_BODY_BYTES): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       const reading: Reading = { chunks: [], size: 0, sizeBefore: 0, fail: reject };
       const take = (chunk: Buffer): void => {
         reading.size += chunk.length;
         reading.chunks.push(chunk);
-        if (reading.size > MAX_BODY_BYTES) this.#stop(reading, tooLarge(MAX_BODY_BYTES));
+        if (reading.size > limit) this.#stop(reading, tooLarge(limit));
       };
       const end = (): void => {
         resolve(wholeOf(reading.chunks));

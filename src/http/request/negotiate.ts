@@ -17,7 +17,7 @@ export interface AcceptRules {
   readonly offers: ReadonlySet<Accepted['as']>;
 }
 
-const PLAIN_JSON: NegotiatedAnswer = { mediaType: 'application/json', as: 'object', prettyClause: false };
+export const PLAIN_JSON: NegotiatedAnswer = { mediaType: 'application/json', as: 'object', prettyClause: false };
 
 /** Chooses the format of the answer, or throws 406. `accept` is the first `Accept` line only (N-06). */
 export function negotiateAccept(accept: string | undefined, rules: AcceptRules): NegotiatedAnswer {

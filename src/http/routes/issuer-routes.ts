@@ -12,19 +12,31 @@ const KEY_SET_TYPE = 'application/jwk-set+json';
 /** At the fleet: the issuers of the clusters that the caller sees. */
 const ISSUER_INDEX = '/openid/v1/issuers';
 
+const AUTHORIZATION_SERVER = '/.well-known/oauth-authorization-server';
+
+export interface IssuerRouteParts {
+  readonly documents: () => IssuerDocuments;
+  readonly index: IssuerIndex;
+  readonly productName: string;
+}
+
 /**
- * The documents of each cluster's issuer (OpenID Connect Discovery), below the prefix of the cluster. They are public,
- * and served for every valid name of a cluster: they do not reveal which clusters exist.
+ * The documents of the server and of each cluster's issuer (OpenID Connect Discovery, RFC 8414). They are public, and
+ * served for every valid name of a cluster: they do not reveal which clusters exist.
  */
-export function issuerRoutes(documents: () => IssuerDocuments, index: IssuerIndex): PathRoutes {
+export function issuerRoutes({ documents, index, productName }: IssuerRouteParts): PathRoutes {
+  // RFC 8414 section 3.1: the path of the issuer comes after the well-known path, not before it.
+  const metadataOfCluster = `${AUTHORIZATION_SERVER}/${productName}/`;
+  const clusterIn = (path: string): string | undefined =>
+    path.startsWith(metadataOfCluster) ? path.slice(metadataOfCluster.length) : undefined;
   const route = (
     types: readonly string[],
-    body: (documents: IssuerDocuments, cluster: string) => Uint8Array | string,
+    body: (documents: IssuerDocuments, cluster: string | undefined) => Uint8Array | string,
   ): PathRoute => ({
     public: true,
     refusesBadCredentials: true,
     methods: ['GET'],
-    handle: ({ accept, cluster = '' }: PathRequest) => {
+    handle: ({ accept, cluster, path }: PathRequest) => {
       const issuer = documents();
       return {
         type: 'raw',
@@ -34,7 +46,7 @@ export function issuerRoutes(documents: () => IssuerDocuments, index: IssuerInde
           'Cache-Control': issuer.cacheControl,
           ...(types.length > 1 ? { Vary: 'Accept' } : {}),
         },
-        body: body(issuer, cluster),
+        body: body(issuer, clusterIn(path) ?? cluster),
       };
     },
   });
@@ -42,6 +54,7 @@ export function issuerRoutes(documents: () => IssuerDocuments, index: IssuerInde
     ['/.well-known/openid-configuration', route([JSON_TYPE], (issuer, cluster) => issuer.configuration(cluster))],
     ['/openid/v1/jwks', route([KEY_SET_TYPE, JSON_TYPE], (issuer) => issuer.keySet())],
   ]);
+  const metadata = route([JSON_TYPE], (issuer, cluster) => issuer.authorizationServer(cluster));
   const indexRoute: PathRoute = {
     public: false,
     methods: ['GET'],
@@ -53,8 +66,12 @@ export function issuerRoutes(documents: () => IssuerDocuments, index: IssuerInde
   };
   return {
     find({ cluster, path }) {
-      if (cluster === undefined) return path === ISSUER_INDEX ? indexRoute : undefined;
-      return isClusterName(cluster) ? routes.get(path) : undefined;
+      if (cluster !== undefined) return isClusterName(cluster) ? routes.get(path) : undefined;
+      if (path === ISSUER_INDEX) return indexRoute;
+      if (path === AUTHORIZATION_SERVER) return metadata;
+      const named = clusterIn(path);
+      if (named !== undefined) return isClusterName(named) ? metadata : undefined;
+      return routes.get(path);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../api/catalog.ts';
 import type { Accepted, ApiRequest, ApiResponse, Target } from '../../api/request.ts';
 import { ApiError, badRequest, notFound, pathNotFound, qualified } from '../../api/status.ts';
-import { findResource, type RedirectedResource, type Resource } from '../../handlers/dispatch.ts';
+import { findResource, isReviewOfPasses, type RedirectedResource, type Resource } from '../../handlers/dispatch.ts';
 import { patchMediaTypes } from '../../handlers/write/patch.ts';
 import { methodNotAllowed } from '../request/header-checks.ts';
 import type { Method } from '../request/request-info.ts';
@@ -81,6 +81,7 @@ function isServed({ style, verbs }: ResourceRoute, target: Target, method: Metho
   if (verb === 'watch') return method === 'GET';
   if (subresource !== '') return true;
   if (alwaysPublic) return verb === 'list';
+  if (isReviewOfPasses(target)) return true;
   // An item is created in its collection, and read and changed by its name.
   const onItem = verb === 'get' || verb === 'update' || verb === 'patch' || verb === 'delete';
   return onItem === (name !== '');

@@ -1,0 +1,109 @@
+import { Document, stringify } from 'yaml';
+import { TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
+
+export interface WebhookOptions {
+  readonly cluster: string;
+  readonly issuer: string;
+  /** PEM. */
+  readonly certificateAuthority: string | undefined;
+  /** Of the account that reviews. */
+  readonly token: string;
+}
+
+/** The files with which an API server asks Clusterpass for each pass, by name. */
+export type WebhookFiles = Readonly<
+  Record<'webhook.yaml' | 'tokens.csv' | 'clusterpass.yaml' | 'cluster.yaml', string>
+>;
+
+const RBAC = 'rbac.authorization.k8s.io';
+const ROLE = 'clusterpass-webhook';
+
+/** Users of this prefix are not of any identity provider. */
+const userOf = (cluster: string): string => `webhook:${cluster}`;
+
+export function webhookFiles({ cluster, issuer, certificateAuthority, token }: WebhookOptions): WebhookFiles {
+  const user = userOf(cluster);
+  return {
+    'webhook.yaml': commented(
+      ` For the API server of the cluster ${cluster}: --authentication-token-webhook-config-file. It contains a secret.`,
+      {
+        apiVersion: 'v1',
+        kind: 'Config',
+        clusters: [
+          {
+            name: 'clusterpass',
+            cluster: {
+              server: `${issuer}/apis/authentication.k8s.io/v1/tokenreviews/passes`,
+              ...(certificateAuthority === undefined
+                ? {}
+                : { 'certificate-authority-data': Buffer.from(certificateAuthority).toString('base64') }),
+            },
+          },
+        ],
+        users: [{ name: user, user: { token } }],
+        contexts: [{ name: 'webhook', context: { cluster: 'clusterpass', user } }],
+        'current-context': 'webhook',
+      },
+    ),
+    'tokens.csv': `${token},${user},${user}\n`,
+    'clusterpass.yaml': [
+      {
+        apiVersion: `${RBAC}/v1`,
+        kind: 'ClusterRole',
+        metadata: { name: ROLE },
+        rules: [
+          {
+            apiGroups: ['authentication.k8s.io'],
+            resources: ['tokenreviews'],
+            resourceNames: ['passes'],
+            verbs: ['create'],
+          },
+        ],
+      },
+      {
+        apiVersion: `${RBAC}/v1`,
+        kind: 'ClusterRoleBinding',
+        metadata: {
+          name: `${ROLE}-${cluster}`,
+          annotations: { 'clusterpass.dev/clusters': `kubernetes.io/metadata.name=${cluster}` },
+        },
+        subjects: [{ kind: 'User', apiGroup: RBAC, name: user }],
+        roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: ROLE },
+      },
+    ]
+      .map((object) => stringify(object, { indentSeq: false }))
+      .join('---\n'),
+    'cluster.yaml': commented(' Tells users of this cluster that a revocation reaches it.', {
+      apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+      kind: 'Cluster',
+      metadata: { name: cluster, annotations: { [TOKEN_CHECKS_ANNOTATION]: 'webhook' } },
+    }),
+  };
+}
+
+function commented(comment: string, value: object): string {
+  const document = new Document(value);
+  document.commentBefore = comment;
+  return document.toString({ indentSeq: false, lineWidth: 0 });
+}
+
+/** What remains to be done, in this order: the API server must not ask before it is allowed to. */
+export const webhookSteps = ({ cluster, issuer }: Pick<WebhookOptions, 'cluster' | 'issuer'>, folder: string): string =>
+  `Wrote ${folder}/webhook.yaml, tokens.csv, clusterpass.yaml and cluster.yaml. Then:
+
+1. Add the line of ${folder}/tokens.csv to the file of --token-auth-file of Clusterpass, and delete tokens.csv.
+2. clusterpass apply -f ${folder}/clusterpass.yaml
+3. Copy webhook.yaml to the machines of the API server of ${cluster} (mode 0600), and start it with
+
+     --authentication-token-webhook-config-file=/etc/kubernetes/clusterpass/webhook.yaml
+     --authentication-token-webhook-version=v1
+     --authentication-token-webhook-cache-ttl=5s
+     --api-audiences=AUDIENCES,${issuer}
+
+   AUDIENCES are those that it has; by default its --service-account-issuer.
+   Remove the entry of ${issuer} from its --authentication-config:
+   with it the API server verifies passes by itself, and does not ask.
+4. clusterpass apply -f ${folder}/cluster.yaml
+
+${cluster} then refuses a revoked pass within about 15 seconds. While it cannot reach Clusterpass, it refuses every pass.
+`;

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import type { Actor, Caller } from '../../api/caller.ts';
+import { createIssuers } from '../../tokens/claims.ts';
+import { type ActorClaimMode, createActorClaim } from './actor-claim.ts';
+
+const issuers = createIssuers({ baseUrl: 'https://pass.example/', productName: 'orchestrator' });
+const [ALPHA, BETA] = [issuers.issuerFor('alpha'), issuers.issuerFor('beta')];
+const iss = 'https://pass.example';
+
+const callerNamed = (name: string, actor?: Actor): Caller =>
+  ({ as: () => ({ name, uid: '', groups: [], extra: {} }), actor }) as unknown as Caller;
+
+const claimOf = (mode: ActorClaimMode, audiences: readonly string[], caller = callerNamed('carl')) =>
+  createActorClaim({ ...issuers, mode })(caller, audiences);
+
+describe('RFC 8693 section 4.1: the act claim', () => {
+  it.each<[ActorClaimMode, string[], boolean]>([
+    ['fleet', [ALPHA], true],
+    ['fleet', [ALPHA, BETA], true],
+    ['fleet', ['vault'], false],
+    ['fleet', [ALPHA, 'vault'], false],
+    ['always', ['vault'], true],
+    ['never', [ALPHA], false],
+  ])('%s: for %j', (mode, audiences, isThere) => {
+    expect(claimOf(mode, audiences)).toEqual(isThere ? { iss, sub: 'carl' } : undefined);
+  });
+
+  it('names who requested the pass that was used, three at most, the newest outside', () => {
+    const chain: Actor = { iss, sub: 'b', act: { iss, sub: 'c', act: { iss, sub: 'd' } } };
+    expect(claimOf('fleet', [ALPHA], callerNamed('a', chain))).toEqual({
+      iss,
+      sub: 'a',
+      act: { iss, sub: 'b', act: { iss, sub: 'c' } },
+    });
+  });
+
+  it('cuts a long name, and says so', () => {
+    expect(claimOf('fleet', [ALPHA], callerNamed('x'.repeat(256)))?.sub).toBe('x'.repeat(256));
+    expect(claimOf('fleet', [ALPHA], callerNamed('x'.repeat(257)))?.sub).toBe(`${'x'.repeat(253)}...`);
+  });
+});

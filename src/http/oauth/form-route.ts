@@ -1,0 +1,40 @@
+import type { Query, RequestBody } from '../../api/request.ts';
+import type { Secret } from '../../observability/secret.ts';
+import type { PathInfo, ResourceInfo } from '../request/request-info.ts';
+import type { Form } from './form.ts';
+import type { Render } from './oauth-error.ts';
+
+/**
+ * An endpoint of OAuth. It has no handler: its form becomes a request of the API, which the later stages authenticate,
+ * authorize, handle and record like any other. So it cannot grant more than that request.
+ */
+export interface FormRoute {
+  /** Called before the body is read. Throws an OAuthError. */
+  checkAuthorization(authorization: string | undefined): void;
+  /** Throws an OAuthError. */
+  read(form: Form, at: FormPlace): FormRequest;
+  /** For errors before `read` has returned. */
+  readonly render: Render;
+}
+
+export interface FormPlace {
+  /** The cluster in the path. */
+  readonly cluster: string | undefined;
+  readonly query: Query;
+}
+
+/** The request of the API, and how its answer is written. */
+export interface FormRequest {
+  readonly info: ResourceInfo;
+  readonly query: Query;
+  readonly body: RequestBody | undefined;
+  /** Authenticates the caller in place of the `Authorization` header. */
+  readonly credential?: Secret;
+  /** For the audit event. */
+  readonly annotations: ReadonlyMap<string, string>;
+  readonly render: Render;
+}
+
+export interface FormRoutes {
+  find(target: PathInfo): FormRoute | undefined;
+}

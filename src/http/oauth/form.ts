@@ -1,0 +1,77 @@
+import { decodeUtf8 } from '../../api/codec/utf8.ts';
+import { OAuthError } from './oauth-error.ts';
+
+/** Longer than any form that clients send: a subject token has at most 16 KiB. */
+export const MAX_FORM_BYTES = 64 * 1024;
+const MAX_PARAMETERS = 64;
+const MAX_SHOWN_NAME = 64;
+/** RFC 8693 section 2.1: a request may name several targets. */
+const REPEATABLE: ReadonlySet<string> = new Set(['audience', 'resource']);
+
+const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;\s*charset="?utf-8"?\s*)?$/i;
+
+/** RFC 6749 section 3.2: the parameters are in the body, as a form in UTF-8. */
+export function checkFormType(contentType: string | undefined): void {
+  if (contentType !== undefined && FORM_TYPE.test(contentType.trim())) return;
+  throw new OAuthError('invalid_request', 'the Content-Type must be application/x-www-form-urlencoded');
+}
+
+/**
+ * The parameters of a form. A parameter without a value counts as not sent; one that is sent twice is an error (RFC 6749
+ * section 3.2), because two programs could read different values.
+ */
+export class Form {
+  readonly #values = new Map<string, string[]>();
+
+  constructor(bytes: Uint8Array) {
+    const pairs = textOf(bytes).split('&', MAX_PARAMETERS + 1);
+    if (pairs.length > MAX_PARAMETERS) throw invalid(`the form has more than ${MAX_PARAMETERS} parameters`);
+    for (const pair of pairs) this.#add(pair);
+  }
+
+  #add(pair: string): void {
+    const equals = pair.indexOf('=');
+    const value = equals < 0 ? '' : decoded(pair.slice(equals + 1));
+    const name = decoded(equals < 0 ? pair : pair.slice(0, equals));
+    if (value === '') return;
+    const before = this.#values.get(name);
+    if (before === undefined) this.#values.set(name, [value]);
+    else if (REPEATABLE.has(name)) before.push(value);
+    else throw invalid(`the parameter ${name.slice(0, MAX_SHOWN_NAME)} must be sent once`);
+  }
+
+  get(name: string): string | undefined {
+    return this.#values.get(name)?.[0];
+  }
+
+  getAll(name: string): readonly string[] {
+    return this.#values.get(name) ?? [];
+  }
+
+  required(name: string): string {
+    const value = this.get(name);
+    if (value === undefined) throw invalid(`the parameter ${name} is required`);
+    return value;
+  }
+}
+
+const invalid = (text: string): OAuthError => new OAuthError('invalid_request', text);
+
+function textOf(bytes: Uint8Array): string {
+  try {
+    return decodeUtf8(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  } catch {
+    throw invalid('the form is not valid UTF-8');
+  }
+}
+
+/** `decodeURIComponent` refuses broken escapes and what is not UTF-8; URLSearchParams would replace both. */
+function decoded(text: string): string {
+  const spaced = text.replaceAll('+', ' ');
+  if (!spaced.includes('%')) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    throw invalid('the form contains an invalid percent-escape');
+  }
+}

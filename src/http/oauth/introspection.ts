@@ -1,0 +1,82 @@
+import { tokenReviewType } from '../../api/kinds/token-review.ts';
+import type { Issuers } from '../../tokens/claims.ts';
+import type { JsonObject } from '../../tokens/jws.ts';
+import type { ResourceInfo } from '../request/request-info.ts';
+import type { FormRoute } from './form-route.ts';
+import { errorAnswer, jsonAnswer, jsonOf, OAuthError, type Render } from './oauth-error.ts';
+import { textsOf, unverifiedClaims } from './unverified-claims.ts';
+
+/** RFC 7662: the form becomes a TokenReview, by the caller of the `Authorization` header. */
+export function introspection(issuers: () => Issuers): FormRoute {
+  return {
+    checkAuthorization: (authorization) => {
+      if (authorization === undefined) throw unknownCaller();
+    },
+    read(form, { cluster }) {
+      const token = form.required('token');
+      const claims = unverifiedClaims(token) ?? {};
+      const isOurs = typeof claims.iss === 'string' && issuers().clusterOfIssuer(claims.iss) !== undefined;
+      // A resource server compares `aud` with its own name (section 2.2), so a pass is reviewed for every audience it has.
+      const review = { spec: { token, audiences: isOurs ? textsOf(claims.aud) : [] } };
+      return {
+        info: reviewAt(cluster),
+        query: new URLSearchParams(),
+        body: { bytes: Buffer.from(JSON.stringify(review)), mediaType: 'application/json' },
+        annotations: new Map([['clusterpass.dev/endpoint', 'oauth-introspection']]),
+        render: renderWith(claims),
+      };
+    },
+    render: renderWith({}),
+  };
+}
+
+const unknownCaller = (): OAuthError =>
+  new OAuthError('invalid_token', 'send your own token as Authorization: Bearer', { code: 401, challenge: 'Bearer' });
+
+function reviewAt(cluster: string | undefined): ResourceInfo {
+  const { group, version, resource } = tokenReviewType;
+  const review = { verb: 'create', group, resource, subresource: '', namespace: '', name: '', cluster } as const;
+  return { type: 'resource', target: { ...review, version, alwaysPublic: false }, question: review };
+}
+
+interface ReviewAnswer {
+  readonly status?: { readonly authenticated?: boolean; readonly user?: { readonly username?: string } };
+}
+
+const INACTIVE = { active: false };
+
+/** RFC 7662 section 2.2: of a token that is not good, nothing else is said. The claims count once the review holds. */
+function renderWith(claims: JsonObject): Render {
+  return (answer) => {
+    if (answer.type === 'status') {
+      const { code } = answer.error.status;
+      // A cluster that does not exist has no tokens; audiences beyond the bounds of a review are in none.
+      if (code === 404 || code === 422) return jsonAnswer(INACTIVE);
+      return errorAnswer(answer.error, () => {
+        if (code === 401) return unknownCaller();
+        if (code !== 403) return undefined;
+        return new OAuthError('insufficient_scope', 'introspection needs the permission to create tokenreviews', {
+          code,
+          challenge: 'Bearer error="insufficient_scope"',
+        });
+      });
+    }
+    const { status } = jsonOf(answer) as ReviewAnswer;
+    if (status?.authenticated !== true) return jsonAnswer(INACTIVE);
+    return jsonAnswer({
+      active: true,
+      ...pick(claims, TEXTS, (value) => typeof value === 'string'),
+      ...pick(claims, NUMBERS, (value) => typeof value === 'number'),
+      ...(claims.aud === undefined ? {} : { aud: textsOf(claims.aud) }),
+      ...(typeof claims.act === 'object' && claims.act !== null ? { act: claims.act } : {}),
+      token_type: 'Bearer',
+      username: status.user?.username,
+    });
+  };
+}
+
+const TEXTS = ['sub', 'iss', 'jti'] as const;
+const NUMBERS = ['exp', 'iat', 'nbf'] as const;
+
+const pick = (claims: JsonObject, names: readonly string[], isRight: (value: unknown) => boolean): object =>
+  Object.fromEntries(names.filter((name) => isRight(claims[name])).map((name) => [name, claims[name]]));

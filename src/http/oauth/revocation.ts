@@ -1,0 +1,59 @@
+import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
+import type { Issuers } from '../../tokens/claims.ts';
+import type { ResourceInfo } from '../request/request-info.ts';
+import type { FormRoute } from './form-route.ts';
+import { emptyAnswer, errorAnswer, OAuthError, type Render } from './oauth-error.ts';
+import { unverifiedClaims } from './unverified-claims.ts';
+
+/** RFC 7009: the form becomes the deletion of an issued token, by the caller of the `Authorization` header. */
+export function revocation(issuers: () => Issuers, now: () => number): FormRoute {
+  return {
+    checkAuthorization: (authorization) => {
+      if (authorization === undefined) throw unknownCaller();
+    },
+    read(form) {
+      const claims = unverifiedClaims(form.required('token')) ?? {};
+      const { iss, jti, exp } = claims;
+      if (typeof iss !== 'string' || issuers().clusterOfIssuer(iss) === undefined || typeof jti !== 'string') {
+        // Not 200: the caller would believe that the token is no longer accepted.
+        throw new OAuthError('unsupported_token_type', 'only passes that were issued here can be revoked here');
+      }
+      const hasEnded = typeof exp === 'number' && exp * 1000 < now();
+      return {
+        info: deletionOf(jti),
+        query: new URLSearchParams(),
+        body: undefined,
+        annotations: new Map([['clusterpass.dev/endpoint', 'oauth-revocation']]),
+        render: renderWith(hasEnded),
+      };
+    },
+    render: renderWith(false),
+  };
+}
+
+const unknownCaller = (): OAuthError =>
+  new OAuthError('invalid_client', 'send your own token as Authorization: Bearer', { code: 401, challenge: 'Bearer' });
+
+function deletionOf(name: string): ResourceInfo {
+  const { group, version, resource } = issuedTokenKind;
+  const token = { verb: 'delete', group, resource, subresource: '', namespace: '', name } as const;
+  return {
+    type: 'resource',
+    target: { ...token, version, cluster: undefined, alwaysPublic: false },
+    question: { ...token, cluster: undefined },
+  };
+}
+
+/** RFC 7009 section 2.2: a token that is unknown or has ended is not accepted any more, which is what was asked for. */
+function renderWith(hasEnded: boolean): Render {
+  return (answer) => {
+    if (answer.type !== 'status') return emptyAnswer();
+    const { code } = answer.error.status;
+    if (code === 404 || (code === 403 && hasEnded)) return emptyAnswer();
+    return errorAnswer(answer.error, () => {
+      if (code === 401) return unknownCaller();
+      if (code !== 403) return undefined;
+      return new OAuthError('unauthorized_client', 'you may revoke the tracked tokens that you requested', { code });
+    });
+  };
+}

@@ -1,0 +1,525 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { decodeJwt } from 'jose';
+import * as oauth from 'oauth4webapi';
+import * as openid from 'openid-client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventsOf, readAudit } from './support/audit.ts';
+import { bind, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
+import { authenticationConfig, CLIENT_ID, type IdentityProvider, startProvider } from './support/provider.ts';
+import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+
+/** The OAuth endpoints, by the sections of RFC 6749, 7009, 7662, 8414, 8693 and 8707. */
+
+const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const TYPE = 'urn:ietf:params:oauth:token-type:';
+const ACCOUNT = 'serviceaccount:ci:builder';
+
+let folder: string;
+let provider: IdentityProvider;
+let server: Server;
+let issuer: string;
+let audit: string;
+/** A token of the identity provider. */
+let jane: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-exchange-'));
+  const file = join(folder, 'authentication.json');
+  audit = join(folder, 'audit.log');
+  provider = await startProvider();
+  await writeFile(file, authenticationConfig([provider]));
+  server = await startServer({
+    args: ['--authentication-config', file, '--audit-log-path', audit],
+    users: { carl: [], vault: [] },
+    tls: true,
+  });
+  issuer = `${server.url}/orchestrator/alpha`;
+  await createObjects(server);
+  await bind(server, 'jane-tokens', { kind: 'User', name: 'id:jane' }, undefined, 'env=prod');
+  await bind(
+    server,
+    'vault-reviews',
+    { kind: 'User', name: 'vault' },
+    { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'] },
+  );
+  jane = await provider.sign({ sub: 'jane', jti: 'jane-1' });
+});
+afterAll(async () => {
+  await server.destroy();
+  await provider.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+type Parameters = Readonly<Record<string, string | undefined>>;
+
+const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
+
+const encode = (parameters: Parameters): string =>
+  new URLSearchParams(Object.entries(parameters).flatMap(([k, v]) => (v === undefined ? [] : [[k, v]]))).toString();
+
+const good = (changes: Parameters = {}): Parameters => ({
+  grant_type: GRANT,
+  subject_token: jane,
+  subject_token_type: `${TYPE}id_token`,
+  audience: 'alpha',
+  scope: ACCOUNT,
+  ...changes,
+});
+
+const send = (
+  body: string | Parameters,
+  path = '/oauth/token',
+  headers: Record<string, string> = {},
+): Promise<Answer> =>
+  server.call('POST', path, {
+    token: null,
+    body: typeof body === 'string' ? body : encode(body),
+    headers: { ...FORM, ...headers },
+  });
+
+const exchange = (changes: Parameters = {}, path?: string): Promise<Answer> => send(good(changes), path);
+
+const refused = ({ code, json }: Answer): unknown[] => [code, json.error];
+
+describe('RFC 8693 section 2.2.1: the answer', () => {
+  it('has the members of section 2.2.1, and is not to be stored (RFC 6749 section 5.1)', async () => {
+    const { code, json, headers } = await exchange();
+    expect(code).toBe(200);
+    expect(json).toEqual({
+      access_token: expect.stringMatching(/^eyJ/),
+      issued_token_type: `${TYPE}access_token`,
+      token_type: 'Bearer',
+      expires_in: 3600,
+      scope: `${ACCOUNT} aud:${issuer}`,
+    });
+    expect([headers.get('content-type'), headers.get('cache-control'), headers.get('pragma')]).toEqual([
+      'application/json',
+      'no-store',
+      'no-cache',
+    ]);
+    expect(decodeJwt(json.access_token)).toMatchObject({
+      iss: issuer,
+      aud: [issuer],
+      sub: 'system:serviceaccount:ci:builder',
+    });
+    expect(await codeFor(server, json.access_token)).toBe(200);
+  });
+
+  it.each<[string, () => Parameters, string?]>([
+    ['the name of the cluster', () => ({})],
+    ['the issuer as audience', () => ({ audience: issuer })],
+    ['the issuer as resource', () => ({ audience: undefined, resource: issuer })],
+    ['the account in the audience', () => ({ audience: 'alpha:ci:builder', scope: undefined })],
+    ['the endpoint of the cluster', () => ({ audience: undefined }), '/orchestrator/alpha/oauth/token'],
+    ['an empty audience at the endpoint of the cluster', () => ({ audience: '' }), '/orchestrator/alpha/oauth/token'],
+  ])('RFC 8693 section 2.1: the target is named by %s', async (_, changes, path) => {
+    const { code, json } = await exchange(changes(), path);
+    expect([code, json.scope]).toEqual([200, `${ACCOUNT} aud:${issuer}`]);
+  });
+
+  it('audience and resource may repeat when they name one cluster', async () => {
+    const repeated = `${encode(good())}&audience=alpha&resource=${encodeURIComponent(issuer)}`;
+    expect((await send(repeated)).code).toBe(200);
+    expect(refused(await send(`${encode(good())}&audience=beta`))).toEqual([400, 'invalid_target']);
+  });
+
+  it('audiences are those of the scope, and the lifetime is the one granted', async () => {
+    const { json, warnings } = await exchange({
+      scope: `aud:vault  ${ACCOUNT} aud:https://b.example`,
+      expiration_seconds: '999999',
+      requested_token_type: `${TYPE}id_token`,
+    });
+    expect(json).toMatchObject({
+      issued_token_type: `${TYPE}id_token`,
+      token_type: 'N_A',
+      expires_in: 86_400,
+      scope: `${ACCOUNT} aud:vault aud:https://b.example`,
+    });
+    expect(warnings).toEqual(['requested expiration of 999999 seconds shortened to 86400 seconds']);
+    expect(decodeJwt(json.access_token).aud).toEqual(['vault', 'https://b.example']);
+  });
+
+  it('the form of kubernetes-mcp-server, byte for byte', async () => {
+    const type = encodeURIComponent(`${TYPE}access_token`);
+    const body = `audience=&grant_type=${encodeURIComponent(GRANT)}&requested_token_type=${type}&scope=${encodeURIComponent(ACCOUNT)}&subject_token=${jane}&subject_token_type=${type}`;
+    expect((await send(body, '/orchestrator/alpha/oauth/token')).code).toBe(200);
+  });
+
+  it('a dry run predicts the grant and issues nothing', async () => {
+    const { code, json } = await exchange({}, '/oauth/token?dryRun=All');
+    expect([code, json]).toEqual([
+      200,
+      {
+        access_token: '',
+        issued_token_type: `${TYPE}access_token`,
+        token_type: 'N_A',
+        expires_in: 3600,
+        scope: `${ACCOUNT} aud:${issuer}`,
+      },
+    ]);
+  });
+
+  it('an issued pass is a subject token with the rights of its account', async () => {
+    const pass = await issue(server);
+    expect(refused(await exchange({ subject_token: pass }))).toEqual([400, 'invalid_target']);
+    await bind(server, 'builder-tokens', { kind: 'User', name: 'system:serviceaccount:ci:builder' }, {
+      verbs: ['create'],
+      apiGroups: [''],
+      resources: ['serviceaccounts/token'],
+      resourceNames: ['other'],
+    } as never);
+    const other = { subject_token: pass, subject_token_type: `${TYPE}access_token`, scope: 'serviceaccount:ci:other' };
+    expect((await exchange(other)).code).toBe(200);
+    expect(refused(await exchange({ ...other, scope: ACCOUNT }))).toEqual([400, 'invalid_target']);
+    const forVault = await issue(server, tokenPath(), { audiences: ['vault'] });
+    expect(refused(await exchange({ ...other, subject_token: forVault }))).toEqual([400, 'invalid_request']);
+  });
+
+  it('the audit event is that of a TokenRequest, with the grant, the client and the issued id', async () => {
+    const { code, headers, json } = await exchange({ client_id: 'ui' });
+    expect(code).toBe(200);
+    const [event] = await eventsOf(audit, headers.get('audit-id'));
+    expect(event).toMatchObject({
+      requestURI: '/oauth/token',
+      verb: 'create',
+      user: { username: 'id:jane', extra: { 'authentication.kubernetes.io/credential-id': ['JTI=jane-1'] } },
+      objectRef: { resource: 'serviceaccounts', namespace: 'ci', name: 'builder', subresource: 'token' },
+      responseStatus: { code: 200 },
+      annotations: {
+        'authorization.k8s.io/decision': 'allow',
+        'clusterpass.dev/cluster': 'alpha',
+        'clusterpass.dev/grant': 'token-exchange',
+        'clusterpass.dev/unverified-client-id': 'ui',
+        'authentication.kubernetes.io/issued-credential-id': `JTI=${decodeJwt(json.access_token).jti}`,
+      },
+    });
+  });
+
+  it('a tracked pass is listed', async () => {
+    const { json } = await exchange({ tracked: 'true' });
+    const listed = await server.call(
+      'GET',
+      `/apis/clusterpass.dev/v1alpha1/issuedtokens/${decodeJwt(json.access_token).jti}`,
+    );
+    expect(listed.json.spec.requestedBy.username).toBe('id:jane');
+  });
+});
+
+describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
+  const problems: [string, Parameters, string][] = [
+    ['no grant', { grant_type: undefined }, 'invalid_request'],
+    ['another grant', { grant_type: 'client_credentials' }, 'unsupported_grant_type'],
+    ['no subject', { subject_token: '' }, 'invalid_request'],
+    ['no type of the subject', { subject_token_type: undefined }, 'invalid_request'],
+    ['a refresh token', { subject_token_type: `${TYPE}refresh_token` }, 'invalid_request'],
+    ['SAML', { subject_token_type: `${TYPE}saml2` }, 'invalid_request'],
+    ['an actor', { actor_token: 'x', actor_token_type: `${TYPE}jwt` }, 'invalid_request'],
+    ['the type of an actor alone', { actor_token_type: `${TYPE}jwt` }, 'invalid_request'],
+    ['another type of token', { requested_token_type: `${TYPE}saml2` }, 'invalid_request'],
+    ['an ID token for the API', { requested_token_type: `${TYPE}id_token` }, 'invalid_request'],
+    ['a client secret', { client_id: 'a', client_secret: 'b' }, 'invalid_client'],
+    ['a client assertion', { client_assertion: 'a' }, 'invalid_client'],
+    ['no target', { audience: undefined }, 'invalid_target'],
+    ['an unknown target', { audience: 'https://vault.example' }, 'invalid_target'],
+    ['a resource that is no issuer', { resource: 'https://vault.example' }, 'invalid_target'],
+    ['two targets', { resource: 'https://elsewhere.example/orchestrator/alpha' }, 'invalid_target'],
+    ['an absent cluster', { audience: 'gamma' }, 'invalid_target'],
+    ['an absent account', { scope: 'serviceaccount:ci:absent' }, 'invalid_target'],
+    ['an absent namespace', { scope: 'serviceaccount:absent:builder' }, 'invalid_target'],
+    ['a cluster where the subject has no right', { audience: 'beta' }, 'invalid_target'],
+    ['no account', { scope: undefined }, 'invalid_scope'],
+    ['two accounts', { scope: `${ACCOUNT} serviceaccount:ci:other` }, 'invalid_scope'],
+    ['an account that contradicts the audience', { audience: 'alpha:ci:other' }, 'invalid_scope'],
+    ['a name that no account has', { scope: 'serviceaccount:ci:../x' }, 'invalid_scope'],
+    ['an unknown scope', { scope: `${ACCOUNT} openid` }, 'invalid_scope'],
+    ['an empty audience', { scope: `${ACCOUNT} aud:` }, 'invalid_scope'],
+    ['too short', { expiration_seconds: '599' }, 'invalid_request'],
+    ['a lifetime that is no number', { expiration_seconds: '1h' }, 'invalid_request'],
+    ['a bad value of tracked', { tracked: 'yes' }, 'invalid_request'],
+  ];
+  it.each(problems)('%s', async (_, changes, error) => {
+    const answer = await exchange(changes);
+    expect(refused(answer)).toEqual([400, error]);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(Object.keys(answer.json)).toEqual(['error', 'error_description']);
+    expect(answer.json.error_description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
+  });
+
+  it('RFC 8693 section 2.2.2: whatever is wrong with the subject token, it is the same invalid_request', async () => {
+    const revoked = await issue(server);
+    await server.call('DELETE', `/apis/clusterpass.dev/v1alpha1/issuedtokens/${decodeJwt(revoked).jti}`);
+    const bad = [
+      'x',
+      'x'.repeat(20_000),
+      `${jane}x`,
+      revoked,
+      await provider.sign({ sub: 'jane', exp: Date.now() / 1000 - 1 }),
+      await provider.sign({ sub: 'jane', aud: 'another' }),
+      await provider.sign({ sub: 'jane', iss: 'https://elsewhere.example' }),
+      await provider.sign({ sub: 'jane' }, { kid: 'unknown' }),
+      await provider.sign({ sub: 'jane' }, { alg: 'none' }).catch(() => 'eyJhbGciOiJub25lIn0.e30.'),
+    ];
+    const answers = await Promise.all(bad.map((subject_token) => exchange({ subject_token })));
+    for (const answer of answers) expect([answer.code, answer.text]).toEqual([400, answers[0]?.text]);
+    expect(answers[0]?.json.error).toBe('invalid_request');
+  });
+
+  it('decision 12: what may not be had and what does not exist have the same answer', async () => {
+    const forbidden = await exchange({ audience: 'beta' });
+    const absent = await exchange({ scope: 'serviceaccount:ci:absent' });
+    expect(forbidden.text).toBe(absent.text);
+  });
+
+  it('A3: the audience of another cluster needs the right there', async () => {
+    const foreign = `${ACCOUNT} aud:${server.url}/orchestrator/beta`;
+    expect(refused(await exchange({ scope: foreign }))).toEqual([400, 'invalid_scope']);
+    expect((await exchange({ scope: foreign, subject_token: server.adminToken })).code).toBe(200);
+  });
+
+  it('RFC 6749 section 5.2: a client that tries to authenticate is 401 with its scheme', async () => {
+    const basic = await send(good(), '/oauth/token', { Authorization: 'Basic YTpi' });
+    expect([...refused(basic), basic.headers.get('www-authenticate')]).toEqual([401, 'invalid_client', 'Basic']);
+    const bearer = await send(good(), '/oauth/token', { Authorization: `Bearer ${jane}` });
+    expect(refused(bearer)).toEqual([400, 'invalid_request']);
+  });
+
+  it.each<[string, () => string, Record<string, string>?]>([
+    ['a parameter twice', () => `${encode(good())}&scope=x`],
+    ['an unknown parameter twice', () => `${encode(good())}&a=1&a=2`],
+    ['too many parameters', () => `${encode(good())}${'&a'.repeat(65)}`],
+    ['a broken escape', () => `${encode(good())}&a=%zz`],
+    ['no UTF-8', () => `${encode(good())}&a=%ff`],
+    ['JSON', () => JSON.stringify(good()), { 'Content-Type': 'application/json' }],
+    ['another character set', () => encode(good()), { 'Content-Type': `${FORM['Content-Type']}; charset=latin1` }],
+  ])('RFC 6749 section 3.2: %s', async (_, body, headers) => {
+    expect(refused(await send(body(), '/oauth/token', headers))).toEqual([400, 'invalid_request']);
+  });
+
+  it('RFC 6749 section 3.2: unknown and empty parameters are ignored, those of the query too', async () => {
+    const body = `${encode(good())}&options=%7B%7D&actor_token=&actor_token_type=&client_secret=&`;
+    const type = { 'Content-Type': `${FORM['Content-Type']}; charset=UTF-8` };
+    expect((await send(body, '/oauth/token?scope=x&fieldValidation=nonsense', type)).code).toBe(200);
+  });
+
+  it('sizes: 64 KiB of form, whether or not its length is announced', async () => {
+    const long = `${encode(good())}&a=${'x'.repeat(70_000)}`;
+    expect(refused(await send(long))).toEqual([413, 'invalid_request']);
+    const chunked = await fetch(`${server.url}/oauth/token`, {
+      method: 'POST',
+      headers: FORM,
+      body: new Blob([long]).stream(),
+      duplex: 'half',
+    } as RequestInit);
+    expect([chunked.status, ((await chunked.json()) as { error: string }).error]).toEqual([413, 'invalid_request']);
+  });
+
+  it('RFC 6749 section 3.2: only POST', async () => {
+    const got = await server.call('GET', '/oauth/token', { token: null });
+    expect([...refused(got), got.headers.get('allow')]).toEqual([405, 'invalid_request', 'POST']);
+  });
+
+  it('no token is in an error or in the audit log', async () => {
+    const answer = await exchange({ audience: jane, client_id: jane, scope: jane });
+    expect(answer.text).not.toContain(jane.slice(0, 20));
+    await exchange({ client_id: jane });
+    expect(JSON.stringify(await readAudit(audit))).not.toContain(jane.slice(0, 40));
+  });
+});
+
+describe('RFC 8414: metadata', () => {
+  it.each(['', '/orchestrator/alpha', '/orchestrator/no-such-cluster'])('section 3: of the issuer %j', async (path) => {
+    const at = `/.well-known/oauth-authorization-server${path}`;
+    const { code, json, headers } = await server.call('GET', at, { token: null });
+    const own = `${server.url}${path}`;
+    expect([code, headers.get('cache-control')]).toEqual([200, 'public, max-age=3600']);
+    expect(json).toEqual({
+      issuer: own,
+      token_endpoint: `${own}/oauth/token`,
+      jwks_uri: `${own}/openid/v1/jwks`,
+      response_types_supported: [],
+      grant_types_supported: [GRANT],
+      token_endpoint_auth_methods_supported: ['none'],
+      revocation_endpoint: `${server.url}/oauth/revoke`,
+      introspection_endpoint: `${own}/oauth/introspect`,
+    });
+  });
+
+  it('OpenID discovery names the token endpoint, of the server too', async () => {
+    for (const path of ['', '/orchestrator/alpha']) {
+      const { json } = await server.call('GET', `${path}/.well-known/openid-configuration`, { token: null });
+      expect(json).toMatchObject({
+        issuer: `${server.url}${path}`,
+        token_endpoint: `${server.url}${path}/oauth/token`,
+      });
+      expect((await server.call('GET', `${path}/openid/v1/jwks`, { token: null })).json.keys).not.toEqual([]);
+    }
+  });
+
+  it('a name that no cluster has is 404', async () => {
+    const { code } = await server.call('GET', '/.well-known/oauth-authorization-server/orchestrator/A_B');
+    expect(code).toBe(404);
+  });
+});
+
+describe('RFC 7009: revocation', () => {
+  const revoke = (token: string, as: string | null = server.adminToken): Promise<Answer> =>
+    send(
+      { token, token_type_hint: 'access_token' },
+      '/oauth/revoke',
+      as === null ? {} : { Authorization: `Bearer ${as}` },
+    );
+
+  it('section 2.2: 200 without a body, and the pass is refused from then on', async () => {
+    const pass = await issue(server);
+    const { code, text, headers } = await revoke(pass);
+    expect([code, text, headers.get('cache-control')]).toEqual([200, '', 'no-store']);
+    expect(await codeFor(server, pass)).toBe(401);
+    expect((await revoke(pass)).code).toBe(200);
+    const [event] = await eventsOf(audit, headers.get('audit-id'));
+    expect(event).toMatchObject({
+      verb: 'delete',
+      annotations: { 'clusterpass.dev/revoked-credential-id': `JTI=${decodeJwt(pass).jti}` },
+    });
+  });
+
+  it('callers revoke the tracked passes that they requested, and no other', async () => {
+    const own = (await exchange({ tracked: 'true' })).json.access_token;
+    expect(refused(await revoke(own, tokenOf('carl')))).toEqual([403, 'unauthorized_client']);
+    expect(await codeFor(server, own)).toBe(200);
+    expect((await revoke(own, jane)).code).toBe(200);
+    expect(await codeFor(server, own)).toBe(401);
+  });
+
+  it('section 2.2: a pass that has ended is 200', async () => {
+    const claims = Buffer.from(JSON.stringify({ ...decodeJwt(await issue(server)), exp: 1 })).toString('base64url');
+    expect((await revoke(`e30.${claims}.x`, tokenOf('carl'))).code).toBe(200);
+  });
+
+  it('section 2.2.1: a token of another issuer is unsupported_token_type, no token invalid_request', async () => {
+    for (const token of [jane, server.adminToken, 'e30.e30.']) {
+      expect(refused(await revoke(token))).toEqual([400, 'unsupported_token_type']);
+    }
+    expect(refused(await revoke(''))).toEqual([400, 'invalid_request']);
+  });
+
+  it('section 2.1: the caller authenticates', async () => {
+    const pass = await issue(server);
+    for (const as of [null, 'wrong']) {
+      const answer = await revoke(pass, as);
+      expect([...refused(answer), answer.headers.get('www-authenticate')]).toEqual([401, 'invalid_client', 'Bearer']);
+    }
+  });
+});
+
+describe('RFC 7662: introspection', () => {
+  const introspect = async (token: string, { as = 'vault', path = '' } = {}): Promise<Answer> =>
+    send({ token }, `${path}/oauth/introspect`, { Authorization: `Bearer ${tokenOf(as)}` });
+
+  it('section 2.2: what a good pass says', async () => {
+    const pass = await issue(server, tokenPath(), { audiences: ['vault'] });
+    const { exp, iat, nbf, jti } = decodeJwt(pass);
+    for (const path of ['', '/orchestrator/alpha']) {
+      const { code, json, headers } = await introspect(pass, { path });
+      expect([code, headers.get('cache-control')]).toEqual([200, 'no-store']);
+      expect(json).toMatchObject({
+        active: true,
+        iss: issuer,
+        aud: ['vault'],
+        sub: 'system:serviceaccount:ci:builder',
+        token_type: 'Bearer',
+        exp,
+        iat,
+        nbf,
+        jti,
+      });
+    }
+    expect((await introspect(pass, { path: '/orchestrator/alpha' })).json.username).toBe(
+      'system:serviceaccount:ci:builder',
+    );
+  });
+
+  it('section 2.2: a token of an identity provider', async () => {
+    expect((await introspect(jane)).json).toMatchObject({ active: true, username: 'id:jane', jti: 'jane-1' });
+  });
+
+  it('section 2.2: of any other token nothing is said', async () => {
+    const revoked = await issue(server);
+    await server.call('DELETE', `/apis/clusterpass.dev/v1alpha1/issuedtokens/${decodeJwt(revoked).jti}`);
+    const claims = Buffer.from(JSON.stringify(decodeJwt(revoked))).toString('base64url');
+    for (const token of ['x', revoked, `e30.${claims}.x`, `${jane}x`]) {
+      const { code, text } = await introspect(token);
+      expect([code, text]).toEqual([200, '{"active":false}']);
+    }
+    const ofAlpha = await issue(server);
+    for (const path of ['/orchestrator/beta', '/orchestrator/absent']) {
+      expect((await introspect(ofAlpha, { path })).text).toBe('{"active":false}');
+    }
+  });
+
+  it('section 2.3: the asker authenticates, and needs the right to review tokens', async () => {
+    const none = await send({ token: jane }, '/oauth/introspect');
+    expect([...refused(none), none.headers.get('www-authenticate')]).toEqual([401, 'invalid_token', 'Bearer']);
+    expect(refused(await introspect(jane, { as: 'carl' }))).toEqual([403, 'insufficient_scope']);
+    expect(refused(await introspect('', {}))).toEqual([400, 'invalid_request']);
+  });
+});
+
+describe('clients of others', () => {
+  it('openid-client: a generic grant', async () => {
+    const config = await openid.discovery(new URL(issuer), 'any', undefined, openid.None(), { algorithm: 'oauth2' });
+    const answer = await openid.genericGrantRequest(config, GRANT, {
+      subject_token: jane,
+      subject_token_type: `${TYPE}id_token`,
+      scope: ACCOUNT,
+    });
+    expect([answer.token_type, answer.expires_in]).toEqual(['bearer', 3600]);
+    expect(await codeFor(server, answer.access_token)).toBe(200);
+    await expect(
+      openid.genericGrantRequest(config, GRANT, {
+        subject_token: 'x',
+        subject_token_type: `${TYPE}jwt`,
+        scope: ACCOUNT,
+      }),
+    ).rejects.toMatchObject({ error: 'invalid_request', status: 400 });
+  });
+
+  it('openid-client: a person signs in at the provider, and the ID token becomes a pass', async () => {
+    const login = await openid.discovery(new URL(provider.url), CLIENT_ID, undefined, openid.None());
+    const device = await openid.initiateDeviceAuthorization(login, { scope: 'openid' });
+    await provider.visit(device.verification_uri_complete ?? '', 'jane');
+    const { id_token = '' } = await openid.pollDeviceAuthorizationGrant(login, { ...device, interval: 0 });
+    // By OpenID Connect Discovery of the server, for clients that do not know RFC 8414.
+    const config = await openid.discovery(new URL(server.url), 'any', undefined, openid.None());
+    const { access_token } = await openid.genericGrantRequest(config, GRANT, {
+      subject_token: id_token,
+      subject_token_type: `${TYPE}id_token`,
+      audience: 'alpha:ci:builder',
+    });
+    expect(await codeFor(server, access_token)).toBe(200);
+  });
+
+  it('oauth4webapi: discovery, exchange, introspection, revocation', async () => {
+    const url = new URL(server.url);
+    const as = await oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, { algorithm: 'oauth2' }));
+    const client = { client_id: 'ui' };
+    const response = await oauth.genericTokenEndpointRequest(as, client, oauth.None(), GRANT, {
+      subject_token: jane,
+      subject_token_type: `${TYPE}id_token`,
+      audience: 'alpha',
+      scope: ACCOUNT,
+      tracked: 'true',
+    });
+    const { access_token } = await oauth.processGenericTokenEndpointResponse(as, client, response);
+    const bearer =
+      (token: string): oauth.ClientAuth =>
+      (_as, _client, _body, headers) =>
+        headers.set('authorization', `Bearer ${token}`);
+    const asked = await oauth.introspectionRequest(as, client, bearer(tokenOf('vault')), access_token);
+    expect(await oauth.processIntrospectionResponse(as, client, asked)).toMatchObject({ active: true, iss: issuer });
+    await oauth.processRevocationResponse(await oauth.revocationRequest(as, client, bearer(jane), access_token));
+    const again = await oauth.introspectionRequest(as, client, bearer(tokenOf('vault')), access_token);
+    expect(await oauth.processIntrospectionResponse(as, client, again)).toEqual({ active: false });
+  });
+});
