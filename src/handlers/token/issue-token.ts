@@ -145,7 +145,7 @@ async function issueTracked(
   claims: TokenClaims,
   dryRun: boolean,
 ): Promise<string> {
-  const reservation = tracked.reserve(caller.as(undefined), target.name, { isRequired: trackAll });
+  const reservation = tracked.reserve(caller, target.name, { isRequired: trackAll });
   try {
     if (dryRun) return '';
     const token = await sign(signer, claims);
