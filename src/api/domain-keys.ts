@@ -2,7 +2,7 @@ import { distance, nearest } from '../lib/nearest.ts';
 import { CONFIRMED_ANNOTATION } from './confirmed-endpoint.ts';
 import { checkEach, type FieldError, invalidValue } from './field-error.ts';
 import type { ObjectMeta } from './kind.ts';
-import { REQUESTER_LABEL } from './kinds/issued-token.ts';
+import { COUNTED_LABEL, REQUESTER_LABEL } from './kinds/issued-token.ts';
 import { CLUSTERS_ANNOTATION } from './kinds/rbac.ts';
 import { TOKEN_ANNOTATIONS } from './kinds/token-request.ts';
 import { PROBE_ANNOTATION } from './probe-annotation.ts';
@@ -62,7 +62,9 @@ const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, read
   ...Object.values(TOKEN_ANNOTATIONS).map((key): [string, string[]] => [key, ['TokenRequest']]),
 ]);
 
-const LABELS: ReadonlyMap<string, readonly string[]> = new Map([[REQUESTER_LABEL, ['IssuedToken']]]);
+const LABELS: ReadonlyMap<string, readonly string[]> = new Map(
+  [REQUESTER_LABEL, COUNTED_LABEL].map((key) => [key, ['IssuedToken']]),
+);
 
 const BY_KIND: ReadonlyMap<string, readonly string[]> = new Map(
   [...new Set([...ANNOTATIONS.values()].flat())].map((kind) => [

@@ -5,6 +5,8 @@ import type { ReviewToken } from '../handlers/reviews/review.ts';
 import type { Secret } from '../observability/secret.ts';
 import { TokenRejected } from '../tokens/jws.ts';
 import { bearerToken, MAX_TOKEN_LENGTH } from './bearer.ts';
+import { webOrigin } from './jwt/discovery-document.ts';
+import { claimedIssuer } from './jwt/jwt-authenticator.ts';
 import type { AuthenticatedToken, TokenAuthenticator } from './token-authenticator.ts';
 
 export interface Authenticator {
@@ -47,7 +49,7 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
       if (found instanceof Promise) return found.then((caller) => caller ?? ask(token, at + 1));
       if (found !== undefined) return found;
     }
-    throw refusal(UNKNOWN);
+    throw refusal(unknownBecause(token.reveal()));
   };
   const authenticateToken = (token: Secret): Caller | Promise<Caller> => {
     if (token.reveal().length > MAX_TOKEN_LENGTH) return Promise.reject(refusal('the token is too long'));
@@ -89,6 +91,14 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
 const UNKNOWN = 'invalid bearer token';
 /** A reason can repeat the audiences that were asked for. */
 const MAX_REASON = 2048;
+
+/** For the log: the host of an issuer is all that is repeated of a token that could not be verified. */
+function unknownBecause(token: string): string {
+  const issuer = token.length > MAX_TOKEN_LENGTH ? undefined : claimedIssuer(token);
+  if (issuer === undefined) return `${UNKNOWN}: it is no static token, and no JWT`;
+  const origin = webOrigin(issuer);
+  return `${UNKNOWN}: no issuer of this server or of --authentication-config${origin === undefined ? '' : `: ${origin}`}`;
+}
 
 const refused = (error: string): TokenFindings => ({ authenticated: false, error });
 

@@ -250,7 +250,7 @@ export const OPTIONS = {
     value: 'N',
     parse: integer(1, 100_000),
     default: '1000',
-    doc: 'How many unexpired tracked tokens (`clusterpass.dev/tracked`) one caller may have; further requests are rejected.',
+    doc: 'How many unexpired tracked tokens (`clusterpass.dev/tracked`) one caller may have, those requested through service accounts included; further requests are rejected.',
   }),
   trackAllTokens: option({
     parse: boolean,

@@ -5,6 +5,7 @@ import { StorageError } from '../storage/contract.ts';
 import { Exchange } from './exchange.ts';
 import { receiveForm } from './form-stage.ts';
 import type { Serve } from './listener/listener.ts';
+import { createAuthenticationLog } from './records/authentication-log.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
 import { BodyReader, hasArrived } from './request/body.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
@@ -156,6 +157,8 @@ export function createPipeline(options: PipelineOptions): Serve {
     if (answer !== undefined) await answerOnce(x, answer);
   };
 
+  const logUnauthenticated = createAuthenticationLog(logger, now);
+
   const toApiError = (error: unknown, { auditId, deadline }: Exchange): ApiError => {
     // Here, so that a fault of the store is a 503 also where a handler does not expect one.
     const thrown = asApiError(error);
@@ -170,6 +173,10 @@ export function createPipeline(options: PipelineOptions): Serve {
   const answerOnce = async (x: Exchange, answer: Answer): Promise<void> => {
     const isWatch = answer.type === 'watch';
     if (!x.deadline.respond({ isWatch })) return;
+    if (answer.type === 'status' && answer.error.status.code === 401) {
+      const { cause } = answer.error;
+      logUnauthenticated({ auditId: x.auditId, address: x.req.socket.remoteAddress ?? '', cause });
+    }
     x.releaseBody();
     // Seats are for work. A client that reads slowly keeps its connection, not its seat; an open watch is work.
     if (!isWatch) x.seat?.release();

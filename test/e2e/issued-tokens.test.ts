@@ -87,7 +87,10 @@ describe('a tracked token', () => {
       metadata: {
         name: jti,
         uid: expect.any(String),
-        labels: { 'clusterpass.dev/requested-by': expect.stringMatching(/^[0-9a-f]{32}$/) },
+        labels: {
+          'clusterpass.dev/counted-for': expect.stringMatching(/^[0-9a-f]{32}$/),
+          'clusterpass.dev/requested-by': expect.stringMatching(/^[0-9a-f]{32}$/),
+        },
         creationTimestamp: expect.any(String),
         resourceVersion: expect.any(String),
       },

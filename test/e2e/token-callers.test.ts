@@ -50,6 +50,24 @@ describe('credentials', () => {
       headers: { ...rest, ...(authorization === undefined ? {} : { Authorization: authorization }) },
     });
 
+  it('A8, C-C: the log says why, and does not hold the token', async () => {
+    const expected = [
+      [undefined, 'no bearer token'],
+      ['Bearer canary-0123456789', 'invalid bearer token: it is no static token, and no JWT'],
+    ] as const;
+    for (const [authorization, reason] of expected) {
+      const { headers } = await send(authorization);
+      const id = headers.get('audit-id');
+      const line = () =>
+        server.output.stderr
+          .split('\n')
+          .find((text) => text.includes(`"auditId":"${id}"`) && text.includes('unauthenticated'));
+      await expect.poll(line).toBeDefined();
+      expect(JSON.parse(line() ?? '')).toMatchObject({ msg: 'unauthenticated', reason, address: '127.0.0.1' });
+    }
+    expect(server.output.stderr).not.toContain('canary');
+  });
+
   describe('C-C, A-01, A-02, decision 8: no credentials are 401', () => {
     const carl = tokenOf('carl');
     it.each<[string, string | undefined]>([

@@ -12,6 +12,7 @@ import { at, catalog, inFolder, openReplica } from './object-store.ts';
 /** Records of tokens, in a real database that several replicas share. */
 
 const JANE: User = { name: 'jane', uid: 'u-1', groups: ['a'], extra: {} };
+const person = (user: User) => ({ as: () => user, home: undefined });
 const START = Date.UTC(2026, 7, 1, 12);
 const HOUR = 3_600_000;
 
@@ -73,7 +74,7 @@ const claimsOf = (jti: string, expirationSeconds = 3600) =>
   });
 
 async function track({ tracked }: Program, jti = randomUUID(), user = JANE): Promise<string> {
-  const reservation = tracked.reserve(user, 'builder');
+  const reservation = tracked.reserve(person(user), 'builder');
   await reservation.record('alpha', claimsOf(jti));
   reservation.release();
   return jti;
@@ -230,15 +231,53 @@ it('the limit of a caller holds for concurrent requests, and is free again when 
     const { tracked, clock } = program;
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, async () => track(program)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
-    expect(() => tracked.reserve(JANE, 'builder')).toThrow('has 3 tracked tokens, the most that one caller may have');
+    expect(() => tracked.reserve(person(JANE), 'builder')).toThrow(
+      'has 3 tracked tokens, the most that one caller may have',
+    );
     // Another uid is another caller; other groups are not.
-    expect(() => tracked.reserve({ ...JANE, groups: [] }, 'builder')).toThrow('tracked tokens');
-    tracked.reserve({ ...JANE, uid: 'u-2' }, 'builder').release();
+    expect(() => tracked.reserve(person({ ...JANE, groups: [] }), 'builder')).toThrow('tracked tokens');
+    tracked.reserve(person({ ...JANE, uid: 'u-2' }), 'builder').release();
     clock.now = START + HOUR;
-    const reservations = [1, 2, 3].map(() => tracked.reserve(JANE, 'builder'));
-    expect(() => tracked.reserve(JANE, 'builder')).toThrow('revoke some, or ask for one that is not tracked');
+    const reservations = [1, 2, 3].map(() => tracked.reserve(person(JANE), 'builder'));
+    expect(() => tracked.reserve(person(JANE), 'builder')).toThrow('revoke some, or ask for one that is not tracked');
     reservations[0]?.release();
-    tracked.reserve(JANE, 'builder');
+    tracked.reserve(person(JANE), 'builder');
+    await program.stop();
+  });
+});
+
+it('B15: who requests through many accounts has one limit: that of the person, or of the accounts of the cluster', async () => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const { tracked } = program;
+    const account = (name: string, jti: string) => ({
+      as: (): User => ({
+        name,
+        uid: name,
+        groups: [],
+        extra: { 'authentication.kubernetes.io/credential-id': [`JTI=${jti}`] },
+      }),
+      home: 'alpha',
+    });
+    const request = async (caller: Parameters<typeof tracked.reserve>[0]): Promise<string> => {
+      const reservation = tracked.reserve(caller, 'builder');
+      const jti = randomUUID();
+      await reservation.record('alpha', claimsOf(jti));
+      reservation.release();
+      return jti;
+    };
+    // Jane's token, the token that was requested with it, and one that was requested with that.
+    const first = await request(person(JANE));
+    const second = await request(account('a', first));
+    const third = await request(account('b', second));
+    const full = 'The caller who requested the token of User "c" has 3 tracked tokens';
+    expect(() => tracked.reserve(account('c', third), 'builder')).toThrow(full);
+    expect(() => tracked.reserve(person(JANE), 'builder')).toThrow('User "jane" has 3 tracked tokens');
+    // Without a record of the token it is not known who requested it.
+    for (const name of ['d', 'e', 'f']) await request(account(name, randomUUID()));
+    const together = 'The service accounts of cluster "alpha" together have 3 tracked tokens';
+    expect(() => tracked.reserve(account('g', randomUUID()), 'builder')).toThrow(together);
+    tracked.reserve({ ...account('g', randomUUID()), home: 'beta' }, 'builder').release();
     await program.stop();
   });
 });

@@ -10,6 +10,13 @@ import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, text, texts, timestamp, typeMet
 /** On every IssuedToken: equal for the tokens that one caller requested. */
 export const REQUESTER_LABEL = 'clusterpass.dev/requested-by';
 
+/**
+ * On every IssuedToken: equal for the tokens that count for one caller. A token that was requested with a tracked token
+ * counts for the caller who requested that one; with another token of a service account, for the accounts of its
+ * cluster together.
+ */
+export const COUNTED_LABEL = 'clusterpass.dev/counted-for';
+
 export interface IssuedTokenSpec {
   cluster: string;
   serviceAccount: { namespace: string; name: string; uid: string };

@@ -149,9 +149,7 @@ async function issueTracked(
   claims: TokenClaims,
   dryRun: boolean,
 ): Promise<string> {
-  const reservation = tracked.reserve((caller.impersonator ?? caller).as(undefined), target.name, {
-    isRequired: trackAll,
-  });
+  const reservation = tracked.reserve(caller.impersonator ?? caller, target.name, { isRequired: trackAll });
   try {
     if (dryRun) return '';
     const token = await sign(signer, claims);

@@ -188,3 +188,16 @@ test('closing writes what is left', async () => {
   await log.close();
   expect(appended.flat()).toEqual(['a']);
 });
+
+test('B20: time in which the event loop is blocked does not count for the disk', async () => {
+  const { log, appended, messages, hold, letGo } = setUp(undefined, 20);
+  hold();
+  const committed = log.commit('1');
+  await new Promise(setImmediate);
+  const until = performance.now() + 60;
+  while (performance.now() < until);
+  // The disk has answered meanwhile; the answer is read after the timers.
+  setImmediate(letGo);
+  await committed;
+  expect([appended, messages]).toEqual([[['1']], []]);
+});

@@ -39,6 +39,7 @@ const MAX_BATCH_LINES = 1_000;
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 /** Longer than a busy disk takes, and shorter than clients wait. */
 const STALL_MS = 3_000;
+const STALL_STEPS = 10;
 /** The limit of the next write after a failure: it only finds out whether the disk works again. */
 const TRY_MS = 250;
 
@@ -178,11 +179,16 @@ export class AuditLog {
 
   async #append(bytes: Uint8Array, batch: readonly Waiting[]): Promise<void> {
     const limitMs = this.#failing ? Math.min(TRY_MS, this.#stallMs) : this.#stallMs;
-    const late = setTimeout(() => this.#stall(batch, limitMs), limitMs).unref();
+    let steps = 0;
+    // In steps, each of which a timer counts once: while the event loop is blocked, time passes that the disk has not
+    // taken, and its answer waits.
+    const late = setInterval(() => {
+      if (++steps === STALL_STEPS) this.#stall(batch, limitMs);
+    }, limitMs / STALL_STEPS).unref();
     try {
       await this.#file.append(bytes);
     } finally {
-      clearTimeout(late);
+      clearInterval(late);
       this.#isStalled = false;
     }
   }

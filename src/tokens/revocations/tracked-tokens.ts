@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { User } from '../../api/caller.ts';
+import type { Caller, User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
-import { type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
+import { COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -10,7 +10,7 @@ import type { TokenClaims } from '../claims.ts';
 
 export interface TrackedTokenParts {
   readonly catalog: Pick<Catalog, 'issuedTokens'>;
-  readonly reader: Pick<ObjectReader, 'cache'>;
+  readonly reader: Pick<ObjectReader, 'cache' | 'find'>;
   readonly writer: Pick<ObjectWriter, 'create'>;
   readonly maxPerCaller: number;
   readonly now: () => number;
@@ -28,18 +28,26 @@ export interface TrackedTokens {
    * Throws a 403 when the caller has the maximum of tracked tokens. `about` is the account of the request. With
    * `isRequired` the caller cannot ask for a token that is not tracked.
    */
-  reserve(user: User, about: string, options?: { readonly isRequired: boolean }): Reservation;
+  reserve(caller: Requester, about: string, options?: { readonly isRequired: boolean }): Reservation;
 }
+
+export type Requester = Pick<Caller, 'as' | 'home'>;
 
 /**
  * The requester as the value of a label: a hash of name and uid. Without the groups, so that a user who joins a group
  * keeps its tokens. 128 bits, so that no name can be found that collides with another.
  */
-export const requesterId = ({ name, uid }: User): string =>
-  createHash('sha256')
-    .update(JSON.stringify([name, uid]))
-    .digest('hex')
-    .slice(0, 32);
+export const requesterId = ({ name, uid }: User): string => digestOf([name, uid]);
+
+const digestOf = (parts: readonly string[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
+
+/** For whom a token counts, as the value of a label, and in the words of a refusal. */
+interface Account {
+  readonly id: string;
+  /** With the verb: `User "jane" has`. */
+  readonly who: string;
+}
 
 export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   const { catalog, reader, writer, maxPerCaller, now } = parts;
@@ -47,28 +55,43 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   /** Reservations of requests in flight: concurrent requests must not exceed the limit together. */
   const reserved = new Map<string, number>();
 
-  /** When the tokens of a requester expire. */
-  function expiriesOf(requester: string): number[] {
-    const expiries: number[] = [];
-    for (const entry of reader.cache(kind).current.withLabel(REQUESTER_LABEL, requester)) {
-      if (!entry.isExpired(now())) expiries.push(entry.expiresAt ?? 0);
-    }
-    return expiries;
+  /** A person who can create tokens for many accounts must not have the bound of each. */
+  function accountOf({ home }: Requester, user: User, requester: string): Account {
+    const own = `User ${JSON.stringify(user.name)}`;
+    if (home === undefined) return { id: requester, who: `${own} has` };
+    const jti = user.extra['authentication.kubernetes.io/credential-id']?.[0]?.replace(/^JTI=/, '') ?? '';
+    const labels = reader.find(kind, { cluster: '', namespace: '', name: jti })?.labels;
+    const id = labels?.[COUNTED_LABEL] ?? labels?.[REQUESTER_LABEL];
+    if (id !== undefined) return { id, who: `The caller who requested the token of ${own} has` };
+    return { id: digestOf([home]), who: `The service accounts of cluster ${JSON.stringify(home)} together have` };
+  }
+
+  /** When the tokens expire that count for the same. Records of earlier releases name the requester only. */
+  function expiriesOf(id: string, requester: string): number[] {
+    const { current } = reader.cache(kind);
+    const time = now();
+    const counted = [...current.withLabel(COUNTED_LABEL, id)];
+    const older = [...current.withLabel(REQUESTER_LABEL, requester)].filter(
+      ({ labels }) => labels?.[COUNTED_LABEL] === undefined,
+    );
+    return [...counted, ...older].flatMap((entry) => (entry.isExpired(time) ? [] : [entry.expiresAt ?? 0]));
   }
 
   return {
-    reserve(user, about, { isRequired } = { isRequired: false }) {
+    reserve(caller, about, { isRequired } = { isRequired: false }) {
+      const user = caller.as(undefined);
       const requester = requesterId(user);
-      const expiries = expiriesOf(requester);
-      const inFlight = reserved.get(requester) ?? 0;
+      const { id, who } = accountOf(caller, user, requester);
+      const expiries = expiriesOf(id, requester);
+      const inFlight = reserved.get(id) ?? 0;
       if (expiries.length + inFlight >= maxPerCaller) {
-        throw quotaExceeded(about, user, { max: maxPerCaller, expiries, isRequired });
+        throw quotaExceeded(about, who, { max: maxPerCaller, expiries, isRequired });
       }
-      reserved.set(requester, inFlight + 1);
+      reserved.set(id, inFlight + 1);
       return {
         async record(cluster, claims) {
           const spec = specOf(cluster, claims, user);
-          const metadata = { name: claims.jti, labels: { [REQUESTER_LABEL]: requester } };
+          const metadata = { name: claims.jti, labels: { [REQUESTER_LABEL]: requester, [COUNTED_LABEL]: id } };
           await writer.create(
             kind,
             { cluster: '', namespace: '' },
@@ -79,9 +102,9 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
           );
         },
         release() {
-          const left = (reserved.get(requester) ?? 0) - 1;
-          if (left > 0) reserved.set(requester, left);
-          else reserved.delete(requester);
+          const left = (reserved.get(id) ?? 0) - 1;
+          if (left > 0) reserved.set(id, left);
+          else reserved.delete(id);
         },
       };
     },
@@ -91,7 +114,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
 /** 403, as kube-apiserver refuses a request beyond a quota: an immediate retry does not help. */
 function quotaExceeded(
   about: string,
-  user: User,
+  who: string,
   { max, expiries, isRequired }: { max: number; expiries: readonly number[]; isRequired: boolean },
 ) {
   const first =
@@ -101,7 +124,7 @@ function quotaExceeded(
   return forbidden(
     { group: '', resource: 'serviceaccounts' },
     about,
-    `User ${JSON.stringify(user.name)} has ${max} tracked tokens, the most that one caller may have: revoke some${first}` +
+    `${who} ${max} tracked tokens, the most that one caller may have: revoke some${first}` +
       (isRequired ? '' : ', or ask for one that is not tracked'),
   );
 }
